@@ -12,7 +12,7 @@ import { seededRandom } from '../models/index.js';
 import { versions } from '../training.js';
 
 interface Job {
-  readonly case: 'columns' | 'samples' | 'images' | 'tokens';
+  readonly case: 'columns' | 'samples' | 'images' | 'fastImages' | 'tokens';
   readonly samples: number;
   readonly batch: number;
   readonly workers: number;
@@ -20,6 +20,7 @@ interface Job {
   readonly epochs: number;
   readonly sequence: number;
   readonly crop: number;
+  readonly jpegDecoder: 'sharp' | '@napi-rs/image';
   readonly mean: number[];
   readonly std: number[];
   readonly path: string;
@@ -69,8 +70,8 @@ async function openLoader(): Promise<DataLoader<Batch>> {
     };
     return new DataLoader({ length: job.samples, get }, options);
   }
-  const { crop, mean, std } = job;
-  const how = { randomResizedCrop: true, crop, randomFlip: true, mean, std } as const;
+  const { crop, mean, std, jpegDecoder } = job;
+  const how = { randomResizedCrop: true, crop, randomFlip: true, mean, std, jpegDecoder } as const;
   const images = await imageFolder(job.path, how);
   return new DataLoader(images, { ...options, numWorkers: job.workers }) as unknown as DataLoader<Batch>;
 }

@@ -58,14 +58,23 @@ export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job
 /** Reads epochs of data, on both sides. `peer` has the Python and its variables. */
 export const dataSides = {
   ours: (job) => runAlone('data/ours.ts', { ...job, threads: 1 }),
-  theirs: (job, { python, env }) =>
-    runJob(job, (jobPath) =>
-      runProcess(python, [`${benchDir}peers/data_load.py`, jobPath], {
-        ...environment({ threads: 1 }),
-        ...env,
-      }),
-    ),
+  theirs: loadTheirs,
 };
+
+/** Decodes images, on both sides. */
+export const decodeSides = {
+  ours: (job) => runAlone('data/decode.ts', { ...job, threads: 1 }),
+  theirs: loadTheirs,
+};
+
+function loadTheirs(job, { python, env }) {
+  return runJob(job, (jobPath) =>
+    runProcess(python, [`${benchDir}peers/data_load.py`, jobPath], {
+      ...environment({ threads: 1 }),
+      ...env,
+    }),
+  );
+}
 
 /** Trains with the monitor's figures. */
 export const trainWaiting = (job) => runOurs('data/waiting.ts', job, 1);

@@ -4,7 +4,6 @@ import { Accelerator, DataLoader, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { createModel, readDigits, readSizes } from '../digits.js';
 
-const { epochs, rows, batchSize } = readSizes();
 const accelerator = await Accelerator.create({
   // Batch sizes are those of all processes together, so any number of them takes the same steps.
   dataLoader: { splitBatches: true },
@@ -12,6 +11,7 @@ const accelerator = await Accelerator.create({
   gradientAccumulationSteps: 4,
   // -
 });
+const { epochs, rows, batchSize } = readSizes();
 
 setSeed(7);
 const { train, heldBack } = readDigits(rows);
@@ -21,6 +21,10 @@ const [model, optimizer, data, testData] = accelerator.prepare(
   new DataLoader(train, { batchSize, shuffle: true }),
   new DataLoader(heldBack, { batchSize: 480 }),
 );
+
+/** One step. Returns the loss of the digits of this process. */
+const step = (xs: tf.Tensor, ys: tf.Tensor): tf.Scalar =>
+  accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
 
 for (let epoch = 0; epoch < epochs; epoch++) {
   const losses: tf.Scalar[] = [];
@@ -39,11 +43,6 @@ for await (const { xs, ys } of testData) {
 }
 accelerator.print(`held-back digits: loss ${(await meanOverProcesses(testLosses)).toFixed(6)}`);
 await accelerator.endTraining();
-
-/** One step. Returns the loss of the digits of this process. */
-function step(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
-  return accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
-}
 
 /** The mean cross-entropy of a batch. */
 function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {

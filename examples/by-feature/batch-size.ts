@@ -4,21 +4,16 @@ import { Accelerator, DataLoader, findExecutableBatchSize, setSeed } from '@acc/
 import * as tf from '@tensorflow/tfjs';
 import { createModel, readDigits, readSizes } from '../digits.js';
 
-// +
-// was: const { epochs, rows, batchSize } = readSizes();
-const { epochs, rows, batchSize: largest } = readSizes();
-// -
 const accelerator = await Accelerator.create({
   // Batch sizes are those of all processes together, so any number of them takes the same steps.
   dataLoader: { splitBatches: true },
 });
-
-setSeed(7);
 // + Halves the batch each time memory runs out. The smallest result of any process counts.
+// was: const { epochs, rows, batchSize } = readSizes();
+const { epochs, rows, batchSize: largest } = readSizes();
 const fitting = await findExecutableBatchSize(tryStep, { startingBatchSize: largest });
 const batchSize = Math.min(...accelerator.gatherObject([fitting]));
 accelerator.print(`batch size ${batchSize}`);
-setSeed(7);
 
 /** A forward and a backward pass of a model that is thrown away. */
 function tryStep(size: number): number {
@@ -32,6 +27,8 @@ function tryStep(size: number): number {
   });
 }
 // -
+
+setSeed(7);
 const { train, heldBack } = readDigits(rows);
 const [model, optimizer, data, testData] = accelerator.prepare(
   createModel(),
@@ -39,6 +36,10 @@ const [model, optimizer, data, testData] = accelerator.prepare(
   new DataLoader(train, { batchSize, shuffle: true }),
   new DataLoader(heldBack, { batchSize: 480 }),
 );
+
+/** One step. Returns the loss of the digits of this process. */
+const step = (xs: tf.Tensor, ys: tf.Tensor): tf.Scalar =>
+  accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
 
 for (let epoch = 0; epoch < epochs; epoch++) {
   const losses: tf.Scalar[] = [];
@@ -57,11 +58,6 @@ for await (const { xs, ys } of testData) {
 }
 accelerator.print(`held-back digits: loss ${(await meanOverProcesses(testLosses)).toFixed(6)}`);
 await accelerator.endTraining();
-
-/** One step. Returns the loss of the digits of this process. */
-function step(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
-  return accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
-}
 
 /** The mean cross-entropy of a batch. */
 function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {

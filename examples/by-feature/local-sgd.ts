@@ -4,11 +4,11 @@ import { Accelerator, DataLoader, LocalSGD, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { createModel, readDigits, readSizes } from '../digits.js';
 
-const { epochs, rows, batchSize } = readSizes();
 const accelerator = await Accelerator.create({
   // Batch sizes are those of all processes together, so any number of them takes the same steps.
   dataLoader: { splitBatches: true },
 });
+const { epochs, rows, batchSize } = readSizes();
 
 setSeed(7);
 const { train, heldBack } = readDigits(rows);
@@ -18,23 +18,29 @@ const [model, optimizer, data, testData] = accelerator.prepare(
   new DataLoader(train, { batchSize, shuffle: true }),
   new DataLoader(heldBack, { batchSize: 480 }),
 );
+
+/** One step. Returns the loss of the digits of this process. */
 // + Four steps without communication, then the mean of the weights of all processes.
+// was: const step = (xs: tf.Tensor, ys: tf.Tensor): tf.Scalar =>
+// was: accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
 const localSgd = new LocalSGD(accelerator, model, { localSgdSteps: 4 });
+const step = (xs: tf.Tensor, ys: tf.Tensor): tf.Scalar => {
+  const loss = accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
+  localSgd.step();
+  return loss;
+};
 // -
 
 for (let epoch = 0; epoch < epochs; epoch++) {
   const losses: tf.Scalar[] = [];
   for await (const { xs, ys } of data) {
     losses.push(step(xs, ys));
-    // +
-    localSgd.step();
-    // -
     tf.dispose([xs, ys]);
   }
   const loss = await meanOverProcesses(losses);
   accelerator.print(`epoch ${epoch + 1}: loss ${loss.toFixed(6)}`);
 }
-// +
+// + The mean of the last steps. The test below needs it.
 localSgd.end();
 // -
 
@@ -45,11 +51,6 @@ for await (const { xs, ys } of testData) {
 }
 accelerator.print(`held-back digits: loss ${(await meanOverProcesses(testLosses)).toFixed(6)}`);
 await accelerator.endTraining();
-
-/** One step. Returns the loss of the digits of this process. */
-function step(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
-  return accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
-}
 
 /** The mean cross-entropy of a batch. */
 function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {

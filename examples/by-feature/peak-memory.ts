@@ -4,11 +4,11 @@ import { Accelerator, DataLoader, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { createModel, readDigits, readSizes } from '../digits.js';
 
-const { epochs, rows, batchSize } = readSizes();
 const accelerator = await Accelerator.create({
   // Batch sizes are those of all processes together, so any number of them takes the same steps.
   dataLoader: { splitBatches: true },
 });
+const { epochs, rows, batchSize } = readSizes();
 
 setSeed(7);
 const { train, heldBack } = readDigits(rows);
@@ -19,10 +19,11 @@ const [model, optimizer, data, testData] = accelerator.prepare(
   new DataLoader(heldBack, { batchSize: 480 }),
 );
 
+/** One step. Returns the loss of the digits of this process. */
+const step = (xs: tf.Tensor, ys: tf.Tensor): tf.Scalar =>
+  accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
+
 for (let epoch = 0; epoch < epochs; epoch++) {
-  // + Counts the tensors of this process from here on.
-  accelerator.resetPeakMemory();
-  // -
   const losses: tf.Scalar[] = [];
   for await (const { xs, ys } of data) {
     losses.push(step(xs, ys));
@@ -30,9 +31,10 @@ for (let epoch = 0; epoch < epochs; epoch++) {
   }
   const loss = await meanOverProcesses(losses);
   accelerator.print(`epoch ${epoch + 1}: loss ${loss.toFixed(6)}`);
-  // +
+  // + Of this process, and of this epoch. The first figure counts from the start of the program.
   const { peakAllocatedBytes } = tf.memory() as unknown as { peakAllocatedBytes: number };
   accelerator.print(`at most ${(peakAllocatedBytes / 2 ** 20).toFixed(1)} MiB of tensors`);
+  accelerator.resetPeakMemory();
   // -
 }
 
@@ -43,11 +45,6 @@ for await (const { xs, ys } of testData) {
 }
 accelerator.print(`held-back digits: loss ${(await meanOverProcesses(testLosses)).toFixed(6)}`);
 await accelerator.endTraining();
-
-/** One step. Returns the loss of the digits of this process. */
-function step(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
-  return accelerator.accumulate(() => optimizer.minimize(() => lossOf(xs, ys), true)!);
-}
 
 /** The mean cross-entropy of a batch. */
 function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {

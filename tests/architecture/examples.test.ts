@@ -3,17 +3,12 @@ import { filesUnder, readText } from './reading/repository.js';
 
 const features = filesUnder('examples/by-feature', ['.ts']);
 
-/** The programs whose feature acts at several places of the loop, with the number of places. */
-const PLACES: Readonly<Record<string, number>> = {
-  'batch-size': 2,
-  checkpointing: 3,
-  compile: 2,
-  'local-sgd': 3,
-  monitor: 2,
-  'peak-memory': 2,
-  schedule: 2,
-  tracking: 3,
-};
+/**
+ * The programs whose feature acts at several places, with the number of them. The API needs them:
+ * a run is restored after `prepare` and saved after each epoch; local steps end before the test, and
+ * not with the last step, which a loop may choose; a figure is logged where it is known.
+ */
+const PLACES: Readonly<Record<string, number>> = { checkpointing: 3, 'local-sgd': 2, tracking: 2 };
 
 interface Unmarked {
   readonly lines: string[];
@@ -59,6 +54,7 @@ describe('examples/by-feature', () => {
     expect(features.length).toBeGreaterThanOrEqual(18);
     const names = features.map(nameOf);
     expect(Object.keys(PLACES).filter((name) => !names.includes(name))).toEqual([]);
+    expect(Object.values(PLACES).filter((places) => places < 2)).toEqual([]);
   });
 
   it('is listed in the README, and says how to start each program', () => {

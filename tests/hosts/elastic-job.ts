@@ -3,21 +3,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { vi } from 'vitest';
 import type { TestNetwork } from '@acc/testkit';
+import type { ElasticKind } from './ranks/elastic.js';
 import { launch, type Running } from './run-on-hosts.js';
 
-/** A program in `ranks` with its first argument, by the folder of the job. */
+/** A training in `ranks/elastic.ts`. */
 export interface ElasticProgram {
-  readonly script: string;
-  first(folder: string): string;
+  readonly kind: ElasticKind;
   /** Ranks of each host. Default 1. */
   readonly ranks?: number;
+  /** The size of `/dev/shm` of each host, in bytes. Default: that of this host, which all share. */
+  readonly memoryBytes?: number;
 }
 
 /** Saves checkpoints, in a folder that every host reaches. */
-export const SAVING: ElasticProgram = {
-  script: 'elastic.ts',
-  first: (folder) => join(folder, 'checkpoints'),
-};
+export const SAVING: ElasticProgram = { kind: 'saving' };
 const PATIENCE = { timeout: 120_000, interval: 20 };
 
 /** A rank that reported its place. */
@@ -40,11 +39,17 @@ export interface Advance {
 /** The program and its arguments. */
 const argumentsOf = (program: ElasticProgram, folder: string, steps: number): string[] => [
   ...['-n', String(program.ranks ?? 1)],
-  fileURLToPath(new URL(`./ranks/${program.script}`, import.meta.url)),
-  program.first(folder),
+  fileURLToPath(new URL('./ranks/elastic.ts', import.meta.url)),
+  program.kind,
   join(folder, 'permitted'),
   String(steps),
 ];
+
+/** What starts a program with a `/dev/shm` of its own. */
+const inMemoryOf = (bytes: number): string[] => {
+  const mount = `mount -t tmpfs -o size=${bytes} tmpfs /dev/shm && exec "$@"`;
+  return ['unshare', '--mount', 'sh', '-c', mount, 'sh'];
+};
 
 /** An elastic job on the hosts of a network: one agent on each, of which at most two run ranks. */
 export class ElasticJob {
@@ -81,11 +86,13 @@ export class ElasticJob {
     const elastic = ['--nnodes', '1:2', '--rdzv-endpoint', `${this.network.hosts[0]!.address}:29400`];
     const options = ['--max-restarts', '100', '--last-call', '0', '--no-prefix'];
     const env = { ACC_JOB_TOKEN: 'elastic' };
+    const { memoryBytes } = this.program;
     const agent = launch(
       this.network,
       this.network.hosts[host]!,
       [...elastic, ...options, ...argumentsOf(this.program, this.folder, this.steps)],
       env,
+      memoryBytes === undefined ? [] : inMemoryOf(memoryBytes),
     );
     this.agents[host] = agent;
     return agent;
@@ -95,6 +102,11 @@ export class ElasticJob {
   permit(step: number): void {
     this.#permittedStep = step;
     writeFileSync(this.#permitted, String(step));
+  }
+
+  /** `/dev/shm` as a host sees it. */
+  memoryOf(host: number): string {
+    return `/proc/${this.agents[host]!.child.pid}/root/dev/shm`;
   }
 
   /** Waits until every agent that was started has reached the first host. */

@@ -39,14 +39,20 @@ const programs = new Map(
   ),
 );
 
-/** Runs `acc launch` with the built packages. */
+/**
+ * Runs `acc launch` with the built packages.
+ *
+ * @param within A command that runs the program whose name and arguments follow.
+ */
 export function launch(
   network: TestNetwork,
   host: TestHost,
   args: readonly string[],
   env: Variables = {},
+  within: readonly string[] = [],
 ): Running {
-  return startProgram(network, host, [process.execPath, acc, 'launch', ...args], env);
+  const [program, ...rest] = [...within, process.execPath, acc, 'launch', ...args];
+  return startProgram(network, host, [program!, ...rest], env);
 }
 
 /** One rank, started as another launcher would start it. */

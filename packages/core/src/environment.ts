@@ -21,6 +21,8 @@ export interface RescuePlace {
   readonly round: number;
   /** Whether this is the first rank of its host. */
   readonly isSpeaker: boolean;
+  /** The number of ranks of the host. */
+  readonly ranks: number;
 }
 
 /** The place of a program that was started without a launcher. */
@@ -61,9 +63,9 @@ export function configuredOptions(options: AcceleratorOptions): Promise<Accelera
   return configured(options, environment());
 }
 
-function rescuePlace(env: Variables, { localRank }: JobPlace): RescuePlace | undefined {
+function rescuePlace(env: Variables, { localRank, localSize }: JobPlace): RescuePlace | undefined {
   const folder = env['ACC_RESCUE_DIR'];
   if (!folder) return undefined;
   const round = integer(env, 'ACC_RESTART_COUNT', { min: 0, fallback: 0 });
-  return { folder, round, isSpeaker: localRank === 0 };
+  return { folder, round, isSpeaker: localRank === 0, ranks: localSize };
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { writeFormats } from './written.js';
 interface Result {
   readonly seen: Record<string, number[]>;
   readonly fromServer: number[];
+  readonly scanned: string[];
 }
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -94,6 +95,18 @@ describe('datasets of files on several ranks with workers', () => {
         for (const { seen } of runs.get(ranks)!) expect(seen[name], name).toEqual(order.slice(BEFORE));
       }
     }
+  });
+
+  it('scan each file on one rank, and not again in later runs', async () => {
+    const names = (await readdir(folder)).filter((name) => /^[twjc]-/.test(name)).sort();
+    expect(names.length).toBeGreaterThan(4);
+    expect(
+      runs
+        .get(2)!
+        .flatMap(({ scanned }) => scanned)
+        .sort(),
+    ).toEqual(names);
+    for (const ranks of [1, 3]) expect(runs.get(ranks)!.flatMap(({ scanned }) => scanned)).toEqual([]);
   });
 
   it('read from a server only what is theirs, and that once', () => {

@@ -9,5 +9,7 @@ export const dropRescues = refuse;
 export const findRescue = refuse;
 export const receiveRescue = refuse;
 export const writeRescue = refuse;
+export const isFirstRefusal = refuse;
 export const megabytes = refuse;
+export const rescueMemory = refuse;
 export const HeldRun = refuse;

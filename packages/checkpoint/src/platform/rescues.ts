@@ -7,4 +7,5 @@ export {
 } from '../rescue/find-rescue.js';
 export { HeldRun } from '../rescue/held-run.js';
 export { receiveRescue } from '../rescue/receive-rescue.js';
-export { megabytes, writeRescue, type Keeper } from '../rescue/write-rescue.js';
+export { megabytes, rescueMemory } from '../rescue/memory.js';
+export { isFirstRefusal, writeRescue, type Keeper } from '../rescue/write-rescue.js';

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { AccError, type Collective } from '@acc/contract';
+import { AccError, type Collective, type Storage } from '@acc/contract';
 import type { StoredFile } from '../format/manifest.js';
 import type { Checkpoint } from '../read/open.js';
 import { fileStorage } from '../storage/file-storage.js';
@@ -30,9 +30,17 @@ export async function receiveRescue(
   }
   return together(collective, () => {
     if (problems.length > 0) throw failed(host.folder, problems[0]);
-    const location = { storage: fileStorage(host.folder), prefix: '' };
+    const location = { storage: unmapped(fileStorage(host.folder)), prefix: '' };
     return Promise.resolve({ location, index: indexFor(host.folder, rescue) });
   });
+}
+
+/**
+ * A storage whose files are read, not mapped. A mapped file of a file system in memory keeps its
+ * memory for as long as the tensor lives, also after it was deleted.
+ */
+function unmapped({ pathOf: _, ...storage }: Storage): Storage {
+  return storage;
 }
 
 /** A file that some hosts need and do not have. */

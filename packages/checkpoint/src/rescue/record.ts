@@ -19,11 +19,15 @@ export const rescueNames = {
   record: (round: number, rank: number) => `${round}-${rank}.json`,
   /** Created by the rank that writes what the ranks of a host have in common. */
   claim: (round: number, step: number) => `${round}-step-${step}.claim`,
+  /** Created by the rank that reports that the memory of a host does not suffice. Empty. */
+  refusal: (round: number) => `${round}-refusal.claim`,
 };
 
 /** The round of a file, or undefined if it is no such file. */
 export function roundOf(name: string): number | undefined {
-  const found = /^(\d+)-(?:\d+\.(?:safetensors|json)|step-\d+\.claim)(?:\.unfinished)?$/.exec(name);
+  const found = /^(\d+)-(?:\d+\.(?:safetensors|json)|(?:step-\d+|refusal)\.claim)(?:\.unfinished)?$/.exec(
+    name,
+  );
   return found ? Number(found[1]) : undefined;
 }
 

@@ -16,8 +16,9 @@ import { readTensors } from '../read/read-tensors.js';
 import { error, layer, oneRank } from '../testing/saves.js';
 import { dropRescues, findRescue } from './find-rescue.js';
 import { HeldRun } from './held-run.js';
+import { rescueMemory } from './memory.js';
 import { receiveRescue } from './receive-rescue.js';
-import { writeRescue, type WrittenRescue } from './write-rescue.js';
+import { isFirstRefusal, writeRescue, type WrittenRescue } from './write-rescue.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -70,7 +71,9 @@ it('takes the newest step; of ranks with the same parameters one writes them', a
   expect(problem).toBeUndefined();
   expect(newest).toMatchObject({ step: 8, epoch: 2, records: [{ rank: 1 }, { rank: 2 }] });
   expect(await read()).toEqual([5, 6, 7, 8]);
-  const { index } = await receiveRescue(newest!, host(), oneRank);
+  const { index, location } = await receiveRescue(newest!, host(), oneRank);
+  // Its files are not mapped, because a mapped file keeps its memory after it was deleted.
+  expect(location.storage.pathOf).toBeUndefined();
   expect(index).toMatchObject({ worldSize: 2, step: 8 });
 });
 
@@ -106,10 +109,31 @@ it('does not use what a rank could not write completely, or what is damaged', as
 it('deletes what earlier rounds kept', () => {
   keep({ rank: 0, step: 1, values: [1, 2, 3, 4] });
   keep({ rank: 0, step: 2, values: [1, 2, 3, 4], round: 1 });
-  writeFileSync(join(folder, 'ending'), 'rescue');
+  writeFileSync(join(folder, 'ending-rescue'), '');
   dropRescues(folder, 1);
   const left = readdirSync(folder).sort();
-  expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending']);
+  expect(left).toEqual(['1-0.json', '1-0.safetensors', '1-step-2.claim', 'ending-rescue']);
+});
+
+it('tells the ranks of a host that their memory does not suffice, and one of them to report it', () => {
+  const held = new HeldRun(
+    {
+      info: { step: 1, epoch: 0, savedAt: new Date(0).toISOString(), metrics: {} },
+      shared: { step: 1 },
+      local: { own: tf.tensor1d([1, 2, 3]) },
+      tensors: [{ name: 'parameters/w', tensor: tf.zeros([100]) }],
+    },
+    0,
+    layer(),
+  );
+  const needed = (isReplicated: boolean) =>
+    rescueMemory(held, { folder, ranks: 4, isReplicated }).neededBytes;
+  expect([needed(true), needed(false)]).toEqual([400 + 4 * 12, 4 * (400 + 12)]);
+  expect(rescueMemory(held, { folder, ranks: 1, isReplicated: true }).freeBytes).toBeGreaterThan(0);
+  held.release();
+  expect([1, 1, 2].map((round) => isFirstRefusal(folder, round))).toEqual([true, false, true]);
+  dropRescues(folder, 2);
+  expect(readdirSync(folder)).toEqual(['2-refusal.claim']);
 });
 
 it('leaves the claim to another rank of the host if it cannot write', () => {

@@ -1,7 +1,5 @@
-import { closeSync, openSync, renameSync, rmSync, statfsSync, writeSync } from 'node:fs';
-import { freemem } from 'node:os';
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { AccError } from '@acc/contract';
 import { crc32, hostName } from '@acc/platform';
 import { encodeHeader } from '../format/safetensors.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
@@ -9,6 +7,7 @@ import { UNFINISHED } from '../storage/unfinished.js';
 import { keyOf } from '../write/pieces.js';
 import { CHUNK_BYTES, partOf } from '../write/write-rank.js';
 import { byteLengthOf, type HeldPiece, type HeldRun } from './held-run.js';
+import { freeBytesOf, memoryLacks } from './memory.js';
 import { encodeRecord, rescueNames } from './record.js';
 
 /** The rank that keeps its run, and where. */
@@ -41,8 +40,10 @@ export function writeRescue(held: HeldRun, keeper: Keeper): WrittenRescue {
   const claim = join(folder, rescueNames.claim(round, info.step));
   const writesAll = !isReplicated || isFirst(claim);
   const pieces = writesAll ? [...common, ...own] : own;
+  const neededBytes = byteLengthOf(pieces);
+  const lack = () => memoryLacks(folder, { neededBytes, freeBytes: freeBytesOf(folder) });
   try {
-    requireMemory(folder, byteLengthOf(pieces));
+    if (neededBytes > freeBytesOf(folder)) throw lack();
     const written = writeTensors(join(folder, rescueNames.tensors(round, rank)), pieces);
     const kept: RankRecord = { ...written, shared: writesAll ? shared : null, local };
     const record = { round, rank, host: hostName(), info, parameters, kept };
@@ -51,8 +52,14 @@ export function writeRescue(held: HeldRun, keeper: Keeper): WrittenRescue {
   } catch (error) {
     // Another rank of the host may have what this one cannot write.
     if (writesAll && isReplicated) rmSync(claim, { force: true });
-    throw error;
+    // Others may have taken the memory in the meantime.
+    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? lack() : error;
   }
+}
+
+/** Whether this is the first rank of its host and round that cannot keep its state for lack of memory. */
+export function isFirstRefusal(folder: string, round: number): boolean {
+  return isFirst(join(folder, rescueNames.refusal(round)));
 }
 
 /** Whether this is the first rank of the host that creates the file. */
@@ -65,19 +72,6 @@ function isFirst(path: string): boolean {
     throw error;
   }
 }
-
-function requireMemory(folder: string, bytes: number): void {
-  const { bavail, bsize } = statfsSync(folder);
-  const free = Math.min(bavail * bsize, freemem());
-  if (bytes <= free) return;
-  throw new AccError(
-    'ACC_RESCUE_FAILED',
-    `The state needs ${megabytes(bytes)}, but ${folder} has only ${megabytes(free)} free.`,
-    { help: 'Use a host with more memory, or a greater /dev/shm.', details: { bytes, free } },
-  );
-}
-
-export const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
 function writeTensors(path: string, held: readonly HeldPiece[]): Pick<RankRecord, 'file' | 'parts'> {
   if (held.length === 0) return { file: undefined, parts: [] };

@@ -38,13 +38,16 @@ export class RescueFolder {
 
   /** Must be called before ranks start. Removes the signs of those before. */
   begin(): void {
-    const signs = readdirSync(this.path).filter((name) => name === 'ending' || name.startsWith('holds-'));
+    const signs = readdirSync(this.path).filter((name) => /^(ending|holds)-/.test(name));
     for (const name of signs) rmSync(join(this.path, name), { force: true });
   }
 
-  /** Tells ranks why they are ended. Must be called before they get a signal. */
+  /**
+   * Tells ranks why they are ended. Must be called before they get a signal. It needs no memory,
+   * because the file is empty: its name tells it.
+   */
   announce(ending: RoundEnding): void {
-    writeFileSync(join(this.path, 'ending'), ending);
+    writeFileSync(join(this.path, `ending-${ending}`), '');
   }
 
   /** Whether a rank holds a state that it may have to write. */

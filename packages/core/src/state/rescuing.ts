@@ -1,12 +1,14 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onFault } from '@acc/collective';
 import {
   dropRescues,
   findRescue,
   HeldRun,
+  isFirstRefusal,
   megabytes,
   receiveRescue,
+  rescueMemory,
   writeRescue,
   type Checkpoint,
 } from '@acc/checkpoint';
@@ -32,6 +34,8 @@ export interface RescuingContext {
 
 /** Errors of a kept state that does not fit or was damaged. The run then resumes from a checkpoint. */
 const UNUSABLE = ['ACC_CHECKPOINT_MISMATCH', 'ACC_CHECKPOINT_CORRUPT', 'ACC_RESCUE_FAILED'];
+/** Why a launcher ends ranks. It creates an empty file with the name. */
+const ENDINGS = ['rescue', 'save', 'end'] as const;
 /** The exit code of a process that SIGTERM has ended. */
 const TERMINATED = 143;
 
@@ -60,6 +64,7 @@ export class Rescuing {
   #mustLeave = false;
   #hasKept = false;
   #hasDropped = false;
+  #hasCompared = false;
 
   readonly #onSignal = (): void => {
     const ending = this.#ending();
@@ -96,6 +101,7 @@ export class Rescuing {
     if (!isTraining || this.#context.joinable.isJoining) return;
     this.#drop();
     await this.hold();
+    this.#compareMemory();
     if (this.#mustLeave) this.#leave();
   }
 
@@ -113,7 +119,10 @@ export class Rescuing {
     if (pipeline.sync.isTrainingAlone) return this.#release('each rank trains alone');
     // The state before the window stays valid, because weights change when it closes.
     const { done, held } = pipeline.accumulation.getState();
-    if (done > 0 || held.length > 0) return;
+    if (done > 0 || held.length > 0) {
+      if (!this.#held) this.#reason = 'nothing is held of the time before the open window of accumulation';
+      return;
+    }
     try {
       const { made, ...own } = await collectOwn(run);
       const info = { step: own.shared.step, epoch: epoch(), savedAt: new Date().toISOString(), metrics: {} };
@@ -163,7 +172,7 @@ export class Rescuing {
     } catch (error) {
       if (!isAccError(error) || !UNUSABLE.includes(error.code)) throw error;
       this.#say(
-        `the state of step ${newest.step} in memory is not used: ${(error as Error).message}; ${last}`,
+        `the state of step ${newest.step} in memory is not used: ${error.message.replace(/\.$/, '')}; ${last}`,
       );
       return undefined;
     }
@@ -216,9 +225,27 @@ export class Rescuing {
           `acc: rank ${rank} keeps step ${step} in the memory of ${hostName()} (${megabytes(bytes)}).`,
         );
     } catch (error) {
+      // All ranks of a host share its memory.
+      if (isAccError(error, 'ACC_RESCUE_FAILED') && !isFirstRefusal(place.folder, place.round)) return;
       const reason = (error as Error).message.split('\n')[0];
       console.error(`acc: rank ${rank} does not keep its state for a restart: ${reason}`);
     }
+  }
+
+  /** Tells early, and once for each host, that its memory will not suffice. */
+  #compareMemory(): void {
+    const { run, place } = this.#context;
+    if (this.#hasCompared || !this.#held || run.pipeline.updates.steps === 0) return;
+    this.#hasCompared = true;
+    if (!place.isSpeaker) return;
+    const { neededBytes, freeBytes } = rescueMemory(this.#held, {
+      ...place,
+      isReplicated: isReplicated(run),
+    });
+    if (neededBytes <= freeBytes) return;
+    console.warn(
+      `acc: ranks of ${hostName()} cannot keep their state for a restart, which needs ${megabytes(neededBytes)}: ${place.folder} has ${megabytes(freeBytes)} free. A restart goes on from the last checkpoint.`,
+    );
   }
 
   /** Deletes what this round has resumed from: now every rank has a later state. */
@@ -229,13 +256,10 @@ export class Rescuing {
     dropRescues(folder, round);
   }
 
-  /** Why the launcher ends the ranks: `rescue`, `save` or `end`. Undefined if it does not. */
-  #ending(): string | undefined {
-    try {
-      return readFileSync(join(this.#context.place.folder, 'ending'), 'utf8');
-    } catch {
-      return undefined;
-    }
+  /** Why the launcher ends the ranks. Undefined if it does not. */
+  #ending(): (typeof ENDINGS)[number] | undefined {
+    const { folder } = this.#context.place;
+    return ENDINGS.find((ending) => existsSync(join(folder, `ending-${ending}`)));
   }
 
   #say(text: string): void {

@@ -10,6 +10,8 @@ from PIL import Image
 root = sys.argv[1]
 random = np.random.default_rng(0)
 SIZE = (20, 28)
+# [width, height]
+RESIZED = ((13, 7), (45, 9))
 
 
 def smooth(phase):
@@ -44,8 +46,12 @@ pixels = []
 for path, _ in samples:
     image = Image.open(path)
     read = {mode: list(image.convert(mode).tobytes()) for mode in ("RGB", "L", "RGBA")}
-    half = image.convert("RGB").resize((SIZE[1] // 2, SIZE[0] // 2), Image.Resampling.BILINEAR)
-    pixels.append({**read, "half": list(half.tobytes())})
+    # Both axes shorter, and one of them longer.
+    resized = {
+        mode: [list(image.convert(mode).resize(size, Image.Resampling.BILINEAR).tobytes()) for size in RESIZED]
+        for mode in ("RGB", "L", "RGBA")
+    }
+    pixels.append({**read, "resized": resized})
 with open(os.path.join(root, "expected.json"), "w") as file:
     json.dump({"classes": classes, "samples": samples, "pixels": pixels}, file)
 

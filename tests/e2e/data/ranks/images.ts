@@ -1,9 +1,11 @@
 // Augmented images by worker threads. Saves in mid-epoch, or goes on from there on another number of
 // ranks, with another number of workers.
 import * as tf from '@tensorflow/tfjs';
-import { imageFolder } from '@acc/data/image-folder';
+import { imageFolder, type ImageFolderOptions } from '@acc/data/image-folder';
 import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';
+
+type JpegDecoder = NonNullable<ImageFolderOptions['jpegDecoder']>;
 
 const [mode, folder, root, options] = process.argv.slice(2) as ['save' | 'go-on', string, string, string];
 const accelerator = await Accelerator.create({ seed: 5 });
@@ -40,8 +42,9 @@ async function train() {
   return { seen, dtypes, leaked: tf.memory().numTensors - numTensors };
 }
 
-async function broken(numWorkers: number) {
-  const loader = new DataLoader(await imageFolder(`${root}/broken`), { batchSize: 2, numWorkers });
+async function broken(numWorkers: number, jpegDecoder: JpegDecoder) {
+  const images = await imageFolder(`${root}/broken`, { jpegDecoder });
+  const loader = new DataLoader(images, { batchSize: 2, numWorkers });
   let batches = 0;
   try {
     for await (const batch of loader) {
@@ -58,6 +61,14 @@ async function broken(numWorkers: number) {
 }
 
 const trained = await train();
-const failures = mode === 'save' && accelerator.isMainProcess ? [await broken(0), await broken(2)] : [];
+const cases = [
+  [0, 'sharp'],
+  [2, 'sharp'],
+  [2, '@napi-rs/image'],
+] as const;
+const failures = [];
+if (mode === 'save' && accelerator.isMainProcess) {
+  for (const [numWorkers, decoder] of cases) failures.push(await broken(numWorkers, decoder));
+}
 accelerator.freeMemory();
 reportResult({ ...trained, failures });

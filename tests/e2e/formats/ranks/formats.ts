@@ -1,5 +1,6 @@
 // Reads datasets of files with worker threads. Saves in mid-epoch, or goes on from there on another
 // number of ranks. Then reads a whole epoch from a web server.
+import { basename } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { csvDataset } from '@acc/data/csv';
@@ -12,7 +13,10 @@ import { reportResult } from '@acc/testkit';
 const [mode, folder, address] = process.argv.slice(2) as ['save' | 'go-on', string, string];
 const accelerator = await Accelerator.create();
 const indexFolder = `${folder}/index`;
-const files = { indexFolder, blockBytes: 700 };
+/** The files that this rank scanned. Each of them is read in one piece. */
+const scanned: string[] = [];
+const onScan = ({ file }: { readonly file: string }) => void scanned.push(basename(file));
+const files = { indexFolder, blockBytes: 700, onScan };
 const features = { id: { dtype: 'int32' } } as const;
 const rank = accelerator.processIndex;
 
@@ -75,4 +79,4 @@ const remote = await jsonlDataset(`${address}/${rank}/{a,b}.jsonl`, {
 const whole = loaderOf(remote);
 const fromServer = await read(begin(whole), 'id');
 await (whole as unknown as DataLoader).close();
-reportResult({ seen, fromServer });
+reportResult({ seen, fromServer, scanned });

@@ -1,16 +1,6 @@
 import { randomBelow, uniform, type RandomWords } from '../../random.js';
+import type { Box, ImageExtent } from '../images/raw-image.js';
 import type { PixelPlan } from './options.js';
-
-export interface ImageExtent {
-  readonly height: number;
-  readonly width: number;
-}
-
-/** A part of an image, in pixels. It may begin before the image, and end behind it. */
-export interface Box extends ImageExtent {
-  readonly top: number;
-  readonly left: number;
-}
 
 /** How many times a part is drawn before the largest one at the centre is taken. */
 const ATTEMPTS = 10;

@@ -1,56 +1,82 @@
-import type { Sharp } from 'sharp';
 import type { SampleDraw } from '../../sample-source.js';
 import { sampleWords, uniform, type RandomWords } from '../../random.js';
 import type { ShapedArray } from '../../shaped-array.js';
-import { centre, randomPart, randomPlace, type Box } from './crop-box.js';
-import { jpegExtent } from './jpeg-extent.js';
-import type { PixelPlan } from './options.js';
-import { takePixels, type PixelValues, type RawImage } from './pixels.js';
+import type { PixelDecoder } from '../images/decode-pixels.js';
+import { takePixels, type PixelValues } from '../images/pixels.js';
+import { wholeOf, type Box, type ImageExtent } from '../images/raw-image.js';
+import { resample } from '../images/resample.js';
+import { centre, randomPart, randomPlace } from './crop-box.js';
+import type { ImageSize, PixelPlan } from './options.js';
 
-export interface ImageFile {
-  readonly bytes: Uint8Array;
-  /** A new pipeline that reads the bytes. */
-  readonly open: () => Sharp;
+/** How files become pixels. */
+export interface ImageReader {
+  readonly decoder: PixelDecoder;
+  readonly plan: PixelPlan;
+  readonly values: PixelValues;
 }
 
 /** The pixels of a file, `[height, width, channels]`. */
-export async function decodeImage(
-  { open, bytes }: ImageFile,
-  { plan, values }: { plan: PixelPlan; values: PixelValues },
+export function decodeImage(
+  bytes: Uint8Array,
+  reader: ImageReader,
   words: () => RandomWords,
 ): Promise<ShapedArray> {
+  const { plan } = reader;
   // Without augmentation nothing is drawn.
   const draw = plan.resized || plan.padding !== undefined || plan.flip > 0 ? words() : () => 0;
-  const pipeline = await resized({ open, bytes }, plan, draw);
-  const withAlpha = plan.channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();
-  const { data, info } = await withAlpha.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
-  const image = { data, height: info.height, width: info.width, channels: info.channels };
-  const box = boxOf(image, plan, draw);
-  const isFlipped = plan.flip > 0 && uniform(draw) < plan.flip;
-  return takePixels(image, box, isFlipped, values);
+  return plan.resized ? randomlyResized(bytes, reader, draw) : cropped(bytes, reader, draw);
 }
 
-/** The pipeline up to the size before `crop`. */
-async function resized({ open, bytes }: ImageFile, plan: PixelPlan, draw: RandomWords): Promise<Sharp> {
-  const { resized: ranges, resize, crop } = plan;
-  // Decoders may shrink JPEG and WebP only to twice the wanted size: below that, the result would
-  // differ much from that of interpolation.
-  const how = { kernel: 'linear', fastShrinkOnLoad: false } as const;
-  if (ranges) {
-    const { height, width } = jpegExtent(bytes) ?? (await open().metadata());
-    const part = randomPart({ height, width }, ranges, draw);
-    return open()
-      .extract(part)
-      .resize({ height: crop![0], width: crop![1], fit: 'fill', ...how });
+async function randomlyResized(
+  bytes: Uint8Array,
+  { decoder, plan, values }: ImageReader,
+  draw: RandomWords,
+): Promise<ShapedArray> {
+  const part = randomPart(await decoder.extentOf(bytes), plan.resized!, draw);
+  const [height, width] = plan.crop!;
+  const window = wholeOf({ height, width });
+  const isMirrored = isFlipped(plan, draw);
+  const image = await decoder.decode(bytes, part);
+  return takePixels(resample(image, { size: window, window, isMirrored }), window, false, values);
+}
+
+async function cropped(
+  bytes: Uint8Array,
+  { decoder, plan, values }: ImageReader,
+  draw: RandomWords,
+): Promise<ShapedArray> {
+  const image = await decoder.decode(bytes);
+  const size = plan.resize === undefined ? image : sizeOf(image, plan.resize);
+  const box = boxOf(size, plan, draw);
+  const isMirrored = isFlipped(plan, draw);
+  if (plan.resize === undefined) return takePixels(image, box, isMirrored, values);
+  if (!isWithin(box, size)) {
+    const resized = resample(image, { size, window: wholeOf(size), isMirrored: false });
+    return takePixels(resized, box, isMirrored, values);
   }
-  if (resize === undefined) return open();
-  const [height, width] = typeof resize === 'number' ? [resize, resize] : resize;
-  return open().resize({ height, width, fit: typeof resize === 'number' ? 'outside' : 'fill', ...how });
+  return takePixels(resample(image, { size, window: box, isMirrored }), wholeOf(box), false, values);
 }
 
-function boxOf(image: RawImage, { crop, padding }: PixelPlan, draw: RandomWords): Box {
+/** Rounded as by torchvision. */
+function sizeOf({ height, width }: ImageExtent, resize: ImageSize): ImageExtent {
+  if (typeof resize !== 'number') return { height: resize[0], width: resize[1] };
+  const longer = (short: number, long: number) => Math.trunc((resize * long) / short);
+  return height <= width
+    ? { height: resize, width: longer(height, width) }
+    : { height: longer(width, height), width: resize };
+}
+
+function isWithin({ top, left, height, width }: Box, image: ImageExtent): boolean {
+  return top >= 0 && left >= 0 && top + height <= image.height && left + width <= image.width;
+}
+
+function isFlipped({ flip }: PixelPlan, draw: RandomWords): boolean {
+  return flip > 0 && uniform(draw) < flip;
+}
+
+function boxOf(image: ImageExtent, { crop, padding }: PixelPlan, draw: RandomWords): Box {
   const { height, width } = image;
-  if (!crop) return { top: 0, left: 0, height, width };
+  if (!crop) return wholeOf(image);
   const part = { height: crop[0], width: crop[1] };
   const more = 2 * (padding ?? 0);
   if (height + more < part.height || width + more < part.width) {

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { AccError } from '@acc/contract';
 import type { IndexedDataset, SampleDraw } from '../../sample-source.js';
 import { shaped, type ShapedArray } from '../../shaped-array.js';
-import { loadSharp } from '../load-sharp.js';
+import { pixelDecoder } from '../images/decode-pixels.js';
+import { pixelValues } from '../images/pixels.js';
 import { decodeImage, wordsOf } from './decode-image.js';
 import type { PixelPlan } from './options.js';
-import { pixelValues } from './pixels.js';
 import { pathReader, type SharedPaths } from './shared-paths.js';
 
 export interface ImageSample {
@@ -34,11 +34,11 @@ export interface OpenedImages extends IndexedDataset<ImageSample> {
 
 /** The images of a folder that was listed. */
 export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
-  const sharp = await loadSharp('imageFolder');
+  const decoder = await pixelDecoder('imageFolder', opened.pixels);
   const labels = new Int32Array(opened.labels);
   const pathOf = pathReader(opened.paths);
   const nameOf = (i: number) => join(opened.folder, pathOf(i));
-  const how = { plan: opened.pixels, values: pixelValues(opened.pixels) };
+  const reader = { decoder, plan: opened.pixels, values: pixelValues(opened.pixels) };
   return {
     length: labels.length,
     nameOf,
@@ -47,8 +47,7 @@ export async function openImages(opened: OpenedFolder): Promise<OpenedImages> {
       try {
         // libvips caches files by name, and would not notice that one has changed. Bytes are not cached.
         const bytes = await readFile(path);
-        const open = () => sharp(bytes, { ignoreIcc: true });
-        const image = await decodeImage({ bytes, open }, how, wordsOf(draw, i));
+        const image = await decodeImage(bytes, reader, wordsOf(draw, i));
         return { image, label: shaped(labels.slice(i, i + 1), []) };
       } catch (cause) {
         throw new AccError(

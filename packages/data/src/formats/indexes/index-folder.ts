@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { environment, randomHex } from '@acc/platform';
 import { pathOf, schemeOf } from '../sources/open-source.js';
 import type { Source } from '../sources/source.js';
+import { claimScan, scanEnded } from './scan-claim.js';
 
 /** The first bytes of an index file. */
 const MAGIC = 'acc index 1\n';
@@ -23,27 +24,58 @@ export function defaultIndexFolder(): string {
   return join(own ? resolve(own) : join(xdg || join(homedir(), '.cache'), 'acc'), 'data-index');
 }
 
+export interface IndexOptions {
+  readonly folder: string;
+  /** Scans the file. */
+  readonly make: () => Promise<readonly number[]>;
+}
+
+/** Waits for the index that another process is making. */
+export type LaterIndex = () => Promise<Float64Array>;
+
 /**
  * Where the samples of a file start, and where the last one ends: `[samples + 1]`, in shared memory. It is read from
- * the index file if there is one for this version of the file, else made and stored.
+ * the index file if there is one for this version of the file, else made and stored. Of the processes that share the
+ * folder, one makes it, and the others get a {@link LaterIndex}.
  *
  * @param format The format and its options that decide what a sample is.
  */
 export async function indexOf(
   source: Source,
   format: string,
-  { folder, make }: { readonly folder: string; readonly make: () => Promise<readonly number[]> },
-): Promise<Float64Array> {
+  { folder, make }: IndexOptions,
+): Promise<Float64Array | LaterIndex> {
   const location = schemeOf(source.name) === 'file' ? resolve(pathOf(source.name)) : source.name;
   const key: IndexKey = { format, location, bytes: source.bytes, tag: source.tag };
   const hash = createHash('sha256').update(`${format}\n${location}`).digest('hex').slice(0, 32);
   const path = join(folder, `${hash}.index`);
+  const claim = `${path}.scan`;
   const stored = await readIndex(path, key);
   if (stored) return stored;
-  const starts = await make();
+  const scan = async (): Promise<Float64Array> => {
+    const index = inSharedMemory(await make());
+    await storeIndex(path, key, index);
+    return index;
+  };
+  // Takes an index that another process has stored meanwhile. A scan that failed there fails here with its error.
+  const readOrScan = async () => (await readIndex(path, key)) ?? (await scan());
+  const claimed = await claimScan(claim).catch(cannotShare);
+  if (claimed === 'other') {
+    return async () => {
+      await using _ = await scanEnded(claim).catch(cannotShare);
+      return await readOrScan();
+    };
+  }
+  await using _ = claimed;
+  return await readOrScan();
+}
+
+/** Without a folder, each process scans. That an index cannot be stored is reported. */
+const cannotShare = (): undefined => undefined;
+
+function inSharedMemory(starts: readonly number[]): Float64Array {
   const index = new Float64Array(new SharedArrayBuffer(starts.length * 8));
   index.set(starts);
-  await storeIndex(path, key, index);
   return index;
 }
 

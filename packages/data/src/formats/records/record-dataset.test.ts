@@ -1,7 +1,8 @@
-import { readdir, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import '@tensorflow/tfjs-backend-cpu';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { DataLoader } from '../../data-loader.js';
+import { csvDataset } from '../csv/csv-dataset.js';
 import { jsonlDataset } from '../jsonl/jsonl-dataset.js';
 import { RangeServer } from '../testing/range-server.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
@@ -53,6 +54,61 @@ describe('a dataset of files', () => {
     const [index] = await readdir(folder.join('index'));
     await writeFile(folder.join(`index/${index}`), 'damaged');
     expect([await open(), scanned]).toEqual([numbers(10), [0, 0, 0]]);
+  });
+
+  it('is scanned once by all that open it at the same time, and files are shared out', async () => {
+    const names = numbers(20).map((i) => `${i + 10}.jsonl`);
+    await using folder = await TemporaryFolder.create(
+      Object.fromEntries(names.map((name, i) => [name, lines(i * 5, 5)])),
+    );
+    const scanned: string[][] = [[], [], []];
+    // Nothing but files tells them of each other, as with processes.
+    const datasets = await Promise.all(
+      scanned.map((own) =>
+        jsonlDataset<Line>(folder.join('*.jsonl'), {
+          indexFolder: folder.join('index'),
+          onScan: ({ file }) => void own.push(file),
+        }),
+      ),
+    );
+    for (const dataset of datasets) expect(await idsOf(dataset)).toEqual(numbers(100));
+    expect(scanned.flat().sort()).toEqual(names.map((name) => folder.join(name)));
+    expect((await readdir(folder.join('index'))).filter((name) => !name.endsWith('.index'))).toEqual([]);
+  });
+
+  it('gives an error of the scan to all that wait for it', async () => {
+    await using folder = await TemporaryFolder.create({ 'a.csv': 'x,y\n1,"2\n' });
+    const open = () => csvDataset(folder.join('a.csv'), { indexFolder: folder.join('index') });
+    const results = await Promise.allSettled([open(), open(), open()]);
+    const failed = { status: 'rejected', reason: error('ACC_DATA_FORMAT') };
+    expect(results).toEqual([failed, failed, failed]);
+    expect(await readdir(folder.join('index'))).toEqual([]);
+  });
+
+  it('is scanned by another process if the one that began it is gone', async () => {
+    await using folder = await TemporaryFolder.create({ 'a.jsonl': lines(0, 9) });
+    const open = (onScan: () => void = () => {}) =>
+      jsonlDataset<Line>(folder.join('a.jsonl'), { indexFolder: folder.join('index'), onScan });
+    await open();
+    const [index] = await readdir(folder.join('index'));
+    await rm(folder.join(`index/${index}`));
+    const claim = folder.join(`index/${index}.scan`);
+    await mkdir(claim);
+    await utimes(claim, 0, 0);
+    let scans = 0;
+    const datasets = await Promise.all([open(() => scans++), open(() => scans++)]);
+    for (const dataset of datasets) expect(await idsOf(dataset)).toEqual(numbers(9));
+    expect([scans, await readdir(folder.join('index'))]).toEqual([1, [index]]);
+  });
+
+  it('is scanned by each process where no index can be stored', async () => {
+    await using folder = await TemporaryFolder.create({ 'a.jsonl': lines(0, 9), 'no-folder': '' });
+    const warn = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const open = () => jsonlDataset<Line>(folder.join('a.jsonl'), { indexFolder: folder.join('no-folder') });
+    for (const dataset of await Promise.all([open(), open()]))
+      expect(await idsOf(dataset)).toEqual(numbers(9));
+    expect(warn).toHaveBeenCalledTimes(2);
+    warn.mockRestore();
   });
 
   it('gives the samples of its blocks to lanes, and batches to a loader', async () => {

@@ -34,7 +34,8 @@ const OPENED_AT_A_TIME = 8;
 export type Framing = Pick<RecordFormat<unknown>, 'framing' | 'scan'>;
 
 /**
- * Opens files, and takes the places of their samples from index files, or finds them by a scan.
+ * Opens files, and takes the places of their samples from index files, or finds them by a scan. Each file is scanned
+ * by one of the processes that open it at the same time and share the folder of indexes.
  *
  * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES`, `ACC_DATA_FORMAT`.
  */
@@ -48,9 +49,12 @@ export async function openRecordFiles(
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
     const source = await openSource(location, options);
     const make = () => scan(source, onScan);
-    return { file: source.state, starts: await indexOf(source, framing, { folder, make }) };
+    return { file: source.state, index: await indexOf(source, framing, { folder, make }) };
   });
-  const starts = opened.map((file) => file.starts);
+  // First come the files that no other process scans, so that processes share the work.
+  const starts = await mapConcurrently(opened, OPENED_AT_A_TIME, async ({ index }) =>
+    index instanceof Float64Array ? index : index(),
+  );
   const blockBytes = options.blockBytes ?? defaultBlockBytes(starts);
   return { files: opened.map(({ file }) => file), starts, blockBytes };
 }

@@ -1,29 +1,33 @@
 import { shaped, type ShapedArray } from '../../shaped-array.js';
-import { loadSharp } from '../load-sharp.js';
+import { pixelDecoder, type Channels, type JpegDecoder, type PixelDecoder } from '../images/decode-pixels.js';
+import { wholeOf, type RawImage } from '../images/raw-image.js';
+import { resample } from '../images/resample.js';
 
 /** How images become pixels. */
 export interface ImageOptions {
-  /** Resizes images to `[height, width]` in pixels, by bilinear interpolation. Default: their own size. */
+  /** Resizes images to `[height, width]` in pixels, by bilinear interpolation with antialiasing. Default: their own size. */
   readonly resize?: readonly [height: number, width: number] | undefined;
-  /** 3 (default): RGB. 4: RGBA. 1: grey. */
-  readonly channels?: 1 | 3 | 4 | undefined;
+  /** 3 (default): RGB, alpha is dropped. 4: RGBA. 1: luma by ITU-R BT.601. */
+  readonly channels?: Channels | undefined;
+  /** What decodes JPEG files, as for `imageFolder`. Default `sharp`. */
+  readonly jpegDecoder?: JpegDecoder | undefined;
 }
 
 /** The pixels of an encoded image, from 0 to 255: `[height, width, channels]`. */
 export type DecodeImage = (bytes: Uint8Array) => Promise<ShapedArray>;
 
 /** The package `sharp` is loaded with the first image. */
-export function imageDecoder({ resize, channels = 3 }: ImageOptions): DecodeImage {
+export function imageDecoder({ resize, channels = 3, jpegDecoder = 'sharp' }: ImageOptions): DecodeImage {
+  let opened: Promise<PixelDecoder> | undefined;
   return async (bytes) => {
-    const sharp = await loadSharp('Decoding images');
-    let image = sharp(bytes, { ignoreIcc: true });
-    if (resize) {
-      const [height, width] = resize;
-      image = image.resize({ height, width, fit: 'fill', kernel: 'linear', fastShrinkOnLoad: false });
-    }
-    image = channels === 4 ? image.ensureAlpha() : image.removeAlpha();
-    image = image.toColourspace(channels === 1 ? 'b-w' : 'srgb');
-    const { data, info } = await image.raw().toBuffer({ resolveWithObject: true });
-    return shaped(new Uint8Array(data), [info.height, info.width, info.channels]);
+    opened ??= pixelDecoder('Decoding images', { channels, jpegDecoder });
+    const image = await (await opened).decode(bytes);
+    if (!resize) return shapedOf(image);
+    const window = wholeOf({ height: resize[0], width: resize[1] });
+    return shapedOf(resample(image, { size: window, window, isMirrored: false }));
   };
+}
+
+function shapedOf({ data, height, width, channels }: RawImage): ShapedArray {
+  return shaped(data, [height, width, channels]);
 }

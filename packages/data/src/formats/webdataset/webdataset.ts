@@ -6,6 +6,7 @@ import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-op
 import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
 import type { Locations } from '../sources/locations.js';
+import { jpegDecoder } from '../images/decode-pixels.js';
 import { decodeField } from './decode-field.js';
 import { imageDecoder, type ImageOptions } from './decode-image.js';
 import { sampleFields, scanSamples, type RawSample } from './sample-framing.js';
@@ -38,8 +39,9 @@ const formatOptions = {
     .strictObject({
       resize: z.tuple([z.int().positive(), z.int().positive()]).readonly().optional(),
       channels: z.union([z.literal(1), z.literal(3), z.literal(4)]).optional(),
+      jpegDecoder,
     })
-    .default({}),
+    .prefault({}),
 };
 type FormatOptions = Readonly<z.infer<ReturnType<typeof z.object<typeof formatOptions>>>>;
 

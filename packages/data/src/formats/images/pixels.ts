@@ -1,21 +1,24 @@
 import { shaped, shapedLater, type ShapedArray } from '../../shaped-array.js';
-import type { Box, ImageExtent } from './crop-box.js';
-import type { PixelPlan } from './options.js';
-
-/** Decoded pixels: bytes `[height, width, channels]`. */
-export interface RawImage extends ImageExtent {
-  readonly data: Uint8Array;
-  readonly channels: number;
-}
+import type { Channels } from './decode-pixels.js';
+import { pixelKernels } from './pixel-kernels.js';
+import type { Box, RawImage } from './raw-image.js';
 
 /** What becomes of each byte of a pixel. */
 export interface PixelValues {
-  readonly channels: PixelPlan['channels'];
+  readonly channels: Channels;
   /** The 256 values of each channel, one table after the other. Undefined: the bytes themselves. */
   readonly table: Float32Array | undefined;
 }
 
-export function pixelValues({ channels, dtype, mean, std }: PixelPlan): PixelValues {
+/** The options of image folders that apply to values. */
+interface ValueOptions {
+  readonly channels: Channels;
+  readonly dtype: 'float32' | 'uint8';
+  readonly mean: readonly number[];
+  readonly std: readonly number[];
+}
+
+export function pixelValues({ channels, dtype, mean, std }: ValueOptions): PixelValues {
   if (dtype === 'uint8') return { channels, table: undefined };
   const table = new Float32Array(256 * channels);
   for (let channel = 0; channel < channels; channel++) {
@@ -39,30 +42,26 @@ export function takePixels(
   isFlipped: boolean,
   { channels, table }: PixelValues,
 ): ShapedArray {
-  const bytes = partOf(channels === 1 ? lumaOf(image) : image, box);
+  const bytes = partOf(image, box);
   if (isFlipped) flipRows(bytes, box.width, channels);
   const shape = [box.height, box.width, channels];
   if (!table) return shaped(bytes, shape);
-  const write = (block: Float32Array | Int32Array, offset: number) => {
-    if (channels === 3) writeColours(bytes, table, block, offset);
-    else for (let i = 0; i < bytes.length; i++) block[offset + i] = table[256 * (i % channels) + bytes[i]!]!;
-  };
+  const write = (block: Float32Array | Int32Array, offset: number) =>
+    block.set(valuesOf(bytes, table), offset);
   return shapedLater(shape, { dtype: 'float32', write });
 }
 
-/** The usual case, without an inner loop: half the time. */
-function writeColours(
-  bytes: Uint8Array,
-  table: Float32Array,
-  block: Float32Array | Int32Array,
-  offset: number,
-): void {
-  for (let i = 0, to = offset; i < bytes.length; i += 3, to += 3) {
-    block[to] = table[bytes[i]!]!;
-    block[to + 1] = table[256 + bytes[i + 1]!]!;
-    block[to + 2] = table[512 + bytes[i + 2]!]!;
-  }
+/** The values of bytes, until the next call. */
+function valuesOf(bytes: Uint8Array, table: Float32Array): Float32Array {
+  const kernels = pixelKernels();
+  const [from, tableAt, to] = kernels.areas(bytes.length, table.byteLength, 4 * bytes.length) as Three;
+  kernels.put(from, bytes);
+  kernels.put(tableAt, table);
+  kernels.lookUp(from, bytes.length, table.length / 256, tableAt, to);
+  return new Float32Array(kernels.buffer, to, bytes.length);
 }
+
+type Three = [number, number, number];
 
 /** The bytes of a part of an image: memory of its own, except for the whole image. */
 function partOf({ data, height, width, channels }: RawImage, box: Box): Uint8Array {
@@ -89,13 +88,4 @@ function flipRows(bytes: Uint8Array, width: number, channels: number): void {
       }
     }
   }
-}
-
-/** Luma by ITU-R BT.601 in 16 bits of fraction, rounded to the nearest: the numbers of Pillow. */
-function lumaOf({ data, height, width }: RawImage): RawImage {
-  const luma = new Uint8Array(height * width);
-  for (let i = 0, at = 0; i < luma.length; i++, at += 3) {
-    luma[i] = (data[at]! * 19595 + data[at + 1]! * 38470 + data[at + 2]! * 7471 + 0x8000) >> 16;
-  }
-  return { data: luma, height, width, channels: 1 };
 }

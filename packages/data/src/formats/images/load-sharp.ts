@@ -1,5 +1,5 @@
 import type { Sharp, SharpOptions } from 'sharp';
-import { packageMissing } from './errors.js';
+import { packageMissing } from '../errors.js';
 
 export type SharpModule = (input: Uint8Array, options: SharpOptions) => Sharp;
 
