@@ -7,7 +7,10 @@ const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
 
 it('refuses on all ranks what a pipeline cannot do', async () => {
   const found = await resultsOfRanks<Record<string, string>>({ script: urlOf('refusals'), ranks: 2, env });
-  for (const codes of found) {
+  const [sender, receiver] = found;
+  expect(sender!['another shape in a slot']).toBe('ACC_COLLECTIVE_SHAPE');
+  expect(receiver!.received).toBe('1,2,3,4');
+  for (const { received: _, 'another shape in a slot': __, ...codes } of found) {
     expect(codes).toEqual({
       'fsdp beside it': 'ACC_STRATEGY_CANNOT',
       'a hook with state': 'ACC_STRATEGY_CANNOT',

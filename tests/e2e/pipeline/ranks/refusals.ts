@@ -1,5 +1,6 @@
 // What a pipeline refuses. Reports the code of each error.
 import * as tf from '@tensorflow/tfjs';
+import type { Collective, Plugin } from '@acc/contract';
 import { Accelerator, adafactor, type AcceleratorOptions, type PipelineOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import { meanSquares, skipping, SKIPPING_STAGES, xsOf, ysOf } from './models.js';
@@ -29,7 +30,18 @@ await refusedAtCreate('a hook with state', { ddp: { commHook: 'powerSgd' }, mesh
 await refusedAtCreate('gradients at apply', { ddp: { syncAt: 'apply' }, mesh: { pipeline: 2 } });
 await refusedAtCreate('an unknown option', { mesh: { pipeline: 2 }, pipeline: { stage: [] } as never });
 
-const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
+let pipe!: Collective;
+const asks: Plugin = { name: 'asks', attach: ({ mesh }) => void (pipe = mesh.along('pipeline')) };
+const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 }, plugins: [asks] });
+const slot = { slot: 'values' };
+if (pipe.rank === 0) {
+  for (const values of [
+    [1, 2],
+    [3, 4],
+  ])
+    pipe.send(tf.tensor1d(values), 1, slot);
+  refused('another shape in a slot', () => pipe.send(tf.ones([3]), 1, slot));
+} else codes.received = [...pipe.recv(0, slot).dataSync(), ...pipe.recv(0, slot).dataSync()].join();
 const model = skipping();
 const steps = (options: PipelineOptions, of: object = model) =>
   accelerator.pipelined(of, meanSquares, options);
