@@ -100,9 +100,9 @@ class Step {
         this.#messages.receive({ kind: 'forward', stage: index - 1, microBatch, id }),
       ]),
     );
-    const inputs = this.#step.inputs(microBatch);
-    const given = new Map([...received, ...plan.inputs.map((id, i) => [id, inputs[i]!] as const)]);
     const taken = new Set([...stage.calls.flatMap((call) => call.inputs), ...(isLast ? plan.outputs : [])]);
+    const inputs = plan.inputs.some((id) => taken.has(id)) ? this.#step.inputs(microBatch) : [];
+    const given = new Map([...received, ...inputs.map((input, i) => [plan.inputs[i]!, input] as const)]);
     const used = stage.receives.filter((id) => taken.has(id) && received.get(id)!.dtype === 'float32');
     const made = stage.sends.filter((id) => !received.has(id));
     const taped = runForward(
