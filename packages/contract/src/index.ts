@@ -31,6 +31,8 @@ export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
 export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
+export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
+export { lossSeed, withLossSeed } from './loss-seed.js';
 export type { RunForward, TapedForward } from './taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
 export {

@@ -13,19 +13,21 @@ export interface TapedForward {
    *
    * @param dys One gradient for each output, of its shape. Null for an output that nothing depends
    * on. The caller still owns them.
+   * @param lossSeed The gradient of the training's loss that `dys` come from. Layers that add terms to
+   * that loss need it; see `lossSeed`.
    * @returns Gradients in the order of `xs`. Null for an input that the outputs do not depend on.
    * The caller disposes them.
    * @throws AccError `ACC_INVALID_ARGUMENT` for gradients that do not fit, `ACC_TAPE_USED` after
    * `backward` or `dispose`, `ACC_GRADIENT_NESTED` inside another gradient computation.
    */
-  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[];
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
   /**
    * Computes the gradients of the first `count` of `xs` only, and keeps what those of the others
    * need, for {@link backwardRest}. A zero-bubble pipeline needs the gradients of a stage's inputs
    * earlier than those of its weights. Otherwise as {@link backward}. What an activation checkpoint
    * computes again is computed once, so the gradients within it are all computed here.
    */
-  backwardTo(count: number, dys: readonly (Tensor | null)[]): (Tensor | null)[];
+  backwardTo(count: number, dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
   /**
    * Computes the gradients of the other `xs`, in their order, after {@link backwardTo}, and frees the
    * kept tensors.

@@ -10,6 +10,7 @@ export type { CommHookName, NamedCommHook } from './comm-hooks/named.js';
 export { oneBitHook, type OneBitOptions } from './comm-hooks/one-bit.js';
 export { powerSgdHook, type PowerSgdOptions } from './comm-hooks/power-sgd.js';
 export { topKHook, type TopKOptions } from './comm-hooks/top-k.js';
+export { broadcastVariables } from './broadcast.js';
 export { countUsers } from './count-users.js';
 export { ddp } from './ddp.js';
 export { resolveDdpOptions, type DdpOptions, type ResolvedDdpOptions } from './options.js';

@@ -1,3 +1,4 @@
+export { expertParallel } from './experts/expert-parallel.js';
 export { fsdp, precisionOf } from './fsdp.js';
 export {
   isForOne,

@@ -24,7 +24,9 @@ export const FLOAT_BYTES = 4;
 /** Elements `begin` to `end` of a variable, row-major; empty if they are equal. */
 export type Range = MemoryRange;
 
-export function layoutOf(sizes: readonly number[], ranks: number): UnitLayout {
+/** @param alignment Variables and chunks begin at multiples of it. */
+export function layoutOf(sizes: readonly number[], ranks: number, alignment = ALIGNMENT): UnitLayout {
+  const aligned = (length: number) => Math.ceil(length / alignment) * alignment;
   const offsets: number[] = [];
   let length = 0;
   for (const size of sizes) {
@@ -35,8 +37,6 @@ export function layoutOf(sizes: readonly number[], ranks: number): UnitLayout {
   const ends = [...offsets.slice(1), chunk * ranks];
   return { offsets, sizes, gaps: sizes.map((size, i) => ends[i]! - offsets[i]! - size), chunk };
 }
-
-const aligned = (length: number): number => Math.ceil(length / ALIGNMENT) * ALIGNMENT;
 
 /** The elements of the variable at `place` that lie in the chunk of `rank`. */
 export function rangeOf({ offsets, sizes, chunk }: UnitLayout, place: number, rank: number): Range {

@@ -30,6 +30,8 @@ export interface UnitContext {
   /** The ranks that have the same shards. Undefined if this is the only one. */
   readonly replicas?: Collective | undefined;
   readonly wire?: WireDtypes;
+  /** See {@link layoutOf}. */
+  readonly alignment?: number;
   readonly defer: Defer;
   /** Called when values of the unit are read that are not in memory. It gathers the unit. */
   load(unit: Unit): void;
@@ -68,6 +70,7 @@ export class Unit {
     this.layout = layoutOf(
       variables.map(({ size }) => size),
       collective.size,
+      context.alignment,
     );
     const source = {
       defer,

@@ -1,5 +1,6 @@
 export {
   feedForward,
+  moe,
   multiHeadAttention,
   positionEmbedding,
   rmsNormalization,
@@ -8,6 +9,7 @@ export {
   tokenEmbedding,
   transformerBlock,
 } from './layers/factories.js';
+export type { MoeArgs, MoeOptions } from './moe/options.js';
 export { registerLayers } from './layers/register.js';
 export { KeyValueCache } from './layers/key-value-cache.js';
 export { gpt2 } from './models/gpt2.js';

@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { setNumThreads } from '@acc/native';
-import { generate, loadPretrained, savePretrained } from '@acc/transformer';
+import { generate, loadPretrained, moe, savePretrained } from '@acc/transformer';
 import { expectNear, flat, rms } from './compare.js';
 import { lossOf } from './loss.js';
 import { GPT2, LLAMA, tokensOf } from './models.js';
@@ -158,3 +158,46 @@ function hubNameOf(kind: 'gpt2' | 'llama', weight: string): { name: string; isTr
   const name = `${module === 'lm_head' ? '' : 'model.'}${module}.${end}`;
   return { name, isTransposed: leaf === 'kernel' };
 }
+
+it('a mixture of experts, its balance loss and all gradients are those of Mixtral', async () => {
+  await tf.setBackend('acc');
+  const [experts, inner, width, balance] = [5, 7, 6, 0.3];
+  const wave = (phase: number) =>
+    tf
+      .sin(
+        tf
+          .range(0, 2 * 9 * width)
+          .mul(1.7)
+          .add(phase),
+      )
+      .reshape([2, 9, width]);
+  const [x, dy] = [wave(0), wave(3)];
+  const request = { x: x.arraySync(), dy: dy.arraySync(), experts, inner, balance };
+  const theirs = await reference.mixture(request);
+  // transformers counts the tokens of an expert, and we the share of all assignments, of which a token has 2.
+  const layer = moe({
+    experts,
+    topK: 2,
+    mlp: 'swiGlu',
+    innerUnits: inner,
+    balanceLoss: 2 * balance,
+    zLoss: 0,
+  });
+  layer.apply(tf.input({ shape: [9, width] }));
+  const ours = (from: typeof theirs.weights): tf.Tensor[] => {
+    const given = (name: string) => tf.tensor(from[name]!);
+    const joint = tf.transpose(given('experts.gate_up_proj'), [0, 2, 1]);
+    const [gate, up] = tf.split(joint, 2, -1) as [tf.Tensor, tf.Tensor];
+    const down = tf.transpose(given('experts.down_proj'), [0, 2, 1]);
+    return [tf.transpose(given('gate.weight')), gate, up, down];
+  };
+  layer.setWeights(ours(theirs.weights));
+  const loss = (given: tf.Tensor) => tf.sum(tf.mul(layer.apply(given) as tf.Tensor, dy));
+  expectNear(flat(layer.apply(x) as tf.Tensor), theirs.y);
+  expectNear(flat(tf.grad(loss)(x)), theirs.dx, 1e-4);
+  const variables = layer.weights.map((weight) => weight.read() as tf.Variable);
+  const { grads } = tf.variableGrads(() => loss(x) as tf.Scalar, variables);
+  ours(theirs.gradients).forEach((expected, i) => {
+    expectNear(flat(grads[variables[i]!.name]!), flat(expected), 1e-4);
+  });
+});

@@ -1,6 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type * as tf from '@tensorflow/tfjs';
 import type { Reader } from '../trackers/python/reader.js';
 import { venv } from '../trackers/python/venv.js';
 
@@ -9,6 +10,14 @@ export interface Answer {
   readonly loss: number;
   readonly gradients: Readonly<Record<string, number[]>>;
   readonly generated: number[][];
+}
+
+/** What Mixtral's mixture of experts computes. Tensors of weights have the dims of torch. */
+export interface MixtureAnswer {
+  readonly y: number[];
+  readonly dx: number[];
+  readonly weights: Readonly<Record<string, tf.TensorLike>>;
+  readonly gradients: Readonly<Record<string, tf.TensorLike>>;
 }
 
 /** `transformers` and `peft`, which make and read folders and answer with what their models compute. */
@@ -26,6 +35,10 @@ export class Reference {
 
   ask(task: 'make' | 'read' | 'adapt' | 'read_adapter', request: object): Promise<Answer> {
     return this.#reader.ask<Answer>(JSON.stringify({ task, ...request }));
+  }
+
+  mixture(request: object): Promise<MixtureAnswer> {
+    return this.#reader.ask<MixtureAnswer>(JSON.stringify({ task: 'mixture', ...request }));
   }
 
   close(): void {

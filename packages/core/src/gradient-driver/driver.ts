@@ -1,4 +1,5 @@
-import { fill, mul, ones, Tensor, util, type Variable } from '@tensorflow/tfjs-core';
+import { fill, mul, ones, Tensor, util, type Scalar, type Variable } from '@tensorflow/tfjs-core';
+import { withLossSeed } from '@acc/contract';
 import {
   engineInternals,
   patch,
@@ -9,7 +10,7 @@ import {
 } from '@acc/tfjs-internals';
 import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
-import { pathBetween } from './tape.js';
+import { heldOf, pathBetween, requireHeldOnly } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
@@ -78,7 +79,9 @@ function gradients(
       () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
     );
     util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
-    const path = pathBetween(tape, xs, [y]);
+    const held = heldOf(xs);
+    requireHeldOnly(tape, xs, [y]);
+    const path = pathBetween(tape, held, [y]);
     if (!allowNoGradients && path.nodes.length === 0) {
       throw new Error(
         'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
@@ -86,17 +89,22 @@ function gradients(
     }
     const session = isOutermost ? hooks.begin(xs, y) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
+    const weight = session?.weight ?? 1;
     const walk = (): (Tensor | null)[] => {
-      const found = walkBackward({
+      const seed = seedOf(y, dy, weight);
+      const options = {
         engine,
         path,
-        seeds: new Map([[y.id, seedOf(y, dy, session?.weight ?? 1)]]),
-        wanted: new Set(xs.map(({ id }) => id)),
-        finals: takers(xs, session),
+        seeds: new Map([[y.id, seed]]),
+        wanted: new Set(held.map(({ id }) => id)),
+        finals: takers(held, session),
         freesEarly: isOutermost,
         participants,
-      });
-      return collect(engine, xs, found, session);
+      };
+      // The walk frees `seed`.
+      const lossSeed = dy?.rank === 0 ? mul<Scalar>(dy, weight) : weight;
+      const found = withLossSeed(isOutermost ? lossSeed : 0, () => walkBackward(options));
+      return collect(engine, held, found, session);
     };
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);
     return { value: y, grads };

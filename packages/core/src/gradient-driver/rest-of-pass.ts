@@ -11,7 +11,10 @@ export class Rest {
   readonly #wanted: ReadonlySet<number>;
 
   /** @param pass Its path is what the second half walks. */
-  constructor(readonly pass: Pass) {
+  constructor(
+    readonly pass: Pass,
+    readonly lossSeed: number | undefined,
+  ) {
     this.later = new Map(
       pass.path.nodes.map(({ node }) => [
         node,

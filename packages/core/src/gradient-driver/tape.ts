@@ -1,4 +1,5 @@
-import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
+import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
+import { AccError, heldPartOf } from '@acc/contract';
 import type { TapeNode } from '@acc/tfjs-internals';
 
 /** The part of a tape between the given tensors and the results. */
@@ -41,6 +42,34 @@ export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], ys
     if (inputs.length > 0) nodes.push({ node, inputs });
   }
   return { nodes: nodes.reverse(), uses };
+}
+
+/** What operators use of the given tensors: this rank's part of a variable that is cut. */
+export function heldOf(xs: readonly Tensor[]): Tensor[] {
+  return xs.map((x) => heldPartOf(x)?.own ?? x);
+}
+
+/**
+ * Requires that no operator on the way to `ys` uses the whole of a variable of which this rank has a
+ * part: that gradient would be lost.
+ *
+ * @throws AccError `ACC_CUT_VARIABLE_USED`.
+ */
+export function requireHeldOnly(
+  tape: readonly TapeNode[],
+  xs: readonly Tensor[],
+  ys: readonly Tensor[],
+): void {
+  const cut = xs.filter((x) => heldPartOf(x));
+  if (cut.length === 0) return;
+  const { uses } = pathBetween(tape, cut, ys);
+  const used = cut.filter(({ id }) => uses.has(id)) as Variable[];
+  if (used.length === 0) return;
+  throw new AccError(
+    'ACC_CUT_VARIABLE_USED',
+    `The loss uses all of '${used[0]!.name}', of which each rank has a part. Its gradient is not known then.`,
+    { help: 'Use such weights only through their layer. Remove penalties on them, or the axis of the mesh.' },
+  );
 }
 
 function hasAny(inputs: NamedTensorMap, ids: ReadonlySet<number>): boolean {

@@ -1,11 +1,11 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
-import { AccError, type TapedForward } from '@acc/contract';
+import { AccError, withLossSeed, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
-import { pathBetween, type Path } from './tape.js';
+import { heldOf, pathBetween, requireHeldOnly, type Path } from './tape.js';
 import { owned, walkBackward } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
@@ -31,8 +31,10 @@ export function runForward(
       () => engine.tidy('forward', () => (hooks.forward ? hooks.forward(xs, f) : f())),
     );
     const outputs = 'dataId' in given ? [given] : given;
-    path = pathBetween(tape, xs, outputs);
-    return new KeptPass({ xs: [...xs], outputs, path, hooks });
+    const held = heldOf(xs);
+    requireHeldOnly(tape, xs, outputs);
+    path = pathBetween(tape, held, outputs);
+    return new KeptPass({ xs: held, outputs, path, hooks });
   } finally {
     engine.state.activeTape = null;
     freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
@@ -60,23 +62,23 @@ class KeptPass implements TapedForward {
     this.#pass = pass;
   }
 
-  backward(dys: readonly (Tensor | null)[]): (Tensor | null)[] {
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
     const pass = this.#usable();
     requireFitting(dys, pass.outputs);
     try {
-      return walking(pass, (engine) => gradientsOf(engine, pass, seedsOf(pass.outputs, dys)));
+      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, seedsOf(pass.outputs, dys)));
     } finally {
       this.dispose();
     }
   }
 
-  backwardTo(count: number, dys: readonly (Tensor | null)[]): (Tensor | null)[] {
+  backwardTo(count: number, dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
     const pass = this.#usable();
     requireFitting(dys, pass.outputs);
     const split = splitPath(pass.path, pass.xs.slice(0, count));
-    const rest = new Rest({ ...pass, xs: pass.xs.slice(count), path: split.rest });
+    const rest = new Rest({ ...pass, xs: pass.xs.slice(count), path: split.rest }, lossSeed);
     try {
-      const grads = walking(pass, (engine) => {
+      const grads = walking(pass, lossSeed, (engine) => {
         const seeds = seedsOf(pass.outputs, dys);
         rest.addSeeds(seeds, split.first);
         const first = { ...pass, xs: pass.xs.slice(0, count), path: split.first };
@@ -95,9 +97,9 @@ class KeptPass implements TapedForward {
     const rest = this.#rest;
     this.#usable();
     if (!rest) throw notBegun();
-    const { pass } = rest;
+    const { pass, lossSeed } = rest;
     try {
-      return walking(pass, (engine) => gradientsOf(engine, pass, rest.seeds));
+      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, rest.seeds));
     } finally {
       this.dispose();
     }
@@ -119,10 +121,11 @@ class KeptPass implements TapedForward {
 
 function walking(
   { xs, hooks }: Pass,
+  lossSeed: number | undefined,
   walk: (engine: EngineInternals) => (Tensor | null)[],
 ): (Tensor | null)[] {
   const engine = engineInternals();
-  const run = () => walk(engine);
+  const run = () => withLossSeed(lossSeed, () => walk(engine));
   try {
     return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, run) : run()));
   } finally {

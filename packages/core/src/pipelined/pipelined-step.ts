@@ -58,6 +58,7 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     inputs: (i: number) => partOf(batch.xs, i, batch.rows) as Tensor[],
     loss: (i: number, outputs: readonly Tensor[]) => losses.compute(i, outputs),
     seed: (i: number) => losses.seedOf(i),
+    lossSeed: lossScale / batch.microBatches,
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
     ...(batch.hasPenalties && { penaltySeed: lossScale }),
   };
@@ -109,7 +110,7 @@ class Losses {
     const weight = this.#weights[microBatch];
     if (weight === undefined) return this.lossScale / this.batch.microBatches;
     if (weight === 'sum') return this.lossScale;
-    return (this.lossScale * weight.items) / this.#unit;
+    return (this.lossScale * weight.items) / (this.#unit * this.batch.microBatches);
   }
 
   /** Gives every rank the values of the last stage. */
@@ -152,7 +153,7 @@ class Losses {
     const items = counts.reduce((sum, count) => sum + count, 0);
     const weighted = each.reduce((sum, value, i) => sum + (counts[i] === 0 ? 0 : value * counts[i]!), 0);
     const values = [items === 0 ? 0 : weighted / items, ...metrics];
-    return { values, factor: items === 0 ? 0 : this.#unit / items, items, isSum: false };
+    return { values, factor: items === 0 ? 0 : (this.#unit * microBatches) / items, items, isSum: false };
   }
 }
 

@@ -9,6 +9,7 @@ type Strategies = typeof strategies;
  * is left out. Options by which one process would train otherwise are refused before.
  */
 export const ddp: Strategies['ddp'] = singleStrategy;
+export const expertParallel: Strategies['expertParallel'] = (others) => others;
 export const fsdp: Strategies['fsdp'] = singleStrategy;
 /** Never called with options: they are refused. */
 export const resolveDeterministicOptions = (() => ({})) as never as Strategies['resolveDeterministicOptions'];

@@ -1,3 +1,3 @@
 export { ddp } from '@acc/ddp';
 export { Deterministic, resolveDeterministicOptions } from '@acc/deterministic';
-export { fsdp, isForOne, precisionOf } from '@acc/fsdp';
+export { expertParallel, fsdp, isForOne, precisionOf } from '@acc/fsdp';

@@ -5,7 +5,7 @@ import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** The axes that strategies of this package use. A strategy of the program may use any. */
-const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'pipeline'];
+const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert', 'pipeline'];
 
 /**
  * The mesh that the options ask for. Every rank calls it.
@@ -23,6 +23,7 @@ export function meshOf(
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
     if (typeof strategy !== 'object') requireUsed(mesh);
+    if ((mesh.expert ?? 1) !== 1) requireExperts({ strategy, fsdp, deterministic });
     const made = layOut(collective, mesh);
     if (deterministic !== false && made.dataRanks.size < collective.size) {
       made.close();
@@ -63,6 +64,29 @@ function requireUsed(mesh: NonNullable<ResolvedOptions['mesh']>): void {
   throw new AccError('ACC_INVALID_OPTION', `mesh.${unused} has no effect: no strategy uses this axis.`, {
     help: `Use ${USED_AXES.join(' and ')}, or a strategy of your own that uses it.`,
   });
+}
+
+/** @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_UNSUPPORTED` beside the axis expert. */
+function requireExperts({
+  strategy,
+  fsdp,
+  deterministic,
+}: Pick<ResolvedOptions, 'strategy' | 'fsdp' | 'deterministic'>): void {
+  if (deterministic !== false) {
+    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', 'deterministic does not support the axis expert.', {
+      help: 'Use the axis data, or leave deterministic out.',
+    });
+  }
+  if (strategy === 'single') {
+    throw new AccError('ACC_INVALID_OPTION', "mesh.expert has no effect: strategy is 'single'.", {
+      help: "Use the strategy 'ddp' or 'fsdp' with this axis, or a mesh without it.",
+    });
+  }
+  if (strategy === 'fsdp' && resolveFsdpOptions(fsdp).offload) {
+    throw new AccError('ACC_INVALID_OPTION', 'fsdp.offload does not support the axis expert.', {
+      help: 'Leave one of the two out. Each rank has the weights of its own experts only.',
+    });
+  }
 }
 
 function notDeterministic(): AccError {

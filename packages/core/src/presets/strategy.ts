@@ -1,6 +1,6 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
 import { staged } from '#platform/pipelining';
-import { ddp, Deterministic, fsdp, isForOne } from '#platform/strategies';
+import { ddp, Deterministic, expertParallel, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';
@@ -16,12 +16,14 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy, mesh } = options;
   if (typeof strategy === 'object') return strategy;
-  const whole = wholeStrategyOf(options, size, kernels);
+  const plain = plainStrategyOf(options, size, kernels);
+  const hasExperts = (mesh?.expert ?? 1) !== 1 && plain.traits.isLocal !== true;
+  const whole = hasExperts ? expertParallel(plain) : plain;
   return (mesh?.pipeline ?? 1) === 1 ? whole : staged(whole);
 }
 
-/** The strategy for models that are not divided into stages. */
-function wholeStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
+/** The strategy for models that are not divided by experts or stages. */
+function plainStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy } = options;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;

@@ -1,4 +1,5 @@
 import { sqrt, square, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
 
 /**
  * Adds up over ranks the sums of squares of tensors of which each rank holds a shard. Every rank
@@ -34,15 +35,33 @@ export interface ShardedUpdate {
 
 let active: ShardedUpdate | undefined;
 
-/** Runs an optimizer's update in which ranks hold shards of variables. */
+/**
+ * Runs an optimizer's update in which ranks hold shards of variables. Inside another such update, both
+ * hold: other ranks share other variables.
+ */
 export function withShards(sharded: ShardedUpdate, update: () => void): void {
   const before = active;
-  active = sharded;
+  active = before ? joined(before, sharded) : sharded;
   try {
     update();
   } finally {
     active = before;
   }
+}
+
+/** Each variable is sharded in one of the two, or in none. */
+function joined(first: ShardedUpdate, second: ShardedUpdate): ShardedUpdate {
+  return {
+    sumSquares: (squares, names) => tidy(() => second.sumSquares(first.sumSquares(squares, names), names)),
+    shardOf: (name) => first.shardOf(name) ?? second.shardOf(name),
+    sum: () => {
+      throw new AccError(
+        'ACC_STRATEGY_CANNOT',
+        'This optimizer adds up over the ranks that share a variable, and here variables are shared by different ranks.',
+        { help: 'Use another optimizer, for example adamw or lamb, or a mesh with one axis that shards.' },
+      );
+    },
+  };
 }
 
 /** Undefined if ranks hold whole variables. */

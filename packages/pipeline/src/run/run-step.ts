@@ -23,6 +23,8 @@ export interface StepInputs {
   loss(microBatch: number, outputs: readonly Tensor[]): Tensor;
   /** The factor that gradients of a micro-batch's loss start with, after the loss was computed. */
   seed(microBatch: number): number;
+  /** What terms that layers add to the loss start with, on every rank. */
+  readonly lossSeed: number;
   /** Describes the shapes of micro-batches. */
   readonly shapes: string;
 }
@@ -159,8 +161,11 @@ class Step {
     { taped, used }: Pass,
     dys: readonly (Tensor | null)[],
   ): [(Tensor | null)[], (Tensor | null)[] | undefined] {
-    if (this.#subject.schedule.name === 'zeroBubble') return [taped.backwardTo(used.length, dys), undefined];
-    const grads = taped.backward(dys);
+    const { lossSeed } = this.#step;
+    if (this.#subject.schedule.name === 'zeroBubble') {
+      return [taped.backwardTo(used.length, dys, lossSeed), undefined];
+    }
+    const grads = taped.backward(dys, lossSeed);
     return [grads.slice(0, used.length), grads.slice(used.length)];
   }
 

@@ -6,6 +6,8 @@ import {
   type TokenEmbeddingArgs,
 } from './embeddings.js';
 import { MultiHeadAttention, type MultiHeadAttentionArgs } from './multi-head-attention.js';
+import { Moe } from '../moe/moe.js';
+import type { MoeArgs } from '../moe/options.js';
 import { LastDimNormalization, RmsNormalization, type RmsNormalizationArgs } from './norms.js';
 import { registerLayers } from './register.js';
 import { RotaryEmbedding, type RotaryEmbeddingArgs } from './rotary-embedding.js';
@@ -73,6 +75,24 @@ export function swiGlu(args: SwiGluArgs): SwiGlu {
 export function feedForward(args: FeedForwardArgs = {}): FeedForward {
   registerLayers();
   return new FeedForward(args);
+}
+
+/**
+ * A mixture of experts: a router sends each token to `topK` of several MLPs, whose outputs are added,
+ * weighted by the router's probabilities (Fedus et al., "Switch Transformers", 2021, for one expert a
+ * token; Lepikhin et al., "GShard", 2020, for two). Of float32 `[..., width]`, output as the input. Its
+ * parts are `router`, `experts` and `shared`.
+ *
+ * Gradients have those of a load-balancing loss and of the router's z loss (Zoph et al., "ST-MoE",
+ * 2022), as if they were added to the loss. `routerLosses`, `tokensPerExpert` and `droppedTokens` tell about
+ * the last call. Losses and capacities are those of the rows that one call on one rank gets.
+ *
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_LOSS_SEED_UNKNOWN` in a backward
+ * pass that begins inside the model.
+ */
+export function moe(args: MoeArgs): Moe {
+  registerLayers();
+  return new Moe(args);
 }
 
 /**

@@ -2,6 +2,7 @@ import { serialization } from '@tensorflow/tfjs-core';
 import { loraDenseClass } from '../lora/lora-dense.js';
 import { PositionEmbedding, TokenEmbedding } from './embeddings.js';
 import { FeedForward, SwiGlu } from './feed-forward.js';
+import { Moe } from '../moe/moe.js';
 import { MultiHeadAttention } from './multi-head-attention.js';
 import { LastDimNormalization, RmsNormalization } from './norms.js';
 import { RotaryEmbedding } from './rotary-embedding.js';
@@ -10,6 +11,7 @@ import { TransformerBlock } from './transformer-block.js';
 const CLASSES = [
   FeedForward,
   LastDimNormalization,
+  Moe,
   MultiHeadAttention,
   PositionEmbedding,
   RmsNormalization,

@@ -7,6 +7,8 @@ import { Composite, partsOf, PROJECTIONS } from './composite.js';
 import { FeedForward, SwiGlu } from './feed-forward.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
 import { HEADS, MultiHeadAttention } from './multi-head-attention.js';
+import { Moe } from '../moe/moe.js';
+import { MOE_OPTIONS, type MoeOptions } from '../moe/options.js';
 import { LastDimNormalization, RmsNormalization } from './norms.js';
 import type { RotaryEmbeddingOptions } from './rotary.js';
 import { first, firstShape, type Kwargs } from './shapes.js';
@@ -30,7 +32,9 @@ export interface TransformerBlockArgs extends LayerArgs {
   readonly mlp?: 'gelu' | 'swiGlu';
   /** Of `feedForward`. Default `gelu_new`. `swiGlu` has its own. */
   readonly activation?: ActivationName;
-  /** The width within the MLP. Default: 4 times that of the input. */
+  /** Options of `moe`, which takes the place of the MLP. Its experts are MLPs of the kind `mlp`. */
+  readonly moe?: MoeOptions;
+  /** The width within the MLP, or within each expert. Default: 4 times that of the input. */
   readonly innerUnits?: number;
   /** Whether the projections of attention have biases. Default true, and false with `swiGlu`. */
   readonly useBias?: boolean;
@@ -52,6 +56,7 @@ const SCHEMA = z.object({
   epsilon: z.number().nonnegative().optional(),
   mlp: z.enum(['gelu', 'swiGlu']).default('gelu'),
   activation: activationSchema.optional(),
+  moe: z.strictObject(MOE_OPTIONS).optional(),
   innerUnits: z.number().int().positive().optional(),
   useBias: z.boolean().optional(),
   mlpBias: z.boolean().optional(),
@@ -118,6 +123,8 @@ export class TransformerBlock extends Composite<Settings> {
   #mlp(name: string, width: number): Layer {
     const { mlp, activation, innerUnits = 4 * width, parts, mlpBias = this.#useBias } = this.settings;
     const args = { name, innerUnits, useBias: mlpBias, ...this.#ranges(), parts: partsOf(parts, 'mlp') };
+    const { moe } = this.settings;
+    if (moe) return new Moe({ ...args, ...moe, mlp, activation: mlp === 'gelu' ? activation : undefined });
     return mlp === 'swiGlu' ? new SwiGlu(args) : new FeedForward({ ...args, activation });
   }
 

@@ -11,6 +11,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
 import transformers
+import transformers.models.mixtral.modeling_mixtral as mixtral
 from peft import LoraConfig, PeftModel, get_peft_model
 
 torch.manual_seed(0)
@@ -103,7 +104,33 @@ def read_adapter(folder, adapter, kind, tokens):
     return {"logits": logits(PeftModel.from_pretrained(load(folder, kind), adapter).eval(), tokens)}
 
 
-TASKS = {"make": make, "read": read, "adapt": adapt, "read_adapter": read_adapter}
+def mixture(x, dy, experts, inner, balance, seed=0):
+    """Mixtral's mixture of experts, two a token, with its load-balancing loss; and all weights."""
+    torch.manual_seed(seed)
+    inputs = torch.tensor(x, requires_grad=True)
+    config = transformers.MixtralConfig(
+        hidden_size=inputs.shape[-1],
+        intermediate_size=inner,
+        num_local_experts=experts,
+        num_experts_per_tok=2,
+    )
+    block = mixtral.MixtralSparseMoeBlock(config)
+    with torch.no_grad():
+        for parameter in block.parameters():
+            parameter.copy_(0.4 * torch.randn_like(parameter))
+    y = block(inputs)
+    routed = mixtral.load_balancing_loss_func((block.gate(inputs)[0],), experts, 2)
+    (torch.sum(y * torch.tensor(dy)) + balance * routed).backward()
+    named = dict(block.named_parameters())
+    return {
+        "y": flat(y),
+        "dx": flat(inputs.grad),
+        "weights": {name: p.tolist() for name, p in named.items()},
+        "gradients": {name: p.grad.tolist() for name, p in named.items()},
+    }
+
+
+TASKS = {"mixture": mixture, "make": make, "read": read, "adapt": adapt, "read_adapter": read_adapter}
 
 for line in sys.stdin:
     request = json.loads(line)

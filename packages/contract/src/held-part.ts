@@ -1,0 +1,48 @@
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { Collective } from './collective.js';
+import type { KernelLayer } from './kernel-layer.js';
+import type { MeshAxis } from './mesh.js';
+
+/** How a variable may be divided: into equal ranges of indices along a dim, one for each rank of an axis. */
+export interface Cut {
+  readonly dim: number;
+  readonly axis: MeshAxis;
+}
+
+/** This rank's part of a variable that is cut. */
+export interface HeldPart {
+  /**
+   * `[length]`: the elements of this rank, row-major. Operators use it in place of the variable, and
+   * gradient computations that ask for the variable's gradient give that of `own`.
+   */
+  readonly own: Variable;
+  /** The ranks that have the other parts, in their order. */
+  readonly group: Collective;
+  readonly kernels: Pick<KernelLayer, 'recorder'>;
+}
+
+const cuts = new WeakMap<Variable, Cut>();
+const parts = new WeakMap<Variable, HeldPart>();
+
+/**
+ * Says that operators that use `variable` can do with one rank's part of it. Strategies divide it if
+ * the mesh has the axis; others keep it whole.
+ */
+export function markCut(variable: Variable, cut: Cut): void {
+  cuts.set(variable, cut);
+}
+
+export function cutOf(variable: Variable): Cut | undefined {
+  return cuts.get(variable);
+}
+
+/** Called by the strategy that divides a variable. Undefined: it is whole again. */
+export function holdPart(variable: Variable, part: HeldPart | undefined): void {
+  if (part) parts.set(variable, part);
+  else parts.delete(variable);
+}
+
+/** Undefined if this rank has the whole variable. */
+export function heldPartOf(variable: object): HeldPart | undefined {
+  return parts.get(variable as Variable);
+}
