@@ -37,6 +37,12 @@ export const shardingSides = {
   theirs: (job, { ranks, python }) => runTheirs('sharding_train.py', job, { ranks, python }),
 };
 
+/** Times pipelined steps, on both sides. */
+export const pipelineSides = {
+  ours: (job, { ranks }) => runOurs('pipeline/ours.ts', job, ranks),
+  theirs: (job, { ranks, python }) => runTheirs('pipeline_train.py', job, { ranks, python }),
+};
+
 /** Measures what a rank holds in training by one strategy. */
 export const measureSharded = (job, { ranks }) => runOurs('sharding/memory.ts', job, ranks);
 

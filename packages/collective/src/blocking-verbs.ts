@@ -2,6 +2,7 @@ import type {
   AllGatherOptions,
   AllReduceOptions,
   CoalescedOptions,
+  MessageOptions,
   CollectiveOf,
   FlatOptions,
   Pending,
@@ -22,8 +23,8 @@ export abstract class BlockingVerbs<T> implements Started<T> {
   abstract scatterAsync(x: T | null, fromRank?: number): Pending<T>;
   abstract reduceScatterAsync(x: T, op?: ReduceOp, options?: ShardVerbOptions<T>): Pending<T>;
   abstract allToAllAsync(x: T, rows?: readonly number[]): Pending<T>;
-  abstract sendAsync(x: T, toRank: number): Pending<void>;
-  abstract recvAsync(fromRank: number): Pending<T>;
+  abstract sendAsync(x: T, toRank: number, options?: MessageOptions): Pending<void>;
+  abstract recvAsync(fromRank: number, options?: MessageOptions): Pending<T>;
   abstract broadcastCoalescedAsync(xs: readonly T[], fromRank?: number): Pending<T[]>;
   abstract allReduceCoalescedAsync(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): Pending<T[]>;
   abstract allGatherCoalescedAsync(xs: readonly T[], options?: ShardVerbOptions<readonly T[]>): Pending<T[]>;
@@ -67,12 +68,12 @@ export abstract class BlockingVerbs<T> implements Started<T> {
     return this.allToAllAsync(x, rows).wait();
   }
 
-  send(x: T, toRank: number): void {
-    this.sendAsync(x, toRank).wait();
+  send(x: T, toRank: number, options?: MessageOptions): void {
+    this.sendAsync(x, toRank, options).wait();
   }
 
-  recv(fromRank: number): T {
-    return this.recvAsync(fromRank).wait();
+  recv(fromRank: number, options?: MessageOptions): T {
+    return this.recvAsync(fromRank, options).wait();
   }
 
   broadcastCoalesced(xs: readonly T[], fromRank?: number): T[] {

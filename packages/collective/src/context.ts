@@ -1,4 +1,4 @@
-import { AccError, PendingResult, type NativeTensor, type Pending } from '@acc/contract';
+import { AccError, PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
 import {
   arrayTypeOf,
   libtorchTensor,
@@ -6,6 +6,7 @@ import {
   memoryFlags,
   operator,
   Tensor,
+  tensorFrom,
   type ProcessGroup,
   type Tensor as Native,
 } from '@acc/native';
@@ -76,6 +77,13 @@ export class Context<T extends Movable> {
     if (this.bridge.borrow) return newEmpty(like, shape, dtype);
     const length = sizeOf(shape) * (dtype === 'complex64' ? 2 : 1);
     return Tensor.over(new (arrayTypeOf(dtype))(length), dtype, shape);
+  }
+
+  /** As {@link empty}, for a tensor that is like no other; `like` may be absent. */
+  emptyOf(dtype: NativeDtype, shape: readonly number[], like: Native | undefined): Native {
+    if (like) return this.empty(like, shape, dtype);
+    using first = tensorFrom(new Int32Array(1), 'int32', [1]);
+    return this.empty(first, shape, dtype);
   }
 
   /**

@@ -2,6 +2,7 @@ import type {
   AllGatherOptions,
   AllReduceOptions,
   CoalescedOptions,
+  MessageOptions,
   CollectiveOf,
   FlatOptions,
   Pending,
@@ -23,7 +24,7 @@ import {
   reduceScatterCoalesced,
 } from './verbs/coalesced.js';
 import { allGatherFlat, reduceScatterFlat } from './verbs/flat.js';
-import { Incoming, sendMessage } from './verbs/messages.js';
+import { Incoming, sendMessage, Slots } from './verbs/messages.js';
 import { allGather, allToAll, broadcast, gather, scatter } from './verbs/movements.js';
 import { allGatherObject, broadcastObject } from './verbs/objects.js';
 import { allReduce, allReduceNow, reduce, reduceScatter } from './verbs/reductions.js';
@@ -49,6 +50,8 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   readonly #subgroups = new Set<GroupCollective<T>>();
   /** The last pending message from each rank. */
   readonly #incoming = new Map<number, Incoming<T>>();
+  readonly #sent = new Slots();
+  readonly #received = new Slots();
 
   constructor({ joined, bridge, onClose = () => joined.close() }: GroupCollectiveOptions<T>) {
     super();
@@ -102,18 +105,22 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return allToAll(this.#context, x, rows);
   }
 
-  sendAsync(x: T, toRank: number): Pending<void> {
+  sendAsync(x: T, toRank: number, { slot }: MessageOptions = {}): Pending<void> {
     this.#context.requirePeer(toRank);
     const native = this.#context.native(x, 'send');
     const call = `send(${x.dtype}[${x.shape.join(',')}], rank ${toRank})`;
     this.#context.calls.noteMessage(call, bytesOf(native.dtype, native.shape));
-    const start = () => sendMessage(this.#context, native, x.dtype, toRank);
+    const message = { native, dtype: x.dtype, toRank, slot };
+    const start = () => sendMessage(this.#context, message, this.#sent);
     return this.#context.started(call, start, () => native.dispose());
   }
 
-  recvAsync(fromRank: number): Pending<T> {
+  recvAsync(fromRank: number, { slot }: MessageOptions = {}): Pending<T> {
     this.#context.requirePeer(fromRank);
-    const incoming = new Incoming(this.#context, fromRank, this.#incoming.get(fromRank));
+    const incoming = new Incoming(this.#context, fromRank, this.#incoming.get(fromRank), {
+      slots: this.#received,
+      slot,
+    });
     this.#incoming.set(fromRank, incoming);
     return incoming;
   }

@@ -32,6 +32,13 @@ export const ACCELERATOR_FIELDS: readonly Field[] = [
   choice('context.attention', ['auto', 'ring', 'heads'], 'how attention over pieces is computed', 'auto'),
   whole('mesh.pipeline', -1, 'ranks over which layers are divided', '1'),
   whole('mesh.expert', -1, 'ranks over which experts are divided', '1'),
+  whole('pipeline.microBatches', 1, 'the parts of a batch that go through a pipeline', 'the stages'),
+  choice(
+    'pipeline.schedule',
+    ['gpipe', '1f1b', 'interleaved', 'zeroBubble'],
+    'the order of forward and backward passes in a pipeline',
+    '1f1b',
+  ),
   text('checkpoint.dir', 'the folder of checkpoints', 'checkpoints in projectDir'),
   flag('checkpoint.async', 'training continues while a save writes', 'false'),
   choice('checkpoint.onError', ['throw', 'warn'], 'what happens if a save fails', 'throw'),

@@ -57,9 +57,9 @@ interface Verbs<T> {
   /**
    * Sends a tensor to another rank, which calls `recv`. Tensors between two ranks arrive in order.
    */
-  send(x: T, toRank: number): void;
+  send(x: T, toRank: number, options?: MessageOptions): void;
   /** Receives the next tensor from `fromRank`, of any shape and dtype. */
-  recv(fromRank: number): T;
+  recv(fromRank: number, options?: MessageOptions): T;
   /** Runs {@link broadcast} on several tensors, in one call for each dtype. */
   broadcastCoalesced(xs: readonly T[], fromRank?: number): T[];
   allReduceCoalesced(xs: readonly T[], op?: ReduceOp, options?: CoalescedOptions): T[];
@@ -208,6 +208,18 @@ export interface AllGatherOptions<T> extends ShardVerbOptions<T> {
    * `agreed` implies it.
    */
   readonly even?: boolean;
+}
+
+export interface MessageOptions {
+  /**
+   * A name for messages between two ranks that all have one shape and element type. Shapes are then
+   * exchanged once: only the first message of a slot in each direction has a header, and receives of
+   * later ones start at once, so that they can be posted early. Both ranks give the same slots in
+   * the same order.
+   *
+   * @throws AccError `ACC_COLLECTIVE_SHAPE` from `send` for another shape or element type.
+   */
+  readonly slot?: string;
 }
 
 export interface CoalescedOptions {

@@ -14,6 +14,7 @@ export type {
   AllReduceOptions,
   ShardVerbOptions,
   CoalescedOptions,
+  MessageOptions,
   Collective,
   CollectiveOf,
   NativeCollective,

@@ -22,6 +22,18 @@ export interface TapedForward {
    */
   backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
   /**
+   * Computes the gradients of the first `count` of `xs` only, and keeps what those of the others
+   * need, for {@link backwardRest}. A zero-bubble pipeline needs the gradients of a stage's inputs
+   * earlier than those of its weights. Otherwise as {@link backward}. What an activation checkpoint
+   * computes again is computed once, so the gradients within it are all computed here.
+   */
+  backwardTo(count: number, dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
+  /**
+   * Computes the gradients of the other `xs`, in their order, after {@link backwardTo}, and frees the
+   * kept tensors.
+   */
+  backwardRest(): (Tensor | null)[];
+  /**
    * Frees the kept tensors. Call it for a pass without `backward`. After `backward` it has no
    * effect.
    */

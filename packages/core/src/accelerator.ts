@@ -34,6 +34,8 @@ import type { Nested } from './nested/nested.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
+import type { ModelInputs } from './pipelined/micro-batches.js';
+import type { PipelineOptions } from './pipelined/options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf } from './presets/collective.js';
 import { kernelsOf } from './presets/kernels.js';
@@ -387,6 +389,30 @@ export class Accelerator {
    */
   clipGradValue(grads: NamedTensorMap, value: number): void {
     this.#components.pipeline.clipping.clipValue(grads, value);
+  }
+
+  /**
+   * Trains a prepared model in stages on the ranks of the mesh axis `pipeline`. The result takes the
+   * place of `minimize`: it steps the optimizer that was prepared with the model, or the compiled
+   * one. Accumulation, clipping, precision and `weighLoss` act as there. On one process it takes the
+   * same steps.
+   *
+   * Each rank keeps the weights and the optimizer state of its stages only. Reading a weight is a
+   * call of all ranks of the pipeline from then on.
+   *
+   * @param loss The mean loss of a micro-batch, a scalar. A model with several outputs gives a list.
+   * @returns A function of a batch. All ranks of one pipeline pass the same `xs` and `ys`, which stay
+   * the caller's. It returns the loss of the batch, on each rank; the caller disposes it.
+   * @throws AccError `ACC_PIPELINE_STAGES`, `ACC_PIPELINE_SHAPE`, `ACC_PIPELINE_WEIGHT`,
+   * `ACC_NOT_PREPARED`, `ACC_STRATEGY_CANNOT`, `ACC_OPTIONS_DIFFER`. A step also throws
+   * `ACC_PIPELINE_BATCH` and `ACC_PIPELINE_OPTIMIZER`.
+   */
+  pipelined<X extends ModelInputs = Tensor, Y extends Nested = Tensor, P = Tensor>(
+    model: object,
+    loss: (yTrue: Y, yPred: P) => Tensor,
+    options: PipelineOptions = {},
+  ): (xs: X, ys: Y) => Scalar {
+    return this.#training.pipelined(model, loss, options);
   }
 
   /**

@@ -20,6 +20,7 @@ import { runForward } from './gradient-driver/taped-forward.js';
 import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
+import { Pipelines } from '#platform/pipelining';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
 import { Preparation } from './prepare/prepare.js';
@@ -50,6 +51,7 @@ export interface Components {
   readonly strategy: Strategy;
   readonly pipeline: StepPipeline;
   readonly preparation: Preparation;
+  readonly pipelines: Pipelines;
   readonly restoreGradients: () => void;
   readonly precision: PrecisionPlugin | undefined;
   readonly tracking: Tracking;
@@ -110,8 +112,9 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const { atBoundary } = boundary;
   const onBatch = batchListener(turns, determinism, () => pipeline);
   const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
-  const fit = new FitProgress();
-  const shared = { ...given, pipeline, data, fit, turns, atBoundary, plugins };
+  const pipelines = pipelinesOf(resolved, { ...context, strategy, pipeline }, later);
+  const made = { pipeline, pipelines, data, fit: new FitProgress(), turns };
+  const shared = { ...given, ...made, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
@@ -195,6 +198,19 @@ function pluginsOf(
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];
+}
+
+/** The models that are trained in stages. */
+function pipelinesOf(
+  { checkpointEvery, pipeline: defaults }: ResolvedOptions,
+  context: Pick<Components, 'collective' | 'mesh' | 'kernels' | 'strategy' | 'pipeline'>,
+  later: Later,
+): Pipelines {
+  return new Pipelines({
+    ...{ ...context, checkpointEvery, defaults },
+    runForward: (f, xs) => runForward(f, xs, context.pipeline),
+    optimizers: () => later().preparation.optimizers,
+  });
 }
 
 /** Prepared data reports its batches here. Later steps are weighted by the rows of the batch. */

@@ -123,6 +123,7 @@ export type {
   GradientClippingOptions,
   NamedCommHook,
   OneBitOptions,
+  PipelineOptions,
   PowerSgdOptions,
   StateValues,
   TopKOptions,

@@ -27,10 +27,12 @@ import { requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
+import { pipelineSchema, type PipelineOptions } from './pipelined/options.js';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { DataLoaderOptions } from './data-loader-options.js';
 export type { ContextOptions } from '@acc/context-parallel';
+export type { PipelineOptions } from './pipelined/options.js';
 export type { Alert, AutoLogOptions } from '@acc/monitor';
 export type {
   BucketVariable,
@@ -60,6 +62,11 @@ export interface AcceleratorOptions {
   readonly mesh?: MeshOptions;
   /** Attention to sequences that are cut over the axis `context` of the mesh. */
   readonly context?: ContextOptions;
+  /**
+   * How models are trained on the ranks of the mesh axis `pipeline`: defaults of `fit` and
+   * `pipelined`.
+   */
+  readonly pipeline?: PipelineOptions;
   /** Options of the group of all ranks. */
   readonly collective?: CollectiveOptions;
   /** 16-bit computation with float32 weights. Default `no`. */
@@ -186,6 +193,7 @@ const schema = z.object({
       Object.fromEntries(MESH_AXES.map((axis) => [axis, axisSize])) as Record<MeshAxis, typeof axisSize>,
     )
     .optional(),
+  pipeline: pipelineSchema.optional(),
   collective: z
     .object({
       engine: z.enum(ENGINE_CHOICES).optional(),
@@ -228,6 +236,9 @@ export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
   }
   if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
   if (options.mesh !== undefined) checkKeys('mesh', options.mesh, MESH_AXES);
+  if (options.pipeline !== undefined) {
+    checkKeys('pipeline', options.pipeline, Object.keys(pipelineSchema.shape));
+  }
   refuseGroupOptions(options.ddp);
   requireAvailable(options);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
@@ -258,7 +269,7 @@ const CHANGING_HOOKS = ['gradient', 'lossScale', 'settle', 'transform', 'tape'] 
  */
 export function comparedOptions(options: ResolvedOptions): Record<string, unknown> {
   const { mixedPrecision, gradientAccumulationSteps, gradientClipping, checkpointEvery } = options;
-  const { deterministic, autoLog, seed, dataLoader, plugins, mesh, context } = options;
+  const { deterministic, autoLog, seed, dataLoader, plugins, mesh, context, pipeline } = options;
   const { dir: _, storage: __, ...checkpoint } = resolveCheckpointOptions(options.checkpoint);
   return {
     mixedPrecision,
@@ -268,6 +279,7 @@ export function comparedOptions(options: ResolvedOptions): Record<string, unknow
     checkpointEvery,
     mesh,
     context: resolveContextOptions(context),
+    pipeline,
     seed,
     dataLoader,
     deterministic: deterministic !== false && resolveDeterministicOptions(recordOf(deterministic)),

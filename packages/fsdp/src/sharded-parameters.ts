@@ -14,7 +14,7 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, StrategyContext, TensorShard } from '@acc/contract';
-import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withShards, withHeldRegistered } from '@acc/kernels';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { boxesOf } from './layout.js';
@@ -142,7 +142,7 @@ export class ShardedParameters {
         if (grad) own[name] = ownOf(grad, shard);
       }
       for (const unit of units) unit.beginUpdate();
-      withShardsRegistered(shards, () => withShards(shardedUpdateOf(shards, sharing), run));
+      withHeldRegistered(shards, () => withShards(shardedUpdateOf(shards, sharing), run));
     } finally {
       for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
       for (const unit of units) unit.endUpdate();

@@ -66,10 +66,10 @@ export {
   type UpdatePiece,
   type WeightDecayOptions,
 } from './optimizers/index.js';
+export { HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
 export { isLive, registeredVariable } from './live-variables.js';
 export { resultWithoutValues } from './gradients/saved-shapes.js';
 export { hasValuesOnly } from './gradients/values-only.js';
-export { withShardsRegistered, type RegisteredShard } from './registered-shards.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';

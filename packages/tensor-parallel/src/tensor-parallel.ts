@@ -25,7 +25,7 @@ import {
   type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { canUpdateShards, isLive, registeredVariable, withShards, withShardsRegistered } from '@acc/kernels';
+import { canUpdateShards, isLive, registeredVariable, withHeldRegistered, withShards } from '@acc/kernels';
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable, placeOf } from './cut-variable.js';
@@ -210,7 +210,7 @@ class TensorStrategy implements Strategy {
       const grad = grads[cut.variable.name]!;
       if (!isPiece(grad, cut)) own[cut.variable.name] = cut.cut(grad);
     }
-    const held = withShardsRegistered(cuts, () => this.#inner.heldGradients?.(own));
+    const held = withHeldRegistered(cuts, () => this.#inner.heldGradients?.(own));
     if (!held && !isExposed) {
       disposeOthers(own, grads);
       return undefined;
@@ -232,7 +232,7 @@ class TensorStrategy implements Strategy {
     }
     const { tensor } = this.#attached;
     try {
-      withShardsRegistered(cuts, () =>
+      withHeldRegistered(cuts, () =>
         withShards(updateOfPieces(cuts, tensor), () => {
           if (this.#inner.update) this.#inner.update(own, apply, optimizer);
           else apply(own);
@@ -253,7 +253,7 @@ class TensorStrategy implements Strategy {
       if (isThere(grad)) (names.has(name) ? cut : whole)[name] = grad;
     }
     return tidy(() => {
-      const ofCut = withShardsRegistered(cuts, () => this.#normOf(cut));
+      const ofCut = withHeldRegistered(cuts, () => this.#normOf(cut));
       const squares = tensor.allReduce(square(ofCut), 'sum');
       return sqrt(add(squares, square(this.#normOf(whole))));
     });

@@ -15,9 +15,10 @@ export {
   type RunKernelFunc,
   type TapeNode,
 } from './engine.js';
+export { callsOf, type GraphCall } from './layers/calls.js';
 export type { Callback, History } from './layers/callbacks.js';
 export { isOwnClass, ownClassName } from './layers/classes.js';
-export type { Apply, GraphLayer, GraphModel, GraphNode, SymbolicTensor } from './layers/graph.js';
+export type { Apply, GraphLayer, GraphModel, GraphNode, LayerGraph, SymbolicTensor } from './layers/graph.js';
 export { layerPrototype, type LayerPrototype } from './layers/layer-class.js';
 export type {
   ActivationObject,
@@ -38,6 +39,7 @@ export {
   isModel,
   type FitDatasetArguments,
   type FitLoopArguments,
+  type LossOrMetric,
   type ModelInternals,
   type StepFunction,
 } from './layers/model.js';

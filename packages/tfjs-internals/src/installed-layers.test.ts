@@ -88,6 +88,11 @@ const TIME_DISTRIBUTED: Pick<Members<LayerNesting>, 'layer'> = { layer: 'object'
 const GRAPH_LAYER: Members<GraphLayer> = {
   name: 'string',
   stateful: 'boolean',
+  supportsMasking: 'boolean',
+  weights: 'array',
+  trainableWeights: 'array',
+  calculateLosses: 'function(0)',
+  computeMask: 'function(2)',
   apply: 'function(2)',
   inboundNodes: 'array',
   outboundNodes: 'array',
@@ -96,6 +101,8 @@ const GRAPH_NODE: Members<GraphNode> = { outboundLayer: 'object', outputTensors:
 const SYMBOLIC: Members<SymbolicTensor> = {
   id: 'number',
   name: 'string',
+  shape: 'array',
+  dtype: 'string',
   inputs: 'array',
   sourceLayer: 'object',
 };
@@ -128,10 +135,14 @@ const MODEL: Members<Omit<ModelInternals, 'model'>> = {
   metricsNames: 'array',
   optimizer: 'object',
   testFunction: 'function(1)',
+  lossFunctions: 'array',
+  metricsTensors: 'array',
   isTraining: 'boolean',
   stopTraining_: 'boolean',
 };
-const SEQUENTIAL: Members<Omit<ModelInternals, 'testFunction' | 'stopTraining_'>> = {
+const SEQUENTIAL: Members<
+  Omit<ModelInternals, 'testFunction' | 'stopTraining_' | 'lossFunctions' | 'metricsTensors'>
+> = {
   ...TRAINING,
   model: 'object',
   layers: 'array',

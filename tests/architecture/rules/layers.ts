@@ -31,6 +31,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   'acc-tracker-prometheus': 3,
   'acc-tracker-trackio': 3,
   '@acc/fsdp': 4,
+  '@acc/pipeline': 4,
   '@acc/big-model': 4,
   '@acc/federated': 4,
   '@acc/transformer': 4,

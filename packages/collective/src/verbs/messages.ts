@@ -1,4 +1,4 @@
-import { PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
+import { AccError, PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
 import { tensorFrom, type Tensor as Native, type Work } from '@acc/native';
 import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
 import type { Context } from '../context.js';
@@ -32,22 +32,74 @@ export function decodeHeader(numbers: Int32Array): Header {
   };
 }
 
-/** Sends a tensor to another rank, preceded by its header. */
+/**
+ * The headers of the first message of each slot, by the other rank. Later messages of the slot have
+ * no header.
+ */
+export class Slots {
+  readonly #headers = new Map<string, Header>();
+
+  /** The header of earlier messages of the slot. Undefined for the first, and without a slot. */
+  of(rank: number, slot: string | undefined): Header | undefined {
+    return slot === undefined ? undefined : this.#headers.get(`${rank} ${slot}`);
+  }
+
+  set(rank: number, slot: string | undefined, header: Header): void {
+    if (slot !== undefined) this.#headers.set(`${rank} ${slot}`, header);
+  }
+}
+
+export interface Outgoing {
+  readonly native: NativeTensor;
+  readonly dtype: string;
+  readonly toRank: number;
+  readonly slot: string | undefined;
+}
+
+/**
+ * Sends a tensor to another rank, preceded by its header.
+ *
+ * @throws AccError `ACC_COLLECTIVE_SHAPE` if earlier messages of the slot had another shape or dtype.
+ */
 export function sendMessage(
   { group }: Context<Movable>,
-  native: NativeTensor,
-  dtype: string,
-  toRank: number,
+  { native, dtype, toRank, slot }: Outgoing,
+  slots: Slots,
 ): Pending<void> {
-  const header = encodeHeader({ dtype, nativeDtype: native.dtype, shape: native.shape });
+  const own: Header = { dtype, nativeDtype: native.dtype, shape: native.shape };
+  const header = encodeHeader(own);
+  const known = slots.of(toRank, slot);
+  if (known) {
+    if (encodeHeader(known).join() !== header.join()) throw slotDiffers(slot!, known, own);
+    const work = group.send(native, toRank);
+    return new PendingResult([work], () => work.wait());
+  }
+  slots.set(toRank, slot, own);
   using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
   const works = [group.send(announced, toRank), group.send(native, toRank)];
   return new PendingResult(works, () => works.forEach((work) => work.wait()));
 }
 
+function slotDiffers(slot: string, known: Header, own: Header): AccError {
+  const described = ({ dtype, nativeDtype, shape }: Header) =>
+    `${dtype}[${shape.join()}]${nativeDtype === dtype ? '' : ` as ${nativeDtype}`}`;
+  return new AccError(
+    'ACC_COLLECTIVE_SHAPE',
+    `send: the messages of the slot '${slot}' are ${described(known)}, but this one is ${described(own)}.`,
+    { help: 'Use another slot for tensors of another shape.', details: { slot, known, own } },
+  );
+}
+
+/** The slot of a message, if it has one, and the slots of earlier messages. */
+export interface MessageKind {
+  readonly slots: Slots;
+  readonly slot: string | undefined;
+}
+
 /**
- * A tensor that is received from another rank. Its size is known only after its header arrives.
- * Therefore a message starts after the previous message from the same rank is complete.
+ * A tensor that is received from another rank. Unless its slot is known, its size is known only
+ * after its header arrives. A message starts after the previous one from the same rank: if that has
+ * a header, after it is complete.
  */
 export class Incoming<T extends Movable> implements Pending<T> {
   #header: Work | undefined;
@@ -62,6 +114,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     private readonly context: Context<T>,
     private readonly fromRank: number,
     private previous: Incoming<T> | undefined,
+    private readonly kind: MessageKind,
   ) {
     this.#call = `recv(rank ${fromRank})`;
     context.calls.noteMessage(this.#call);
@@ -99,21 +152,33 @@ export class Incoming<T extends Movable> implements Pending<T> {
    */
   #advance(isWaiting: boolean): void {
     if (this.#payload) return;
-    if (this.previous) {
-      if (isWaiting) this.previous.wait();
-      else if (!this.previous.isDone) return;
-      this.previous = undefined;
-    }
+    if (this.previous && !this.#passPrevious(this.previous, isWaiting)) return;
+    this.previous = undefined;
+    const known = this.#header ? undefined : this.kind.slots.of(this.fromRank, this.kind.slot);
+    if (known) return this.#receive(known);
     if (!this.#header) {
       this.#announced = tensorFrom(new Int32Array(HEADER_LENGTH), 'int32', [HEADER_LENGTH]);
       this.#header = this.context.group.receive(this.#announced, this.fromRank);
     }
     if (!isWaiting && !this.#header.isDone) return;
     this.#header.wait();
-    const { dtype, nativeDtype, shape } = decodeHeader(this.#announced!.read() as Int32Array);
-    this.#dtype = dtype;
-    this.#native = this.context.empty(this.#announced!, shape, nativeDtype as NativeDtype);
+    const header = decodeHeader(this.#announced!.read() as Int32Array);
+    this.kind.slots.set(this.fromRank, this.kind.slot, header);
+    this.#receive(header);
     this.#announced!.dispose();
-    this.#payload = this.context.group.receive(this.#native, this.fromRank);
+  }
+
+  /** Whether this message can start. */
+  #passPrevious(previous: Incoming<T>, isWaiting: boolean): boolean {
+    if (previous.#payload && this.kind.slots.of(this.fromRank, this.kind.slot)) return true;
+    if (isWaiting) previous.wait();
+    return previous.isDone;
+  }
+
+  #receive({ dtype, nativeDtype, shape }: Header): void {
+    this.#dtype = dtype;
+    const { context, fromRank } = this;
+    this.#native = context.emptyOf(nativeDtype as NativeDtype, shape, this.#announced);
+    this.#payload = context.group.receive(this.#native, fromRank);
   }
 }

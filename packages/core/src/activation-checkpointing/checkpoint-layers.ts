@@ -1,13 +1,20 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { patch, type Apply, type GraphLayer, type GraphModel, type Kwargs } from '@acc/tfjs-internals';
+import {
+  callsOf,
+  patch,
+  type Apply,
+  type GraphCall,
+  type GraphLayer,
+  type GraphModel,
+  type Kwargs,
+} from '@acc/tfjs-internals';
 import { checkpoint } from './checkpoint.js';
-import { callsOf, type Call } from './model-graph.js';
 import { stretchesOf, type Stretch } from './stretches.js';
 
 /** The layer calls of a model in training, and how each layer computes. */
 interface Plan {
-  readonly calls: readonly Call[];
+  readonly calls: readonly GraphCall[];
   readonly stretches: readonly Stretch[];
   /** The stretch of each call. */
   readonly stretchOf: readonly Stretch[];
@@ -150,7 +157,7 @@ class Run {
  * Stores the results of a layer. A layer with several results is called for each of them; only the
  * first call counts.
  */
-function note(values: Map<number, Tensor>, { outputs }: Call, result: unknown): void {
+function note(values: Map<number, Tensor>, { outputs }: GraphCall, result: unknown): void {
   const tensors = asList(result);
   outputs.forEach((id, i) => {
     if (!values.has(id)) values.set(id, tensors[i]!);

@@ -1,4 +1,4 @@
-import type { Call } from './model-graph.js';
+import type { GraphCall } from '@acc/tfjs-internals';
 
 /** A sequence of layer calls that are recomputed together or not at all. */
 export interface Stretch {
@@ -21,7 +21,11 @@ export interface Stretch {
  *
  * @param outputs The ids of the model's results.
  */
-export function stretchesOf(calls: readonly Call[], every: number, outputs: readonly number[]): Stretch[] {
+export function stretchesOf(
+  calls: readonly GraphCall[],
+  every: number,
+  outputs: readonly number[],
+): Stretch[] {
   const bounds = boundsOf(calls, every);
   return bounds.slice(0, -1).map((first, k) => {
     const end = bounds[k + 1]!;
@@ -39,7 +43,7 @@ export function stretchesOf(calls: readonly Call[], every: number, outputs: read
 }
 
 /** The starts of the stretches, and the end of the last one. */
-function boundsOf(calls: readonly Call[], every: number): number[] {
+function boundsOf(calls: readonly GraphCall[], every: number): number[] {
   const bounds = [0];
   calls.forEach(({ layer }, i) => {
     const isAlone = layer.stateful === true || calls[i - 1]?.layer.stateful === true;

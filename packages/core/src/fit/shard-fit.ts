@@ -1,6 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
+import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import type { FitProgress } from './fit-progress.js';
@@ -21,6 +22,7 @@ export interface FitContext extends PlaceInData {
   readonly seed: number;
   readonly progress: FitProgress;
   readonly turns: Turns;
+  readonly pipelines: Pipelines;
   /** Awaited after each batch. */
   readonly atBoundary: () => Promise<void>;
   /**
@@ -71,7 +73,11 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context') }
     : { rows: context.dataRanks, over: context.gradientRanks };
   const undos = [
-    patch(model, 'makeTrainFunction', (own) => () => reducedStep(own.call(model), context, forModel)),
+    patch(model, 'makeTrainFunction', (own) => () => {
+      const { pipelines } = context;
+      const train = pipelines.isUsedByFit ? pipelines.trainFunctionOf(model as AnyModel) : own.call(model);
+      return reducedStep(train, context, forModel);
+    }),
     patch(model, 'makeTestFunction', (own) => () => {
       own.call(model);
       const test = model.testFunction;

@@ -198,3 +198,66 @@ describe('a forward pass whose backward comes later', () => {
     expect(count()).toEqual(before);
   });
 });
+
+const disposeAll = (grads: (tf.Tensor | null)[]) => grads.forEach((grad) => grad?.dispose());
+
+describe.each([
+  ['plain', []],
+  ['offloaded', [offloading]],
+] as const)('a backward pass in halves, %s', (_, plugins) => {
+  beforeEach(() => create(...plugins));
+
+  it.each([false, true])('gives the gradients of one pass, with a checkpoint: %s', (isCheckpointed) => {
+    const [w, v, u] = [
+      tf.variable(tf.randomNormal([5, 6], 0, 0.5, 'float32', 1)),
+      tf.variable(tf.randomNormal([36], 0, 0.5, 'float32', 2)),
+      tf.variable(tf.randomNormal([6], 0, 0.5, 'float32', 3)),
+    ];
+    const x = input(0);
+    const hidden = (given: tf.Tensor) =>
+      tf.tanh(tf.matMul(given as tf.Tensor2D, w as unknown as tf.Tensor2D).add(u));
+    // A product with a reshaped weight, a weight that is used twice, and a result of weights alone.
+    const f = (): tf.Tensor[] => {
+      const h = isCheckpointed ? checkpoint(hidden, [x]) : hidden(x);
+      return [tf.matMul(h as tf.Tensor2D, v.square().reshape([6, 6]) as tf.Tensor2D).mul(u), u.square(), h];
+    };
+    const dys = [tf.ones([ROWS, 6]), tf.ones([6]), tf.ones([ROWS, 6]).mul(0.5)];
+    const xs = [x, w, v, u];
+    const taken = () => {
+      const pass = runForward(f, xs);
+      tf.dispose([...pass.outputs]);
+      return pass;
+    };
+    const halves = () => {
+      const pass = taken();
+      return [...pass.backwardTo(1, dys), ...pass.backwardRest()];
+    };
+    disposeAll(halves());
+    const before = count();
+    const whole = taken().backward(dys);
+    const both = halves();
+    both.forEach((grad, i) =>
+      expectClose(grad!.dataSync(), whole[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }),
+    );
+    disposeAll([...whole, ...both]);
+    const left = taken();
+    disposeAll(left.backwardTo(1, dys));
+    left.dispose();
+    expect(count()).toEqual(before);
+    expect(() => left.backwardRest()).toThrowError(expect.objectContaining({ code: 'ACC_TAPE_USED' }));
+    tf.dispose([x, dys]);
+  });
+
+  it('computes no gradient of a weight in its first half', async () => {
+    const w = tf.variable(tf.ones([5, 6]));
+    const x = input(0);
+    const pass = runForward(() => tf.matMul(x, w as unknown as tf.Tensor2D), [x, w]);
+    const dy = tf.ones([ROWS, 6]);
+    const products = async (compute: () => (tf.Tensor | null)[]) => {
+      const { kernels } = await tf.profile(() => tf.dispose(compute() as tf.Tensor[]) as never);
+      return kernels.filter(({ name }) => name.includes('MatMul')).map((each) => `${each.outputShapes[0]}`);
+    };
+    expect(await products(() => pass.backwardTo(1, [dy]))).toEqual([`${ROWS},5`]);
+    expect(await products(() => pass.backwardRest())).toEqual(['5,6']);
+  });
+});

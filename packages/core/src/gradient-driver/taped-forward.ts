@@ -3,6 +3,8 @@ import { AccError, withLossSeed, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
+import { Rest } from './rest-of-pass.js';
+import { splitPath } from './split-path.js';
 import { heldOf, pathBetween, requireHeldOnly, type Path } from './tape.js';
 import { owned, walkBackward } from './walk.js';
 
@@ -40,7 +42,8 @@ export function runForward(
   }
 }
 
-interface Pass {
+/** A forward pass and what it keeps. */
+export interface Pass {
   readonly xs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
   readonly path: Path;
@@ -51,6 +54,8 @@ class KeptPass implements TapedForward {
   readonly outputs: readonly Tensor[];
   /** Undefined after its use. */
   #pass: Pass | undefined;
+  /** After the first half of a backward pass in halves. */
+  #rest: Rest | undefined;
 
   constructor(pass: Pass) {
     this.outputs = pass.outputs;
@@ -58,38 +63,92 @@ class KeptPass implements TapedForward {
   }
 
   backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
-    const engine = engineInternals();
-    const pass = this.#pass;
-    if (!pass) throw used();
-    requireOutermost(engine, 'A separate backward pass');
+    const pass = this.#usable();
     requireFitting(dys, pass.outputs);
-    const { xs, hooks } = pass;
-    const walk = () => withLossSeed(lossSeed, () => gradientsOf(engine, pass, dys));
     try {
-      return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, walk) : walk()));
+      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, seedsOf(pass.outputs, dys)));
     } finally {
       this.dispose();
-      hooks.participants?.end();
+    }
+  }
+
+  backwardTo(count: number, dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
+    const pass = this.#usable();
+    requireFitting(dys, pass.outputs);
+    const split = splitPath(pass.path, pass.xs.slice(0, count));
+    const rest = new Rest({ ...pass, xs: pass.xs.slice(count), path: split.rest }, lossSeed);
+    try {
+      const grads = walking(pass, lossSeed, (engine) => {
+        const seeds = seedsOf(pass.outputs, dys);
+        rest.addSeeds(seeds, split.first);
+        const first = { ...pass, xs: pass.xs.slice(0, count), path: split.first };
+        return gradientsOf(engine, first, seeds, rest);
+      });
+      this.#rest = rest;
+      return grads;
+    } catch (error) {
+      rest.dispose();
+      this.dispose();
+      throw error;
+    }
+  }
+
+  backwardRest(): (Tensor | null)[] {
+    const rest = this.#rest;
+    this.#usable();
+    if (!rest) throw notBegun();
+    const { pass, lossSeed } = rest;
+    try {
+      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, rest.seeds));
+    } finally {
+      this.dispose();
     }
   }
 
   dispose(): void {
     for (const { node } of this.#pass?.path.nodes ?? []) freeSaved(node);
     this.#pass = undefined;
+    this.#rest?.dispose();
+    this.#rest = undefined;
+  }
+
+  #usable(): Pass {
+    if (!this.#pass) throw used();
+    requireOutermost(engineInternals(), 'A separate backward pass');
+    return this.#pass;
   }
 }
 
-function gradientsOf(
-  engine: EngineInternals,
-  { xs, outputs, path, hooks }: Pass,
-  dys: readonly (Tensor | null)[],
+function walking(
+  { xs, hooks }: Pass,
+  lossSeed: number | undefined,
+  walk: (engine: EngineInternals) => (Tensor | null)[],
 ): (Tensor | null)[] {
+  const engine = engineInternals();
+  const run = () => withLossSeed(lossSeed, () => walk(engine));
+  try {
+    return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, run) : run()));
+  } finally {
+    hooks.participants?.end();
+  }
+}
+
+function seedsOf(outputs: readonly Tensor[], dys: readonly (Tensor | null)[]): Map<number, Tensor> {
   const seeds = new Map<number, Tensor>();
   outputs.forEach(({ id }, i) => {
     const dy = dys[i];
     const before = seeds.get(id);
     if (dy) seeds.set(id, before ? add(before, dy) : dy);
   });
+  return seeds;
+}
+
+function gradientsOf(
+  engine: EngineInternals,
+  { xs, path, hooks }: Pass,
+  seeds: ReadonlyMap<number, Tensor>,
+  rest?: Rest,
+): (Tensor | null)[] {
   const found = walkBackward({
     engine,
     path: startingAt(path, seeds),
@@ -98,7 +157,9 @@ function gradientsOf(
     finals: new Map(),
     freesEarly: true,
     participants: hooks.participants,
+    ...(rest && { later: rest.later }),
   });
+  rest?.addFound(found);
   return xs.map(({ id }) => {
     const grad = found.get(id);
     return grad ? owned(grad, { engine }) : null;
@@ -139,5 +200,11 @@ function requireFitting(dys: readonly (Tensor | null)[], outputs: readonly Tenso
 function used(): AccError {
   return new AccError('ACC_TAPE_USED', 'The saved tensors of this forward pass were already freed.', {
     help: 'Call backward only once for each forward pass, and never after dispose.',
+  });
+}
+
+function notBegun(): AccError {
+  return new AccError('ACC_TAPE_USED', 'backwardRest was called before backwardTo.', {
+    help: 'Call backwardTo with the gradients of the outputs first.',
   });
 }

@@ -20,6 +20,11 @@ export interface WalkOptions {
   readonly freesEarly: boolean;
   /** Absent if there are no participants. */
   readonly participants?: TapeParticipants | undefined;
+  /**
+   * Nodes that are walked again later, for other inputs. They keep what they have saved, and give
+   * the gradients of their outputs here.
+   */
+  readonly later?: ReadonlyMap<TapeNode, (dys: readonly (Tensor | null)[]) => void>;
 }
 
 /**
@@ -55,6 +60,7 @@ export function walkBackward(options: WalkOptions): Map<number, Tensor> {
 function backOneNode(step: PathNode, grads: Map<number, Tensor>, options: WalkOptions): void {
   if (options.participants) unpackSaved(step.node);
   addInputGradients(step, grads, options);
+  options.later?.get(step.node)?.(step.node.outputs.map(({ id }) => grads.get(id) ?? null));
   freeAfter(step.node, grads, options);
 }
 
@@ -73,7 +79,8 @@ function addInputGradients(
       grads.set(x.id, dx);
     } else {
       grads.set(x.id, add(before, dx));
-      before.dispose();
+      // A result may also be an input of other operators; its gradient is the caller's.
+      if (isOwn(before, options)) before.dispose();
       dx.dispose();
     }
   });
@@ -153,7 +160,7 @@ function freeAfter(node: TapeNode, grads: Map<number, Tensor>, options: WalkOpti
       grads.delete(id);
     }
   }
-  freeSaved(node);
+  if (!options.later?.has(node)) freeSaved(node);
 }
 
 /**

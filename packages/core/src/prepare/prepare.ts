@@ -14,6 +14,7 @@ import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
 import { describe } from '../nested/nested.js';
+import type { Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
@@ -38,6 +39,7 @@ export interface PreparationOptions {
   readonly data: DataPreparation;
   readonly fit: FitProgress;
   readonly turns: Turns;
+  readonly pipelines: Pipelines;
   readonly atBoundary: () => Promise<void>;
   readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
@@ -151,8 +153,9 @@ export class Preparation {
 
   #modelContext() {
     const { pipeline, mesh, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
-    const { fit, turns, atBoundary, determinism } = this.#options;
+    const { fit, turns, atBoundary, determinism, pipelines } = this.#options;
     return {
+      pipelines,
       turns,
       progress: fit,
       atBoundary,

@@ -1,11 +1,17 @@
-import { AccError, MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
+import { AccError, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
-/** The axes that strategies of this package use. A strategy of the program may use any. */
-const USED_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert', 'context', 'tensor'];
+/** Axes that no strategy of this package combines. A strategy of the program may. */
+const APART: readonly (readonly [MeshAxis, MeshAxis])[] = [
+  ['pipeline', 'context'],
+  ['pipeline', 'tensor'],
+  ['expert', 'context'],
+  ['expert', 'tensor'],
+  ['context', 'tensor'],
+];
 
 /**
  * The mesh that the options ask for. Every rank calls it.
@@ -22,7 +28,7 @@ export function meshOf(
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
-    if (typeof strategy !== 'object') requireUsed(mesh);
+    if (typeof strategy !== 'object') requireTogether(mesh);
     if ((mesh.expert ?? 1) !== 1) requireExperts({ strategy, fsdp, deterministic });
     const made = layOut(collective, mesh);
     if (deterministic !== false && made.dataRanks.size < collective.size) {
@@ -57,12 +63,13 @@ function ranksPerHost(
   );
 }
 
-/** @throws AccError `ACC_INVALID_OPTION` for an axis that nothing uses. */
-function requireUsed(mesh: NonNullable<ResolvedOptions['mesh']>): void {
-  const unused = MESH_AXES.find((axis) => !USED_AXES.includes(axis) && (mesh[axis] ?? 1) !== 1);
-  if (!unused) return;
-  throw new AccError('ACC_INVALID_OPTION', `mesh.${unused} has no effect: no strategy uses this axis.`, {
-    help: `Use ${USED_AXES.join(' and ')}, or a strategy of your own that uses it.`,
+/** @throws AccError `ACC_STRATEGY_CANNOT` for axes that do not work together. */
+function requireTogether(mesh: NonNullable<ResolvedOptions['mesh']>): void {
+  const pair = APART.find((axes) => axes.every((axis) => (mesh[axis] ?? 1) !== 1));
+  if (!pair) return;
+  throw new AccError('ACC_STRATEGY_CANNOT', `The axes ${pair.join(' and ')} of a mesh do not work together yet.`, {
+    help: `Use one of them, beside data${pair.includes('pipeline') ? '' : ' or fsdp'}.`,
+    details: { mesh },
   });
 }
 

@@ -1,4 +1,5 @@
 import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
+import { staged } from '#platform/pipelining';
 import { ddp, Deterministic, expertParallel, fsdp, isForOne } from '#platform/strategies';
 import { gradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
@@ -13,14 +14,17 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
  * @throws AccError `ACC_STRATEGY_CANNOT` for options of the strategy that the device cannot follow.
  */
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
-  const strategy = plainStrategyOf(options, size, kernels);
-  const hasExperts = (options.mesh?.expert ?? 1) !== 1 && typeof options.strategy !== 'object';
-  return hasExperts && strategy.traits.isLocal !== true ? expertParallel(strategy) : strategy;
+  const { strategy, mesh } = options;
+  if (typeof strategy === 'object') return strategy;
+  const plain = plainStrategyOf(options, size, kernels);
+  const hasExperts = (mesh?.expert ?? 1) !== 1 && plain.traits.isLocal !== true;
+  const whole = hasExperts ? expertParallel(plain) : plain;
+  return (mesh?.pipeline ?? 1) === 1 ? whole : staged(whole);
 }
 
+/** The strategy for models that are not divided by experts or stages. */
 function plainStrategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy } = options;
-  if (typeof strategy === 'object') return strategy;
   // Deterministic training uses the same code on one rank as on several.
   const isShared = size > 1 || options.deterministic !== false;
   const isUnsharded = options.deterministic !== false && options.fsdp?.stage === 'NO_SHARD';

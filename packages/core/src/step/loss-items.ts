@@ -52,24 +52,35 @@ export class LossItems {
         },
       );
     }
-    this.#note(loss, { items });
+    this.note(loss, { items });
     return loss;
   }
 
   /** Starts to observe the losses of `tf.losses`. Returns a function that stops it. */
   watch(): () => void {
     this.#isWatching = true;
-    const unwatch = watchLosses((loss, weight) => this.#note(loss, weight));
+    const unwatch = watchLosses((loss, weight) => this.note(loss, weight));
     return () => {
       this.#isWatching = false;
       unwatch();
     };
   }
 
+  /** Observes the losses of `tf.losses` while `fn` runs. */
+  watching<T>(fn: () => T): T {
+    if (this.#isWatching) return fn();
+    const unwatch = watchLosses((loss, weight) => this.note(loss, weight));
+    try {
+      return fn();
+    } finally {
+      unwatch();
+    }
+  }
+
   /** The item counts of a backward pass from `loss`. */
   countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks, pieces }: Ranks): ItemCounts {
     const samples = samplesOf(batch);
-    const weight = this.#weightOf(loss, batch?.rows[rank]);
+    const weight = this.weightOf(loss, batch?.rows[rank]);
     this.last = weight;
     if (weight && weight !== 'sum') return { own: weight.items, all: undefined, samples };
     // Ranks have equal weights if there are no samples or if the batch was not counted.
@@ -79,12 +90,14 @@ export class LossItems {
     return { own: isCounted ? batch.realRows[rank]! : 1, all, samples };
   }
 
-  #note(loss: Tensor, weight: LossWeight): void {
+  /** Records the weight of a loss. */
+  note(loss: Tensor, weight: LossWeight): void {
     this.#weights.set(loss, weight);
     this.#isFresh = true;
   }
 
-  #weightOf(loss: Tensor, rows: number | undefined): LossWeight | undefined {
+  /** The weight of a loss that was just computed on the active tape, on `rows` rows if they are known. */
+  weightOf(loss: Tensor, rows: number | undefined): LossWeight | undefined {
     const { activeTape } = engineInternals().state;
     const looks = this.#isFresh || (this.#isWatching && this.#lookedAt++ < PASSES_LOOKED_AT);
     this.#isFresh = false;

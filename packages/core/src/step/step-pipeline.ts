@@ -95,9 +95,14 @@ export class StepPipeline implements DriverHooks {
     return !this.sync.isLocal && this.accumulation.closesWindow;
   }
 
+  /** The factor by which gradients are scaled in backward, the product of all plugins' factors. */
+  get lossScale(): number {
+    return lossScaleOf(this.#options.plugins);
+  }
+
   /** The values on which the constants of a recorded step depend. */
   get surroundings(): string {
-    return `${this.share} ${this.sync.key} ${lossScaleOf(this.#options.plugins)}`;
+    return `${this.share} ${this.sync.key} ${this.lossScale}`;
   }
 
   /** The reason why a step cannot be recorded now. */

@@ -5,11 +5,22 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { checkKeys, type AutocastOptions, type KernelLayer, type PrecisionPlugin } from '@acc/contract';
+import {
+  AccError,
+  checkKeys,
+  type AutocastOptions,
+  type KernelLayer,
+  type PrecisionPlugin,
+} from '@acc/contract';
+import { isModel } from '@acc/tfjs-internals';
 import { compileStep, type CompiledStep } from '../compile/compile.js';
 import type { Lifetime } from '../lifetime.js';
 import type { Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
+import type { Nested } from '../nested/nested.js';
+import type { ModelInputs } from '../pipelined/micro-batches.js';
+import type { PipelineOptions } from '../pipelined/options.js';
+import type { AnyModel, PipelinedLoss, Pipelines } from '../pipelined/pipelines.js';
 import { requireFunction } from '../require-arguments.js';
 import type { AccumulateOptions, StepPipeline } from './step-pipeline.js';
 
@@ -19,6 +30,7 @@ export interface TrainingStepsContext {
   readonly pipeline: StepPipeline;
   readonly precision: PrecisionPlugin | undefined;
   readonly preparation: Preparation;
+  readonly pipelines: Pipelines;
 }
 
 /** The methods that a program calls in its training loop. `Accelerator` documents each member. */
@@ -77,6 +89,20 @@ export class TrainingSteps {
     return compiled;
   }
 
+  pipelined<X extends ModelInputs, Y extends Nested, P>(
+    model: object,
+    loss: PipelinedLoss<Y, P>,
+    options: PipelineOptions,
+  ): (xs: X, ys: Y) => Scalar {
+    const { pipelines } = this.#contextToRun('pipelined', loss);
+    if (!isModel(model)) throw notAModel();
+    const step = pipelines.stepOf<X, Y, P>(model as AnyModel, loss, options);
+    return (xs, ys) => {
+      this.#contextFor('pipelined');
+      return step(xs, ys);
+    };
+  }
+
   autocast<T>(fn: () => T, options?: AutocastOptions): T {
     const { precision } = this.#contextToRun('autocast', fn);
     return precision ? precision.autocast(fn, options) : fn();
@@ -98,4 +124,10 @@ export class TrainingSteps {
     requireFunction(method, fn);
     return this.#contextFor(method);
   }
+}
+
+function notAModel(): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', 'pipelined: the first argument is not a tf.LayersModel.', {
+    help: 'Pass a model of tf.sequential or tf.model that was prepared.',
+  });
 }

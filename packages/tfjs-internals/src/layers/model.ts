@@ -7,6 +7,9 @@ import type { History } from './callbacks.js';
  */
 export type StepFunction = (ins: Tensor[]) => Scalar[];
 
+/** Losses, or values whose mean is a metric. */
+export type LossOrMetric = (yTrue: Tensor, yPred: Tensor) => Tensor;
+
 /**
  * The members of tfjs-layers' LayersModel that the packages read, call or replace. Some are missing
  * from its public types.
@@ -20,6 +23,10 @@ export interface ModelInternals {
   readonly optimizer?: Optimizer;
   /** The latest result of `makeTestFunction`. */
   testFunction: StepFunction;
+  /** The losses of the outputs of a compiled model. */
+  readonly lossFunctions: readonly LossOrMetric[];
+  /** Each metric of a compiled model, and the place of its output. */
+  readonly metricsTensors: readonly (readonly [LossOrMetric, number])[];
   /** Whether a fit is running. */
   isTraining?: boolean;
   /** Whether a callback has ended training. */

@@ -1,7 +1,7 @@
-import type { GraphLayer, GraphModel, SymbolicTensor } from '@acc/tfjs-internals';
+import type { GraphLayer, LayerGraph, SymbolicTensor } from './graph.js';
 
 /** One call of a layer. */
-export interface Call {
+export interface GraphCall {
   readonly layer: GraphLayer;
   /** The ids of its inputs and outputs. */
   readonly inputs: readonly number[];
@@ -12,7 +12,7 @@ export interface Call {
  * The layer calls of a model in the order in which tfjs-layers makes them. Each call follows the
  * calls that it depends on.
  */
-export function callsOf({ inputs, outputs }: GraphModel): Call[] {
+export function callsOf({ inputs, outputs }: LayerGraph): GraphCall[] {
   const fed = new Set(inputs.map(({ name }) => name));
   const done = new Set<string>();
   return outputs.flatMap((output) => {
@@ -36,7 +36,7 @@ function sortedTo(output: SymbolicTensor, fed: ReadonlySet<string>): SymbolicTen
   return sorted;
 }
 
-function callOf({ id, inputs, sourceLayer }: SymbolicTensor): Call {
+function callOf({ id, inputs, sourceLayer }: SymbolicTensor): GraphCall {
   const node = sourceLayer.inboundNodes.find(({ outputTensors }) =>
     outputTensors.some((output) => output.id === id),
   )!;

@@ -1,0 +1,216 @@
+import {
+  add,
+  dispose,
+  keep,
+  mul,
+  reshape,
+  scalar,
+  stack,
+  tensor1d,
+  tidy,
+  type NamedTensorMap,
+  type Optimizer,
+  type Scalar,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
+import { AccError, type Collective } from '@acc/contract';
+import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
+import type { LossWeight } from '../step/weighted-losses.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import { partOf } from './micro-batches.js';
+
+/** Where the gradients of a step go. */
+export interface StepTarget {
+  readonly model: ModelPipeline;
+  readonly pipe: Collective;
+  readonly pipeline: StepPipeline;
+  readonly optimizer: Optimizer;
+}
+
+/** One step on a batch. */
+export interface BatchStep {
+  readonly schedule: ScheduleName;
+  readonly microBatches: number;
+  /** The rows of each micro-batch. */
+  readonly rows: number;
+  /** The inputs of the model, in its order. They keep their owner. */
+  readonly xs: readonly Tensor[];
+  /** The loss and metrics of a micro-batch, scalars. It runs in a tidy. */
+  readonly values: (microBatch: number, outputs: readonly Tensor[]) => readonly [Tensor, ...Tensor[]];
+  /** The number of metrics. */
+  readonly metrics: number;
+  /** Whether penalties of regularizers are part of the loss. */
+  readonly hasPenalties: boolean;
+}
+
+/**
+ * Takes a step: forward and backward of all micro-batches, then what `minimize` does with a
+ * gradient. All ranks of a pipeline call it. Returns the loss and the metrics of the batch, on each
+ * rank.
+ */
+export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
+  if (pipeline.sync.isLocal || pipeline.sync.isOff) throw insideNoSync();
+  const { lossScale } = pipeline;
+  const losses = new Losses(batch, pipeline, lossScale);
+  const step = {
+    schedule: batch.schedule,
+    microBatches: batch.microBatches,
+    inputs: (i: number) => partOf(batch.xs, i, batch.rows) as Tensor[],
+    loss: (i: number, outputs: readonly Tensor[]) => losses.compute(i, outputs),
+    seed: (i: number) => losses.seedOf(i),
+    lossSeed: lossScale / batch.microBatches,
+    shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
+    ...(batch.hasPenalties && { penaltySeed: lossScale }),
+  };
+  const { values, grads } = pipeline.names.ofOptimizer(optimizer, () =>
+    model.run(step, (result) => {
+      const exchanged = losses.exchange(result, pipe);
+      return { values: exchanged.values, grads: reduced({ model, pipeline }, result, exchanged) };
+    }),
+  );
+  optimizer.applyGradients(grads);
+  dispose(Object.values(grads).filter((grad) => grad !== null));
+  return values.map((value) => scalar(value));
+}
+
+/** What all ranks of the pipeline know after the last micro-batch. */
+interface Exchanged {
+  /** The loss and the metrics. */
+  readonly values: readonly number[];
+  /** The factor that makes the gradients those of the loss. */
+  readonly factor: number;
+  readonly weight: LossWeight | undefined;
+}
+
+/** The losses of a step's micro-batches. */
+class Losses {
+  readonly #weights: (LossWeight | undefined)[] = [];
+  readonly #metrics: Tensor[][] = [];
+
+  constructor(
+    private readonly batch: BatchStep,
+    private readonly pipeline: StepPipeline,
+    private readonly lossScale: number,
+  ) {}
+
+  compute(microBatch: number, outputs: readonly Tensor[]): Tensor {
+    const { lossItems } = this.pipeline;
+    const [loss, ...metrics] = lossItems.watching(() => this.batch.values(microBatch, outputs));
+    if (loss.size !== 1) throw notScalar(loss);
+    this.#weights[microBatch] = lossItems.weightOf(loss, this.batch.rows);
+    this.#metrics[microBatch] = metrics.map((metric) => keep(metric));
+    return reshape(loss, []);
+  }
+
+  /**
+   * The gradients of a micro-batch are weighted by its items, relative to those of the first: the
+   * others are not known yet.
+   */
+  seedOf(microBatch: number): number {
+    const weight = this.#weights[microBatch];
+    if (weight === undefined) return this.lossScale / this.batch.microBatches;
+    if (weight === 'sum') return this.lossScale;
+    return (this.lossScale * weight.items) / (this.#unit * this.batch.microBatches);
+  }
+
+  /** Gives every rank the values of the last stage. */
+  exchange({ losses, penalty }: PipelineResult, pipe: Collective): Exchanged {
+    const own = losses.length > 0 ? this.#read(losses) : undefined;
+    const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
+    const sums = tidy(() =>
+      pipe
+        .allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, ...values]))
+        .dataSync()
+        .slice(),
+    );
+    const [allPenalties, allFactor, allItems, isSum, loss, ...metrics] = sums as unknown as number[];
+    const weight = isSum ? 'sum' : allItems! >= 0 ? { items: allItems! } : undefined;
+    return { values: [loss! + allPenalties!, ...metrics], factor: allFactor!, weight };
+  }
+
+  get #unit(): number {
+    const [first] = this.#weights;
+    return typeof first === 'object' && first.items > 0 ? first.items : 1;
+  }
+
+  #read(losses: readonly Tensor[]) {
+    const { microBatches } = this.batch;
+    const mean = (list: readonly (readonly number[])[]) =>
+      Array.from({ length: this.batch.metrics }, (_, k) => {
+        return list.reduce((sum, each) => sum + each[k]!, 0) / microBatches;
+      });
+    const each = tidy(() => [...stack([...losses]).dataSync()]);
+    const metrics = mean(this.#metrics.map((list) => list.map((metric) => metric.dataSync()[0]!)));
+    for (const list of this.#metrics) for (const metric of list) metric.dispose();
+    const total = each.reduce((sum, value) => sum + value, 0);
+    const [kind] = this.#weights;
+    if (this.#weights.some((weight) => typeof weight !== typeof kind)) throw mixedWeights();
+    if (kind === undefined) {
+      return { values: [total / microBatches, ...metrics], factor: 1, items: -1, isSum: false };
+    }
+    if (kind === 'sum') return { values: [total, ...metrics], factor: 1, items: -1, isSum: true };
+    const counts = this.#weights.map((weight) => (weight as { readonly items: number }).items);
+    const items = counts.reduce((sum, count) => sum + count, 0);
+    const weighted = each.reduce((sum, value, i) => sum + (counts[i] === 0 ? 0 : value * counts[i]!), 0);
+    const values = [items === 0 ? 0 : weighted / items, ...metrics];
+    return { values, factor: items === 0 ? 0 : (this.#unit * microBatches) / items, items, isSum: false };
+  }
+}
+
+/** Reduces the gradients over the ranks with the same stage, as those of a backward pass. */
+function reduced(
+  { model, pipeline }: Pick<StepTarget, 'model' | 'pipeline'>,
+  { grads, penaltyGrads }: PipelineResult,
+  { values, factor, weight }: Exchanged,
+): NamedTensorMap {
+  const loss = scalar(values[0]!);
+  if (weight !== undefined) pipeline.lossItems.note(loss, weight);
+  const { trained } = model;
+  const session = pipeline.begin(trained, loss)!;
+  const share = session.weight / pipeline.lossScale;
+  trained.forEach((_, i) => {
+    const grad = summed(scaled(grads[i]!, factor * share), scaled(penaltyGrads[i]!, share));
+    if (grad) session.ready(i, grad);
+  });
+  const finished = session.finish();
+  loss.dispose();
+  return Object.fromEntries(trained.map(({ name }, i) => [name, finished[i]])) as NamedTensorMap;
+}
+
+/** Takes `grad` over. */
+function scaled(grad: Tensor | null, factor: number): Tensor | null {
+  if (!grad || factor === 1) return grad;
+  const result = mul(grad, factor);
+  grad.dispose();
+  return result;
+}
+
+/** Takes both over. */
+function summed(a: Tensor | null, b: Tensor | null): Tensor | null {
+  if (!a || !b) return a ?? b;
+  const sum = add(a, b);
+  dispose([a, b]);
+  return sum;
+}
+
+function insideNoSync(): AccError {
+  return new AccError(
+    'ACC_STRATEGY_CANNOT',
+    'A pipelined step was taken where gradients stay local: inside noSync, LocalSGD or DiLoCo.',
+    { help: 'Take the step outside, or accumulate micro-batches with accelerator.accumulate.' },
+  );
+}
+
+function notScalar({ shape }: Tensor): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `pipelined: the loss has the shape [${shape.join()}].`, {
+    help: 'Return one number: the mean over the rows of yTrue.',
+  });
+}
+
+function mixedWeights(): AccError {
+  return new AccError(
+    'ACC_INVALID_ARGUMENT',
+    'pipelined: some micro-batches gave a number of items of their loss, or a sum, and some did not.',
+    { help: 'Call accelerator.weighLoss for every micro-batch, or for none.' },
+  );
+}

@@ -1,0 +1,194 @@
+import type { Optimizer, Scalar, Tensor } from '@tensorflow/tfjs-core';
+import {
+  AccError,
+  type Collective,
+  type KernelLayer,
+  type Mesh,
+  type RunForward,
+  type Strategy,
+} from '@acc/contract';
+import { ModelPipeline, type ScheduleName, type StagedStrategy } from '@acc/pipeline';
+import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
+import { checkpoint } from '../activation-checkpointing/checkpoint.js';
+import { mapNested, type Nested } from '../nested/nested.js';
+import { variablesOf } from '../prepare/prepare-model.js';
+import type { StepPipeline } from '../step/step-pipeline.js';
+import { fitLoss } from './fit-loss.js';
+import { inputList, partOf, rowsOf, type ModelInputs } from './micro-batches.js';
+import { resolvePipelineOptions, type PipelineOptions, type ResolvedPipelineOptions } from './options.js';
+import { takeStep, type BatchStep } from './pipelined-step.js';
+
+export interface PipelinesContext {
+  readonly collective: Collective;
+  readonly mesh: Mesh;
+  readonly strategy: Strategy;
+  readonly kernels: KernelLayer;
+  readonly pipeline: StepPipeline;
+  readonly runForward: RunForward;
+  readonly checkpointEvery: number | undefined;
+  /** The option `pipeline` of the Accelerator. */
+  readonly defaults: ResolvedPipelineOptions | undefined;
+  readonly optimizers: () => readonly Optimizer[];
+}
+
+/** The loss of predictions, a scalar. A model with several outputs gives a list. */
+export type PipelinedLoss<Y extends Nested, P> = (yTrue: Y, yPred: P) => Tensor;
+
+/** A model as the graph of its layers, and as what is trained. */
+export type AnyModel = ModelInternals & LayerGraph;
+
+interface Divided {
+  readonly model: ModelPipeline;
+  /** The options by which it was divided. */
+  readonly key: string;
+}
+
+/** The models that are trained in stages. */
+export class Pipelines {
+  readonly #context: PipelinesContext;
+  /** By the last layer: a Sequential and the model through which it trains have the same one. */
+  readonly #divided = new WeakMap<object, Divided>();
+
+  constructor(context: PipelinesContext) {
+    this.#context = context;
+  }
+
+  /** Whether `fit` trains in stages. */
+  get isUsedByFit(): boolean {
+    return this.#pipe.size > 1 || this.#context.defaults !== undefined;
+  }
+
+  /** See `Accelerator.pipelined`. */
+  stepOf<X extends ModelInputs, Y extends Nested, P>(
+    model: AnyModel,
+    loss: PipelinedLoss<Y, P>,
+    options: PipelineOptions,
+  ): (xs: X, ys: Y) => Scalar {
+    const resolved = resolvePipelineOptions(options, this.#context.defaults ?? {});
+    const divided = this.#divide(model, resolved);
+    const { schedule, microBatches = divided.plan.stages.length } = resolved;
+    divided.scheduleFor(schedule, microBatches);
+    return (xs, ys) => {
+      const list = inputList(model, xs);
+      const rows = rowsOf([...list, ...tensorsIn(ys)], microBatches);
+      const [value] = this.#take(model, divided, {
+        ...{ schedule, microBatches, rows, xs: list },
+        values: (i, outputs) => [
+          loss(partOf(ys, i, rows), (outputs.length === 1 ? outputs[0] : outputs) as P),
+        ],
+        metrics: 0,
+        hasPenalties: false,
+      });
+      return value!;
+    };
+  }
+
+  /** The function by which `fit` takes a step. */
+  trainFunctionOf(model: AnyModel): StepFunction {
+    const { schedule, ...resolved } = resolvePipelineOptions({}, this.#context.defaults ?? {});
+    const divided = this.#divide(model, { schedule, ...resolved });
+    const most = resolved.microBatches ?? divided.plan.stages.length;
+    return (data) => {
+      const given = data.filter((column) => (column as Tensor | null) !== null && column !== undefined);
+      const microBatches = fittingParts(divided, schedule, { rows: given[0]!.shape[0]!, most });
+      const rows = rowsOf(given, microBatches);
+      const part = (i: number) => data.map((column) => column && partOf(column, i, rows));
+      return this.#take(model, divided, {
+        ...{ schedule, microBatches, rows },
+        xs: data.slice(0, model.inputs.length),
+        values: (i, outputs) => fitLoss(model, part(i), outputs),
+        metrics: model.metricsTensors.length,
+        hasPenalties: true,
+      });
+    };
+  }
+
+  #take(model: AnyModel, divided: ModelPipeline, batch: BatchStep): Scalar[] {
+    const { pipeline } = this.#context;
+    const optimizer = this.#optimizerOf(model);
+    return takeStep({ model: divided, pipe: this.#pipe, pipeline, optimizer }, batch);
+  }
+
+  #divide(
+    model: AnyModel,
+    { schedule, stages, microBatches }: ResolvedPipelineOptions & { schedule: ScheduleName },
+  ): ModelPipeline {
+    this.#context.pipeline.trained.require('pipelined', variablesOf(model));
+    const last = model.layers.at(-1)!;
+    const key = JSON.stringify(stages ?? schedule === 'interleaved');
+    const known = this.#divided.get(last);
+    if (known?.key === key) return known.model;
+    if (known) throw dividedBefore();
+    const { kernels, checkpointEvery: every, optimizers, ...shared } = this.#context;
+    const made = new ModelPipeline(
+      { model, schedule, stages, microBatches },
+      {
+        ...shared,
+        pipe: this.#pipe,
+        strategy: this.#staged(),
+        lists: kernels.lists,
+        recomputation: every === undefined ? undefined : { every, checkpoint },
+        optimizers: optimizers(),
+      },
+    );
+    this.#divided.set(last, { model: made, key });
+    return made;
+  }
+
+  get #pipe(): Collective {
+    return this.#context.mesh.along('pipeline');
+  }
+
+  #staged(): StagedStrategy | undefined {
+    const { strategy } = this.#context;
+    if ('place' in strategy) return strategy as StagedStrategy;
+    if (this.#pipe.size === 1) return undefined;
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      `The strategy '${strategy.name}' cannot divide a model over the mesh axis pipeline.`,
+      { help: "Leave strategy out, or give it: 'auto'." },
+    );
+  }
+
+  /** @throws AccError `ACC_PIPELINE_OPTIMIZER` unless there is one. */
+  #optimizerOf({ optimizer }: AnyModel): Optimizer {
+    const all = new Set([...this.#context.optimizers(), ...(optimizer ? [optimizer] : [])]);
+    const [only] = all;
+    if (only && all.size === 1) return only;
+    throw new AccError(
+      'ACC_PIPELINE_OPTIMIZER',
+      `pipelined: ${all.size} optimizers are prepared, so it is not known which one trains the model.`,
+      { help: 'Prepare one optimizer with the model, or compile the model with it.' },
+    );
+  }
+}
+
+/** A smaller batch at the end of the data has fewer micro-batches, if its rows need that. */
+function fittingParts(
+  divided: ModelPipeline,
+  schedule: ScheduleName,
+  { rows, most }: { readonly rows: number; readonly most: number },
+): number {
+  for (let parts = most; parts > 1; parts--) {
+    const isInGroups = schedule !== 'interleaved' || parts % divided.ranks === 0;
+    if (rows % parts === 0 && isInGroups) return parts;
+  }
+  return schedule === 'interleaved' ? most : 1;
+}
+
+function tensorsIn(ys: Nested): Tensor[] {
+  const found: Tensor[] = [];
+  mapNested(ys, (tensor) => {
+    found.push(tensor);
+    return tensor;
+  });
+  return found;
+}
+
+function dividedBefore(): AccError {
+  return new AccError(
+    'ACC_PIPELINE_STAGES',
+    'pipelined: the model was already divided into other stages, on which its weights lie.',
+    { help: 'Give the same stages in each call, and the same as in the option pipeline if fit is used.' },
+  );
+}

@@ -1,0 +1,2 @@
+export { Pipelines } from '../pipelined/pipelines.js';
+export { staged } from '@acc/pipeline';

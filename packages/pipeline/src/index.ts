@@ -1,0 +1,20 @@
+export {
+  ModelPipeline,
+  type ModelPipelineContext,
+  type ModelPipelineOptions,
+  type PipelineResult,
+  type PipelineStep,
+} from './model-pipeline.js';
+export type { Checkpoint, Recomputation } from './run/stage-forward.js';
+export {
+  SCHEDULES,
+  type Action,
+  type ActionKind,
+  type PipelineShape,
+  type Schedule,
+  type ScheduleName,
+} from './schedule/action.js';
+export { pictureOf } from './schedule/picture.js';
+export { scheduleOf } from './schedule/schedule.js';
+export { simulate, type ActionCosts, type Simulation, type TimedAction } from './schedule/simulate.js';
+export { staged, type Placement, type StagedStrategy } from './weights/staged.js';

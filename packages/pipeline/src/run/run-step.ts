@@ -1,0 +1,212 @@
+import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, ListMath, RunForward, TapedForward } from '@acc/contract';
+import type { Action, Schedule } from '../schedule/action.js';
+import type { Stage, StagePlan } from '../stages/plan.js';
+import { Messages } from './messages.js';
+import { stageForward, type Recomputation } from './stage-forward.js';
+
+/** What a pipelined model is, the same in all steps. */
+export interface StepSubject {
+  readonly plan: StagePlan;
+  readonly schedule: Schedule;
+  readonly pipe: Collective;
+  readonly runForward: RunForward;
+  readonly lists: ListMath;
+  readonly recomputation?: Recomputation | undefined;
+}
+
+/** One step on this rank's batch. */
+export interface StepInputs {
+  /** The inputs of the model for a micro-batch. The call disposes them. */
+  inputs(microBatch: number): Tensor[];
+  /** The loss of a micro-batch, a scalar, from the outputs of the model. It runs in a tidy. */
+  loss(microBatch: number, outputs: readonly Tensor[]): Tensor;
+  /** The factor that gradients of a micro-batch's loss start with, after the loss was computed. */
+  seed(microBatch: number): number;
+  /** What terms that layers add to the loss start with, on every rank. */
+  readonly lossSeed: number;
+  /** Describes the shapes of micro-batches. */
+  readonly shapes: string;
+}
+
+export interface StepResult {
+  /** The sums over micro-batches of gradients, for this rank's weights. The caller disposes them. */
+  readonly grads: ReadonlyMap<Variable, Tensor>;
+  /** The losses of the micro-batches, on the rank with the last stage. The caller disposes them. */
+  readonly losses: readonly Tensor[];
+  /** The most forward passes whose tensors were kept at one time. */
+  readonly peakPasses: number;
+}
+
+/**
+ * Runs this rank's row of the schedule. All ranks of the pipeline call it.
+ */
+export function runStep(subject: StepSubject, step: StepInputs): StepResult {
+  return new Step(subject, step).run();
+}
+
+/** A forward pass until its backward pass. */
+interface Pass {
+  readonly taped: TapedForward;
+  /** The received values that the stage computes with, and the trained weights. */
+  readonly used: readonly number[];
+  readonly trained: readonly Variable[];
+  /** The sent values that the stage makes. Others are passed on. */
+  readonly made: readonly number[];
+  /** The shapes of the received values, by id. */
+  readonly shapes: ReadonlyMap<number, number[]>;
+}
+
+class Step {
+  readonly #subject: StepSubject;
+  readonly #step: StepInputs;
+  readonly #messages: Messages;
+  readonly #passes = new Map<string, Pass>();
+  readonly #grads = new Map<Variable, Tensor>();
+  readonly #losses: Tensor[] = [];
+  #peakPasses = 0;
+
+  constructor(subject: StepSubject, step: StepInputs) {
+    this.#subject = subject;
+    this.#step = step;
+    this.#messages = new Messages({ ...subject, shapes: step.shapes });
+  }
+
+  run(): StepResult {
+    const { schedule, pipe } = this.#subject;
+    try {
+      for (const action of schedule.rows[pipe.rank]!) this.#act(action);
+      this.#messages.end();
+    } catch (error) {
+      for (const { taped } of this.#passes.values()) taped.dispose();
+      dispose([...this.#grads.values()]);
+      dispose(this.#losses);
+      throw error;
+    }
+    return { grads: this.#grads, losses: this.#losses, peakPasses: this.#peakPasses };
+  }
+
+  #act(action: Action): void {
+    if (action.kind === 'forward') this.#forward(action);
+    else if (action.kind === 'backward') this.#backward(action);
+    else this.#weights(action);
+  }
+
+  #forward({ stage: index, microBatch }: Action): void {
+    const { plan, runForward } = this.#subject;
+    const stage = plan.stages[index]!;
+    const isLast = index === plan.stages.length - 1;
+    const received = new Map(
+      stage.receives.map((id) => [
+        id,
+        this.#messages.receive({ kind: 'forward', stage: index - 1, microBatch, id }),
+      ]),
+    );
+    const taken = new Set([...stage.calls.flatMap((call) => call.inputs), ...(isLast ? plan.outputs : [])]);
+    const inputs = plan.inputs.some((id) => taken.has(id)) ? this.#step.inputs(microBatch) : [];
+    const given = new Map([...received, ...inputs.map((input, i) => [plan.inputs[i]!, input] as const)]);
+    const used = stage.receives.filter((id) => taken.has(id) && received.get(id)!.dtype === 'float32');
+    const made = stage.sends.filter((id) => !received.has(id));
+    const taped = runForward(
+      () => this.#compute({ stage, given, made, isLast, microBatch }),
+      [...used.map((id) => received.get(id)!), ...stage.trained],
+    );
+    for (const id of stage.sends) {
+      const value = received.get(id) ?? taped.outputs[made.indexOf(id)]!;
+      this.#messages.send({ kind: 'forward', stage: index, microBatch, id }, value);
+    }
+    if (isLast) this.#losses.push(taped.outputs[0]!);
+    else dispose([...taped.outputs]);
+    const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
+    dispose([...received.values(), ...inputs]);
+    const { trained } = stage;
+    this.#passes.set(keyOf(index, microBatch), { taped, used, trained, made, shapes });
+    this.#peakPasses = Math.max(this.#peakPasses, this.#passes.size);
+  }
+
+  #compute({ stage, given, made, isLast, microBatch }: Computation): Tensor[] {
+    const { plan, recomputation } = this.#subject;
+    if (!isLast) return stageForward(stage, given, made, recomputation);
+    const outputs = stageForward(stage, given, plan.outputs, recomputation);
+    return [this.#step.loss(microBatch, outputs)];
+  }
+
+  #backward({ stage: index, microBatch }: Action): void {
+    const { plan } = this.#subject;
+    const stage = plan.stages[index]!;
+    const pass = this.#passes.get(keyOf(index, microBatch))!;
+    const isLast = index === plan.stages.length - 1;
+    const fromNext = new Map(
+      stage.sends.map((id) => [
+        id,
+        this.#messages.receive({ kind: 'backward', stage: index + 1, microBatch, id }),
+      ]),
+    );
+    const dys = isLast ? [scalar(this.#step.seed(microBatch))] : pass.made.map((id) => fromNext.get(id)!);
+    const [ofInputs, ofWeights] = this.#gradients(pass, dys);
+    if (isLast) dispose(dys);
+    stage.receives.forEach((id) => {
+      const own = ofInputs[pass.used.indexOf(id)] ?? null;
+      const passed = fromNext.get(id) ?? null;
+      const grad = sumOf(own, passed) ?? zeros(pass.shapes.get(id)!);
+      this.#messages.send({ kind: 'backward', stage: index, microBatch, id }, grad);
+      if (grad !== passed) grad.dispose();
+    });
+    dispose([...fromNext.values()]);
+    if (ofWeights) this.#end(index, microBatch, ofWeights);
+  }
+
+  /** The gradients of a pass's inputs and, unless they come later, of its weights. */
+  #gradients(
+    { taped, used }: Pass,
+    dys: readonly (Tensor | null)[],
+  ): [(Tensor | null)[], (Tensor | null)[] | undefined] {
+    const { lossSeed } = this.#step;
+    if (this.#subject.schedule.name === 'zeroBubble') {
+      return [taped.backwardTo(used.length, dys, lossSeed), undefined];
+    }
+    const grads = taped.backward(dys, lossSeed);
+    return [grads.slice(0, used.length), grads.slice(used.length)];
+  }
+
+  #weights({ stage, microBatch }: Action): void {
+    const pass = this.#passes.get(keyOf(stage, microBatch))!;
+    this.#end(stage, microBatch, pass.taped.backwardRest());
+  }
+
+  /** Adds the gradients of a micro-batch, which is then done on this stage. */
+  #end(stage: number, microBatch: number, grads: readonly (Tensor | null)[]): void {
+    const { trained } = this.#passes.get(keyOf(stage, microBatch))!;
+    this.#passes.delete(keyOf(stage, microBatch));
+    const present = trained.flatMap((variable, i) => (grads[i] ? [{ variable, grad: grads[i] }] : []));
+    const more = present.filter(({ variable }) => this.#grads.has(variable));
+    const sums = this.#subject.lists.add(
+      more.map(({ variable }) => this.#grads.get(variable)!),
+      more.map(({ grad }) => grad),
+      1,
+    );
+    more.forEach(({ variable, grad }, i) => {
+      this.#grads.set(variable, sums[i]!);
+      grad.dispose();
+    });
+    for (const { variable, grad } of present) if (!this.#grads.has(variable)) this.#grads.set(variable, grad);
+  }
+}
+
+interface Computation {
+  readonly stage: Stage;
+  readonly given: ReadonlyMap<number, Tensor>;
+  readonly made: readonly number[];
+  readonly isLast: boolean;
+  readonly microBatch: number;
+}
+
+const keyOf = (stage: number, microBatch: number): string => `${stage} ${microBatch}`;
+
+/** The sum of two gradients, the first of which it disposes. */
+function sumOf(own: Tensor | null, passed: Tensor | null): Tensor | null {
+  if (!own || !passed) return own ?? passed;
+  const sum = add(own, passed);
+  own.dispose();
+  return sum;
+}

@@ -1,0 +1,124 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { backward, forward, upTo, type Schedule } from './action.js';
+import { pictureOf } from './picture.js';
+import { scheduleOf } from './schedule.js';
+import { simulate } from './simulate.js';
+
+const ranks = fc.integer({ min: 1, max: 8 });
+const microBatches = fc.integer({ min: 1, max: 24 });
+
+describe('schedules have no deadlock, and keep', () => {
+  it('gpipe: all micro-batches', () => {
+    fc.assert(
+      fc.property(ranks, microBatches, (p, m) => {
+        const { bubble, peakPasses } = simulate(
+          scheduleOf('gpipe', { ranks: p, chunks: 1, microBatches: m }),
+        );
+        expect(bubble).toBeCloseTo((p - 1) / m, 10);
+        expect(peakPasses).toEqual(upTo(p).map(() => m));
+      }),
+    );
+  });
+
+  it('1f1b: as many micro-batches as ranks follow', () => {
+    fc.assert(
+      fc.property(ranks, microBatches, (p, m) => {
+        const { bubble, peakPasses } = simulate(scheduleOf('1f1b', { ranks: p, chunks: 1, microBatches: m }));
+        expect(bubble).toBeCloseTo((p - 1) / m, 10);
+        expect(peakPasses).toEqual(upTo(p).map((rank) => Math.min(m, p - rank)));
+      }),
+    );
+  });
+
+  it('interleaved: the bubble is divided by the chunks of a rank', () => {
+    fc.assert(
+      fc.property(ranks, fc.integer({ min: 2, max: 4 }), fc.integer({ min: 1, max: 4 }), (p, v, groups) => {
+        const m = p * groups;
+        const { bubble, peakPasses } = simulate(
+          scheduleOf('interleaved', { ranks: p, chunks: v, microBatches: m }),
+        );
+        expect(bubble).toBeCloseTo((p - 1) / (v * m), 10);
+        for (const peak of peakPasses) expect(peak).toBeLessThanOrEqual(Math.min(v * m, v * p + p - 1));
+      }),
+    );
+  });
+
+  it('zeroBubble: a third of the bubble of 1f1b, and no more than its rank 0', () => {
+    fc.assert(
+      fc.property(ranks, microBatches, (p, extra) => {
+        const m = p + extra - 1;
+        const schedule = scheduleOf('zeroBubble', { ranks: p, chunks: 1, microBatches: m });
+        const { bubble, peakPasses } = simulate(schedule);
+        expect(bubble).toBeCloseTo((p - 1) / (3 * m), 10);
+        expect(Math.max(...peakPasses)).toBeLessThanOrEqual(Math.min(m, p));
+      }),
+    );
+  });
+
+  it('zeroBubble with few micro-batches: all actions, no deadlock', () => {
+    fc.assert(
+      fc.property(ranks, microBatches, (p, m) => {
+        const schedule = scheduleOf('zeroBubble', { ranks: p, chunks: 1, microBatches: m });
+        const plain = simulate(scheduleOf('1f1b', { ranks: p, chunks: 1, microBatches: m }));
+        expect(simulate(schedule).duration).toBeLessThanOrEqual(plain.duration);
+      }),
+    );
+  });
+});
+
+describe('simulate', () => {
+  const table = (rows: Schedule['rows']): Schedule => ({
+    name: 'gpipe',
+    ranks: 2,
+    stages: 2,
+    microBatches: 1,
+    rows,
+  });
+
+  it('finds ranks that wait for each other', () => {
+    const crossed = table([
+      [backward(0, 0), forward(0, 0)],
+      [forward(1, 0), backward(1, 0)],
+    ]);
+    expect(() => simulate(crossed)).toThrowError(expect.objectContaining({ code: 'ACC_PIPELINE_DEADLOCK' }));
+  });
+
+  it('finds actions that are missing, twice or on another rank', () => {
+    const right = [forward(1, 0), backward(1, 0)];
+    for (const row of [[forward(0, 0)], [forward(0, 0), forward(0, 0), backward(0, 0)], [forward(1, 0)]]) {
+      expect(() => simulate(table([row, right]))).toThrowError(
+        expect.objectContaining({ code: 'ACC_PIPELINE_DEADLOCK' }),
+      );
+    }
+  });
+
+  it('takes costs', () => {
+    const { duration } = simulate(scheduleOf('gpipe', { ranks: 2, chunks: 1, microBatches: 3 }), {
+      forward: 2,
+      backward: 5,
+      weights: 0,
+    });
+    expect(duration).toBe(4 * 7);
+  });
+});
+
+describe('pictureOf', () => {
+  it('draws a row for each rank', () => {
+    const picture = pictureOf(scheduleOf('1f1b', { ranks: 2, chunks: 1, microBatches: 2 }));
+    expect(picture).toBe(
+      ['rank 0  F0 F1 .  .  B0 B0 .  B1 B1', 'rank 1  .  F0 B0 B0 F1 B1 B1 .  .'].join('\n'),
+    );
+  });
+
+  it('tells chunks and weights apart', () => {
+    expect(pictureOf(scheduleOf('interleaved', { ranks: 2, chunks: 2, microBatches: 2 }))).toContain('F0b');
+    expect(pictureOf(scheduleOf('zeroBubble', { ranks: 3, chunks: 1, microBatches: 4 }))).toContain('W3');
+  });
+});
+
+it('refuses shapes that a schedule cannot have', () => {
+  const refused = expect.objectContaining({ code: 'ACC_PIPELINE_SHAPE' }) as Error;
+  expect(() => scheduleOf('1f1b', { ranks: 2, chunks: 2, microBatches: 4 })).toThrowError(refused);
+  expect(() => scheduleOf('interleaved', { ranks: 2, chunks: 2, microBatches: 3 })).toThrowError(refused);
+});

@@ -1,0 +1,40 @@
+import { AccError } from '@acc/contract';
+import { upTo, type PipelineShape, type Schedule, type ScheduleName } from './action.js';
+import { ROWS } from './rows.js';
+
+/**
+ * The table of a schedule.
+ *
+ * @throws AccError `ACC_PIPELINE_SHAPE` for numbers that the schedule cannot have.
+ */
+export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
+  const { ranks, chunks, microBatches } = shape;
+  if (chunks > 1 && name !== 'interleaved') throw severalChunks(name, shape);
+  if (chunks > 1 && microBatches % ranks !== 0) throw unevenGroups(shape);
+  return {
+    name,
+    ranks,
+    stages: ranks * chunks,
+    microBatches,
+    rows: upTo(ranks).map((rank) => ROWS[name](rank, shape)),
+  };
+}
+
+function severalChunks(name: ScheduleName, { ranks, chunks }: PipelineShape): AccError {
+  return new AccError(
+    'ACC_PIPELINE_SHAPE',
+    `The schedule '${name}' has one stage for each of ${ranks} ranks, but there are ${ranks * chunks} stages.`,
+    { help: `Give ${ranks} stages, or schedule: 'interleaved'.`, details: { ranks, chunks } },
+  );
+}
+
+function unevenGroups({ ranks, microBatches }: PipelineShape): AccError {
+  return new AccError(
+    'ACC_PIPELINE_SHAPE',
+    `The schedule 'interleaved' takes micro-batches in groups of ${ranks}, one for each rank. ${microBatches} micro-batches are no multiple of that.`,
+    {
+      help: `Give microBatches as a multiple of ${ranks}, or schedule: '1f1b'.`,
+      details: { ranks, microBatches },
+    },
+  );
+}

@@ -1,0 +1,118 @@
+import { AccError, nearestName } from '@acc/contract';
+import type { GraphCall, GraphLayer } from '@acc/tfjs-internals';
+
+/**
+ * The stage of each call. A layer's first call is in the stage that names it. A later call, as of
+ * tied embeddings, is in the first stage that has its inputs.
+ *
+ * @param calls The calls of the model's layers, in order, without those of its inputs.
+ * @param names The names of layers, a list for each stage. Inputs of the model may be among them.
+ * @throws AccError `ACC_PIPELINE_STAGES` for a name that no layer has, for a layer that is named
+ * twice or not at all, and for a layer whose inputs come from a later stage.
+ */
+export function stagesByName(
+  calls: readonly GraphCall[],
+  names: readonly (readonly string[])[],
+  inputNames: readonly string[],
+): number[] {
+  const stageOf = stageOfNames(calls, names, inputNames);
+  const madeIn = new Map<number, { readonly stage: number; readonly layer: GraphLayer }>();
+  const called = new Set<GraphLayer>();
+  return calls.map(({ layer, inputs, outputs }) => {
+    const sources = inputs.flatMap((id) => madeIn.get(id) ?? []);
+    const latest = sources.reduce((a, b) => (b.stage > a.stage ? b : a), { stage: 0, layer });
+    const named = stageOf.get(layer.name)!;
+    if (!called.has(layer) && latest.stage > named) throw outOfOrder({ layer, stage: named }, latest);
+    called.add(layer);
+    const stage = Math.max(named, latest.stage);
+    for (const id of outputs) if (!madeIn.has(id)) madeIn.set(id, { stage, layer });
+    return stage;
+  });
+}
+
+function stageOfNames(
+  calls: readonly GraphCall[],
+  names: readonly (readonly string[])[],
+  inputNames: readonly string[],
+): Map<string, number> {
+  const known = new Set(calls.map(({ layer }) => layer.name));
+  const stageOf = new Map<string, number>();
+  names.forEach((list, stage) => {
+    if (list.length === 0) throw stagesError(`stage ${stage} has no layers.`, 'Name at least one in each.');
+    for (const name of list) {
+      if (inputNames.includes(name)) continue;
+      if (!known.has(name)) throw unknown(name, [...known]);
+      const before = stageOf.get(name);
+      if (before !== undefined)
+        throw stagesError(
+          `layer '${name}' is in stage ${before} and in stage ${stage}.`,
+          'Name each layer once.',
+        );
+      stageOf.set(name, stage);
+    }
+  });
+  const missing = [...known].filter((name) => !stageOf.has(name));
+  if (missing.length > 0)
+    throw stagesError(`no stage has ${quoted(missing)}.`, 'Name each layer of the model in one stage.');
+  return stageOf;
+}
+
+const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
+function unknown(name: string, known: readonly string[]): AccError {
+  const nearest = nearestName(name, known);
+  return stagesError(
+    `the model has no layer '${name}'.`,
+    nearest ? `Did you mean '${nearest}'?` : `Its layers are ${quoted(known)}.`,
+  );
+}
+
+function outOfOrder(
+  { layer, stage }: { readonly layer: GraphLayer; readonly stage: number },
+  source: { readonly layer: GraphLayer; readonly stage: number },
+): AccError {
+  return stagesError(
+    `layer '${layer.name}' in stage ${stage} needs '${source.layer.name}', which is in stage ${source.stage}.`,
+    'Put layers in the order in which the model calls them.',
+  );
+}
+
+const stagesError = (problem: string, help: string): AccError =>
+  new AccError('ACC_PIPELINE_STAGES', `stages: ${problem}`, { help });
+
+/**
+ * Divides calls into stages so that the most expensive stage costs as little as possible, and among
+ * such divisions the one whose squares of costs sum to the least.
+ *
+ * @param costs The cost of each call, in any unit.
+ * @throws AccError `ACC_PIPELINE_STAGES` if there are fewer calls than stages.
+ */
+export function stagesByCost(costs: readonly number[], stages: number): number[] {
+  const count = costs.length;
+  if (count < stages) {
+    throw stagesError(
+      `the model has ${count} layers, which cannot be divided into ${stages} stages.`,
+      'Use a smaller axis pipeline, or fewer chunks.',
+    );
+  }
+  const sums = [0];
+  for (const cost of costs) sums.push(sums.at(-1)! + cost);
+  // best[k][end]: the first `end` calls in k + 1 stages.
+  let best = sums.map((sum) => ({ most: sum, squares: sum * sum, bounds: [] as readonly number[] }));
+  for (let k = 1; k < stages; k++) {
+    best = sums.map((sum, end) => {
+      let chosen = { most: Infinity, squares: Infinity, bounds: [] as readonly number[] };
+      for (let begin = k; begin < end; begin++) {
+        const own = sum - sums[begin]!;
+        const before = best[begin]!;
+        const most = Math.max(before.most, own);
+        const squares = before.squares + own * own;
+        if (most < chosen.most || (most === chosen.most && squares < chosen.squares))
+          chosen = { most, squares, bounds: [...before.bounds, begin] };
+      }
+      return chosen;
+    });
+  }
+  const { bounds } = best[count]!;
+  return costs.map((_, i) => bounds.filter((bound) => bound <= i).length);
+}

@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { resultsOfRanks, runRanks } from '@acc/testkit';
+import type { Memory } from './ranks/memory.js';
+
+const env = { OMP_NUM_THREADS: '1' };
+const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
+
+it('refuses on all ranks what a pipeline cannot do', async () => {
+  const found = await resultsOfRanks<Record<string, string>>({ script: urlOf('refusals'), ranks: 2, env });
+  const [sender, receiver] = found;
+  expect(sender!['another shape in a slot']).toBe('ACC_COLLECTIVE_SHAPE');
+  expect(receiver!.received).toBe('1,2,3,4');
+  for (const { received: _, 'another shape in a slot': __, ...codes } of found) {
+    expect(codes).toEqual({
+      'fsdp beside it': 'ACC_STRATEGY_CANNOT',
+      'a hook with state': 'ACC_STRATEGY_CANNOT',
+      'gradients at apply': 'ACC_STRATEGY_CANNOT',
+      'an unknown option': 'ACC_UNKNOWN_OPTION',
+      'not prepared': 'ACC_NOT_PREPARED',
+      'not a model': 'ACC_INVALID_ARGUMENT',
+      'an unknown layer': 'ACC_PIPELINE_STAGES',
+      'a layer twice': 'ACC_PIPELINE_STAGES',
+      'a layer missing': 'ACC_PIPELINE_STAGES',
+      'another order': 'ACC_PIPELINE_STAGES',
+      'an empty stage': 'ACC_PIPELINE_STAGES',
+      'a rank without weights': 'ACC_PIPELINE_STAGES',
+      'three stages': 'ACC_PIPELINE_SHAPE',
+      'stages for 1f1b': 'ACC_PIPELINE_SHAPE',
+      'uneven groups': 'ACC_PIPELINE_SHAPE',
+      'ranks with other schedules': 'ACC_OPTIONS_DIFFER',
+      'an optimizer with state of whole weights': 'ACC_STRATEGY_CANNOT',
+      'no optimizer': 'ACC_PIPELINE_OPTIMIZER',
+      'rows that cannot be divided': 'ACC_PIPELINE_BATCH',
+      'other numbers of rows': 'ACC_PIPELINE_BATCH',
+      'other stages': 'ACC_PIPELINE_STAGES',
+      'inside noSync': 'ACC_STRATEGY_CANNOT',
+      minimize: 'ACC_PIPELINE_OUTSIDE',
+      compile: 'ACC_STRATEGY_CANNOT',
+      'steps after all that': 'fall',
+      'two optimizers': 'ACC_PIPELINE_OPTIMIZER',
+    });
+  }
+}, 90_000);
+
+it.each(['error', 'signal'])(
+  'a rank that ends in a step ends the others: %s',
+  async (how) => {
+    const [waiting, ending] = await runRanks({ script: urlOf('dying'), ranks: 2, args: [how], env });
+    expect(waiting!.exitCode).toBe(1);
+    expect(waiting!.stderr).toContain('ACC_PEER_LOST');
+    if (how === 'error') expect(ending!.stderr).toContain('the loss of rank 1');
+    else expect(ending!.signal).toBe('SIGKILL');
+  },
+  90_000,
+);
+
+it('keeps the weights and the activations that a stage needs', async () => {
+  const found = await resultsOfRanks<Record<'gpipe' | '1f1b', Memory>>({
+    ...{ script: urlOf('memory'), ranks: 2, env },
+  });
+  for (const [rank, { gpipe, '1f1b': alternating }] of found.entries()) {
+    // 1F1B keeps the activations of one or two micro-batches, GPipe those of eight.
+    expect(alternating.peak).toBeLessThan(gpipe.peak * (rank === 0 ? 0.6 : 0.5));
+    for (const each of [gpipe, alternating]) {
+      expect(each.held / each.weights).toBeCloseTo(0.5, 2);
+      expect(each.grown).toBe(0);
+    }
+  }
+}, 90_000);

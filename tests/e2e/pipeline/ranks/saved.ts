@@ -1,0 +1,114 @@
+// Trains by fit in stages, saves in the middle and goes on; or goes on from every save.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+import { reportResult } from '@acc/testkit';
+import { meanSquares, skipping, WIDTH } from './models.js';
+
+export const MODELS = ['skipping', 'normed'] as const;
+export type Model = (typeof MODELS)[number];
+
+export interface Trained {
+  /** The whole weights: at the save, and after the last epoch. */
+  readonly saved: Record<string, number[]>;
+  readonly last: Record<string, number[]>;
+  readonly history: Record<string, (number | tf.Tensor)[]>;
+  readonly predicted: number[];
+}
+
+/** By the save. */
+export type Results = Record<string, Trained>;
+
+const ROWS = 28;
+const BATCH = 8;
+const [phase, folder, data = '1'] = process.argv.slice(2) as ['save' | 'load', string, string?];
+const world = Number(process.env.WORLD_SIZE);
+const DATA = Number(data);
+
+/** With statistics that the forward pass changes, which depend on the micro-batches. */
+function normed(): tf.LayersModel {
+  const dense = (seed: number, more: object) =>
+    tf.layers.dense({ units: WIDTH, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
+  return tf.sequential({
+    layers: [
+      // The gradient of a bias before the norm is 0 but for rounding, which Adam would make a step of.
+      dense(1, { name: 'first', inputShape: [WIDTH], useBias: false }),
+      tf.layers.batchNormalization({ name: 'norm' }),
+      dense(2, { name: 'middle', activation: 'tanh' }),
+      dense(3, { name: 'last', units: 2 }),
+    ],
+  });
+}
+
+async function start(name: Model) {
+  const accelerator = await Accelerator.create({
+    engine: 'acc',
+    ...(world > 1 && { mesh: { pipeline: -1, data: DATA } }),
+    pipeline: { microBatches: 2, schedule: name === 'normed' ? 'zeroBubble' : '1f1b' },
+    gradientClipping: { norm: 1 },
+  });
+  const model = name === 'normed' ? normed() : skipping();
+  model.compile({ optimizer: tf.train.adam(0.01), loss: 'meanSquaredError', metrics: ['mae'] });
+  accelerator.prepare(model);
+  const values = (width: number, rows: number, seed: number) =>
+    tf.sin(tf.range(0, rows * width).add(seed)).reshape([rows, width]);
+  const fit = async (from: number, to: number) => {
+    const [xs, ys] = [values(WIDTH, ROWS, 0), values(2, ROWS, 100)];
+    const validationData: [tf.Tensor, tf.Tensor] = [values(WIDTH, 6, 300), values(2, 6, 400)];
+    const { history } = await model.fit(xs, ys, {
+      ...{ batchSize: BATCH / DATA, initialEpoch: from, epochs: to, verbose: 0, validationData },
+    });
+    tf.dispose([xs, ys, validationData]);
+    return history;
+  };
+  const weights = () => {
+    const state = accelerator.getStateDict(model);
+    const read = Object.entries(state).map(([key, x], i) => [
+      `${i} ${key.replace(/^.*\//, '')}`,
+      [...x.dataSync()],
+    ]);
+    tf.dispose(state);
+    return Object.fromEntries(read) as Record<string, number[]>;
+  };
+  const predicted = () => tf.tidy(() => [...(model.predict(values(WIDTH, 4, 7)) as tf.Tensor).dataSync()]);
+  const end = () => {
+    accelerator.freeMemory();
+    tf.disposeVariables();
+  };
+  return { accelerator, model, fit, weights, predicted, end };
+}
+
+async function save(name: Model): Promise<Trained> {
+  const run = await start(name);
+  await run.fit(0, 2);
+  const saved = run.weights();
+  await run.accelerator.saveState(join(folder, `${world}-${DATA}-${name}`));
+  const history = await run.fit(2, 4);
+  const result = { saved, history, last: run.weights(), predicted: run.predicted() };
+  run.end();
+  return result;
+}
+
+async function load(name: Model, path: string): Promise<Trained> {
+  const run = await start(name);
+  // One model is divided before it is loaded, the other one by fit.
+  if (name === 'normed') run.accelerator.pipelined(run.model, meanSquares);
+  await run.accelerator.loadState(path);
+  const saved = run.weights();
+  const history = await run.fit(2, 4);
+  const result = { saved, history, last: run.weights(), predicted: run.predicted() };
+  run.end();
+  return result;
+}
+
+const results: Results = {};
+if (phase === 'save') {
+  for (const name of MODELS) if (name !== 'normed' || DATA === 1) results[name] = await save(name);
+} else {
+  for (const each of readdirSync(folder).sort()) {
+    const name = MODELS.find((model) => each.endsWith(model))!;
+    if (name !== 'normed' || DATA === 1) results[each] = await load(name, join(folder, each));
+  }
+}
+reportResult(results);

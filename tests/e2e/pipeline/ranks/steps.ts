@@ -1,0 +1,106 @@
+// Trains small models in stages, in several ways. Alone, it trains them by minimize and fit.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, type AcceleratorOptions, type PipelineOptions } from '@acc/core';
+import { liveTensors } from '@acc/native';
+import { reportResult } from '@acc/testkit';
+import { meanSquares, ROWS, skipping, SKIPPING_STAGES, tied, xsOf, ysOf } from './models.js';
+
+export interface Trained {
+  readonly losses: number[];
+  /** The whole weights, in the order of the model. */
+  readonly weights: Record<string, number[]>;
+  /** The elements of the optimizer's state on this rank. */
+  readonly stateElements: number;
+  readonly leaked: number[];
+}
+
+const STEPS = 20;
+const DATA = Number(process.env.DATA ?? 1);
+const ranks = Number(process.env.WORLD_SIZE);
+const depth = ranks / DATA;
+
+interface Way extends AcceleratorOptions {
+  readonly model?: () => tf.LayersModel;
+  readonly steps?: PipelineOptions;
+  readonly isWeighed?: boolean;
+}
+
+const stages = SKIPPING_STAGES[Math.max(depth, 2)];
+const common = { gradientClipping: { norm: 0.5 } };
+const WAYS: Record<string, Way> = {
+  gpipe: { ...common, steps: { schedule: 'gpipe', microBatches: 4, stages } },
+  '1f1b': { ...common, steps: { microBatches: 4, stages } },
+  zeroBubble: { ...common, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
+  measured: { steps: { microBatches: 2 } },
+  tied: { model: tied, steps: { microBatches: 4 } },
+  checkpointed: { checkpointEvery: 2, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
+  accumulated: { ...common, gradientAccumulationSteps: 2, steps: { microBatches: 2, stages } },
+  bf16: { mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
+  fp16: { ...common, mixedPrecision: 'fp16', steps: { microBatches: 4, stages } },
+  weighed: { isWeighed: true, steps: { microBatches: 4, stages } },
+};
+if (depth === 2) {
+  const chunks = SKIPPING_STAGES[4];
+  WAYS.interleaved = { ...common, steps: { schedule: 'interleaved', microBatches: 4, stages: chunks } };
+}
+
+/** The elements of the optimizer's state. */
+const stateElements = async (optimizer: tf.Optimizer) =>
+  (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
+
+async function train(way: Way, isPipelined: boolean): Promise<Trained> {
+  const { model: create = skipping, steps = {}, isWeighed = false, ...options } = way;
+  const accelerator = await Accelerator.create({
+    engine: 'acc',
+    ...options,
+    ...(ranks > 1 && { mesh: { pipeline: depth, data: DATA } }),
+  });
+  const model = create();
+  const optimizer = tf.train.adam(0.01);
+  accelerator.prepare(model, optimizer);
+  const rows = ROWS / DATA;
+  const first = rows * (accelerator.mesh.coordinates.data ?? 0);
+  const ofRank = (x: tf.Tensor) => x.slice(first, rows);
+  // A mean over the rows whose first value is positive, as over tokens that are not padding.
+  const weighedLoss = (y: tf.Tensor, prediction: tf.Tensor) => {
+    const mask = y.slice([0, 0], [-1, 1]).greater(0).cast('float32');
+    const count = mask.sum();
+    const total = y.sub(prediction).square().mul(mask).sum();
+    return accelerator.weighLoss(total.div(count.maximum(1)), count);
+  };
+  const loss = isWeighed ? weighedLoss : meanSquares;
+  const pipelined = isPipelined ? accelerator.pipelined(model, loss, steps) : undefined;
+  const take = (xs: tf.Tensor, ys: tf.Tensor) =>
+    pipelined?.(xs, ys) ??
+    optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor) as tf.Scalar, true)!;
+  const losses: number[] = [];
+  const counts: number[][] = [];
+  for (let step = 0; step < STEPS; step++) {
+    const value = tf.tidy(() => {
+      const value = accelerator.accumulate(() => take(ofRank(xsOf(step)), ofRank(ysOf(step))));
+      return value.dataSync()[0]!;
+    });
+    losses.push(value);
+    counts.push([tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()]);
+  }
+  const dict = accelerator.getStateDict(model);
+  const weights = Object.fromEntries(Object.values(dict).map((x, i) => [`${i}`, [...x.dataSync()]]));
+  tf.dispose(dict);
+  const leaked = counts.at(-1)!.map((count, i) => count - counts[9]![i]!);
+  const elements = await stateElements(optimizer);
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return { losses, weights, stateElements: elements, leaked };
+}
+
+const only = process.argv.slice(2);
+const results: Record<string, Trained> = {};
+for (const [name, way] of Object.entries(WAYS)) {
+  if (only.length > 0 && !only.includes(name)) continue;
+  results[name] = await train(way, ranks > 1);
+}
+if (ranks === 1) {
+  for (const name of ['zeroBubble', 'tied', 'weighed'])
+    results[`pipelined ${name}`] = await train(WAYS[name]!, true);
+}
+reportResult(results);

@@ -1,0 +1,88 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { Trained } from './ranks/steps.js';
+
+type Results = Record<string, Trained>;
+
+const script = new URL('./ranks/steps.ts', import.meta.url);
+/** Ranks, those with rows of their own, and the ways. */
+const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly string[]])[] = [
+  [
+    2,
+    1,
+    [
+      ...['gpipe', '1f1b', 'interleaved', 'zeroBubble', 'measured', 'tied', 'checkpointed', 'accumulated'],
+      ...['bf16', 'fp16', 'weighed'],
+    ],
+  ],
+  [3, 1, ['1f1b', 'zeroBubble', 'tied']],
+  [4, 2, ['1f1b', 'interleaved', 'accumulated', 'weighed']],
+];
+const results = new Map<number, Results[]>();
+
+const run = (ranks: number, data: number, ways: readonly string[]) =>
+  resultsOfRanks<Results>({
+    ...{ script, ranks, args: ways, timeoutMs: 170_000 },
+    env: { DATA: `${data}`, OMP_NUM_THREADS: '1' },
+  });
+
+beforeAll(async () => {
+  results.set(1, await run(1, 1, []));
+  for (const [ranks, data, ways] of JOBS) results.set(ranks, await run(ranks, data, ways));
+}, 680_000);
+
+/** 16-bit products of other numbers of rows are rounded otherwise. */
+const closeFor = (way: string) => (/16$/.test(way) ? { rtol: 1e-2, atol: 1e-2 } : { rtol: 1e-4, atol: 1e-6 });
+const alone = (way: string): Trained => results.get(1)![0]![way] ?? results.get(1)![0]!['1f1b']!;
+
+describe.each(JOBS)('on %i ranks, %i with rows of their own', (ranks, data, ways) => {
+  it.each(ways)('takes the steps of one process: %s', (way) => {
+    const trained = results.get(ranks)!.map((each) => each[way]!);
+    const expected = alone(way);
+    for (const { weights } of trained) {
+      expect(Object.keys(weights)).toEqual(Object.keys(expected.weights));
+      for (const [name, values] of Object.entries(expected.weights)) {
+        expectClose(weights[name]!, values, closeFor(way));
+      }
+    }
+    // Every rank of a pipeline has the loss of its rows. Weighed means have other denominators.
+    for (let i = 0; i < data; i++) {
+      const ofLine = trained.filter((_, rank) => rank % data === i);
+      for (const { losses } of ofLine) expect(losses).toEqual(ofLine[0]!.losses);
+    }
+    if (data > 1 && way === 'weighed') return;
+    const means = expected.losses.map((_, step) => {
+      const sum = trained.slice(0, data).reduce((total, { losses }) => total + losses[step]!, 0);
+      return sum / data;
+    });
+    expectClose(means, expected.losses, closeFor(way));
+  });
+
+  it('has optimizer state of its own stages only', () => {
+    const { stateElements } = alone('1f1b');
+    const of = (rank: number) => results.get(ranks)![rank]!['1f1b']!.stateElements;
+    const depth = ranks / data;
+    // Adam also keeps its number of steps, and powers, on every rank.
+    const own = Array.from({ length: depth }, (_, stage) => of(stage * data));
+    const shared = (own.reduce((sum, each) => sum + each, 0) - stateElements) / (depth - 1);
+    expect(shared).toBeLessThanOrEqual(3);
+    for (const each of own) expect(each).toBeLessThan(stateElements * 0.7);
+  });
+
+  it.each(ways)('keeps no tensors from step to step: %s', (way) => {
+    for (const each of results.get(ranks)!) {
+      const [tensors, buffers, handles] = each[way]!.leaked;
+      expect([tensors, buffers]).toEqual([0, 0]);
+      // Ten steps. A handle may still belong to a call whose thread has not ended yet.
+      expect(Math.abs(handles!)).toBeLessThan(5);
+    }
+  });
+});
+
+it.each(['zeroBubble', 'tied', 'weighed'])('one process takes the same steps in micro-batches: %s', (way) => {
+  const pipelined = alone(`pipelined ${way}`);
+  expectClose(pipelined.losses, alone(way).losses, closeFor(way));
+  for (const [name, values] of Object.entries(alone(way).weights)) {
+    expectClose(pipelined.weights[name]!, values, closeFor(way));
+  }
+});
