@@ -27,10 +27,12 @@ import { requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
+import type { MeshOptions } from './mesh-options.js';
 import { pipelineSchema, type PipelineOptions } from './pipelined/options.js';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
 export type { DataLoaderOptions } from './data-loader-options.js';
+export type { MeshOptions } from './mesh-options.js';
 export type { ContextOptions } from '@acc/context-parallel';
 export type { PipelineOptions } from './pipelined/options.js';
 export type { Alert, AutoLogOptions } from '@acc/monitor';
@@ -126,26 +128,6 @@ export interface AcceleratorOptions {
   readonly autoLog?: boolean | AutoLogOptions;
   /** The folder in which runs are recorded. Default: the working directory. */
   readonly projectDir?: string;
-}
-
-/**
- * The number of ranks along each axis of the mesh. The product is the number of ranks; one size may
- * be -1. Ranks are numbered row by row over pipeline, data, fsdp, expert, context and tensor: those
- * of one `tensor` line are neighbours.
- */
-export interface MeshOptions {
-  /** Groups of ranks, each of which has all parameters. */
-  readonly data?: number;
-  /** Ranks over which `fsdp` divides parameters. */
-  readonly fsdp?: number;
-  /** Ranks over which single operators and their parameters are cut. */
-  readonly tensor?: number;
-  /** Ranks over which sequences are cut. */
-  readonly context?: number;
-  /** Ranks over which the layers of a model are divided. */
-  readonly pipeline?: number;
-  /** Ranks over which experts are divided. */
-  readonly expert?: number;
 }
 
 /** How ranks communicate, with any strategy. */

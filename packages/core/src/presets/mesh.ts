@@ -67,10 +67,14 @@ function ranksPerHost(
 function requireTogether(mesh: NonNullable<ResolvedOptions['mesh']>): void {
   const pair = APART.find((axes) => axes.every((axis) => (mesh[axis] ?? 1) !== 1));
   if (!pair) return;
-  throw new AccError('ACC_STRATEGY_CANNOT', `The axes ${pair.join(' and ')} of a mesh do not work together yet.`, {
-    help: `Use one of them, beside data${pair.includes('pipeline') ? '' : ' or fsdp'}.`,
-    details: { mesh },
-  });
+  throw new AccError(
+    'ACC_STRATEGY_CANNOT',
+    `The axes ${pair.join(' and ')} of a mesh do not work together yet.`,
+    {
+      help: `Use one of them, beside data${pair.includes('pipeline') ? '' : ' or fsdp'}.`,
+      details: { mesh },
+    },
+  );
 }
 
 /** @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_UNSUPPORTED` beside the axis expert. */
