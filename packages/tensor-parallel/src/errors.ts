@@ -54,6 +54,15 @@ export function invalidPlan(problem: string, help: string, details: object = {})
   });
 }
 
+/** The error for a step in which the ranks of the axis would all compute the same. */
+export function nothingCut(ranks: number): AccError {
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_PLAN',
+    `mesh.tensor has no effect: no prepared variable is cut, so its ${ranks} ranks compute the same.`,
+    { help: "Call parallelize(model, 'auto') or cut(variable, …) before prepare, or leave the axis out." },
+  );
+}
+
 export function freed({ name }: Pick<Variable, 'name'>): AccError {
   return new AccError(
     'ACC_SHARD_FREED',

@@ -29,7 +29,7 @@ import { canUpdateShards, isLive, registeredVariable, withHeldRegistered, withSh
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable, placeOf } from './cut-variable.js';
-import { cutsUnits, doesNotDivide, needsWhole, notOnBackend } from './errors.js';
+import { cutsUnits, doesNotDivide, needsWhole, nothingCut, notOnBackend } from './errors.js';
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
 import { markOf } from './marks.js';
@@ -153,6 +153,7 @@ class TensorStrategy implements Strategy {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { tensor } = this.#attached;
+    if (this.#cuts.size === 0) throw nothingCut(tensor.size);
     const reduction = this.#inner.beginReduction(this.#owns(variables));
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {

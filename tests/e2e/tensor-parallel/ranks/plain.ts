@@ -102,6 +102,12 @@ if (tensor > 1) {
 accelerator.freeMemory();
 
 const other = await Accelerator.create(options);
+if (tensor > 1) {
+  codes['an axis that cuts nothing'] = await codeOf(() => {
+    const whole = other.prepare([wave([2, 2], 1, 'whole')]);
+    tf.train.sgd(0.1).minimize(() => tf.sum(whole[0]!), false, whole);
+  });
+}
 const second = network('b');
 other.prepare(second.variables);
 const byNorms = other.prepare(lamb({ learningRate: 0.02 }));
