@@ -90,7 +90,8 @@ function counting(strategy: Strategy, count: (bytes: number) => void): Strategy 
           };
         },
       });
-      strategy.attach({ ...context, collective: counted });
+      const mesh = { ...context.mesh, gradientRanks: counted };
+      strategy.attach({ ...context, collective: counted, mesh });
       rounded = (['bfloat16', 'float16'] as const).map((wireDtype) =>
         tf.tidy(() => {
           const sum = collective.allReduceAsync(tf.scalar(1.001), 'sum', { agreed: true, wireDtype }).wait();
