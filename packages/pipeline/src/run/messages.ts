@@ -65,8 +65,11 @@ export class Messages {
   send(message: Message, tensor: Tensor): void {
     const { pipe, schedule, shapes } = this.#options;
     this.#sending = this.#sending.filter((pending) => {
-      if (pending.isDone) pending.wait();
-      return !pending.isDone;
+      // Asked once: a message that ends between two questions would never be waited for, and so
+      // would keep its tensor.
+      const { isDone } = pending;
+      if (isDone) pending.wait();
+      return !isDone;
     });
     const to = receiverOf(message, schedule.ranks);
     this.#sending.push(pipe.sendAsync(tensor, to, { slot: slotOf(message, shapes) }));
