@@ -49,6 +49,7 @@ export class Messages {
   readonly #options: MessagesOptions;
   readonly #inboxes = new Map<number, Inbox>();
   #sending: Pending<void>[] = [];
+  #waitedMs = 0;
 
   constructor(options: MessagesOptions) {
     this.#options = options;
@@ -77,7 +78,15 @@ export class Messages {
 
   /** Waits for a tensor. The caller disposes it. */
   receive(message: Message): Tensor {
-    return this.#inboxes.get(rankOf(message.stage, this.#options.schedule.ranks))!.take(message);
+    const start = performance.now();
+    const tensor = this.#inboxes.get(rankOf(message.stage, this.#options.schedule.ranks))!.take(message);
+    this.#waitedMs += performance.now() - start;
+    return tensor;
+  }
+
+  /** How long this rank has waited for tensors, in milliseconds. */
+  get waitedMs(): number {
+    return this.#waitedMs;
   }
 
   /** Waits until the other ranks have received everything. */
