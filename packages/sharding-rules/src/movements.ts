@@ -1,5 +1,6 @@
 import { slice_util, util } from '@tensorflow/tfjs-core';
-import { alignment } from './aligned.js';
+import type { RowsAt } from '@acc/contract';
+import { alignment, MIXES_SUMS } from './aligned.js';
 import { rows, type Rule } from './plan.js';
 
 const ALONG_ROWS = 'works along the rows';
@@ -24,31 +25,55 @@ export const transpose: Rule = (call) => {
   return { results: rows((call.attrs['perm'] as number[]).indexOf(at.dim), at.times) };
 };
 
+/** Along the rows, whole repetitions are taken. */
 export const slice: Rule = (call) => {
-  const at = call.rows('x')!;
+  const { dim, times } = call.rows('x')!;
   const shape = call.shape('x');
   const { begin, size } = call.attrs as { begin: number; size: number };
   const [from, lengths] = slice_util.parseSliceParams({ shape } as never, begin, size) as [
     number[],
     number[],
   ];
-  if (lengths[at.dim] !== shape[at.dim]) return 'takes some of the rows';
-  const ofPiece = lengths.with(at.dim, shape[at.dim]! / call.pieces);
-  return { results: rows(at.dim, at.times), attrs: { begin: from, size: ofPiece } };
+  const repetition = shape[dim]! / times;
+  const taken = lengths[dim]! / repetition;
+  if (taken === 0 || !Number.isInteger(taken) || !Number.isInteger(from[dim]! / repetition))
+    return 'takes some of the rows';
+  const ofPiece = (list: number[]) => list.with(dim, list[dim]! / call.pieces);
+  return { results: rows(dim, taken), attrs: { begin: ofPiece(from), size: ofPiece(lengths) } };
 };
 
-/** Along the rows, each input becomes repetitions of its own: [q₁ q₂], [k₁ k₂] become [q₁ q₂ | k₁ k₂]. */
+/**
+ * Along the rows, the result has the repetitions of all inputs, which are equally long: [q₁ q₂],
+ * [k₁ k₂] become [q₁ q₂ | k₁ k₂].
+ */
 export const concat: Rule = (call) => {
-  const aligned = alignment(call);
-  if (typeof aligned === 'string') return aligned;
-  const [axis] = call.dims('axis', call.names[0]!) as [number];
-  if (axis === aligned.at.dim) {
-    const sizes = call.names.map((name) => call.shape(name)[axis]);
-    if (new Set(sizes).size > 1) return ALONG_ROWS;
-    const times = aligned.at.times * call.names.length;
-    return { results: rows(axis, times), cuts: aligned.cuts };
+  const { names } = call;
+  const [axis] = call.dims('axis', names[0]!) as [number];
+  const known = names.flatMap((name) => {
+    const at = call.rows(name);
+    return at?.dim === axis ? [call.shape(name)[axis]! / at.times] : [];
+  });
+  const [length] = known;
+  if (length === undefined) {
+    const aligned = alignment(call);
+    return typeof aligned === 'string'
+      ? aligned
+      : { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
   }
-  return { results: { kind: 'rows', at: aligned.at }, cuts: aligned.cuts };
+  if (names.some((name) => call.isSum(name))) return MIXES_SUMS;
+  const times = names.map((name) => call.shape(name)[axis]! / length);
+  const fits = times.every(Number.isInteger) && known.every((own) => own === length);
+  if (!fits || names.some((name) => (call.rows(name)?.dim ?? axis) !== axis)) return ALONG_ROWS;
+  const cuts = new Map<string, RowsAt>();
+  for (const [i, name] of names.entries())
+    if (call.isWhole(name)) cuts.set(name, { dim: axis, times: times[i]! });
+  return {
+    results: rows(
+      axis,
+      times.reduce((sum, each) => sum + each),
+    ),
+    cuts,
+  };
 };
 
 /** The inputs become slices along a new dim. */
@@ -69,9 +94,12 @@ export const split: Rule = (call) => {
   if (axis !== dim) return { results: rows(dim, times) };
   const given = call.attrs['numOrSizeSplits'] as number | number[];
   const sizes = Array.isArray(given) ? given : new Array<number>(given).fill(shape[dim]! / given);
-  const each = times / sizes.length;
-  if (!Number.isInteger(each) || sizes.some((size) => size !== sizes[0])) return ALONG_ROWS;
-  return { results: rows(dim, each), attrs: { numOrSizeSplits: sizes.map((size) => size / call.pieces) } };
+  const each = sizes.map((size) => size / (shape[dim]! / times));
+  if (!each.every((count) => Number.isInteger(count) && count > 0)) return ALONG_ROWS;
+  return {
+    results: each.map((count) => rows(dim, count)),
+    attrs: { numOrSizeSplits: sizes.map((size) => size / call.pieces) },
+  };
 };
 
 export const unpack: Rule = (call) => {

@@ -23,6 +23,7 @@ export class Pieces {
   ) {}
 
   #isAlongSequence = false;
+  #isInCell = false;
 
   /** Whether sums are to be cut along the sequence where a kernel needs their values. */
   get isAlongSequence(): boolean {
@@ -37,6 +38,22 @@ export class Pieces {
       return compute();
     } finally {
       this.#isAlongSequence = before;
+    }
+  }
+
+  /** Whether products by columns gather their first factor, which is a state of a recurrent cell. */
+  get isInCell(): boolean {
+    return this.#isInCell;
+  }
+
+  /** Runs one step of a recurrent cell. */
+  inCell<T>(compute: () => T): T {
+    const before = this.#isInCell;
+    this.#isInCell = true;
+    try {
+      return compute();
+    } finally {
+      this.#isInCell = before;
     }
   }
 

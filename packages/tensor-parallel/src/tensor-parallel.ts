@@ -35,6 +35,7 @@ import { Line } from './line.js';
 import { markOf } from './marks.js';
 import { Pieces } from './pieces.js';
 import { alongTensor, withoutTensor } from './planes.js';
+import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
 import { updateOfPieces } from './sharded-update.js';
 import { tensorOf } from './tensor-info.js';
@@ -140,7 +141,8 @@ class TensorStrategy implements Strategy {
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
-    const undos = [cutInputs(layers, this.#attached.pieces), this.#inner.prepareLayers?.(layers)];
+    const { pieces } = this.#attached;
+    const undos = [cutInputs(layers, pieces), cutCells(layers, pieces), this.#inner.prepareLayers?.(layers)];
     return () => {
       for (const undo of undos) undo?.();
     };

@@ -1,5 +1,5 @@
 import { parallelPartsOf, type ParallelPart } from '@acc/contract';
-import { cutLayer, type PlannedLayer } from './layer-cuts.js';
+import { cutLayer, isRecurrent, type PlannedLayer } from './layer-cuts.js';
 
 interface GraphLayer extends PlannedLayer {
   readonly inboundNodes: readonly { readonly inboundLayers: readonly GraphLayer[] }[];
@@ -24,8 +24,9 @@ const ELEMENTWISE: ReadonlySet<string> = new Set([
 
 /**
  * Cuts what has a well-known cut: layers that state their own, dense → activation → dense,
- * embeddings by tokens, and the dense layer of logits over the tokens of such an embedding. Sizes
- * that the number of ranks does not divide stay whole, unless heads are cut.
+ * recurrent layers by units, embeddings by tokens, and the dense layer of logits over the tokens of
+ * such an embedding. Sizes that the number of ranks does not divide stay whole, unless heads are
+ * cut.
  */
 export function cutAll(layers: readonly PlannedLayer[]): void {
   const done = new Set<object>();
@@ -42,6 +43,7 @@ export function cutAll(layers: readonly PlannedLayer[]): void {
     cutLayer(layer, 'vocab', { isOptional: true });
     vocabularies.add(layer.weights[0]!.read().shape[0]!);
   }
+  for (const layer of layers) if (isRecurrent(layer)) cutLayer(layer, 'column', { isOptional: true });
   for (const layer of layers as readonly GraphLayer[]) {
     if (!isDense(layer) || done.has(layer)) continue;
     const next = isElementwise(layer) ? denseAfter(layer) : undefined;

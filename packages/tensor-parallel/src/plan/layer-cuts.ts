@@ -7,19 +7,28 @@ import { unmark } from '../marks.js';
 export interface PlannedLayer {
   readonly name: string;
   readonly weights: readonly { readonly originalName?: string; readonly name: string; read(): Variable }[];
-  readonly built?: boolean;
   getClassName(): string;
 }
 
 /** What a weight of a layer is cut along: its dim, by the end of its name. */
 const DIMS: Readonly<Record<WeightCut, Readonly<Record<string, number>>>> = {
-  column: { kernel: 1, bias: 0, embeddings: 1 },
+  column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1 },
   row: { kernel: 0 },
   vocab: { kernel: 1, bias: 0, embeddings: 0 },
 };
 
+/** Recurrent layers, with the number of their gates. Columns of the gates lie side by side. */
+const GATES: ReadonlyMap<string, number> = new Map([
+  ['LSTM', 4],
+  ['GRU', 3],
+  ['SimpleRNN', 1],
+]);
+
 /** Classes of layers whose weights can be cut without knowing more. */
-const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedding']);
+const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedding', ...GATES.keys()]);
+
+/** Whether a layer is recurrent and can be cut by its units. */
+export const isRecurrent = (layer: PlannedLayer): boolean => GATES.has(layer.getClassName());
 
 /**
  * Marks the weights of a layer.
@@ -35,8 +44,9 @@ export function cutLayer(
     isOptional = false,
   }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
 ): void {
-  if (!CLASSES.has(layer.getClassName())) throw cannotCut(layer, cut);
-  if (layer.built === false) throw notBuilt(layer);
+  const className = layer.getClassName();
+  if (!CLASSES.has(className) || (GATES.has(className) && cut !== 'column')) throw cannotCut(layer, cut);
+  if (layer.weights.length === 0) throw notBuilt(layer);
   const dims = DIMS[cut];
   const found = layer.weights.flatMap((weight) => {
     const role = roleOf(weight.originalName ?? weight.name);
@@ -47,7 +57,7 @@ export function cutLayer(
     markCut(variable, {
       axis: 'tensor',
       dim: dims[role]!,
-      times: part?.cut === cut ? (part.times ?? 1) : 1,
+      times: GATES.get(className) ?? (part?.cut === cut ? (part.times ?? 1) : 1),
       ...(part?.units && { units: part.units }),
       ...(isOptional && { isOptional }),
     });
@@ -66,7 +76,7 @@ function cannotCut(layer: PlannedLayer, cut: WeightCut) {
   const kind = layer.getClassName();
   return invalidPlan(
     `the layer '${layer.name}' is a ${kind}, which cannot be cut as '${cut}'.`,
-    "'column' and 'row' are for dense layers, 'vocab' and 'column' for embeddings, and 'vocab' for the dense layer of logits. Name the layers within a layer by their own names, such as 'h.*/attn/c_attn', or use cut() on its variables.",
+    "'column' and 'row' are for dense layers, 'column' for recurrent layers, 'vocab' and 'column' for embeddings, and 'vocab' for the dense layer of logits. Name the layers within a layer by their own names, such as 'h.*/attn/c_attn', or use cut() on its variables.",
     { layer: layer.name, className: kind, cut },
   );
 }

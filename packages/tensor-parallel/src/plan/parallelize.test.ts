@@ -46,10 +46,12 @@ describe('a plan by names', () => {
     ['a pattern that matches nothing', { 'x*': 'column' }, /no layer .* 'x\*'/],
     ['an unknown style', { d1: 'columns' }, /'d1' is 'columns'/],
     ['a layer that has no such cut', { tokens: 'row' }, /'tokens' is a Embedding/],
+    ['the rows of a recurrent layer', { memory: 'row' }, /'memory' is a LSTM/],
     ['a layer of another class', { flat: 'column' }, /'flat' is a Flatten/],
     ['no plan', 'all', /the plan is all/],
   ])('refuses %s', (_, plan, message) => {
-    const given = model(tf.layers.flatten({ name: 'flat' }), dense('d1', 4), dense('d2', 4));
+    const memory = tf.layers.lstm({ name: 'memory', units: 2, returnSequences: true });
+    const given = model(memory, tf.layers.flatten({ name: 'flat' }), dense('d1', 4), dense('d2', 4));
     expect(() => parallelize(given, plan as ParallelPlan)).toThrowError(
       expect.objectContaining({
         code: 'ACC_TENSOR_PARALLEL_PLAN',
@@ -75,6 +77,27 @@ describe("the plan 'auto'", () => {
       'logits/kernel': 1,
       'logits/bias': 0,
     });
+  });
+
+  it('cuts the units of recurrent layers, gate by gate', () => {
+    const given = model(
+      tf.layers.bidirectional({
+        layer: tf.layers.gru({ units: 4, returnSequences: true }) as tf.RNN,
+        mergeMode: 'sum',
+      }),
+      tf.layers.lstm({ units: 4 }),
+    );
+    parallelize(given, 'auto');
+    const marks = given.weights.map((weight) => {
+      const { dim, times } = markOf(weight.read() as tf.Variable)!;
+      return [weight.originalName.split('/').at(-1)!, dim, times];
+    });
+    const ofLayer = (gates: number) => [
+      ['kernel', 1, gates],
+      ['recurrent_kernel', 1, gates],
+      ['bias', 0, gates],
+    ];
+    expect(marks).toEqual([['embeddings', 0, 1], ...ofLayer(3), ...ofLayer(3), ...ofLayer(4)]);
   });
 
   it('cuts no pair with a layer between that needs all columns', () => {

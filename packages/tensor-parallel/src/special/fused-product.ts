@@ -12,6 +12,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { resultWithoutValues } from '@acc/kernels';
 import { RULES, type Result } from '@acc/sharding-rules';
+import type { Pieces } from '../pieces.js';
 import type { Special } from './context.js';
 
 const ACTIVATIONS: Readonly<Record<string, string>> = {
@@ -23,12 +24,18 @@ const ACTIVATIONS: Readonly<Record<string, string>> = {
   leakyrelu: LeakyRelu,
 };
 
+/** Gathers the state of a recurrent cell that is multiplied by this rank's columns. */
+function gatherState(pieces: Pieces, a: TensorInfo, b: TensorInfo): void {
+  if (pieces.isInCell && pieces.isCut(a) && pieces.isCut(b)) pieces.makeWhole(a);
+}
+
 /** A product that is a partial sum gets its bias and activation afterwards. */
 export const fusedProduct: Special = {
   ofCut(context, { inputs, attrs }) {
     const { pieces, kernels } = context;
     const { a, b, bias, preluActivationWeights } = inputs as Record<string, TensorInfo | undefined>;
     const { transposeA, transposeB, activation, leakyreluAlpha } = attrs as unknown as _FusedMatMulAttrs;
+    gatherState(pieces, a!, b!);
     const call = pieces.callOf(
       [
         ['a', a!],

@@ -2,7 +2,7 @@
 export interface LayerNesting {
   /** The layers of a model. */
   readonly layers?: unknown;
-  /** The layer in a `timeDistributed`. */
+  /** The layer in a `timeDistributed`. A `bidirectional` has here what it has made its layers from. */
   readonly layer?: unknown;
   /** The layers in a `bidirectional`. */
   readonly forwardLayer?: unknown;
@@ -23,9 +23,7 @@ function* walk(candidates: readonly unknown[], seen: Set<object>): Generator<obj
     seen.add(candidate);
     yield candidate;
     const { layers, layer, forwardLayer, backwardLayer } = candidate as LayerNesting;
-    yield* walk(
-      [...(Array.isArray(layers) ? (layers as unknown[]) : []), layer, forwardLayer, backwardLayer],
-      seen,
-    );
+    const within = forwardLayer ? [forwardLayer, backwardLayer] : [layer];
+    yield* walk([...(Array.isArray(layers) ? (layers as unknown[]) : []), ...within], seen);
   }
 }
