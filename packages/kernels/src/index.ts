@@ -18,6 +18,7 @@ export {
   type AttentionOptions,
   type DividedSequences,
   type DropoutOptions,
+  type DropoutPlace,
   type GeluOptions,
   type LayerNormOptions,
   type RmsNormOptions,

@@ -1,13 +1,11 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
-import type { KernelLayer } from '@acc/contract';
-import { LINEAR_RULES, RANDOM, RULES, SAME_DATA, type Plan, type ShardedCall } from '@acc/sharding-rules';
+import { LINEAR_RULES, RULES, SAME_DATA, type Plan, type ShardedCall } from '@acc/sharding-rules';
 import { replaceKernel } from '@acc/tfjs-internals';
 import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
 import type { Pieces } from './pieces.js';
 import { inputsOf, runOnPiece, type Inputs, type KernelCall } from './run-on-piece.js';
 import { SPECIAL, type SpecialContext } from './special/table.js';
-import { drawApart } from './random.js';
 import { untracked } from './tensor-info.js';
 
 /**
@@ -21,7 +19,6 @@ export class CutKernels {
   constructor(
     private readonly kernels: Kernels,
     private readonly pieces: Pieces,
-    private readonly layer: () => Pick<KernelLayer, 'random'>,
   ) {
     this.#context = { kernels, pieces, run: (name, inputs, attrs) => this.#runNamed(name, inputs, attrs) };
     for (const config of kernels.configs) {
@@ -54,10 +51,7 @@ export class CutKernels {
       const given = special?.ofCut?.(this.#context, call);
       if (given) return given;
       const plan = this.#plan(kernelName, call, inputs);
-      if (typeof plan !== 'string') {
-        const run = () => runOnPiece(config, call, { inputs, plan }, { pieces, kernels });
-        return RANDOM.has(kernelName) ? drawApart(this.layer().random, pieces.line, run) : run();
-      }
+      if (typeof plan !== 'string') return runOnPiece(config, call, { inputs, plan }, { pieces, kernels });
       if (!this.#simplify(inputs)) throw withoutRule(kernelName, plan, inputs, pieces);
     }
   }

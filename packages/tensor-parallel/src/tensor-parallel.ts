@@ -120,7 +120,7 @@ class TensorStrategy implements Strategy {
     });
     const pieces = new Pieces(local, line);
     this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
-    const cutKernels = new CutKernels(own, pieces, () => kernels);
+    const cutKernels = new CutKernels(own, pieces);
     this.#attached = { kernels, job: collective, tensor, pieces, cutKernels };
   }
 

@@ -24,6 +24,14 @@ export interface DropoutOptions {
 
 interface Attrs {
   readonly rate: number;
+  readonly within?: DropoutPlace;
+}
+
+/** The place of an input in a larger tensor of `outer` · `count` · rest elements: all of `index`. */
+export interface DropoutPlace {
+  readonly outer: number;
+  readonly count: number;
+  readonly index: number;
 }
 
 const FORWARD = 'AccDropout';
@@ -42,9 +50,13 @@ const reshape = operator('aten::reshape');
 const multiply = operator('aten::mul.Tensor');
 const scale = operatorInPlace('aten::mul_.Scalar');
 
-/** The mask is attached to the result, for the gradient. */
+/**
+ * The mask is attached to the result, for the gradient. If the attribute `within` states that `x` is
+ * a piece, random numbers are drawn for the larger tensor, so that the pieces together get the mask
+ * of the whole.
+ */
 const forward = kernel<{ x: TensorInfo }, Attrs>(FORWARD, ({ inputs: { x }, attrs, backend }) => {
-  const mask = drawMask(x.shape, keptSteps(attrs));
+  const mask = drawMask(x.shape, keptSteps(attrs), attrs.within);
   const y = backend.wrap(masked(backend.native(x), mask, attrs), 'float32');
   if (isTaped()) backend.attach(y, [mask]);
   else mask.dispose();
@@ -126,14 +138,21 @@ const keptSteps = ({ rate }: Attrs): number => Math.max(1, Math.round((1 - rate)
  * because drawing words takes most of the time: `aten::bernoulli_` draws one word per element and
  * takes seven times as long. Caller disposes.
  */
-function drawMask(shape: readonly number[], kept: number): NativeTensor {
-  const size = shape.reduce((count, length) => count * length, 1);
+function drawMask(shape: readonly number[], kept: number, within?: DropoutPlace): NativeTensor {
+  const size = shape.reduce((count, length) => count * length, within?.count ?? 1);
   using words = empty([Math.ceil(size / PER_WORD)], 'int64');
   drawWords(words, LOWEST_WORD, null);
   using drawn = viewAs(words, 'int16');
   using part = narrow(drawn, 0, 0, size);
-  using isKept = less(part, kept - STEPS / 2);
+  using own = within ? pieceOf(part, size, within) : part.alias();
+  using isKept = less(own, kept - STEPS / 2);
   return reshape(isKept, shape);
+}
+
+/** A view. Caller disposes. */
+function pieceOf(numbers: NativeTensor, size: number, { outer, count, index }: DropoutPlace): NativeTensor {
+  using pieces = reshape(numbers, [outer, count, size / outer / count]);
+  return narrow(pieces, 1, index, 1);
 }
 
 /** `x` times the mask, divided by the probability of keeping an element. Caller disposes. */

@@ -5,7 +5,7 @@ export {
   sequenceOffset,
   type DividedSequences,
 } from './divided-sequences.js';
-export { dropout, type DropoutOptions } from './dropout.js';
+export { dropout, type DropoutOptions, type DropoutPlace } from './dropout.js';
 export { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions.js';
 export { gelu, type GeluOptions } from './gelu.js';
 export { layerNorm, type LayerNormOptions } from './layer-norm.js';

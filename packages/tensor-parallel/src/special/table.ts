@@ -1,6 +1,7 @@
 import { addition } from './addition.js';
 import { widening } from './cast.js';
 import type { Special } from './context.js';
+import { dropout } from './dropout.js';
 import { embedding, embeddingGradient } from './embedding.js';
 import { fusedProduct } from './fused-product.js';
 import { crossEntropy, crossEntropyGradient } from './cross-entropy.js';
@@ -11,6 +12,7 @@ export type { Special, SpecialContext } from './context.js';
 /** By kernel. */
 export const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['AccCast', widening],
+  ['AccDropout', dropout],
   ['Add', addition],
   ['_FusedMatMul', fusedProduct],
   ['GatherV2', embedding],

@@ -1,7 +1,8 @@
 // Trains a plain program with cut variables, and tries what is refused. The argument is the size of the
 // axis tensor. Reports losses, whole weights, what a step sends, and codes.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, cut, isAccError, lamb, adafactor, parallelize } from '@acc/core';
+import { Accelerator, cut, isAccError, lamb, adafactor, parallelize, setSeed } from '@acc/core';
+import { dropout } from '@acc/kernels';
 import { reportResult } from '@acc/testkit';
 import { multiHeadAttention } from '@acc/transformer';
 
@@ -11,6 +12,8 @@ export interface Result {
   readonly lamb: readonly number[][];
   readonly sent: Record<string, { calls: number }>;
   readonly clones: Record<'before' | 'kept' | 'after' | 'assigned' | 'expected', readonly number[]>;
+  /** What dropout leaves of ones `[12, 12]` that are cut along the last dim. */
+  readonly mask: readonly number[];
   /** By what was tried. */
   readonly codes: Record<string, string>;
   /** Of the kernel without a rule. */
@@ -67,6 +70,9 @@ const [kept, after] = [Array.from(copy.dataSync()), Array.from(w1.dataSync())];
 tf.tidy(() => w1.assign(tf.mul(copy, 2)));
 const [assigned, expected] = [Array.from(w1.dataSync()), before.map((value) => Math.fround(2 * value))];
 
+setSeed(11);
+const mask = tf.tidy(() => Array.from(dropout(tf.onesLike(hidden()), 0.5).dataSync()));
+
 let message = '';
 async function codeOf(act: () => unknown): Promise<string> {
   try {
@@ -118,4 +124,4 @@ other.freeMemory();
 await tf.setBackend('cpu');
 codes['the backend cpu'] = await codeOf(() => Accelerator.create({ ...options, engine: 'tfjs' }));
 const clones = { before, kept, after, assigned, expected };
-reportResult({ losses, weights, lamb: ofLamb, sent, clones, codes, message });
+reportResult({ losses, weights, lamb: ofLamb, sent, clones, mask, codes, message });
