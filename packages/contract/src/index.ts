@@ -113,6 +113,7 @@ export {
   type StrategyTraits,
   type TensorShard,
 } from './strategy.js';
+export { runsOfShard, type ShardRun } from './shard-runs.js';
 export {
   decodeTagged,
   encodeTagged,

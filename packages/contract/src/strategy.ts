@@ -85,6 +85,11 @@ export interface TensorShard {
   readonly sizes: readonly number[];
   /** The position of the box's first element in the row-major elements of the variable. */
   readonly start: number;
+  /**
+   * The box's elements are `count` equal runs, which begin `step` elements apart in the variable.
+   * Default: one run.
+   */
+  readonly runs?: { readonly count: number; readonly step: number };
 }
 
 /** How parameters are held and gradients combined over the ranks of a group. */

@@ -1,13 +1,16 @@
 import { expect, it } from 'vitest';
-import type { RowsAt, TensorShard } from '@acc/contract';
+import { runsOfShard, type RowsAt, type TensorShard } from '@acc/contract';
 import { boxesInWhole, wholeBox } from './boxes.js';
 
 /** Where each element of a rank's rows lies in the whole tensor, by its position in the rows. */
 function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<number, number> {
   const places = new Map<number, number>();
-  for (const { offset, sizes, start } of boxes) {
-    const count = sizes.reduce((a, b) => a * b, 1);
-    for (let k = 0; k < count; k++) {
+  for (const box of boxes) {
+    const { offset, sizes } = box;
+    const positions = [...runsOfShard(box)].flatMap(({ inVariable, length }) =>
+      Array.from({ length }, (_, i) => inVariable + i),
+    );
+    for (const [k, own] of positions.entries()) {
       let rest = k;
       let position = 0;
       let stride = 1;
@@ -16,7 +19,7 @@ function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<
         rest = Math.floor(rest / sizes[dim]!);
         stride *= shape[dim]!;
       }
-      places.set(start + k, position);
+      places.set(own, position);
     }
   }
   return places;
@@ -40,6 +43,7 @@ it.each([
   for (const index of [0, 1]) {
     const own = shape.map((size, dim) => (dim === at.dim ? size / 2 : size));
     const boxes = boxesInWhole([wholeBox(own)], { shape, at, index, count: 2 });
+    expect(boxes).toHaveLength(at.times);
     const places = placesOf(boxes, shape);
     const size = own.reduce((a, b) => a * b, 1);
     expect(Array.from({ length: size }, (_, k) => places.get(k))).toEqual(expected(shape, at, index, 2));

@@ -12,7 +12,7 @@ export interface OwnRows {
 
 /**
  * The boxes of a whole tensor that boxes of a rank's rows are. A box that lies in several repetitions
- * becomes boxes of one repetition, which are contiguous in the rank's rows.
+ * becomes one box for each of them.
  */
 export function boxesInWhole(boxes: readonly TensorShard[], rows: OwnRows): TensorShard[] {
   return boxes.flatMap((box) => partsOf(box, rows).map((part) => inWhole(part, rows)));
@@ -23,7 +23,7 @@ export function wholeBox(shape: readonly number[]): TensorShard {
   return { shape, offset: shape.map(() => 0), sizes: shape, start: 0 };
 }
 
-/** The parts of a box that lie in one repetition each, and are contiguous. */
+/** The parts of a box that lie in one repetition each. */
 function partsOf(box: TensorShard, { shape, at: { dim, times }, count }: OwnRows): TensorShard[] {
   const length = shape[dim]! / times / count;
   const first = box.offset[dim]!;
@@ -32,19 +32,18 @@ function partsOf(box: TensorShard, { shape, at: { dim, times }, count }: OwnRows
     return [box];
   const outer = util.sizeFromShape(box.sizes.slice(0, dim));
   const rest = util.sizeFromShape(box.sizes.slice(dim + 1));
+  const runs = { count: outer, step: box.sizes[dim]! * rest };
   const parts: TensorShard[] = [];
-  for (let row = 0; row < outer; row++) {
-    const indices = placeOf(row, box.sizes.slice(0, dim));
-    for (let from = first; from <= last;) {
-      const to = Math.min((Math.floor(from / length) + 1) * length, last + 1);
-      parts.push({
-        ...box,
-        offset: box.offset.map((begin, i) => (i < dim ? begin + indices[i]! : i === dim ? from : begin)),
-        sizes: box.sizes.map((size, i) => (i < dim ? 1 : i === dim ? to - from : size)),
-        start: box.start + (row * box.sizes[dim]! + (from - first)) * rest,
-      });
-      from = to;
-    }
+  for (let from = first; from <= last;) {
+    const to = Math.min((Math.floor(from / length) + 1) * length, last + 1);
+    parts.push({
+      ...box,
+      offset: box.offset.map((begin, i) => (i === dim ? from : begin)),
+      sizes: box.sizes.map((size, i) => (i === dim ? to - from : size)),
+      start: box.start + (from - first) * rest,
+      ...(outer > 1 && { runs }),
+    });
+    from = to;
   }
   return parts;
 }
@@ -58,15 +57,4 @@ function inWhole(box: TensorShard, { shape, at: { dim, times }, index, count }: 
     ? shape.map(() => 0)
     : box.offset.map((begin, i) => (i === dim ? begin + shift : begin));
   return { ...box, shape, offset };
-}
-
-/** The index in each dim of the element at `position`, row-major. */
-function placeOf(position: number, shape: readonly number[]): number[] {
-  const place: number[] = [];
-  let rest = position;
-  for (const size of [...shape].reverse()) {
-    place.unshift(rest % size);
-    rest = Math.floor(rest / size);
-  }
-  return place;
 }

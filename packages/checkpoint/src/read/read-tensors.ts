@@ -1,6 +1,7 @@
 import {
   AccError,
   isAccError,
+  runsOfShard,
   type NativeDtype,
   type StateLayer,
   type TensorShard,
@@ -157,9 +158,13 @@ function jobsOfShard({ index }: Checkpoint, name: string, wanted: TensorShard, t
   const size = elementBytes(stored.dtype);
   let found = 0;
   const jobs = stored.parts.flatMap((part) => {
-    const runs = [...sharedRuns(part, wanted)].map(({ from, to, length }) => {
+    const runs = [...sharedRuns(part, wanted)].flatMap(({ from, to, length }) => {
       found += length;
-      return { from: from * size, to: (wanted.start + to) * size, length: length * size };
+      return Array.from(runsOfShard(wanted, to, length), (run) => ({
+        from: (from + run.inBox - to) * size,
+        to: run.inVariable * size,
+        length: run.length * size,
+      }));
     });
     const bytes = { part: elementsOf(part.sizes) * size, chunk: index.chunkBytes };
     return runs.length === 0 ? [] : chunksOf(part, runs, target, bytes);

@@ -1,5 +1,11 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { StateArray, StateLayer, TensorBytes, TensorShard } from '@acc/contract';
+import {
+  runsOfShard,
+  type StateArray,
+  type StateLayer,
+  type TensorBytes,
+  type TensorShard,
+} from '@acc/contract';
 import { wholeBox } from '../format/boxes.js';
 import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } from '../format/dtypes.js';
 import type { StoredDtype } from '../format/dtypes.js';
@@ -65,10 +71,10 @@ export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, l
   const size = elementBytes(dtype);
   return (shards ?? [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }])
     .filter(({ shape, sizes }) => elementsOf(sizes) > 0 || elementsOf(shape) === 0)
-    .map(({ name = ownName, shape, offset, sizes, start }) => {
+    .map((shard) => {
+      const { name = ownName, shape, offset, sizes } = shard;
       const byteLength = elementsOf(sizes) * size;
-      const cut = (all: TensorBytes): TensorBytes =>
-        bytesFrom(all.bytes.subarray(start * size, start * size + byteLength), () => all.dispose());
+      const cut = (all: TensorBytes) => bytesOfShard(all, shard, size);
       return {
         name,
         dtype,
@@ -81,6 +87,22 @@ export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, l
         openNow: (held) => cut(layer.bytesNow(held!)),
       } satisfies Piece;
     });
+}
+
+/** The bytes of a shard's box. Takes over `all`, the bytes of the variable. */
+function bytesOfShard(all: TensorBytes, shard: TensorShard, elementSize: number): TensorBytes {
+  const byteLength = elementsOf(shard.sizes) * elementSize;
+  if (!shard.runs) {
+    const begin = shard.start * elementSize;
+    return bytesFrom(all.bytes.subarray(begin, begin + byteLength), () => all.dispose());
+  }
+  const bytes = new Uint8Array(byteLength);
+  for (const { inBox, inVariable, length } of runsOfShard(shard)) {
+    const from = inVariable * elementSize;
+    bytes.set(all.bytes.subarray(from, from + length * elementSize), inBox * elementSize);
+  }
+  all.dispose();
+  return bytesFrom(bytes, () => {});
 }
 
 /** A whole tensor as a piece. */

@@ -10,7 +10,7 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
-import { AccError, type Strategy, type TensorShard } from '@acc/contract';
+import { AccError, runsOfShard, type Strategy, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { WholeWeights, type NamedWeight, type WeightContext } from './whole-weights.js';
 
@@ -136,7 +136,11 @@ function receiversOfShards(name: string, { variable, held, shards }: ShardedVari
       assign(values) {
         if (boxes.length === 0) return;
         const elements = held.dataSync().slice();
-        boxes.forEach(({ start }, i) => elements.set(values[i]!.dataSync(), start));
+        boxes.forEach((box, i) => {
+          const given = values[i]!.dataSync();
+          for (const { inBox, inVariable, length } of runsOfShard(box))
+            elements.set(given.subarray(inBox, inBox + length), inVariable);
+        });
         tidy(() => held.assign(tensor(elements, held.shape, dtype)));
       },
     };

@@ -1,6 +1,7 @@
 import {
   clone,
   keep,
+  pad,
   reshape,
   slice,
   tensor,
@@ -34,10 +35,9 @@ export interface WeightContext {
   readonly strategy: Strategy;
 }
 
-/** The elements of a box, as a run in a tensor of this rank. */
-interface OwnBox {
+/** The elements of a box in a tensor of this rank. */
+interface OwnBox extends Pick<TensorShard, 'start' | 'runs'> {
   readonly tensor: Tensor;
-  readonly start: number;
 }
 
 /**
@@ -125,8 +125,8 @@ export class WholeWeights implements Disposable {
     const held = keep(clone(strategy.heldBy?.(variable) ?? variable));
     this.#held.push(held);
     const dtype = kernels.state.dtypeOf(held);
-    return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, start }) => {
-      this.#own.set(keyOf(name, { offset, sizes }), { tensor: held, start });
+    return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, ...own }) => {
+      this.#own.set(keyOf(name, { offset, sizes }), { tensor: held, ...own });
       return { name, dtype, shape, offset, sizes };
     });
   }
@@ -222,11 +222,17 @@ export class WholeWeights implements Disposable {
 
   /** The elements of a box that this rank holds, as a flat tensor. */
   #elementsOf({ name }: WholeTensor, box: Box): Tensor {
-    const { tensor: held, start } = this.#own.get(keyOf(name, box))!;
+    const { tensor: held, start, runs } = this.#own.get(keyOf(name, box))!;
     const count = util.sizeFromShape([...box.sizes]);
     return tidy(() => {
       const flat = reshape(held, [-1]);
-      return count === held.size ? flat : slice(flat, [start], [count]);
+      if (count === held.size) return flat;
+      if (!runs) return slice(flat, [start], [count]);
+      // The last run ends before its step does, where the tensor may end.
+      const length = count / runs.count;
+      const spread = slice(flat, [start], [(runs.count - 1) * runs.step + length]);
+      const steps = reshape(pad(spread, [[0, runs.step - length]]), [runs.count, runs.step]);
+      return reshape(slice(steps, [0, 0], [runs.count, length]), [count]);
     });
   }
 
