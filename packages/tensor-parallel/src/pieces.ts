@@ -22,38 +22,36 @@ export class Pieces {
     readonly line: Line,
   ) {}
 
-  #isAlongSequence = false;
-  #isInCell = false;
+  /** What computes now. */
+  #place: 'sequence' | 'cell' | undefined;
 
   /** Whether sums are to be cut along the sequence where a kernel needs their values. */
   get isAlongSequence(): boolean {
-    return this.#isAlongSequence;
+    return this.#place === 'sequence';
   }
 
   /** Runs what a layer computes on this rank's piece of the sequence. */
   alongSequence<T>(compute: () => T): T {
-    const before = this.#isAlongSequence;
-    this.#isAlongSequence = true;
-    try {
-      return compute();
-    } finally {
-      this.#isAlongSequence = before;
-    }
+    return this.#within('sequence', compute);
   }
 
   /** Whether products by columns gather their first factor, which is a state of a recurrent cell. */
   get isInCell(): boolean {
-    return this.#isInCell;
+    return this.#place === 'cell';
   }
 
   /** Runs one step of a recurrent cell. */
   inCell<T>(compute: () => T): T {
-    const before = this.#isInCell;
-    this.#isInCell = true;
+    return this.#within('cell', compute);
+  }
+
+  #within<T>(place: 'sequence' | 'cell', compute: () => T): T {
+    const before = this.#place;
+    this.#place = place;
     try {
       return compute();
     } finally {
-      this.#isInCell = before;
+      this.#place = before;
     }
   }
 

@@ -1,0 +1,28 @@
+import type { RandomLayer } from '@acc/contract';
+import { operator } from '@acc/native';
+import { besideTape } from '@acc/tfjs-internals';
+import type { Line } from './line.js';
+
+const randint = operator('aten::randint.low');
+
+/** Seeds are below it. */
+const SEEDS = 2 ** 30;
+
+/**
+ * Runs a kernel that draws random numbers for this rank's piece of a tensor. The pieces of the ranks
+ * get different numbers. All of them follow from the one generator state that the ranks share, which
+ * is the same on all ranks afterwards, too.
+ */
+export function drawApart<T>(random: RandomLayer | undefined, line: Line, run: () => T): T {
+  if (!random) return run();
+  using drawn = randint(0, SEEDS, [1], 'int64');
+  const seed = drawn.read('int32')[0] as number;
+  const shared = besideTape(() => random.state());
+  random.seed(seed + line.index);
+  try {
+    return run();
+  } finally {
+    besideTape(() => random.exchange(shared).dispose());
+    shared.dispose();
+  }
+}
