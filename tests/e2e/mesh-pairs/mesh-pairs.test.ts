@@ -22,7 +22,12 @@ const SEQUENCE: ParallelPlan = {
 const EXPERTS: ParallelPlan = {
   wte: 'vocab',
   'h.*': 'sequence',
-  'h.*/attn/[qkv]_proj': 'column',
+  'h.*/attn/q_proj': 'column',
+  'h.*/attn/k_proj': 'column',
+  'h.*/attn/v_proj': 'column',
+  'h.*/attn/o_proj': 'row',
+  'h.*/mlp/shared/c_fc': 'column',
+  'h.*/mlp/shared/c_proj': 'row',
   ln_f: 'sequence',
 };
 const LIMITED = { gradientClipping: { norm: 0.2 }, gradientAccumulationSteps: 2 } as const;
@@ -65,6 +70,16 @@ const CASES: Readonly<Record<string, OnMesh>> = {
     plan: 'auto',
     options: { ...HALF, ...RING },
   }),
+  'expert × tensor': onMesh('experts', { mesh: { expert: 2, tensor: 2 }, plan: 'auto' }),
+  'expert × tensor, along the sequence': onMesh('experts', {
+    mesh: { expert: 2, tensor: 2 },
+    plan: EXPERTS,
+    options: { ...LIMITED, ...AGAIN },
+  }),
+  'expert × context': onMesh('experts', {
+    mesh: { expert: 2, context: 2 },
+    options: { ...LIMITED, ...AGAIN, ...RING },
+  }),
 };
 
 let found: Record<string, Trained[]>;
@@ -105,6 +120,7 @@ describe('two axes of a mesh', () => {
       expect(each.losses.length).toBe(STEPS * (options?.gradientAccumulationSteps ?? 1));
       expectSame(each, expected, options?.mixedPrecision ? 1e-2 : 1e-4);
     }
+    console.log(name, JSON.stringify(found[name]!.map(f=>f.sent)));
     expect(expected.losses.at(-1)).toBeLessThan(expected.losses[0]!);
   });
 });

@@ -38,6 +38,8 @@ export interface Trained {
   readonly read: Readonly<Record<string, readonly number[]>>;
   /** How many different numbers of tensors were left after a step. */
   readonly left: number;
+  /** Bytes that a forward pass of one row sends, by the axis. */
+  readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
 }
 
 /** The same for each process that trains. */
@@ -69,13 +71,16 @@ export async function train(given: Case, folder: string): Promise<Trained> {
     if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
     if (save && losses.length === (STEPS / 2) * micro) await accelerator.saveState(join(folder, save));
   }
+  accelerator.communication();
+  tf.tidy(() => model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
+  const sent = accelerator.communication();
   const state = accelerator.getStateDict(model);
   const weights = valuesOf(Object.entries(state));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([state, x!, y!]);
   accelerator.freeMemory();
   tf.disposeVariables();
-  return { losses, weights, read, left: left.size };
+  return { losses, weights, read, left: left.size, sent };
 }
 
 function valuesOf(named: readonly (readonly [string, tf.Tensor])[]): Trained['weights'] {
