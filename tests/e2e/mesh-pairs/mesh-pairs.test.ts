@@ -36,62 +36,103 @@ const HALF = { mixedPrecision: 'bf16' } as const;
 const RING = { context: { attention: 'ring' } } as const;
 const FSDP = { strategy: 'fsdp' } as const;
 
-/** What a case trains; on one process, without its mesh. */
+/** On one process. */
 const SAME = {
-  llama: { model: 'llama', options: LIMITED },
+  llama: { model: 'llama', options: LIMITED, save: 'llama' },
   gpt2: { model: 'gpt2' },
   'gpt2 in 16 bits': { model: 'gpt2', options: HALF },
-  experts: { model: 'experts', options: LIMITED },
+  'gpt2 by lamb': { model: 'gpt2', optimizer: 'lamb', options: LIMITED },
+  experts: { model: 'experts', options: LIMITED, save: 'experts' },
+  'experts by lamb': { model: 'experts', optimizer: 'lamb' },
 } satisfies Record<string, Case>;
+type Name = keyof typeof SAME;
 
 interface OnMesh extends Case {
-  readonly like: keyof typeof SAME;
+  readonly like: Name;
 }
 
-const onMesh = (like: keyof typeof SAME, given: Omit<Case, 'model'>): OnMesh => ({
-  ...SAME[like],
-  ...given,
-  like,
-});
+/** A case of one process on a mesh. */
+function onMesh(like: Name, mesh: NonNullable<Case['mesh']>, more: Partial<Case> = {}): OnMesh {
+  const { save: _, ...same }: Case = SAME[like];
+  return { ...same, ...more, options: { ...same.options, ...more.options }, mesh, like };
+}
 
-const CONTEXT_TENSOR = { context: 2, tensor: 2 };
+const [EXPERT_TENSOR, CONTEXT_TENSOR] = [
+  { expert: 2, tensor: 2 },
+  { context: 2, tensor: 2 },
+];
 const CASES: Readonly<Record<string, OnMesh>> = {
-  'context × tensor, in a ring': onMesh('llama', {
-    mesh: CONTEXT_TENSOR,
+  'context × tensor in a ring': onMesh('llama', CONTEXT_TENSOR, {
     plan: 'auto',
-    options: { ...LIMITED, ...AGAIN },
+    options: AGAIN,
+    save: 'context × tensor',
   }),
-  'context × tensor, by heads and along the sequence': onMesh('gpt2', {
-    mesh: CONTEXT_TENSOR,
-    plan: SEQUENCE,
-  }),
-  'context × tensor, 16 bits in a ring': onMesh('gpt2 in 16 bits', {
-    mesh: CONTEXT_TENSOR,
+  'context × tensor by heads and along the sequence': onMesh('gpt2', CONTEXT_TENSOR, { plan: SEQUENCE }),
+  'context × tensor in a ring and in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT_TENSOR, {
     plan: 'auto',
-    options: { ...HALF, ...RING },
+    options: RING,
   }),
-  'expert × tensor': onMesh('experts', { mesh: { expert: 2, tensor: 2 }, plan: 'auto' }),
-  'expert × tensor, along the sequence': onMesh('experts', {
-    mesh: { expert: 2, tensor: 2 },
-    plan: EXPERTS,
-    options: { ...LIMITED, ...AGAIN },
+  'expert × tensor': onMesh('experts by lamb', EXPERT_TENSOR, { plan: 'auto' }),
+  'expert × tensor along the sequence': onMesh('experts', EXPERT_TENSOR, { plan: EXPERTS, options: AGAIN }),
+  'expert × context': onMesh(
+    'experts',
+    { expert: 2, context: 2 },
+    { options: { ...AGAIN, ...RING }, save: 'expert × context' },
+  ),
+  'fsdp × context': onMesh('llama', { fsdp: 2, context: 2 }, { options: { ...FSDP, ...AGAIN } }),
+  'fsdp × tensor': onMesh('gpt2 by lamb', { fsdp: 2, tensor: 2 }, { plan: SEQUENCE, options: FSDP }),
+  'data × tensor': onMesh(
+    'llama',
+    { data: 2, tensor: 2 },
+    { plan: 'auto', options: AGAIN, save: 'data × tensor' },
+  ),
+};
+
+const RESUMED: Readonly<Record<string, OnMesh>> = {
+  'one process on context × tensor': onMesh('llama', CONTEXT_TENSOR, { plan: 'auto', load: 'llama' }),
+  'context × tensor on data × tensor': onMesh(
+    'llama',
+    { data: 2, tensor: 2 },
+    { plan: 'auto', load: 'context × tensor' },
+  ),
+  'context × tensor on fsdp × context': onMesh(
+    'llama',
+    { fsdp: 2, context: 2 },
+    { options: FSDP, load: 'context × tensor' },
+  ),
+  'data × tensor on context × tensor': onMesh('llama', CONTEXT_TENSOR, {
+    plan: 'auto',
+    load: 'data × tensor',
   }),
-  'expert × context': onMesh('experts', {
-    mesh: { expert: 2, context: 2 },
-    options: { ...LIMITED, ...AGAIN, ...RING },
+  'one process on expert × context': onMesh('experts', { expert: 2, context: 2 }, { load: 'experts' }),
+  'expert × context on expert × tensor': onMesh('experts', EXPERT_TENSOR, {
+    plan: 'auto',
+    load: 'expert × context',
   }),
 };
 
+const DROPPING: Readonly<Record<string, Case>> = {
+  'on context': { model: 'gpt2', dropout: 0.2, mesh: { data: 2, context: 2 }, save: 'dropping' },
+  'on context × tensor': {
+    model: 'gpt2',
+    dropout: 0.2,
+    mesh: CONTEXT_TENSOR,
+    plan: 'auto',
+    load: 'dropping',
+  },
+};
+
 let found: Record<string, Trained[]>;
-const alone = {} as Record<keyof typeof SAME, Trained>;
+const alone = {} as Record<Name, Trained>;
 
 beforeAll(async () => {
   registerAccBackend();
   await tf.setBackend('acc');
   for (const [name, given] of Object.entries(SAME)) {
-    alone[name as keyof typeof SAME] = await train(given, folder);
+    alone[name as Name] = await train(given, folder);
   }
-  found = await trainOnFour(CASES);
+  await train({ ...SAME.llama, saveAfter: 21, save: 'open' }, folder);
+  found = await trainOnFour({ ...CASES, ...RESUMED, ...DROPPING });
 }, 600_000);
 
 async function trainOnFour(cases: Readonly<Record<string, Case>>): Promise<Record<string, Trained[]>> {
@@ -120,7 +161,35 @@ describe('two axes of a mesh', () => {
       expect(each.losses.length).toBe(STEPS * (options?.gradientAccumulationSteps ?? 1));
       expectSame(each, expected, options?.mixedPrecision ? 1e-2 : 1e-4);
     }
-    console.log(name, JSON.stringify(found[name]!.map(f=>f.sent)));
+    if (name.startsWith('context')) console.log(name, JSON.stringify(found[name]!.map((f) => f.sent)));
     expect(expected.losses.at(-1)).toBeLessThan(expected.losses[0]!);
+  });
+});
+
+describe('a checkpoint', () => {
+  it.each(Object.keys(RESUMED))('of %s: training goes on as without a break', (name) => {
+    const expected = alone[RESUMED[name]!.like];
+    for (const each of found[name]!) {
+      expect(each.losses.length).toBe(expected.losses.length / 2);
+      expectSame(each, expected, 1e-4);
+    }
+  });
+
+  it.each([
+    ['context × tensor', 'llama'],
+    ['expert × context', 'experts'],
+  ] as const)('of %s: training goes on in one process', async (load, like) => {
+    const { save: _, ...given } = SAME[like];
+    expectSame(await train({ ...given, load }, folder), alone[like], 1e-4);
+  });
+});
+
+describe('dropout', () => {
+  it.each(Object.keys(DROPPING))('%s draws alike where ranks have the same', (name) => {
+    const [first, ...others] = found[name]!;
+    for (const each of others) {
+      expect(each.losses).toEqual(first!.losses);
+      expect(each.weights).toEqual(first!.weights);
+    }
   });
 });

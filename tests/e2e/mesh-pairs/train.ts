@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   Accelerator,
   DataLoader,
+  lamb,
   parallelize,
   setSeed,
   type AcceleratorOptions,
@@ -24,9 +25,12 @@ export interface Case {
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
   readonly options?: AcceleratorOptions;
   readonly dropout?: number;
-  /** The folder of a state to save after half of the steps. */
+  readonly optimizer?: 'lamb';
+  /** The folder of a state to save. */
   readonly save?: string;
-  /** The folder of a state of half of the steps to begin with. */
+  /** The micro-batches before it is saved. Default: those of half of the steps. */
+  readonly saveAfter?: number;
+  /** The folder of a state to begin with. */
   readonly load?: string;
 }
 
@@ -44,32 +48,48 @@ export interface Trained {
 
 /** The same for each process that trains. */
 export async function train(given: Case, folder: string): Promise<Trained> {
-  const { mesh, options, save, load } = given;
+  const { mesh, options } = given;
   const dataLoader = { splitBatches: true, shuffle: false };
   const accelerator = await Accelerator.create({ dataLoader, ...(mesh && { mesh }), ...options });
+  try {
+    return await trainOn(accelerator, given, folder);
+  } finally {
+    accelerator.freeMemory();
+    tf.disposeVariables();
+  }
+}
+
+async function trainOn(accelerator: Accelerator, given: Case, folder: string): Promise<Trained> {
+  const { save, load, saveAfter = (STEPS / 2) * accelerator.gradientAccumulationSteps } = given;
   setSeed(3);
   const model = modelOf(given);
   if (given.plan) parallelize(model, given.plan);
   const micro = accelerator.gradientAccumulationSteps;
   const rows = tokensOf(STEPS * ROWS, LENGTH + 1, VOCABULARY);
   const [x, y] = [0, 1].map((from) => {
-    return tf.tensor2d(rows.map((row) => row.slice(from, LENGTH + from)), undefined, 'int32');
+    return tf.tensor2d(
+      rows.map((row) => row.slice(from, LENGTH + from)),
+      undefined,
+      'int32',
+    );
   });
   const loader = new DataLoader({ x: x!, y: y! }, { batchSize: ROWS / micro });
-  const made = tf.train.adam(0.003, 0.9, 0.99, 1e-2);
-  const [, optimizer, data] = accelerator.prepare(model, made, loader);
+  const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
   if (load) await accelerator.loadState(join(folder, load));
   const losses: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
     const mean = tf.tidy(() => {
       const lossOf = () => crossEntropy(model.apply(batch.x, { training: true }) as tf.Tensor, batch.y);
-      return accelerator.reduce(accelerator.accumulate(() => optimizer.minimize(lossOf, true)!), 'mean');
+      return accelerator.reduce(
+        accelerator.accumulate(() => optimizer.minimize(lossOf, true)!),
+        'mean',
+      );
     });
     losses.push(mean.dataSync()[0]!);
     tf.dispose([mean, batch.x, batch.y]);
     if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
-    if (save && losses.length === (STEPS / 2) * micro) await accelerator.saveState(join(folder, save));
+    if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
   }
   accelerator.communication();
   tf.tidy(() => model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
@@ -78,9 +98,12 @@ export async function train(given: Case, folder: string): Promise<Trained> {
   const weights = valuesOf(Object.entries(state));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([state, x!, y!]);
-  accelerator.freeMemory();
-  tf.disposeVariables();
   return { losses, weights, read, left: left.size, sent };
+}
+
+function optimizerOf({ optimizer }: Case): tf.Optimizer {
+  if (optimizer === 'lamb') return lamb({ learningRate: 0.01, epsilon: 1e-2 });
+  return tf.train.adam(0.003, 0.9, 0.99, 1e-2);
 }
 
 function valuesOf(named: readonly (readonly [string, tf.Tensor])[]): Trained['weights'] {
