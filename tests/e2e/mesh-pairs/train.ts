@@ -30,6 +30,8 @@ export interface Case {
   readonly save?: string;
   /** The micro-batches before it is saved. Default: those of half of the steps. */
   readonly saveAfter?: number;
+  /** The micro-batches to train. Default: all. */
+  readonly stopAfter?: number;
   /** The folder of a state to begin with. */
   readonly load?: string;
 }
@@ -90,9 +92,10 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     tf.dispose([mean, batch.x, batch.y]);
     if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
     if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
+    if (losses.length === given.stopAfter) break;
   }
   accelerator.communication();
-  tf.tidy(() => model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
+  tf.tidy(() => void model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
   const sent = accelerator.communication();
   const state = accelerator.getStateDict(model);
   const weights = valuesOf(Object.entries(state));
