@@ -6,7 +6,7 @@ const DTYPES = ['float32', 'bf16', 'fp16'] as const;
 /** The options of `Accelerator.create` that are plain values. */
 export const ACCELERATOR_FIELDS: readonly Field[] = [
   choice('strategy', ['auto', 'single', 'ddp', 'fsdp'], 'how ranks share the work', 'auto'),
-  choice('mixedPrecision', ['no', 'bf16', 'fp16', 'fp8'], '16-bit computation with float32 weights', 'no'),
+  choice('mixedPrecision', ['no', 'bf16', 'fp16'], '16-bit computation with float32 weights', 'no'),
   whole('gradientAccumulationSteps', 1, 'micro-batches of an optimizer step', '1'),
   number('gradientClipping.norm', 'the largest norm of all gradients of a step', 'none'),
   number('gradientClipping.value', 'the largest absolute value of an element', 'none'),

@@ -164,12 +164,17 @@ class Loader implements DataLoader {
     // never read does not count as an epoch.
     const iteration = this.#progress.begin();
     const { dispatch, rank, size } = this.#shard;
+    const order = this.#order(iteration);
     if (!dispatch || size === 1) {
-      yield* deliver(this.#steps(iteration, rank), { ...this.#shard, prefetch: this.#ahead }, iteration);
+      yield* deliver(
+        this.#steps(iteration, rank, order),
+        { ...this.#shard, prefetch: this.#ahead },
+        iteration,
+      );
       return;
     }
     requireFullSteps(this.#plan(rank));
-    const open = () => ahead(this.#steps(iteration, 'all'), this.#ahead);
+    const open = () => ahead(this.#steps(iteration, 'all', order), this.#ahead);
     yield* deliver(dispatchSteps(rank, open, dispatch), { ...this.#shard, prefetch: 0 }, iteration);
   }
 
@@ -178,12 +183,16 @@ class Loader implements DataLoader {
     return this.#workers ? 0 : (this.#config.prefetch ?? this.#shard.prefetch);
   }
 
-  #steps({ epoch, from: resumedFrom }: Iteration, reader: Reader): AsyncGenerator<Step<unknown>> {
+  #steps(
+    { epoch, from: resumedFrom }: Iteration,
+    reader: Reader,
+    order: Int32Array | undefined,
+  ): AsyncGenerator<Step<unknown>> {
     const source = this.#source;
     const plan = this.#plan(reader);
     const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
     if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
-    const planned = planSteps(source.length, plan, { order: this.#order(source, epoch), from });
+    const planned = planSteps(source.length, plan, { order, from });
     const draw = { seed: this.#seed, epoch };
     const before = epoch * this.#epochSamples(source);
     const finish = (batch: unknown, { start }: PlannedBatch) => this.#transformed(batch, before + start);
@@ -218,8 +227,17 @@ class Loader implements DataLoader {
     return this.#config.sampler?.size(length) ?? length;
   }
 
-  /** The order of an epoch. Undefined: that of the data. */
-  #order({ length }: IndexedSource, epoch: number): Int32Array | undefined {
+  /** The order of an iteration. Undefined: that of the data. @throws AccError `ACC_DATA_ORDER`. */
+  #order(iteration: Iteration): Int32Array | undefined {
+    if (this.#source.kind === 'stream') return undefined;
+    const { length } = this.#source;
+    const order = this.#orderOf(length, iteration.epoch);
+    // Data that grew at its end keeps its own order.
+    iteration.inOrder(order ? checksumOf(order) : 0);
+    return order;
+  }
+
+  #orderOf(length: number, epoch: number): Int32Array | undefined {
     const { shuffle, sampler, batchSize } = this.#config;
     const seed = this.#seed;
     if (!sampler) return shuffle ? permutation(length, seed, epoch) : undefined;
@@ -233,6 +251,13 @@ class Loader implements DataLoader {
     const fills = !dropLast && fillsLastStep(this.#shard);
     return { rank, dropLast, deal: { batchSize, size, splitBatches, fills, sharesLast } };
   }
+}
+
+/** FNV-1a (Fowler, Noll, Vo) over 32-bit words. */
+function checksumOf(order: Int32Array): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < order.length; i++) hash = Math.imul(hash ^ order[i]!, 0x01000193);
+  return hash >>> 0;
 }
 
 /** The options that need numbered samples. */

@@ -11,6 +11,8 @@ export interface DataPosition {
   readonly position: number;
   /** Whether this is the end of the iteration. */
   readonly isAtEnd?: boolean;
+  /** The checksum of the order of the samples, of a loader whose samples are numbered. */
+  readonly order?: number;
 }
 
 /** One iteration. */
@@ -18,8 +20,21 @@ export interface Iteration {
   readonly epoch: number;
   /** The position at which a resumed iteration starts. 0 if it was not resumed. */
   readonly from: number;
+  /**
+   * Notes the checksum of the iteration's order.
+   *
+   * @throws AccError `ACC_DATA_ORDER` if it was resumed in the middle of another order.
+   */
+  inOrder(checksum: number): void;
   advance(position: number, isAtEnd: boolean): void;
   end(): void;
+}
+
+interface ActiveIteration {
+  readonly epoch: number;
+  position: number;
+  isAtEnd: boolean;
+  order?: number;
 }
 
 /**
@@ -28,7 +43,7 @@ export interface Iteration {
  */
 export class Progress {
   #next = 0;
-  #active: { epoch: number; position: number; isAtEnd: boolean } | undefined;
+  #active: ActiveIteration | undefined;
   #resumed: DataPosition | undefined;
 
   /** Whether an iteration has begun and not ended. */
@@ -38,13 +53,20 @@ export class Progress {
 
   begin(): Iteration {
     const epoch = this.#next++;
-    const from = this.#resumed?.epoch === epoch ? this.#resumed.position : 0;
+    const resumed = this.#resumed?.epoch === epoch ? this.#resumed : undefined;
+    const from = resumed?.position ?? 0;
     this.#resumed = undefined;
-    const own = { epoch, position: from, isAtEnd: false };
+    const own: ActiveIteration = { epoch, position: from, isAtEnd: false };
     this.#active = own;
     return {
       epoch,
       from,
+      inOrder: (checksum) => {
+        if (from > 0 && resumed?.order !== undefined && resumed.order !== checksum) {
+          throw otherOrder(epoch, from);
+        }
+        own.order = checksum;
+      },
       advance: (position, isAtEnd) => void Object.assign(own, { position, isAtEnd }),
       end: () => {
         if (this.#active === own) this.#active = undefined;
@@ -82,4 +104,15 @@ export class Progress {
     this.#active = undefined;
     this.#resumed = { ...state };
   }
+}
+
+function otherOrder(epoch: number, position: number): AccError {
+  return new AccError(
+    'ACC_DATA_ORDER',
+    `The data cannot continue at sample ${position} of epoch ${epoch}: the order of its samples is not the one of the checkpoint, so that samples would be missing and others repeated.`,
+    {
+      help: 'Use the same dataset, seed and sampler options as in the run that saved. A batchSize of blockSampler must not depend on the number of ranks. To go on with other data, call setEpoch with the next epoch.',
+      details: { epoch, position },
+    },
+  );
 }

@@ -39,16 +39,19 @@ describe('acc config', () => {
   it.each([
     [['config'], 'ACC_NOT_INTERACTIVE'],
     [['config', '--mixed-precision', 'bf61'], 'ACC_BAD_OPTION'],
-    [['config', '--set', 'sead=1'], 'ACC_BAD_OPTION'],
+    [['config', '--set', 'sead=1'], 'ACC_BAD_OPTION', 'Did you mean seed?'],
+    [['config', '--set', 'gradientCliping.norm=1'], 'ACC_BAD_OPTION', 'Did you mean gradientClipping.norm?'],
+    [['config', '--mixed-precision', 'fp8'], 'ACC_BAD_OPTION'],
     [['config', '--user', '--config-file', 'a.yaml', '--default'], 'ACC_BAD_OPTION'],
     [['config', '--default', '--config-file', '/dev/null/acc.yaml'], 'ACC_CONFIG_NOT_WRITABLE'],
     [['env', '--config-file', 'a.yaml'], 'ACC_BAD_OPTION'],
     [['launch', '--strategy', 'dpp', 'a.mjs'], 'ACC_BAD_OPTION'],
     [['launch', '--print', 'slurm', '--strategy', 'ddp', 'a.mjs'], 'ACC_BAD_OPTION'],
-  ])('%j is refused', async (args, code) => {
+  ])('%j is refused', async (args, code, more = '') => {
     const run = await acc(args);
     expect(run.code).toBe(2);
     expect(run.stderr).toContain(`${code}: `);
+    expect(run.stderr).toContain(more);
     expect(existsSync(join(folder, 'acc.yaml'))).toBe(false);
   });
 });

@@ -1,3 +1,4 @@
+import { nearestName } from '@acc/contract';
 import { InvalidArgumentError, type Command } from 'commander';
 import {
   ACCELERATOR_FIELDS,
@@ -64,13 +65,19 @@ function addFlags(command: Command, section: SetOption['section'], fields: reado
 
 function parseSet(text: string, before: readonly SetOption[] = []): SetOption[] {
   const at = text.indexOf('=');
+  if (at <= 0)
+    throw new InvalidArgumentError('Expected NAME=VALUE with the name of an option, as in acc.yaml.');
   const [name, value] = [text.slice(0, at), text.slice(at + 1)];
   for (const [section, fields] of [
     ['launch', LAUNCH_FIELDS],
     ['accelerator', ACCELERATOR_FIELDS],
   ] as const) {
     const field = fields.find((one) => one.name === name);
-    if (at > 0 && field) return [...before, { section, name, value: parsed(field, value) }];
+    if (field) return [...before, { section, name, value: parsed(field, value) }];
   }
-  throw new InvalidArgumentError('Expected NAME=VALUE with the name of an option, as in acc.yaml.');
+  const names = [...LAUNCH_FIELDS, ...ACCELERATOR_FIELDS].map((field) => field.name);
+  const nearest = nearestName(name, names);
+  throw new InvalidArgumentError(
+    `There is no option ${name}. ${nearest ? `Did you mean ${nearest}?` : `Known: ${names.join(', ')}.`}`,
+  );
 }

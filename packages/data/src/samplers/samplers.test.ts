@@ -278,6 +278,28 @@ describe('blockSampler', () => {
     }
   });
 
+  it('is refused where a checkpoint has another order', async () => {
+    const loader = (ranks: number) =>
+      shardLoader(
+        new DataLoader(numbers(48), {
+          batchSize: 12,
+          sampler: blockSampler(new Array<number>(8).fill(6), { batchSize: 12 / ranks, lanes: 4 }),
+        }),
+        { rank: 0, size: ranks, splitBatches: true },
+      );
+    const interrupted = loader(4);
+    const batches = interrupted[Symbol.asyncIterator]();
+    await batches.next();
+    const state = interrupted.getState();
+    expect(state).toMatchObject({ epoch: 0, position: 12 });
+    const [same, other, next] = [loader(4), loader(2), loader(2)];
+    for (const each of [same, other, next]) each.setState(state);
+    expect(await collect(same)).toHaveLength(3);
+    await expect(collect(other)).rejects.toThrow(code('ACC_DATA_ORDER'));
+    next.setEpoch(1);
+    expect(await collect(next)).toHaveLength(4);
+  });
+
   it('takes batchSize from the loader, and refuses another one', async () => {
     const make = (options: object, batchSize = 2) =>
       new DataLoader(numbers(8), { batchSize, sampler: blockSampler([4, 4], { ...options, lanes: 2 }) });

@@ -64,6 +64,8 @@ describe('packed tokens', () => {
     await expect(open({ dtype: 'uint16', boundaries: 'segments' })).rejects.toThrow(
       error('ACC_INVALID_OPTION'),
     );
+    const longer = open({ sequenceLength: 4, dtype: 'uint16' });
+    await expect(longer).rejects.toThrow('it has 4 tokens, and a sequence of 4 needs 5');
     await writeFile(folder.join('a.idx'), 'no index');
     await expect(open()).rejects.toThrow(error('ACC_DATA_FORMAT'));
   });

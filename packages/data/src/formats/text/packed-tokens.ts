@@ -5,7 +5,7 @@ import { blockDataset, blockOf, type BlockDataset } from '../blocks/block-datase
 import { badFormat } from '../errors.js';
 import { fileOptions, SECRET_OPTIONS } from '../file-options.js';
 import { openSource, sourceOf } from '../sources/open-source.js';
-import type { SourceOptions, SourceState } from '../sources/source.js';
+import type { Source, SourceOptions, SourceState } from '../sources/source.js';
 import { bytesOf, readIndex, type TokenDtype } from './megatron-index.js';
 
 /** A sequence of tokens. All arrays have the length of the sequence. */
@@ -86,6 +86,7 @@ export async function packedTokens(
   const path = String(file).replace(/\.(bin|idx)$/, '');
   const source = await openSource(`${path}.bin`, given);
   const { dtype, documents } = await describe(path, source.bytes, given);
+  requireSequence(source, sequenceLength, bytesOf(dtype));
   return openTokens({ file: source.state, dtype, sequenceLength, blockBytes, documents }, undefined);
 }
 
@@ -107,6 +108,17 @@ async function describe(path: string, bytes: number, given: z.infer<typeof schem
   return { dtype: index.dtype, documents: boundaries === 'segments' ? index.documents : undefined };
 }
 
+/** @throws AccError `ACC_DATA_FORMAT` for a file that is shorter than a sequence. */
+function requireSequence({ name, bytes }: Source, sequenceLength: number, tokenBytes: number): void {
+  const tokens = Math.floor(bytes / tokenBytes);
+  if (tokens > sequenceLength) return;
+  throw badFormat(
+    name,
+    `it has ${tokens} tokens, and a sequence of ${sequenceLength} needs ${sequenceLength + 1}, because the last label is the token behind it`,
+    { help: tokens < 2 ? 'Use a longer file.' : `Use a sequenceLength of at most ${tokens - 1}.` },
+  );
+}
+
 /** Opens the same sequences in a worker thread. */
 export async function tokensInWorker(
   state: TokenState & { readonly cachedBlocks: number },
@@ -121,7 +133,7 @@ function openTokens(state: TokenState, cachedBlocks: number | undefined): BlockD
   const source = sourceOf(file);
   const size = bytesOf(dtype);
   // The last label is the token behind the sequence.
-  const samples = Math.max(Math.floor((file.bytes / size - 1) / sequenceLength), 0);
+  const samples = Math.floor((file.bytes / size - 1) / sequenceLength);
   const inBlock = Math.max(Math.floor(blockBytes / (sequenceLength * size)), 1);
   const blocks = Array.from({ length: Math.ceil(samples / inBlock) }, (_, block) =>
     Math.min(inBlock, samples - block * inBlock),
