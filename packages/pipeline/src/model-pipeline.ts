@@ -104,7 +104,7 @@ export class ModelPipeline {
     const ownLayers = new Set<unknown>(own.flatMap(({ calls }) => calls.map(({ layer }) => layer)));
     const layersElsewhere = new Set<unknown>(model.layers.filter((layer) => !ownLayers.has(layer)));
     const { weights, optimizers } = context;
-    weights?.place({ owners, trained, layersElsewhere, optimizers });
+    weights?.place({ owners, trained, layers: model.layers, layersElsewhere, optimizers });
   }
 
   /** The number of ranks of the pipeline. */

@@ -131,8 +131,7 @@ export class Pipelines {
         weights: this.#weights(),
         // Lists are added up as whole tensors; kernels add pieces.
         lists: isCut ? portableLists() : kernels.lists,
-        // What is cut is computed by several ranks together.
-        measures: isCut || shared.collective.rank === 0,
+        measures: isFirst(shared.mesh),
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: optimizers(),
       },
@@ -167,6 +166,11 @@ export class Pipelines {
       { help: 'Prepare one optimizer with the model, or compile the model with it.' },
     );
   }
+}
+
+/** The first rank of the job, and the ranks that compute layers together with it. */
+function isFirst({ coordinates }: Mesh): boolean {
+  return (['data', 'fsdp', 'pipeline'] as const).every((axis) => (coordinates[axis] ?? 0) === 0);
 }
 
 /** A smaller batch at the end of the data has fewer micro-batches, if its rows need that. */

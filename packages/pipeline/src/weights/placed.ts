@@ -1,6 +1,6 @@
 import { mul, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, TensorShard } from '@acc/contract';
-import { HeldVariable } from '@acc/kernels';
+import { HeldVariable, livesWith } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { elsewhere, freed, outdated } from '../errors.js';
 
@@ -32,6 +32,11 @@ export class Placed extends HeldVariable {
       outdated,
     });
     this.owner = owner;
+    const { own } = this;
+    own.trainable = variable.trainable;
+    // Strategies may take it as a variable of its own.
+    (own as { name: string }).name = `${variable.name}/own`;
+    livesWith(own, variable);
     this.#context = context;
   }
 
