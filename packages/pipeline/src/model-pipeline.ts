@@ -40,6 +40,8 @@ export interface ModelPipelineContext {
   readonly recomputation: Recomputation | undefined;
   /** Whether this rank measures the time of layers, if it is needed. The first rank of all does. */
   readonly measures: boolean;
+  /** The number of ranks that each have a piece of a sequence. */
+  readonly pieces: number;
   /** Optimizers that may have state of the model's weights. */
   readonly optimizers: readonly Optimizer[];
 }
@@ -224,13 +226,13 @@ export class ModelPipeline {
     stages: readonly (readonly string[])[] | undefined,
     count: number,
   ): readonly number[] {
-    const { collective, runForward, measures } = this.#context;
+    const { collective, runForward, measures, pieces } = this.#context;
     const calls = layerCalls(model);
     const inputNames = model.inputs.map(({ sourceLayer }) => sourceLayer.name);
     if (stages) return stagesByName(calls, stages, inputNames);
     if (count === 1) return calls.map(() => 0);
     // All ranks take what one has measured.
-    const costs = measures ? measureCosts(model, runForward) : [];
+    const costs = measures ? measureCosts(model, runForward, pieces) : [];
     return stagesByCost(collective.broadcastObject(costs), count);
   }
 }

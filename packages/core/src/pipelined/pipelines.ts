@@ -132,6 +132,7 @@ export class Pipelines {
         // Lists are added up as whole tensors; kernels add pieces.
         lists: isCut ? portableLists() : kernels.lists,
         measures: isFirst(shared.mesh),
+        pieces: shared.mesh.size('context'),
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: optimizers(),
       },

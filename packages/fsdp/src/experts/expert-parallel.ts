@@ -5,6 +5,7 @@ import {
   holdPart,
   type Collective,
   type GradientReduction,
+  type StagedWeights,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,
@@ -46,6 +47,7 @@ class ExpertParallel implements Strategy {
     accumulates: 'afterReduction',
   };
   readonly tape?: TapeHooks;
+  readonly stages?: StagedWeights;
   /** For all other variables, and for statistics of layers. */
   readonly #others: Strategy;
   #context!: StrategyContext;
@@ -65,6 +67,7 @@ class ExpertParallel implements Strategy {
     this.name = `${others.name} with experts`;
     this.#others = others;
     if (others.tape) this.tape = others.tape;
+    if (others.stages) this.stages = this.#partsIn(others.stages);
     // The state of a hook, if there is one.
     if (others.getState) this.getState = () => others.getState!();
     if (others.setState) this.setState = (state) => others.setState!(state);
@@ -176,6 +179,20 @@ class ExpertParallel implements Strategy {
     this.#others.detach?.();
     this.#held.dispose((unit) => this.#forget(unit));
     this.#hasLayers = false;
+  }
+
+  /** Gives the experts of this rank to the ranks of a pipeline. */
+  #partsIn(stages: StagedWeights): StagedWeights {
+    const own = (variable: Variable) => this.#held.ownOf(variable) ?? variable;
+    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
+      return new Map([...map].map(([variable, value]) => [own(variable), value]));
+    };
+    return {
+      place: ({ owners, trained, ...others }) =>
+        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
+      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
+      ownValues: (variable) => stages.ownValues(own(variable)),
+    };
   }
 
   /** Whole values stay until others are read, or until the next step. */
