@@ -9,7 +9,7 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { AccError, requireSameOptions, type Collective, type ListMath, type RunForward, type StagedWeights } from '@acc/contract';
+import { AccError, heldPartOf, requireSameOptions, type Collective, type ListMath, type RunForward, type StagedWeights } from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { runStep, type StepInputs } from './run/run-step.js';
@@ -183,7 +183,7 @@ export class ModelPipeline {
     const shared = sharedWeights(this.plan, pipe.size).filter(({ variable }) => trained.has(variable));
     const sent = shared.flatMap(({ variable, owner, users }) => {
       if (!users.includes(pipe.rank)) return [];
-      const grad = grads.get(variable) ?? zeros(variable.shape);
+      const grad = grads.get(variable) ?? zeros(heldPartOf(variable)?.own.shape ?? variable.shape);
       const pending = pipe.sendAsync(grad, owner, slotOf(variable));
       grad.dispose();
       grads.delete(variable);

@@ -42,7 +42,7 @@ function changeState(
   placed: readonly Placed[],
   change: (state: Tensor, of: Placed) => Tensor | undefined,
 ): void {
-  const named = new Map(placed.map((each) => [each.variable.name, each]));
+  const named = new Map(placed.map((each) => [each.name, each]));
   for (const optimizer of optimizers) {
     for (const { slots, suffix } of slotListsOf(optimizer) ?? []) {
       slots.forEach((slot, i) => {

@@ -190,7 +190,7 @@ class Staged implements Strategy, StagedWeights {
   globalNorm(grads: NamedTensorMap): Tensor {
     const [ofStage, others]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
     const placed = this.#placedIn(grads);
-    const names = new Set(placed.map(({ variable }) => variable.name));
+    const names = new Set(placed.map(({ name }) => name));
     for (const [name, grad] of Object.entries(grads)) {
       if (isThere(grad)) (names.has(name) ? ofStage : others)[name] = grad;
     }
@@ -238,7 +238,7 @@ class Staged implements Strategy, StagedWeights {
     // for those of other ranks.
     const nothing = zeros([0]);
     const all: Record<string, Tensor | null> = {};
-    for (const { isOwn, variable } of updated) all[variable.name] = isOwn ? null : nothing;
+    for (const { isOwn, name } of updated) all[name] = isOwn ? null : nothing;
     const given = { ...all, ...grads } as NamedTensorMap;
     withHeldRegistered(updated, () => {
       if (this.#inner.update) this.#inner.update(given, apply, optimizer);
