@@ -21,17 +21,19 @@ export function freeState(optimizers: readonly Optimizer[], placed: readonly Pla
 /**
  * Cuts optimizer state of whole weights, as a checkpoint has it, to the elements that this rank has
  * once its stage is sharded.
+ *
+ * @param shardsOf Undefined for a weight that is not sharded.
  */
 export function cutState(
   optimizers: readonly Optimizer[],
   placed: readonly Placed[],
-  shardsOf: (placed: Placed) => readonly TensorShard[],
+  shardsOf: (placed: Placed) => readonly TensorShard[] | undefined,
 ): void {
   changeState(optimizers, placed, (state, of) => {
-    const shards = [...shardsOf(of)].sort((a, b) => a.start - b.start);
-    const isWhole = shards.length === 1 && util.arraysEqual([...shards[0]!.sizes], of.variable.shape);
-    if (isWhole || !util.arraysEqual(state.shape, of.variable.shape)) return undefined;
-    const boxes = shards.map(({ offset, sizes }) => reshape(slice(state, [...offset], [...sizes]), [-1]));
+    const shards = shardsOf(of);
+    if (!shards || !util.arraysEqual(state.shape, of.variable.shape)) return undefined;
+    const inOrder = [...shards].sort((a, b) => a.start - b.start);
+    const boxes = inOrder.map(({ offset, sizes }) => reshape(slice(state, [...offset], [...sizes]), [-1]));
     return concat(boxes);
   });
 }

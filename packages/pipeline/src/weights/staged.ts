@@ -150,7 +150,7 @@ class Staged implements Strategy, StagedWeights {
       waiting.map(({ own }) => own),
       layers,
     );
-    cutState(optimizers, waiting, (placed) => this.#shardsOfOwn(placed));
+    cutState(optimizers, waiting, ({ own }) => this.#inner.shardsOf?.(own));
   }
 
   ownValues(variable: Variable): Tensor {
