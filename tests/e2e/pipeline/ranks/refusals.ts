@@ -27,7 +27,7 @@ async function refusedAtCreate(name: string, options: AcceleratorOptions): Promi
 
 await refusedAtCreate('weights in files', {
   strategy: 'fsdp',
-  fsdp: { offload: 'disk' },
+  fsdp: { cpuOffload: true },
   mesh: { pipeline: 2, fsdp: 1 },
 });
 await refusedAtCreate('a hook with state', { ddp: { commHook: 'powerSgd' }, mesh: { pipeline: 2 } });
