@@ -9,7 +9,15 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { AccError, heldPartOf, requireSameOptions, type Collective, type ListMath, type RunForward, type StagedWeights } from '@acc/contract';
+import {
+  AccError,
+  heldPartOf,
+  requireSameOptions,
+  type Collective,
+  type ListMath,
+  type RunForward,
+  type StagedWeights,
+} from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { runStep, type StepInputs } from './run/run-step.js';

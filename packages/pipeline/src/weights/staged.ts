@@ -182,7 +182,9 @@ class Staged implements Strategy, StagedWeights {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const placed = variables.find((variable) => this.#placed.has(variable));
-    const outside = this.#isInStep ? undefined : (placed ?? variables.find((each) => this.#waiting.has(each)));
+    const outside = this.#isInStep
+      ? undefined
+      : (placed ?? variables.find((each) => this.#waiting.has(each)));
     if (outside) throw outsideStep(outside);
     return this.#inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
   }
