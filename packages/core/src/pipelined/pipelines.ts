@@ -4,6 +4,7 @@ import {
   type Collective,
   type KernelLayer,
   type Mesh,
+  type MeshAxis,
   type RunForward,
   type StagedWeights,
   type Strategy,
@@ -169,9 +170,12 @@ export class Pipelines {
   }
 }
 
-/** The first rank of the job, and the ranks that compute layers together with it. */
-function isFirst({ coordinates }: Mesh): boolean {
-  return (['data', 'fsdp', 'pipeline'] as const).every((axis) => (coordinates[axis] ?? 0) === 0);
+/** The axes whose ranks compute a layer together. */
+const TOGETHER: readonly MeshAxis[] = ['tensor', 'context', 'expert'];
+
+/** Whether this is the first rank of the job, or one that computes layers together with it. */
+function isFirst({ axes, coordinates }: Mesh): boolean {
+  return axes.every((axis) => TOGETHER.includes(axis) || coordinates[axis] === 0);
 }
 
 /** A smaller batch at the end of the data has fewer micro-batches, if its rows need that. */
