@@ -14,7 +14,7 @@ const HEADS: RowsAt = { dim: 1, times: 1 };
  * the axis `context` then move tensors that this rank has: those of its heads.
  */
 export function attendOwnHeads(pieces: Pieces, layer: () => Pick<KernelLayer, 'random'>): AttendOwnHeads {
-  return (attend, q, k, v, settings) => {
+  return (attend) => (q, k, v, settings) => {
     const all = [q, k, v];
     for (const x of all) makePlain(x, pieces);
     if (!all.some((x) => pieces.isCut(x))) return attend(q, k, v, settings);

@@ -26,7 +26,14 @@ import {
   type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { canUpdateShards, divideHeads, isLive, registeredVariable, withHeldRegistered, withShards } from '@acc/kernels';
+import {
+  canUpdateShards,
+  divideHeads,
+  isLive,
+  registeredVariable,
+  withHeldRegistered,
+  withShards,
+} from '@acc/kernels';
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable, placeOf } from './cut-variable.js';

@@ -172,8 +172,9 @@ describe('two axes of a mesh', () => {
 
 it('exchanges along the sequence have the heads of a rank', () => {
   const bytes = (name: string) => found[name]!.map(({ sent }) => sent['context']!.bytes);
-  // Two blocks. The first rank sends a head of keys and of values, 4 by 4 numbers each.
-  expect(bytes('context × tensor in a ring')).toEqual([256, 256, 0, 0]);
+  // Two blocks. The first rank sends a head of keys and of values, 4 by 4 numbers each, and 12 of shapes.
+  const ofRing = 2 * 4 * (2 * 4 * 4 + 12);
+  expect(bytes('context × tensor in a ring')).toEqual([ofRing, ofRing, 0, 0]);
   // Half of two heads of queries, keys, values and results.
   expect(bytes('context × tensor by heads and along the sequence')).toEqual([512, 512, 512, 512]);
 });

@@ -1,11 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { storedTensor, type Checkpoint, type StoredReference, type Want } from '@acc/checkpoint';
-import {
-  AccError,
-  type AccumulationState,
-  type HeldPasses,
-  type TensorShard,
-} from '@acc/contract';
+import { AccError, type AccumulationState, type HeldPasses, type TensorShard } from '@acc/contract';
 import { accumulatesReduced } from '../step/pass.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';

@@ -148,7 +148,10 @@ function matchRanks(
     : (name: string) => name;
   const parameters = ranks.map(({ variables }) => variables.map(storedName).sort());
   const isReduced = accumulatesReduced(strategy);
-  return { storedName, window: gatherWindows(windows, { rank, parameters, isReduced, alike: alike?.size ?? 1 }) };
+  return {
+    storedName,
+    window: gatherWindows(windows, { rank, parameters, isReduced, alike: alike?.size ?? 1 }),
+  };
 }
 
 async function readMatched(trees: Trees, matched: Matched, context: RunContext): Promise<ReadRun> {

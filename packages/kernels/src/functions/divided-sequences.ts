@@ -17,8 +17,8 @@ export interface DividedSequences {
 /** Attention to whole sequences or to pieces of them, on the tape. */
 export type Attend = (q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings) => Tensor;
 
-/** Runs `attend` on the heads that this rank has, with q, k and v of all heads. */
-export type AttendOwnHeads = (attend: Attend, ...all: Parameters<Attend>) => Tensor;
+/** Attention of all heads, of which each rank runs `attend` on its own. */
+export type AttendOwnHeads = (attend: Attend) => Attend;
 
 let current: DividedSequences | undefined;
 let ownHeads: AttendOwnHeads | undefined;
@@ -53,8 +53,7 @@ export function divideHeads(attendOwn: AttendOwnHeads): () => void {
 /** How ranks attend to pieces of sequences now. Undefined if each rank has whole ones. */
 export function attentionToPieces(): Attend | undefined {
   const attend = current?.attend;
-  const own = ownHeads;
-  return attend && own ? (...all) => own(attend, ...all) : attend;
+  return attend && ownHeads ? ownHeads(attend) : attend;
 }
 
 /** Runs `fn`, which is synchronous, on whole sequences: this rank needs no other for attention. */
