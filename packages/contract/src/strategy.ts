@@ -92,13 +92,14 @@ export interface TensorShard {
   readonly runs?: { readonly count: number; readonly step: number };
 }
 
-/** How parameters are held and gradients combined over the ranks of a group. */
 /** How the weights of one model lie on the ranks of a pipeline. */
 export interface StagePlacement {
   /** The rank of the pipeline that holds each weight. */
   readonly owners: ReadonlyMap<Variable, number>;
   /** The weights that are trained, in the order of the model. */
   readonly trained: readonly Variable[];
+  /** The layers of the model. */
+  readonly layers: readonly unknown[];
   /** The layers that this rank does not run. */
   readonly layersElsewhere: ReadonlySet<unknown>;
   /** Optimizers that may have state of the weights. */
@@ -121,6 +122,7 @@ export interface StagedWeights {
   ownValues(variable: Variable): Tensor;
 }
 
+/** How parameters are held and gradients combined over the ranks of a group. */
 export interface Strategy {
   readonly name: string;
   readonly traits: StrategyTraits;

@@ -11,6 +11,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
+import { listedFor } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer, withoutMesh } from './errors.js';
 import { Gathering } from './gathering.js';
@@ -113,7 +114,10 @@ class Fsdp implements Strategy {
     const fresh = variables.filter((variable) => canDivide(variable) && !this.#held.unitOf.has(variable));
     const frozen = this.#keepsWhole ? new Set<Variable>() : frozenIn(layers);
     // Frozen weights have no gradients, so they form units of their own.
-    const groups = [fresh.filter(({ trainable }) => trainable), fresh.filter((one) => frozen.has(one))];
+    const groups = [
+      fresh.filter(({ trainable }) => trainable),
+      fresh.filter((one) => frozen.has(listedFor(one))),
+    ];
     const divided = new Set(groups.flat());
     this.#whole.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));

@@ -35,6 +35,8 @@ export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'ke
 export interface ShardedUpdateCall {
   readonly optimizer: Optimizer;
   readonly apply: (grads: NamedTensorMap) => void;
+  /** False: `apply` calls `checkState`, because it adds gradients. Default true. */
+  readonly checksState?: boolean;
 }
 
 /**
@@ -108,7 +110,7 @@ export class ShardedParameters {
 
   /** See `Strategy.heldGradients`. */
   heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    const shards = this.#shardsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
+    const shards = this.shardsIn(grads).filter(({ variable }) => isThere(grads[variable.name]));
     if (!shards.some(({ variable }) => this.#exposed.has(grads[variable.name]!))) return undefined;
     const held = { ...grads };
     for (const shard of shards) {
@@ -122,16 +124,16 @@ export class ShardedParameters {
    * Runs an update on this rank's elements. Values of the variables that were in memory are freed.
    * Returns the units that were updated.
    */
-  update(grads: NamedTensorMap, { optimizer, apply }: ShardedUpdateCall): Unit[] {
+  update(grads: NamedTensorMap, { optimizer, apply, checksState = true }: ShardedUpdateCall): Unit[] {
     const { offload, sharing } = this.context;
-    const shards = this.#shardsOf(grads);
+    const shards = this.shardsIn(grads);
     const units = [...new Set(shards.map(({ variable }) => this.unitOf.get(variable)!))];
     for (const unit of units) unit.takeOverAssigned();
     const own = { ...grads };
     const applyOwn = () => apply(own);
     const given = { optimizer, grads: own, units: units.map((unit) => unit.shards), apply: applyOwn };
     const run = () => {
-      this.#checkState(optimizer, { names: Object.keys(grads), shards });
+      if (checksState) this.checkState(optimizer, { names: Object.keys(grads), shards });
       if (offload) offload.update(given);
       else applyOwn();
     };
@@ -151,22 +153,17 @@ export class ShardedParameters {
     return units;
   }
 
-  /**
-   * See `Strategy.globalNorm`.
-   *
-   * @param normOfOthers The norm of gradients of variables that are not in units. Default: ranks have
-   * all of them.
-   */
-  globalNorm(grads: NamedTensorMap, normOfOthers?: (others: NamedTensorMap) => Tensor): Tensor {
+  /** See `Strategy.globalNorm`. Ranks have all gradients of variables that are not in units. */
+  globalNorm(grads: NamedTensorMap): Tensor {
     const { kernels, sharing } = this.context;
-    const shards = this.#shardsOf(grads);
+    const shards = this.shardsIn(grads);
     const names = new Set(shards.map(({ variable }) => variable.name));
     const own = shards.flatMap(({ variable }) => (grads[variable.name] as Tensor | null) ?? []);
-    const others = Object.entries(grads).filter(([name, grad]) => !names.has(name) && isThere(grad));
-    const norm = normOfOthers ?? ((record: NamedTensorMap) => kernels.lists.norm(Object.values(record)));
+    const others = Object.keys(grads).filter((name) => !names.has(name) && isThere(grads[name]));
     return tidy(() => {
       const squares = sharing.allReduce(square(this.#normOf(own)), 'sum');
-      return sqrt(others.length > 0 ? add(squares, square(norm(Object.fromEntries(others)))) : squares);
+      const list = others.map((name) => grads[name]!);
+      return sqrt(list.length > 0 ? add(squares, square(kernels.lists.norm(list))) : squares);
     });
   }
 
@@ -201,6 +198,11 @@ export class ShardedParameters {
     });
   }
 
+  /** This rank's elements of a variable. Undefined if it is not in a unit. */
+  ownOf(variable: Variable): Variable | undefined {
+    return this.#shardOf.get(variable)?.own;
+  }
+
   /** See `Strategy.shardsOf`. */
   shardsOf(variable: Variable): readonly TensorShard[] | undefined {
     const shard = this.#shardOf.get(variable);
@@ -213,8 +215,13 @@ export class ShardedParameters {
     return this.#shardOf.get(variable)?.own;
   }
 
-  /** Checks the state at the first update, and at the first one after new units were made. */
-  #checkState(optimizer: Optimizer, update: Omit<OwnStateContext, 'collective'>): void {
+  /**
+   * Checks the state at the first update, and at the first one after new units were made. Every rank
+   * calls it.
+   *
+   * @throws AccError `ACC_STATE_MISMATCH`.
+   */
+  checkState(optimizer: Optimizer, update: Omit<OwnStateContext, 'collective'>): void {
     if (this.#checked.get(optimizer) === this.#preparations) return;
     requireOwnState(optimizer, { ...update, collective: this.context.collective });
     this.#checked.set(optimizer, this.#preparations);
@@ -225,7 +232,7 @@ export class ShardedParameters {
   }
 
   /** The shards of the variables in a record, which has them by name. */
-  #shardsOf(grads: NamedTensorMap): Shard[] {
+  shardsIn(grads: NamedTensorMap): Shard[] {
     return Object.keys(grads).flatMap((name) => this.#shardOf.get(registeredVariable(name)!) ?? []);
   }
 }

@@ -1,5 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { listedFor } from '@acc/kernels';
 import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
 import { FLOAT_BYTES } from './layout.js';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
@@ -67,7 +68,7 @@ function byOwner(
 ): Variable[][] {
   const units = new Map<unknown, Variable[]>();
   for (const variable of variables) {
-    const key = owners.get(variable) ?? (rest === 'apart' ? variable : undefined);
+    const key = owners.get(listedFor(variable)) ?? (rest === 'apart' ? variable : undefined);
     const unit = units.get(key);
     if (unit) unit.push(variable);
     else units.set(key, [variable]);

@@ -9,7 +9,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { patch } from '@acc/tfjs-internals';
-import { isLive } from './live-variables.js';
+import { isLive, listedFor, livesWith } from './live-variables.js';
 
 /** Where the values of a held variable come from. */
 export interface HeldSource {
@@ -54,6 +54,7 @@ export class HeldVariable {
     const name = `held_${created++}`;
     this.own = tidy(() => createVariable(ownOf(variable), false, name));
     delete engine().registeredVariables[name];
+    livesWith(this.own, variable);
     patch(this.own, 'assign', (assign) => (values) => {
       source.forget();
       const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
@@ -133,16 +134,18 @@ export function withHeldRegistered<T>(
   fn: () => T,
 ): T {
   const { registeredVariables } = engine();
-  const before = held.map(({ own, variable }) => [own.name, registeredVariables[variable.name]!] as const);
-  for (const { own, variable } of held) register(own, variable.name);
+  const before = held.map(({ own, variable }) => {
+    const { name } = listedFor(variable);
+    return { own, ownName: own.name, name, registered: registeredVariables[name]! };
+  });
+  for (const { own, name } of before) register(own, name);
   try {
     return fn();
   } finally {
-    held.forEach(({ own, variable }, i) => {
-      const [name, registered] = before[i]!;
-      (own as { name: string }).name = name;
-      registeredVariables[variable.name] = registered;
-    });
+    for (const { own, ownName, name, registered } of before) {
+      (own as { name: string }).name = ownName;
+      registeredVariables[name] = registered;
+    }
   }
 
   function register(own: Variable, name: string): void {

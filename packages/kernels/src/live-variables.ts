@@ -8,6 +8,12 @@ export function livesWith(own: Variable, variable: Variable): void {
   listed.set(own, variable);
 }
 
+/** The variable that tfjs lists: this one, or the one that it lives with. */
+export function listedFor(variable: Variable): Variable {
+  const other = listed.get(variable);
+  return other ? listedFor(other) : variable;
+}
+
 /**
  * Whether `variable` was not disposed. tfjs's `disposeVariables` does not set `isDisposed`, but it
  * removes the variables from its registry.

@@ -9,7 +9,15 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { AccError, requireSameOptions, type Collective, type ListMath, type RunForward, type StagedWeights } from '@acc/contract';
+import {
+  AccError,
+  heldPartOf,
+  requireSameOptions,
+  type Collective,
+  type ListMath,
+  type RunForward,
+  type StagedWeights,
+} from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { runStep, type StepInputs } from './run/run-step.js';
@@ -40,6 +48,8 @@ export interface ModelPipelineContext {
   readonly recomputation: Recomputation | undefined;
   /** Whether this rank measures the time of layers, if it is needed. The first rank of all does. */
   readonly measures: boolean;
+  /** The number of ranks that each have a piece of a sequence. */
+  readonly pieces: number;
   /** Optimizers that may have state of the model's weights. */
   readonly optimizers: readonly Optimizer[];
 }
@@ -104,7 +114,7 @@ export class ModelPipeline {
     const ownLayers = new Set<unknown>(own.flatMap(({ calls }) => calls.map(({ layer }) => layer)));
     const layersElsewhere = new Set<unknown>(model.layers.filter((layer) => !ownLayers.has(layer)));
     const { weights, optimizers } = context;
-    weights?.place({ owners, trained, layersElsewhere, optimizers });
+    weights?.place({ owners, trained, layers: model.layers, layersElsewhere, optimizers });
   }
 
   /** The number of ranks of the pipeline. */
@@ -181,7 +191,7 @@ export class ModelPipeline {
     const shared = sharedWeights(this.plan, pipe.size).filter(({ variable }) => trained.has(variable));
     const sent = shared.flatMap(({ variable, owner, users }) => {
       if (!users.includes(pipe.rank)) return [];
-      const grad = grads.get(variable) ?? zeros(variable.shape);
+      const grad = grads.get(variable) ?? zeros(heldPartOf(variable)?.own.shape ?? variable.shape);
       const pending = pipe.sendAsync(grad, owner, slotOf(variable));
       grad.dispose();
       grads.delete(variable);
@@ -224,13 +234,13 @@ export class ModelPipeline {
     stages: readonly (readonly string[])[] | undefined,
     count: number,
   ): readonly number[] {
-    const { collective, runForward, measures } = this.#context;
+    const { collective, runForward, measures, pieces } = this.#context;
     const calls = layerCalls(model);
     const inputNames = model.inputs.map(({ sourceLayer }) => sourceLayer.name);
     if (stages) return stagesByName(calls, stages, inputNames);
     if (count === 1) return calls.map(() => 0);
     // All ranks take what one has measured.
-    const costs = measures ? measureCosts(model, runForward) : [];
+    const costs = measures ? measureCosts(model, runForward, pieces) : [];
     return stagesByCost(collective.broadcastObject(costs), count);
   }
 }

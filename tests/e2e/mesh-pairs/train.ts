@@ -29,6 +29,8 @@ export interface Case {
   readonly pipelined?: PipelineOptions;
   readonly dropout?: number;
   readonly optimizer?: 'lamb';
+  /** The factor of the load-balancing loss of experts. Default 0. */
+  readonly balanceLoss?: number;
   /** The folder of a state to save. */
   readonly save?: string;
   /** The micro-batches before it is saved. Default: those of half of the steps. */
@@ -37,6 +39,8 @@ export interface Case {
   readonly stopAfter?: number;
   /** The folder of a state to begin with. */
   readonly load?: string;
+  /** Whether the model is divided into stages before that. */
+  readonly loadsLate?: boolean;
 }
 
 export interface Trained {
@@ -47,6 +51,10 @@ export interface Trained {
   readonly read: Readonly<Record<string, readonly number[]>>;
   /** How many different numbers of tensors were left after a step. */
   readonly left: number;
+  /** The elements of the optimizer's state on this rank. */
+  readonly state: number;
+  /** Bytes in memory after training. */
+  readonly bytes: number;
   /** Bytes that a forward pass of one row sends, by the axis. */
   readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
 }
@@ -81,8 +89,10 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   });
   const loader = new DataLoader({ x: x!, y: y! }, { batchSize: ROWS / micro });
   const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
-  if (load) await accelerator.loadState(join(folder, load));
+  const loadState = async () => load && accelerator.loadState(join(folder, load));
+  if (!given.loadsLate) await loadState();
   const step = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
+  if (given.loadsLate) await loadState();
   const losses: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
@@ -99,14 +109,16 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
     if (losses.length === given.stopAfter) break;
   }
+  const { allocatedBytes: bytes } = tf.memory() as tf.MemoryInfo & { allocatedBytes: number };
+  const state = (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
   accelerator.communication();
   tf.tidy(() => void model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
   const sent = accelerator.communication();
-  const state = accelerator.getStateDict(model);
-  const weights = valuesOf(Object.entries(state));
+  const whole = accelerator.getStateDict(model);
+  const weights = valuesOf(Object.entries(whole));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
-  tf.dispose([state, x!, y!]);
-  return { losses, weights, read, left: left.size, sent };
+  tf.dispose([whole, x!, y!]);
+  return { losses, weights, read, left: left.size, state, bytes, sent };
 }
 
 function optimizerOf({ optimizer }: Case): tf.Optimizer {
@@ -125,8 +137,8 @@ function crossEntropy(logits: tf.Tensor, y: tf.Tensor2D): tf.Scalar {
 
 const stagedLoss = (y: tf.Tensor, logits: tf.Tensor) => crossEntropy(logits, y as tf.Tensor2D);
 
-function modelOf({ model: kind, dropout = 0 }: Case): tf.LayersModel {
-  const model = kind === 'experts' ? withExperts() : kind === 'gpt2' ? ofGpt2(dropout) : ofLlama();
+function modelOf({ model: kind, dropout = 0, balanceLoss = 0 }: Case): tf.LayersModel {
+  const model = kind === 'experts' ? withExperts(balanceLoss) : kind === 'gpt2' ? ofGpt2(dropout) : ofLlama();
   const random = seededRandom(7);
   for (const weight of model.weights) {
     const { shape, size } = weight.read();
@@ -161,9 +173,9 @@ function ofLlama(): tf.LayersModel {
   });
 }
 
-/** The load-balancing loss of a batch is not the mean of those of its parts, so it is left out. */
-function withExperts(): tf.LayersModel {
-  const moe = { experts: 4, topK: 2, sharedExperts: 1, balanceLoss: 0, zLoss: 0.02 };
+/** The load-balancing loss of a batch is not the mean of those of its parts, so most leave it out. */
+function withExperts(balanceLoss: number): tf.LayersModel {
+  const moe = { experts: 4, topK: 2, sharedExperts: 1, balanceLoss, zLoss: 0.02 };
   const block = (name: string) =>
     transformerBlock({ name, heads: 4, causal: true, rotary: true, innerUnits: 12, moe });
   const input = tf.input({ shape: [null] });

@@ -12,7 +12,7 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
   expect(receiver!.received).toBe('1,2,3,4');
   for (const { received: _, 'another shape in a slot': __, ...codes } of found) {
     expect(codes).toEqual({
-      'fsdp beside it': 'ACC_STRATEGY_CANNOT',
+      'weights in files': 'ACC_STRATEGY_CANNOT',
       'a hook with state': 'ACC_STRATEGY_CANNOT',
       'gradients at apply': 'ACC_STRATEGY_CANNOT',
       'an unknown option': 'ACC_UNKNOWN_OPTION',

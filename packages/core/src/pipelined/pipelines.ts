@@ -4,6 +4,7 @@ import {
   type Collective,
   type KernelLayer,
   type Mesh,
+  type MeshAxis,
   type RunForward,
   type StagedWeights,
   type Strategy,
@@ -131,8 +132,8 @@ export class Pipelines {
         weights: this.#weights(),
         // Lists are added up as whole tensors; kernels add pieces.
         lists: isCut ? portableLists() : kernels.lists,
-        // What is cut is computed by several ranks together.
-        measures: isCut || shared.collective.rank === 0,
+        measures: isFirst(shared.mesh),
+        pieces: shared.mesh.size('context'),
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: optimizers(),
       },
@@ -167,6 +168,14 @@ export class Pipelines {
       { help: 'Prepare one optimizer with the model, or compile the model with it.' },
     );
   }
+}
+
+/** The axes whose ranks compute a layer together. */
+const TOGETHER: readonly MeshAxis[] = ['tensor', 'context', 'expert'];
+
+/** Whether this is the first rank of the job, or one that computes layers together with it. */
+function isFirst({ axes, coordinates }: Mesh): boolean {
+  return axes.every((axis) => TOGETHER.includes(axis) || coordinates[axis] === 0);
 }
 
 /** A smaller batch at the end of the data has fewer micro-batches, if its rows need that. */

@@ -1,13 +1,8 @@
-import { AccError, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
+import { AccError, type Collective, type Mesh } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
-
-/** Axes that no strategy of this package combines. A strategy of the program may. */
-const APART: readonly (readonly [MeshAxis, MeshAxis])[] = [
-  ['pipeline', 'context'],
-];
 
 /**
  * The mesh that the options ask for. Every rank calls it.
@@ -24,7 +19,7 @@ export function meshOf(
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
-    if (typeof strategy !== 'object') requireTogether(mesh);
+    if ((mesh.pipeline ?? 1) !== 1) requireInMemory({ strategy, fsdp });
     if ((mesh.expert ?? 1) !== 1) requireExperts({ strategy, fsdp, deterministic });
     const made = layOut(collective, mesh);
     if (deterministic !== false && made.dataRanks.size < collective.size) {
@@ -59,20 +54,6 @@ function ranksPerHost(
   );
 }
 
-/** @throws AccError `ACC_STRATEGY_CANNOT` for axes that do not work together. */
-function requireTogether(mesh: NonNullable<ResolvedOptions['mesh']>): void {
-  const pair = APART.find((axes) => axes.every((axis) => (mesh[axis] ?? 1) !== 1));
-  if (!pair) return;
-  throw new AccError(
-    'ACC_STRATEGY_CANNOT',
-    `The axes ${pair.join(' and ')} of a mesh do not work together yet.`,
-    {
-      help: `Use one of them, beside data${pair.includes('pipeline') ? '' : ' or fsdp'}.`,
-      details: { mesh },
-    },
-  );
-}
-
 /** @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_UNSUPPORTED` beside the axis expert. */
 function requireExperts({
   strategy,
@@ -94,6 +75,14 @@ function requireExperts({
       help: 'Leave one of the two out. Each rank has the weights of its own experts only.',
     });
   }
+}
+
+/** @throws AccError `ACC_STRATEGY_CANNOT` for weights in files, beside the axis pipeline. */
+function requireInMemory({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' | 'fsdp'>): void {
+  if (strategy !== 'fsdp' || !resolveFsdpOptions(fsdp).offload) return;
+  throw new AccError('ACC_STRATEGY_CANNOT', 'fsdp.offload cannot be combined with the mesh axis pipeline.', {
+    help: 'Leave one of the two out.',
+  });
 }
 
 function notDeterministic(): AccError {

@@ -18,8 +18,8 @@ export function strategyOf(options: ResolvedOptions, size: number, kernels: Kern
   if (typeof strategy === 'object') return strategy;
   const plain = plainStrategyOf(options, size, kernels);
   const hasExperts = (mesh?.expert ?? 1) !== 1 && plain.traits.isLocal !== true;
-  const whole = hasExperts ? expertParallel(plain) : plain;
-  return (mesh?.pipeline ?? 1) === 1 ? whole : staged(whole);
+  const ofStage = (mesh?.pipeline ?? 1) === 1 ? plain : staged(plain);
+  return hasExperts ? expertParallel(ofStage) : ofStage;
 }
 
 /** The strategy for models that are not divided by experts or stages. */

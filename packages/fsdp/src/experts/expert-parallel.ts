@@ -1,10 +1,21 @@
-import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
+import {
+  sqrt,
+  square,
+  stack,
+  tidy,
+  unstack,
+  type NamedTensorMap,
+  type Optimizer,
+  type Tensor,
+  type Variable,
+} from '@tensorflow/tfjs-core';
 import {
   cutOf,
   GRADIENT_AXES,
   holdPart,
   type Collective,
   type GradientReduction,
+  type StagedWeights,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,
@@ -12,11 +23,13 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
+import { withHeldRegistered } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
 import { requireState } from '../offload/index.js';
 import { deferBy, ShardedParameters } from '../sharded-parameters.js';
 import { splitReduction } from '../split-reduction.js';
+import type { Shard } from '../shard.js';
 import { Unit } from '../unit.js';
 import { syncsAtApply, unevenExperts } from './errors.js';
 import { ExpertPart } from './expert-part.js';
@@ -46,6 +59,7 @@ class ExpertParallel implements Strategy {
     accumulates: 'afterReduction',
   };
   readonly tape?: TapeHooks;
+  readonly stages?: StagedWeights;
   /** For all other variables, and for statistics of layers. */
   readonly #others: Strategy;
   #context!: StrategyContext;
@@ -65,6 +79,7 @@ class ExpertParallel implements Strategy {
     this.name = `${others.name} with experts`;
     this.#others = others;
     if (others.tape) this.tape = others.tape;
+    if (others.stages) this.stages = this.#partsIn(others.stages);
     // The state of a hook, if there is one.
     if (others.getState) this.getState = () => others.getState!();
     if (others.setState) this.setState = (state) => others.setState!(state);
@@ -143,14 +158,30 @@ class ExpertParallel implements Strategy {
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     this.#release();
     const others = this.#others;
+    const shards = this.#held.shardsIn(grads);
+    // Stages add places for weights of other ranks.
+    const applyChecked = (given: NamedTensorMap) => {
+      this.#held.checkState(optimizer, { names: Object.keys(given), shards });
+      apply(given);
+    };
     const applyAll = (own: NamedTensorMap) =>
-      others.update ? others.update(own, apply, optimizer) : apply(own);
-    this.#held.update(grads, { optimizer, apply: applyAll });
+      others.update ? others.update(own, applyChecked, optimizer) : applyChecked(own);
+    this.#held.update(grads, { optimizer, apply: applyAll, checksState: false });
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
-    const { globalNorm } = this.#others;
-    return this.#held.globalNorm(grads, globalNorm && ((given) => globalNorm.call(this.#others, given)));
+    const others = this.#others;
+    const { lists } = this.#context.kernels;
+    const shards = this.#held.shardsIn(grads).filter(({ variable }) => isThere(grads[variable.name]));
+    return tidy(() => {
+      // Norms of whole variables take the places of what ranks have of them.
+      const norms = shards.map(({ variable }) => lists.norm([grads[variable.name]!]));
+      const whole = norms.length > 0 ? unstack(sqrt(this.#group.allReduce(square(stack(norms)), 'sum'))) : [];
+      const all = Object.entries(grads).filter(([, grad]) => isThere(grad));
+      const given = { ...Object.fromEntries(all), ...namedBy(shards, whole) };
+      if (!others.globalNorm) return lists.norm(Object.values(given));
+      return withHeldRegistered(shards, () => others.globalNorm!(given));
+    });
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
@@ -165,17 +196,37 @@ class ExpertParallel implements Strategy {
   }
 
   shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    return this.#held.shardsOf(variable) ?? this.#others.shardsOf?.(variable);
+    const boxes = this.#held.shardsOf(variable);
+    if (!boxes) return this.#others.shardsOf?.(variable);
+    const ofStage = this.#others.shardsOf?.(this.#held.ownOf(variable)!);
+    const isElsewhere = ofStage?.every(({ sizes }) => sizes.includes(0)) ?? false;
+    const none = variable.shape.map(() => 0);
+    return isElsewhere ? [{ shape: variable.shape, offset: none, sizes: none, start: 0 }] : boxes;
   }
 
   heldBy(variable: Variable): Variable | undefined {
-    return this.#held.heldBy(variable) ?? this.#others.heldBy?.(variable);
+    const own = this.#held.heldBy(variable);
+    return this.#others.heldBy?.(own ?? variable) ?? own;
   }
 
   detach(): void {
     this.#others.detach?.();
     this.#held.dispose((unit) => this.#forget(unit));
     this.#hasLayers = false;
+  }
+
+  /** Gives the experts of this rank to the ranks of a pipeline. */
+  #partsIn(stages: StagedWeights): StagedWeights {
+    const own = (variable: Variable) => this.#held.ownOf(variable) ?? variable;
+    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
+      return new Map([...map].map(([variable, value]) => [own(variable), value]));
+    };
+    return {
+      place: ({ owners, trained, ...others }) =>
+        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
+      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
+      ownValues: (variable) => stages.ownValues(own(variable)),
+    };
   }
 
   /** Whole values stay until others are read, or until the next step. */
@@ -202,3 +253,10 @@ class ExpertParallel implements Strategy {
     if (experts % this.#group.size !== 0) throw unevenExperts(variable, this.#group.size);
   }
 }
+
+function namedBy(shards: readonly Shard[], tensors: readonly Tensor[]): NamedTensorMap {
+  return Object.fromEntries(shards.map(({ variable }, i) => [variable.name, tensors[i]!]));
+}
+
+/** In tfjs's records, missing gradients are null or undefined. */
+const isThere = (grad: Tensor | null | undefined): boolean => grad != null;

@@ -3,7 +3,7 @@ import { AccError, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
 import { layerCalls } from './plan.js';
 
-/** The rows of the batch that is measured, and the size of other dims that the model leaves open. */
+/** The rows of the batch that is measured, and the size of other dims that the model leaves open, on all ranks. */
 const ROWS = 4;
 const OPEN_DIM = 8;
 const TIMES = 3;
@@ -12,13 +12,15 @@ const TIMES = 3;
  * The time that each layer call takes forward and backward, in milliseconds, on a small batch of
  * zeros: the median of a few. Layers run as in prediction, so no statistics change.
  *
+ * @param pieces The number of ranks that each have a piece of a sequence.
  * @throws AccError `ACC_PIPELINE_STAGES` if the model cannot run on such a batch.
  */
-export function measureCosts(model: LayerGraph, runForward: RunForward): number[] {
+export function measureCosts(model: LayerGraph, runForward: RunForward, pieces: number): number[] {
+  const openDim = Math.max(1, Math.floor(OPEN_DIM / pieces));
   const values = new Map<number, Tensor>();
   try {
     for (const { id, shape, dtype } of model.inputs) {
-      const dims = shape.map((dim, i) => dim ?? (i === 0 ? ROWS : OPEN_DIM));
+      const dims = shape.map((dim, i) => dim ?? (i === 0 ? ROWS : openDim));
       values.set(id, zeros(dims, dtype));
     }
     const given = new Set(values.keys());
@@ -26,7 +28,7 @@ export function measureCosts(model: LayerGraph, runForward: RunForward): number[
   } catch (error) {
     throw new AccError(
       'ACC_PIPELINE_STAGES',
-      `The costs of the layers could not be measured on a batch of ${ROWS} rows of zeros, with ${OPEN_DIM} for other open dims.`,
+      `The costs of the layers could not be measured on a batch of ${ROWS} rows of zeros, with ${openDim} for other open dims.`,
       { help: 'Name the layers of each stage: stages: [[…], […]].', cause: error },
     );
   } finally {

@@ -1,6 +1,6 @@
 import { mul, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, TensorShard } from '@acc/contract';
-import { HeldVariable } from '@acc/kernels';
+import { HeldVariable, listedFor } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { elsewhere, freed, outdated } from '../errors.js';
 
@@ -32,7 +32,15 @@ export class Placed extends HeldVariable {
       outdated,
     });
     this.owner = owner;
+    // Strategies may take it as a variable of its own.
+    this.own.trainable = variable.trainable;
+    (this.own as { name: string }).name = `${this.name}/own`;
     this.#context = context;
+  }
+
+  /** The name by which programs and optimizers know the weight. */
+  get name(): string {
+    return listedFor(this.variable).name;
   }
 
   get isOwn(): boolean {
@@ -44,7 +52,7 @@ export class Placed extends HeldVariable {
     const { pipe } = this.#context;
     const { shape, dtype } = this.variable;
     if (pipe.size === 1) return tidy(() => mul(this.own, 1));
-    return pipe.named(this.variable.name, () =>
+    return pipe.named(this.name, () =>
       tidy(() => pipe.broadcast(this.isOwn ? this.own : zeros([...shape], dtype), this.owner)),
     );
   }

@@ -12,6 +12,7 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { broadcastVariables, requireSameVariables } from '@acc/ddp';
 import type {
   Collective,
   GradientReduction,
@@ -26,7 +27,7 @@ import type {
 import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
 import { engineInternals } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, outsideStep } from '../errors.js';
-import { freeState } from './free-state.js';
+import { cutState, freeState } from './own-state.js';
 import { Placed, type PlacedContext } from './placed.js';
 
 /**
@@ -49,20 +50,39 @@ class Staged implements Strategy, StagedWeights {
   readonly #layers = new Map<unknown, () => void>();
   /** The trained weights of the model of each placed one. */
   readonly #ofModel = new Map<Variable, readonly Variable[]>();
+  /** Whether `inner` shards the weights of a stage, which it gets when stages are known. */
+  readonly #isSharded: boolean;
+  /** The weights of models that it will get. */
+  readonly #waiting = new Set<Variable>();
   #context!: StrategyContext;
   #pipe!: Collective;
   #isInStep = false;
 
   constructor(inner: Strategy) {
-    if (inner.traits.parameters === 'sharded') throw cannotCombine(`The strategy '${inner.name}'`);
     if (inner.getState) throw cannotCombine('A communication hook that keeps state');
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    this.traits = { parameters: 'sharded', isRecordable: false };
+    const { parameters, accumulates } = inner.traits;
+    this.#isSharded = parameters === 'sharded';
+    this.traits = { parameters: 'sharded', isRecordable: false, ...(accumulates && { accumulates }) };
+    const { tape } = inner;
     this.tape = {
-      before: (variables) => this.#keepOnly(variables),
-      end: () => this.#keepOnly([]),
+      before: (variables, phase) => {
+        this.#keepOnly(variables);
+        tape?.before?.(this.#comingOwns(variables), phase);
+        for (const placed of this.#coming(variables)) placed.useOwn();
+      },
+      ...(tape?.after && {
+        after: (variables, phase) => {
+          for (const placed of this.#coming(variables)) placed.release();
+          tape.after!(this.#comingOwns(variables), phase);
+        },
+      }),
+      end: () => {
+        this.#keepOnly([]);
+        tape?.end?.();
+      },
     };
   }
 
@@ -70,12 +90,21 @@ class Staged implements Strategy, StagedWeights {
     if (!context.kernels.defer) throw cannotDefer(context.kernels.backendName);
     this.#context = context;
     this.#pipe = context.mesh.along('pipeline');
-    this.#inner.attach(context);
+    // What is sharded differs between stages.
+    const { gradientRanks } = context.mesh;
+    this.#inner.attach(this.#isSharded ? { ...context, collective: gradientRanks } : context);
   }
 
-  prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
+  prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
     for (const [variable, placed] of this.#placed) if (!isLive(variable)) this.#drop(placed);
-    this.#inner.prepareVariables(variables, layers);
+    for (const variable of this.#waiting) if (!isLive(variable)) this.#waiting.delete(variable);
+    if (!this.#isSharded) return this.#inner.prepareVariables(variables, layers);
+    const { collective } = this.#context;
+    requireSameVariables(variables, collective);
+    const fresh = variables.filter((each) => !this.#placed.has(each) && !this.#waiting.has(each));
+    broadcastVariables(fresh, collective);
+    if (layers.length === 0) this.#inner.prepareVariables(variables);
+    else for (const variable of fresh) this.#waiting.add(variable);
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
@@ -96,7 +125,7 @@ class Staged implements Strategy, StagedWeights {
     this.#inner.prepareOptimizer?.(optimizer);
   }
 
-  place({ owners, trained, layersElsewhere, optimizers }: StagePlacement): void {
+  place({ owners, trained, layers, layersElsewhere, optimizers }: StagePlacement): void {
     const { kernels } = this.#context;
     const context: PlacedContext = {
       defer: (info, load) => {
@@ -107,12 +136,21 @@ class Staged implements Strategy, StagedWeights {
       beforeLoad: (placed) => this.#beforeLoad(placed),
       isInStep: () => this.#isInStep,
     };
+    const waiting: Placed[] = [];
     for (const [variable, owner] of owners) {
-      this.#placed.set(variable, new Placed(variable, owner, context));
+      const placed = new Placed(variable, owner, context);
+      this.#placed.set(variable, placed);
+      if (this.#waiting.delete(variable) && placed.isOwn) waiting.push(placed);
     }
     for (const variable of trained) this.#ofModel.set(variable, trained);
     for (const layer of layersElsewhere) this.#leaveLayer(layer);
     freeState(optimizers, [...this.#placed.values()]);
+    if (!this.#isSharded) return;
+    this.#inner.prepareVariables(
+      waiting.map(({ own }) => own),
+      layers,
+    );
+    cutState(optimizers, waiting, ({ own }) => this.#inner.shardsOf?.(own));
   }
 
   ownValues(variable: Variable): Tensor {
@@ -126,8 +164,8 @@ class Staged implements Strategy, StagedWeights {
     try {
       for (const placed of this.#placed.values()) {
         const values = borrowed.get(placed.variable);
-        if (placed.isOwn) placed.useOwn();
-        else if (values) placed.fill(values, 0);
+        if (values) placed.fill(values, 0);
+        else if (placed.isOwn && !this.#comes(placed)) placed.useOwn();
         else continue;
         values?.dispose();
         used.push(placed);
@@ -144,25 +182,33 @@ class Staged implements Strategy, StagedWeights {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const placed = variables.find((variable) => this.#placed.has(variable));
-    if (placed && !this.#isInStep) throw outsideStep(placed);
-    return this.#inner.beginReduction(variables);
+    const outside = this.#isInStep
+      ? undefined
+      : (placed ?? variables.find((each) => this.#waiting.has(each)));
+    if (outside) throw outsideStep(outside);
+    return this.#inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
-    const { lists } = this.#context.kernels;
-    const present = Object.keys(grads).filter((name) => isThere(grads[name]));
-    const isPlaced = (name: string) => this.#placed.has(registeredVariable(name)!);
-    const sumOf = (names: readonly string[]) =>
-      names.length > 0 ? square(lists.norm(names.map((name) => grads[name]!))) : scalar(0);
+    const [ofStage, others]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
+    const placed = this.#placedIn(grads);
+    const names = new Set(placed.map(({ name }) => name));
+    for (const [name, grad] of Object.entries(grads)) {
+      if (isThere(grad)) (names.has(name) ? ofStage : others)[name] = grad;
+    }
     return tidy(() => {
-      const own = sumOf(present.filter(isPlaced));
+      const own = withHeldRegistered(placed, () => square(this.#normOf(ofStage)));
       const over = this.#pipe.allReduce(own, 'sum');
-      return sqrt(add(over, sumOf(present.filter((name) => !isPlaced(name)))));
+      return sqrt(add(over, square(this.#normOf(others))));
     });
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
     const { lists } = this.#context.kernels;
+    if (this.#inner.allFinite) {
+      const isFiniteHere = Number(this.#inner.allFinite(grads));
+      return tidy(() => this.#pipe.allReduce(scalar(isFiniteHere), 'min').dataSync()[0] === 1);
+    }
     return tidy(() => {
       const filled = grads.filter(({ size }) => size > 0);
       // A norm is finite if all elements are, unless their squares are too large.
@@ -174,10 +220,13 @@ class Staged implements Strategy, StagedWeights {
 
   materialize(variables: readonly Variable[]): Tensor[] {
     this.#takeOverAssigned();
-    return variables.map((variable) => this.#placed.get(variable)?.whole() ?? variable.clone());
+    return variables.map((variable) => {
+      const placed = this.#placed.get(variable);
+      return placed?.whole() ?? this.#inner.materialize?.([variable])[0] ?? variable.clone();
+    });
   }
 
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void): void {
+  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     const [first] = Object.keys(grads).flatMap((name) => {
       return this.#ofModel.get(registeredVariable(name)!) ?? [];
     });
@@ -191,8 +240,12 @@ class Staged implements Strategy, StagedWeights {
     // for those of other ranks.
     const nothing = zeros([0]);
     const all: Record<string, Tensor | null> = {};
-    for (const { isOwn, variable } of updated) all[variable.name] = isOwn ? null : nothing;
-    withHeldRegistered(updated, () => apply({ ...all, ...grads } as NamedTensorMap));
+    for (const { isOwn, name } of updated) all[name] = isOwn ? null : nothing;
+    const given = { ...all, ...grads } as NamedTensorMap;
+    withHeldRegistered(updated, () => {
+      if (this.#inner.update) this.#inner.update(given, apply, optimizer);
+      else apply(given);
+    });
     nothing.dispose();
   }
 
@@ -202,19 +255,59 @@ class Staged implements Strategy, StagedWeights {
 
   shardsOf(variable: Variable): readonly TensorShard[] | undefined {
     const placed = this.#placed.get(variable);
-    return placed && [placed.shard];
+    return placed ? this.#shardsOfOwn(placed) : this.#inner.shardsOf?.(variable);
   }
 
   heldBy(variable: Variable): Variable | undefined {
     const placed = this.#placed.get(variable);
-    if (placed?.isAssigned) placed.takeOver();
-    return placed?.own;
+    if (!placed) return this.#inner.heldBy?.(variable);
+    if (placed.isAssigned) placed.takeOver();
+    return this.#inner.heldBy?.(placed.own) ?? placed.own;
   }
 
   detach(): void {
     this.#inner.detach?.();
     for (const placed of [...this.#placed.values()]) this.#drop(placed);
     this.#layers.clear();
+    this.#waiting.clear();
+  }
+
+  #shardsOfOwn(placed: Placed): readonly TensorShard[] {
+    return this.#inner.shardsOf?.(placed.own) ?? [placed.shard];
+  }
+
+  /** What a sharding inner strategy knows variables by. */
+  #owns(variables: readonly Variable[]): Variable[] {
+    return variables.map((variable) => this.#placed.get(variable)?.own ?? variable);
+  }
+
+  /** The placed weights in a record, which has them by name. */
+  #placedIn(grads: NamedTensorMap): Placed[] {
+    return Object.keys(grads).flatMap((name) => this.#placed.get(registeredVariable(name)!) ?? []);
+  }
+
+  /** Every rank calls it equally often. */
+  #normOf(grads: NamedTensorMap): Tensor {
+    const list = Object.values(grads);
+    if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
+    return list.length > 0 ? this.#context.kernels.lists.norm(list) : scalar(0);
+  }
+
+  /** Whether the values of a weight are in memory only while an operator uses them. */
+  #comes({ isOwn, own }: Placed): boolean {
+    return isOwn && this.#inner.tape?.before !== undefined && this.#inner.shardsOf?.(own) !== undefined;
+  }
+
+  /** The weights that come for an operator of this step. */
+  #coming(variables: readonly Variable[]): Placed[] {
+    const placed = this.#isInStep ? variables.flatMap((each) => this.#placed.get(each) ?? []) : [];
+    return placed.filter((each) => this.#comes(each));
+  }
+
+  /** They as the inner strategy knows them, and variables that no stage has. */
+  #comingOwns(variables: readonly Variable[]): Variable[] {
+    const others = variables.filter((each) => !this.#placed.has(each) && !this.#waiting.has(each));
+    return [...this.#coming(variables).map(({ own }) => own), ...others];
   }
 
   /** Frees the values that were read, except those of `variables`. */

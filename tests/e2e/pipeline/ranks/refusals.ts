@@ -25,7 +25,11 @@ async function refusedAtCreate(name: string, options: AcceleratorOptions): Promi
   }
 }
 
-await refusedAtCreate('fsdp beside it', { strategy: 'fsdp', mesh: { pipeline: 2, fsdp: 1 } });
+await refusedAtCreate('weights in files', {
+  strategy: 'fsdp',
+  fsdp: { cpuOffload: true },
+  mesh: { pipeline: 2, fsdp: 1 },
+});
 await refusedAtCreate('a hook with state', { ddp: { commHook: 'powerSgd' }, mesh: { pipeline: 2 } });
 await refusedAtCreate('gradients at apply', { ddp: { syncAt: 'apply' }, mesh: { pipeline: 2 } });
 await refusedAtCreate('an unknown option', { mesh: { pipeline: 2 }, pipeline: { stage: [] } as never });
