@@ -44,10 +44,9 @@ export interface Exchange {
   readonly shape: readonly number[];
 }
 
-/** The plan `auto` with norms, residuals and the embedding along the sequence. */
+/** The plan `auto` with norms and residuals along the sequence. */
 const ALONG_SEQUENCE: ParallelPlan = {
   wte: 'vocab',
-  wpe: 'sequence',
   'h.*': 'sequence',
   'h.*/attn/c_attn': 'column',
   'h.*/attn/c_proj': 'row',
@@ -57,9 +56,7 @@ const ALONG_SEQUENCE: ParallelPlan = {
 };
 
 export function createSubject(given: Case, ranks: number): Subject {
-  return given.gpt
-    ? createGpt(given.gpt, ranks, given.sequence ?? false)
-    : createMlp(given.mlp!);
+  return given.gpt ? createGpt(given.gpt, ranks, given.sequence ?? false) : createMlp(given.mlp!);
 }
 
 function createGpt(sizes: GptSizes, ranks: number, isAlongSequence: boolean): Subject {
@@ -79,8 +76,33 @@ function createGpt(sizes: GptSizes, ranks: number, isAlongSequence: boolean): Su
       const labels = tf.oneHot(ys.flatten().toInt(), vocabulary).toFloat();
       return tf.losses.softmaxCrossEntropy(labels, logits.reshape([-1, vocabulary])) as tf.Scalar;
     },
-    exchanges: [],
+    exchanges: exchangesOf(sizes, ranks, isAlongSequence),
   };
+}
+
+/**
+ * Two sums forward and two backward for each block, and those of the embedding and of the gradient
+ * of the logits' input; maxima, sums and the loss of cross-entropy.
+ */
+function exchangesOf(
+  { layers, width, sequence, batch }: GptSizes,
+  ranks: number,
+  isAlongSequence: boolean,
+): Exchange[] {
+  const tokens = batch * sequence;
+  const sums = 4 * layers + 2;
+  const loss: Exchange[] = [
+    { verb: 'allReduce', count: 2, shape: [tokens] },
+    { verb: 'allReduce', count: 1, shape: [1] },
+  ];
+  if (!isAlongSequence) return [{ verb: 'allReduce', count: sums, shape: [tokens, width] }, ...loss];
+  return [
+    { verb: 'reduceScatter', count: sums, shape: [tokens, width] },
+    { verb: 'allGather', count: sums, shape: [tokens / ranks, width] },
+    // Gradients of norms and of biases after them.
+    { verb: 'allReduce', count: 1, shape: [(6 * layers + 2) * width] },
+    ...loss,
+  ];
 }
 
 function createMlp({ pairs, width, inner, batch }: MlpSizes): Subject {
@@ -96,6 +118,7 @@ function createMlp({ pairs, width, inner, batch }: MlpSizes): Subject {
     xs: normal(1),
     ys: normal(2),
     loss: (y, ys) => y.sub(ys).square().mean(),
-    exchanges: [],
+    // The gradient of the input is not needed.
+    exchanges: [{ verb: 'allReduce', count: 2 * pairs - 1, shape: [batch, width] }],
   };
 }
