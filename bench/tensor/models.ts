@@ -99,8 +99,9 @@ function exchangesOf(
   return [
     { verb: 'reduceScatter', count: sums, shape: [tokens, width] },
     { verb: 'allGather', count: sums, shape: [tokens / ranks, width] },
-    // Gradients of norms and of biases after them.
-    { verb: 'allReduce', count: 1, shape: [(6 * layers + 2) * width] },
+    // The gradients of the positions and of the norms.
+    { verb: 'allGather', count: 1, shape: [sequence / ranks, width] },
+    { verb: 'allReduce', count: 1, shape: [(4 * layers + 2) * width] },
     ...loss,
   ];
 }

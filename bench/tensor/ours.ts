@@ -45,6 +45,9 @@ function measure(given: Case, accelerator: Accelerator): object {
     return last;
   };
   const firstLoss = run(1);
+  // Prepared weights were exchanged, too.
+  accelerator.communication();
+  run(1);
   requireExchanges(accelerator, exchanges);
   run(job.warmupSteps);
   accelerator.resetPeakMemory();
@@ -89,7 +92,7 @@ function repeaterOf(accelerator: Accelerator, exchanges: readonly Exchange[]): (
   };
 }
 
-/** Checks the list of exchanges against those of the step before. */
+/** Checks the list of exchanges against those of the last step. */
 function requireExchanges(accelerator: Accelerator, exchanges: readonly Exchange[]): void {
   const sent = accelerator.communication()['tensor'] ?? { calls: 0, bytes: 0 };
   if (accelerator.numProcesses === 1) return;
