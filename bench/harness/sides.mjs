@@ -43,6 +43,12 @@ export const pipelineSides = {
   theirs: (job, { ranks, python }) => runTheirs('pipeline_train.py', job, { ranks, python }),
 };
 
+/** Times steps that ranks compute together, on both sides. */
+export const tensorSides = {
+  ours: (job, { ranks }) => runOurs('tensor/ours.ts', job, ranks),
+  theirs: (job, { ranks, python }) => runTheirs('tensor_train.py', job, { ranks, python }),
+};
+
 /** Measures what a rank holds in training by one strategy. */
 export const measureSharded = (job, { ranks }) => runOurs('sharding/memory.ts', job, ranks);
 

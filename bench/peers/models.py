@@ -35,10 +35,10 @@ class Attention(nn.Module):
         self.projection = nn.Linear(width, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        B, T, C = x.shape
+        B, T, _ = x.shape
         q, k, v = (part.view(B, T, self.heads, -1).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.projection(mixed.transpose(1, 2).reshape(B, T, C))
+        return self.projection(mixed.transpose(1, 2).reshape(B, T, -1))
 
 
 class Block(nn.Module):

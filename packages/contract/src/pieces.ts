@@ -36,7 +36,8 @@ export function rowsAt(
   { outer, length }: { readonly outer: number; readonly length: number },
 ): RowsAt | undefined {
   let before = 1;
-  for (const [dim, size] of shape.entries()) {
+  for (let dim = 0; dim < shape.length; dim++) {
+    const size = shape[dim]!;
     const times = outer / before;
     if (Number.isInteger(times) && size > 0 && size % (times * length) === 0) return { dim, times };
     before *= size;
@@ -49,12 +50,16 @@ export function rowsAt(
  * their layout.
  */
 export function repetitionsOf(shape: readonly number[], { dim, times }: RowsAt): number {
-  return shape.slice(0, dim).reduce((product, size) => product * size, times);
+  let outer = times;
+  for (let i = 0; i < dim; i++) outer *= shape[i]!;
+  return outer;
 }
 
 /** `shape` with the rows at a position divided by `count`. */
 export function withoutOthersRows(shape: readonly number[], { dim }: RowsAt, count: number): number[] {
-  return shape.map((size, i) => (i === dim ? size / count : size));
+  const own = shape.slice();
+  own[dim] = own[dim]! / count;
+  return own;
 }
 
 /** The pieces of a tensor. */

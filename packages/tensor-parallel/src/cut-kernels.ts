@@ -42,18 +42,26 @@ export class CutKernels {
     if (SAME_DATA.has(kernelName)) return kernelFunc(call);
     const { pieces, kernels } = this;
     const special = SPECIAL.get(kernelName);
+    if (!this.#hasCut(call)) return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
     const inputs = inputsOf(call);
-    if (!inputs.some(([, x]) => pieces.isCut(x)))
-      return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
     // Each round leaves fewer inputs that are not whole.
     for (;;) {
-      if (!inputs.some(([, x]) => pieces.isCut(x))) return kernelFunc(call);
       const given = special?.ofCut?.(this.#context, call);
       if (given) return given;
       const plan = this.#plan(kernelName, call, inputs);
       if (typeof plan !== 'string') return runOnPiece(config, call, { inputs, plan }, { pieces, kernels });
       if (!this.#simplify(inputs)) throw withoutRule(kernelName, plan, inputs, pieces);
+      if (!this.#hasCut(call)) return kernelFunc(call);
     }
+  }
+
+  /** Whether any input of a call is in pieces. */
+  #hasCut({ inputs }: KernelCall): boolean {
+    for (const name in inputs) {
+      const x = inputs[name] as TensorInfo | null | undefined;
+      if (x != null && this.pieces.isCut(x)) return true;
+    }
+    return false;
   }
 
   #plan(kernelName: string, { attrs = {} }: KernelCall, inputs: Inputs): Plan | string {
@@ -65,9 +73,10 @@ export class CutKernels {
     if (!hasRows && mixesWhole(call, kernelName)) return 'adds a sum to a whole tensor';
     const plan = rule(call);
     if (typeof plan === 'string') return plan;
-    const isComputedWhole = inputs.some(
-      ([name, x]) => plan.cuts?.has(name) && !this.pieces.isCut(x) && !this.pieces.local.canCut(x),
-    );
+    const { cuts } = plan;
+    const isComputedWhole =
+      cuts !== undefined &&
+      inputs.some(([name, x]) => cuts.has(name) && !this.pieces.isCut(x) && !this.pieces.local.canCut(x));
     return isComputedWhole ? 'takes a result that was computed whole' : plan;
   }
 

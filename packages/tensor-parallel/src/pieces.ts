@@ -60,6 +60,11 @@ export class Pieces {
     return shape.length > 2 && shape[1]! % this.line.count === 0;
   }
 
+  /** How the data of `x` is held. Undefined: whole. */
+  kindOf(x: TensorInfo): PieceLayout['kind'] | undefined {
+    return this.local.of(x)?.layout.kind;
+  }
+
   isCut(x: TensorInfo): boolean {
     return this.local.of(x) !== undefined;
   }
@@ -106,8 +111,10 @@ export class Pieces {
   /** This rank's piece of `x`, in its shape. Borrowed. */
   pieceOf(x: TensorInfo): TensorInfo {
     const { layout, piece } = this.local.of(x)!;
-    const at = layout.kind === 'rows' ? rowsAt(x.shape, layout)! : undefined;
-    const shape = at ? withoutOthersRows(x.shape, at, this.line.count) : x.shape;
+    const shape =
+      layout.kind === 'rows'
+        ? withoutOthersRows(x.shape, rowsAt(x.shape, layout)!, this.line.count)
+        : x.shape;
     return { dataId: piece.dataId, shape, dtype: piece.dtype };
   }
 
@@ -149,7 +156,8 @@ export class Pieces {
       return this.local.hold({ shape: own, dtype, layout: { kind: 'sum', scale: state.scale } }, piece);
     }
     const { at } = state;
-    const shape = own.map((size, dim) => (dim === at.dim ? size * this.line.count : size));
+    const shape = own.slice();
+    shape[at.dim] = own[at.dim]! * this.line.count;
     return this.local.hold({ shape, dtype, layout: this.layoutAt(shape, at, gathers) }, piece);
   }
 }

@@ -17,7 +17,12 @@ export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
 
 /** The inputs of a call that are there. */
 export function inputsOf({ inputs }: KernelCall): Inputs {
-  return Object.entries(inputs ?? {}).filter((entry): entry is [string, TensorInfo] => entry[1] != null);
+  const there: [string, TensorInfo][] = [];
+  for (const name in inputs) {
+    const x = inputs[name] as TensorInfo | null | undefined;
+    if (x != null) there.push([name, x]);
+  }
+  return there;
 }
 
 /** Runs a kernel on this rank's piece of its inputs, as the plan says. The caller owns the results. */
@@ -29,28 +34,32 @@ export function runOnPiece(
 ): TensorInfo | TensorInfo[] {
   const made: TensorInfo[] = [];
   const own = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
-  const gathers = inputs
-    .filter(([, x]) => !pieces.isSum(x) && pieces.isCut(x))
-    .every(([, x]) => pieces.gathers(x));
+  let gathers = true;
   let given: TensorInfo | TensorInfo[];
   try {
-    for (const [name, x] of inputs)
-      own[name] = asTensor(scaled(operandOf(name, x), plan.factors?.get(name) ?? 1));
-    given = kernelFunc({ ...call, inputs: own, attrs: { ...call.attrs, ...plan.attrs } as NamedAttrMap });
+    for (const [name, x] of inputs) {
+      const kind = pieces.kindOf(x);
+      if (kind === 'rows') gathers &&= pieces.gathers(x);
+      const factor = plan.factors?.get(name) ?? 1;
+      const operand = kind ? pieces.pieceOf(x) : operandOf(name, x);
+      own[name] = asTensor(factor === 1 ? operand : scaled(operand, factor));
+    }
+    const attrs = plan.attrs ? { ...call.attrs, ...plan.attrs } : call.attrs;
+    given = kernelFunc({ inputs: own, attrs: attrs as NamedAttrMap, backend: call.backend });
   } finally {
     for (const x of made) kernels.free(x);
   }
-  const held = [given].flat().map((returned, i) => {
+  return Array.isArray(given) ? given.map((each, i) => held(each, i)) : held(given, 0);
+
+  function held(returned: TensorInfo, i: number): TensorInfo {
     const result = resultOf(plan, i, returned.shape);
     const x = untracked(returned, kernels.backend);
     const own = result.kind === 'whole' ? x : pieces.hold(x, result, gathers);
     // A kernel returns a tensor if its gradient reads no values of it.
     return returned instanceof Tensor ? resultWithoutValues(own) : own;
-  });
-  return Array.isArray(given) ? held : held[0]!;
+  }
 
   function operandOf(name: string, x: TensorInfo): TensorInfo {
-    if (pieces.isCut(x)) return pieces.pieceOf(x);
     const at = plan.cuts?.get(name);
     if (!at) return x;
     const cut = pieces.cut(x, at);
@@ -59,7 +68,6 @@ export function runOnPiece(
   }
 
   function scaled(x: TensorInfo, factor: number): TensorInfo {
-    if (factor === 1) return x;
     const scale = kernels.scalar(factor);
     const product = kernels.run(Multiply, { a: x, b: scale });
     made.push(scale, product);
@@ -69,7 +77,9 @@ export function runOnPiece(
 
 /** Some kernels of tfjs expect tensors as inputs, which have a rank. */
 function asTensor(x: TensorInfo): TensorInfo {
-  return 'rank' in x ? x : Object.assign({ ...x }, { rank: x.shape.length });
+  if ('rank' in x) return x;
+  const { dataId, shape, dtype } = x;
+  return { dataId, shape, dtype, rank: shape.length } as TensorInfo;
 }
 
 function resultOf({ results }: Plan, i: number, shape: readonly number[]): Result {

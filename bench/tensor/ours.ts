@@ -1,0 +1,103 @@
+/**
+ * Times training steps of models that ranks compute together, and their exchanges alone: `acc launch
+ * -n N bench/tensor/ours.ts job.json`. The main process writes the results to the job's `resultPath`.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { Accelerator, parallelize, setSeed } from '@acc/core';
+import * as tf from '@tensorflow/tfjs';
+import { versions } from '../training.js';
+import { createSubject, type Case, type Exchange } from './models.js';
+
+interface Job {
+  readonly cases: readonly Case[];
+  readonly warmupSteps: number;
+  readonly steps: number;
+  readonly blocks: number;
+  readonly resultPath: string;
+}
+
+const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
+const results: object[] = [];
+let isMainProcess = true;
+for (const given of job.cases) {
+  const accelerator = await Accelerator.create({ engine: 'acc', mesh: { tensor: -1 }, seed: 1 });
+  ({ isMainProcess } = accelerator);
+  // The same weights on any number of ranks.
+  setSeed(1);
+  results.push({ name: given.name, ...measure(given, accelerator) });
+  accelerator.freeMemory();
+  tf.disposeVariables();
+}
+if (isMainProcess) writeFileSync(job.resultPath, JSON.stringify({ results, versions: versions() }));
+
+function measure(given: Case, accelerator: Accelerator): object {
+  const { model, plan, xs, ys, loss, exchanges } = createSubject(given, accelerator.numProcesses);
+  const [, optimizer] = accelerator.prepare(parallelize(model, plan), tf.train.adam(1e-3));
+  const lossOf = () => loss(model.apply(xs, { training: true }) as tf.Tensor, ys);
+  const run = (steps: number): number => {
+    let last = 0;
+    for (let step = 1; step <= steps; step++) {
+      const value = optimizer.minimize(lossOf, true)!;
+      if (step === steps) last = value.dataSync()[0]!;
+      value.dispose();
+    }
+    return last;
+  };
+  const firstLoss = run(1);
+  // Prepared weights were exchanged, too.
+  accelerator.communication();
+  run(1);
+  requireExchanges(accelerator, exchanges);
+  run(job.warmupSteps);
+  accelerator.resetPeakMemory();
+  const stepMs = timeBlocks(accelerator, job.steps, run);
+  const { peakAllocatedBytes: peakBytes } = tf.memory() as unknown as { peakAllocatedBytes: number };
+  const repeat = repeaterOf(accelerator, exchanges);
+  repeat(job.warmupSteps);
+  const exchangeMs = timeBlocks(accelerator, job.steps, repeat);
+  tf.dispose([xs, ys]);
+  return { stepMs, exchangeMs, firstLoss, peakBytes };
+}
+
+/** The time of a step in each block, in ms. */
+function timeBlocks(accelerator: Accelerator, steps: number, run: (steps: number) => unknown): number[] {
+  return Array.from({ length: job.blocks }, () => {
+    accelerator.waitForEveryone();
+    const start = performance.now();
+    run(steps);
+    accelerator.waitForEveryone();
+    return (performance.now() - start) / steps;
+  });
+}
+
+/** Makes the exchanges of a step, without a step. */
+function repeaterOf(accelerator: Accelerator, exchanges: readonly Exchange[]): (steps: number) => void {
+  if (accelerator.numProcesses === 1) return () => {};
+  const ranks = accelerator.mesh.along('tensor');
+  return (steps) => {
+    for (let step = 0; step < steps; step++) {
+      for (const { verb, count, shape } of exchanges) {
+        const x = tf.zeros([...shape]);
+        for (let i = 0; i < count; i++) {
+          const given =
+            verb === 'allGather'
+              ? ranks.allGather(x, { agreed: true })
+              : ranks[verb](x, 'sum', { agreed: true });
+          given.dispose();
+        }
+        x.dispose();
+      }
+    }
+  };
+}
+
+/** Checks the list of exchanges against those of the last step. */
+function requireExchanges(accelerator: Accelerator, exchanges: readonly Exchange[]): void {
+  const sent = accelerator.communication()['tensor'] ?? { calls: 0, bytes: 0 };
+  if (accelerator.numProcesses === 1) return;
+  repeaterOf(accelerator, exchanges)(1);
+  const expected = accelerator.communication()['tensor']!;
+  const isSame = sent.calls === expected.calls && sent.bytes === expected.bytes;
+  if (!isSame) throw new Error(`sent ${JSON.stringify(sent)}, expected ${JSON.stringify(expected)}`);
+}
