@@ -25,6 +25,7 @@
 #include "engine/random_operators.cpp"
 #include "engine/recorder.cpp"
 #include "engine/recording.cpp"
+#include "engine/recording_json.cpp"
 #include "engine/recurrent.cpp"
 #include "engine/tensor_file.cpp"
 #include "engine/tensor_table.cpp"

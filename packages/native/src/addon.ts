@@ -54,6 +54,7 @@ export interface Addon {
   abortRecording(): void;
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
+  describeRecording(recording: number): string;
   sealRecording(recording: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;

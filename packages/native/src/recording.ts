@@ -85,6 +85,11 @@ export class Recording {
     return guarded(() => addon().recordingDifference(other.#id, this.#id)) || undefined;
   }
 
+  /** The calls as JSON text. Do not call it after {@link seal}. */
+  describe(): string {
+    return guarded(() => addon().describeRecording(this.#id));
+  }
+
   /** Prepares the recording for {@link replay}. */
   seal(): void {
     guarded(() => addon().sealRecording(this.#id));

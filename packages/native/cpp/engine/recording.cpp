@@ -57,7 +57,7 @@ std::string first_user(const CallList& list, int value) {
 }  // namespace
 
 std::string Recording::difference(const Recording& other) const {
-  const auto& [calls, segments, uploads, count] = list_;
+  const auto& [calls, segments, uploads, values] = list_;
   const auto& theirs = other.list_;
   for (size_t i = 0; i < calls.size() && i < theirs.calls.size(); ++i) {
     if (!is_same_call(calls[i], theirs.calls[i])) return name_of_difference(calls[i], theirs.calls[i], i);
@@ -81,7 +81,7 @@ std::string Recording::difference(const Recording& other) const {
 
 void Recording::seal(c10::Device device) {
   drop_unneeded();
-  slots_.resize(static_cast<size_t>(list_.value_count));
+  slots_.resize(list_.values.size());
   is_constant_.resize(slots_.size());
   for (auto& upload : list_.uploads) {
     upload.tensor = tensor_from_bytes(upload.bytes.data(), upload.bytes.size(), upload.dtype, upload.sizes, device);
@@ -127,7 +127,7 @@ void Recording::drop_unneeded() {
     segment.end_call = kept.size();
   }
   list_.calls = std::move(kept);
-  is_used_.resize(static_cast<size_t>(list_.value_count));
+  is_used_.resize(list_.values.size());
   for (const int value : needed) {
     if (value >= 0) is_used_[static_cast<size_t>(value)] = true;
   }

@@ -68,11 +68,18 @@ struct Upload {
   at::Tensor tensor;
 };
 
+// The dtype and shape of a value.
+struct ValueMeta {
+  c10::ScalarType dtype;
+  std::vector<int64_t> sizes;
+};
+
 struct CallList {
   std::vector<RecordedCall> calls;
   std::vector<Segment> segments;
   std::vector<Upload> uploads;
-  int value_count = 0;
+  // By value number.
+  std::vector<ValueMeta> values;
 };
 
 // The recorded calls of a step, for replay. A value is released after its last use.
@@ -83,6 +90,9 @@ class Recording {
   // Describes the first difference between `other` and this recording; empty if both are equal.
   // Call it before seal().
   std::string difference(const Recording& other) const;
+
+  // The calls as JSON, for src/recorded-graph.ts. Call it before seal().
+  std::string describe() const;
 
   // Prepares the recording for replays on `device`. After that it can no longer be compared.
   void seal(c10::Device device);

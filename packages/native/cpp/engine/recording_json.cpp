@@ -1,0 +1,125 @@
+// The calls of a recording as JSON. src/recorded-graph.ts reads it.
+
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include "engine/recording.h"
+
+namespace acc {
+namespace {
+
+template <typename List, typename Write>
+void write_list(std::ostream& out, const List& list, const Write& write) {
+  out << '[';
+  bool is_first = true;
+  for (const auto& item : list) {
+    if (!is_first) out << ',';
+    is_first = false;
+    write(item);
+  }
+  out << ']';
+}
+
+// JSON has no infinities and no NaN, so they are null.
+void write_number(std::ostream& out, double value) {
+  if (std::isfinite(value)) {
+    out << value;
+  } else {
+    out << "null";
+  }
+}
+
+// Operator names and strings of arguments need no escapes other than these.
+void write_text(std::ostream& out, const std::string& text) {
+  out << '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out << '\\';
+    out << c;
+  }
+  out << '"';
+}
+
+void write_argument(std::ostream& out, const c10::IValue& value) {
+  if (value.isBool()) {
+    out << (value.toBool() ? "true" : "false");
+  } else if (value.isInt()) {
+    out << value.toInt();
+  } else if (value.isDouble()) {
+    write_number(out, value.toDouble());
+  } else if (value.isString()) {
+    write_text(out, value.toStringRef());
+  } else if (value.isIntList() || value.isBoolList() || value.isDoubleList()) {
+    write_list(out, value.toListRef(), [&](const c10::IValue& item) { write_argument(out, item); });
+  } else {
+    out << "null";
+  }
+}
+
+// Tensors are {"value": number}, lists of tensors {"values": numbers}.
+void write_call(std::ostream& out, const RecordedCall& call) {
+  const char* effect = call.writes ? "writes" : call.is_kept ? "draws" : "none";
+  out << "{\"op\":";
+  write_text(out, call.op->name);
+  out << ",\"effect\":\"" << effect << "\",\"results\":";
+  write_list(out, call.results, [&](int value) { out << value; });
+  out << ",\"uses\":";
+  write_list(out, call.uses, [&](const Use& use) { out << use.value; });
+  out << ",\"args\":[";
+  for (uint32_t i = 0; i < call.stack.size(); ++i) {
+    if (i > 0) out << ',';
+    const auto fill = std::find_if(call.fills.begin(), call.fills.end(), [i](const Fill& f) { return f.argument == i; });
+    if (fill == call.fills.end()) {
+      write_argument(out, call.stack[i]);
+    } else if (fill->kind == Fill::kTensor) {
+      out << "{\"value\":" << call.uses[fill->first].value << '}';
+    } else {
+      const auto* first = call.uses.data() + fill->first;
+      out << "{\"values\":";
+      write_list(out, at::ArrayRef<Use>(first, fill->count), [&](const Use& use) { out << use.value; });
+      out << '}';
+    }
+  }
+  out << "]}";
+}
+
+// The number of an upload of one float32 that no call writes.
+void write_upload(std::ostream& out, const Upload& upload) {
+  out << "{\"value\":" << upload.value << ",\"number\":";
+  float number = std::nanf("");
+  const bool is_number = upload.dtype == at::kFloat && upload.bytes.size() == sizeof(number) && !upload.is_written;
+  if (is_number) std::memcpy(&number, upload.bytes.data(), sizeof(number));
+  write_number(out, static_cast<double>(number));
+  out << '}';
+}
+
+void write_segment(std::ostream& out, const Segment& segment) {
+  out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"inputs\":";
+  write_list(out, segment.inputs, [&](int value) { out << value; });
+  out << ",\"outputs\":";
+  write_list(out, segment.outputs, [&](const Output& output) { out << output.use.value; });
+  out << '}';
+}
+
+}  // namespace
+
+std::string Recording::describe() const {
+  std::ostringstream out;
+  out.precision(17);
+  out << "{\"values\":";
+  write_list(out, list_.values, [&](const ValueMeta& value) {
+    out << "{\"scalarType\":" << static_cast<int>(value.dtype) << ",\"shape\":";
+    write_list(out, value.sizes, [&](int64_t size) { out << size; });
+    out << '}';
+  });
+  out << ",\"calls\":";
+  write_list(out, list_.calls, [&](const RecordedCall& call) { write_call(out, call); });
+  out << ",\"segments\":";
+  write_list(out, list_.segments, [&](const Segment& segment) { write_segment(out, segment); });
+  out << ",\"uploads\":";
+  write_list(out, list_.uploads, [&](const Upload& upload) { write_upload(out, upload); });
+  out << '}';
+  return out.str();
+}
+
+}  // namespace acc
