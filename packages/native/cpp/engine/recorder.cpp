@@ -137,7 +137,7 @@ void Recorder::refuse(const std::string& reason) {
 }
 
 int Recorder::new_value(const at::Tensor& tensor) {
-  list_.values.push_back({tensor.scalar_type(), tensor.sizes().vec()});
+  list_.values.push_back({tensor.scalar_type(), tensor.sizes().vec(), tensor.is_contiguous()});
   return static_cast<int>(list_.values.size()) - 1;
 }
 

@@ -1,5 +1,6 @@
 // The calls of a recording as JSON. src/recorded-graph.ts reads it.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <sstream>
@@ -56,12 +57,18 @@ void write_argument(std::ostream& out, const c10::IValue& value) {
   }
 }
 
+// Whether a result can share memory with an argument.
+bool gives_view(const Operator& op) {
+  const auto& returns = op.handle.schema().returns();
+  return std::any_of(returns.begin(), returns.end(), [](const auto& result) { return result.alias_info() != nullptr; });
+}
+
 // Tensors are {"value": number}, lists of tensors {"values": numbers}.
 void write_call(std::ostream& out, const RecordedCall& call) {
   const char* effect = call.writes ? "writes" : call.is_kept ? "draws" : "none";
   out << "{\"op\":";
   write_text(out, call.op->name);
-  out << ",\"effect\":\"" << effect << "\",\"results\":";
+  out << ",\"isView\":" << (gives_view(*call.op) ? "true" : "false") << ",\"effect\":\"" << effect << "\",\"results\":";
   write_list(out, call.results, [&](int value) { out << value; });
   out << ",\"uses\":";
   write_list(out, call.uses, [&](const Use& use) { out << use.value; });
@@ -110,7 +117,7 @@ std::string Recording::describe() const {
   write_list(out, list_.values, [&](const ValueMeta& value) {
     out << "{\"scalarType\":" << static_cast<int>(value.dtype) << ",\"shape\":";
     write_list(out, value.sizes, [&](int64_t size) { out << size; });
-    out << '}';
+    out << ",\"isContiguous\":" << (value.is_contiguous ? "true" : "false") << '}';
   });
   out << ",\"calls\":";
   write_list(out, list_.calls, [&](const RecordedCall& call) { write_call(out, call); });
