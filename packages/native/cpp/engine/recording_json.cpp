@@ -22,12 +22,12 @@ void write_list(std::ostream& out, const List& list, const Write& write) {
   out << ']';
 }
 
-// JSON has no infinities and no NaN, so they are null.
+// JSON has no infinities and no NaN, so they are text.
 void write_number(std::ostream& out, double value) {
   if (std::isfinite(value)) {
     out << value;
   } else {
-    out << "null";
+    out << (std::isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
   }
 }
 
@@ -52,8 +52,14 @@ void write_argument(std::ostream& out, const c10::IValue& value) {
     write_text(out, value.toStringRef());
   } else if (value.isIntList() || value.isBoolList() || value.isDoubleList()) {
     write_list(out, value.toListRef(), [&](const c10::IValue& item) { write_argument(out, item); });
-  } else {
+  } else if (value.isDevice()) {
+    write_text(out, value.toDevice().str());
+  } else if (value.isNone()) {
     out << "null";
+  } else {
+    out << "{\"other\":";
+    write_text(out, value.tagKind());
+    out << '}';
   }
 }
 
@@ -90,14 +96,16 @@ void write_call(std::ostream& out, const RecordedCall& call) {
   out << "]}";
 }
 
-// The number of an upload of one float32 that no call writes.
-void write_upload(std::ostream& out, const Upload& upload) {
-  out << "{\"value\":" << upload.value << ",\"number\":";
-  float number = std::nanf("");
-  const bool is_number = upload.dtype == at::kFloat && upload.bytes.size() == sizeof(number) && !upload.is_written;
-  if (is_number) std::memcpy(&number, upload.bytes.data(), sizeof(number));
-  write_number(out, static_cast<double>(number));
-  out << '}';
+float number_of(const Upload& upload) {
+  float number;
+  std::memcpy(&number, upload.bytes.data(), sizeof(number));
+  return number;
+}
+
+// An upload of one finite float32 that no call writes is a number.
+bool is_number(const Upload& upload) {
+  return upload.dtype == at::kFloat && upload.bytes.size() == sizeof(float) && !upload.is_written &&
+         std::isfinite(number_of(upload));
 }
 
 void write_segment(std::ostream& out, const Segment& segment) {
@@ -123,8 +131,12 @@ std::string Recording::describe() const {
   write_list(out, list_.calls, [&](const RecordedCall& call) { write_call(out, call); });
   out << ",\"segments\":";
   write_list(out, list_.segments, [&](const Segment& segment) { write_segment(out, segment); });
-  out << ",\"uploads\":";
-  write_list(out, list_.uploads, [&](const Upload& upload) { write_upload(out, upload); });
+  std::vector<const Upload*> numbers;
+  for (const auto& upload : list_.uploads) {
+    if (is_number(upload)) numbers.push_back(&upload);
+  }
+  out << ",\"numbers\":";
+  write_list(out, numbers, [&](const Upload* upload) { out << '[' << upload->value << ',' << number_of(*upload) << ']'; });
   out << '}';
   return out.str();
 }

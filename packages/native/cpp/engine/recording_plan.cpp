@@ -54,7 +54,7 @@ class PlanReader {
     for (size_t n = index(list_.values.size() + 1); n > 0; --n) call.uses.push_back({value(), false});
     for (size_t n = index(list_.values.size() + 1); n > 0; --n) call.results.push_back(value());
     auto program = fused::read_program(at_, end_);
-    if (program.input_count != call.uses.size() || program.results.size() != call.results.size()) {
+    if (program.inputs.size() != call.uses.size() || program.results.size() != call.results.size()) {
       throw Error(kInvalidArgument, "The plan of a recording gives a program other values than it takes.");
     }
     call.program = std::make_shared<const fused::Program>(std::move(program));

@@ -1,5 +1,7 @@
 #include "engine/fused/program.h"
 
+#include <algorithm>
+
 #include "engine/error.h"
 
 namespace acc::fused {
@@ -34,10 +36,15 @@ constexpr size_t kMaxCount = 1 << 16;
 Program read_program(const double*& numbers, const double* end) {
   Reader in(numbers, end);
   Program program;
-  program.shape.resize(in.below(kMaxCount, "shape"));
-  for (auto& size : program.shape) size = static_cast<int64_t>(in.number());
+  program.count = static_cast<int64_t>(in.number());
   program.register_count = in.below(kMaxCount, "number of registers");
-  program.input_count = in.below(program.register_count + 1, "number of inputs");
+  const auto shape = [&] {
+    std::vector<int64_t> sizes(in.below(kMaxCount, "number of dims"));
+    for (auto& size : sizes) size = static_cast<int64_t>(in.number());
+    if (c10::multiply_integers(sizes) != program.count) throw Error(kInvalidArgument, "A fused program has an invalid shape.");
+    return sizes;
+  };
+  for (size_t n = in.below(program.register_count + 1, "number of inputs"); n > 0; --n) program.inputs.push_back(shape());
   const auto reg = [&] { return static_cast<uint16_t>(in.below(program.register_count, "register")); };
   for (size_t n = in.below(kMaxCount, "number of constants"); n > 0; --n) {
     const auto place = reg();
@@ -46,16 +53,21 @@ Program read_program(const double*& numbers, const double* end) {
   for (size_t n = in.below(kMaxCount, "number of steps"); n > 0; --n) {
     const auto op = static_cast<Op>(in.below(static_cast<size_t>(Op::kCount), "operator"));
     const auto out = reg(), a = reg(), b = reg(), c = reg();
-    if (out < program.input_count) throw Error(kInvalidArgument, "A fused program writes one of its inputs.");
+    if (out < program.inputs.size()) throw Error(kInvalidArgument, "A fused program writes one of its inputs.");
     program.steps.push_back({op, out, a, b, c});
   }
   for (size_t n = in.below(kMaxCount, "number of results"); n > 0; --n) {
     const auto place = reg();
+    const bool is_known = std::any_of(program.results.begin(), program.results.end(),
+                                      [place](const Result& result) { return result.reg == place; });
+    if (place < program.inputs.size() || is_known) {
+      throw Error(kInvalidArgument, "A fused program has a result that is an input or another result.");
+    }
     const auto dtype = static_cast<c10::ScalarType>(in.below(kMaxCount, "dtype"));
     if (dtype != at::kFloat && dtype != at::kBFloat16 && dtype != at::kBool) {
       throw Error(kInvalidArgument, "A fused program has a result of an unsupported dtype.");
     }
-    program.results.push_back({place, dtype});
+    program.results.push_back({place, dtype, shape()});
   }
   return program;
 }

@@ -12,7 +12,7 @@ enum class Op : uint8_t {
   kAdd, kSub, kMul, kDiv, kMax, kMin,
   kGreater, kGreaterEqual, kLess, kLessEqual, kEqual, kNotEqual,
   kAnd, kOr,
-  kNeg, kAbs, kSqrt, kRsqrt, kReciprocal, kTanh, kSigmoid, kRelu, kNot, kRoundToBfloat16,
+  kNeg, kAbs, kSqrt, kRsqrt, kReciprocal, kTanh, kSigmoid, kRelu, kNot, kCopy, kRoundToBfloat16,
   kSelect,  // a ? b : c
   kCount,
 };
@@ -31,21 +31,24 @@ struct Constant {
 struct Result {
   uint16_t reg;
   c10::ScalarType dtype;  // float32, bfloat16 or bool
+  std::vector<int64_t> shape;
 };
 
-// Elementwise operators that run block by block over tensors that are broadcast to one shape. The
+// Elementwise operators that run block by block over `count` elements in row-major order. The
 // inputs are registers 0, 1, … in their order.
 struct Program {
-  std::vector<int64_t> shape;
-  size_t input_count = 0;
+  int64_t count = 0;
   size_t register_count = 0;
+  // The shape to which each input is broadcast: different shapes have the same number of elements.
+  std::vector<std::vector<int64_t>> inputs;
   std::vector<Constant> constants;
   std::vector<Step> steps;
   std::vector<Result> results;
 };
 
-// Reads a program from numbers and moves `numbers` behind it: the shape's length and sizes; the
-// counts of inputs and registers; the lists of constants, steps and results, each after its length.
+// Reads a program from numbers and moves `numbers` behind it: the counts of elements and of
+// registers; the lists of inputs, constants, steps and results, each after its length. A shape is the
+// number of dims and the sizes.
 // Throws ACC_INVALID_ARGUMENT if a register or an operator is out of range.
 Program read_program(const double*& numbers, const double* end);
 

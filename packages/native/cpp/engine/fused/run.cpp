@@ -33,18 +33,18 @@ struct Output {
 class Run {
  public:
   Run(const Program& program, std::vector<at::Tensor> inputs) : program_(program) {
-    if (inputs.size() != program.input_count) throw Error(kInvalidArgument, "A fused program got other inputs.");
+    if (inputs.size() != program.inputs.size()) throw Error(kInvalidArgument, "A fused program got other inputs.");
     sources_.reserve(inputs.size());
-    for (auto& input : inputs) {
-      if (!input.is_cpu()) throw Error(kInvalidArgument, "A fused program got an input that is not on the CPU.");
-      sources_.emplace_back(std::move(input), program.shape);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].is_cpu()) throw Error(kInvalidArgument, "A fused program got an input that is not on the CPU.");
+      sources_.emplace_back(std::move(inputs[i]), program.inputs[i]);
     }
     make_outputs();
     for (const auto& step : program.steps) loops_.push_back(loop_of(step.op));
   }
 
   std::vector<at::Tensor> results() {
-    const int64_t count = c10::multiply_integers(program_.shape);
+    const int64_t count = program_.count;
     const int64_t blocks = (count + kBlock - 1) / kBlock;
     at::parallel_for(0, blocks, kThreadElements / kBlock, [&](int64_t begin, int64_t end) {
       run_blocks(begin, end, count);
@@ -59,19 +59,19 @@ class Run {
     std::vector<bool> is_taken(sources_.size());
     for (const auto& result : program_.results) {
       size_t i = 0;
-      while (i < sources_.size() && (is_taken[i] || !can_take(sources_[i], result.dtype))) ++i;
+      while (i < sources_.size() && (is_taken[i] || !can_take(sources_[i], result))) ++i;
       if (i < sources_.size()) {
         is_taken[i] = true;
         outputs_.push_back({sources_[i].tensor(), true});
       } else {
-        outputs_.push_back({at::empty(program_.shape, at::TensorOptions().dtype(result.dtype)), false});
+        outputs_.push_back({at::empty(result.shape, at::TensorOptions().dtype(result.dtype)), false});
       }
     }
   }
 
-  bool can_take(const Source& source, c10::ScalarType dtype) const {
+  static bool can_take(const Source& source, const Result& result) {
     const auto& tensor = source.tensor();
-    return source.is_whole() && tensor.scalar_type() == dtype && tensor.sizes() == at::IntArrayRef(program_.shape) &&
+    return source.is_whole() && tensor.scalar_type() == result.dtype && tensor.sizes() == at::IntArrayRef(result.shape) &&
            is_held_once(tensor);
   }
 

@@ -52,6 +52,7 @@ ACC_FUSED_LOOP(tanh, rows::tanh(a))
 ACC_FUSED_LOOP(sigmoid, rows::sigmoid(a))
 ACC_FUSED_LOOP(relu, a < 0.f ? 0.f : a)
 ACC_FUSED_LOOP(logical_not, a == 0.f ? 1.f : 0.f)
+ACC_FUSED_LOOP(copy, a)
 ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
 ACC_FUSED_LOOP(select, a != 0.f ? b : c)
 
@@ -82,6 +83,7 @@ inline Loop loop_of(Op op) {
     case Op::kSigmoid: return sigmoid;
     case Op::kRelu: return relu;
     case Op::kNot: return logical_not;
+    case Op::kCopy: return copy;
     case Op::kRoundToBfloat16: return round_to_bfloat16;
     case Op::kSelect: return select;
     case Op::kCount: break;
