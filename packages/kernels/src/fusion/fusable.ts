@@ -14,7 +14,11 @@ const RESHAPES = new Set(['aten::reshape', 'aten::view', 'aten::unsqueeze', 'ate
 export const isReshape = ({ op }: Call): boolean => RESHAPES.has(op);
 
 /** How a call is part of a program, or why it cannot be. */
-export function elementwiseForm(call: Call, { values }: Graph, mode: FusionMode): ElementwiseOperator | string {
+export function elementwiseForm(
+  call: Call,
+  { values }: Graph,
+  mode: FusionMode,
+): ElementwiseOperator | string {
   const operator = elementwiseOperator(call.op);
   if (!operator) return 'it has no elementwise form';
   if (!(operator.accepts?.(call.args) ?? true)) return 'its arguments have no elementwise form';

@@ -70,10 +70,15 @@ export class ProgramBuilder {
     const lists = [
       [...this.#inputs.values()].map((shape) => [shape.length, ...shape]),
       [...this.#constants].map(([number, operand]) => [at(operand), number]),
-      [...this.#steps].map(([out, { op, operands: [a, b, c] }]) => [
-        STEP_OPERATORS.indexOf(op),
-        ...[out, a!, b ?? a!, c ?? a!].map(at),
-      ]),
+      [...this.#steps].map(
+        ([
+          out,
+          {
+            op,
+            operands: [a, b, c],
+          },
+        ]) => [STEP_OPERATORS.indexOf(op), ...[out, a!, b ?? a!, c ?? a!].map(at)],
+      ),
       results.map(({ operand, dtype, shape }) => [at(operand), scalarTypeOf(dtype), shape.length, ...shape]),
     ];
     const code = [elements, count];

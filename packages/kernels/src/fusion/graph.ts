@@ -94,3 +94,18 @@ export function withNodes(
     segments: graph.segments.map((segment, i) => ({ ...segment, nodes: change(segment, i) })),
   };
 }
+
+/** A call with `current(value)` instead of each value that it takes. */
+export function withValues(call: Call, current: (value: number) => number): Call {
+  const args = call.args.map((arg): Argument => {
+    if (typeof arg !== 'object' || arg === null) return arg;
+    if ('value' in arg) return { value: current(arg.value) };
+    return isListOfValues(arg) ? { values: arg.values.map(current) } : arg;
+  });
+  return { ...call, args, uses: call.uses.map(current) };
+}
+
+function isListOfValues(arg: object): arg is { readonly values: readonly number[] } {
+  // Arrays have a method of this name.
+  return 'values' in arg && !Array.isArray(arg);
+}

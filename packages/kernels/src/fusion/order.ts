@@ -1,25 +1,18 @@
 import type { GraphNode } from './graph.js';
+import type { Unit, Units } from './units.js';
+import { draws } from './users.js';
 
 /**
- * Orders units of calls so that each follows those of which it takes results: otherwise as their
- * last calls were recorded. Random draws keep their order.
- *
- * @param nodes All calls of the units in the order of the recording.
+ * The units of `nodes` in an order in which they can run: each after those of which it takes
+ * results, otherwise as their last calls were recorded. Random draws keep their order.
  */
-export function inOrder<U extends { readonly members: readonly GraphNode[] }>(
-  units: readonly U[],
-  nodes: readonly GraphNode[],
-  unitOf: ReadonlyMap<GraphNode, U>,
-): U[] {
-  const makers = new Map(nodes.flatMap((node) => node.results.map((value) => [value, unitOf.get(node)!] as const)));
-  const places = new Map(nodes.map((node, place) => [node, place]));
-  const lastPlace = (unit: U): number => Math.max(...unit.members.map((node) => places.get(node)!));
-  const drawBefore = new Map<U, U>();
-  const draws = nodes.filter((node) => node.kind === 'call' && node.effect === 'draws').map((node) => unitOf.get(node)!);
-  draws.slice(1).forEach((unit, i) => drawBefore.set(unit, draws[i]!));
-
-  const ordered = new Set<U>();
-  function add(unit: U): void {
+export function inOrder(nodes: readonly GraphNode[], units: Units): Unit[] {
+  const makers = new Map(
+    nodes.flatMap((node) => node.results.map((value) => [value, units.unitOf(node)] as const)),
+  );
+  const drawBefore = drawsBefore(nodes, units);
+  const ordered = new Set<Unit>();
+  function add(unit: Unit): void {
     if (ordered.has(unit)) return;
     const before = drawBefore.get(unit);
     if (before) add(before);
@@ -29,6 +22,13 @@ export function inOrder<U extends { readonly members: readonly GraphNode[] }>(
     }
     ordered.add(unit);
   }
-  for (const unit of units.toSorted((a, b) => lastPlace(a) - lastPlace(b))) add(unit);
+  // The first member of a unit was recorded last.
+  for (const node of nodes) if (units.unitOf(node).members[0] === node) add(units.unitOf(node));
   return [...ordered];
+}
+
+/** For each unit that draws random numbers, the one that draws before it. */
+function drawsBefore(nodes: readonly GraphNode[], units: Units): ReadonlyMap<Unit, Unit> {
+  const drawing = nodes.filter(draws).map((node) => units.unitOf(node));
+  return new Map(drawing.slice(1).map((unit, i) => [unit, drawing[i]!]));
 }

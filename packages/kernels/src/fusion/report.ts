@@ -31,7 +31,9 @@ export class Report {
   lines(): string[] {
     const fused = [...this.#fused].map(([text, count]) => `  ${count} × ${text}`);
     const separate = [...this.#separate].map(([reason, calls]) => {
-      const names = [...calls].toSorted(([, a], [, b]) => b - a).map(([op, count]) => `${count} × ${shortName(op)}`);
+      const names = [...calls]
+        .toSorted(([, a], [, b]) => b - a)
+        .map(([op, count]) => `${count} × ${shortName(op)}`);
       return `  ${reason}: ${names.join(', ')}`;
     });
     return [

@@ -16,7 +16,8 @@ export function writtenValues({ segments }: Graph): ReadonlySet<number> {
     if (node.effect === 'writes') written.push(...node.uses);
     if (!node.isView) continue;
     const [first, ...others] = [...node.uses, ...node.results].filter((value) => value >= 0);
-    for (const other of others) if (rootOf(other) !== rootOf(first!)) parents.set(rootOf(other), rootOf(first!));
+    for (const other of others)
+      if (rootOf(other) !== rootOf(first!)) parents.set(rootOf(other), rootOf(first!));
   }
   const roots = new Set(written.map(rootOf));
   return new Set([...values].filter((value) => roots.has(rootOf(value))));

@@ -1,8 +1,10 @@
-import { withNodes, type Argument, type Call, type Graph, type GraphNode } from '../graph.js';
+import { withNodes, withValues, type Argument, type Call, type Graph, type GraphNode } from '../graph.js';
 import { sizeOf } from '../size-of.js';
 import { writtenValues } from '../written-values.js';
 
-/** A value of at most this many elements is kept longer for a later call that would compute it again. */
+/**
+ * A value of at most this many elements is kept longer for a later call that would compute it again.
+ */
 const SMALL_ELEMENTS = 1 << 14;
 
 /**
@@ -14,42 +16,44 @@ export function mergeCommonSubexpressions(graph: Graph): Graph {
   const numbers = numbersByValue(graph);
   const merged = new Map<number, number>();
   const current = (value: number): number => merged.get(value) ?? value;
+  const isSmall = (value: number): boolean => sizeOf(graph.values[value]?.shape ?? []) <= SMALL_ELEMENTS;
+
   return withNodes(graph, ({ nodes }) => {
     const lastUses = lastUsesOf(nodes);
     const known = new Map<string, Call>();
-    return nodes.flatMap((node, place): GraphNode[] => {
-      if (node.kind !== 'call') return [{ ...node, uses: node.uses.map(current) }];
+    const kept: GraphNode[] = [];
+    nodes.forEach((node, place) => {
+      if (node.kind !== 'call') return void kept.push({ ...node, uses: node.uses.map(current) });
       const call = withValues(node, current);
-      const canMerge = call.args.every(isKnown) && call.effect === 'none' && ![...call.uses, ...call.results].some((v) => isFixed.has(v));
-      if (!canMerge) return [call];
-      const key = keyOf(call, graph, numbers);
-      const earlier = known.get(key);
-      if (!earlier) return void known.set(key, call) ?? [call];
-      const isAlive = earlier.results.every(
-        (value) => (lastUses.get(value) ?? -1) >= place || sizeOf(graph.values[value]!.shape) <= SMALL_ELEMENTS,
+      const key = canMerge(call, isFixed) ? keyOf(call, graph, numbers) : undefined;
+      const earlier = key === undefined ? undefined : known.get(key);
+      const isAtHand = earlier?.results.every(
+        (value) => isSmall(value) || (lastUses.get(value) ?? -1) >= place,
       );
-      if (!isAlive) return void known.set(key, call) ?? [call];
+      if (!earlier || !isAtHand) {
+        if (key !== undefined) known.set(key, call);
+        return void kept.push(call);
+      }
       call.results.forEach((value, i) => {
-        merged.set(value, earlier.results[i]!);
-        const lastUse = Math.max(lastUses.get(value) ?? -1, lastUses.get(earlier.results[i]!) ?? -1);
-        lastUses.set(earlier.results[i]!, lastUse);
+        const instead = earlier.results[i]!;
+        merged.set(value, instead);
+        lastUses.set(instead, Math.max(lastUses.get(value) ?? -1, lastUses.get(instead) ?? -1));
       });
-      return [];
     });
+    return kept;
   });
 }
 
-/** A call with `current(value)` instead of each value that it takes. */
-export function withValues(call: Call, current: (value: number) => number): Call {
-  const args = call.args.map((arg): Argument => {
-    if (typeof arg !== 'object' || arg === null || Array.isArray(arg)) return arg;
-    if ('value' in arg) return { value: current(arg.value) };
-    return 'values' in arg ? { values: arg.values.map(current) } : arg;
-  });
-  return { ...call, args, uses: call.uses.map(current) };
+function canMerge({ args, effect, uses, results }: Call, isFixed: ReadonlySet<number>): boolean {
+  return (
+    effect === 'none' && args.every(isKnown) && ![...uses, ...results].some((value) => isFixed.has(value))
+  );
 }
 
-/** Two calls with the same key compute the same. Equal numbers that JavaScript uploaded are one value. */
+/**
+ * Two calls with the same key compute the same. Equal numbers that JavaScript uploaded are one
+ * value.
+ */
 function keyOf({ op, args, results }: Call, { values }: Graph, numbers: ReadonlyMap<number, string>): string {
   const given = args.map((arg) => (isValue(arg) ? (numbers.get(arg.value) ?? arg) : arg));
   // JSON has no -0. An integer and a float that are equal can give different dtypes.
@@ -71,9 +75,5 @@ function numbersByValue({ numbers, values }: Graph): ReadonlyMap<number, string>
 }
 
 function lastUsesOf(nodes: readonly GraphNode[]): Map<number, number> {
-  const places = new Map<number, number>();
-  nodes.forEach(({ uses }, place) => {
-    for (const value of uses) places.set(value, place);
-  });
-  return places;
+  return new Map(nodes.flatMap(({ uses }, place) => uses.map((value) => [value, place] as const)));
 }

@@ -1,5 +1,4 @@
-import { withNodes, type Call, type Graph, type GraphNode } from '../graph.js';
-import { withValues } from './common-subexpressions.js';
+import { withNodes, withValues, type Call, type Graph, type GraphNode } from '../graph.js';
 
 /** Views that change at most the shape. */
 const RESHAPES = new Set(['aten::reshape', 'aten::view', 'aten::expand', 'aten::alias']);
@@ -30,6 +29,7 @@ function sameAs(call: Call, { values }: Graph, transposed: ReadonlyMap<number, n
   if (call.op === 'aten::t') return transposed.get(x!);
   if (!RESHAPES.has(call.op)) return undefined;
   const [given, made] = [values[x!]!, values[call.results[0]!]!];
-  const isSame = given.shape.length === made.shape.length && given.shape.every((size, d) => size === made.shape[d]);
+  const isSame =
+    given.shape.length === made.shape.length && given.shape.every((size, d) => size === made.shape[d]);
   return isSame ? x : undefined;
 }
