@@ -7,8 +7,8 @@ import { createModel, seededRandom } from './models/index.js';
 const [precision, model, ...modes] = process.argv.slice(2);
 const w = JSON.parse(readFileSync(new URL('./workloads.json', import.meta.url), 'utf8'))[model!];
 const runs: { name: string; step: (n: number) => number; times: number[]; peak: number; loss: number }[] = [];
+const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu', seed: 7, mixedPrecision: precision === 'fp32' ? 'no' : 'bf16' });
 for (const name of modes) {
-  const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu', seed: 7, mixedPrecision: precision === 'fp32' ? 'no' : 'bf16' });
   const bench = createModel(tf as never, model!, w.sizes);
   const [, optimizer] = accelerator.prepare(bench.trainable, tf.train.adam(w.learningRate));
   const random = seededRandom(7);

@@ -13,7 +13,7 @@ export interface ElementwiseOperator {
   readonly emit: Emit;
   /** Whether it rounds exactly as the operator alone does. */
   readonly isExact: boolean;
-  /** Whether its results are numbers only if arguments of these kinds are given. */
+  /** Whether it has a form for these arguments. Default: for all. */
   readonly accepts?: (args: readonly Argument[]) => boolean;
   /** Whether it converts a tensor of integers. Others take floats and bools. */
   readonly takesIntegers?: boolean;
@@ -83,7 +83,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::where.self': exact('select'),
   'aten::neg': exact('neg'),
   'aten::abs': exact('abs'),
-  'aten::sqrt': exact('sqrt'),
+  // libtorch takes it from MKL, which does not always round to the nearest number.
+  'aten::sqrt': close('sqrt'),
   'aten::rsqrt': exact('rsqrt'),
   'aten::reciprocal': exact('reciprocal'),
   'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true },
@@ -92,7 +93,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::sigmoid': close('sigmoid'),
   'aten::pow.Tensor_Scalar': {
     emit: (program, [x], args) => POWERS[Number(args[1])]!(program, x!),
-    isExact: true,
+    // As for the square root, which it contains.
+    isExact: false,
     accepts: (args) => typeof args[1] === 'number' && args[1] in POWERS,
   },
   'aten::tanh_backward': ofResult((program, y) =>
