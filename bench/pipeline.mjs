@@ -1,7 +1,7 @@
 /**
  * `node bench/pipeline.mjs`: times pipelined steps of two ranks by each schedule, beside PyTorch's
- * `torch.distributed.pipelining` over Gloo, and compares the idle time with the schedule's bubble.
- * See README.md.
+ * `torch.distributed.pipelining` over Gloo, and compares the idle time of each rank
+ * with the schedule's bubble. See README.md.
  */
 import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
@@ -15,13 +15,11 @@ import { ensurePeer } from './peers/setup.mjs';
 const RANKS = 2;
 const MODEL = { width: 512, layers: 8, rows: 64 };
 const MANY = 8;
-/** The numbers of micro-batches from which the time of one is found. */
-const COUNTS = [2, 4, 16];
 const SCHEDULES = ['gpipe', '1f1b', 'interleaved', 'zeroBubble'];
-const CASES = [
-  ...SCHEDULES.map((schedule) => ({ schedule, microBatches: MANY })),
-  ...COUNTS.map((microBatches) => ({ schedule: '1f1b', microBatches })),
-];
+const CASES = SCHEDULES.map((schedule) => ({ schedule, microBatches: MANY }));
+/** The stages of a rank, and by what the bubble is divided if backward takes twice as long as forward. */
+const CHUNKS = { gpipe: 1, '1f1b': 1, interleaved: 2, zeroBubble: 1 };
+const DIVIDED = { gpipe: 1, '1f1b': 1, interleaved: 1, zeroBubble: 3 };
 
 await exitOnError(async () => {
   const { values } = parseArgs({
@@ -53,7 +51,7 @@ await exitOnError(async () => {
 
 function format(sides) {
   const at = (runs, place) => median(runs.map((results) => results[place].stepMs));
-  const times = CASES.slice(0, SCHEDULES.length).map(({ schedule }, place) => {
+  const times = CASES.map(({ schedule }, place) => {
     const ratios = sides.ours.map(
       (results, repeat) => results[place].stepMs / sides.theirs[repeat][place].stepMs,
     );
@@ -80,38 +78,30 @@ a rank. PyTorch's zero bubble is ScheduleInterleavedZeroBubble with one stage a 
 ${formatBubble(sides)}`;
 }
 
-/**
- * A step of m micro-batches takes (m + p - 1) t + c: t is the time of one micro-batch in one stage,
- * c what a step takes besides. t is the slope of the times over m.
- */
+/** What each rank did, by its own clock, in steps of ours. */
 function formatBubble(sides) {
-  const placeOf = (count) =>
-    CASES.findIndex((each) => each.schedule === '1f1b' && each.microBatches === count);
-  const counts = [...COUNTS, MANY].sort((a, b) => a - b);
-  const lines = ['ours', 'theirs'].map((side) => {
-    const times = counts.map((count) => median(sides[side].map((results) => results[placeOf(count)].stepMs)));
-    const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
-    const [m, t] = [mean(counts), mean(times)];
-    const slope =
-      counts.reduce((sum, count, i) => sum + (count - m) * (times[i] - t), 0) /
-      counts.reduce((sum, count) => sum + (count - m) ** 2, 0);
-    const rest = t - slope * m;
+  const percent = (value) => `${(100 * value).toFixed(1)} %`;
+  const lines = CASES.map(({ schedule }, place) => {
+    const steps = sides.ours.flatMap((results) => results[place].bubbles);
+    const of = (name) => median(steps.map((step) => step[name]));
+    const cost = (kind) => median(steps.map(({ costs }) => costs[kind])).toFixed(2);
     return [
-      side === 'ours' ? 'ours' : 'PyTorch',
-      ...times.map((time) => time.toFixed(1)),
-      slope.toFixed(2),
-      (rest / slope).toFixed(2),
-      `${RANKS - 1}`,
-      (rest - (RANKS - 1) * slope).toFixed(2),
+      schedule,
+      ...[cost('forward'), cost('backward'), schedule === 'zeroBubble' ? cost('weights') : ''],
+      percent((RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * MANY)),
+      percent(of('simulated')),
+      percent(of('measured')),
+      percent(of('measured') - of('simulated')),
     ];
   });
   const header = [
-    '1f1b',
-    ...counts.map((count) => `ms, m = ${count}`),
-    ...['ms per micro-batch', 'bubble · m, measured', '(p − 1)', 'besides, ms'],
+    'bubble, ours',
+    ...['forward, ms', 'backward, ms', 'weights, ms'],
+    ...['(p − 1) / (v · m)', 'simulated', 'measured', 'overheads'],
   ];
   return `${formatColumns(header, lines)}
 
-The bubble, from the times of a step with m micro-batches: the slope is the time of one, and what is left at m = 0 is the bubble
-and what a step takes besides (the update, the exchange of the loss).`;
+The bubble is the time that the rank with the most of it is idle, relative to the time that it computes; medians of all steps.
+Simulated: the schedule's table with the measured mean times of actions. The overheads are waiting for messages on their way, and
+for actions that take longer than the mean. zeroBubble divides (p − 1) / m by 3.`;
 }

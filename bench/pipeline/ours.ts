@@ -7,6 +7,8 @@ import { performance } from 'node:perf_hooks';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type PipelineOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
+import { observeActions, scheduleOf, type ObservedAction } from '@acc/pipeline';
+import { bubbleOf, onHostClock } from './bubble.js';
 
 export interface Job {
   readonly resultPath: string;
@@ -15,7 +17,7 @@ export interface Job {
   /** Rows of a micro-batch. */
   readonly rows: number;
   readonly cases: readonly {
-    readonly schedule: PipelineOptions['schedule'];
+    readonly schedule: NonNullable<PipelineOptions['schedule']>;
     readonly microBatches: number;
   }[];
   readonly blocks: number;
@@ -54,7 +56,18 @@ for (const { schedule, microBatches } of job.cases) {
     stepMs.push((performance.now() - start) / job.steps);
   }
   const peaks = accelerator.gatherObject([memoryStats().peakAllocatedBytes]);
-  results.push({ schedule, microBatches, stepMs, peakBytes: Math.max(...peaks) });
+  const table = scheduleOf(schedule, { ranks, chunks: count / ranks, microBatches });
+  const bubbles = Array.from({ length: job.blocks * job.steps }, () => {
+    let observed: ObservedAction[] = [];
+    observeActions((actions) => {
+      observed = onHostClock(actions);
+    });
+    accelerator.waitForEveryone();
+    step(xs, ys).dispose();
+    observeActions(undefined);
+    return bubbleOf(table, accelerator.gatherObject([observed]));
+  });
+  results.push({ schedule, microBatches, stepMs, peakBytes: Math.max(...peaks), bubbles });
   accelerator.freeMemory();
   tf.dispose([xs, ys]);
   tf.disposeVariables();

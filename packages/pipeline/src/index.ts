@@ -5,6 +5,7 @@ export {
   type PipelineResult,
   type PipelineStep,
 } from './model-pipeline.js';
+export { observeActions, type ActionObserver, type ObservedAction } from './run/observe-actions.js';
 export type { Checkpoint, Recomputation } from './run/stage-forward.js';
 export {
   SCHEDULES,

@@ -49,6 +49,7 @@ export class Messages {
   readonly #options: MessagesOptions;
   readonly #inboxes = new Map<number, Inbox>();
   #sending: Pending<void>[] = [];
+  #waitedMs = 0;
 
   constructor(options: MessagesOptions) {
     this.#options = options;
@@ -65,8 +66,11 @@ export class Messages {
   send(message: Message, tensor: Tensor): void {
     const { pipe, schedule, shapes } = this.#options;
     this.#sending = this.#sending.filter((pending) => {
-      if (pending.isDone) pending.wait();
-      return !pending.isDone;
+      // Asked once: a message that ends between two questions would never be waited for, and so
+      // would keep its tensor.
+      const { isDone } = pending;
+      if (isDone) pending.wait();
+      return !isDone;
     });
     const to = receiverOf(message, schedule.ranks);
     this.#sending.push(pipe.sendAsync(tensor, to, { slot: slotOf(message, shapes) }));
@@ -74,7 +78,15 @@ export class Messages {
 
   /** Waits for a tensor. The caller disposes it. */
   receive(message: Message): Tensor {
-    return this.#inboxes.get(rankOf(message.stage, this.#options.schedule.ranks))!.take(message);
+    const start = performance.now();
+    const tensor = this.#inboxes.get(rankOf(message.stage, this.#options.schedule.ranks))!.take(message);
+    this.#waitedMs += performance.now() - start;
+    return tensor;
+  }
+
+  /** How long this rank has waited for tensors, in milliseconds. */
+  get waitedMs(): number {
+    return this.#waitedMs;
   }
 
   /** Waits until the other ranks have received everything. */

@@ -3,6 +3,7 @@ import type { Collective, ListMath, RunForward, TapedForward } from '@acc/contra
 import type { Action, Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
 import { Messages } from './messages.js';
+import { runObserved } from './observe-actions.js';
 import { stageForward, type Recomputation } from './stage-forward.js';
 
 /** What a pipelined model is, the same in all steps. */
@@ -75,7 +76,8 @@ class Step {
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
     try {
-      for (const action of schedule.rows[pipe.rank]!) this.#act(action);
+      const act = (action: Action) => this.#act(action);
+      runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages.waitedMs);
       this.#messages.end();
     } catch (error) {
       for (const { taped } of this.#passes.values()) taped.dispose();
