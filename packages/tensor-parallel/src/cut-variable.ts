@@ -10,8 +10,8 @@ import {
 import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
+import { ownRows } from './own-rows.js';
 import type { Pieces } from './pieces.js';
-import { tensorOf } from './tensor-info.js';
 
 let created = 0;
 
@@ -49,17 +49,7 @@ export class CutVariable {
 
   /** This rank's piece of a tensor in the shape of the variable. The caller disposes it. */
   cut(values: Tensor): Tensor {
-    const { pieces } = this;
-    if (pieces.isCut(values)) {
-      const state = pieces.stateOf(values);
-      const isSame =
-        state?.kind === 'rows' && state.at.dim === this.at.dim && state.at.times === this.at.times;
-      if (isSame) return tensorOf(pieces.pieceOf(values), pieces.line.backend);
-      if (state?.kind === 'sum') pieces.makeRows(values, this.at, false);
-      else pieces.makeWhole(values);
-      return this.cut(values);
-    }
-    return engine().makeTensorFromTensorInfo(pieces.cut(values, this.at), pieces.line.backend);
+    return ownRows(values, this.at, this.pieces);
   }
 
   /** A tensor in the shape of the variable of which this rank has `piece`, which it takes over. */

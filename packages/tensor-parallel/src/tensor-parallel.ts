@@ -25,7 +25,14 @@ import {
   type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { canUpdateShards, isLive, registeredVariable, withHeldRegistered, withShards } from '@acc/kernels';
+import {
+  canUpdateShards,
+  divideHeads,
+  isLive,
+  registeredVariable,
+  withHeldRegistered,
+  withShards,
+} from '@acc/kernels';
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable, placeOf } from './cut-variable.js';
@@ -33,6 +40,7 @@ import { cutsUnits, doesNotDivide, needsWhole, nothingCut, notOnBackend } from '
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
 import { markOf } from './marks.js';
+import { attendOwnHeads } from './own-heads.js';
 import { Pieces } from './pieces.js';
 import { alongTensor, withoutTensor } from './planes.js';
 import { cutInputs } from './sequence.js';
@@ -70,6 +78,7 @@ interface Attached {
   readonly tensor: Collective;
   readonly pieces: Pieces;
   readonly cutKernels: CutKernels;
+  readonly endHeads: () => void;
 }
 
 class TensorStrategy implements Strategy {
@@ -120,7 +129,8 @@ class TensorStrategy implements Strategy {
     const pieces = new Pieces(local, line);
     this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces, () => kernels);
-    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels };
+    const endHeads = divideHeads(attendOwnHeads(pieces, () => kernels));
+    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels, endHeads };
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
@@ -307,8 +317,9 @@ class TensorStrategy implements Strategy {
   }
 
   detach(): void {
-    const { cutKernels } = this.#attached;
+    const { cutKernels, endHeads } = this.#attached;
     this.#inner.detach?.();
+    endHeads();
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();

@@ -8,9 +8,6 @@ import type { ResolvedOptions } from '../options.js';
 const APART: readonly (readonly [MeshAxis, MeshAxis])[] = [
   ['pipeline', 'context'],
   ['pipeline', 'tensor'],
-  ['expert', 'context'],
-  ['expert', 'tensor'],
-  ['context', 'tensor'],
 ];
 
 /**
