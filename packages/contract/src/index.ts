@@ -96,7 +96,7 @@ export {
   type StepInfo,
 } from './plugin.js';
 export { poll, type PollOptions } from './poll.js';
-export type { Recorded, RecordedAction, Recorder, Recording } from './recording.js';
+export type { Fusion, Recorded, RecordedAction, Recorder, Recording } from './recording.js';
 export { isPlainRecord, isRecord } from './records.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';

@@ -29,6 +29,12 @@ export interface Recorded {
   readonly recording: Recording | string;
 }
 
+/**
+ * Whether a replay fuses native calls: `'exact'` fuses only where every bit of the results stays the
+ * same, `true` also where they round in another way.
+ */
+export type Fusion = boolean | 'exact';
+
 /** A recorded step. The owner disposes it. */
 export interface Recording {
   /**
@@ -37,7 +43,9 @@ export interface Recording {
    */
   differenceFrom(other: Recording): string | undefined;
   /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */
-  seal(): void;
+  seal(fusion: Fusion): void;
+  /** What {@link seal} fused, and what not and why, as lines of text. */
+  readonly explanation: string;
   /**
    * Whether it can be replayed with `args`, that is, whether all other tensors that the step used
    * are still alive.

@@ -23,6 +23,7 @@ import type {
 } from '@acc/tracker';
 import { assemble, type Components } from './assemble.js';
 import type { CompiledStep } from './compile/compile.js';
+import type { CompileOptions } from './compile/options.js';
 import { configuredOptions, readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from '#platform/joinable';
@@ -425,11 +426,16 @@ export class Accelerator {
    * owns its results. Other JavaScript code in it runs only in the first few calls. A step that
    * cannot be recorded runs as usual. The reason is in `reason` of the result and in one warning.
    *
+   * With the option `fuse` a replay on a CPU runs chains of elementwise operators as one.
+   *
    * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and the errors of the step, when
    * called.
    */
-  compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
-    return this.#training.compile(step);
+  compile<Args extends unknown[], R>(
+    step: (...args: Args) => R,
+    options: CompileOptions = {},
+  ): CompiledStep<Args, R> {
+    return this.#training.compile(step, options);
   }
 
   /**

@@ -103,6 +103,7 @@ export { Accelerator, type MeshView } from './accelerator.js';
 export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
 export type { CompiledStep } from './compile/compile.js';
+export type { CompileOptions } from './compile/options.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
 export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';

@@ -54,6 +54,8 @@ export interface Addon {
   abortRecording(): void;
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
+  describeRecording(recording: number): string;
+  rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;

@@ -85,6 +85,20 @@ export class Recording {
     return guarded(() => addon().recordingDifference(other.#id, this.#id)) || undefined;
   }
 
+  /** The calls as JSON text. Do not call it after {@link seal}. */
+  describe(): string {
+    return guarded(() => addon().describeRecording(this.#id));
+  }
+
+  /**
+   * Replaces the calls by those of `plan`. Call it between {@link describe} and {@link seal}.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`, and then nothing changes.
+   */
+  rewrite(plan: readonly number[]): void {
+    guarded(() => addon().rewriteRecording(this.#id, Float64Array.from(plan)));
+  }
+
   /** Prepares the recording for {@link replay}. */
   seal(): void {
     guarded(() => addon().sealRecording(this.#id));

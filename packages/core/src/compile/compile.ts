@@ -1,6 +1,6 @@
 import { MAX_VARIANTS, Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type KernelLayer, type Recorder } from '@acc/contract';
+import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
 import { flatten } from './nested-values.js';
 import { Reasons } from './reasons.js';
@@ -22,12 +22,18 @@ export interface CompiledStep<Args extends unknown[], R> {
    * `reason` says why.
    */
   readonly failedReplays: number;
+  /**
+   * What the replays fuse and what not, as text for people: for each kind of arguments the number
+   * of native calls, the fused programs, and the reasons why other calls run alone.
+   */
+  explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */
   dispose(): void;
 }
 
 export interface CompileContext {
   readonly kernels: KernelLayer;
+  readonly fuse: Fusion;
   /** A key for everything besides its arguments that a step depends on and that rarely changes. */
   readonly surroundings: () => string;
   /** The reason why a step cannot be recorded now. Undefined if there is none. */
@@ -37,7 +43,7 @@ export interface CompileContext {
 /** The function that `Accelerator.compile` returns. */
 export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
-  { kernels, surroundings, obstacle }: CompileContext,
+  { kernels, fuse, surroundings, obstacle }: CompileContext,
 ): CompiledStep<Args, R> {
   const variants = new Variants<R>();
   const reasons = new Reasons();
@@ -66,7 +72,7 @@ export function compileStep<Args extends unknown[], R>(
         `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,
       );
     }
-    const variant = variants.of(`${key}|${surroundings()}`, recorder, reasons.refuse);
+    const variant = variants.of(`${key}|${surroundings()}`, { recorder, fuse, onRefused: reasons.refuse });
     if (variant) return { variant, tensors };
     return void reasons.refuse(
       `its arguments had more than ${MAX_VARIANTS} combinations of shapes, dtypes and plain values`,
@@ -85,6 +91,7 @@ export function compileStep<Args extends unknown[], R>(
     reason: { get: () => reasons.current },
     replays: { get: () => variants.replays },
     failedReplays: { get: () => variants.failedReplays },
+    explain: { value: () => explain(variants, reasons.current) },
     dispose: {
       value: () => {
         isDisposed = true;
@@ -92,6 +99,12 @@ export function compileStep<Args extends unknown[], R>(
       },
     },
   }) as CompiledStep<Args, R>;
+}
+
+function explain<R>(variants: Variants<R>, reason: string | undefined): string {
+  const explained = variants.explanations().map(([key, text]) => `Arguments ${key}\n${text}`);
+  if (reason !== undefined) explained.push(`Some calls run without replay: ${reason}.`);
+  return explained.length > 0 ? explained.join('\n\n') : 'The step is not replayed yet.';
 }
 
 /** Whether every operation must be visible to a tape, a profile or debug mode. */

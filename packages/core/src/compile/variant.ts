@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Recorder, Recording } from '@acc/contract';
+import type { Fusion, Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { flatten, withTensors } from './nested-values.js';
 
@@ -16,6 +16,7 @@ const MAX_FAILURES = 4;
 /** The environment of a variant. */
 export interface VariantContext {
   readonly recorder: Recorder;
+  readonly fuse: Fusion;
   /** Called once if the variant will not be replayed. */
   readonly onRefused: (reason: string) => void;
 }
@@ -40,6 +41,11 @@ export class Variant<R> {
   failedReplays = 0;
 
   constructor(private readonly context: VariantContext) {}
+
+  /** What its replays fuse. Undefined before they begin. */
+  get explanation(): string | undefined {
+    return this.#isSealed ? this.#last?.recording.explanation : undefined;
+  }
 
   /** The reason why the variant permanently runs without replay. */
   get refusal(): string | undefined {
@@ -135,7 +141,7 @@ export class Variant<R> {
       (last.key === recorded.key ? undefined : 'it returns different plain values in different runs');
     last.recording.dispose();
     if (this.#difference === undefined) {
-      recorded.recording.seal();
+      recorded.recording.seal(this.context.fuse);
       this.#isSealed = true;
     } else if (this.#recordings >= MAX_RECORDINGS) {
       this.#refuse(this.#difference);

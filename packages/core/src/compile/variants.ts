@@ -1,5 +1,4 @@
-import type { Recorder } from '@acc/contract';
-import { Variant } from './variant.js';
+import { Variant, type VariantContext } from './variant.js';
 
 /** The largest number of argument kinds for which one step is recorded. */
 export const MAX_VARIANTS = 8;
@@ -21,12 +20,19 @@ export class Variants<R> {
   }
 
   /** The variant for a key. Undefined if there are too many. */
-  of(key: string, recorder: Recorder, onRefused: (reason: string) => void): Variant<R> | undefined {
+  of(key: string, context: VariantContext): Variant<R> | undefined {
     const known = this.#variants.get(key);
     if (known || this.#variants.size >= MAX_VARIANTS) return known;
-    const variant = new Variant<R>({ recorder, onRefused });
+    const variant = new Variant<R>(context);
     this.#variants.set(key, variant);
     return variant;
+  }
+
+  /** What the replays of each kind of arguments fuse, by the key of the kind. */
+  explanations(): [key: string, explanation: string][] {
+    return [...this.#variants].flatMap(([key, { explanation }]) =>
+      explanation === undefined ? [] : [[key, explanation] as [string, string]],
+    );
   }
 
   /** Frees the recordings. Later calls are recorded again. */

@@ -14,6 +14,7 @@ import {
 } from '@acc/contract';
 import { isModel } from '@acc/tfjs-internals';
 import { compileStep, type CompiledStep } from '../compile/compile.js';
+import { fusionOf, type CompileOptions } from '../compile/options.js';
 import type { Lifetime } from '../lifetime.js';
 import type { Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
@@ -77,11 +78,15 @@ export class TrainingSteps {
     return clipping.lastNorm!;
   }
 
-  compile<Args extends unknown[], R>(step: (...args: Args) => R): CompiledStep<Args, R> {
+  compile<Args extends unknown[], R>(
+    step: (...args: Args) => R,
+    options: CompileOptions,
+  ): CompiledStep<Args, R> {
     const { kernels, pipeline } = this.#contextToRun('compile', step);
     pipeline.limits.requireRecordable();
     const compiled = compileStep(step, {
       kernels,
+      fuse: fusionOf(options),
       surroundings: () => pipeline.surroundings,
       obstacle: () => pipeline.obstacle,
     });

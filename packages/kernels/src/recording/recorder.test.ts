@@ -20,7 +20,7 @@ function record(args: readonly tf.Tensor[], step: () => tf.Tensor): Recording | 
 
 function sealed(args: readonly tf.Tensor[], step: () => tf.Tensor): Recording {
   const recording = record(args, step) as Recording;
-  recording.seal();
+  recording.seal(false);
   return recording;
 }
 

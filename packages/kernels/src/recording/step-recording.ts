@@ -1,7 +1,8 @@
 import { util, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
+import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
 
 /**
@@ -39,6 +40,7 @@ export interface RecordedSegment {
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
+  #explanation = 'It is not replayed yet.';
 
   constructor(
     private readonly backend: AccBackend,
@@ -54,7 +56,20 @@ export class StepRecording implements Recording {
     return this.native.differenceFrom(other.native) ?? differenceOfSources(this.segments, other.segments);
   }
 
-  seal(): void {
+  get explanation(): string {
+    return this.#explanation;
+  }
+
+  seal(fusion: Fusion): void {
+    if (fusion === false) {
+      this.#explanation = 'Nothing is fused: the option fuse is false.';
+    } else if (this.backend.device !== 'cpu') {
+      this.#explanation = `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
+    } else {
+      const { plan, explanation } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
+      this.native.rewrite(plan);
+      this.#explanation = explanation;
+    }
     this.native.seal();
   }
 

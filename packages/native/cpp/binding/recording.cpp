@@ -71,6 +71,12 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "recordingDifference", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).difference(recording_at(info, 1, context)));
   });
+  bind(env, exports, "describeRecording", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), recording_at(info, 0, context).describe());
+  });
+  bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
+    recording_at(info, 0, context).rewrite(numbers_at(info, 1));
+  });
   bind_action("sealRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).seal(context.operators.default_device);
   });

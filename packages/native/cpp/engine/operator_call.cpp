@@ -95,7 +95,7 @@ double* write_tensor(const at::Tensor& tensor, double* out, TensorTable& table, 
     return out;
   }
   const double id = table.add(tensor);
-  if (recorder) recorder->made(id);
+  if (recorder) recorder->made(id, tensor);
   *out++ = kTensorResult;
   *out++ = id;
   return write_tensor_meta(tensor, out);

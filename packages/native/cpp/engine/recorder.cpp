@@ -98,8 +98,8 @@ void Recorder::note_write(const at::Tensor& tensor) {
   }
 }
 
-void Recorder::made(double id) {
-  const int value = new_value();
+void Recorder::made(double id, const at::Tensor& tensor) {
+  const int value = new_value(tensor);
   pending_.results.push_back(value);
   value_of_[id] = value;
 }
@@ -118,7 +118,7 @@ void Recorder::end() {
 }
 
 void Recorder::upload(double id, const at::Tensor& tensor, const void* data, size_t bytes) {
-  const int value = new_value();
+  const int value = new_value(tensor);
   value_of_[id] = value;
   remember(tensor, static_cast<int>(list_.uploads.size()));
   list_.uploads.push_back({value,
@@ -136,10 +136,15 @@ void Recorder::refuse(const std::string& reason) {
   if (refusal_.empty()) refusal_ = reason;
 }
 
+int Recorder::new_value(const at::Tensor& tensor) {
+  list_.values.push_back({tensor.scalar_type(), tensor.sizes().vec(), tensor.is_contiguous()});
+  return static_cast<int>(list_.values.size()) - 1;
+}
+
 int Recorder::value_of(double id, const at::Tensor& tensor) {
   const auto known = value_of_.find(id);
   if (known != value_of_.end()) return known->second;
-  const int value = new_value();
+  const int value = new_value(tensor);
   take_from_outside(id, value, tensor);
   outside_ids_.push_back(id);
   return value;
@@ -178,7 +183,10 @@ void Recorder::resume(const std::vector<double>& given, const std::vector<double
                       const TensorTable& tensors) {
   list_.segments.push_back({list_.calls.size(), list_.calls.size(), {}, {}});
   for (const double id : forgotten) value_of_.erase(id);
-  for (const double id : given) take_from_outside(id, new_value(), tensors.get(id));
+  for (const double id : given) {
+    const auto& tensor = tensors.get(id);
+    take_from_outside(id, new_value(tensor), tensor);
+  }
 }
 
 }  // namespace acc

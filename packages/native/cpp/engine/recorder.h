@@ -27,7 +27,7 @@ class Recorder {
   void saw(const double* place, double id, const at::Tensor& tensor);
   void starts_argument(const double* place) { pending_starts_.push_back(place); }
   void arguments(const torch::jit::Stack& stack, const double* end);
-  void made(double id);
+  void made(double id, const at::Tensor& tensor);
   void made_nothing() { pending_.results.push_back(-1); }
   void made_number();
   void end();
@@ -52,7 +52,7 @@ class Recorder {
   std::shared_ptr<Recording> finish() { return std::make_shared<Recording>(std::move(list_)); }
 
  private:
-  int new_value() { return list_.value_count++; }
+  int new_value(const at::Tensor& tensor);
   int value_of(double id, const at::Tensor& tensor);
   void take_from_outside(double id, int value, const at::Tensor& tensor);
   void note_writes(const torch::jit::Stack& stack);

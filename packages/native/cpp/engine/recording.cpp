@@ -57,7 +57,7 @@ std::string first_user(const CallList& list, int value) {
 }  // namespace
 
 std::string Recording::difference(const Recording& other) const {
-  const auto& [calls, segments, uploads, count] = list_;
+  const auto& [calls, segments, uploads, values] = list_;
   const auto& theirs = other.list_;
   for (size_t i = 0; i < calls.size() && i < theirs.calls.size(); ++i) {
     if (!is_same_call(calls[i], theirs.calls[i])) return name_of_difference(calls[i], theirs.calls[i], i);
@@ -81,7 +81,7 @@ std::string Recording::difference(const Recording& other) const {
 
 void Recording::seal(c10::Device device) {
   drop_unneeded();
-  slots_.resize(static_cast<size_t>(list_.value_count));
+  slots_.resize(list_.values.size());
   is_constant_.resize(slots_.size());
   for (auto& upload : list_.uploads) {
     upload.tensor = tensor_from_bytes(upload.bytes.data(), upload.bytes.size(), upload.dtype, upload.sizes, device);
@@ -127,7 +127,7 @@ void Recording::drop_unneeded() {
     segment.end_call = kept.size();
   }
   list_.calls = std::move(kept);
-  is_used_.resize(static_cast<size_t>(list_.value_count));
+  is_used_.resize(list_.values.size());
   for (const int value : needed) {
     if (value >= 0) is_used_[static_cast<size_t>(value)] = true;
   }
@@ -200,32 +200,50 @@ at::Tensor Recording::take(const Use& use) {
 
 void Recording::run_call(const RecordedCall& call) {
   try {
-    stack_ = call.stack;
-    for (const auto& fill : call.fills) {
-      const auto* uses = call.uses.data() + fill.first;
-      auto& argument = stack_[fill.argument];
-      if (fill.kind == Fill::kTensor) {
-        argument = take(uses[0]);
-      } else if (fill.kind == Fill::kTensorList) {
-        c10::List<at::Tensor> list;
-        list.reserve(fill.count);
-        for (uint32_t k = 0; k < fill.count; ++k) list.push_back(take(uses[k]));
-        argument = std::move(list);
-      } else {
-        c10::List<std::optional<at::Tensor>> list;
-        list.reserve(fill.count);
-        for (uint32_t k = 0; k < fill.count; ++k) {
-          list.push_back(uses[k].value < 0 ? std::nullopt : std::optional(take(uses[k])));
-        }
-        argument = std::move(list);
-      }
+    if (call.program) {
+      run_program(call);
+    } else {
+      run_operator(call);
     }
-    call.op->handle.callBoxed(stack_);
-    give(call);
   } catch (...) {
     const auto error = describe_current_exception(kOperatorFailed);
+    const auto name = call.program ? "Fused operators" : call.op->name;
     throw Error(error.code == kOutOfMemory ? kOutOfMemory : kOperatorFailed,
-                call.op->name + ", in the replay of a recorded step: " + error.message);
+                name + ", in the replay of a recorded step: " + error.message);
+  }
+}
+
+void Recording::run_operator(const RecordedCall& call) {
+  stack_ = call.stack;
+  for (const auto& fill : call.fills) {
+    const auto* uses = call.uses.data() + fill.first;
+    auto& argument = stack_[fill.argument];
+    if (fill.kind == Fill::kTensor) {
+      argument = take(uses[0]);
+    } else if (fill.kind == Fill::kTensorList) {
+      c10::List<at::Tensor> list;
+      list.reserve(fill.count);
+      for (uint32_t k = 0; k < fill.count; ++k) list.push_back(take(uses[k]));
+      argument = std::move(list);
+    } else {
+      c10::List<std::optional<at::Tensor>> list;
+      list.reserve(fill.count);
+      for (uint32_t k = 0; k < fill.count; ++k) {
+        list.push_back(uses[k].value < 0 ? std::nullopt : std::optional(take(uses[k])));
+      }
+      argument = std::move(list);
+    }
+  }
+  call.op->handle.callBoxed(stack_);
+  give(call);
+}
+
+void Recording::run_program(const RecordedCall& call) {
+  std::vector<at::Tensor> inputs;
+  for (const auto& use : call.uses) inputs.push_back(take(use));
+  auto results = fused::run(*call.program, std::move(inputs));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (call.results[i] >= 0) slots_[static_cast<size_t>(call.results[i])] = std::move(results[i]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/fused/program.h"
 #include "engine/operator_table.h"
 
 namespace acc {
@@ -26,6 +27,8 @@ struct Use {
 
 struct RecordedCall {
   const Operator* op = nullptr;
+  // Set in calls that `Recording::rewrite` put in place of others. They have no operator.
+  std::shared_ptr<const fused::Program> program;
   // The arguments as they were in the call buffer, with values instead of handles. Two recordings
   // are compared by them.
   std::vector<double> numbers;
@@ -68,11 +71,19 @@ struct Upload {
   at::Tensor tensor;
 };
 
+// The dtype, shape and layout of a value.
+struct ValueMeta {
+  c10::ScalarType dtype;
+  std::vector<int64_t> sizes;
+  bool is_contiguous;
+};
+
 struct CallList {
   std::vector<RecordedCall> calls;
   std::vector<Segment> segments;
   std::vector<Upload> uploads;
-  int value_count = 0;
+  // By value number.
+  std::vector<ValueMeta> values;
 };
 
 // The recorded calls of a step, for replay. A value is released after its last use.
@@ -83,6 +94,13 @@ class Recording {
   // Describes the first difference between `other` and this recording; empty if both are equal.
   // Call it before seal().
   std::string difference(const Recording& other) const;
+
+  // The calls as JSON, for src/recorded-graph.ts. Call it before seal().
+  std::string describe() const;
+
+  // Replaces the calls by those of a plan, which src/recording-plan.ts describes. Call it before
+  // seal(). Throws ACC_INVALID_ARGUMENT, and then changes nothing.
+  void rewrite(const std::vector<double>& plan);
 
   // Prepares the recording for replays on `device`. After that it can no longer be compared.
   void seal(c10::Device device);
@@ -101,6 +119,8 @@ class Recording {
   void drop_unneeded();
   void find_last_uses();
   void run_call(const RecordedCall& call);
+  void run_operator(const RecordedCall& call);
+  void run_program(const RecordedCall& call);
   at::Tensor take(const Use& use);
   void give(const RecordedCall& call);
 

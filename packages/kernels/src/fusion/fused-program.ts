@@ -1,0 +1,110 @@
+import { scalarTypeOf } from '@acc/native';
+import type { NativeDtype } from '@acc/contract';
+
+/** The operators of a program, in the order of `Op` in cpp/engine/fused/program.h. */
+const STEP_OPERATORS = [
+  ...(['add', 'sub', 'mul', 'div', 'max', 'min'] as const),
+  ...(['greater', 'greaterEqual', 'less', 'lessEqual', 'equal', 'notEqual', 'and', 'or'] as const),
+  ...(['neg', 'abs', 'sqrt', 'rsqrt', 'reciprocal', 'tanh', 'sigmoid', 'relu', 'not'] as const),
+  ...(['copy', 'roundToBfloat16', 'select'] as const),
+];
+
+export type StepOperator = (typeof STEP_OPERATORS)[number];
+
+/** A block of elements during a run: an input, a constant, or the result of a step. */
+export type Operand = number;
+
+interface Step {
+  readonly op: StepOperator;
+  readonly operands: readonly Operand[];
+}
+
+/** A result of a program. Each is another operand, and none an input or a constant. */
+export interface ProgramResult {
+  readonly operand: Operand;
+  readonly dtype: NativeDtype;
+  readonly shape: readonly number[];
+}
+
+/** Elementwise steps over a number of elements in row-major order, as C++ runs them. */
+export interface FusedProgram {
+  /** The program in numbers, as `read_program` in C++ takes it. */
+  readonly code: readonly number[];
+  readonly steps: number;
+}
+
+/** Builds a program. Operands are numbered as they are created, and then get registers. */
+export class ProgramBuilder {
+  readonly #inputs = new Map<Operand, readonly number[]>();
+  readonly #constants = new Map<number, Operand>();
+  readonly #steps = new Map<Operand, Step>();
+  #count = 0;
+
+  /** A further input, which is broadcast to `shape`. */
+  input(shape: readonly number[]): Operand {
+    this.#inputs.set(this.#count, shape);
+    return this.#count++;
+  }
+
+  constant(number: number): Operand {
+    const known = this.#constants.get(number);
+    if (known !== undefined) return known;
+    this.#constants.set(number, this.#count);
+    return this.#count++;
+  }
+
+  step(op: StepOperator, ...operands: Operand[]): Operand {
+    this.#steps.set(this.#count, { op, operands });
+    return this.#count++;
+  }
+
+  /** Whether an operand can be a result. */
+  isStep(operand: Operand): boolean {
+    return this.#steps.has(operand);
+  }
+
+  /** @param elements The number of elements of every input, as broadcast, and of every result. */
+  build(elements: number, results: readonly ProgramResult[]): FusedProgram {
+    const { registers, count } = this.#registers(results.map(({ operand }) => operand));
+    const at = (operand: Operand): number => registers.get(operand)!;
+    const lists = [
+      [...this.#inputs.values()].map((shape) => [shape.length, ...shape]),
+      [...this.#constants].map(([number, operand]) => [at(operand), number]),
+      [...this.#steps].map(
+        ([
+          out,
+          {
+            op,
+            operands: [a, b, c],
+          },
+        ]) => [STEP_OPERATORS.indexOf(op), ...[out, a!, b ?? a!, c ?? a!].map(at)],
+      ),
+      results.map(({ operand, dtype, shape }) => [at(operand), scalarTypeOf(dtype), shape.length, ...shape]),
+    ];
+    const code = [elements, count];
+    for (const list of lists) code.push(list.length, ...list.flat());
+    return { code, steps: this.#steps.size };
+  }
+
+  /**
+   * Gives each operand a register: inputs first, then constants. The register of a step's result
+   * is used again after the last step that reads it.
+   */
+  #registers(results: readonly Operand[]): { registers: Map<Operand, number>; count: number } {
+    const fixed = [...this.#inputs.keys(), ...this.#constants.values()];
+    const registers = new Map(fixed.map((operand, i) => [operand, i]));
+    const lastUse = new Map<Operand, Operand>();
+    for (const [out, { operands }] of this.#steps) for (const operand of operands) lastUse.set(operand, out);
+    const free: number[] = [];
+    let count = fixed.length;
+    for (const [out, { operands }] of this.#steps) {
+      for (const operand of new Set(operands)) {
+        const isTemporary = this.#steps.has(operand) && !results.includes(operand);
+        if (isTemporary && lastUse.get(operand) === out) free.push(registers.get(operand)!);
+      }
+      // A result has a register of its own, because C++ places it in the memory of the result.
+      registers.set(out, results.includes(out) ? count++ : (free.pop() ?? count++));
+    }
+    return { registers, count };
+  }
+}

@@ -1,0 +1,111 @@
+import { dtypeOf } from '@acc/native';
+import type { NativeDtype } from '@acc/contract';
+import type { FusedProgram } from './fused-program.js';
+
+/** An argument of a recorded call. Tensors are values of the graph. */
+export type Argument =
+  | { readonly value: number }
+  | { readonly values: readonly number[] }
+  /** A kind that the description leaves out. */
+  | { readonly other: string }
+  | number
+  | string
+  | boolean
+  | null
+  | readonly (number | boolean)[];
+
+/** What a call does besides returning results. */
+export type Effect = 'none' | 'writes' | 'draws';
+
+/** A recorded call of an operator. */
+export interface Call {
+  readonly kind: 'call';
+  /** Its place in the recording. */
+  readonly index: number;
+  readonly op: string;
+  readonly args: readonly Argument[];
+  /** The values that it takes, in the order of its arguments; -1 for None. */
+  readonly uses: readonly number[];
+  /** The values that it returns; -1 for results that are not tensors. */
+  readonly results: readonly number[];
+  readonly effect: Effect;
+  /** Whether its results may share memory with its arguments. */
+  readonly isView: boolean;
+}
+
+/** One run of a fused program instead of several calls. */
+export interface FusedCall {
+  readonly kind: 'fused';
+  readonly members: readonly Call[];
+  readonly program: FusedProgram;
+  /** The inputs of the program. */
+  readonly uses: readonly number[];
+  readonly results: readonly number[];
+}
+
+export type GraphNode = Call | FusedCall;
+
+export interface Value {
+  readonly dtype: NativeDtype;
+  readonly shape: readonly number[];
+  readonly isContiguous: boolean;
+}
+
+/** Calls between two actions, in an order in which they can run. */
+export interface GraphSegment {
+  readonly nodes: readonly GraphNode[];
+  /** The values that it returns, or passes to the action that follows. */
+  readonly outputs: readonly number[];
+}
+
+/** The calls of a recorded step. Passes return changed copies. */
+export interface Graph {
+  readonly values: readonly Value[];
+  readonly segments: readonly GraphSegment[];
+  /** The values of one float32 that are the same in every replay. */
+  readonly numbers: ReadonlyMap<number, number>;
+}
+
+interface RecordedJson {
+  readonly values: readonly { scalarType: number; shape: number[]; isContiguous: boolean }[];
+  readonly calls: readonly Omit<Call, 'kind' | 'index'>[];
+  readonly segments: readonly { first: number; end: number; outputs: number[] }[];
+  readonly numbers: readonly [value: number, number: number][];
+}
+
+/** Makes a graph of the text of `Recording.describe` in `@acc/native`. */
+export function graphOf(description: string): Graph {
+  const { values, calls, segments, numbers } = JSON.parse(description) as RecordedJson;
+  const nodes = calls.map((call, index): Call => ({ kind: 'call', index, ...call }));
+  return {
+    values: values.map(({ scalarType, ...rest }) => ({ dtype: dtypeOf(scalarType), ...rest })),
+    segments: segments.map(({ first, end, outputs }) => ({ nodes: nodes.slice(first, end), outputs })),
+    numbers: new Map(numbers),
+  };
+}
+
+/** A copy of the graph with the changed `nodes` of each segment. */
+export function withNodes(
+  graph: Graph,
+  change: (segment: GraphSegment, index: number) => readonly GraphNode[],
+): Graph {
+  return {
+    ...graph,
+    segments: graph.segments.map((segment, i) => ({ ...segment, nodes: change(segment, i) })),
+  };
+}
+
+/** A call with `current(value)` instead of each value that it takes. */
+export function withValues(call: Call, current: (value: number) => number): Call {
+  const args = call.args.map((arg): Argument => {
+    if (typeof arg !== 'object' || arg === null) return arg;
+    if ('value' in arg) return { value: current(arg.value) };
+    return isListOfValues(arg) ? { values: arg.values.map(current) } : arg;
+  });
+  return { ...call, args, uses: call.uses.map(current) };
+}
+
+function isListOfValues(arg: object): arg is { readonly values: readonly number[] } {
+  // Arrays have a method of this name.
+  return 'values' in arg && !Array.isArray(arg);
+}

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import type { FusionMode } from '../elementwise-operators.js';
+import type { FusedCall, Graph } from '../graph.js';
+import { Report } from '../report.js';
+import { GraphBuilder, operatorsOf } from '../testing.js';
+import { fuseElementwise } from './fuse-elementwise.js';
+
+const fused = (graph: Graph, mode: FusionMode = 'fast'): Graph => fuseElementwise(mode, new Report())(graph);
+
+it('fuses a chain, and returns what is needed elsewhere, too', () => {
+  const graph = new GraphBuilder();
+  const [x, gain] = [graph.input(), graph.input([8])];
+  const half = graph.call('mul.Tensor', [x, graph.number(0.5)]);
+  const scaled = graph.call('mul.Tensor', [half, gain]);
+  const result = graph.call('tanh', [graph.add(scaled, x)]);
+  const product = graph.call('mm', [half, x]);
+  const changed = fused(graph.build(result, product));
+  expect(operatorsOf(changed)).toEqual(['[mul mul add tanh]', 'mm']);
+  const [program] = changed.segments[0]!.nodes as [FusedCall];
+  expect(program.uses).toEqual([x, gain]);
+  expect(program.results).toEqual([half, result]);
+});
+
+it('does not fuse around a call that needs a part and gives another', () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const first = graph.call('neg', [x]);
+  const product = graph.call('mm', [first, x]);
+  const result = graph.add(graph.call('abs', [first]), product);
+  expect(operatorsOf(fused(graph.build(result)))).toEqual(['neg', 'mm', '[abs add]']);
+});
+
+it('crosses changes of shape inside of a chain, but not writes in place', () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const flat = graph.call('reshape', [graph.call('neg', [x])], { shape: [32], isView: true });
+  const root = graph.call('abs', [flat], { shape: [32] });
+  graph.call('mul_.Tensor', [root, x], { effect: 'writes', results: [] });
+  const result = graph.call('neg', [root], { shape: [32] });
+  expect(operatorsOf(fused(graph.build(result)))).toEqual(['[neg reshape abs]', 'mul_', 'neg']);
+});
+
+it('keeps the order of random draws', () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const first = graph.call('neg', [x]);
+  const second = graph.call('bernoulli', [graph.input()], { effect: 'draws' });
+  const third = graph.call('bernoulli', [first], { effect: 'draws' });
+  const result = graph.call('abs', [graph.add(first, second)]);
+  const order = operatorsOf(fused(graph.build(result, third)));
+  expect(order.filter((op) => op === 'bernoulli')).toHaveLength(2);
+  expect(order).toEqual(['bernoulli', '[neg add abs]', 'bernoulli']);
+});
+
+it("'exact' leaves out what rounds in another way", () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const built = graph.build(graph.call('tanh', [graph.call('abs', [graph.call('neg', [x])])]));
+  expect(operatorsOf(fused(built, 'exact'))).toEqual(['[neg abs]', 'tanh']);
+  expect(operatorsOf(fused(built))).toEqual(['[neg abs tanh]']);
+});
+
+it('reports what was fused, and why the rest was not', () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const sum = graph.add(graph.call('neg', [x]), x);
+  const scaled = graph.call('add.Tensor', [x, sum], { args: [2] });
+  const report = new Report();
+  fuseElementwise('fast', report)(graph.build(graph.call('mm', [sum, scaled])));
+  expect(report.lines()).toEqual([
+    '2 calls run as 1 fused programs:',
+    '  1 × float32[4,8], 1 in, 1 out: neg add',
+    'calls that run alone:',
+    '  its arguments have no elementwise form: 1 × add',
+    '  it has no elementwise form: 1 × mm',
+  ]);
+});

@@ -1,0 +1,52 @@
+import type { Call, Graph, Value } from './graph.js';
+
+/** The result of a call in a graph of tests, as an index of a value. */
+type Made = number;
+
+/** Builds graphs of one segment for tests. All values are float32 of one shape unless stated. */
+export class GraphBuilder {
+  readonly #values: Value[] = [];
+  readonly #nodes: Call[] = [];
+  readonly #numbers = new Map<number, number>();
+
+  constructor(private readonly shape: readonly number[] = [4, 8]) {}
+
+  input(shape = this.shape): Made {
+    return this.#values.push({ dtype: 'float32', shape, isContiguous: true }) - 1;
+  }
+
+  number(number: number): Made {
+    const value = this.input([]);
+    this.#numbers.set(value, number);
+    return value;
+  }
+
+  call(op: string, uses: readonly Made[], rest: Partial<Call> & { shape?: readonly number[] } = {}): Made {
+    const { shape = this.shape, args = [], ...others } = rest;
+    const result = this.input(shape);
+    const call: Call = {
+      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, uses, results: [result] },
+      ...{ args: [...uses.map((value) => ({ value })), ...args], effect: 'none', isView: false },
+      ...others,
+    };
+    this.#nodes.push(call);
+    return result;
+  }
+
+  /** The sum of two values, as libtorch's operator with its factor 1. */
+  add(a: Made, b: Made, effect: Call['effect'] = 'none'): Made {
+    return this.call('add.Tensor', [a, b], { args: [1], effect });
+  }
+
+  build(...outputs: Made[]): Graph {
+    return { values: this.#values, segments: [{ nodes: this.#nodes, outputs }], numbers: this.#numbers };
+  }
+}
+
+/** The operators of a graph in their order; those of a program in brackets. */
+export function operatorsOf({ segments }: Graph): string[] {
+  const nameOf = ({ op }: Call): string => op.replace('aten::', '').replace(/\..*/, '');
+  return segments.flatMap(({ nodes }) =>
+    nodes.map((node) => (node.kind === 'call' ? nameOf(node) : `[${node.members.map(nameOf).join(' ')}]`)),
+  );
+}

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+namespace acc::fused {
+
+// The number of elements of a register. Some ten registers fit into the L1 cache.
+inline constexpr int64_t kBlock = 1024;
+
+// Reads the elements of a tensor, broadcast to the shape of a program, block by block.
+class Source {
+ public:
+  Source(at::Tensor tensor, at::IntArrayRef shape);
+
+  // Elements `first` to `first + count` of the broadcast tensor, in row-major order, as float32:
+  // either where they are or in `buffer`.
+  const float* read(int64_t first, int64_t count, float* buffer) const;
+
+  // Whether every element is read once, from contiguous memory.
+  bool is_whole() const { return is_whole_; }
+  const at::Tensor& tensor() const { return tensor_; }
+
+ private:
+  template <typename T>
+  void gather(int64_t first, int64_t count, float* buffer) const;
+
+  at::Tensor tensor_;
+  c10::ScalarType dtype_;
+  const char* data_;
+  bool is_whole_;
+  // Dims of the broadcast tensor. Dims that lie contiguously are merged.
+  std::vector<int64_t> sizes_, strides_;
+};
+
+// Writes `count` numbers to the elements of `tensor`, which is contiguous, from element `first` on.
+void write_block(const float* from, const at::Tensor& tensor, int64_t first, int64_t count);
+
+}  // namespace acc::fused

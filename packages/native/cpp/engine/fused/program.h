@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace acc::fused {
+
+// What a step computes. src/fused-program.ts uses the same numbers. Comparisons give 0 or 1.
+enum class Op : uint8_t {
+  kAdd, kSub, kMul, kDiv, kMax, kMin,
+  kGreater, kGreaterEqual, kLess, kLessEqual, kEqual, kNotEqual,
+  kAnd, kOr,
+  kNeg, kAbs, kSqrt, kRsqrt, kReciprocal, kTanh, kSigmoid, kRelu, kNot, kCopy, kRoundToBfloat16,
+  kSelect,  // a ? b : c
+  kCount,
+};
+
+// Registers are blocks of float32. Unused operands are 0.
+struct Step {
+  Op op;
+  uint16_t out, a, b, c;
+};
+
+struct Constant {
+  uint16_t reg;
+  float number;
+};
+
+struct Result {
+  uint16_t reg;
+  c10::ScalarType dtype;  // float32, bfloat16 or bool
+  std::vector<int64_t> shape;
+};
+
+// Elementwise operators that run block by block over `count` elements in row-major order. The
+// inputs are registers 0, 1, … in their order.
+struct Program {
+  int64_t count = 0;
+  size_t register_count = 0;
+  // The shape to which each input is broadcast: different shapes have the same number of elements.
+  std::vector<std::vector<int64_t>> inputs;
+  std::vector<Constant> constants;
+  std::vector<Step> steps;
+  std::vector<Result> results;
+};
+
+// Reads a program from numbers and moves `numbers` behind it: the counts of elements and of
+// registers; the lists of inputs, constants, steps and results, each after its length. A shape is the
+// number of dims and the sizes.
+// Throws ACC_INVALID_ARGUMENT if a register or an operator is out of range.
+Program read_program(const double*& numbers, const double* end);
+
+// Runs a program on a CPU. A result may take over the memory of an input that nobody else holds.
+// Results are contiguous.
+std::vector<at::Tensor> run(const Program& program, std::vector<at::Tensor> inputs);
+
+}  // namespace acc::fused

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "engine/error.h"
+#include "engine/fused/program.h"
+#include "engine/row_math.h"
+
+// The loops of fused programs: one per operator, over a block of elements in the L1 cache. Each does
+// one operation, so nothing is contracted, and elementary operators round as libtorch's do.
+
+// `out` may be the same register as an operand. Elements do not depend on each other.
+#if defined(__clang__)
+#define ACC_INDEPENDENT _Pragma("clang loop vectorize(enable)")
+#else
+#define ACC_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+#define ACC_FUSED_LOOP(name, value)                                                                         \
+  ACC_EVERY_CPU inline void name(const float* x, const float* y, const float* z, float* out, int64_t n) { \
+    ACC_INDEPENDENT                                                                                         \
+    for (int64_t i = 0; i < n; ++i) {                                                                       \
+      [[maybe_unused]] const float a = x[i], b = y[i], c = z[i];                                            \
+      out[i] = value;                                                                                       \
+    }                                                                                                       \
+  }
+
+namespace acc::fused {
+
+ACC_FUSED_LOOP(add, a + b)
+ACC_FUSED_LOOP(sub, a - b)
+ACC_FUSED_LOOP(mul, a * b)
+ACC_FUSED_LOOP(div, a / b)
+// A NaN in either operand gives NaN.
+ACC_FUSED_LOOP(max, (a != a) | (a > b) ? a : b)
+ACC_FUSED_LOOP(min, (a != a) | (a < b) ? a : b)
+ACC_FUSED_LOOP(greater, a > b ? 1.f : 0.f)
+ACC_FUSED_LOOP(greater_equal, a >= b ? 1.f : 0.f)
+ACC_FUSED_LOOP(less, a < b ? 1.f : 0.f)
+ACC_FUSED_LOOP(less_equal, a <= b ? 1.f : 0.f)
+ACC_FUSED_LOOP(equal, a == b ? 1.f : 0.f)
+ACC_FUSED_LOOP(not_equal, a != b ? 1.f : 0.f)
+ACC_FUSED_LOOP(logical_and, (a != 0.f) & (b != 0.f) ? 1.f : 0.f)
+ACC_FUSED_LOOP(logical_or, (a != 0.f) | (b != 0.f) ? 1.f : 0.f)
+ACC_FUSED_LOOP(neg, -a)
+ACC_FUSED_LOOP(abs, std::fabs(a))
+ACC_FUSED_LOOP(sqrt, std::sqrt(a))
+ACC_FUSED_LOOP(rsqrt, 1.f / std::sqrt(a))
+ACC_FUSED_LOOP(reciprocal, 1.f / a)
+ACC_FUSED_LOOP(tanh, rows::tanh(a))
+ACC_FUSED_LOOP(sigmoid, rows::sigmoid(a))
+ACC_FUSED_LOOP(relu, a < 0.f ? 0.f : a)
+ACC_FUSED_LOOP(logical_not, a == 0.f ? 1.f : 0.f)
+ACC_FUSED_LOOP(copy, a)
+ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
+ACC_FUSED_LOOP(select, a != 0.f ? b : c)
+
+using Loop = void (*)(const float*, const float*, const float*, float*, int64_t);
+
+inline Loop loop_of(Op op) {
+  switch (op) {
+    case Op::kAdd: return add;
+    case Op::kSub: return sub;
+    case Op::kMul: return mul;
+    case Op::kDiv: return div;
+    case Op::kMax: return max;
+    case Op::kMin: return min;
+    case Op::kGreater: return greater;
+    case Op::kGreaterEqual: return greater_equal;
+    case Op::kLess: return less;
+    case Op::kLessEqual: return less_equal;
+    case Op::kEqual: return equal;
+    case Op::kNotEqual: return not_equal;
+    case Op::kAnd: return logical_and;
+    case Op::kOr: return logical_or;
+    case Op::kNeg: return neg;
+    case Op::kAbs: return abs;
+    case Op::kSqrt: return sqrt;
+    case Op::kRsqrt: return rsqrt;
+    case Op::kReciprocal: return reciprocal;
+    case Op::kTanh: return tanh;
+    case Op::kSigmoid: return sigmoid;
+    case Op::kRelu: return relu;
+    case Op::kNot: return logical_not;
+    case Op::kCopy: return copy;
+    case Op::kRoundToBfloat16: return round_to_bfloat16;
+    case Op::kSelect: return select;
+    case Op::kCount: break;
+  }
+  throw Error(kInvalidArgument, "A fused program has an unknown operator.");
+}
+
+}  // namespace acc::fused
