@@ -13,6 +13,7 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
   for (const { received: _, 'another shape in a slot': __, ...codes } of found) {
     expect(codes).toEqual({
       'weights in files': 'ACC_STRATEGY_CANNOT',
+      'shards of pieces': 'ACC_STRATEGY_CANNOT',
       'a hook with state': 'ACC_STRATEGY_CANNOT',
       'gradients at apply': 'ACC_STRATEGY_CANNOT',
       'an unknown option': 'ACC_UNKNOWN_OPTION',

@@ -19,7 +19,7 @@ export function meshOf(
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
-    if ((mesh.pipeline ?? 1) !== 1) requireInMemory({ strategy, fsdp });
+    if ((mesh.pipeline ?? 1) !== 1) requireBesidePipeline({ mesh, strategy, fsdp });
     if ((mesh.expert ?? 1) !== 1) requireExperts({ strategy, fsdp, deterministic });
     const made = layOut(collective, mesh);
     if (deterministic !== false && made.dataRanks.size < collective.size) {
@@ -77,9 +77,21 @@ function requireExperts({
   }
 }
 
-/** @throws AccError `ACC_STRATEGY_CANNOT` for weights in files, beside the axis pipeline. */
-function requireInMemory({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' | 'fsdp'>): void {
-  if (strategy !== 'fsdp' || !resolveFsdpOptions(fsdp).offload) return;
+/** @throws AccError `ACC_STRATEGY_CANNOT` for what shards cannot do beside the axis pipeline. */
+function requireBesidePipeline({
+  mesh,
+  strategy,
+  fsdp,
+}: Pick<ResolvedOptions, 'mesh' | 'strategy' | 'fsdp'>): void {
+  if (strategy !== 'fsdp' || fsdp?.stage === 'NO_SHARD') return;
+  if ((mesh?.tensor ?? 1) !== 1) {
+    throw new AccError(
+      'ACC_STRATEGY_CANNOT',
+      'The axes fsdp, tensor and pipeline of a mesh do not work together, only two of them.',
+      { help: 'Use data in place of fsdp, or leave one of the three out.' },
+    );
+  }
+  if (!resolveFsdpOptions(fsdp).offload) return;
   throw new AccError('ACC_STRATEGY_CANNOT', 'fsdp.offload cannot be combined with the mesh axis pipeline.', {
     help: 'Leave one of the two out.',
   });

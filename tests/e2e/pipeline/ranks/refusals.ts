@@ -30,6 +30,10 @@ await refusedAtCreate('weights in files', {
   fsdp: { cpuOffload: true },
   mesh: { pipeline: 2, fsdp: 1 },
 });
+await refusedAtCreate('shards of pieces', {
+  strategy: 'fsdp',
+  mesh: { pipeline: 2, fsdp: 1, tensor: 2 },
+});
 await refusedAtCreate('a hook with state', { ddp: { commHook: 'powerSgd' }, mesh: { pipeline: 2 } });
 await refusedAtCreate('gradients at apply', { ddp: { syncAt: 'apply' }, mesh: { pipeline: 2 } });
 await refusedAtCreate('an unknown option', { mesh: { pipeline: 2 }, pipeline: { stage: [] } as never });
