@@ -8,6 +8,7 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
+import { livesWith } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
 import { ownRows } from './own-rows.js';
@@ -37,6 +38,7 @@ export class CutVariable {
     const { registeredVariables } = engine();
     delete registeredVariables[name];
     (this.own as { name: string }).name = variable.name;
+    livesWith(this.own, variable);
     this.#layout = pieces.layoutAt(variable.shape, at);
     this.#follow();
     this.#restore = patch(variable, 'assign', (assign) => (values) => {

@@ -19,6 +19,7 @@ import {
   type GradientReduction,
   type KernelLayer,
   type Plugin,
+  type StagedWeights,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,
@@ -85,6 +86,7 @@ class TensorStrategy implements Strategy {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
+  readonly stages?: StagedWeights;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
   /**
@@ -98,7 +100,8 @@ class TensorStrategy implements Strategy {
     this.#inner = inner;
     this.name = inner.name;
     this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false, isRecordable: false };
-    const { tape } = inner;
+    const { tape, stages } = inner;
+    if (stages) this.stages = this.#ownIn(stages);
     if (tape) {
       this.tape = {
         ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
@@ -251,7 +254,8 @@ class TensorStrategy implements Strategy {
       );
     } finally {
       disposeOthers(own, grads);
-      for (const cut of cuts) cut.release();
+      // Other ranks may have changed variables for which this one has no gradient.
+      for (const cut of this.#cuts.values()) cut.release();
     }
   }
 
@@ -329,6 +333,20 @@ class TensorStrategy implements Strategy {
     const list = Object.values(grads);
     if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
     return list.length > 0 ? this.#attached.kernels.lists.norm(list) : scalar(0);
+  }
+
+  /** Gives this rank's pieces to the ranks of a pipeline. */
+  #ownIn(stages: StagedWeights): StagedWeights {
+    const own = (variable: Variable) => this.#cuts.get(variable)?.own ?? variable;
+    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
+      return new Map([...map].map(([variable, value]) => [own(variable), value]));
+    };
+    return {
+      place: ({ owners, trained, ...others }) =>
+        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
+      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
+      ownValues: (variable) => stages.ownValues(own(variable)),
+    };
   }
 
   /** The variables that the inner strategy holds. */

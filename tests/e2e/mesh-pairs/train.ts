@@ -8,6 +8,7 @@ import {
   setSeed,
   type AcceleratorOptions,
   type ParallelPlan,
+  type PipelineOptions,
 } from '@acc/core';
 import { seededRandom } from '@acc/testkit';
 import { gpt2, llama, tokenEmbedding, transformerBlock } from '@acc/transformer';
@@ -24,6 +25,8 @@ export interface Case {
   readonly plan?: ParallelPlan;
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
   readonly options?: AcceleratorOptions;
+  /** Training in stages. */
+  readonly pipelined?: PipelineOptions;
   readonly dropout?: number;
   readonly optimizer?: 'lamb';
   /** The folder of a state to save. */
@@ -79,13 +82,14 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const loader = new DataLoader({ x: x!, y: y! }, { batchSize: ROWS / micro });
   const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
   if (load) await accelerator.loadState(join(folder, load));
+  const step = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
   const losses: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
     const mean = tf.tidy(() => {
       const lossOf = () => crossEntropy(model.apply(batch.x, { training: true }) as tf.Tensor, batch.y);
       return accelerator.reduce(
-        accelerator.accumulate(() => optimizer.minimize(lossOf, true)!),
+        accelerator.accumulate(() => step?.(batch.x, batch.y) ?? optimizer.minimize(lossOf, true)!),
         'mean',
       );
     });
@@ -118,6 +122,8 @@ function crossEntropy(logits: tf.Tensor, y: tf.Tensor2D): tf.Scalar {
   const labels = tf.oneHot(tf.reshape(y, [-1]) as tf.Tensor1D, VOCABULARY);
   return tf.losses.softmaxCrossEntropy(labels, tf.reshape(logits, [-1, VOCABULARY]));
 }
+
+const stagedLoss = (y: tf.Tensor, logits: tf.Tensor) => crossEntropy(logits, y as tf.Tensor2D);
 
 function modelOf({ model: kind, dropout = 0 }: Case): tf.LayersModel {
   const model = kind === 'experts' ? withExperts() : kind === 'gpt2' ? ofGpt2(dropout) : ofLlama();
