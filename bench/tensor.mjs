@@ -69,7 +69,9 @@ function requireSameLoss(found) {
 }
 
 /** What one rank measured for a case. */
-const aloneIn = (found, i) => found['ours 1'].find(({ name }) => name === (CASES[i].alone ?? CASES[i].name));
+function aloneIn(found, i) {
+  return found['ours 1'].find(({ name }) => name === (CASES[i].alone ?? CASES[i].name));
+}
 
 function format(repeats) {
   const rows = CASES.map(({ name }, i) => {

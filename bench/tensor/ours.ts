@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import type { meshOf } from '@acc/collective';
 import { Accelerator, parallelize, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { versions } from '../training.js';
@@ -74,7 +75,9 @@ function timeBlocks(accelerator: Accelerator, steps: number, run: (steps: number
 /** Makes the exchanges of a step, without a step. */
 function repeaterOf(accelerator: Accelerator, exchanges: readonly Exchange[]): (steps: number) => void {
   if (accelerator.numProcesses === 1) return () => {};
-  const ranks = accelerator.mesh.along('tensor');
+  // Programs see a part of it.
+  const mesh = accelerator.mesh as ReturnType<typeof meshOf>;
+  const ranks = mesh.along('tensor');
   return (steps) => {
     for (let step = 0; step < steps; step++) {
       for (const { verb, count, shape } of exchanges) {
