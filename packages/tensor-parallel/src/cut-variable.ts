@@ -7,7 +7,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
+import type { PieceLayout, RowsAt } from '@acc/contract';
 import { livesWith } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
@@ -97,16 +97,6 @@ export class CutVariable {
     Variable.prototype.assign.call(this.variable, tensor);
     tensor.dispose();
   }
-}
-
-/** The position of rows of a variable that holds `times` matrices side by side along `dim`. */
-export function placeOf(
-  shape: readonly number[],
-  { dim, times = 1 }: Pick<Cut, 'dim' | 'times'>,
-  count: number,
-): RowsAt | undefined {
-  const outer = shape.slice(0, dim).reduce((product, size) => product * size, times);
-  return shape[dim]! % (times * count) === 0 ? rowsAt(shape, { outer, length: count }) : undefined;
 }
 
 const infoOf = ({ dataId, shape, dtype }: Tensor): TensorInfo => ({ dataId, shape, dtype });

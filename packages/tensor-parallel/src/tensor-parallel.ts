@@ -36,13 +36,14 @@ import {
 } from '@acc/kernels';
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
-import { CutVariable, placeOf } from './cut-variable.js';
-import { cutsUnits, doesNotDivide, needsWhole, nothingCut, notOnBackend } from './errors.js';
+import { CutVariable } from './cut-variable.js';
+import { needsWhole, nothingCut, notOnBackend } from './errors.js';
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
 import { markOf } from './marks.js';
 import { attendOwnHeads } from './own-heads.js';
 import { Pieces } from './pieces.js';
+import { placeIn } from './places.js';
 import { alongTensor, withoutTensor } from './planes.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
@@ -368,18 +369,6 @@ class TensorStrategy implements Strategy {
       this.#cuts.delete(variable);
     }
   }
-}
-
-/** Where a variable is cut. Undefined: nowhere. */
-function placeIn(variable: Variable, ranks: number) {
-  const mark = markOf(variable);
-  if (!mark || ranks === 1) return undefined;
-  const uneven = mark.units?.find(({ count }) => count % ranks !== 0);
-  if (uneven) throw cutsUnits(variable, uneven, ranks);
-  const at = placeOf(variable.shape, mark, ranks);
-  if (!at && mark.isOptional) return undefined;
-  if (!at) throw doesNotDivide(variable, mark, ranks);
-  return at;
 }
 
 /** Whether a gradient has the elements of this rank's piece, or of a part of it. */
