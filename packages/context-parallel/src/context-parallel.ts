@@ -1,6 +1,5 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
-import type { AttentionSettings, Collective, KernelLayer, Plugin } from '@acc/contract';
-import { divideSequences } from '@acc/kernels';
+import type { Collective, KernelLayer, Plugin } from '@acc/contract';
+import { divideSequences, type Attend } from '@acc/kernels';
 import { headsNotDivisible } from './errors.js';
 import { attendByHeads } from './heads/attend-by-heads.js';
 import { hasRows } from './masks.js';
@@ -37,8 +36,6 @@ export function contextParallel(options?: ContextOptions): Plugin {
     },
   };
 }
-
-type Attend = (q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings) => Tensor;
 
 function attending(pieces: Pieces, { attention }: ResolvedContextOptions): Attend {
   const { size } = pieces.ranks;

@@ -43,13 +43,13 @@ export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
   );
 }
 
-export function piecesDiffer(fromRank: number, own: Tensor, other: Tensor): AccError {
+export function piecesDiffer(fromRank: number, own: readonly number[], other: readonly number[]): AccError {
   return new AccError(
     'ACC_CONTEXT_LENGTH',
-    `scaledDotProductAttention: rank ${fromRank} of the context axis has keys or values [${other.shape.join(', ')}], and this rank [${own.shape.join(', ')}].`,
+    `scaledDotProductAttention: rank ${fromRank} of the context axis has keys, values or a mask [${other.join(', ')}], and this rank [${own.join(', ')}].`,
     {
       help: 'Give every rank a piece of the same length. Prepared data is cut so.',
-      details: { rank: fromRank, other: other.shape, own: own.shape },
+      details: { rank: fromRank, other, own },
     },
   );
 }

@@ -108,6 +108,8 @@ export {
   STRATEGY_TRAITS,
   type BatchRows,
   type GradientReduction,
+  type StagedWeights,
+  type StagePlacement,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,

@@ -88,6 +88,34 @@ export interface TensorShard {
 }
 
 /** How parameters are held and gradients combined over the ranks of a group. */
+/** How the weights of one model lie on the ranks of a pipeline. */
+export interface StagePlacement {
+  /** The rank of the pipeline that holds each weight. */
+  readonly owners: ReadonlyMap<Variable, number>;
+  /** The weights that are trained, in the order of the model. */
+  readonly trained: readonly Variable[];
+  /** The layers that this rank does not run. */
+  readonly layersElsewhere: ReadonlySet<unknown>;
+  /** Optimizers that may have state of the weights. */
+  readonly optimizers: readonly Optimizer[];
+}
+
+/** Weights that are given to the ranks of a pipeline. */
+export interface StagedWeights {
+  /**
+   * Gives each weight to one rank of the pipeline. Other ranks free their memory for it. Every rank
+   * calls it, with weights that are prepared.
+   */
+  place(placement: StagePlacement): void;
+  /**
+   * Runs `step` while this rank's weights are in memory. `borrowed`: weights of other ranks, with
+   * their values, which the call disposes.
+   */
+  inStep<T>(borrowed: ReadonlyMap<Variable, Tensor>, step: () => T): T;
+  /** This rank's elements of a weight, for the ranks that borrow it. */
+  ownValues(variable: Variable): Tensor;
+}
+
 export interface Strategy {
   readonly name: string;
   readonly traits: StrategyTraits;
@@ -113,6 +141,8 @@ export interface Strategy {
   prepareOptimizer?(optimizer: Optimizer): void;
   /** Takes part in passes at each operator. Absent: passes have no extra cost. */
   readonly tape?: TapeHooks;
+  /** The weights of models in stages. Absent: the strategy cannot divide a model over a pipeline. */
+  readonly stages?: StagedWeights;
   /**
    * Starts the reduction of one backward pass over `variables`, all of which are prepared.
    * Gradients are summed over ranks. The code that computes them has weighted them, so that the sum
@@ -204,6 +234,7 @@ export const STRATEGY_MEMBERS: Readonly<Record<keyof Strategy, 'string' | 'objec
   prepareLayers: 'function',
   prepareOptimizer: 'function',
   tape: 'object',
+  stages: 'object',
   beginReduction: 'function',
   wholeGradients: 'function',
   heldGradients: 'function',

@@ -118,10 +118,10 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
-  const checkpoints = new RunCheckpoints({ ...shared, preparation }, resolved);
+  const alike = tensor && mesh.along('tensor');
+  const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
   installRandom((given) => kernels.random?.seed(given));
-  // These ranks compute the same wherever tensors are whole.
-  if (tensor) shareRandomStates(mesh.along('tensor'), kernels);
+  if (alike) shareRandomStates(alike, kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);

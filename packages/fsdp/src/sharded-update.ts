@@ -1,6 +1,6 @@
 import { gather, reshape, scatterND, tensor1d, where, zeros } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { shardedUpdate, type ShardedUpdate, type SumSquares } from '@acc/kernels';
+import type { ShardedUpdate, SumSquares } from '@acc/kernels';
 import type { Shard } from './shard.js';
 
 /**
@@ -9,25 +9,11 @@ import type { Shard } from './shard.js';
  * @param sharing The ranks that share units.
  */
 export function shardedUpdateOf(shards: readonly Shard[], sharing: Collective): ShardedUpdate {
-  // Each variable may itself be this rank's piece of a larger one.
-  const outer = shardedUpdate();
-  const sumOwn = sumSquaresOver(
-    shards.map(({ variable }) => variable.name),
-    sharing,
-  );
+  const names = shards.map(({ variable }) => variable.name);
   const ranges = new Map(shards.map(({ variable: { name, shape }, range }) => [name, { shape, ...range }]));
   return {
-    sumSquares(squares, names) {
-      const sums = sumOwn(squares, names);
-      if (!outer) return sums;
-      const all = outer.sumSquares(sums, names);
-      sums.dispose();
-      return all;
-    },
-    shardOf(name) {
-      outer?.shardOf(name);
-      return ranges.get(name);
-    },
+    sumSquares: sumSquaresOver(names, sharing),
+    shardOf: (name) => ranges.get(name),
     sum: (own) => sharing.allReduce(own, 'sum'),
   };
 }

@@ -133,14 +133,15 @@ export function withHeldRegistered<T>(
   fn: () => T,
 ): T {
   const { registeredVariables } = engine();
-  const before = held.map(({ own }) => own.name);
+  const before = held.map(({ own, variable }) => [own.name, registeredVariables[variable.name]!] as const);
   for (const { own, variable } of held) register(own, variable.name);
   try {
     return fn();
   } finally {
     held.forEach(({ own, variable }, i) => {
-      (own as { name: string }).name = before[i]!;
-      registeredVariables[variable.name] = variable;
+      const [name, registered] = before[i]!;
+      (own as { name: string }).name = name;
+      registeredVariables[variable.name] = registered;
     });
   }
 

@@ -6,6 +6,7 @@ export {
   attendLocally,
   attentionBlock,
   attentionBlockGradient,
+  divideHeads,
   divideSequences,
   dropout,
   gelu,
@@ -16,6 +17,8 @@ export {
   scaledDotProductAttention,
   sequenceOffset,
   type AttentionOptions,
+  type Attend,
+  type AttendOwnHeads,
   type DividedSequences,
   type DropoutOptions,
   type GeluOptions,
@@ -67,7 +70,7 @@ export {
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
-export { isLive, registeredVariable } from './live-variables.js';
+export { isLive, livesWith, registeredVariable } from './live-variables.js';
 export { resultWithoutValues } from './gradients/saved-shapes.js';
 export { hasValuesOnly } from './gradients/values-only.js';
 export { portableLists } from './list-math/portable-lists.js';

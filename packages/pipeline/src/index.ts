@@ -18,4 +18,4 @@ export {
 export { pictureOf } from './schedule/picture.js';
 export { scheduleOf } from './schedule/schedule.js';
 export { simulate, type ActionCosts, type Simulation, type TimedAction } from './schedule/simulate.js';
-export { staged, type Placement, type StagedStrategy } from './weights/staged.js';
+export { staged } from './weights/staged.js';

@@ -9,7 +9,7 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { AccError, requireSameOptions, type Collective, type ListMath, type RunForward } from '@acc/contract';
+import { AccError, requireSameOptions, type Collective, type ListMath, type RunForward, type StagedWeights } from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { runStep, type StepInputs } from './run/run-step.js';
@@ -18,7 +18,6 @@ import { scheduleOf } from './schedule/schedule.js';
 import { measureCosts } from './stages/measure.js';
 import { layerCalls, ownersOf, penaltiesOf, planOf, sharedWeights, type StagePlan } from './stages/plan.js';
 import { stagesByCost, stagesByName } from './stages/stage-of-calls.js';
-import type { StagedStrategy } from './weights/staged.js';
 
 export interface ModelPipelineOptions {
   readonly model: LayerGraph;
@@ -35,10 +34,12 @@ export interface ModelPipelineContext {
   readonly collective: Collective;
   readonly pipe: Collective;
   /** Undefined if one rank holds the whole model. */
-  readonly strategy: StagedStrategy | undefined;
+  readonly weights: StagedWeights | undefined;
   readonly runForward: RunForward;
   readonly lists: ListMath;
   readonly recomputation: Recomputation | undefined;
+  /** Whether this rank measures the time of layers, if it is needed. The first rank of all does. */
+  readonly measures: boolean;
   /** Optimizers that may have state of the model's weights. */
   readonly optimizers: readonly Optimizer[];
 }
@@ -102,8 +103,8 @@ export class ModelPipeline {
     const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
     const ownLayers = new Set<unknown>(own.flatMap(({ calls }) => calls.map(({ layer }) => layer)));
     const layersElsewhere = new Set<unknown>(model.layers.filter((layer) => !ownLayers.has(layer)));
-    const { strategy, optimizers } = context;
-    strategy?.place({ owners, trained, layersElsewhere, optimizers });
+    const { weights, optimizers } = context;
+    weights?.place({ owners, trained, layersElsewhere, optimizers });
   }
 
   /** The number of ranks of the pipeline. */
@@ -129,7 +130,7 @@ export class ModelPipeline {
    * gradients while this rank's weights are in memory.
    */
   run<T>(step: PipelineStep, finish: (result: PipelineResult) => T): T {
-    const { strategy } = this.#context;
+    const { weights } = this.#context;
     const compute = () => {
       const result = this.#compute(step);
       try {
@@ -138,7 +139,7 @@ export class ModelPipeline {
         dispose([...result.losses]);
       }
     };
-    return strategy ? strategy.inStep(this.#borrow(strategy), compute) : compute();
+    return weights ? weights.inStep(this.#borrow(weights), compute) : compute();
   }
 
   #compute(step: PipelineStep): PipelineResult {
@@ -157,13 +158,13 @@ export class ModelPipeline {
   }
 
   /** Gets the values of weights that this rank uses and another one holds. */
-  #borrow(strategy: StagedStrategy): Map<Variable, Tensor> {
+  #borrow(weights: StagedWeights): Map<Variable, Tensor> {
     const { pipe } = this.#context;
     const shared = sharedWeights(this.plan, pipe.size);
     const sent = shared
       .filter(({ owner }) => owner === pipe.rank)
       .flatMap(({ variable, users }) =>
-        users.map((user) => pipe.sendAsync(strategy.ownValues(variable), user, slotOf(variable))),
+        users.map((user) => pipe.sendAsync(weights.ownValues(variable), user, slotOf(variable))),
       );
     const borrowed = new Map<Variable, Tensor>();
     for (const { variable, owner, users } of shared) {
@@ -223,13 +224,13 @@ export class ModelPipeline {
     stages: readonly (readonly string[])[] | undefined,
     count: number,
   ): readonly number[] {
-    const { collective, runForward } = this.#context;
+    const { collective, runForward, measures } = this.#context;
     const calls = layerCalls(model);
     const inputNames = model.inputs.map(({ sourceLayer }) => sourceLayer.name);
     if (stages) return stagesByName(calls, stages, inputNames);
     if (count === 1) return calls.map(() => 0);
     // All ranks take what one has measured.
-    const costs = collective.rank === 0 ? measureCosts(model, runForward) : [];
+    const costs = measures ? measureCosts(model, runForward) : [];
     return stagesByCost(collective.broadcastObject(costs), count);
   }
 }

@@ -8,10 +8,11 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { rowsAt, type Cut, type PieceLayout, type RowsAt } from '@acc/contract';
+import { livesWith } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
+import { ownRows } from './own-rows.js';
 import type { Pieces } from './pieces.js';
-import { tensorOf } from './tensor-info.js';
 
 let created = 0;
 
@@ -37,6 +38,7 @@ export class CutVariable {
     const { registeredVariables } = engine();
     delete registeredVariables[name];
     (this.own as { name: string }).name = variable.name;
+    livesWith(this.own, variable);
     this.#layout = pieces.layoutAt(variable.shape, at);
     this.#follow();
     this.#restore = patch(variable, 'assign', (assign) => (values) => {
@@ -49,17 +51,7 @@ export class CutVariable {
 
   /** This rank's piece of a tensor in the shape of the variable. The caller disposes it. */
   cut(values: Tensor): Tensor {
-    const { pieces } = this;
-    if (pieces.isCut(values)) {
-      const state = pieces.stateOf(values);
-      const isSame =
-        state?.kind === 'rows' && state.at.dim === this.at.dim && state.at.times === this.at.times;
-      if (isSame) return tensorOf(pieces.pieceOf(values), pieces.line.backend);
-      if (state?.kind === 'sum') pieces.makeRows(values, this.at, false);
-      else pieces.makeWhole(values);
-      return this.cut(values);
-    }
-    return engine().makeTensorFromTensorInfo(pieces.cut(values, this.at), pieces.line.backend);
+    return ownRows(values, this.at, this.pieces);
   }
 
   /** A tensor in the shape of the variable of which this rank has `piece`, which it takes over. */

@@ -1,4 +1,4 @@
-import type { Optimizer, TensorInfo, Variable } from '@tensorflow/tfjs-core';
+import type { Optimizer, Tensor, TensorInfo, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { Pieces } from './pieces.js';
 import type { Inputs } from './run-on-piece.js';
@@ -103,6 +103,18 @@ export function cutsUnits(
     {
       help: `Use a number of ranks that divides the ${units.name}, or leave the layer whole ('replicated').`,
       details: { name, units, ranks },
+    },
+  );
+}
+
+/** For attention to pieces of sequences. */
+export function headsAreWhole(x: Pick<Tensor, 'shape'>, ranks: number): AccError {
+  return new AccError(
+    'ACC_TENSOR_PARALLEL_KERNEL',
+    `scaledDotProductAttention: on a context axis, ranks of the axis tensor compute attention by heads. The ${ranks} ranks cannot do so with a tensor [${x.shape.join()}] that is not cut along its heads, dim 1.`,
+    {
+      help: 'Cut queries, keys and values by heads: their projections by columns, with a number of heads that the axis tensor divides.',
+      details: { shape: [...x.shape], ranks },
     },
   );
 }

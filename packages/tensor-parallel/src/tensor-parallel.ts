@@ -19,13 +19,21 @@ import {
   type GradientReduction,
   type KernelLayer,
   type Plugin,
+  type StagedWeights,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,
   type TapeHooks,
   type TensorShard,
 } from '@acc/contract';
-import { canUpdateShards, isLive, registeredVariable, withHeldRegistered, withShards } from '@acc/kernels';
+import {
+  canUpdateShards,
+  divideHeads,
+  isLive,
+  registeredVariable,
+  withHeldRegistered,
+  withShards,
+} from '@acc/kernels';
 import { boxesInWhole, wholeBox } from './boxes.js';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable, placeOf } from './cut-variable.js';
@@ -33,6 +41,7 @@ import { cutsUnits, doesNotDivide, needsWhole, nothingCut, notOnBackend } from '
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
 import { markOf } from './marks.js';
+import { attendOwnHeads } from './own-heads.js';
 import { Pieces } from './pieces.js';
 import { alongTensor, withoutTensor } from './planes.js';
 import { cutInputs } from './sequence.js';
@@ -70,12 +79,14 @@ interface Attached {
   readonly tensor: Collective;
   readonly pieces: Pieces;
   readonly cutKernels: CutKernels;
+  readonly endHeads: () => void;
 }
 
 class TensorStrategy implements Strategy {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
+  readonly stages?: StagedWeights;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
   /**
@@ -89,7 +100,8 @@ class TensorStrategy implements Strategy {
     this.#inner = inner;
     this.name = inner.name;
     this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false, isRecordable: false };
-    const { tape } = inner;
+    const { tape, stages } = inner;
+    if (stages) this.stages = this.#ownIn(stages);
     if (tape) {
       this.tape = {
         ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
@@ -120,7 +132,8 @@ class TensorStrategy implements Strategy {
     const pieces = new Pieces(local, line);
     this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces, () => kernels);
-    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels };
+    const endHeads = divideHeads(attendOwnHeads(pieces, () => kernels));
+    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels, endHeads };
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
@@ -241,7 +254,8 @@ class TensorStrategy implements Strategy {
       );
     } finally {
       disposeOthers(own, grads);
-      for (const cut of cuts) cut.release();
+      // Other ranks may have changed variables for which this one has no gradient.
+      for (const cut of this.#cuts.values()) cut.release();
     }
   }
 
@@ -307,8 +321,9 @@ class TensorStrategy implements Strategy {
   }
 
   detach(): void {
-    const { cutKernels } = this.#attached;
+    const { cutKernels, endHeads } = this.#attached;
     this.#inner.detach?.();
+    endHeads();
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();
@@ -318,6 +333,20 @@ class TensorStrategy implements Strategy {
     const list = Object.values(grads);
     if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
     return list.length > 0 ? this.#attached.kernels.lists.norm(list) : scalar(0);
+  }
+
+  /** Gives this rank's pieces to the ranks of a pipeline. */
+  #ownIn(stages: StagedWeights): StagedWeights {
+    const own = (variable: Variable) => this.#cuts.get(variable)?.own ?? variable;
+    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
+      return new Map([...map].map(([variable, value]) => [own(variable), value]));
+    };
+    return {
+      place: ({ owners, trained, ...others }) =>
+        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
+      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
+      ownValues: (variable) => stages.ownValues(own(variable)),
+    };
   }
 
   /** The variables that the inner strategy holds. */

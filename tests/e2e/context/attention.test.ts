@@ -5,6 +5,8 @@ interface Found {
   /** Of the output and of the gradients of q, k and v. */
   readonly differences: Record<string, number[]>;
   readonly refused: Record<string, string>;
+  /** Of attention to pieces of one length, and then to unequal ones. */
+  readonly unequal: string[];
   readonly dropped: number[];
   readonly left: number;
 }
@@ -38,9 +40,10 @@ it.each([
 ])('on $ranks ranks by $by ($engine), attention is that of whole sequences', async (given) => {
   const found = await attend(given.ranks, given.by, given.engine);
   expect(found).toHaveLength(given.ranks);
-  for (const { differences, refused, dropped, left } of found) {
+  for (const { differences, refused, unequal, dropped, left } of found) {
     expect(Object.keys(differences)).toHaveLength(given.cases);
     expect(refused).toEqual(given.refusals);
+    expect(unequal).toEqual(['none', 'none', given.by === 'ring' ? 'ACC_CONTEXT_LENGTH' : 'none']);
     for (const [name, largest] of Object.entries(differences)) {
       expect(Math.max(...largest), name).toBeLessThan(1e-5);
     }

@@ -155,22 +155,6 @@ describe('other sizes', () => {
     expectSame(three.one, alone.resumed[0]!);
     expectSame(three.two, alone.resumed[0]!);
   }, 120_000);
-
-  it('trains on data × tensor and fsdp × tensor as in one process', async () => {
-    const cases = { plain: { model: 'gpt2', plan: SEQUENCE, steps: 8 } } as const;
-    const data = await train<'plain'>(4, { data: 2, tensor: 2 }, cases);
-    const options = { strategy: 'fsdp', gradientClipping: { norm: 1000 } } as const;
-    const sharded = { plain: { ...cases.plain, options }, auto: { ...AUTO, steps: 8, options } } as const;
-    const fsdp = await train<'plain' | 'auto'>(4, { fsdp: 2, tensor: 2 }, sharded);
-    const losses = alone.gpt2[0]!.losses.slice(0, 8);
-    for (const found of [data.plain, fsdp.plain, fsdp.auto]) {
-      for (const each of found) {
-        expectClose(each.losses, losses, { rtol: 1e-4 });
-        expectClose(each.weights, data.plain[0]!.weights, { rtol: 1e-4, atol: 1e-5 });
-        expect(each.left).toBe(1);
-      }
-    }
-  }, 120_000);
 });
 
 describe('a plain program with cut variables', () => {

@@ -18,22 +18,22 @@ export function ringBackward(dy: Tensor, inputs: RingInputs, result: RingResult,
   for (let step = 0; step < round.steps; step++) {
     const next = round.exchange(step, held);
     const ofPiece = held.slice(0, 2);
-    const nextOthers = next && round.receive(round.pieceIn(1), ofPiece);
     const [ofQueries, ...ofBlock] = blockGradient(dy, { step, held, inputs, result }, round);
     dq = summed(dq, ofQueries);
     const before = others?.();
     const sums = ofBlock.map((grad, i) => summed(before?.[i], grad));
     const coming = next?.();
     round.sent();
-    if (round.passesOn(step)) round.send(sums, round.nextRank);
+    if (round.passesOn(step)) round.sendGradients(sums);
     else if (step > 0) round.sendHome(sums, round.pieceIn(step));
     else own = sums;
     if (sums !== own) dispose(sums);
+    // Not before: a receive takes memory from its start, and the other rank sends after its computation.
+    others = next && round.receiveGradients(round.pieceIn(1), ofPiece);
     if (step > 0) dispose([...held]);
     if (coming) held = coming;
-    others = nextOthers;
   }
-  own ??= round.receive(round.lastHolder, [inputs.k, inputs.v])();
+  own ??= round.receiveGradients(round.lastHolder, [inputs.k, inputs.v])();
   round.end();
   return [dq!, ...(own as [Tensor, Tensor])];
 }

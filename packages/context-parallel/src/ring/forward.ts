@@ -12,6 +12,7 @@ export function ringForward(inputs: RingInputs, round: Round): RingResult {
   const { dropout: rate } = round.settings;
   const keeps: Tensor[] = [];
   let held = round.travelling(inputs);
+  round.compareShapes(held);
   let all: AttentionBlock | undefined;
   for (let step = 0; step < round.steps; step++) {
     const next = round.exchange(step, held);

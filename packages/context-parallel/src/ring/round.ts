@@ -1,8 +1,8 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlockSettings, Pending } from '@acc/contract';
-import { piecesDiffer } from '../errors.js';
 import { columnsOfBlock } from '../masks.js';
 import type { Ring } from './attend-in-ring.js';
+import { compareShapes, type Comparison } from './compare-shapes.js';
 import type { RingInputs } from './ring-inputs.js';
 
 /**
@@ -15,6 +15,7 @@ export class Round {
   readonly steps: number;
   readonly #sends: Pending<void>[] = [];
   readonly #homeward: Pending<void>[] = [];
+  #comparison: Comparison | undefined;
 
   constructor(private readonly ring: Ring) {
     const { rank, size } = this.#ranks;
@@ -57,18 +58,34 @@ export class Round {
   }
 
   /**
+   * Compares the shapes of this rank's piece with those of the rank before, when it waits for its
+   * first block: messages of a slot do not say their shapes. So all ranks are compared.
+   */
+  compareShapes(held: readonly Tensor[]): void {
+    this.#comparison = compareShapes(held, {
+      ranks: this.#ranks,
+      toRank: this.passesOn(0) ? this.nextRank : undefined,
+      fromRank: this.steps > 1 ? this.pieceIn(1) : undefined,
+    });
+    const { sending } = this.#comparison;
+    if (sending) this.#sends.push(sending);
+  }
+
+  /**
    * Passes tensors of the piece of this step on, and asks for those of the next step. Nothing waits:
    * both travel while this rank computes.
    *
    * @returns Waits for the tensors of the next step. Undefined in the last step.
    */
   exchange(step: number, held: readonly Tensor[]): (() => Tensor[]) | undefined {
-    if (this.passesOn(step)) this.send(held, this.nextRank);
-    return step < this.steps - 1 ? this.receive(this.pieceIn(1), held) : undefined;
+    const slotOf = (x: Tensor) => `block ${this.kernels.precision?.dtypeOf(x) ?? x.dtype} ${x.shape.join()}`;
+    if (this.passesOn(step)) this.#send(held, this.nextRank, slotOf);
+    return step < this.steps - 1 ? this.#receive(this.pieceIn(1), held, slotOf) : undefined;
   }
 
-  send(xs: readonly Tensor[], toRank: number): void {
-    for (const x of xs) this.#sends.push(this.#ranks.sendAsync(x, toRank));
+  /** Sends gradients of the piece of this step along with it. */
+  sendGradients(xs: readonly Tensor[]): void {
+    this.#send(xs, this.nextRank, slotOfGradient);
   }
 
   /**
@@ -76,21 +93,45 @@ export class Round {
    * does not wait for them.
    */
   sendHome(xs: readonly Tensor[], toRank: number): void {
-    for (const x of xs) this.#homeward.push(this.#ranks.sendAsync(x, toRank));
+    for (const x of xs) this.#homeward.push(this.#sending(x, toRank, slotOfGradient));
   }
 
-  /** @param like Tensors of the shapes that are expected. */
-  receive(fromRank: number, like: readonly Tensor[]): () => Tensor[] {
-    const coming = like.map(() => this.#ranks.recvAsync(fromRank));
-    return () =>
-      coming.map((each, i) => {
-        const x = each.wait();
-        const own = like[i]!;
-        if (x.shape.join() === own.shape.join()) return x;
-        const error = piecesDiffer(fromRank, own, x);
-        x.dispose();
-        throw error;
-      });
+  /** @param like Tensors of the shapes of the gradients. */
+  receiveGradients(fromRank: number, like: readonly Tensor[]): () => Tensor[] {
+    return this.#receive(fromRank, like, slotOfGradient);
+  }
+
+  #send(xs: readonly Tensor[], toRank: number, slotOf: SlotOf): void {
+    for (const x of xs) this.#sends.push(this.#sending(x, toRank, slotOf));
+  }
+
+  #sending(x: Tensor, toRank: number, slotOf: SlotOf): Pending<void> {
+    return this.#ranks.sendAsync(x, toRank, { slot: slotOf(x) });
+  }
+
+  #receive(fromRank: number, like: readonly Tensor[], slotOf: SlotOf): () => Tensor[] {
+    const coming = this.#orUnlikeShapes(() =>
+      like.map((x) => this.#ranks.recvAsync(fromRank, { slot: slotOf(x) })),
+    );
+    return () => {
+      this.#endComparison();
+      return coming.map((each) => each.wait());
+    };
+  }
+
+  /** Throws the error of the comparison in place of that of a message which does not fit. */
+  #orUnlikeShapes<T>(start: () => T): T {
+    try {
+      return start();
+    } catch (error) {
+      this.#endComparison();
+      throw error;
+    }
+  }
+
+  #endComparison(): void {
+    this.#comparison?.end();
+    this.#comparison = undefined;
   }
 
   /**
@@ -133,3 +174,9 @@ export class Round {
     }
   }
 }
+
+/** Messages of one slot have one shape and one element type, so only the first says which. */
+type SlotOf = (x: Tensor) => string;
+
+/** They are float32, in which parts of all ranks are added. */
+const slotOfGradient: SlotOf = ({ shape }) => `gradient ${shape.join()}`;

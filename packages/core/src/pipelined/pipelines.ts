@@ -5,10 +5,12 @@ import {
   type KernelLayer,
   type Mesh,
   type RunForward,
+  type StagedWeights,
   type Strategy,
 } from '@acc/contract';
-import { ModelPipeline, type ScheduleName, type StagedStrategy } from '@acc/pipeline';
+import { ModelPipeline, type ScheduleName } from '@acc/pipeline';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
+import { portableLists } from '@acc/kernels';
 import { checkpoint } from '../activation-checkpointing/checkpoint.js';
 import { mapNested, type Nested } from '../nested/nested.js';
 import { variablesOf } from '../prepare/prepare-model.js';
@@ -120,13 +122,17 @@ export class Pipelines {
     if (known?.key === key) return known.model;
     if (known) throw dividedBefore();
     const { kernels, checkpointEvery: every, optimizers, ...shared } = this.#context;
+    const isCut = shared.mesh.size('tensor') > 1;
     const made = new ModelPipeline(
       { model, schedule, stages, microBatches },
       {
         ...shared,
         pipe: this.#pipe,
-        strategy: this.#staged(),
-        lists: kernels.lists,
+        weights: this.#weights(),
+        // Lists are added up as whole tensors; kernels add pieces.
+        lists: isCut ? portableLists() : kernels.lists,
+        // What is cut is computed by several ranks together.
+        measures: isCut || shared.collective.rank === 0,
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: optimizers(),
       },
@@ -139,9 +145,9 @@ export class Pipelines {
     return this.#context.mesh.along('pipeline');
   }
 
-  #staged(): StagedStrategy | undefined {
+  #weights(): StagedWeights | undefined {
     const { strategy } = this.#context;
-    if ('place' in strategy) return strategy as StagedStrategy;
+    if (strategy.stages) return strategy.stages;
     if (this.#pipe.size === 1) return undefined;
     throw new AccError(
       'ACC_STRATEGY_CANNOT',

@@ -7,10 +7,6 @@ import type { ResolvedOptions } from '../options.js';
 /** Axes that no strategy of this package combines. A strategy of the program may. */
 const APART: readonly (readonly [MeshAxis, MeshAxis])[] = [
   ['pipeline', 'context'],
-  ['pipeline', 'tensor'],
-  ['expert', 'context'],
-  ['expert', 'tensor'],
-  ['context', 'tensor'],
 ];
 
 /**

@@ -1,15 +1,10 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { storedTensor, type Checkpoint, type StoredReference, type Want } from '@acc/checkpoint';
-import {
-  AccError,
-  type AccumulationState,
-  type HeldPasses,
-  type Strategy,
-  type TensorShard,
-} from '@acc/contract';
+import { AccError, type AccumulationState, type HeldPasses, type TensorShard } from '@acc/contract';
 import { accumulatesReduced } from '../step/pass.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';
+import type { RunContext } from './run-context.js';
 
 /**
  * Marks the sum of a sharded variable. Each rank's shards are stored under the names of the whole
@@ -27,6 +22,8 @@ export interface AccumulationEntry<T> {
    * parameters, except for their shards.
    */
   readonly isReduced?: boolean;
+  /** The number of ranks that hold the same sums, or pieces of them. Default 1. */
+  readonly alike?: number;
   readonly held: readonly HeldEntry<T>[];
 }
 
@@ -45,7 +42,7 @@ const folderOf = (entry: number): string => `accumulation/${entry}`;
 export function accumulationEntry(
   { accumulation, trained }: Pick<StepPipeline, 'accumulation' | 'trained'>,
   names: NamedTensors,
-  strategy: Strategy,
+  { strategy, alike }: Pick<RunContext, 'strategy' | 'alike'>,
 ): AccumulationEntry<Tensor> {
   const { done, held } = accumulation.getState();
   if (held.length === 0) return { done, held: [] };
@@ -53,6 +50,7 @@ export function accumulationEntry(
     done,
     parameters: namesOfParameters(trained.prepared, names),
     ...(accumulatesReduced(strategy) && { isReduced: true }),
+    ...(alike && { alike: alike.size }),
     held: held.map(({ variables, counts: { own, all, samples }, sums, ...rest }, entry) => ({
       ...rest,
       variables: variables.map((variable) => names.nameOf(variable)),
@@ -101,6 +99,8 @@ export interface WindowRanks {
   readonly parameters: readonly (readonly string[])[];
   /** Whether the strategy of this run reduces gradients before they are accumulated. */
   readonly isReduced: boolean;
+  /** The number of ranks of this run that hold the same sums. */
+  readonly alike: number;
 }
 
 /**
@@ -113,7 +113,7 @@ export interface WindowRanks {
  */
 export function gatherWindows<T>(
   windows: readonly AccumulationEntry<T>[],
-  { rank, parameters, isReduced }: WindowRanks,
+  { rank, parameters, isReduced, alike }: WindowRanks,
 ): AccumulationEntry<T> {
   const isOpen = windows.some(({ held }) => held.length > 0);
   if (!isOpen) return { done: windows[0]!.done, held: [] };
@@ -123,6 +123,7 @@ export function gatherWindows<T>(
   if (saved.size !== new Set(keys).size || keys.some((key) => !saved.has(key))) throw otherParameters();
   if (windows.some((each) => each.held.length > 0 && (each.isReduced ?? false) !== isReduced))
     throw otherOrder();
+  if (windows.some((each) => (each.alike ?? 1) !== alike)) throw otherTensorAxis();
   const group = windows.filter((window) => keyOf(window) === keys[rank]);
   const members = keys.flatMap((key, each) => (key === keys[rank] ? [each] : []));
   const place = members.indexOf(rank);
@@ -149,6 +150,10 @@ function otherParameters(): AccError {
 
 function otherOrder(): AccError {
   return openWindow('were accumulated by a strategy that reduces gradients at a different time');
+}
+
+function otherTensorAxis(): AccError {
+  return openWindow('were accumulated on a mesh with another size of the axis tensor');
 }
 
 function openWindow(problem: string): AccError {

@@ -114,7 +114,7 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
       kernels: kernels.state.getState(),
     },
     local: {
-      accumulation: accumulationEntry(pipeline, names, strategy),
+      accumulation: accumulationEntry(pipeline, names, context),
       plugins: await pluginStates(context),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,

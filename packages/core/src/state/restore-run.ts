@@ -10,6 +10,7 @@ import {
 } from '@acc/checkpoint';
 import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreRandomState } from '../random/math-random.js';
+import { shareRandomStates } from '../random/synchronize.js';
 import { accumulatesReduced } from '../step/pass.js';
 import {
   gatherWindows,
@@ -135,7 +136,7 @@ interface RankNames extends HeldNames {
 function matchRanks(
   { checkpoint, shared, stored, root, windows }: Trees,
   ranks: readonly RankNames[],
-  { collective: { rank }, strategy }: RunContext,
+  { collective: { rank }, strategy, alike }: RunContext,
 ): Pick<Matched, 'storedName' | 'window'> {
   const shapeOf = (name: string) => storedTensor(checkpoint, `${root}${PARAMETERS}/${name}`).shape;
   const storedName = stored
@@ -147,7 +148,10 @@ function matchRanks(
     : (name: string) => name;
   const parameters = ranks.map(({ variables }) => variables.map(storedName).sort());
   const isReduced = accumulatesReduced(strategy);
-  return { storedName, window: gatherWindows(windows, { rank, parameters, isReduced }) };
+  return {
+    storedName,
+    window: gatherWindows(windows, { rank, parameters, isReduced, alike: alike?.size ?? 1 }),
+  };
 }
 
 async function readMatched(trees: Trees, matched: Matched, context: RunContext): Promise<ReadRun> {
@@ -218,9 +222,12 @@ async function applyRest(
   }
   for (const [i, each] of registered.entries()) await each.setState(local.registered[i] as never);
   // Restored last, because the calls above may draw random numbers.
-  if (!wasHere) return;
-  if (local.generator && kernels.random) restoreGenerator(local.generator, kernels.random);
-  restoreRandomState(local.random);
+  if (wasHere) {
+    if (local.generator && kernels.random) restoreGenerator(local.generator, kernels.random);
+    restoreRandomState(local.random);
+  }
+  // On another mesh these ranks had other states, or none.
+  if (context.alike) shareRandomStates(context.alike, kernels);
 }
 
 /**

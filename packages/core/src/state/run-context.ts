@@ -9,6 +9,11 @@ export interface RunContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;
   readonly strategy: Strategy;
+  /**
+   * The ranks that compute the same wherever tensors are whole, and draw the same random numbers.
+   * Undefined: each rank has rows of its own.
+   */
+  readonly alike: Collective | undefined;
   readonly plugins: readonly Plugin[];
   readonly pipeline: StepPipeline;
   readonly preparation: Preparation;

@@ -11,10 +11,17 @@ export interface DividedSequences {
    * Attention of the queries of this rank's piece to the keys of all pieces, on the tape. Called on
    * every rank, with q, k and v of its piece.
    */
-  attend(q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings): Tensor;
+  readonly attend: Attend;
 }
 
+/** Attention to whole sequences or to pieces of them, on the tape. */
+export type Attend = (q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings) => Tensor;
+
+/** Attention of all heads, of which each rank runs `attend` on its own. */
+export type AttendOwnHeads = (attend: Attend) => Attend;
+
 let current: DividedSequences | undefined;
+let ownHeads: AttendOwnHeads | undefined;
 
 /** How sequences are divided now. Undefined if each rank has whole ones. */
 export function dividedSequences(): DividedSequences | undefined {
@@ -30,6 +37,23 @@ export function divideSequences(how: DividedSequences): () => void {
   return () => {
     if (current === how) current = undefined;
   };
+}
+
+/**
+ * Makes attention to pieces of sequences compute some heads on each rank. Returns a function that
+ * ends it. Kernels that attend to whole sequences need no such help.
+ */
+export function divideHeads(attendOwn: AttendOwnHeads): () => void {
+  ownHeads = attendOwn;
+  return () => {
+    if (ownHeads === attendOwn) ownHeads = undefined;
+  };
+}
+
+/** How ranks attend to pieces of sequences now. Undefined if each rank has whole ones. */
+export function attentionToPieces(): Attend | undefined {
+  const attend = current?.attend;
+  return attend && ownHeads ? ownHeads(attend) : attend;
 }
 
 /** Runs `fn`, which is synchronous, on whole sequences: this rank needs no other for attention. */

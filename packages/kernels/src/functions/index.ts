@@ -1,8 +1,11 @@
 export { attentionBlock, attentionBlockGradient } from './attention-block.js';
 export {
+  divideHeads,
   divideSequences,
   onWholeSequences,
   sequenceOffset,
+  type Attend,
+  type AttendOwnHeads,
   type DividedSequences,
 } from './divided-sequences.js';
 export { dropout, type DropoutOptions } from './dropout.js';

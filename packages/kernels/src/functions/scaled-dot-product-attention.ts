@@ -3,7 +3,7 @@ import { AccError, checkKeys, type AttentionSettings } from '@acc/contract';
 import { activeSlots } from '../slots.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
 import { requireFloat } from './check-input.js';
-import { dividedSequences } from './divided-sequences.js';
+import { attentionToPieces, dividedSequences } from './divided-sequences.js';
 
 export interface AttentionOptions {
   /**
@@ -49,8 +49,7 @@ export function scaledDotProductAttention(
 ): Tensor4D {
   checkKeys(NAME, options, ['mask', 'isCausal', 'dropout', 'scale']);
   const { mask, isCausal = false, dropout = 0, scale = 1 / Math.sqrt(q.shape[3]) } = options;
-  const divided = dividedSequences();
-  checkInputs([q, k, v], mask, divided?.size ?? 1);
+  checkInputs([q, k, v], mask, dividedSequences()?.size ?? 1);
   if (!(dropout >= 0 && dropout < 1)) {
     throw new AccError(
       'ACC_INVALID_ARGUMENT',
@@ -61,7 +60,8 @@ export function scaledDotProductAttention(
     );
   }
   const settings: AttentionSettings = { mask, isCausal, dropout, scale };
-  return (divided?.attend(q, k, v, settings) ?? attendLocally(q, k, v, settings)) as Tensor4D;
+  const attend = attentionToPieces() ?? attendLocally;
+  return attend(q, k, v, settings) as Tensor4D;
 }
 
 /** Attention to the keys of this rank. The arguments have been checked. */

@@ -21,7 +21,8 @@ export function measureCosts(model: LayerGraph, runForward: RunForward): number[
       const dims = shape.map((dim, i) => dim ?? (i === 0 ? ROWS : OPEN_DIM));
       values.set(id, zeros(dims, dtype));
     }
-    return layerCalls(model).map((call) => costOf(call, values, runForward));
+    const given = new Set(values.keys());
+    return layerCalls(model).map((call) => costOf(call, { values, given, runForward }));
   } catch (error) {
     throw new AccError(
       'ACC_PIPELINE_STAGES',
@@ -33,15 +34,23 @@ export function measureCosts(model: LayerGraph, runForward: RunForward): number[
   }
 }
 
-/** Also adds the results of the call to `values`. */
+interface Measurement {
+  /** The values so far, by id. */
+  readonly values: Map<number, Tensor>;
+  /** The inputs of the model, which have no gradient: they may be numbers of rows to gather. */
+  readonly given: ReadonlySet<number>;
+  readonly runForward: RunForward;
+}
+
+/** Also adds the results of the call to the values. */
 function costOf(
   { layer, inputs, outputs }: GraphCall,
-  values: Map<number, Tensor>,
-  runForward: RunForward,
+  { values, given: modelInputs, runForward }: Measurement,
 ): number {
   const given = inputs.map((id) => values.get(id)!);
   const weights = layer.trainableWeights.map((weight) => weight.read());
-  const xs = [...given.filter(({ dtype }) => dtype === 'float32'), ...weights];
+  const made = inputs.filter((id) => !modelInputs.has(id)).map((id) => values.get(id)!);
+  const xs = [...made.filter(({ dtype }) => dtype === 'float32'), ...weights];
   const times: number[] = [];
   for (let i = 0; i < TIMES + 1; i++) {
     const begin = performance.now();
@@ -63,7 +72,8 @@ function costOf(
       return tensors.map((tensor) => (given.includes(tensor) ? tensor.clone() : tensor));
     }, xs);
     const dys = pass.outputs.map(({ shape, dtype }) => (dtype === 'float32' ? ones(shape) : null));
-    const grads = pass.backward(dys);
+    // Terms that layers add to the loss are part of what they cost.
+    const grads = pass.backward(dys, 1);
     // Reading waits until the device has computed.
     for (const grad of grads) grad?.dataSync();
     dispose([...dys, ...grads].filter((each) => each !== null));

@@ -15,6 +15,8 @@ import {
 import type {
   Collective,
   GradientReduction,
+  StagedWeights,
+  StagePlacement,
   Strategy,
   StrategyContext,
   StrategyTraits,
@@ -27,48 +29,19 @@ import { cannotCombine, cannotDefer, outsideStep } from '../errors.js';
 import { freeState } from './free-state.js';
 import { Placed, type PlacedContext } from './placed.js';
 
-/** How the weights of one model lie on the ranks of a pipeline. */
-export interface Placement {
-  /** The rank that holds each weight. */
-  readonly owners: ReadonlyMap<Variable, number>;
-  /** The weights that are trained, in the order of the model. */
-  readonly trained: readonly Variable[];
-  /** The layers that this rank does not run. */
-  readonly layersElsewhere: ReadonlySet<unknown>;
-  /** Optimizers that may have state of the weights. */
-  readonly optimizers: readonly Optimizer[];
-}
-
-/** A strategy whose weights can be given to the ranks of a pipeline. */
-export interface StagedStrategy extends Strategy {
-  /**
-   * Gives each weight to one rank of the pipeline. Other ranks free their memory for it. Every rank
-   * calls it, with weights that are prepared.
-   */
-  place(placement: Placement): void;
-  /** The rank of the pipeline that holds the weight. Undefined: every rank does. */
-  ownerOf(variable: Variable): number | undefined;
-  /**
-   * Runs `step` while this rank's weights are in memory. `borrowed`: weights of other ranks, with
-   * their values, which the call disposes.
-   */
-  inStep<T>(borrowed: ReadonlyMap<Variable, Tensor>, step: () => T): T;
-  /** This rank's elements of a weight, for the ranks that borrow it. */
-  ownValues(variable: Variable): Tensor;
-}
-
 /**
  * Holds the weights of each stage of a pipeline on one rank. `inner` combines the gradients of a
  * stage over the ranks that have the same stage.
  */
-export function staged(inner: Strategy): StagedStrategy {
+export function staged(inner: Strategy): Strategy {
   return new Staged(inner);
 }
 
-class Staged implements StagedStrategy {
+class Staged implements Strategy, StagedWeights {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape: TapeHooks;
+  readonly stages: StagedWeights = this;
   readonly #inner: Strategy;
   readonly #placed = new Map<Variable, Placed>();
   /** Weights whose values came because a program reads them. */
@@ -123,7 +96,7 @@ class Staged implements StagedStrategy {
     this.#inner.prepareOptimizer?.(optimizer);
   }
 
-  place({ owners, trained, layersElsewhere, optimizers }: Placement): void {
+  place({ owners, trained, layersElsewhere, optimizers }: StagePlacement): void {
     const { kernels } = this.#context;
     const context: PlacedContext = {
       defer: (info, load) => {
@@ -140,10 +113,6 @@ class Staged implements StagedStrategy {
     for (const variable of trained) this.#ofModel.set(variable, trained);
     for (const layer of layersElsewhere) this.#leaveLayer(layer);
     freeState(optimizers, [...this.#placed.values()]);
-  }
-
-  ownerOf(variable: Variable): number | undefined {
-    return this.#placed.get(variable)?.owner;
   }
 
   ownValues(variable: Variable): Tensor {

@@ -1,6 +1,7 @@
 import { util, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
-import type { Special } from './context.js';
+import type { KernelCall } from '../run-on-piece.js';
+import type { Special, SpecialContext } from './context.js';
 import { accOf, isCutAlong, reduced, withRows } from './native.js';
 
 const castTo = operator('aten::_to_copy');
@@ -24,7 +25,7 @@ export const crossEntropy: Special = {
   ofCut({ pieces, kernels }, { inputs, attrs }) {
     const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
     const dim = logits.shape.length - 1;
-    if (!isCutAlong(pieces, logits, dim)) return undefined;
+    if (!isCutAlong(pieces, logits, dim)) return ofGathered({ pieces, kernels }, { inputs, attrs });
     const backend = accOf(kernels.backend);
     const own = backend.native(pieces.pieceOf(logits));
     using maxima = reduced(pieces, largest(own, [dim], true), 'max');
@@ -45,6 +46,20 @@ export const crossEntropy: Special = {
     return result;
   },
 };
+
+/**
+ * The mean over logits that are cut along the sequence, from all of them. A sum of the ranks' means
+ * would lose what is attached to it.
+ */
+function ofGathered(
+  { pieces, kernels }: Pick<SpecialContext, 'pieces' | 'kernels'>,
+  { inputs, attrs }: Pick<KernelCall, 'inputs' | 'attrs'>,
+): TensorInfo | undefined {
+  const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
+  if (!attrs!['isMean'] || !pieces.gathers(logits)) return undefined;
+  for (const x of [labels, logits]) if (pieces.isCut(x)) pieces.makeWhole(x);
+  return kernels.run('SoftmaxCrossEntropy', { labels, logits }, attrs);
+}
 
 /** `dy` times `softmax(logits) − labels`, for this rank's classes. */
 export const crossEntropyGradient: Special = { ofCut: gradientOfClasses, ofWhole: gradientOfClasses };

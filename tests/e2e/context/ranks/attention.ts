@@ -158,5 +158,11 @@ const dropped = tf.tidy(() => {
   // Each weight is 1 / n or 0, so sums over the output and over the gradient tell what was kept.
   return [tf.mean(value(ones, ones)).dataSync()[0]!, tf.mean(ofV!).dataSync()[0]!] as never;
 }) as number[];
-reportResult({ differences, refused, dropped, left });
+// Twice with one length, so that messages need no headers any more. Then each rank has another one.
+const unequal = [6, 6, 6 + rank].map((length) =>
+  attention === 'ring'
+    ? codeOf(() => attend(wave([1, 6, length, DIM], 0), wave([1, 6, length, DIM], 1), {}))
+    : 'none',
+);
+reportResult({ differences, refused, unequal, dropped, left });
 await accelerator.endTraining();

@@ -1,0 +1,175 @@
+// Trains small models on a mesh, and as one process: the same program with the same options.
+import { join } from 'node:path';
+import {
+  Accelerator,
+  DataLoader,
+  lamb,
+  parallelize,
+  setSeed,
+  type AcceleratorOptions,
+  type ParallelPlan,
+  type PipelineOptions,
+} from '@acc/core';
+import { seededRandom } from '@acc/testkit';
+import { gpt2, llama, tokenEmbedding, transformerBlock } from '@acc/transformer';
+import * as tf from '@tensorflow/tfjs';
+import { tokensOf } from '../transformer/models.js';
+
+export const STEPS = 20;
+const ROWS = 8;
+const LENGTH = 8;
+const VOCABULARY = 26;
+
+export interface Case {
+  readonly model: 'gpt2' | 'llama' | 'experts';
+  readonly plan?: ParallelPlan;
+  readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
+  readonly options?: AcceleratorOptions;
+  /** Training in stages. */
+  readonly pipelined?: PipelineOptions;
+  readonly dropout?: number;
+  readonly optimizer?: 'lamb';
+  /** The folder of a state to save. */
+  readonly save?: string;
+  /** The micro-batches before it is saved. Default: those of half of the steps. */
+  readonly saveAfter?: number;
+  /** The micro-batches to train. Default: all. */
+  readonly stopAfter?: number;
+  /** The folder of a state to begin with. */
+  readonly load?: string;
+}
+
+export interface Trained {
+  /** The mean over all ranks, of each micro-batch. */
+  readonly losses: readonly number[];
+  readonly weights: Readonly<Record<string, readonly number[]>>;
+  /** The same, read from the variables. */
+  readonly read: Readonly<Record<string, readonly number[]>>;
+  /** How many different numbers of tensors were left after a step. */
+  readonly left: number;
+  /** Bytes that a forward pass of one row sends, by the axis. */
+  readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
+}
+
+/** The same for each process that trains. */
+export async function train(given: Case, folder: string): Promise<Trained> {
+  const { mesh, options } = given;
+  const dataLoader = { splitBatches: true, shuffle: false };
+  const accelerator = await Accelerator.create({ dataLoader, ...(mesh && { mesh }), ...options });
+  try {
+    return await trainOn(accelerator, given, folder);
+  } finally {
+    accelerator.freeMemory();
+    tf.disposeVariables();
+  }
+}
+
+async function trainOn(accelerator: Accelerator, given: Case, folder: string): Promise<Trained> {
+  const { save, load, saveAfter = (STEPS / 2) * accelerator.gradientAccumulationSteps } = given;
+  // Ranks draw alike that differ only in their place on the axis tensor.
+  setSeed(3 + Math.floor(accelerator.processIndex / accelerator.mesh.size('tensor')));
+  const model = modelOf(given);
+  if (given.plan) parallelize(model, given.plan);
+  const micro = accelerator.gradientAccumulationSteps;
+  const rows = tokensOf(STEPS * ROWS, LENGTH + 1, VOCABULARY);
+  const [x, y] = [0, 1].map((from) => {
+    return tf.tensor2d(
+      rows.map((row) => row.slice(from, LENGTH + from)),
+      undefined,
+      'int32',
+    );
+  });
+  const loader = new DataLoader({ x: x!, y: y! }, { batchSize: ROWS / micro });
+  const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
+  if (load) await accelerator.loadState(join(folder, load));
+  const step = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
+  const losses: number[] = [];
+  const left = new Set<number>();
+  for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
+    const mean = tf.tidy(() => {
+      const lossOf = () => crossEntropy(model.apply(batch.x, { training: true }) as tf.Tensor, batch.y);
+      return accelerator.reduce(
+        accelerator.accumulate(() => step?.(batch.x, batch.y) ?? optimizer.minimize(lossOf, true)!),
+        'mean',
+      );
+    });
+    losses.push(mean.dataSync()[0]!);
+    tf.dispose([mean, batch.x, batch.y]);
+    if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
+    if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
+    if (losses.length === given.stopAfter) break;
+  }
+  accelerator.communication();
+  tf.tidy(() => void model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
+  const sent = accelerator.communication();
+  const state = accelerator.getStateDict(model);
+  const weights = valuesOf(Object.entries(state));
+  const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
+  tf.dispose([state, x!, y!]);
+  return { losses, weights, read, left: left.size, sent };
+}
+
+function optimizerOf({ optimizer }: Case): tf.Optimizer {
+  if (optimizer === 'lamb') return lamb({ learningRate: 0.01, epsilon: 1e-2 });
+  return tf.train.adam(0.003, 0.9, 0.99, 1e-2);
+}
+
+function valuesOf(named: readonly (readonly [string, tf.Tensor])[]): Trained['weights'] {
+  return Object.fromEntries(named.map(([name, value]) => [name, Array.from(value.dataSync())]));
+}
+
+function crossEntropy(logits: tf.Tensor, y: tf.Tensor2D): tf.Scalar {
+  const labels = tf.oneHot(tf.reshape(y, [-1]) as tf.Tensor1D, VOCABULARY);
+  return tf.losses.softmaxCrossEntropy(labels, tf.reshape(logits, [-1, VOCABULARY]));
+}
+
+const stagedLoss = (y: tf.Tensor, logits: tf.Tensor) => crossEntropy(logits, y as tf.Tensor2D);
+
+function modelOf({ model: kind, dropout = 0 }: Case): tf.LayersModel {
+  const model = kind === 'experts' ? withExperts() : kind === 'gpt2' ? ofGpt2(dropout) : ofLlama();
+  const random = seededRandom(7);
+  for (const weight of model.weights) {
+    const { shape, size } = weight.read();
+    const values = Array.from({ length: size }, () => 0.6 * random() - 0.3);
+    if (shape.length > 1) tf.tidy(() => void weight.write(tf.tensor(values, shape)));
+  }
+  return model;
+}
+
+function ofGpt2(dropout: number): tf.LayersModel {
+  const dropouts = { resid_pdrop: dropout, embd_pdrop: dropout, attn_pdrop: dropout };
+  return gpt2({
+    ...dropouts,
+    vocab_size: VOCABULARY,
+    n_positions: LENGTH,
+    n_embd: 16,
+    n_layer: 2,
+    n_head: 4,
+  });
+}
+
+/** Two heads of keys for four of queries, so that a context axis of two goes by heads only if whole. */
+function ofLlama(): tf.LayersModel {
+  return llama({
+    vocab_size: VOCABULARY,
+    hidden_size: 16,
+    intermediate_size: 20,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    max_position_embeddings: LENGTH,
+  });
+}
+
+/** The load-balancing loss of a batch is not the mean of those of its parts, so it is left out. */
+function withExperts(): tf.LayersModel {
+  const moe = { experts: 4, topK: 2, sharedExperts: 1, balanceLoss: 0, zLoss: 0.02 };
+  const block = (name: string) =>
+    transformerBlock({ name, heads: 4, causal: true, rotary: true, innerUnits: 12, moe });
+  const input = tf.input({ shape: [null] });
+  let x = tokenEmbedding({ name: 'wte', vocabularySize: VOCABULARY, units: 16 }).apply(input);
+  for (const name of ['h.0', 'h.1']) x = block(name).apply(x);
+  x = tf.layers.layerNormalization({ name: 'ln_f' }).apply(x);
+  const logits = tf.layers.dense({ name: 'logits', units: VOCABULARY }).apply(x);
+  return tf.model({ inputs: input, outputs: logits as tf.SymbolicTensor });
+}
