@@ -1,8 +1,9 @@
 import { nextTurn } from '@acc/platform';
+import { cutSequences } from '#platform/cut-sequences';
 import { readAhead } from '#platform/read-ahead';
 import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
-import { cutSequences, type SequencePiece } from './sequence-piece.js';
+import type { SequencePiece } from './sequence-piece.js';
 import type { Iteration } from './progress.js';
 
 /** A step before it is known whether another one follows. */

@@ -1,4 +1,5 @@
-import { AccError, type Collective, type Mesh } from '@acc/contract';
+import { ranksPerHost, requireBesideExperts, requireBesidePipeline } from '#platform/several-ranks';
+import { AccError, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { LaunchEnvironment } from '../environment.js';
@@ -18,9 +19,14 @@ export function meshOf(
   const isSharded = strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
-    if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) throw unusedAxis(strategy);
+    if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) {
+      throw unusedAxis('fsdp', strategy, FOR_SHARDS);
+    }
     if ((mesh.pipeline ?? 1) !== 1) requireBesidePipeline({ mesh, strategy, fsdp });
-    if ((mesh.expert ?? 1) !== 1) requireExperts({ strategy, fsdp, deterministic });
+    if ((mesh.expert ?? 1) !== 1) {
+      requireBesideExperts({ strategy, fsdp, deterministic });
+      if (strategy === 'single') throw unusedAxis('expert', strategy, FOR_EXPERTS);
+    }
     const made = layOut(collective, mesh);
     if (deterministic !== false && made.dataRanks.size < collective.size) {
       made.close();
@@ -31,70 +37,6 @@ export function meshOf(
   if (!isSharded) return dataMesh(collective);
   if (!resolveFsdpOptions(fsdp).isHybrid) return layOut(collective, { fsdp: collective.size });
   return layOut(collective, { data: -1, fsdp: ranksPerHost(collective, environment) });
-}
-
-/** @throws AccError `ACC_HOSTS_DIFFER` if hosts cannot form the rows of a mesh. */
-function ranksPerHost(
-  collective: Collective,
-  { localRank, localSize }: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
-): number {
-  const places = collective.allGatherObject({ localRank, localSize });
-  const isEven = places.every((place, rank) => {
-    return place.localSize === localSize && place.localRank === rank % localSize;
-  });
-  if (isEven && collective.size % localSize === 0) return localSize;
-  const lines = places.map((place, rank) => `  rank ${rank}: ${place.localRank} of ${place.localSize}`);
-  throw new AccError(
-    'ACC_HOSTS_DIFFER',
-    `HYBRID_SHARD shards over the ranks of each host. Hosts do not have the same number of ranks, or their ranks are not numbered one host after the other. Each rank's place on its host:\n${lines.join('\n')}`,
-    {
-      help: 'Start as many ranks on every host, or say over how many ranks to shard: mesh: { data: -1, fsdp: … }.',
-      details: { places },
-    },
-  );
-}
-
-/** @throws AccError `ACC_INVALID_OPTION`, `ACC_DETERMINISTIC_UNSUPPORTED` beside the axis expert. */
-function requireExperts({
-  strategy,
-  fsdp,
-  deterministic,
-}: Pick<ResolvedOptions, 'strategy' | 'fsdp' | 'deterministic'>): void {
-  if (deterministic !== false) {
-    throw new AccError('ACC_DETERMINISTIC_UNSUPPORTED', 'deterministic does not support the axis expert.', {
-      help: 'Use the axis data, or leave deterministic out.',
-    });
-  }
-  if (strategy === 'single') {
-    throw new AccError('ACC_INVALID_OPTION', "mesh.expert has no effect: strategy is 'single'.", {
-      help: "Use the strategy 'ddp' or 'fsdp' with this axis, or a mesh without it.",
-    });
-  }
-  if (strategy === 'fsdp' && resolveFsdpOptions(fsdp).offload) {
-    throw new AccError('ACC_INVALID_OPTION', 'fsdp.offload does not support the axis expert.', {
-      help: 'Leave one of the two out. Each rank has the weights of its own experts only.',
-    });
-  }
-}
-
-/** @throws AccError `ACC_STRATEGY_CANNOT` for what shards cannot do beside the axis pipeline. */
-function requireBesidePipeline({
-  mesh,
-  strategy,
-  fsdp,
-}: Pick<ResolvedOptions, 'mesh' | 'strategy' | 'fsdp'>): void {
-  if (strategy !== 'fsdp' || fsdp?.stage === 'NO_SHARD') return;
-  if ((mesh?.tensor ?? 1) !== 1) {
-    throw new AccError(
-      'ACC_STRATEGY_CANNOT',
-      'The axes fsdp, tensor and pipeline of a mesh do not work together, only two of them.',
-      { help: 'Use data in place of fsdp, or leave one of the three out.' },
-    );
-  }
-  if (!resolveFsdpOptions(fsdp).offload) return;
-  throw new AccError('ACC_STRATEGY_CANNOT', 'fsdp.offload cannot be combined with the mesh axis pipeline.', {
-    help: 'Leave one of the two out.',
-  });
 }
 
 function notDeterministic(): AccError {
@@ -113,8 +55,11 @@ function withoutAxis(): AccError {
   );
 }
 
-function unusedAxis(strategy: string): AccError {
-  return new AccError('ACC_INVALID_OPTION', `mesh.fsdp has no effect: strategy is '${strategy}'.`, {
-    help: "Give strategy: 'fsdp' with a stage that shards, or mesh: { data: … }.",
+const FOR_SHARDS = "Give strategy: 'fsdp' with a stage that shards, or mesh: { data: … }.";
+const FOR_EXPERTS = "Use the strategy 'ddp' or 'fsdp' with this axis, or a mesh without it.";
+
+function unusedAxis(axis: MeshAxis, strategy: string, help: string): AccError {
+  return new AccError('ACC_INVALID_OPTION', `mesh.${axis} has no effect: strategy is '${strategy}'.`, {
+    help,
   });
 }

@@ -1,0 +1,2 @@
+export { ranksPerHost, requireBesideExperts, requireBesidePipeline } from '../presets/several-ranks.js';
+export { shareRandomStates } from '../random/synchronize.js';

@@ -1,0 +1,1 @@
+export { cutSequences } from '../sequence-piece.js';
