@@ -15,6 +15,8 @@ import { ensurePeer } from './peers/setup.mjs';
 const RANKS = 2;
 const MODEL = { width: 512, layers: 8, rows: 64 };
 const MANY = 8;
+/** Steps before the measured ones. V8 compiles on the cores of the ranks in the first of them. */
+const WARMUP = 60;
 const SCHEDULES = ['gpipe', '1f1b', 'interleaved', 'zeroBubble'];
 const CASES = SCHEDULES.map((schedule) => ({ schedule, microBatches: MANY }));
 /** The stages of a rank, and by what the bubble is divided if backward takes twice as long as forward. */
@@ -27,7 +29,7 @@ await exitOnError(async () => {
   });
   const machine = describeMachine();
   const python = ensurePeer(values.python);
-  const job = { ...MODEL, device: 'cpu', threads: 1, cases: CASES, blocks: 3, steps: 4 };
+  const job = { ...MODEL, device: 'cpu', threads: 1, cases: CASES, warmup: WARMUP, blocks: 5, steps: 4 };
   const sides = { ours: [], theirs: [] };
   const versions = {};
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {

@@ -53,8 +53,8 @@ def main() -> None:
         xs, ys = torch.randn(batch), torch.randn(batch)
         is_last = rank == ranks - 1
 
-        def run():
-            for _ in range(job["steps"]):
+        def run(steps):
+            for _ in range(steps):
                 optimizer.zero_grad()
                 args = (xs,) if rank == 0 else ()
                 if is_last:
@@ -64,12 +64,12 @@ def main() -> None:
                     schedule.step(*args)
                 optimizer.step()
 
-        run()
+        run(job["warmup"])
         step_ms = []
         for _ in range(job["blocks"]):
             dist.barrier()
             start = time.perf_counter()
-            run()
+            run(job["steps"])
             dist.barrier()
             step_ms.append((time.perf_counter() - start) * 1e3 / job["steps"])
         results.append({**case, "stepMs": step_ms})

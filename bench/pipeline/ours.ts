@@ -20,6 +20,8 @@ export interface Job {
     readonly schedule: NonNullable<PipelineOptions['schedule']>;
     readonly microBatches: number;
   }[];
+  /** Steps that are not measured. */
+  readonly warmup: number;
   readonly blocks: number;
   readonly steps: number;
 }
@@ -42,10 +44,10 @@ for (const { schedule, microBatches } of job.cases) {
   const step = accelerator.pipelined(model, loss, { schedule, microBatches, stages });
   const batch = [job.rows * microBatches, job.width];
   const [xs, ys] = [tf.randomNormal(batch, 0, 1, 'float32', 1), tf.randomNormal(batch, 0, 1, 'float32', 2)];
-  const run = () => {
-    for (let i = 0; i < job.steps; i++) step(xs, ys).dispose();
+  const run = (steps = job.steps) => {
+    for (let i = 0; i < steps; i++) step(xs, ys).dispose();
   };
-  run();
+  run(job.warmup);
   resetPeakMemory();
   const stepMs: number[] = [];
   for (let block = 0; block < job.blocks; block++) {
