@@ -1,10 +1,10 @@
 import {
   engine,
+  Tensor,
   tidy,
   util,
   Variable,
   variable as createVariable,
-  type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import type { PieceLayout, RowsAt } from '@acc/contract';
@@ -81,7 +81,8 @@ export class CutVariable {
   dispose(): void {
     this.#restore();
     this.release();
-    this.own.dispose();
+    // Its own dispose would take the variable of this name off tfjs's list.
+    Tensor.prototype.dispose.call(this.own);
   }
 
   /** Gives the variable a tensor whose piece is always {@link own}. */

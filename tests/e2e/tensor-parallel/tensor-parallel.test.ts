@@ -193,6 +193,10 @@ describe('a plain program with cut variables', () => {
     }
   });
 
+  it('tfjs lists cut variables, also where others of their names were disposed', () => {
+    for (const { listed } of plain) expect(listed).toEqual([true, true]);
+  });
+
   it.each([
     ['a kernel without a rule', 'ACC_TENSOR_PARALLEL_KERNEL'],
     ['a size that does not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],

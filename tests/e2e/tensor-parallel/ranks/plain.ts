@@ -14,6 +14,8 @@ export interface Result {
   readonly clones: Record<'before' | 'kept' | 'after' | 'assigned' | 'expected', readonly number[]>;
   /** What dropout leaves of ones `[12, 12]` that are cut along the last dim. */
   readonly mask: readonly number[];
+  /** Whether tfjs lists cut variables that have the names of disposed ones, and still does in the end. */
+  readonly listed: readonly boolean[];
   /** By what was tried. */
   readonly codes: Record<string, string>;
   /** Of the kernel without a rule. */
@@ -119,9 +121,16 @@ other.prepare(second.variables);
 const byNorms = other.prepare(lamb({ learningRate: 0.02 }));
 for (let step = 0; step < 5; step++) byNorms.minimize(second.loss, false, second.variables);
 const ofLamb = read(second.variables);
+tf.dispose(second.variables);
+const third = network('b');
+const areListed = () => third.variables.every((each) => tf.engine().registeredVariables[each.name] === each);
+other.prepare(third.variables);
+const listed = [areListed()];
 other.freeMemory();
+listed.push(areListed());
+tf.disposeVariables();
 
 await tf.setBackend('cpu');
 codes['the backend cpu'] = await codeOf(() => Accelerator.create({ ...options, engine: 'tfjs' }));
 const clones = { before, kept, after, assigned, expected };
-reportResult({ losses, weights, lamb: ofLamb, sent, clones, mask, codes, message });
+reportResult({ losses, weights, lamb: ofLamb, sent, clones, mask, listed, codes, message });
