@@ -1,5 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { rowsAt, type Cut, type RowsAt } from '@acc/contract';
+import { repetitionsOf, rowsAt, type Cut, type RowsAt } from '@acc/contract';
 import { cutsUnits, doesNotDivide } from './errors.js';
 import { markOf } from './marks.js';
 
@@ -25,6 +25,6 @@ function placeOf(
   { dim, times = 1 }: Pick<Cut, 'dim' | 'times'>,
   count: number,
 ): RowsAt | undefined {
-  const outer = shape.slice(0, dim).reduce((product, size) => product * size, times);
+  const outer = repetitionsOf(shape, { dim, times });
   return shape[dim]! % (times * count) === 0 ? rowsAt(shape, { outer, length: count }) : undefined;
 }

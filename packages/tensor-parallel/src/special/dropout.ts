@@ -1,4 +1,5 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
+import { repetitionsOf } from '@acc/contract';
 import type { DropoutPlace } from '@acc/kernels';
 import type { Special } from './context.js';
 
@@ -9,10 +10,10 @@ import type { Special } from './context.js';
 export const dropout: Special = {
   ofCut({ pieces, kernels }, { inputs, attrs }) {
     const { x } = inputs as { x: TensorInfo };
-    const [state, layout] = [pieces.stateOf(x), pieces.local.of(x)!.layout];
-    if (state?.kind !== 'rows' || layout.kind !== 'rows') return undefined;
+    const state = pieces.stateOf(x);
+    if (state?.kind !== 'rows') return undefined;
     const { count, index } = pieces.line;
-    const within: DropoutPlace = { outer: layout.outer, count, index };
+    const within: DropoutPlace = { outer: repetitionsOf(x.shape, state.at), count, index };
     const own = kernels.run('AccDropout', { x: pieces.pieceOf(x) }, { ...attrs, within });
     return pieces.hold(own, state, pieces.gathers(x));
   },
