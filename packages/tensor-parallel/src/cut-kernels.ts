@@ -32,9 +32,9 @@ export class CutKernels {
   }
 
   #runNamed(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: object = {}): TensorInfo {
-    const config = this.kernels.configs.find(({ kernelName }) => kernelName === name)!;
     const { backend } = this.kernels;
-    return untracked(this.#run(config, { inputs, attrs: attrs as never, backend }) as TensorInfo, backend);
+    const call = { inputs, attrs: attrs as never, backend };
+    return untracked(this.#run(this.kernels.config(name), call) as TensorInfo, backend);
   }
 
   #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {

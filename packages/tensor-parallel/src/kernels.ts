@@ -3,7 +3,6 @@ import {
   getKernelsForBackend,
   type KernelBackend,
   type KernelConfig,
-  type KernelFunc,
   type NamedAttrMap,
   type NamedTensorInfoMap,
   type TensorInfo,
@@ -12,12 +11,18 @@ import { untracked } from './tensor-info.js';
 
 /** The kernels of a backend as they were, which compute on tensors that this rank has. */
 export class Kernels {
-  readonly configs: readonly KernelConfig[];
-  readonly #functions: ReadonlyMap<string, KernelFunc>;
+  readonly #configs: ReadonlyMap<string, KernelConfig>;
 
   constructor(readonly backendName: string) {
-    this.configs = getKernelsForBackend(backendName);
-    this.#functions = new Map(this.configs.map(({ kernelName, kernelFunc }) => [kernelName, kernelFunc]));
+    this.#configs = new Map(getKernelsForBackend(backendName).map((config) => [config.kernelName, config]));
+  }
+
+  get configs(): Iterable<KernelConfig> {
+    return this.#configs.values();
+  }
+
+  config(name: string): KernelConfig {
+    return this.#configs.get(name)!;
   }
 
   get backend(): KernelBackend {
@@ -26,7 +31,7 @@ export class Kernels {
 
   /** The only result of a kernel. The caller owns it. */
   run(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: object = {}): TensorInfo {
-    const result = this.#functions.get(name)!({
+    const result = this.config(name).kernelFunc({
       inputs: inputs as NamedTensorInfoMap,
       attrs: attrs as NamedAttrMap,
       backend: this.backend,
