@@ -16,7 +16,7 @@ const HEADS: RowsAt = { dim: 1, times: 1 };
 export function attendOwnHeads(pieces: Pieces, layer: () => Pick<KernelLayer, 'random'>): AttendOwnHeads {
   return (attend) => (q, k, v, settings) => {
     const all = [q, k, v];
-    for (const x of all) makePlain(x, pieces);
+    for (const x of all) pieces.makePlain(x);
     if (!all.some((x) => pieces.isCut(x))) return attend(q, k, v, settings);
     for (const x of all) requireHeads(x, pieces);
     const [ownQ, ownK, ownV] = all.map((x) => headsOf(x, pieces));
@@ -25,11 +25,6 @@ export function attendOwnHeads(pieces: Pieces, layer: () => Pick<KernelLayer, 'r
     const own = settings.dropout > 0 ? drawApart(layer().random, pieces.line, run) : run();
     return ofAllHeads(own, pieces);
   };
-}
-
-/** Leaves only cuts that a kernel must follow. */
-function makePlain(x: Tensor, pieces: Pieces): void {
-  if (pieces.isCut(x) && (pieces.isSum(x) || pieces.gathers(x))) pieces.makeWhole(x);
 }
 
 function requireHeads(x: Tensor, pieces: Pieces): void {

@@ -17,13 +17,13 @@ export const SEQUENCE: RowsAt = { dim: 1, times: 1 };
 
 /** The tensors of which this rank has a piece: how they are held, and how that changes. */
 export class Pieces {
+  /** What computes now. */
+  #place: 'sequence' | 'cell' | undefined;
+
   constructor(
     readonly local: LocalPieces,
     readonly line: Line,
   ) {}
-
-  /** What computes now. */
-  #place: 'sequence' | 'cell' | undefined;
 
   /** Whether sums are to be cut along the sequence where a kernel needs their values. */
   get isAlongSequence(): boolean {
@@ -129,6 +129,11 @@ export class Pieces {
     const own = this.local.of(x)!;
     const whole = this.line.join({ layout: own.layout, piece: own.piece });
     this.local.fill(x, { ...whole, shape: x.shape });
+  }
+
+  /** Makes `x` whole if it is a sum, or rows that may be gathered. Other rows stay. */
+  makePlain(x: TensorInfo): void {
+    if (this.isSum(x) || this.gathers(x)) this.makeWhole(x);
   }
 
   /** Adds up the sum `x` where its values are needed: on every rank, or this rank's part of the sequence. */

@@ -1,6 +1,5 @@
 import { GatherV2, type DataId, type GatherV2Attrs, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
-import type { Pieces } from '../pieces.js';
 import type { Special, SpecialContext } from './context.js';
 import { accOf, isCutAlong } from './native.js';
 
@@ -52,7 +51,8 @@ function ownSegments(
   const { x, segmentIds } = inputs as { x: TensorInfo; segmentIds: TensorInfo };
   const { numSegments } = attrs as unknown as { numSegments: number };
   if (rowsChosen.get(segmentIds.dataId) !== numSegments) return undefined;
-  if (!madeWhole(pieces, x)) return undefined;
+  pieces.makePlain(x);
+  if (pieces.isCut(x)) return undefined;
   const backend = accOf(kernels.backend);
   const count = numSegments / pieces.line.count;
   using shifted = subtract(backend.native(segmentIds), pieces.line.index * count, 1);
@@ -61,14 +61,6 @@ function ownSegments(
   const sums = kernels.run('UnsortedSegmentSum', { x, segmentIds: ids }, { numSegments: count });
   kernels.free(ids);
   return pieces.hold(sums, { kind: 'rows', at: { dim: 0, times: 1 } }, false);
-}
-
-/** Makes a sum, and rows that may be gathered, whole. Returns false for other pieces. */
-function madeWhole(pieces: Pieces, x: TensorInfo): boolean {
-  if (!pieces.isCut(x)) return true;
-  if (!pieces.isSum(x) && !pieces.gathers(x)) return false;
-  pieces.makeWhole(x);
-  return true;
 }
 
 function isWithin(x: NativeTensor, begin: number, length: number): NativeTensor {
