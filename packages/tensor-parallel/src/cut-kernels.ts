@@ -93,7 +93,7 @@ export class CutKernels {
       else pieces.addUp(x);
     }
     if (sums.length > 0) return true;
-    for (const [, x] of gathered) if (pieces.isCut(x)) pieces.makeWhole(x);
+    for (const [, x] of gathered) pieces.makeWhole(x);
     return gathered.length > 0;
   }
 }

@@ -60,7 +60,7 @@ function held({ dataId, shape, dtype }: Tensor, pieces: Pieces): Tensor {
 }
 
 function ownMask(mask: Tensor, pieces: Pieces): Tensor {
-  if (pieces.isCut(mask)) pieces.makeWhole(mask);
+  pieces.makeWhole(mask);
   const heads = mask.rank === 4 ? mask.shape[1]! : 1;
   if (heads === 1) return mask;
   const { index, count } = pieces.line;

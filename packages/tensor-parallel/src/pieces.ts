@@ -124,9 +124,10 @@ export class Pieces {
     return this.local.cut(x, { outer: repetitionsOf(x.shape, at), shape });
   }
 
-  /** Makes the data of `x` whole: adds up a sum, or gathers the rows of all ranks. */
+  /** Makes the data of `x` whole, if it is in pieces: adds up a sum, or gathers the rows of all ranks. */
   makeWhole(x: TensorInfo): void {
-    const own = this.local.of(x)!;
+    const own = this.local.of(x);
+    if (!own) return;
     const whole = this.line.join({ layout: own.layout, piece: own.piece });
     this.local.fill(x, { ...whole, shape: x.shape });
   }

@@ -27,7 +27,7 @@ export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
       patch(cell, 'call', (call) => (inputs, kwargs) => {
         const results = pieces.inCell(() => call.call(cell, inputs, kwargs));
         const [output] = results as [Tensor];
-        if (pieces.isCut(output)) pieces.makeWhole(output);
+        pieces.makeWhole(output);
         return results;
       }),
     ];

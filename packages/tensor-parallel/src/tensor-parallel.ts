@@ -205,7 +205,7 @@ class TensorStrategy implements Strategy {
     this.#areTerms.set(variable, areTerms);
     if (areTerms && state?.kind === 'sum' && state.scale === 1)
       return tensorOf(pieces.pieceOf(grad), pieces.line.backend);
-    if (pieces.isCut(grad)) pieces.makeWhole(grad);
+    pieces.makeWhole(grad);
     // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
     return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
   }

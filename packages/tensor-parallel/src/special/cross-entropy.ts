@@ -57,7 +57,7 @@ function ofGathered(
 ): TensorInfo | undefined {
   const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
   if (!attrs!['isMean'] || !pieces.gathers(logits)) return undefined;
-  for (const x of [labels, logits]) if (pieces.isCut(x)) pieces.makeWhole(x);
+  for (const x of [labels, logits]) pieces.makeWhole(x);
   return kernels.run('SoftmaxCrossEntropy', { labels, logits }, attrs);
 }
 

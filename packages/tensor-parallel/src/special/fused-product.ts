@@ -26,7 +26,7 @@ const ACTIVATIONS: Readonly<Record<string, string>> = {
 
 /** Gathers the state of a recurrent cell that is multiplied by this rank's columns. */
 function gatherState(pieces: Pieces, a: TensorInfo, b: TensorInfo): void {
-  if (pieces.isInCell && pieces.isCut(a) && pieces.isCut(b)) pieces.makeWhole(a);
+  if (pieces.isInCell && pieces.isCut(b)) pieces.makeWhole(a);
 }
 
 /** A product that is a partial sum gets its bias and activation afterwards. */

@@ -29,7 +29,7 @@ export function isCutAlong(pieces: Pieces, x: TensorInfo, dim: number): boolean 
 /** Runs `use` with this rank's rows of `x`, which may be whole, along `dim`. */
 export function withRows<T>(pieces: Pieces, x: TensorInfo, dim: number, use: (own: TensorInfo) => T): T {
   if (isCutAlong(pieces, x, dim)) return use(pieces.pieceOf(x));
-  if (pieces.isCut(x)) pieces.makeWhole(x);
+  pieces.makeWhole(x);
   const own = pieces.cut(x, { dim, times: 1 });
   try {
     return use(own);
