@@ -292,7 +292,7 @@ class TensorStrategy implements Strategy {
   materialize(variables: readonly Variable[]): Tensor[] {
     return variables.map((variable) => {
       const cut = this.#cuts.get(variable);
-      const own = cut?.own ?? variable;
+      const own = this.#ownOf(variable);
       const [given] = this.#inner.materialize?.([own]) ?? [own.clone()];
       if (!cut) return given!;
       return tidy(() => {
@@ -340,21 +340,23 @@ class TensorStrategy implements Strategy {
 
   /** Gives this rank's pieces to the ranks of a pipeline. */
   #ownIn(stages: StagedWeights): StagedWeights {
-    const own = (variable: Variable) => this.#cuts.get(variable)?.own ?? variable;
-    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
-      return new Map([...map].map(([variable, value]) => [own(variable), value]));
-    };
+    const keyed = <T>(map: ReadonlyMap<Variable, T>) =>
+      new Map(Array.from(map, ([variable, value]) => [this.#ownOf(variable), value]));
     return {
       place: ({ owners, trained, ...others }) =>
-        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
+        stages.place({ ...others, owners: keyed(owners), trained: this.#owns(trained) }),
       inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
-      ownValues: (variable) => stages.ownValues(own(variable)),
+      ownValues: (variable) => stages.ownValues(this.#ownOf(variable)),
     };
   }
 
-  /** The variables that the inner strategy holds. */
+  /** The variable that the inner strategy holds. */
+  #ownOf(variable: Variable): Variable {
+    return this.#cuts.get(variable)?.own ?? variable;
+  }
+
   #owns(variables: readonly Variable[]): Variable[] {
-    return variables.map((variable) => this.#cuts.get(variable)?.own ?? variable);
+    return variables.map((variable) => this.#ownOf(variable));
   }
 
   /** The cut variables in a record, which has them by name. */

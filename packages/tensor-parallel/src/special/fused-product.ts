@@ -36,6 +36,8 @@ export const fusedProduct: Special = {
     const { a, b, bias, preluActivationWeights } = inputs as Record<string, TensorInfo | undefined>;
     const { transposeA, transposeB, activation, leakyreluAlpha } = attrs as unknown as _FusedMatMulAttrs;
     gatherState(pieces, a!, b!);
+    const name = ACTIVATIONS[activation ?? ''];
+    if (!bias && !name) return undefined;
     const call = pieces.callOf(
       [
         ['a', a!],
@@ -46,11 +48,10 @@ export const fusedProduct: Special = {
     const plan = call && (call.rows('a') ?? call.rows('b')) ? RULES.get(BatchMatMul)!(call) : undefined;
     const isSum = typeof plan === 'object' && (plan.results as Result).kind === 'sum';
     // Otherwise the fused kernel runs on the pieces.
-    if (!isSum || (!bias && !ACTIVATIONS[activation ?? ''])) return undefined;
+    if (!isSum) return undefined;
     const product = context.run(BatchMatMul, { a: a!, b: b! }, { transposeA, transposeB });
     const steps = [product];
     if (bias) steps.push(context.run(Add, { a: product, b: bias }));
-    const name = ACTIVATIONS[activation ?? ''];
     if (name) {
       const x = steps.at(-1)!;
       const extra = preluActivationWeights && { alpha: preluActivationWeights };
