@@ -1,4 +1,5 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import { tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { droppedInputs } from '@acc/kernels';
 import {
   nestedLayers,
   patch,
@@ -17,12 +18,17 @@ import type { Pieces } from './pieces.js';
 export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
   const undos = [...nestedLayers(layers)].filter(isRecurrent).flatMap((layer) => {
     const { cell } = layer;
-    if (!cell.built || !pieces.isCut(cell.recurrentKernel.read())) return [];
+    if (!pieces.isCut(cell.recurrentKernel.read())) return [];
     return [
       patch(layer, 'call', (call) => (inputs, kwargs) => {
+        const [x] = [inputs].flat() as [Tensor];
         // One exchange in place of one for each step.
-        for (const x of [inputs].flat()) if (pieces.isSum(x)) pieces.makeWhole(x);
-        return call.call(layer, inputs, kwargs);
+        if (pieces.isSum(x)) pieces.makeWhole(x);
+        return tidy(() => {
+          const dropped = droppedInputs(layer, x, kwargs ?? {});
+          if (!dropped) return call.call(layer, inputs, kwargs);
+          return withoutDropout(cell, () => call.call(layer, dropped, kwargs));
+        });
       }),
       patch(cell, 'call', (call) => (inputs, kwargs) => {
         const results = pieces.inCell(() => call.call(cell, inputs, kwargs));
@@ -37,9 +43,20 @@ export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
   };
 }
 
-type Cell = RecurrentLayer['cell'] & LayerInternals & { readonly built: boolean };
+type Cell = RecurrentLayer['cell'] & LayerInternals;
 
 function isRecurrent(layer: object): layer is RecurrentLayer & { readonly cell: Cell } {
   const { cell } = layer as { readonly cell?: Partial<Cell> };
   return cell?.recurrentKernel !== undefined;
+}
+
+/** Runs a layer on inputs of which some were dropped. */
+function withoutDropout<T>(cell: Cell, run: () => T): T {
+  const { dropout } = cell;
+  cell.dropout = 0;
+  try {
+    return run();
+  } finally {
+    cell.dropout = dropout;
+  }
 }

@@ -17,6 +17,7 @@ const CALLS = {
   gru: 2 * 3,
   simpleRNN: 3,
   'lstm with dropout': 3,
+  'lstm with dropout of inputs': 3,
   'gru with dropout': 2 * 3,
   // The tokens' rows are added up first.
   'bidirectional lstm of masked tokens': 1 + 2 * 3,

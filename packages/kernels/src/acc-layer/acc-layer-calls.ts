@@ -6,7 +6,7 @@ import { callBatchNormalization } from '../layers/batch-normalization.js';
 import { callDropout } from '../layers/dropout.js';
 import type { AccLayerCall } from '../layers/acc-layer-call.js';
 import { callLayerNormalization } from '../layers/layer-normalization.js';
-import { callGru, callLstm } from '../layers/recurrent.js';
+import { callRecurrent } from '../layers/recurrent.js';
 
 export function accLayerCalls(backend: AccBackend): FusedLayerCalls {
   const on =
@@ -18,8 +18,8 @@ export function accLayerCalls(backend: AccBackend): FusedLayerCalls {
     Conv2D: on(callConv2d),
     Dense: on(callDense),
     Dropout: on(callDropout),
-    GRU: on(callGru),
+    GRU: on(callRecurrent),
     LayerNormalization: on(callLayerNormalization),
-    LSTM: on(callLstm),
+    LSTM: on(callRecurrent),
   };
 }

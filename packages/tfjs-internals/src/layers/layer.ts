@@ -80,7 +80,7 @@ export interface RecurrentCell {
   readonly bias: LayerVariable | null;
   readonly activation: ActivationObject;
   readonly recurrentActivation: ActivationObject;
-  readonly dropout: number;
+  dropout: number;
   readonly recurrentDropout: number;
   readonly dropoutFunc?: unknown;
   dropoutMask: Tensor | Tensor[] | null;

@@ -50,6 +50,7 @@ const MODELS: Record<string, () => tf.layers.Layer[]> = {
   gru: () => [tf.layers.gru({ ...units, inputShape, goBackwards: true })],
   simpleRNN: () => [tf.layers.simpleRNN({ ...units, inputShape })],
   'lstm with dropout': () => [tf.layers.lstm({ ...units, ...dropped })],
+  'lstm with dropout of inputs': () => [tf.layers.lstm({ ...units, inputShape, dropout: 0.3 })],
   'gru with dropout': () => [tf.layers.gru({ ...units, ...dropped })],
   'bidirectional lstm of masked tokens': () => [
     tf.layers.embedding({ inputDim: TOKENS, outputDim: WIDTH, maskZero: true, inputLength: STEPS }),
