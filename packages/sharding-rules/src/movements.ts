@@ -67,13 +67,8 @@ export const concat: Rule = (call) => {
   const cuts = new Map<string, RowsAt>();
   for (const [i, name] of names.entries())
     if (call.isWhole(name)) cuts.set(name, { dim: axis, times: times[i]! });
-  return {
-    results: rows(
-      axis,
-      times.reduce((sum, each) => sum + each),
-    ),
-    cuts,
-  };
+  const inResult = times.reduce((sum, each) => sum + each);
+  return { results: rows(axis, inResult), cuts };
 };
 
 /** The inputs become slices along a new dim. */

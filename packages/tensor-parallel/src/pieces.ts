@@ -66,7 +66,7 @@ export class Pieces {
   }
 
   isCut(x: TensorInfo): boolean {
-    return this.local.of(x) !== undefined;
+    return this.kindOf(x) !== undefined;
   }
 
   /** How `x` is held. Undefined if a reshape has split its pieces. */
@@ -100,7 +100,7 @@ export class Pieces {
   }
 
   isSum(x: TensorInfo): boolean {
-    return this.local.of(x)?.layout.kind === 'sum';
+    return this.kindOf(x) === 'sum';
   }
 
   layoutAt(shape: readonly number[], at: RowsAt, gathers = false): RowsLayout {

@@ -134,7 +134,7 @@ class TensorStrategy implements Strategy {
     const pieces = new Pieces(local, line);
     this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces);
-    const endHeads = divideHeads(attendOwnHeads(pieces, () => kernels));
+    const endHeads = divideHeads(attendOwnHeads(pieces, kernels));
     this.#attached = { kernels, job: collective, tensor, pieces, cutKernels, endHeads };
   }
 
