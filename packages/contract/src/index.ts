@@ -100,6 +100,8 @@ export type { Fusion, Recorded, RecordedAction, Recorder, Recording } from './re
 export { isPlainRecord, isRecord } from './records.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
+export { stagedInPlace, type StagedWeights, type StagePlacement } from './staged-weights.js';
+export { isThere } from './gradient-records.js';
 export type { GetOptions, Storage, StoredObject } from './storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './state.js';
 export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
@@ -108,8 +110,6 @@ export {
   STRATEGY_TRAITS,
   type BatchRows,
   type GradientReduction,
-  type StagedWeights,
-  type StagePlacement,
   type Strategy,
   type StrategyContext,
   type StrategyTraits,

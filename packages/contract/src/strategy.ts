@@ -2,6 +2,7 @@ import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tf
 import type { Collective } from './collective.js';
 import type { KernelLayer } from './kernel-layer.js';
 import type { Mesh } from './mesh.js';
+import type { StagedWeights } from './staged-weights.js';
 import type { RankState } from './state.js';
 import type { TapeHooks } from './tape-hooks.js';
 import type { RunForward } from './taped-forward.js';
@@ -90,36 +91,6 @@ export interface TensorShard {
    * Default: one run.
    */
   readonly runs?: { readonly count: number; readonly step: number };
-}
-
-/** How the weights of one model lie on the ranks of a pipeline. */
-export interface StagePlacement {
-  /** The rank of the pipeline that holds each weight. */
-  readonly owners: ReadonlyMap<Variable, number>;
-  /** The weights that are trained, in the order of the model. */
-  readonly trained: readonly Variable[];
-  /** The layers of the model. */
-  readonly layers: readonly unknown[];
-  /** The layers that this rank does not run. */
-  readonly layersElsewhere: ReadonlySet<unknown>;
-  /** Optimizers that may have state of the weights. */
-  readonly optimizers: readonly Optimizer[];
-}
-
-/** Weights that are given to the ranks of a pipeline. */
-export interface StagedWeights {
-  /**
-   * Gives each weight to one rank of the pipeline. Other ranks free their memory for it. Every rank
-   * calls it, with weights that are prepared.
-   */
-  place(placement: StagePlacement): void;
-  /**
-   * Runs `step` while this rank's weights are in memory. `borrowed`: weights of other ranks, with
-   * their values, which the call disposes.
-   */
-  inStep<T>(borrowed: ReadonlyMap<Variable, Tensor>, step: () => T): T;
-  /** This rank's elements of a weight, for the ranks that borrow it. */
-  ownValues(variable: Variable): Tensor;
 }
 
 /** How parameters are held and gradients combined over the ranks of a group. */

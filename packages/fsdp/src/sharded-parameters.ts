@@ -13,7 +13,14 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import type { Collective, Defer, KernelLayer, StrategyContext, TensorShard } from '@acc/contract';
+import {
+  isThere,
+  type Collective,
+  type Defer,
+  type KernelLayer,
+  type StrategyContext,
+  type TensorShard,
+} from '@acc/contract';
 import { canUpdateShards, isLive, registeredVariable, withShards, withHeldRegistered } from '@acc/kernels';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
@@ -244,9 +251,6 @@ export function deferBy(kernels: KernelLayer): Defer {
     return kernels.defer(info, load);
   };
 }
-
-/** In tfjs's records, missing gradients are null or undefined. */
-const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
 
 /** This rank's elements of a gradient, which has only these, or is a whole one of a program. */
 function ownOf(grad: Tensor, shard: Shard): Tensor {

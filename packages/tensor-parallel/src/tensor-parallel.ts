@@ -14,7 +14,9 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
+  isThere,
   requireSameOptions,
+  stagedInPlace,
   type Collective,
   type GradientReduction,
   type KernelLayer,
@@ -103,7 +105,7 @@ class TensorStrategy implements Strategy {
     this.name = inner.name;
     this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false, isRecordable: false };
     const { tape, stages } = inner;
-    if (stages) this.stages = this.#ownIn(stages);
+    if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) {
       this.tape = {
         ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
@@ -338,25 +340,13 @@ class TensorStrategy implements Strategy {
     return list.length > 0 ? this.#attached.kernels.lists.norm(list) : scalar(0);
   }
 
-  /** Gives this rank's pieces to the ranks of a pipeline. */
-  #ownIn(stages: StagedWeights): StagedWeights {
-    const keyed = <T>(map: ReadonlyMap<Variable, T>) =>
-      new Map(Array.from(map, ([variable, value]) => [this.#ownOf(variable), value]));
-    return {
-      place: ({ owners, trained, ...others }) =>
-        stages.place({ ...others, owners: keyed(owners), trained: this.#owns(trained) }),
-      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
-      ownValues: (variable) => stages.ownValues(this.#ownOf(variable)),
-    };
-  }
-
-  /** The variable that the inner strategy holds. */
-  #ownOf(variable: Variable): Variable {
-    return this.#cuts.get(variable)?.own ?? variable;
-  }
-
+  /** The variables that the inner strategy holds. */
   #owns(variables: readonly Variable[]): Variable[] {
     return variables.map((variable) => this.#ownOf(variable));
+  }
+
+  #ownOf(variable: Variable): Variable {
+    return this.#cuts.get(variable)?.own ?? variable;
   }
 
   /** The cut variables in a record, which has them by name. */
@@ -377,9 +367,6 @@ class TensorStrategy implements Strategy {
 function isPiece({ shape }: Tensor, { variable }: CutVariable): boolean {
   return shape.join() !== variable.shape.join();
 }
-
-/** In tfjs's records, missing gradients are null or undefined. */
-const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
 
 function areFinite(grads: readonly Tensor[], { lists }: KernelLayer): boolean {
   const filled = grads.filter(({ size }) => size > 0);

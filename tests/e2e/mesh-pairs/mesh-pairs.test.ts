@@ -1,24 +1,9 @@
-import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ParallelPlan } from '@acc/core';
-import { registerAccBackend } from '@acc/kernels';
-import { resultsOfRanks } from '@acc/testkit';
-import { expectNear, rms } from '../transformer/compare.js';
-import { newFolder } from '../transformer/reference.js';
-import { STEPS, train, type Case, type Trained } from './train.js';
+import { SEQUENCE } from '../tensor-parallel/plans.js';
+import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import { train, type Case, type Trained } from './train.js';
 
-const folder = newFolder();
-const script = new URL('./ranks/train.ts', import.meta.url);
-
-const SEQUENCE: ParallelPlan = {
-  wte: 'vocab',
-  'h.*': 'sequence',
-  'h.*/attn/c_attn': 'column',
-  'h.*/attn/c_proj': 'row',
-  'h.*/mlp/c_fc': 'column',
-  'h.*/mlp/c_proj': 'row',
-  ln_f: 'sequence',
-};
 const EXPERTS: ParallelPlan = {
   wte: 'vocab',
   'h.*': 'sequence',
@@ -30,8 +15,6 @@ const EXPERTS: ParallelPlan = {
   'h.*/mlp/shared/c_proj': 'row',
   ln_f: 'sequence',
 };
-const LIMITED = { gradientClipping: { norm: 0.2 }, gradientAccumulationSteps: 2 } as const;
-const AGAIN = { checkpointEvery: 1 } as const;
 const HALF = { mixedPrecision: 'bf16' } as const;
 const RING = { context: { attention: 'ring' } } as const;
 const FSDP = { strategy: 'fsdp' } as const;
@@ -47,21 +30,14 @@ const SAME = {
 } satisfies Record<string, Case>;
 type Name = keyof typeof SAME;
 
-interface OnMesh extends Case {
-  readonly like: Name;
-}
-
-/** A case of one process on a mesh. */
-function onMesh(like: Name, mesh: NonNullable<Case['mesh']>, more: Partial<Case> = {}): OnMesh {
-  const { save: _, ...same }: Case = SAME[like];
-  return { ...same, ...more, options: { ...same.options, ...more.options }, mesh, like };
-}
+const comparison = new MeshComparison<Name>(SAME);
+const onMesh = comparison.onMesh.bind(comparison);
 
 const EXPERT_TENSOR = { expert: 2, tensor: 2 };
 const CONTEXT_TENSOR = { context: 2, tensor: 2 };
 const DATA_TENSOR = { data: 2, tensor: 2 };
 const FSDP_CONTEXT = { fsdp: 2, context: 2 };
-const CASES: Readonly<Record<string, OnMesh>> = {
+const CASES: Cases<Name> = {
   'context × tensor in a ring': onMesh('llama', CONTEXT_TENSOR, {
     plan: 'auto',
     options: AGAIN,
@@ -85,7 +61,7 @@ const CASES: Readonly<Record<string, OnMesh>> = {
 };
 
 /** The name says where it was saved and goes on. */
-const RESUMED: Readonly<Record<string, OnMesh>> = {
+const RESUMED: Cases<Name> = {
   'one process on context × tensor': onMesh('llama', CONTEXT_TENSOR, { plan: 'auto', load: 'llama' }),
   'context × tensor on data × tensor': onMesh('llama', DATA_TENSOR, {
     plan: 'auto',
@@ -100,7 +76,6 @@ const RESUMED: Readonly<Record<string, OnMesh>> = {
     load: 'expert × context',
   }),
 };
-const MICRO_BATCHES = 6;
 
 /** Half of the steps, and then some on a mesh with another axis. */
 const DROPPING = { model: 'gpt2', dropout: 0.2 } as const;
@@ -122,51 +97,17 @@ const DROPS: Readonly<Record<string, Case>> = {
 };
 
 let found: Record<string, Trained[]>;
-const alone = {} as Record<Name, Trained>;
 
 beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  for (const [name, given] of Object.entries(SAME)) {
-    alone[name as Name] = await train(given, folder);
-  }
-  await train({ ...SAME.llama, saveAfter: 21, stopAfter: 21, save: 'open' }, folder);
-  const resumed = Object.entries(RESUMED).map(([name, given]) => [
-    name,
-    { ...given, stopAfter: MICRO_BATCHES },
-  ]);
+  await comparison.trainAlone();
+  await train({ ...SAME.llama, saveAfter: 21, stopAfter: 21, save: 'open' }, comparison.folder);
   const open = onMesh('llama', CONTEXT_TENSOR, { plan: 'auto', load: 'open' });
-  const others = { ...Object.fromEntries(resumed), ...DROPS, open };
-  found = await trainOnFour({ ...CASES, ...others });
+  found = await comparison.trainOn(4, { ...CASES, ...comparison.resumed(RESUMED), ...DROPS, open });
 }, 600_000);
-
-async function trainOnFour(cases: Readonly<Record<string, Case>>): Promise<Record<string, Trained[]>> {
-  const args = [JSON.stringify(Object.values(cases)), folder];
-  const env = { OMP_NUM_THREADS: '1' };
-  const ofRanks = await resultsOfRanks<Trained[]>({ script, ranks: 4, args, env, timeoutMs: 500_000 });
-  return Object.fromEntries(Object.keys(cases).map((name, i) => [name, ofRanks.map((each) => each[i]!)]));
-}
-
-function expectSame(actual: Trained, expected: Trained, rtol: number): void {
-  expectNear(actual.losses, expected.losses.slice(-actual.losses.length), rtol);
-  const size = Math.max(...Object.values(expected.weights).map((values) => rms(values)));
-  expect(Object.keys(actual.weights)).toEqual(Object.keys(expected.weights));
-  for (const [name, values] of Object.entries(expected.weights)) {
-    expectNear(actual.weights[name]!, values, rtol, size);
-  }
-  expect(actual.read).toEqual(actual.weights);
-  expect(actual.left).toBe(1);
-}
 
 describe('two axes of a mesh', () => {
   it.each(Object.keys(CASES))('%s: four ranks train as one', (name) => {
-    const { like, options } = CASES[name]!;
-    const expected = alone[like];
-    for (const each of found[name]!) {
-      expect(each.losses.length).toBe(STEPS * (options?.gradientAccumulationSteps ?? 1));
-      expectSame(each, expected, options?.mixedPrecision ? 1e-2 : 1e-4);
-    }
-    expect(expected.losses.at(-1)).toBeLessThan(expected.losses[0]!);
+    comparison.expectTrainedAsOne(CASES[name]!, found[name]!);
   });
 });
 
@@ -181,17 +122,14 @@ it('exchanges along the sequence have the heads of a rank', () => {
 
 describe('a checkpoint', () => {
   it.each(Object.keys(RESUMED))('of %s: training goes on as without a break', (name) => {
-    const { losses } = alone[RESUMED[name]!.like];
-    const expected = losses.slice(losses.length / 2, losses.length / 2 + MICRO_BATCHES);
-    for (const each of found[name]!) expectNear(each.losses, expected, 1e-4);
+    comparison.expectResumed(RESUMED[name]!, found[name]!);
   });
 
   it.each([
     ['context × tensor', 'llama'],
     ['expert × context', 'experts'],
   ] as const)('of %s: training goes on in one process', async (load, like) => {
-    const { save: _, ...given } = SAME[like];
-    expectSame(await train({ ...given, load }, folder), alone[like], 1e-4);
+    await comparison.expectResumedAlone(load, like);
   });
 
   it('of an open window is refused with another size of the axis tensor', () => {

@@ -1,26 +1,7 @@
-import * as tf from '@tensorflow/tfjs';
-import { beforeAll, describe, expect, it } from 'vitest';
-import type { ParallelPlan } from '@acc/core';
-import { registerAccBackend } from '@acc/kernels';
-import { resultsOfRanks } from '@acc/testkit';
-import { expectNear, rms } from '../transformer/compare.js';
-import { newFolder } from '../transformer/reference.js';
-import { STEPS, train, type Case, type Trained } from './train.js';
-
-const folder = newFolder();
-const script = new URL('./ranks/train.ts', import.meta.url);
-
-const SEQUENCE: ParallelPlan = {
-  wte: 'vocab',
-  'h.*': 'sequence',
-  'h.*/attn/c_attn': 'column',
-  'h.*/attn/c_proj': 'row',
-  'h.*/mlp/c_fc': 'column',
-  'h.*/mlp/c_proj': 'row',
-  ln_f: 'sequence',
-};
-const LIMITED = { gradientClipping: { norm: 0.2 }, gradientAccumulationSteps: 2 } as const;
-const AGAIN = { checkpointEvery: 1 } as const;
+import { beforeAll, describe, it } from 'vitest';
+import { SEQUENCE } from '../tensor-parallel/plans.js';
+import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import type { Case, Trained } from './train.js';
 
 /** On one process, without stages. */
 const SAME = {
@@ -32,24 +13,11 @@ const SAME = {
 } satisfies Record<string, Case>;
 type Name = keyof typeof SAME;
 
-interface OnMesh extends Case {
-  readonly like: Name;
-}
-
-function onMesh(like: Name, mesh: NonNullable<Case['mesh']>, more: Partial<Case>): OnMesh {
-  const { save: _, ...same }: Case = SAME[like];
-  return {
-    pipelined: { microBatches: 2 },
-    ...same,
-    ...more,
-    options: { ...same.options, ...more.options },
-    mesh,
-    like,
-  };
-}
+const comparison = new MeshComparison<Name>(SAME, { pipelined: { microBatches: 2 } });
+const onMesh = comparison.onMesh.bind(comparison);
 
 const TENSOR = { tensor: 2, pipeline: 2 };
-const ON_FOUR: Readonly<Record<string, OnMesh>> = {
+const ON_FOUR: Cases<Name> = {
   'tensor × pipeline': onMesh('llama', TENSOR, { plan: 'auto', options: AGAIN, save: 'tensor × pipeline' }),
   'tensor × pipeline with interleaved stages': onMesh('llama', TENSOR, {
     plan: 'auto',
@@ -65,7 +33,7 @@ const ON_FOUR: Readonly<Record<string, OnMesh>> = {
 };
 
 /** The name says where it was saved and goes on. */
-const RESUMED: Readonly<Record<string, OnMesh>> = {
+const RESUMED: Cases<Name> = {
   'one process on tensor × pipeline': onMesh('llama', TENSOR, { plan: 'auto', load: 'llama' }),
   'tensor × pipeline on data × pipeline': onMesh(
     'llama',
@@ -73,9 +41,8 @@ const RESUMED: Readonly<Record<string, OnMesh>> = {
     { load: 'tensor × pipeline' },
   ),
 };
-const MICRO_BATCHES = 6;
 
-const ON_EIGHT: Readonly<Record<string, OnMesh>> = {
+const ON_EIGHT: Cases<Name> = {
   'data × tensor × pipeline': onMesh(
     'llama',
     { data: 2, ...TENSOR },
@@ -84,64 +51,27 @@ const ON_EIGHT: Readonly<Record<string, OnMesh>> = {
   'data × tensor × pipeline along the sequence': onMesh('gpt2', { data: 2, ...TENSOR }, { plan: SEQUENCE }),
 };
 
-const alone = {} as Record<Name, Trained>;
 let onFour: Record<string, Trained[]>;
 let onEight: Record<string, Trained[]>;
 
 beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  for (const [name, given] of Object.entries(SAME)) alone[name as Name] = await train(given, folder);
-  const resumed = Object.entries(RESUMED).map(([name, given]) => [
-    name,
-    { ...given, stopAfter: MICRO_BATCHES },
-  ]);
-  onFour = await trainOn(4, { ...ON_FOUR, ...(Object.fromEntries(resumed) as typeof RESUMED) });
-  onEight = await trainOn(8, ON_EIGHT);
+  await comparison.trainAlone();
+  onFour = await comparison.trainOn(4, { ...ON_FOUR, ...comparison.resumed(RESUMED) });
+  onEight = await comparison.trainOn(8, ON_EIGHT);
 }, 900_000);
-
-async function trainOn(
-  ranks: number,
-  cases: Readonly<Record<string, Case>>,
-): Promise<Record<string, Trained[]>> {
-  const args = [JSON.stringify(Object.values(cases)), folder];
-  const env = { OMP_NUM_THREADS: '1' };
-  const ofRanks = await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 400_000 });
-  return Object.fromEntries(Object.keys(cases).map((name, i) => [name, ofRanks.map((each) => each[i]!)]));
-}
-
-function expectSame(actual: Trained, expected: Trained, rtol: number): void {
-  expectNear(actual.losses, expected.losses.slice(-actual.losses.length), rtol);
-  const size = Math.max(...Object.values(expected.weights).map((values) => rms(values)));
-  expect(Object.keys(actual.weights)).toEqual(Object.keys(expected.weights));
-  for (const [name, values] of Object.entries(expected.weights)) {
-    expectNear(actual.weights[name]!, values, rtol, size);
-  }
-  expect(actual.read).toEqual(actual.weights);
-  expect(actual.left).toBe(1);
-}
 
 describe('a pipeline of stages that are cut', () => {
   it.each(Object.keys({ ...ON_FOUR, ...ON_EIGHT }))('%s: ranks train as one', (name) => {
-    const { like, options } = { ...ON_FOUR, ...ON_EIGHT }[name]!;
-    const expected = alone[like];
-    for (const each of { ...onFour, ...onEight }[name]!) {
-      expect(each.losses.length).toBe(STEPS * (options?.gradientAccumulationSteps ?? 1));
-      expectSame(each, expected, options?.mixedPrecision ? 1e-2 : 1e-4);
-    }
-    expect(expected.losses.at(-1)).toBeLessThan(expected.losses[0]!);
+    comparison.expectTrainedAsOne({ ...ON_FOUR, ...ON_EIGHT }[name]!, { ...onFour, ...onEight }[name]!);
   });
 });
 
 describe('a checkpoint', () => {
   it.each(Object.keys(RESUMED))('of %s: training goes on as without a break', (name) => {
-    const { losses } = alone[RESUMED[name]!.like];
-    const expected = losses.slice(losses.length / 2, losses.length / 2 + MICRO_BATCHES);
-    for (const each of onFour[name]!) expectNear(each.losses, expected, 1e-4);
+    comparison.expectResumed(RESUMED[name]!, onFour[name]!);
   });
 
   it.each(['tensor × pipeline', 'eight'])('of %s: training goes on in one process', async (load) => {
-    const { save: _, ...given } = SAME.llama;
-    expectSame(await train({ ...given, load }, folder), alone.llama, 1e-4);
+    await comparison.expectResumedAlone(load, 'llama');
   });
 });

@@ -53,8 +53,6 @@ export interface Trained {
   readonly left: number;
   /** The elements of the optimizer's state on this rank. */
   readonly state: number;
-  /** Bytes in memory after training. */
-  readonly bytes: number;
   /** Bytes that a forward pass of one row sends, by the axis. */
   readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
 }
@@ -109,7 +107,6 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
     if (losses.length === given.stopAfter) break;
   }
-  const { allocatedBytes: bytes } = tf.memory() as tf.MemoryInfo & { allocatedBytes: number };
   const state = (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
   accelerator.communication();
   tf.tidy(() => void model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
@@ -118,7 +115,7 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const weights = valuesOf(Object.entries(whole));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([whole, x!, y!]);
-  return { losses, weights, read, left: left.size, state, bytes, sent };
+  return { losses, weights, read, left: left.size, state, sent };
 }
 
 function optimizerOf({ optimizer }: Case): tf.Optimizer {

@@ -3,21 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { SEQUENCE } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
 import type { Result } from './ranks/plain.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'acc-tensor-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const SEQUENCE = {
-  wte: 'vocab',
-  'h.*': 'sequence',
-  'h.*/attn/c_attn': 'column',
-  'h.*/attn/c_proj': 'row',
-  'h.*/mlp/c_fc': 'column',
-  'h.*/mlp/c_proj': 'row',
-  ln_f: 'sequence',
-} as const;
 const TWO = { tensor: 2 };
 const AUTO = { model: 'gpt2', plan: 'auto' } as const;
 const CLIPPED = { gradientClipping: { norm: 0.5 }, gradientAccumulationSteps: 2 } as const;

@@ -13,6 +13,8 @@ import {
   cutOf,
   GRADIENT_AXES,
   holdPart,
+  isThere,
+  stagedInPlace,
   type Collective,
   type GradientReduction,
   type StagedWeights,
@@ -79,7 +81,9 @@ class ExpertParallel implements Strategy {
     this.name = `${others.name} with experts`;
     this.#others = others;
     if (others.tape) this.tape = others.tape;
-    if (others.stages) this.stages = this.#partsIn(others.stages);
+    if (others.stages) {
+      this.stages = stagedInPlace(others.stages, (variable) => this.#held.ownOf(variable) ?? variable);
+    }
     // The state of a hook, if there is one.
     if (others.getState) this.getState = () => others.getState!();
     if (others.setState) this.setState = (state) => others.setState!(state);
@@ -215,20 +219,6 @@ class ExpertParallel implements Strategy {
     this.#hasLayers = false;
   }
 
-  /** Gives the experts of this rank to the ranks of a pipeline. */
-  #partsIn(stages: StagedWeights): StagedWeights {
-    const own = (variable: Variable) => this.#held.ownOf(variable) ?? variable;
-    const keyed = <T>(map: ReadonlyMap<Variable, T>) => {
-      return new Map([...map].map(([variable, value]) => [own(variable), value]));
-    };
-    return {
-      place: ({ owners, trained, ...others }) =>
-        stages.place({ ...others, owners: keyed(owners), trained: trained.map(own) }),
-      inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
-      ownValues: (variable) => stages.ownValues(own(variable)),
-    };
-  }
-
   /** Whole values stay until others are read, or until the next step. */
   #load(unit: Unit): void {
     besideTape(() => {
@@ -257,6 +247,3 @@ class ExpertParallel implements Strategy {
 function namedBy(shards: readonly Shard[], tensors: readonly Tensor[]): NamedTensorMap {
   return Object.fromEntries(shards.map(({ variable }, i) => [variable.name, tensors[i]!]));
 }
-
-/** In tfjs's records, missing gradients are null or undefined. */
-const isThere = (grad: Tensor | null | undefined): boolean => grad != null;

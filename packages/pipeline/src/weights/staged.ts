@@ -13,16 +13,17 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
-import type {
-  Collective,
-  GradientReduction,
-  StagedWeights,
-  StagePlacement,
-  Strategy,
-  StrategyContext,
-  StrategyTraits,
-  TapeHooks,
-  TensorShard,
+import {
+  isThere,
+  type Collective,
+  type GradientReduction,
+  type StagedWeights,
+  type StagePlacement,
+  type Strategy,
+  type StrategyContext,
+  type StrategyTraits,
+  type TapeHooks,
+  type TensorShard,
 } from '@acc/contract';
 import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
 import { engineInternals } from '@acc/tfjs-internals';
@@ -342,6 +343,3 @@ class Staged implements Strategy, StagedWeights {
     placed.dispose();
   }
 }
-
-/** In tfjs's records, missing gradients are null or undefined. */
-const isThere = (grad: Tensor | null | undefined): boolean => grad != null;
