@@ -9,7 +9,7 @@ export interface ShardRun {
   readonly length: number;
 }
 
-/** The runs that `length` elements of a shard are, from the position `from` of its box on. */
+/** Divides `length` elements of a shard into runs, from the position `from` of its box on. */
 export function* runsOfShard(
   { sizes, start, runs }: Pick<TensorShard, 'sizes' | 'start' | 'runs'>,
   from = 0,

@@ -232,7 +232,7 @@ class Loader implements DataLoader {
     if (this.#source.kind === 'stream') return undefined;
     const { length } = this.#source;
     const order = this.#orderOf(length, iteration.epoch);
-    // Data that grew at its end keeps its own order.
+    // 0 for the order of the data, whatever its length, so that data may grow at its end.
     iteration.inOrder(order ? checksumOf(order) : 0);
     return order;
   }

@@ -11,8 +11,8 @@ export interface OwnRows {
 }
 
 /**
- * The boxes of a whole tensor that boxes of a rank's rows are. A box that lies in several repetitions
- * becomes one box for each of them.
+ * Gives boxes of a rank's rows their places in the whole tensor. A box that lies in several
+ * repetitions becomes one box for each of them.
  */
 export function boxesInWhole(boxes: readonly TensorShard[], rows: OwnRows): TensorShard[] {
   return boxes.flatMap((box) => partsOf(box, rows).map((part) => inWhole(part, rows)));

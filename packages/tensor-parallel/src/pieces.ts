@@ -17,7 +17,7 @@ export const SEQUENCE: RowsAt = { dim: 1, times: 1 };
 
 /** The tensors of which this rank has a piece: how they are held, and how that changes. */
 export class Pieces {
-  /** What computes now. */
+  /** Where the program is now: in a layer along the sequence, or in a recurrent cell. */
   #place: 'sequence' | 'cell' | undefined;
 
   constructor(

@@ -27,7 +27,10 @@ interface Attrs {
   readonly within?: DropoutPlace;
 }
 
-/** The place of an input in a larger tensor of `outer` · `count` · rest elements: all of `index`. */
+/**
+ * The place of an input in a larger tensor. Seen as `[outer, count, rest]`, the input is the slice
+ * `index` of the second dim.
+ */
 export interface DropoutPlace {
   readonly outer: number;
   readonly count: number;

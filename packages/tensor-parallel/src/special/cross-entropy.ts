@@ -22,10 +22,12 @@ const total = operator('aten::sum');
  * "Megatron-LM", 2019, section 3). This rank's log probabilities are attached for the gradient.
  */
 export const crossEntropy: Special = {
-  ofCut({ pieces, kernels }, { inputs, attrs }) {
+  ofCut(context, call) {
+    const { pieces, kernels } = context;
+    const { inputs, attrs } = call;
     const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
     const dim = logits.shape.length - 1;
-    if (!isCutAlong(pieces, logits, dim)) return ofGathered({ pieces, kernels }, { inputs, attrs });
+    if (!isCutAlong(pieces, logits, dim)) return ofGathered(context, call);
     const backend = accOf(kernels.backend);
     const own = backend.native(pieces.pieceOf(logits));
     using maxima = reduced(pieces, largest(own, [dim], true), 'max');
@@ -48,12 +50,12 @@ export const crossEntropy: Special = {
 };
 
 /**
- * The mean over logits that are cut along the sequence, from all of them. A sum of the ranks' means
- * would lose what is attached to it.
+ * Gathers logits that are cut along the sequence, for their mean loss. The rule of the kernel would
+ * make it a sum of the ranks' means, which loses the log probabilities that the gradient needs.
  */
 function ofGathered(
-  { pieces, kernels }: Pick<SpecialContext, 'pieces' | 'kernels'>,
-  { inputs, attrs }: Pick<KernelCall, 'inputs' | 'attrs'>,
+  { pieces, kernels }: SpecialContext,
+  { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
   if (!attrs!['isMean'] || !pieces.gathers(logits)) return undefined;
@@ -65,8 +67,8 @@ function ofGathered(
 export const crossEntropyGradient: Special = { ofCut: gradientOfClasses, ofWhole: gradientOfClasses };
 
 function gradientOfClasses(
-  { pieces, kernels }: Parameters<NonNullable<Special['ofCut']>>[0],
-  { inputs, attrs }: Parameters<NonNullable<Special['ofCut']>>[1],
+  { pieces, kernels }: SpecialContext,
+  { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { dy, labels, loss } = inputs as Record<'dy' | 'labels' | 'loss', TensorInfo>;
   const backend = accOf(kernels.backend);

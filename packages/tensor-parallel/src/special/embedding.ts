@@ -1,5 +1,6 @@
 import { GatherV2, type DataId, type GatherV2Attrs, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { KernelCall } from '../run-on-piece.js';
 import type { Special, SpecialContext } from './context.js';
 import { accOf, isCutAlong } from './native.js';
 
@@ -46,7 +47,7 @@ export const embeddingGradient: Special = { ofCut: ownSegments, ofWhole: ownSegm
 
 function ownSegments(
   { pieces, kernels }: SpecialContext,
-  { inputs, attrs }: Parameters<NonNullable<Special['ofCut']>>[1],
+  { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { x, segmentIds } = inputs as { x: TensorInfo; segmentIds: TensorInfo };
   const { numSegments } = attrs as unknown as { numSegments: number };

@@ -2,7 +2,7 @@
 export interface LayerNesting {
   /** The layers of a model. */
   readonly layers?: unknown;
-  /** The layer in a `timeDistributed`. A `bidirectional` has here what it has made its layers from. */
+  /** The layer in a `timeDistributed`. In a `bidirectional`: the layer of which its two are copies. */
   readonly layer?: unknown;
   /** The layers in a `bidirectional`. */
   readonly forwardLayer?: unknown;
