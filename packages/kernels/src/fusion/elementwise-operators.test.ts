@@ -182,6 +182,23 @@ it('computes blocks in several threads', () => {
   setNumThreads(threads);
 });
 
+it('computes tensors without elements', () => {
+  check('aten::mul.Tensor', [['float32', [0, 301]], BR], operator('aten::mul.Tensor'));
+});
+
+it('does not write a result into memory that a view still holds', () => {
+  const exp = operator('aten::exp');
+  const transposed = operator('aten::t');
+  const add = operator('aten::add.Tensor');
+  const square = operator('aten::square');
+  check('aten::square', [['float32', [30, 50]]], (x) => {
+    const y = exp(x);
+    const view = transposed(y);
+    const later = exp(square(negated(y)));
+    return square(add(later, transposed(exp(view))));
+  });
+});
+
 it('keeps 0 and -0 apart', () => {
   const step = (x: tf.Tensor) => [0, -0].map((zero) => x.neg().mul(x.add(tf.scalar(zero))));
   const valuesWith = (fusion: Fusion) =>
