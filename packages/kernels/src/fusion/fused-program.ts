@@ -26,12 +26,11 @@ export interface ProgramResult {
   readonly shape: readonly number[];
 }
 
-/** Elementwise steps over a number of elements in row-major order, as C++ runs them. */
-export interface FusedProgram {
-  /** The program in numbers, as `read_program` in C++ takes it. */
-  readonly code: readonly number[];
-  readonly steps: number;
-}
+/**
+ * Elementwise steps over a number of elements in row-major order, in numbers, as `read_program` in
+ * C++ takes them.
+ */
+export type FusedProgram = readonly number[];
 
 /** Builds a program. Operands are numbered as they are created, and then get registers. */
 export class ProgramBuilder {
@@ -89,7 +88,7 @@ export class ProgramBuilder {
     ];
     const code = [elements, count];
     for (const list of lists) code.push(list.length, ...list.flat());
-    return { code, steps: this.#steps.size };
+    return code;
   }
 
   /**
