@@ -20,6 +20,10 @@ export interface Recorder {
    * replay calls it again.
    */
   runAction(inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[];
+  /**
+   * Says why the step that is being recorded cannot be replayed. Does nothing if none is recorded.
+   */
+  refuse(reason: string): void;
 }
 
 export interface Recorded {

@@ -120,6 +120,61 @@ describe('a recording', () => {
   });
 });
 
+describe('a plan', () => {
+  // The values of the recording of 2·x + x are x, 2·x and the sum; its calls are a product and a sum.
+  const recorded = () => record((x) => add(multiply(x, 2), x)) as Recording;
+  const KEPT = [1, 0, 1, 0];
+  const END = 0;
+  const ADD = 0;
+  /** x + x as a program: an input and a result, of two elements each, in two registers. */
+  const TWICE = [2, 2, ...[1, 1, 2], 0, ...[1, ADD, 1, 0, 0, 0], ...[1, 1, 6, 1, 2]];
+  const fused = (program: readonly number[], uses = [0], results = [1]) => [
+    ...[2, uses.length, ...uses, results.length, ...results],
+    ...program,
+  ];
+
+  it('replaces calls by a program', () => {
+    const recording = recorded();
+    recording.rewrite([...fused(TWICE), 1, 1, 2, 1, 0, END]);
+    recording.seal();
+    expect(replayed(recording, pair(3, 4))).toEqual([9, 12]);
+    recording.dispose();
+  });
+
+  /** The program with another number at `place`. */
+  const changed = (place: number, number: number) => fused(TWICE.with(place, number));
+
+  it.each<[string, readonly number[]]>([
+    ['that ends too early', KEPT],
+    ['with an unknown kind of call', [3, END]],
+    ['with too many segments', [END, END]],
+    ['with a call that was not recorded', [1, 2, 1, 0, END]],
+    ['with another number of arguments', [1, 0, 2, 0, 0, END]],
+    ['with None instead of a tensor', [1, 0, 1, -1, END]],
+    ['with an unknown value', [1, 0, 1, 3, END]],
+    ['with part of a value', [1, 0, 1, 0.5, END]],
+    ['that gives a program None', [...fused(TWICE, [-1]), END]],
+    ['that takes None from a program', [...fused(TWICE, [0], [-1]), END]],
+    ['that gives a program too many values', [...fused(TWICE, [0, 0]), END]],
+    ['with a negative number of elements', [...changed(0, -2), END]],
+    ['with NaN for a number of elements', [...changed(0, NaN), END]],
+    ['with an input of another size', [...changed(4, 3), END]],
+    ['with an unknown operator', [...changed(7, 99), END]],
+    ['with a step that writes an input', [...changed(8, 0), END]],
+    ['with a register that does not exist', [...changed(9, 2), END]],
+    ['with a result that is an input', [...changed(13, 0), END]],
+    ['with a result of integers', [...changed(14, 3), END]],
+  ])('%s is refused, and nothing changes', (_, plan) => {
+    const recording = recorded();
+    expect(() => recording.rewrite(plan)).toThrowError(
+      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
+    );
+    recording.seal();
+    expect(replayed(recording, pair(3, 4))).toEqual([9, 12]);
+    recording.dispose();
+  });
+});
+
 describe('a step is refused', () => {
   it.each<[string, (x: Tensor) => Tensor, RegExp]>([
     ['that reads', (x) => (x.read(), multiply(x, 2)), /reads values back/],

@@ -3,9 +3,10 @@ import { AccError, checkKeys, type Fusion } from '@acc/contract';
 /** The options of `Accelerator.compile`. */
 export interface CompileOptions {
   /**
-   * Whether replays fuse native calls and leave out calls that compute the same again. Numbers may
-   * then differ from those of the plain step by rounding, in float32 by about 1e-6. `'exact'` fuses
-   * only where every bit stays the same. `step.explain()` says what was fused. Only on CPUs.
+   * Whether replays fuse native calls and leave out calls that compute the same again. The results
+   * of single operators may then differ by rounding: in float32 by about 1e-6, in bfloat16 by the
+   * last bit. `'exact'` fuses only where every bit stays the same. `step.explain()` says what was
+   * fused. Only on CPUs.
    * Default: `false`.
    */
   readonly fuse?: Fusion;

@@ -50,3 +50,41 @@ it('inside windows a compiled step runs without replay, and states the reason', 
   expect(step.replays).toBe(0);
   expect(step.reason).toMatch(/window/);
 });
+
+it('a step that runs a whole window itself runs without replay, and states the reason', async () => {
+  vi.spyOn(console, 'warn').mockImplementation(() => {});
+  accelerator = await Accelerator.create({ gradientAccumulationSteps: 2 });
+  const w = tf.variable(tf.scalar(1));
+  const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
+  const step = accelerator.compile((...xs: tf.Tensor[]) => {
+    for (const x of xs) {
+      accelerator.accumulate(() => void optimizer.minimize(() => w.mul(x) as tf.Scalar));
+    }
+  });
+  for (let i = 0; i < 6; i++) step(tf.scalar(i), tf.scalar(i + 2));
+  // The gradients of a window have the mean i + 1.
+  expect(w.dataSync()[0]).toBeCloseTo(1 - 0.1 * (1 + 2 + 3 + 4 + 5 + 6), 6);
+  expect([step.replays, step.failedReplays]).toEqual([0, 0]);
+  expect(step.reason).toMatch(/window/);
+});
+
+it('windows of one micro-batch inside of a step are replayed', async () => {
+  accelerator = await Accelerator.create();
+  const w = tf.variable(tf.scalar(1));
+  const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
+  const step = accelerator.compile((x: tf.Tensor) => {
+    accelerator.accumulate(() => void optimizer.minimize(() => w.mul(x) as tf.Scalar));
+  });
+  for (let i = 0; i < 6; i++) step(tf.scalar(i));
+  expect(w.dataSync()[0]).toBeCloseTo(1 - 0.1 * (1 + 2 + 3 + 4 + 5), 6);
+  expect(step.replays).toBe(3);
+});
+
+it('a step that calls noSync runs without replay, and states the reason', async () => {
+  vi.spyOn(console, 'warn').mockImplementation(() => {});
+  accelerator = await Accelerator.create();
+  const step = accelerator.compile((x: tf.Tensor) => accelerator.noSync(() => x.mul(2)));
+  for (let i = 0; i < 4; i++) expect(step(tf.scalar(i)).dataSync()[0]).toBe(2 * i);
+  expect(step.replays).toBe(0);
+  expect(step.reason).toMatch(/noSync/);
+});

@@ -51,11 +51,19 @@ export class TrainingSteps {
 
   accumulate<T>(fn: () => T, options: AccumulateOptions): T {
     checkKeys('accumulate', options, ['last']);
-    return this.#contextToRun('accumulate', fn).pipeline.microBatch(fn, { isLast: options.last });
+    const { kernels, pipeline } = this.#contextToRun('accumulate', fn);
+    // A replay would not open the window.
+    if (pipeline.accumulation.steps > 1) {
+      kernels.recorder?.refuse('it runs micro-batches of a window of gradient accumulation');
+    }
+    return pipeline.microBatch(fn, { isLast: options.last });
   }
 
   noSync<T>(fn: () => T): T {
-    return this.#contextToRun('noSync', fn).pipeline.sync.locally(fn);
+    const { kernels, pipeline } = this.#contextToRun('noSync', fn);
+    // A replay would reduce gradients.
+    kernels.recorder?.refuse('it calls noSync');
+    return pipeline.sync.locally(fn);
   }
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {

@@ -6,32 +6,44 @@ import type { Operand, ProgramBuilder, StepOperator } from './fused-program.js';
 export type FusionMode = 'fast' | 'exact';
 
 /** Adds the steps of an operator to a program. */
-type Emit = (program: ProgramBuilder, tensors: readonly Operand[], args: readonly Argument[]) => Operand;
+type Emit = (program: ProgramBuilder, operands: readonly Operand[], args: readonly Argument[]) => Operand;
 
 /** An operator that can be part of a fused program. */
 export interface ElementwiseOperator {
   readonly emit: Emit;
-  /** Whether it rounds exactly as the operator alone does. */
-  readonly isExact: boolean;
+  /** Whether it rounds exactly as the operator alone does, or the only dtype in which it does. */
+  readonly isExact: boolean | NativeDtype;
   /** Whether it has a form for these arguments. Default: for all. */
   readonly accepts?: (args: readonly Argument[]) => boolean;
   /** Whether it converts a tensor of integers. Others take floats and bools. */
   readonly takesIntegers?: boolean;
+  /** Whether its second operand is a number, which is its second argument. */
+  readonly takesNumber?: boolean;
+  /**
+   * Whether a second operand that is a number, or a tensor without dims, stays float32 beside
+   * bfloat16. libtorch rounds it to bfloat16 in other operators.
+   */
+  readonly keepsScalar?: boolean;
 }
 
 const steps =
   (op: StepOperator): Emit =>
-  (program, tensors) =>
-    program.step(op, ...tensors);
+  (program, operands) =>
+    program.step(op, ...operands);
 
 const exact = (op: StepOperator): ElementwiseOperator => ({ emit: steps(op), isExact: true });
 const close = (op: StepOperator): ElementwiseOperator => ({ emit: steps(op), isExact: false });
 
-/** An operator with a number as its argument at `place`. */
-const withNumber = (op: StepOperator, place = 1): ElementwiseOperator => ({
-  emit: (program, [x], args) => program.step(op, x!, program.constant(Math.fround(Number(args[place])))),
-  isExact: true,
-  accepts: (args) => typeof args[place] === 'number',
+/** An operator with a number as its second operand. */
+const withNumber = (operator: ElementwiseOperator): ElementwiseOperator => ({
+  ...operator,
+  takesNumber: true,
+  accepts: (args) => typeof args[1] === 'number',
+});
+
+const keepingScalar = (operator: ElementwiseOperator): ElementwiseOperator => ({
+  ...operator,
+  keepsScalar: true,
 });
 
 /** `a + alpha · b` with alpha 1. */
@@ -59,12 +71,12 @@ const ofResult = (slope: (program: ProgramBuilder, y: Operand) => Operand): Elem
 const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::add.Tensor': unscaled(exact('add')),
   'aten::sub.Tensor': unscaled(exact('sub')),
-  'aten::mul.Tensor': exact('mul'),
-  'aten::div.Tensor': exact('div'),
-  'aten::add.Scalar': unscaled(withNumber('add')),
-  'aten::sub.Scalar': unscaled(withNumber('sub')),
-  'aten::mul.Scalar': withNumber('mul'),
-  'aten::div.Scalar': withNumber('div'),
+  'aten::mul.Tensor': keepingScalar(exact('mul')),
+  'aten::div.Tensor': keepingScalar(exact('div')),
+  'aten::add.Scalar': unscaled(withNumber(exact('add'))),
+  'aten::sub.Scalar': unscaled(withNumber(exact('sub'))),
+  'aten::mul.Scalar': keepingScalar(withNumber(exact('mul'))),
+  'aten::div.Scalar': keepingScalar(withNumber(exact('div'))),
   'aten::maximum': close('max'),
   'aten::minimum': close('min'),
   'aten::gt.Tensor': exact('greater'),
@@ -73,10 +85,10 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::le.Tensor': exact('lessEqual'),
   'aten::eq.Tensor': exact('equal'),
   'aten::ne.Tensor': exact('notEqual'),
-  'aten::gt.Scalar': withNumber('greater'),
-  'aten::ge.Scalar': withNumber('greaterEqual'),
-  'aten::lt.Scalar': withNumber('less'),
-  'aten::le.Scalar': withNumber('lessEqual'),
+  'aten::gt.Scalar': withNumber(exact('greater')),
+  'aten::ge.Scalar': withNumber(exact('greaterEqual')),
+  'aten::lt.Scalar': withNumber(exact('less')),
+  'aten::le.Scalar': withNumber(exact('lessEqual')),
   'aten::logical_and': exact('and'),
   'aten::logical_or': exact('or'),
   'aten::logical_not': exact('not'),
@@ -85,7 +97,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::abs': exact('abs'),
   // libtorch takes it from MKL, which does not always round to the nearest number.
   'aten::sqrt': close('sqrt'),
-  'aten::rsqrt': exact('rsqrt'),
+  // In bfloat16 libtorch also rounds the square root of some elements.
+  'aten::rsqrt': { emit: steps('rsqrt'), isExact: 'float32' },
   'aten::reciprocal': exact('reciprocal'),
   'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true },
   'aten::relu': close('relu'),
@@ -111,8 +124,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
 export const elementwiseOperator = (name: string): ElementwiseOperator | undefined =>
   Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
 
-const FLOATS: readonly NativeDtype[] = ['float32', 'bfloat16'];
-
-export const isFusableResult = (dtype: NativeDtype): boolean => FLOATS.includes(dtype) || dtype === 'bool';
+/** Whether a dtype is one of the floats that programs take. */
+export const isFloat = (dtype: NativeDtype): boolean => dtype === 'float32' || dtype === 'bfloat16';
+export const isFusableResult = (dtype: NativeDtype): boolean => isFloat(dtype) || dtype === 'bool';
 export const isFusableOperand = (dtype: NativeDtype, takesIntegers = false): boolean =>
   isFusableResult(dtype) || (takesIntegers && (dtype === 'int32' || dtype === 'int64'));

@@ -1,8 +1,8 @@
-import { elementwiseOperator } from './elementwise-operators.js';
-import { isReshape } from './fusable.js';
+import { util } from '@tensorflow/tfjs-core';
+import { elementwiseOperator, type ElementwiseOperator } from './elementwise-operators.js';
+import { computesInBfloat16, isReshape } from './fusable.js';
 import { ProgramBuilder, type Operand, type ProgramResult } from './fused-program.js';
 import type { Call, FusedCall, Graph } from './graph.js';
-import { sizeOf } from './size-of.js';
 
 /**
  * One call instead of `members`, elementwise operators on equally many elements.
@@ -34,21 +34,37 @@ export function fusedCallOf(
     return input;
   }
 
+  /** The operands of an elementwise operator in the dtype in which libtorch computes. */
+  function operandsOf(member: Call, { takesNumber, keepsScalar }: ElementwiseOperator): Operand[] {
+    const given = member.uses.map((value) => ({ operand: operandOf(value, member), ...values[value]! }));
+    const isShort = computesInBfloat16(given);
+    if (takesNumber) {
+      const operand = program.constant(Math.fround(Number(member.args[1])));
+      given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
+    }
+    return given.map(({ operand, dtype }, i) => {
+      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
+      return isRounded ? program.rounded(operand) : operand;
+    });
+  }
+
+  function computed(member: Call): Operand {
+    if (isReshape(member)) return operandOf(member.uses[0]!, member);
+    const operator = elementwiseOperator(member.op)!;
+    const result = operator.emit(program, operandsOf(member, operator), member.args);
+    return values[member.results[0]!]!.dtype === 'bfloat16' ? program.rounded(result) : result;
+  }
+
   for (const member of members) {
-    const given = member.uses.map((value) => operandOf(value, member));
     const [result] = member.results as [number];
-    const computed = isReshape(member)
-      ? given[0]!
-      : elementwiseOperator(member.op)!.emit(program, given, member.args);
-    const { dtype, shape } = values[result]!;
-    const isRounded = dtype === 'bfloat16' && !isReshape(member);
-    operands.set(result, isRounded ? program.step('roundToBfloat16', computed) : computed);
+    const operand = computed(member);
+    operands.set(result, operand);
     if (!isNeeded(result)) continue;
-    const operand = operands.get(result)!;
+    const { dtype, shape } = values[result]!;
     const isFree = program.isStep(operand) && !results.some((other) => other.operand === operand);
     results.push({ value: result, operand: isFree ? operand : program.step('copy', operand), dtype, shape });
   }
-  const elements = sizeOf(values[members[0]!.results[0]!]!.shape);
+  const elements = util.sizeFromShape([...values[members[0]!.results[0]!]!.shape]);
   return {
     kind: 'fused',
     members,

@@ -26,17 +26,16 @@ export interface ProgramResult {
   readonly shape: readonly number[];
 }
 
-/** Elementwise steps over a number of elements in row-major order, as C++ runs them. */
-export interface FusedProgram {
-  /** The program in numbers, as `read_program` in C++ takes it. */
-  readonly code: readonly number[];
-  readonly steps: number;
-}
+/**
+ * Elementwise steps over a number of elements in row-major order, in numbers, as `read_program` in
+ * C++ takes them.
+ */
+export type FusedProgram = readonly number[];
 
 /** Builds a program. Operands are numbered as they are created, and then get registers. */
 export class ProgramBuilder {
   readonly #inputs = new Map<Operand, readonly number[]>();
-  readonly #constants = new Map<number, Operand>();
+  readonly #constants: { readonly operand: Operand; readonly number: number }[] = [];
   readonly #steps = new Map<Operand, Step>();
   #count = 0;
 
@@ -47,10 +46,16 @@ export class ProgramBuilder {
   }
 
   constant(number: number): Operand {
-    const known = this.#constants.get(number);
-    if (known !== undefined) return known;
-    this.#constants.set(number, this.#count);
+    const known = this.#constants.find((constant) => Object.is(constant.number, number));
+    if (known) return known.operand;
+    this.#constants.push({ operand: this.#count, number });
     return this.#count++;
+  }
+
+  /** The bfloat16 nearest to an operand. */
+  rounded(operand: Operand): Operand {
+    const constant = this.#constants.find((each) => each.operand === operand);
+    return constant ? this.constant(nearestBfloat16(constant.number)) : this.step('roundToBfloat16', operand);
   }
 
   step(op: StepOperator, ...operands: Operand[]): Operand {
@@ -69,7 +74,7 @@ export class ProgramBuilder {
     const at = (operand: Operand): number => registers.get(operand)!;
     const lists = [
       [...this.#inputs.values()].map((shape) => [shape.length, ...shape]),
-      [...this.#constants].map(([number, operand]) => [at(operand), number]),
+      this.#constants.map(({ operand, number }) => [at(operand), number]),
       [...this.#steps].map(
         ([
           out,
@@ -83,7 +88,7 @@ export class ProgramBuilder {
     ];
     const code = [elements, count];
     for (const list of lists) code.push(list.length, ...list.flat());
-    return { code, steps: this.#steps.size };
+    return code;
   }
 
   /**
@@ -91,7 +96,7 @@ export class ProgramBuilder {
    * is used again after the last step that reads it.
    */
   #registers(results: readonly Operand[]): { registers: Map<Operand, number>; count: number } {
-    const fixed = [...this.#inputs.keys(), ...this.#constants.values()];
+    const fixed = [...this.#inputs.keys(), ...this.#constants.map(({ operand }) => operand)];
     const registers = new Map(fixed.map((operand, i) => [operand, i]));
     const lastUse = new Map<Operand, Operand>();
     for (const [out, { operands }] of this.#steps) for (const operand of operands) lastUse.set(operand, out);
@@ -107,4 +112,11 @@ export class ProgramBuilder {
     }
     return { registers, count };
   }
+}
+
+/** The bfloat16 nearest to a finite float32. Ties go to the even one. */
+function nearestBfloat16(number: number): number {
+  const bits = new Uint32Array(Float32Array.of(number).buffer);
+  bits[0] = (bits[0]! + 0x7fff + ((bits[0]! >>> 16) & 1)) & 0xffff0000;
+  return new Float32Array(bits.buffer)[0]!;
 }

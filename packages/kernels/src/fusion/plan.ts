@@ -12,5 +12,5 @@ export function planOf({ segments }: Graph): number[] {
 function numbersOf(node: GraphNode): number[] {
   const { uses, results } = node;
   if (node.kind === 'call') return [KEPT_CALL, node.index, uses.length, ...uses];
-  return [FUSED_CALL, uses.length, ...uses, results.length, ...results, ...node.program.code];
+  return [FUSED_CALL, uses.length, ...uses, results.length, ...results, ...node.program];
 }

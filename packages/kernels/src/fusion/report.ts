@@ -45,4 +45,5 @@ export class Report {
   }
 }
 
-const shortName = (op: string): string => op.replace('aten::', '').replace(/\..*/, '');
+/** The name of an operator without its namespace and overload. */
+export const shortName = (op: string): string => op.replace('aten::', '').replace(/\..*/, '');

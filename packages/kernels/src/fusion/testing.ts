@@ -1,4 +1,5 @@
 import type { Call, Graph, Value } from './graph.js';
+import { shortName } from './report.js';
 
 /** The result of a call in a graph of tests, as an index of a value. */
 type Made = number;
@@ -45,7 +46,7 @@ export class GraphBuilder {
 
 /** The operators of a graph in their order; those of a program in brackets. */
 export function operatorsOf({ segments }: Graph): string[] {
-  const nameOf = ({ op }: Call): string => op.replace('aten::', '').replace(/\..*/, '');
+  const nameOf = ({ op }: Call): string => shortName(op);
   return segments.flatMap(({ nodes }) =>
     nodes.map((node) => (node.kind === 'call' ? nameOf(node) : `[${node.members.map(nameOf).join(' ')}]`)),
   );

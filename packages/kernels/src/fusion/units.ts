@@ -8,6 +8,8 @@ export interface Unit {
   readonly members: GraphNode[];
   /** The number of elements of each result. Undefined if nothing can join. */
   readonly elements: number | undefined;
+  /** The other units that must run after it. */
+  readonly after: Set<Unit>;
 }
 
 /** The largest number of operators in one program, whose registers must fit into a core's cache. */
@@ -33,12 +35,14 @@ export class Units {
    * @param elements The number of elements, if the node can be part of a program.
    */
   place(node: GraphNode, elements: number | undefined): void {
-    let unit = elements === undefined ? undefined : this.#findUnit(node, elements);
+    const after = this.#unitsAfter(node);
+    let unit = elements === undefined ? undefined : findUnit(after, elements);
     // A view as the last operator of a program would be a copy.
     const isView = node.kind === 'call' && isReshape(node);
     if (isView && unit && node.results.some((value) => this.isNeededBeyond(value, unit!))) unit = undefined;
-    unit ??= { members: [], elements: isView ? undefined : elements };
+    unit ??= { members: [], elements: isView ? undefined : elements, after: new Set() };
     unit.members.push(node);
+    for (const next of after) if (next !== unit) unit.after.add(next);
     this.#unitOf.set(node, unit);
   }
 
@@ -47,29 +51,27 @@ export class Units {
     return this.outputs.has(value) || this.users.of(value).some((user) => this.#unitOf.get(user) !== unit);
   }
 
-  /** Of the units of its users, the one that was recorded first. */
-  #findUnit(node: GraphNode, elements: number): Unit | undefined {
-    return this.#successors([node]).find(
-      (unit) => unit.elements === elements && unit.members.length < MAX_MEMBERS && this.#canJoin(node, unit),
-    );
+  #unitsAfter(node: GraphNode): Unit[] {
+    return [...new Set(this.users.after(node).flatMap((user) => this.#unitOf.get(user) ?? []))];
   }
+}
 
-  /** Whether no way leads from `node` through another unit to `unit`. */
-  #canJoin(node: GraphNode, unit: Unit): boolean {
-    const seen = new Set([unit]);
-    const toVisit = this.#successors([node]).filter((next) => next !== unit);
-    for (let next = toVisit.pop(); next; next = toVisit.pop()) {
-      if (seen.has(next)) continue;
-      seen.add(next);
-      const after = this.#successors(next.members);
-      if (next !== unit && after.includes(unit)) return false;
-      toVisit.push(...after);
-    }
-    return true;
-  }
+/** Of the units after a node, the first one that the node can join without a cycle. */
+function findUnit(after: readonly Unit[], elements: number): Unit | undefined {
+  return after.find(
+    (unit) => unit.elements === elements && unit.members.length < MAX_MEMBERS && !leadsTo(unit, after),
+  );
+}
 
-  #successors(nodes: readonly GraphNode[]): Unit[] {
-    const after = nodes.flatMap((node) => this.users.after(node));
-    return [...new Set(after.flatMap((user) => this.#unitOf.get(user) ?? []))];
+/** Whether a way leads from one of `units` through another one to `unit`. */
+function leadsTo(unit: Unit, units: readonly Unit[]): boolean {
+  const seen = new Set([unit]);
+  const toVisit = [...units];
+  for (let next = toVisit.pop(); next; next = toVisit.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    if (next.after.has(unit)) return true;
+    toVisit.push(...next.after);
   }
+  return false;
 }

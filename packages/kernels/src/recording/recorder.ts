@@ -1,6 +1,13 @@
 import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, type RecordedAction, type Recorded, type Recorder } from '@acc/contract';
-import { abortRecording, cutRecording, finishRecording, resumeRecording, startRecording } from '@acc/native';
+import {
+  abortRecording,
+  cutRecording,
+  finishRecording,
+  refuseRecording,
+  resumeRecording,
+  startRecording,
+} from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
@@ -48,6 +55,10 @@ export class StepRecorder implements Recorder {
     }
     this.#session.resume(outputs);
     return outputs;
+  }
+
+  refuse(reason: string): void {
+    refuseRecording(reason);
   }
 }
 

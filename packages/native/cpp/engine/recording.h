@@ -95,11 +95,11 @@ class Recording {
   // Call it before seal().
   std::string difference(const Recording& other) const;
 
-  // The calls as JSON, for src/recorded-graph.ts. Call it before seal().
+  // The calls as JSON, which packages/kernels/src/fusion/graph.ts reads. Call it before seal().
   std::string describe() const;
 
-  // Replaces the calls by those of a plan, which src/recording-plan.ts describes. Call it before
-  // seal(). Throws ACC_INVALID_ARGUMENT, and then changes nothing.
+  // Replaces the calls by those of a plan, which recording_plan.cpp describes. Call it before seal().
+  // Throws ACC_INVALID_ARGUMENT, and then changes nothing.
   void rewrite(const std::vector<double>& plan);
 
   // Prepares the recording for replays on `device`. After that it can no longer be compared.

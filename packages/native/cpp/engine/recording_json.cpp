@@ -1,4 +1,4 @@
-// The calls of a recording as JSON. src/recorded-graph.ts reads it.
+// The calls of a recording as JSON. packages/kernels/src/fusion/graph.ts reads it.
 
 #include <algorithm>
 #include <cmath>
@@ -109,9 +109,7 @@ bool is_number(const Upload& upload) {
 }
 
 void write_segment(std::ostream& out, const Segment& segment) {
-  out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"inputs\":";
-  write_list(out, segment.inputs, [&](int value) { out << value; });
-  out << ",\"outputs\":";
+  out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"outputs\":";
   write_list(out, segment.outputs, [&](const Output& output) { out << output.use.value; });
   out << '}';
 }

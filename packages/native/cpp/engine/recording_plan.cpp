@@ -4,6 +4,7 @@
 // length.
 
 #include "engine/error.h"
+#include "engine/number_reader.h"
 #include "engine/recording.h"
 
 namespace acc {
@@ -13,47 +14,29 @@ constexpr double kEndOfSegment = 0, kKeptCall = 1, kFusedCall = 2;
 
 class PlanReader {
  public:
-  PlanReader(const std::vector<double>& plan, const CallList& list)
-      : at_(plan.data()), end_(plan.data() + plan.size()), list_(list) {}
+  PlanReader(const std::vector<double>& plan, const CallList& list) : in_(plan), list_(list) {}
 
-  bool is_at_end() const { return at_ == end_; }
+  bool is_at_end() const { return in_.is_at_end(); }
 
-  double number() {
-    if (at_ == end_) throw Error(kInvalidArgument, "The plan of a recording ends too early.");
-    return *at_++;
-  }
-
-  size_t index(size_t limit) {
-    const double value = number();
-    if (!(value >= 0 && value < static_cast<double>(limit))) {
-      throw Error(kInvalidArgument, "The plan of a recording contains an invalid index.");
-    }
-    return static_cast<size_t>(value);
-  }
-
-  // A value, or -1 for None.
-  int value() {
-    const double given = number();
-    if (!(given >= -1 && given < static_cast<double>(list_.values.size()))) {
-      throw Error(kInvalidArgument, "The plan of a recording contains an unknown value.");
-    }
-    return static_cast<int>(given);
-  }
+  double kind() { return in_.number(); }
 
   RecordedCall kept_call() {
-    auto call = list_.calls[index(list_.calls.size())];
-    if (index(call.uses.size() + 1) != call.uses.size()) {
+    auto call = list_.calls[in_.below(list_.calls.size(), "index of a call")];
+    if (in_.below(call.uses.size() + 1, "number of arguments") != call.uses.size()) {
       throw Error(kInvalidArgument, "The plan of a recording changes the number of arguments.");
     }
-    for (auto& use : call.uses) use.value = value();
+    for (auto& use : call.uses) {
+      // None stays None.
+      use.value = use.value < 0 ? static_cast<int>(in_.integer(-1, 0, "value")) : value();
+    }
     return call;
   }
 
   RecordedCall fused_call() {
     RecordedCall call;
-    for (size_t n = index(list_.values.size() + 1); n > 0; --n) call.uses.push_back({value(), false});
-    for (size_t n = index(list_.values.size() + 1); n > 0; --n) call.results.push_back(value());
-    auto program = fused::read_program(at_, end_);
+    for (size_t n = count_of_values(); n > 0; --n) call.uses.push_back({value(), false});
+    for (size_t n = count_of_values(); n > 0; --n) call.results.push_back(value());
+    auto program = fused::read_program(in_);
     if (program.inputs.size() != call.uses.size() || program.results.size() != call.results.size()) {
       throw Error(kInvalidArgument, "The plan of a recording gives a program other values than it takes.");
     }
@@ -62,8 +45,10 @@ class PlanReader {
   }
 
  private:
-  const double* at_;
-  const double* end_;
+  int value() { return static_cast<int>(in_.below(list_.values.size(), "value")); }
+  size_t count_of_values() { return in_.below(list_.values.size() + 1, "number of values"); }
+
+  NumberReader in_;
   const CallList& list_;
 };
 
@@ -75,7 +60,7 @@ void Recording::rewrite(const std::vector<double>& plan) {
   auto segments = list_.segments;
   for (auto& segment : segments) {
     segment.first_call = calls.size();
-    for (double kind = in.number(); kind != kEndOfSegment; kind = in.number()) {
+    for (double kind = in.kind(); kind != kEndOfSegment; kind = in.kind()) {
       if (kind != kKeptCall && kind != kFusedCall) {
         throw Error(kInvalidArgument, "The plan of a recording contains an unknown kind of call.");
       }

@@ -1,5 +1,5 @@
+import { util } from '@tensorflow/tfjs-core';
 import { withNodes, withValues, type Argument, type Call, type Graph, type GraphNode } from '../graph.js';
-import { sizeOf } from '../size-of.js';
 import { writtenValues } from '../written-values.js';
 
 /**
@@ -16,7 +16,8 @@ export function mergeCommonSubexpressions(graph: Graph): Graph {
   const numbers = numbersByValue(graph);
   const merged = new Map<number, number>();
   const current = (value: number): number => merged.get(value) ?? value;
-  const isSmall = (value: number): boolean => sizeOf(graph.values[value]?.shape ?? []) <= SMALL_ELEMENTS;
+  const isSmall = (value: number): boolean =>
+    util.sizeFromShape([...(graph.values[value]?.shape ?? [])]) <= SMALL_ELEMENTS;
 
   return withNodes(graph, ({ nodes }) => {
     const lastUses = lastUsesOf(nodes);

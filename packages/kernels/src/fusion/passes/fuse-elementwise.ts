@@ -1,10 +1,10 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { FusionMode } from '../elementwise-operators.js';
 import { elementwiseForm, isReshape } from '../fusable.js';
 import { fusedCallOf } from '../fused-call.js';
 import { withNodes, type Call, type Graph, type GraphNode } from '../graph.js';
 import { inOrder } from '../order.js';
 import type { Report } from '../report.js';
-import { sizeOf } from '../size-of.js';
 import { Units, type Unit } from '../units.js';
 import { usersOf } from '../users.js';
 
@@ -22,7 +22,7 @@ export const fuseElementwise =
     function elementsOf(node: GraphNode): number | undefined {
       if (node.kind !== 'call') return undefined;
       const isFusable = isReshape(node) || typeof elementwiseForm(node, graph, mode) !== 'string';
-      return isFusable ? sizeOf(graph.values[node.results[0]!]!.shape) : undefined;
+      return isFusable ? util.sizeFromShape([...graph.values[node.results[0]!]!.shape]) : undefined;
     }
 
     function nodesOf(unit: Unit, units: Units): GraphNode[] {

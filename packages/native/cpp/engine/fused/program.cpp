@@ -3,44 +3,23 @@
 #include <algorithm>
 
 #include "engine/error.h"
+#include "engine/fused/steps.h"
 
 namespace acc::fused {
 namespace {
 
-class Reader {
- public:
-  Reader(const double*& at, const double* end) : at_(at), end_(end) {}
-
-  double number() {
-    if (at_ == end_) throw Error(kInvalidArgument, "A fused program ends too early.");
-    return *at_++;
-  }
-
-  size_t below(size_t limit, const char* what) {
-    const double value = number();
-    if (!(value >= 0 && value < static_cast<double>(limit))) {
-      throw Error(kInvalidArgument, std::string("A fused program has an invalid ") + what + ".");
-    }
-    return static_cast<size_t>(value);
-  }
-
- private:
-  const double*& at_;
-  const double* end_;
-};
-
 constexpr size_t kMaxCount = 1 << 16;
+constexpr int64_t kMaxElements = int64_t{1} << 53;
 
 }  // namespace
 
-Program read_program(const double*& numbers, const double* end) {
-  Reader in(numbers, end);
+Program read_program(NumberReader& in) {
   Program program;
-  program.count = static_cast<int64_t>(in.number());
+  program.count = in.integer(0, kMaxElements, "number of elements");
   program.register_count = in.below(kMaxCount, "number of registers");
   const auto shape = [&] {
     std::vector<int64_t> sizes(in.below(kMaxCount, "number of dims"));
-    for (auto& size : sizes) size = static_cast<int64_t>(in.number());
+    for (auto& size : sizes) size = in.integer(0, kMaxElements, "size");
     if (c10::multiply_integers(sizes) != program.count) throw Error(kInvalidArgument, "A fused program has an invalid shape.");
     return sizes;
   };
@@ -54,7 +33,7 @@ Program read_program(const double*& numbers, const double* end) {
     const auto op = static_cast<Op>(in.below(static_cast<size_t>(Op::kCount), "operator"));
     const auto out = reg(), a = reg(), b = reg(), c = reg();
     if (out < program.inputs.size()) throw Error(kInvalidArgument, "A fused program writes one of its inputs.");
-    program.steps.push_back({op, out, a, b, c});
+    program.steps.push_back({loop_of(op), out, a, b, c});
   }
   for (size_t n = in.below(kMaxCount, "number of results"); n > 0; --n) {
     const auto place = reg();

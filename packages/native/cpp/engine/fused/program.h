@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/number_reader.h"
+
 namespace acc::fused {
 
-// What a step computes. src/fused-program.ts uses the same numbers. Comparisons give 0 or 1.
+// What a step computes. packages/kernels/src/fusion/fused-program.ts uses the same numbers.
+// Comparisons give 0 or 1.
 enum class Op : uint8_t {
   kAdd, kSub, kMul, kDiv, kMax, kMin,
   kGreater, kGreaterEqual, kLess, kLessEqual, kEqual, kNotEqual,
@@ -17,9 +20,12 @@ enum class Op : uint8_t {
   kCount,
 };
 
-// Registers are blocks of float32. Unused operands are 0.
+// Computes `n` elements of `out` from those of up to three operands.
+using Loop = void (*)(const float* a, const float* b, const float* c, float* out, int64_t n);
+
+// Registers are blocks of float32. An operator that takes fewer operands ignores the others.
 struct Step {
-  Op op;
+  Loop loop;
   uint16_t out, a, b, c;
 };
 
@@ -46,11 +52,10 @@ struct Program {
   std::vector<Result> results;
 };
 
-// Reads a program from numbers and moves `numbers` behind it: the counts of elements and of
-// registers; the lists of inputs, constants, steps and results, each after its length. A shape is the
-// number of dims and the sizes.
+// Reads a program: the counts of elements and of registers; the lists of inputs, constants, steps and
+// results, each after its length. A shape is the number of dims and the sizes.
 // Throws ACC_INVALID_ARGUMENT if a register or an operator is out of range.
-Program read_program(const double*& numbers, const double* end);
+Program read_program(NumberReader& in);
 
 // Runs a program on a CPU. A result may take over the memory of an input that nobody else holds.
 // Results are contiguous.

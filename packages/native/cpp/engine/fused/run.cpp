@@ -10,7 +10,6 @@
 #include "engine/flush_denormals.h"
 #include "engine/fused/blocks.h"
 #include "engine/fused/program.h"
-#include "engine/fused/steps.h"
 
 namespace acc::fused {
 namespace {
@@ -40,7 +39,6 @@ class Run {
       sources_.emplace_back(std::move(inputs[i]), program.inputs[i]);
     }
     make_outputs();
-    for (const auto& step : program.steps) loops_.push_back(loop_of(step.op));
   }
 
   std::vector<at::Tensor> results() {
@@ -97,10 +95,7 @@ class Run {
       const auto reg = program_.results[k].reg;
       from[reg] = to[reg] = outputs_[k].tensor.mutable_data_ptr<float>() + first;
     }
-    for (size_t s = 0; s < loops_.size(); ++s) {
-      const auto& step = program_.steps[s];
-      loops_[s](from[step.a], from[step.b], from[step.c], to[step.out], n);
-    }
+    for (const auto& step : program_.steps) step.loop(from[step.a], from[step.b], from[step.c], to[step.out], n);
     for (size_t k = 0; k < outputs_.size(); ++k) {
       if (!is_written_directly(k)) write_block(from[program_.results[k].reg], outputs_[k].tensor, first, n);
     }
@@ -114,7 +109,6 @@ class Run {
   const Program& program_;
   std::vector<Source> sources_;
   std::vector<Output> outputs_;
-  std::vector<Loop> loops_;
 };
 
 }  // namespace

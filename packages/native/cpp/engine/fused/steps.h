@@ -56,8 +56,6 @@ ACC_FUSED_LOOP(copy, a)
 ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
 ACC_FUSED_LOOP(select, a != 0.f ? b : c)
 
-using Loop = void (*)(const float*, const float*, const float*, float*, int64_t);
-
 inline Loop loop_of(Op op) {
   switch (op) {
     case Op::kAdd: return add;

@@ -1,0 +1,52 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { Trained, Trainings } from './ranks/fused-steps.js';
+
+let ranks: Record<string, Trainings>[];
+beforeAll(async () => {
+  const script = new URL('./ranks/fused-steps.ts', import.meta.url);
+  ranks = await resultsOfRanks({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+});
+
+const numbersOf = ({ losses, norms, weights }: Trained) => ({ losses, norms, weights });
+
+describe.each(['no', 'bf16'])('on two ranks with clipping, in mixed precision %s', (precision) => {
+  it('ranks have equal weights, and other losses', () => {
+    const [first, second] = ranks.map((results) => results[precision]!);
+    for (const name of Object.keys(first!) as (keyof Trainings)[]) {
+      expect(second![name].weights).toEqual(first![name].weights);
+      expect(second![name].losses).not.toEqual(first![name].losses);
+    }
+  });
+
+  it("compiled steps equal plain ones bit for bit, without fusion and with 'exact'", () => {
+    for (const { [precision]: results } of ranks) {
+      const { plain, unfused, exact } = results!;
+      expect(numbersOf(unfused)).toEqual(numbersOf(plain));
+      expect(numbersOf(exact)).toEqual(numbersOf(plain));
+      expect([unfused.replays, exact.replays]).toEqual([5, 5]);
+      expect(exact.explanation).toMatch(/calls run as [1-9]\d* fused programs/);
+    }
+  });
+
+  it('fused steps differ from plain ones by rounding', () => {
+    for (const { [precision]: results } of ranks) {
+      const { plain, fused } = results!;
+      const close = { rtol: 1e-5, atol: 1e-5 };
+      expectClose(fused.losses, plain.losses, close);
+      expectClose(fused.norms, plain.norms, close);
+      fused.weights.forEach((values, i) => expectClose(values, plain.weights[i]!, close));
+      expect(fused.replays).toBe(5);
+      expect(fused.explanation).toMatch(/out: .*tanh/);
+    }
+  });
+
+  it('steps with windows of two micro-batches run without replay, and equal plain ones', () => {
+    for (const { [precision]: results } of ranks) {
+      const windows = results!['exact windows'];
+      expect(numbersOf(windows)).toEqual(numbersOf(results!['plain windows']));
+      expect(windows.replays).toBe(0);
+      expect(windows.reason).toMatch(/window/);
+    }
+  });
+});
