@@ -28,16 +28,16 @@ type Operand = readonly [NativeDtype, readonly number[]];
 // Two blocks, of which the last one is not full.
 const WHOLE = [5, 301];
 const ROW = [301];
-const [F, B, M]: Operand[] = [
+const [F, B, M]: readonly [Operand, Operand, Operand] = [
   ['float32', WHOLE],
   ['bfloat16', WHOLE],
   ['bool', WHOLE],
 ];
-const [F0, B0]: Operand[] = [
+const [F0, B0]: readonly [Operand, Operand] = [
   ['float32', []],
   ['bfloat16', []],
 ];
-const [F1, BR]: Operand[] = [
+const [F1, BR]: readonly [Operand, Operand] = [
   ['float32', [1]],
   ['bfloat16', ROW],
 ];
