@@ -4,12 +4,15 @@ import {
   abortRecording,
   cutRecording,
   finishRecording,
+  placeRecordedCalls,
   refuseRecording,
   resumeRecording,
   startRecording,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
+import { placeGradients } from './gradient-places.js';
+import { SourcePlaces } from './source-places.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
 
 /**
@@ -38,6 +41,7 @@ export class StepRecorder implements Recorder {
       return { results, recording };
     } finally {
       this.#session = undefined;
+      session.end();
       if (!isFinished) abortRecording();
       forgetShapes();
     }
@@ -75,6 +79,8 @@ class Session {
   #variables = new Map<Variable, object>();
   /** Shapes of the last action's results; null for a null result. */
   #given: (readonly number[] | null)[] = [];
+  readonly #places = new SourcePlaces();
+  readonly #endOfGradients: () => void;
 
   constructor(
     private readonly backend: AccBackend,
@@ -84,11 +90,14 @@ class Session {
     startRecording();
     this.#beginSegment();
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
+    this.#endOfGradients = placeGradients(this.#places);
+    placeRecordedCalls(this.#places.current);
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: RecordedAction): void {
     this.#endSegment(inputs, action);
+    placeRecordedCalls(undefined);
     forgetShapes();
   }
 
@@ -101,6 +110,13 @@ class Session {
       given.filter((native) => native !== null),
       variables,
     );
+    placeRecordedCalls(this.#places.current);
+  }
+
+  /** Call it also after an error. */
+  end(): void {
+    placeRecordedCalls(undefined);
+    this.#endOfGradients();
   }
 
   finish(results: readonly Tensor[]): StepRecording | string {
@@ -112,7 +128,7 @@ class Session {
     }
     return typeof recording === 'string'
       ? recording
-      : new StepRecording(this.backend, recording, this.#segments);
+      : new StepRecording(this.backend, recording, this.#segments, this.#places);
   }
 
   /** Records the current data of the variables; returns their native tensors. */

@@ -2,8 +2,12 @@ import { util, type DataType, type Tensor, type TensorInfo, type Variable } from
 import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import type { CallFacts } from '../fusion/call-facts.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
+import { ReplayTimes } from './replay-times.js';
+import type { SourcePlaces } from './source-places.js';
+import { profileLines } from './step-profile.js';
 
 /**
  * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
@@ -40,12 +44,17 @@ export interface RecordedSegment {
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
-  #explanation = 'It is not replayed yet.';
+  readonly #times = new ReplayTimes();
+  /** What was fused. Undefined until it is sealed. */
+  #fused: readonly string[] | undefined;
+  /** The calls that replays run, if they are not those that were recorded. */
+  #calls: readonly CallFacts[] | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
+    private readonly places: SourcePlaces,
   ) {
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
@@ -57,18 +66,26 @@ export class StepRecording implements Recording {
   }
 
   get explanation(): string {
-    return this.#explanation;
+    if (!this.#fused) return 'It is not replayed yet.';
+    const { places } = this;
+    const profiled = { calls: this.native.times(), facts: this.#calls, places, times: this.#times };
+    const { device } = this.backend;
+    const isLate = device === 'cpu' ? [] : [`Times are those of calls, whose work on ${device} ends later.`];
+    return [...this.#fused, ...isLate, ...profileLines(profiled)].join('\n');
   }
 
   seal(fusion: Fusion): void {
     if (fusion === false) {
-      this.#explanation = 'Nothing is fused: the option fuse is false.';
+      this.#fused = ['Nothing is fused: the option fuse is false.'];
     } else if (this.backend.device !== 'cpu') {
-      this.#explanation = `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
+      this.#fused = [
+        `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`,
+      ];
     } else {
-      const { plan, explanation } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
+      const { plan, lines, calls } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
       this.native.rewrite(plan);
-      this.#explanation = explanation;
+      this.#fused = lines;
+      this.#calls = calls;
     }
     this.native.seal();
   }
@@ -81,16 +98,21 @@ export class StepRecording implements Recording {
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
+    let actionsMs = 0;
+    const start = performance.now();
     try {
       for (const [index, segment] of this.segments.entries()) {
         const outputs = this.#runSegment(index, segment, given, args, hasActed);
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#times.add(performance.now() - start, actionsMs);
           return outputs;
         }
         hasActed = true;
+        const actionStart = performance.now();
         given = segment.action(outputs);
+        actionsMs += performance.now() - actionStart;
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
