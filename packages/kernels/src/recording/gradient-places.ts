@@ -3,7 +3,7 @@ import type { SourcePlaces } from './source-places.js';
 
 /**
  * Gives calls in the gradient of an operator the place of that operator. Operators that are put on
- * the tape from now on, until the returned function is called, note their places.
+ * the tape from now on, until the returned function is called, note the place of their last call.
  */
 export function placeGradients(places: SourcePlaces): Undo {
   const engine = engineInternals();
@@ -15,7 +15,7 @@ export function placeGradients(places: SourcePlaces): Undo {
 }
 
 function placeGradient(node: { gradient?: TapeNode['gradient'] }, places: SourcePlaces): void {
-  const place = places.current();
+  const place = places.last;
   const gradient = node.gradient!;
   node.gradient = (dys, asked) => {
     const functions = places.inGradient(place, () => gradient(dys, asked));

@@ -30,9 +30,9 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
-  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
+  record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
-    const session = (this.#session = new Session(this.backend, args));
+    const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;
     try {
       const results = step();
@@ -80,18 +80,19 @@ class Session {
   /** Shapes of the last action's results; null for a null result. */
   #given: (readonly number[] | null)[] = [];
   readonly #places = new SourcePlaces();
-  readonly #endOfGradients: () => void;
+  readonly #endOfGradients: (() => void) | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly args: readonly Tensor[],
+    private readonly hasPlaces: boolean,
   ) {
     forgetShapes();
     startRecording();
     this.#beginSegment();
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
-    this.#endOfGradients = placeGradients(this.#places);
-    placeRecordedCalls(this.#places.current);
+    if (hasPlaces) this.#endOfGradients = placeGradients(this.#places);
+    this.#placeCalls();
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
@@ -110,13 +111,17 @@ class Session {
       given.filter((native) => native !== null),
       variables,
     );
-    placeRecordedCalls(this.#places.current);
+    this.#placeCalls();
   }
 
   /** Call it also after an error. */
   end(): void {
     placeRecordedCalls(undefined);
-    this.#endOfGradients();
+    this.#endOfGradients?.();
+  }
+
+  #placeCalls(): void {
+    if (this.hasPlaces) placeRecordedCalls(this.#places.find);
   }
 
   finish(results: readonly Tensor[]): StepRecording | string {

@@ -20,16 +20,27 @@ export class SourcePlaces {
   readonly #numbers = new Map<string, number>();
   /** The place of the operator whose gradient runs. */
   #gradientOf: number | undefined;
+  #last = -1;
+
+  /** The place that was found last. */
+  get last(): number {
+    return this.#last;
+  }
 
   /** The place that is running now; -1 if no frame of the stack belongs to the user's program. */
-  readonly current = (): number => {
+  readonly find = (): number => {
+    this.#last = this.#find();
+    return this.#last;
+  };
+
+  #find(): number {
     const frame = userFrame(
       (position) => this.#numbers.has(keyOf(position)),
       this.#gradientOf === undefined ? undefined : (name) => name === runGradient.name,
     );
     if (frame === undefined) return -1;
     return this.#numberOf(frame === 'end' ? { gradientOf: this.#gradientOf! } : frame);
-  };
+  }
 
   /** Runs a part of the gradient of an operator whose place is `place`. */
   inGradient<T>(place: number, run: () => T): T {

@@ -34,14 +34,20 @@ export function profileLines({ calls, facts, places, times }: Profiled): string[
     const known = facts?.[number] ?? factsOfOperator(op ?? 'program', result, place);
     return { ...known, ms };
   });
-  return [...totalLines(timed, times), 'calls, those that take most time first:', ...callLines(timed, places, times)];
+  return [
+    ...totalLines(timed, times),
+    'calls, those that take most time first:',
+    ...callLines(timed, places, times),
+  ];
 }
 
 function totalLines(calls: readonly TimedCall[], times: ReplayTimes): string[] {
   const { replays, replayMs, actionsMs } = times;
   if (replays === 0) return ['No replay was timed yet.'];
   const kinds = groupBy(calls, ({ kind }) => kind);
-  const rows = [...kinds].map(([kind, ofKind]) => [sumOf(ofKind), `${ofKind.length} × ${KINDS[kind]}`] as const);
+  const rows = [...kinds].map(
+    ([kind, ofKind]) => [sumOf(ofKind), `${ofKind.length} × ${KINDS[kind]}`] as const,
+  );
   const rest = replayMs - actionsMs - sumOf(calls);
   return [
     `A replay takes ${replayMs.toFixed(3)} ms, the mean of the last of ${replays} replays:`,
