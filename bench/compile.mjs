@@ -25,7 +25,9 @@ await exitOnError(async () => {
   await checkModels('acc', options.python);
   const record = options.keep ? earlier(options.name) : { cases: {} };
   for (const one of casesOf(options)) {
-    record.cases[keyOf(one)] = await measureCase(one, options, args);
+    const key = keyOf(one);
+    record.cases[key] = await measureCase(one, options, record.cases[key]);
+    record.cases[key].commands.push(['npm run bench:compile --', ...args].join(' ').replace(/ --$/, ''));
     // After each case, so that a run that ends early has its results.
     writeResult(`${options.name}.json`, `${JSON.stringify(record, null, 1)}\n`);
     writeResult(`${options.name}.md`, formatReport(options.name, Object.values(record.cases)));
@@ -47,22 +49,34 @@ function casesOf({ models, precisions, threads }) {
   );
 }
 
-/** Runs all ways in turn; every second time in the opposite order. */
-async function measureCase(one, given, args) {
+async function measureCase(one, options, before) {
   const cache = mkdtempSync(join(tmpdir(), 'acc-bench-inductor-'));
   try {
-    return await measureWays(one, { ...given, cache }, args);
+    return await measureWays(one, { ...options, cache }, before);
   } finally {
     rmSync(cache, { recursive: true, force: true });
   }
 }
 
-async function measureWays(one, options, args) {
-  const machine = describeMachine();
+/**
+ * Runs all ways in turn; every second time in the opposite order.
+ *
+ * @param before What earlier runs measured of the same case.
+ */
+async function measureWays(one, options, before) {
   const ways = Object.entries(waysOf(one.model));
-  const runs = Object.fromEntries(ways.map(([name]) => [name, []]));
+  const measured = before ?? {
+    ...one,
+    commands: [],
+    machine: describeMachine(),
+    blocks: options.blocks,
+    peaks: {},
+    runs: Object.fromEntries(ways.map(([name]) => [name, []])),
+  };
+  const { runs, peaks } = measured;
   for (let repeat = 0; repeat < options.repeats; repeat++) {
-    for (const [name, way] of repeat % 2 ? ways.toReversed() : ways) {
+    const isTurned = runs['PyTorch eager'].length % 2 > 0;
+    for (const [name, way] of isTurned ? ways.toReversed() : ways) {
       const result = await runWay(one, way, options);
       if (!Number.isFinite(result.lastLoss) || result.threads !== one.threads) {
         throw new Error(`${keyOf(one)}, ${name}: unexpected ${JSON.stringify(result)}`);
@@ -70,13 +84,10 @@ async function measureWays(one, options, args) {
       runs[name].push(result);
     }
   }
-  const peaks = {};
   for (const [name, way] of ways) {
-    if (way.side === 'theirs') peaks[name] = await peakOfTheirs(one, way, options);
+    if (way.side === 'theirs') peaks[name] ??= await peakOfTheirs(one, way, options);
   }
-  const command = ['npm run bench:compile --', ...args].join(' ').replace(/ --$/, '');
-  const summary = summaryOf({ runs, peaks });
-  const times = summary.rows.map(({ name, stepMs }) => `${name} ${stepMs.toPrecision(3)} ms`);
+  const times = summaryOf(measured).rows.map(({ name, stepMs }) => `${name} ${stepMs.toPrecision(3)} ms`);
   console.error(`${keyOf(one)}: ${times.join(', ')}`);
-  return { ...one, repeats: options.repeats, blocks: options.blocks, command, machine, ...summary };
+  return measured;
 }

@@ -64,8 +64,11 @@ ${cases.map(formatCase).join('\n\n')}
 `;
 }
 
-function formatCase({ model, precision, threads, repeats, blocks, machine, versions, rows, ...rest }) {
+function formatCase(measured) {
+  const { model, precision, threads, blocks, machine, commands } = measured;
+  const { rows, versions, explanation } = summaryOf(measured);
   const [eager] = rows;
+  const repeats = measured.runs['PyTorch eager'].length;
   const header = [
     '',
     'ms a step',
@@ -88,11 +91,11 @@ function formatCase({ model, precision, threads, repeats, blocks, machine, versi
 
 ${workloads[model].title}. ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system};
 ${machine.date}; load before the case ${machine.load.toFixed(1)}. ${listed.join(', ')}.
-${repeats} repeats of ${blocks} blocks, in turn, in new processes: \`${rest.command}\`
+${repeats} ${repeats === 1 ? 'repeat' : 'repeats'} of ${blocks} blocks, in turn, in new processes: ${[...new Set(commands)].map((command) => `\`${command}\``).join(', ')}
 
 ${formatColumns(header, table)}
 
-${formatLimit(rest.explanation, eager)}`;
+${formatLimit(explanation, eager)}`;
 }
 
 /** The share of products in a fused step, and the time below which no fusion leads. */

@@ -51,7 +51,7 @@ export const compileUsage = `node bench/compile.mjs [options]
   --repeats N        the number of processes for each way to run a model, in turn (default: 3)
   --blocks N         the number of timed blocks in each process (default: 3)
   --steps N          the number of steps in each block (default: that of the model)
-  --keep             the cases of an earlier run with this name stay in the report, except those that run again
+  --keep             the processes of an earlier run with this name stay in the report, and those of this run are added
   ${pythonUsage}
   --name NAME        the name of the files in bench/results (default: compile)
   --help             print this text`;

@@ -19,7 +19,7 @@ const job = JSON.parse(readFileSync(jobPath, 'utf8')) as ScalingJob;
 const training = await startTraining(job);
 const { accelerator, firstLoss, runSteps, stepsOn } = training;
 const [, ...others] = job.batchSizes;
-const runners = [runSteps, ...others.map((batch) => stepsOn(batch))];
+const runners = [runSteps, ...others.map(stepsOn)];
 // The program is warm now, but its allocator and kernels are not warm for these shapes.
 for (const run of runners.slice(1)) run(Math.ceil(job.warmupSteps / 5));
 
