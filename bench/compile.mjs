@@ -81,6 +81,8 @@ async function measureWays(one, options, before) {
       if (!Number.isFinite(result.lastLoss) || result.threads !== one.threads) {
         throw new Error(`${keyOf(one)}, ${name}: unexpected ${JSON.stringify(result)}`);
       }
+      // One explanation suffices.
+      if (runs[name].length > 0) delete result.explanation;
       runs[name].push(result);
     }
   }

@@ -89,7 +89,7 @@ function formatCase(measured) {
   const s = threads === 1 ? '' : 's';
   return `## ${model}, ${precision}, ${threads} thread${s}
 
-${workloads[model].title}. ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system};
+${titleOf(model)}. ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.system};
 ${machine.date}; load before the case ${machine.load.toFixed(1)}. ${listed.join(', ')}.
 ${repeats} ${repeats === 1 ? 'repeat' : 'repeats'} of ${blocks} blocks, in turn, in new processes: ${[...new Set(commands)].map((command) => `\`${command}\``).join(', ')}
 
@@ -97,6 +97,10 @@ ${formatColumns(header, table)}
 
 ${formatLimit(explanation, eager)}`;
 }
+
+/** The workload of the GPT in plain operators refers to that of the other one. */
+const titleOf = (model) =>
+  model === 'gpt-plain' ? `${workloads.gpt.title}, in plain operators` : workloads[model].title;
 
 /** The share of products in a fused step, and the time below which no fusion leads. */
 function formatLimit(explanation, eager) {

@@ -73,6 +73,7 @@ export {
   refuseRecording,
   resumeRecording,
   startRecording,
+  type Allocation,
   type OutputMeta,
   type ReplayedCall,
 } from './recording.js';

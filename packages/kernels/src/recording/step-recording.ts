@@ -2,12 +2,11 @@ import { util, type DataType, type Tensor, type TensorInfo, type Variable } from
 import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import type { CallFacts } from '../fusion/call-facts.js';
 import { optimize } from '../fusion/optimize.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
-import { ReplayTimes } from './replay-times.js';
 import type { SourcePlaces } from './source-places.js';
-import { profileLines } from './step-profile.js';
+import { StepExplanation } from './step-explanation.js';
 
 /**
  * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
@@ -44,18 +43,16 @@ export interface RecordedSegment {
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
-  readonly #times = new ReplayTimes();
-  /** What was fused. Undefined until it is sealed. */
-  #fused: readonly string[] | undefined;
-  /** The calls that replays run, if they are not those that were recorded. */
-  #calls: readonly CallFacts[] | undefined;
+  readonly #explanation: StepExplanation;
+  #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
-    private readonly places: SourcePlaces,
+    places: SourcePlaces,
   ) {
+    this.#explanation = new StepExplanation(places);
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
     );
@@ -66,26 +63,21 @@ export class StepRecording implements Recording {
   }
 
   get explanation(): string {
-    if (!this.#fused) return 'It is not replayed yet.';
-    const { places } = this;
-    const profiled = { calls: this.native.times(), facts: this.#calls, places, times: this.#times };
-    const { device } = this.backend;
-    const isLate = device === 'cpu' ? [] : [`Times are those of calls, whose work on ${device} ends later.`];
-    return [...this.#fused, ...isLate, ...profileLines(profiled)].join('\n');
+    const memory = this.#arena && this.native.isMemoryPlanned ? describeMemory(this.#arena) : [];
+    return this.#explanation.textOf(() => this.native.times(), this.backend.device, memory);
   }
 
   seal(fusion: Fusion): void {
     if (fusion === false) {
-      this.#fused = ['Nothing is fused: the option fuse is false.'];
+      this.#explanation.sealed(['Nothing is fused: the option fuse is false.']);
     } else if (this.backend.device !== 'cpu') {
-      this.#fused = [
+      this.#explanation.sealed([
         `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`,
-      ];
+      ]);
     } else {
       const { plan, lines, calls } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
       this.native.rewrite(plan);
-      this.#fused = lines;
-      this.#calls = calls;
+      this.#explanation.sealed(lines, calls);
     }
     this.native.seal();
   }
@@ -106,7 +98,8 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
-          this.#times.add(performance.now() - start, actionsMs);
+          this.#explanation.times.add(performance.now() - start, actionsMs);
+          this.#planMemory();
           return outputs;
         }
         hasActed = true;
@@ -122,6 +115,15 @@ export class StepRecording implements Recording {
 
   dispose(): void {
     this.native.dispose();
+  }
+
+  /** Plans the memory of later replays from what the first one allocated. */
+  #planMemory(): void {
+    if (this.#arena) return;
+    const allocations = this.native.allocations();
+    if (allocations.length === 0) return;
+    this.#arena = planArena(allocations);
+    this.native.planMemory(this.#arena.places, this.#arena.bytes);
   }
 
   /**
@@ -191,6 +193,14 @@ export class StepRecording implements Recording {
     });
   }
 }
+
+function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
+  if (bytes === 0) return [];
+  const share = (bytes / neededBytes).toFixed(2);
+  return [`Memory: an arena of ${megabytes(bytes)}, ${share} times what lives at the same time.`];
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 function describe(shape: readonly number[] | null | undefined): string {
   return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';
