@@ -27,12 +27,14 @@ const NO_ATTRS: CallAttrs = {};
  */
 export class CutKernels {
   readonly #context: SpecialContext;
+  readonly #tools: { readonly kernels: Kernels; readonly pieces: Pieces };
   readonly #kernels = new Map<string, CutKernel>();
 
   constructor(
     private readonly kernels: Kernels,
     private readonly pieces: Pieces,
   ) {
+    this.#tools = { kernels, pieces };
     this.#context = {
       ...{ kernels, pieces },
       run: (name, inputs, attrs) => this.#runNamed(name, inputs, attrs),
@@ -62,15 +64,13 @@ export class CutKernels {
   }
 
   #runPlanned(name: string, inputs: Readonly<Record<string, TensorInfo>>, plan: PiecePlan): TensorInfo {
-    const { pieces, kernels } = this;
-    const { backend } = kernels;
+    const { backend } = this.kernels;
     const { config } = this.#kernels.get(name)!;
-    return untracked(runOnPiece(config, { inputs, backend }, plan, { pieces, kernels }) as TensorInfo, backend);
+    return untracked(runOnPiece(config, { inputs, backend }, plan, this.#tools) as TensorInfo, backend);
   }
 
   #run({ config, special, plans }: CutKernel, call: KernelCall): TensorInfo | TensorInfo[] {
     const { kernelName, kernelFunc } = config;
-    const { pieces, kernels } = this;
     if (!this.#hasCut(call)) return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
     const inputs = call.inputs as CallInputs;
     // Each round leaves fewer inputs that are not whole.
@@ -79,9 +79,9 @@ export class CutKernels {
       if (given) return given;
       const plan = plans.of(inputs, call.attrs ?? NO_ATTRS);
       const reason = typeof plan === 'string' ? plan : this.#problemWith(plan, inputs);
-      if (reason === undefined) return runOnPiece(config, call, plan as PiecePlan, { pieces, kernels });
+      if (reason === undefined) return runOnPiece(config, call, plan as PiecePlan, this.#tools);
       const there = inputsOf(inputs);
-      if (!this.#simplify(there)) throw withoutRule(kernelName, reason, there, pieces);
+      if (!this.#simplify(there)) throw withoutRule(kernelName, reason, there, this.pieces);
       if (!this.#hasCut(call)) return kernelFunc(call);
     }
   }
@@ -108,7 +108,8 @@ export class CutKernels {
   }
 
   /** Why a plan cannot be followed with these inputs. */
-  #problemWith({ operands }: PiecePlan, inputs: CallInputs): string | undefined {
+  #problemWith({ cutsWhole, operands }: PiecePlan, inputs: CallInputs): string | undefined {
+    if (!cutsWhole) return undefined;
     for (const { name, cut } of operands)
       if (cut && !this.pieces.local.canCut(inputs[name]!)) return 'takes a result that was computed whole';
     return undefined;

@@ -1,5 +1,12 @@
-import { hashOf, hasSignature, signatureOf, type CallAttrs, type CallInputs, type Signature } from './signature.js';
-import type { Pieces } from './pieces.js';
+import {
+  hashOf,
+  hasSignature,
+  signatureOf,
+  type CallAttrs,
+  type CallInputs,
+  type Layouts,
+  type Signature,
+} from './signature.js';
 
 /** The most plans that are kept for one kernel. A program with more signatures decides anew. */
 const MOST_PLANS = 512;
@@ -13,7 +20,7 @@ export class KnownPlans<Decision> {
   #count = 0;
 
   constructor(
-    private readonly pieces: Pieces,
+    private readonly pieces: Layouts,
     private readonly decide: (inputs: CallInputs, attrs: CallAttrs) => Decision,
   ) {}
 

@@ -147,10 +147,10 @@ export class Pieces {
     return { dataId: piece.dataId, shape, dtype: piece.dtype };
   }
 
-  /** Like {@link pieceOf}, where the shape of the piece is known. */
-  pieceIn(x: TensorInfo, shape: number[]): TensorInfo {
+  /** Like {@link pieceOf}, where the shape of the piece is known. It has a rank, as a tensor has. */
+  pieceIn(x: TensorInfo, shape: number[]): TensorInfo & { readonly rank: number } {
     const { dataId, dtype } = this.local.of(x)!.piece;
-    return { dataId, shape, dtype };
+    return { dataId, shape, dtype, rank: shape.length };
   }
 
   /** Copies this rank's rows of a whole tensor. The caller owns the copy. */

@@ -22,9 +22,9 @@ export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
 interface Operand {
   readonly name: string;
   /** The shape of this rank's piece. Undefined if the input is whole. */
-  readonly pieceShape?: number[];
+  readonly pieceShape: number[] | undefined;
   /** Where a whole input is cut. */
-  readonly cut?: RowsAt | undefined;
+  readonly cut: RowsAt | undefined;
   readonly factor: number;
 }
 
@@ -34,11 +34,18 @@ export interface PiecePlan {
   readonly operands: readonly Operand[];
   /** Whether any input has rows. */
   readonly hasRows: boolean;
+  /** Whether any whole input is cut. */
+  readonly cutsWhole: boolean;
   readonly attrs: CallAttrs;
   /** Whether results may be gathered, as all inputs with rows may be. */
   readonly gathers: boolean;
   /** By result, and known after the first run: the shape of a piece and the form of the whole. */
   readonly forms: { readonly own: readonly number[]; readonly form: Form | undefined }[];
+}
+
+interface Tools {
+  readonly pieces: Pieces;
+  readonly kernels: Kernels;
 }
 
 /** The inputs of a call that are there. */
@@ -54,14 +61,19 @@ export function inputsOf(inputs: CallInputs): Inputs {
 /** The plan of a call for this rank's piece. */
 export function piecePlan(plan: Plan, inputs: Inputs, attrs: CallAttrs, pieces: Pieces): PiecePlan {
   const withRows = inputs.filter(([, x]) => pieces.kindOf(x) === 'rows');
-  return {
-    plan,
-    operands: inputs.map(([name, x]) => ({
+  const operands = inputs.map(([name, x]): Operand => {
+    const isCut = pieces.isCut(x);
+    return {
       name,
-      ...(pieces.isCut(x) ? { pieceShape: pieces.pieceOf(x).shape } : { cut: plan.cuts?.get(name) }),
+      pieceShape: isCut ? pieces.pieceOf(x).shape : undefined,
+      cut: isCut ? undefined : plan.cuts?.get(name),
       factor: plan.factors?.get(name) ?? 1,
-    })),
+    };
+  });
+  return {
+    ...{ plan, operands },
     hasRows: withRows.length > 0,
+    cutsWhole: operands.some(({ cut }) => cut !== undefined),
     attrs: plan.attrs ? { ...attrs, ...plan.attrs } : attrs,
     gathers: withRows.every(([, x]) => pieces.gathers(x)),
     forms: [],
@@ -73,8 +85,9 @@ export function runOnPiece(
   { kernelFunc }: KernelConfig,
   { inputs, backend }: KernelCall,
   planned: PiecePlan,
-  { pieces, kernels }: { readonly pieces: Pieces; readonly kernels: Kernels },
+  tools: Tools,
 ): TensorInfo | TensorInfo[] {
+  const { pieces, kernels } = tools;
   const made: TensorInfo[] = [];
   const own = (Array.isArray(inputs) ? [] : {}) as NamedTensorInfoMap;
   let given: TensorInfo | TensorInfo[];
@@ -83,29 +96,32 @@ export function runOnPiece(
       const x = inputs[name] as TensorInfo;
       let operand = pieceShape ? pieces.pieceIn(x, pieceShape) : x;
       if (cut) made.push((operand = pieces.cut(x, cut)));
-      if (factor !== 1) operand = scaled(operand, factor);
+      if (factor !== 1) operand = scaled(operand, factor, kernels, made);
       own[name] = asTensor(operand);
     }
     given = kernelFunc({ inputs: own, attrs: planned.attrs as NamedAttrMap, backend });
   } finally {
     for (const x of made) kernels.free(x);
   }
-  return Array.isArray(given) ? given.map((each, i) => held(each, i)) : held(given, 0);
+  return Array.isArray(given)
+    ? given.map((each, i) => held(each, i, planned, tools))
+    : held(given, 0, planned, tools);
+}
 
-  function held(returned: TensorInfo, i: number): TensorInfo {
-    const form = formOf(planned, i, returned.shape, pieces);
-    const x = untracked(returned, kernels.backend);
-    const result = form ? pieces.holdAs(x, form) : x;
-    // A kernel returns a tensor if its gradient reads no values of it.
-    return returned instanceof Tensor ? resultWithoutValues(result) : result;
-  }
+/** The product, which is also added to `made` with what it is made of. */
+function scaled(x: TensorInfo, factor: number, kernels: Kernels, made: TensorInfo[]): TensorInfo {
+  const scale = kernels.scalar(factor);
+  const product = kernels.run(Multiply, { a: x, b: scale });
+  made.push(scale, product);
+  return product;
+}
 
-  function scaled(x: TensorInfo, factor: number): TensorInfo {
-    const scale = kernels.scalar(factor);
-    const product = kernels.run(Multiply, { a: x, b: scale });
-    made.push(scale, product);
-    return product;
-  }
+function held(returned: TensorInfo, i: number, planned: PiecePlan, { pieces, kernels }: Tools): TensorInfo {
+  const form = formOf(planned, i, returned.shape, pieces);
+  const x = untracked(returned, kernels.backend);
+  const result = form ? pieces.holdAs(x, form) : x;
+  // A kernel returns a tensor if its gradient reads no values of it.
+  return returned instanceof Tensor ? resultWithoutValues(result) : result;
 }
 
 /** The form of a result whose piece has the shape `own`. Undefined if the result is whole. */

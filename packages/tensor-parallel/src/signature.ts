@@ -6,6 +6,9 @@ import type { Pieces } from './pieces.js';
 export type CallInputs = Readonly<Record<string, TensorInfo | null | undefined>>;
 export type CallAttrs = Readonly<Record<string, unknown>>;
 
+/** How tensors are held. */
+export type Layouts = Pick<Pieces, 'layoutOf'>;
+
 /** All that the plan of a kernel's call depends on. */
 export interface Signature {
   readonly inputs: readonly {
@@ -17,7 +20,7 @@ export interface Signature {
 }
 
 /** The signature of a call. Undefined if it has attributes that cannot be compared. */
-export function signatureOf(inputs: CallInputs, attrs: CallAttrs, pieces: Pieces): Signature | undefined {
+export function signatureOf(inputs: CallInputs, attrs: CallAttrs, pieces: Layouts): Signature | undefined {
   if (!Object.values(attrs).every(isComparable)) return undefined;
   const own: Signature['inputs'][number][] = [];
   for (const name in inputs) {
@@ -43,7 +46,7 @@ export function hasSignature(
   signature: Signature,
   inputs: CallInputs,
   attrs: CallAttrs,
-  pieces: Pieces,
+  pieces: Layouts,
 ): boolean {
   const known = signature.inputs;
   let count = 0;

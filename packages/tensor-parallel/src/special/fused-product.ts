@@ -71,10 +71,10 @@ function productOf(
   { bias, plan }: { readonly bias: TensorInfo | undefined; readonly plan: PiecePlan },
 ): TensorInfo[] {
   const { attrs } = plan;
-  const canFuse = bias && !pieces.isCut(bias) && plan.operands.every(({ cut }) => !cut);
+  const canFuse = bias && !pieces.isCut(bias) && !plan.cutsWhole;
   if (canFuse && pieces.line.index === 0) {
     const fused = { ...attrs, activation: 'linear' };
-    const operands = [...plan.operands, { name: 'bias', factor: 1 }];
+    const operands = [...plan.operands, { name: 'bias', pieceShape: undefined, cut: undefined, factor: 1 }];
     return [runPlanned(_FusedMatMul, { ...factors, bias }, { ...plan, operands, attrs: fused })];
   }
   const product = run(BatchMatMul, factors, attrs);
