@@ -57,6 +57,10 @@ export interface Addon {
   describeRecording(recording: number): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
+  shapeOfRecordedCalls(recording: number): number;
+  joinRecordings(recording: number, other: number): Float64Array;
+  useRecordedSizes(recording: number, sizes: number): void;
+  releaseRecordedSizes(recording: number, sizes: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;
   replaySegment(recording: number, segment: number): void;

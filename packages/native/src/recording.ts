@@ -68,6 +68,17 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** What a recording replays for arguments of other sizes. */
+export interface JoinedSizes {
+  /** For {@link Recording.useSizes}. */
+  readonly sizes: number;
+  /**
+   * The numbers in which the two recordings differ, in pairs: that of the recording, then that of the
+   * joined one. NaN and a number stand for what is more than a number.
+   */
+  readonly pairs: Float64Array;
+}
+
 /** The native calls of a step in segments, which C++ replays. The owner disposes it. */
 export class Recording {
   readonly #id: number;
@@ -102,6 +113,36 @@ export class Recording {
   /** Prepares the recording for {@link replay}. */
   seal(): void {
     guarded(() => addon().sealRecording(this.#id));
+  }
+
+  /**
+   * A number that two recordings share if they make the same calls on the same values, whatever the
+   * sizes. Other recordings hardly ever share it.
+   */
+  get shapeOfCalls(): number {
+    return guarded(() => addon().shapeOfRecordedCalls(this.#id));
+  }
+
+  /**
+   * Makes this sealed recording also replay `other`, a recording of the same step with arguments of
+   * other sizes, which is not sealed. Keeps only what differs.
+   *
+   * @param other Borrowed. It can then be sealed or disposed, but no longer be compared.
+   * @returns Undefined if the calls differ in more than numbers.
+   */
+  join(other: Recording): JoinedSizes | undefined {
+    const joined = guarded(() => addon().joinRecordings(this.#id, other.#id));
+    return joined.length > 0 ? { sizes: joined[0]!, pairs: joined.subarray(1) } : undefined;
+  }
+
+  /** Switches replays to `sizes` of {@link join}; 0 stands for the recorded ones. */
+  useSizes(sizes: number): void {
+    guarded(() => addon().useRecordedSizes(this.#id, sizes));
+  }
+
+  /** Forgets `sizes` of {@link join}. */
+  releaseSizes(sizes: number): void {
+    guarded(() => addon().releaseRecordedSizes(this.#id, sizes));
   }
 
   /**

@@ -10,7 +10,8 @@ import {
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
-import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
+import type { RecordedSegment, Source } from './recorded-segment.js';
+import { isNumeric, StepRecording } from './step-recording.js';
 
 /**
  * Records steps for the backend `acc`. The addon records native calls. This class identifies the
