@@ -42,6 +42,58 @@ function sealed(step: (x: Tensor) => Tensor): Recording {
 
 const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
+describe('a recording for arguments of other sizes', () => {
+  const META_3 = { dtype: 'float32', shape: [3] } as const;
+  const vector = (...numbers: number[]) =>
+    tensorFrom(Float32Array.from(numbers), 'float32', [numbers.length]);
+  /** Adds an uploaded number to `x` times its length, and then an uploaded tensor. */
+  const stepOf = (number: number, offsets: number[]) => (x: Tensor) =>
+    add(add(multiply(x, x.shape[0]!), vector(number)), vector(...offsets));
+  const recorded = (step: (x: Tensor) => Tensor, x: Tensor) => record(step, x) as Recording;
+
+  it('shares the calls, and replays both sizes in turn', () => {
+    const recording = sealed(stepOf(0.5, [10, 20]));
+    const other = recorded(stepOf(0.25, [10, 20, 30]), vector(1, 2, 3));
+    expect(other.shapeOfCalls).toBe(recording.shapeOfCalls);
+    const { sizes, pairs } = recording.join(other)!;
+    other.dispose();
+    const [length, x, y, offsets] = [[2, 3], [0.5, 0.25], [2, 3], [NaN]];
+    expect([...pairs].slice(0, -1)).toEqual(expect.arrayContaining([...length, ...x, ...y, ...offsets]));
+    for (let i = 0; i < 2; i++) {
+      recording.useSizes(sizes);
+      expect(valuesOf(recording.replay(0, [vector(1, 2, 3).id], [META_3])[0]!)).toEqual([
+        13.25, 26.25, 39.25,
+      ]);
+      recording.useSizes(0);
+      expect(replayed(recording, pair(1, 2))).toEqual([12.5, 24.5]);
+    }
+    recording.useSizes(sizes);
+    recording.releaseSizes(sizes);
+    expect(replayed(recording, pair(1, 2))).toEqual([12.5, 24.5]);
+    recording.dispose();
+  });
+
+  it('is not shared if a call differs in more than numbers', () => {
+    const recording = sealed(stepOf(1, [1, 1]));
+    const others: ((x: Tensor) => Tensor)[] = [
+      (x) => multiply(x, 2),
+      (x) => add(multiply(x, 2), add(vector(1), vector(1, 1, 1))),
+      (x) => add(add(multiply(x, 3), tensorFrom(Int32Array.of(1), 'int32', [1])), vector(1, 1, 1)),
+    ];
+    for (const step of others) {
+      const other = recorded(step, vector(1, 2, 3));
+      expect(recording.join(other)).toBeUndefined();
+      other.seal();
+      expect(valuesOf(other.replay(0, [vector(1, 2, 3).id], [META_3])[0]!)).toEqual(
+        valuesOf(step(vector(1, 2, 3))),
+      );
+      other.dispose();
+    }
+    expect(replayed(recording, pair(1, 2))).toEqual([4, 6]);
+    recording.dispose();
+  });
+});
+
 describe('a recording', () => {
   it('repeats calls on other tensors, with lists, views and uploaded data', () => {
     const recording = sealed((x) => {

@@ -118,7 +118,9 @@ function describeArguments(kind: string, served: readonly (readonly number[])[])
     return letters.get(all)!;
   });
   const pieces = kind.split(SHAPE_MARK);
-  const text = pieces.map((piece, i) => (i % 2 === 0 ? piece : `[${dims.splice(0, Number(piece)).join()}]`)).join('');
+  const text = pieces
+    .map((piece, i) => (i % 2 === 0 ? piece : `[${dims.splice(0, Number(piece)).join()}]`))
+    .join('');
   const many = [...letters].map(([all, letter]) => `${letter} = ${all.replaceAll(',', ', ')}`);
   return many.length === 0
     ? `Arguments ${text}`

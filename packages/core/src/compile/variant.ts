@@ -55,10 +55,7 @@ export class Variant<R> {
     if (this.#refusal !== undefined || family.isRunning) return step();
     // The first call of all creates state that later calls reuse, such as that of optimizers.
     if (isFirst && family.recordings === 0) return step();
-    return family.run(() => {
-      if (this.#isSealed) return this.#replay(args, step);
-      return isFirst ? this.#recordForSizes(args, step) : this.#record(args, step);
-    });
+    return family.run(() => (this.#isSealed ? this.#replay(args, step) : this.#record(args, step, isFirst)));
   }
 
   dispose(): void {
@@ -100,50 +97,51 @@ export class Variant<R> {
     return step();
   }
 
-  /** Records the first call, and compares it with the recordings for other sizes. */
-  #recordForSizes(args: readonly Tensor[], step: () => R): R {
-    const { result, recorded } = recordStep(this.context.recorder, args, step);
-    // What cannot be recorded may be done only once for these sizes, such as to measure kernels.
-    if (typeof recorded === 'string') return result;
-    this.#share = this.context.family.share(recorded, this.context.sizes);
-    if (this.#share) {
-      this.#last = recorded;
-      this.#isSealed = this.#share.isExplained;
-    } else {
-      recorded.recording.dispose();
-    }
-    return result;
-  }
-
-  #record(args: readonly Tensor[], step: () => R): R {
-    const obstacle = this.#share ? undefined : this.context.obstacle();
-    if (obstacle !== undefined) {
-      this.#refuse(obstacle);
-      return step();
-    }
+  #record(args: readonly Tensor[], step: () => R, isFirst: boolean): R {
     const { result, recorded } = recordStep(this.context.recorder, args, step);
     if (typeof recorded === 'string') {
-      this.#refuse(recorded);
+      // The first call may do what later ones do not, such as to measure kernels.
+      if (!isFirst) this.#refuse(recorded);
       return result;
     }
     this.#recordings++;
-    const difference = this.#share ? this.#compareNumbers(recorded) : this.#compareCalls(recorded);
+    const difference = this.#take(recorded);
     if (difference !== undefined && this.#recordings >= MAX_RECORDINGS) this.#refuse(difference);
     return result;
+  }
+
+  /** Compares a recording with what there is. Returns the difference from the previous one, as text. */
+  #take(recorded: RecordedStep<R>): string | undefined {
+    const { family, sizes } = this.context;
+    if (this.#share) return this.#compareNumbers(recorded);
+    if (this.#last) return this.#compareCalls(recorded);
+    this.#last = recorded;
+    this.#share = family.share(recorded, sizes);
+    if (this.#share) this.#isSealed = this.#share.isExplained;
+    else this.#mayAdd();
+    return undefined;
   }
 
   /** Compares a recording with the previous one. Returns the difference, as text. */
   #compareCalls(recorded: RecordedStep<R>): string | undefined {
     const { family, sizes } = this.context;
-    const last = this.#last;
+    const last = this.#last!;
     this.#last = recorded;
-    if (!last) return undefined;
-    const difference = last.recording.differenceFrom(recorded.recording) ?? differenceOfResults(last, recorded);
+    const difference =
+      last.recording.differenceFrom(recorded.recording) ?? differenceOfResults(last, recorded);
     last.recording.dispose();
     if (difference !== undefined) return difference;
-    this.#share = family.share(recorded, sizes) ?? family.add(recorded, sizes);
-    this.#isSealed = true;
+    this.#share = family.share(recorded, sizes);
+    if (!this.#share && this.#mayAdd()) this.#share = family.add(recorded, sizes);
+    this.#isSealed = this.#share !== undefined;
     return undefined;
+  }
+
+  /** Whether a recording that shares no calls can be kept. Otherwise the variant is refused. */
+  #mayAdd(): boolean {
+    const obstacle = this.context.obstacle();
+    if (obstacle !== undefined) this.#refuse(obstacle);
+    return obstacle === undefined;
   }
 
   /** Compares a recording with the previous one, if that shares the calls of other sizes. */

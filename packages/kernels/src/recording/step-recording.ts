@@ -15,6 +15,7 @@ export class StepRecording implements Recording {
   #sealed: SealedCalls | undefined;
   /** Which numbers of them belong to this recording. */
   #sizes = 0;
+  /** What was fused. Set once the calls are rewritten, and can no longer be compared. */
   #explanation: string | undefined;
 
   constructor(
@@ -29,6 +30,7 @@ export class StepRecording implements Recording {
   }
 
   differenceFrom(other: StepRecording): string | undefined {
+    if (this.#explanation !== undefined) return 'its calls resemble those for arguments of other sizes';
     return this.#native.differenceFrom(other.#native) ?? differenceOfSources(this.segments, other.segments);
   }
 
@@ -87,7 +89,7 @@ export class StepRecording implements Recording {
     else this.#native.dispose();
   }
 
-  /** Rewrites the calls once. Returns what was done. */
+  /** Rewrites the calls, if they are not. Returns what was done. */
   #optimize(fusion: Fusion): string {
     return (this.#explanation ??= this.#rewrite(fusion));
   }

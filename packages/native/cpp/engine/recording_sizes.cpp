@@ -20,6 +20,10 @@ double hash_of(const std::string& bytes) {
   return static_cast<double>(std::hash<std::string>()(bytes) & ((uint64_t{1} << 53) - 1));
 }
 
+std::string bytes_of(const at::Tensor& tensor) {
+  return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
 void add_numbers(const c10::IValue& value, std::vector<double>& numbers) {
   if (value.isInt()) {
     numbers.push_back(static_cast<double>(value.toInt()));
@@ -69,19 +73,15 @@ class Pairs {
   }
 
   // Adds the elements of an upload: a number by its value, more by a hash, which no size explains.
-  bool add_elements(const at::Tensor& ours, const Upload& theirs) {
-    const auto on_cpu = tensor_for_reading(ours, ours.scalar_type());
-    const std::string bytes(static_cast<const char*>(on_cpu.const_data_ptr()), on_cpu.nbytes());
-    if (bytes == theirs.bytes) return true;
-    const auto number = [&](const std::string& of) {
-      const auto tensor = tensor_from_bytes(of.data(), of.size(), theirs.dtype, theirs.sizes, at::kCPU);
-      return tensor.item().toDouble();
-    };
-    const bool are_numbers = on_cpu.numel() == 1 && bytes.size() == theirs.bytes.size() && !on_cpu.is_complex();
-    if (are_numbers) {
-      add(number(bytes), number(theirs.bytes));
+  bool add_elements(const at::Tensor& ours, const at::Tensor& theirs) {
+    const auto x = tensor_for_reading(ours, ours.scalar_type());
+    const auto y = tensor_for_reading(theirs, theirs.scalar_type());
+    const auto bytes = bytes_of(y);
+    if (bytes_of(x) == bytes) return true;
+    if (x.numel() == 1 && y.numel() == 1 && !y.is_complex()) {
+      add(x.item().toDouble(), y.item().toDouble());
     } else {
-      add(kNoNumber, hash_of(theirs.bytes));
+      add(kNoNumber, hash_of(bytes));
     }
     return false;
   }
@@ -193,8 +193,8 @@ std::optional<Recording::Joined> Recording::join(Recording& other, c10::Device d
     const auto& [a, b] = std::tie(uploads[i], theirs.uploads[i]);
     if (!is_used_[static_cast<size_t>(a.value)]) continue;
     const bool has_same_sizes = pairs.add(a.sizes, b.sizes);
-    if (pairs.add_elements(a.tensor, b) && has_same_sizes) continue;
-    sizes->uploads.push_back({i, b.sizes, tensor_from_bytes(b.bytes.data(), b.bytes.size(), b.dtype, b.sizes, device)});
+    auto tensor = tensor_from_bytes(b.bytes.data(), b.bytes.size(), b.dtype, b.sizes, device);
+    if (!pairs.add_elements(a.tensor, tensor) || !has_same_sizes) sizes->uploads.push_back({i, b.sizes, std::move(tensor)});
   }
   for (size_t s = 0; s < segments.size(); ++s) {
     for (size_t i = 0; i < segments[s].outputs.size(); ++i) {
