@@ -49,6 +49,11 @@ export interface Recording {
   /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */
   seal(fusion: Fusion): void;
   /**
+   * Whether it seems to make the same calls as another recording, apart from numbers. Neither may be
+   * replayed yet.
+   */
+  resembles(other: Recording): boolean;
+  /**
    * Instead of {@link seal}: replays the calls of `sealed`, a recording of the same step with
    * arguments of other sizes, if the calls differ only in numbers. What differs is kept beside them.
    * Both are disposed as if they shared nothing.

@@ -13,9 +13,9 @@ type Pair = readonly [first: number, second: number];
 /**
  * Whether numbers in which two recordings of a step differ follow from the sizes of its arguments.
  * Each must be a constant times a product of sizes, such as the count of a mean, a constant over
- * such a product, or a size plus or minus a constant. Each factor is a size that differs, or its
- * neighbour: a sequence without its last token has one element less. The constant is the same for
- * both sizes.
+ * such a product, or a size plus or minus a constant. One factor may be the neighbour of a size: a
+ * sequence without its last token has one element less. The constant is the same for both sizes. A
+ * factor of integers is an integer or one over an integer.
  *
  * This is evidence that the numbers do not change from run to run, as a second recording would be.
  *
@@ -37,30 +37,34 @@ export function areExplainedBySizes(
   );
 }
 
+/** Products of sizes, and of sizes with one neighbour of a size. */
 function productsOf(sizes: readonly Pair[]): Pair[] {
-  const factors = distinct(
-    sizes.flatMap(([a, b]) => [-1, 0, 1].map((shift): Pair => [a + shift, b + shift])),
-  ).filter(([a, b]) => a > 0 && b > 0);
-  let products: Pair[] = [[1, 1]];
+  const neighbours = sizes.flatMap(([a, b]) => [-1, 1].map((shift): Pair => [a + shift, b + shift]));
   const all: Pair[] = [];
+  let products: Pair[] = [[1, 1]];
   for (let count = 0; count < MAX_FACTORS; count++) {
-    products = distinct(products.flatMap(([a, b]) => factors.map(([x, y]): Pair => [a * x, b * y])));
+    all.push(...times(products, neighbours));
+    products = times(products, sizes);
     all.push(...products);
   }
-  return distinct(all);
+  return distinct(all).filter(([a, b]) => a > 0 && b > 0);
 }
 
+const times = (products: readonly Pair[], factors: readonly Pair[]): Pair[] =>
+  distinct(products.flatMap(([a, b]) => factors.map(([x, y]): Pair => [a * x, b * y])));
+
 /** Whether a number is c · product or c / product. */
-const isMultiple = ([x, y]: Pair, [a, b]: Pair): boolean =>
-  isClose(x * b, y * a, x, y) || isClose(x * a, y * b, x, y);
+function isMultiple([x, y]: Pair, [a, b]: Pair): boolean {
+  if (!Number.isInteger(x) || !Number.isInteger(y)) {
+    return isClose(x * b, y * a) || isClose(x * a, y * b);
+  }
+  return (x * b === y * a && (x % a === 0 || a % x === 0)) || x * a === y * b;
+}
 
 /** Whether an integer is c + size or c - size. */
 const isShifted = ([x, y]: Pair, [a, b]: Pair): boolean => x - a === y - b || x + a === y + b;
 
-function isClose(p: number, q: number, x: number, y: number): boolean {
-  const tolerance = Number.isInteger(x) && Number.isInteger(y) ? Number.EPSILON : ROUNDING;
-  return Math.abs(p - q) <= tolerance * Math.abs(p);
-}
+const isClose = (p: number, q: number): boolean => Math.abs(p - q) <= ROUNDING * Math.abs(p);
 
 function distinct(pairs: readonly Pair[]): Pair[] {
   return [...new Map(pairs.map((pair) => [pair.join(), pair])).values()];

@@ -21,6 +21,19 @@ export interface Share {
   readonly isExplained: boolean;
 }
 
+/** A recording that waits for a second one, with the same sizes or with others, to confirm it. */
+export interface Candidate {
+  readonly recorded: RecordedStep<unknown>;
+  readonly sizes: readonly number[];
+  /** Called when a recording for other sizes shares its calls, with the place that it has now. */
+  readonly onShared: (share: Share) => void;
+  /** Called when there are too many candidates. */
+  readonly onDropped: () => void;
+}
+
+/** The largest number of candidates. A recording that nothing else shares needs much memory. */
+const MAX_CANDIDATES = 8;
+
 /**
  * The recordings of a step for arguments that differ only in sizes.
  *
@@ -33,28 +46,32 @@ export interface Share {
  */
 export class Family {
   readonly #recordings: SharedRecording[] = [];
-  /** Sizes that are not replayed. */
+  readonly #candidates: Candidate[] = [];
+  /** The number of sizes that are not replayed. */
   #refused = 0;
   #isRunning = false;
+  #hasRun = false;
 
+  /** @param hasRoom Whether the step may have one more recording. */
   constructor(
     private readonly kind: string,
     private readonly fuse: Fusion,
+    private readonly hasRoom: () => boolean,
   ) {}
-
-  /** The number of recordings. */
-  get recordings(): number {
-    return this.#recordings.length;
-  }
 
   /** The number of recordings that were made or tried without success. */
   get attempts(): number {
     return this.#recordings.length + this.#refused;
   }
 
-  /** Whether one of its steps is being recorded or replayed. */
+  /** Whether the step is being recorded or replayed. */
   get isRunning(): boolean {
     return this.#isRunning;
+  }
+
+  /** Whether the step has run with some sizes. */
+  get hasRun(): boolean {
+    return this.#hasRun;
   }
 
   /** Runs `work`, during which {@link isRunning} is true. */
@@ -64,6 +81,7 @@ export class Family {
       return work();
     } finally {
       this.#isRunning = false;
+      this.#hasRun = true;
     }
   }
 
@@ -72,25 +90,45 @@ export class Family {
     this.#refused++;
   }
 
-  /** Lets a recording share the calls of an earlier one. Undefined if all make other calls. */
-  share({ recording, result }: RecordedStep<unknown>, sizes: readonly number[]): Share | undefined {
-    for (const shared of this.#recordings) {
-      const numbers = recording.shareCallsOf(shared.first.recording, this.fuse);
-      if (!numbers) continue;
-      shared.served.add(sizes);
-      const isExplained =
-        result.kind === shared.first.result.kind && areExplainedBySizes(numbers, shared.sizes, sizes);
-      return { recording: shared, numbers, isExplained };
+  /** Lets a recording share the calls of another one. Undefined if all make other calls. */
+  share(recorded: RecordedStep<unknown>, sizes: readonly number[]): Share | undefined {
+    for (const recording of this.#recordings) {
+      const share = this.#join(recording, recorded, sizes);
+      if (share) return share;
     }
-    return undefined;
+    const candidate = this.#candidates.find((each) => each.recorded.recording.resembles(recorded.recording));
+    const first = candidate && this.add(candidate.recorded, candidate.sizes);
+    if (!first) return undefined;
+    const share = this.#join(first.recording, recorded, sizes);
+    // Each of the two recordings confirms the other one, or a second one must.
+    candidate.onShared({ ...first, isExplained: share?.isExplained ?? false });
+    return share;
   }
 
-  /** Seals a recording that shares the calls of no other. */
-  add(first: RecordedStep<unknown>, sizes: readonly number[]): Share {
+  /**
+   * Seals a recording that shares the calls of no other. Undefined if there are too many.
+   */
+  add(first: RecordedStep<unknown>, sizes: readonly number[]): Share | undefined {
+    if (!this.hasRoom()) return undefined;
+    this.withdraw(first);
     first.recording.seal(this.fuse);
     const recording = { first, sizes, served: new Set([sizes]) };
     this.#recordings.push(recording);
     return { recording, numbers: [], isExplained: true };
+  }
+
+  /** Lets a recording wait for others. False if there are too many recordings. */
+  propose(candidate: Candidate): boolean {
+    if (!this.hasRoom()) return false;
+    this.#candidates.push(candidate);
+    if (this.#candidates.length > MAX_CANDIDATES) this.#candidates.shift()!.onDropped();
+    return true;
+  }
+
+  /** Takes a candidate back, if the recording is one. */
+  withdraw(recorded: RecordedStep<unknown>): void {
+    const place = this.#candidates.findIndex((candidate) => candidate.recorded === recorded);
+    if (place >= 0) this.#candidates.splice(place, 1);
   }
 
   /** Gives a place back when the recording of `sizes` is disposed. */
@@ -104,6 +142,20 @@ export class Family {
     return this.#recordings.map(
       ({ first, served }) => `${describeArguments(this.kind, [...served])}\n${first.recording.explanation}`,
     );
+  }
+
+  #join(
+    shared: SharedRecording,
+    { recording, result }: RecordedStep<unknown>,
+    sizes: readonly number[],
+  ): Share | undefined {
+    const { first } = shared;
+    const numbers = recording.shareCallsOf(first.recording, this.fuse);
+    if (!numbers) return undefined;
+    shared.served.add(sizes);
+    const isExplained =
+      result.kind === first.result.kind && areExplainedBySizes(numbers, shared.sizes, sizes);
+    return { recording: shared, numbers, isExplained };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder } from '@acc/contract';
 import type { Family, Share } from './family.js';
+import { tooManyRecordings } from './reasons.js';
 import { recordStep, type RecordedStep } from './recorded-step.js';
 
 /** The largest number of recordings before two consecutive ones must be equal. */
@@ -13,6 +14,10 @@ const MAX_RENEWALS = 4;
 /** The largest number of times that a replay may fail if the step itself does not. */
 const MAX_FAILURES = 4;
 
+/** The largest number of recordings of one step. */
+export const MAX_VARIANTS = 8;
+const TOO_MANY = tooManyRecordings(MAX_VARIANTS);
+
 /** The environment of a variant. */
 export interface VariantContext {
   readonly recorder: Recorder;
@@ -20,16 +25,14 @@ export interface VariantContext {
   readonly family: Family;
   /** The sizes of the arguments. */
   readonly sizes: readonly number[];
-  /** The reason why no further recording can be made. Undefined if there is none. */
-  readonly obstacle: () => string | undefined;
   /** Called once if the variant will not be replayed. */
   readonly onRefused: (reason: string) => void;
 }
 
 /**
- * A step for one kind of arguments. The first call runs normally, the next ones are recorded, later
- * ones are replayed. If there is a recording for other sizes, the first call is recorded, too. If
- * only numbers that follow from the sizes differ, replays begin with the second call.
+ * A step for one kind of arguments. The first call of a step runs normally, the next ones are
+ * recorded, later ones are replayed. Two recordings must be the same. If the second one has other
+ * sizes, only numbers that follow from the sizes may differ.
  */
 export class Variant<R> {
   #calls = 0;
@@ -53,14 +56,20 @@ export class Variant<R> {
     const { family } = this.context;
     const isFirst = this.#calls++ === 0;
     if (this.#refusal !== undefined || family.isRunning) return step();
-    // The first call of all creates state that later calls reuse, such as that of optimizers.
-    if (isFirst && family.recordings === 0) return step();
-    return family.run(() => (this.#isSealed ? this.#replay(args, step) : this.#record(args, step, isFirst)));
+    return family.run(() => {
+      // The first call of all creates state that later calls reuse, such as that of optimizers.
+      if (!family.hasRun) return step();
+      return this.#isSealed ? this.#replay(args, step) : this.#record(args, step, isFirst);
+    });
   }
 
   dispose(): void {
-    if (this.#share) this.context.family.leave(this.#share, this.context.sizes);
-    this.#last?.recording.dispose();
+    const { family, sizes } = this.context;
+    if (this.#share) family.leave(this.#share, sizes);
+    if (this.#last) {
+      family.withdraw(this.#last);
+      this.#last.recording.dispose();
+    }
     this.#last = this.#share = undefined;
     this.#isSealed = false;
   }
@@ -110,38 +119,45 @@ export class Variant<R> {
     return result;
   }
 
-  /** Compares a recording with what there is. Returns the difference from the previous one, as text. */
+  /** Compares a recording with others. Returns the difference from the previous one, as text. */
   #take(recorded: RecordedStep<R>): string | undefined {
-    const { family, sizes } = this.context;
     if (this.#share) return this.#compareNumbers(recorded);
-    if (this.#last) return this.#compareCalls(recorded);
-    this.#last = recorded;
-    this.#share = family.share(recorded, sizes);
-    if (this.#share) this.#isSealed = this.#share.isExplained;
-    else this.#mayAdd();
-    return undefined;
-  }
-
-  /** Compares a recording with the previous one. Returns the difference, as text. */
-  #compareCalls(recorded: RecordedStep<R>): string | undefined {
     const { family, sizes } = this.context;
-    const last = this.#last!;
+    const last = this.#last;
     this.#last = recorded;
+    if (!last) {
+      this.#share = family.share(recorded, sizes);
+      this.#isSealed = this.#share?.isExplained ?? false;
+      if (!this.#share) this.#propose(recorded);
+      return undefined;
+    }
+    family.withdraw(last);
     const difference =
       last.recording.differenceFrom(recorded.recording) ?? differenceOfResults(last, recorded);
     last.recording.dispose();
-    if (difference !== undefined) return difference;
-    this.#share = family.share(recorded, sizes);
-    if (!this.#share && this.#mayAdd()) this.#share = family.add(recorded, sizes);
+    if (difference !== undefined) {
+      this.#propose(recorded);
+      return difference;
+    }
+    this.#share = family.share(recorded, sizes) ?? family.add(recorded, sizes);
     this.#isSealed = this.#share !== undefined;
+    if (!this.#share) this.#refuse(TOO_MANY);
     return undefined;
   }
 
-  /** Whether a recording that shares no calls can be kept. Otherwise the variant is refused. */
-  #mayAdd(): boolean {
-    const obstacle = this.context.obstacle();
-    if (obstacle !== undefined) this.#refuse(obstacle);
-    return obstacle === undefined;
+  /** Lets a recording wait for a second one. */
+  #propose(recorded: RecordedStep<R>): void {
+    const { family, sizes } = this.context;
+    const isWaiting = family.propose({
+      recorded,
+      sizes,
+      onShared: (share) => {
+        this.#share = share;
+        this.#isSealed = share.isExplained;
+      },
+      onDropped: () => this.dispose(),
+    });
+    if (!isWaiting) this.#refuse(TOO_MANY);
   }
 
   /** Compares a recording with the previous one, if that shares the calls of other sizes. */

@@ -1,11 +1,9 @@
 import type { Fusion, Recorder } from '@acc/contract';
 import { Family } from './family.js';
 import type { Flattened } from './nested-values.js';
-import { tooManyRecordings } from './reasons.js';
-import { Variant } from './variant.js';
+import { MAX_VARIANTS, Variant } from './variant.js';
 
-/** The largest number of recordings of one step. */
-export const MAX_VARIANTS = 8;
+export { MAX_VARIANTS };
 /** The largest number of different arguments, apart from values of tensors, that are remembered. */
 const MAX_REMEMBERED = 256;
 
@@ -51,7 +49,7 @@ export class Variants<R> {
     const family = this.#familyOf(`${kind}|${surroundings}`, context.fuse);
     if (!family) return undefined;
     const { recorder, onRefused } = context;
-    const variant = new Variant<R>({ recorder, family, sizes, onRefused, obstacle: () => this.#obstacle() });
+    const variant = new Variant<R>({ recorder, family, sizes, onRefused });
     this.#variants.set(whole, variant);
     if (this.#variants.size > MAX_REMEMBERED) this.#forgetOldest();
     return variant;
@@ -72,14 +70,14 @@ export class Variants<R> {
   #familyOf(key: string, fuse: Fusion): Family | undefined {
     const known = this.#families.get(key);
     if (known || this.#families.size >= MAX_VARIANTS) return known;
-    const family = new Family(key, fuse);
+    const family = new Family(key, fuse, () => this.#hasRoom());
     this.#families.set(key, family);
     return family;
   }
 
-  #obstacle(): string | undefined {
+  #hasRoom(): boolean {
     const attempts = [...this.#families.values()].reduce((sum, family) => sum + family.attempts, 0);
-    return attempts < MAX_VARIANTS ? undefined : tooManyRecordings(MAX_VARIANTS);
+    return attempts < MAX_VARIANTS;
   }
 
   #forgetOldest(): void {

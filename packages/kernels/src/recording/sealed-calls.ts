@@ -2,17 +2,13 @@ import type { JoinedSizes, Recording } from '@acc/native';
 
 /** Native calls that recordings for several sizes replay. */
 export class SealedCalls {
-  /** See `Recording.shapeOfCalls` in `@acc/native`. */
-  readonly shapeOfCalls: number;
   #users = 1;
 
   constructor(
     readonly native: Recording,
     /** What was fused, and what not and why. */
     readonly explanation: string,
-  ) {
-    this.shapeOfCalls = native.shapeOfCalls;
-  }
+  ) {}
 
   /** Adds a user with other sizes. Undefined if the calls differ in more than numbers. */
   join(recording: Recording): JoinedSizes | undefined {

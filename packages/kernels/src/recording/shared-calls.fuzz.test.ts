@@ -37,7 +37,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   product: (a, b) => tf.matMul(tf.matMul(a, b, false, true), b).mul(0.01),
   swapped: (a) => a.transpose([2, 1, 0]).add(1).transpose([2, 1, 0]),
   choice: (a) => (a.shape[0]! > 4 ? a.mul(a) : a.add(a)),
-  joined: (a, b) => tf.concat([a, b], 0).slice([1, 0, 0], [a.shape[0]!, -1, -1]),
+  joined: (a, b) => tf.concat([a, b], 0).slice([a.shape[0]! >> 1, 0, 0], [a.shape[0]!, -1, -1]),
 };
 
 interface Choice {

@@ -44,9 +44,13 @@ export class StepRecording implements Recording {
     this.#sealed = new SealedCalls(this.#native, explanation);
   }
 
+  resembles(other: StepRecording): boolean {
+    return this.#native.shapeOfCalls === other.#native.shapeOfCalls;
+  }
+
   shareCallsOf(other: StepRecording, fusion: Fusion): Float64Array | undefined {
     const sealed = other.#sealed!;
-    if (this.#native.shapeOfCalls !== sealed.shapeOfCalls) return undefined;
+    if (this.#native.shapeOfCalls !== sealed.native.shapeOfCalls) return undefined;
     if (differenceOfSources(other.segments, this.segments) !== undefined) return undefined;
     this.#optimize(fusion);
     const joined = sealed.join(this.#native);
