@@ -73,6 +73,7 @@ export {
   refuseRecording,
   resumeRecording,
   startRecording,
+  type Allocation,
   type JoinedSizes,
   type OutputMeta,
 } from './recording.js';

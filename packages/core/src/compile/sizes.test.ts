@@ -49,14 +49,19 @@ function mlp(): Model {
   };
 }
 
-/** Attention with a causal mask made of numbers, on batches [rows, tokens, 8]. */
-function attention(): Model {
+/**
+ * Attention with a causal mask made of numbers, on batches [rows, tokens, 8].
+ *
+ * @param hasPlaces Whether numbers in which all elements depend on the count of tokens are added.
+ */
+function attention(hasPlaces = false): Model {
   const [q, k, v] = [matrix(8, 8, 3), matrix(8, 8, 4), matrix(8, 8, 5)];
   return {
     variables: [q, k, v] as tf.Tensor[] as tf.Variable[],
     loss(x) {
       const [rows, tokens] = x.shape as [number, number];
-      const flat = x.reshape([rows * tokens, 8]) as tf.Tensor2D;
+      const places = tf.tensor2d(Array.from({ length: tokens }, (_, i) => [(i + 1) / tokens]));
+      const flat = (hasPlaces ? x.add(places) : x).reshape([rows * tokens, 8]) as tf.Tensor2D;
       const heads = (weight: tf.Variable<tf.Rank.R2>) =>
         tf.matMul(flat, weight).reshape([rows, tokens, 2, 4]).transpose([0, 2, 1, 3]) as tf.Tensor4D;
       const mask = tf.tensor2d(
@@ -116,11 +121,12 @@ const BATCHES = ROWS.map((rows) => [rows, 6]);
 /** Batches of sequences of 5, 9 and 12 tokens. */
 const SEQUENCES = ROWS.map((rows, i) => [rows, [5, 5, 9, 5, 12][i % 5]!, 8]);
 
-// The first call of all runs plainly. Then one is recorded for each size. Masks of another size are
-// more than a number, so there a second one is recorded, and also for the first size of all.
+// The first call of all runs plainly. Then one is recorded for each size. Where numbers do not follow
+// from the sizes, a second one is, also for the first size of all.
 describe.each([
   ['an MLP', mlp, BATCHES, 20 - 1 - 4],
-  ['attention', attention, SEQUENCES, 20 - 1 - 4 - 3],
+  ['attention', attention, SEQUENCES, 20 - 1 - 4],
+  ['attention with places', () => attention(true), SEQUENCES, 20 - 1 - 4 - 3],
 ] as const)('%s on batches of several sizes', (_, model, shapes, replays) => {
   it("equals plain steps bit for bit, without fusion and with 'exact'", () => {
     const plain = train(model, shapes as number[][]);
@@ -196,6 +202,40 @@ describe('a step that chooses by its size', () => {
     expect(settle(step, 4, 1, 0, 7)).toEqual([36, 9, 0, 63].flatMap(five));
     expect(step.reason).toBeUndefined();
   });
+});
+
+it('a convnet on large and small batches has one recording, fused or not', () => {
+  const train = (fuse?: CompileOptions['fuse']) => {
+    const model = tf.sequential({
+      layers: [
+        tf.layers.conv2d({ filters: 8, kernelSize: 3, padding: 'same', inputShape: [16, 16, 3] }),
+        tf.layers.batchNormalization(),
+        tf.layers.reLU(),
+        tf.layers.maxPooling2d({ poolSize: 2 }),
+        tf.layers.flatten(),
+        tf.layers.dense({ units: 3 }),
+      ],
+    });
+    for (const [i, weight] of model.weights.entries()) {
+      if (weight.shape.length > 1) weight.write(random(weight.shape as number[], i));
+    }
+    const [, optimizer] = accelerator.prepare(model, tf.train.adam(0.01));
+    const loss = (x: tf.Tensor) =>
+      (model.apply(x, { training: true }) as tf.Tensor).square().mean() as tf.Scalar;
+    const plain = (x: tf.Tensor) => optimizer.minimize(() => loss(x), true)!;
+    const compiled = fuse === undefined ? undefined : accelerator.compile(plain, { fuse });
+    const losses = [16, 16, 16, 2, 16, 2, 5, 5].map(
+      (rows, i) => (compiled ?? plain)(random([rows, 16, 16, 3], i)).dataSync()[0],
+    );
+    return { losses, replays: compiled?.replays, explanation: compiled?.explain() };
+  };
+  const { losses } = train();
+  for (const fuse of [false, 'exact'] as const) {
+    const compiled = train(fuse);
+    expect(compiled.losses).toEqual(losses);
+    expect(compiled.replays).toBe(3);
+    expect(compiled.explanation).toContain('one recording for 3 sizes: s0 = 16, 2, 5');
+  }
 });
 
 it('means by the number of rows are right, as numbers and as tensors', () => {

@@ -1,13 +1,20 @@
 import type { JoinedSizes, Recording } from '@acc/native';
 
+/** What a rewrite of calls did. */
+export interface FusedCalls {
+  /** What was fused, and what not and why. */
+  readonly explanation: string;
+  /** See `Graph.elements`. Undefined if nothing was rewritten. */
+  readonly elements?: readonly number[];
+}
+
 /** Native calls that recordings for several sizes replay. */
 export class SealedCalls {
   #users = 1;
 
   constructor(
     readonly native: Recording,
-    /** What was fused, and what not and why. */
-    readonly explanation: string,
+    readonly fused: FusedCalls,
   ) {}
 
   /** Adds a user with other sizes. Undefined if the calls differ in more than numbers. */

@@ -3,9 +3,10 @@ import { AccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
 import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
-import { SealedCalls } from './sealed-calls.js';
+import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
@@ -16,7 +17,8 @@ export class StepRecording implements Recording {
   /** Which numbers of them belong to this recording. */
   #sizes = 0;
   /** What was fused. Set once the calls are rewritten, and can no longer be compared. */
-  #explanation: string | undefined;
+  #fused: FusedCalls | undefined;
+  #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
@@ -30,18 +32,21 @@ export class StepRecording implements Recording {
   }
 
   differenceFrom(other: StepRecording): string | undefined {
-    if (this.#explanation !== undefined) return 'its calls resemble those for arguments of other sizes';
+    if (this.#fused) return 'its calls resemble those for arguments of other sizes';
     return this.#native.differenceFrom(other.#native) ?? differenceOfSources(this.segments, other.segments);
   }
 
   get explanation(): string {
-    return this.#sealed?.explanation ?? 'It is not replayed yet.';
+    if (!this.#sealed) return 'It is not replayed yet.';
+    const memory =
+      this.#arena && this.#native.isMemoryPlanned(this.#sizes) ? describeMemory(this.#arena) : [];
+    return [this.#sealed.fused.explanation, ...memory].join('\n');
   }
 
   seal(fusion: Fusion): void {
-    const explanation = this.#optimize(fusion);
+    const fused = this.#optimize(fusion);
     this.#native.seal();
-    this.#sealed = new SealedCalls(this.#native, explanation);
+    this.#sealed = new SealedCalls(this.#native, fused);
   }
 
   resembles(other: StepRecording): boolean {
@@ -52,7 +57,7 @@ export class StepRecording implements Recording {
     const sealed = other.#sealed!;
     if (this.#native.shapeOfCalls !== sealed.native.shapeOfCalls) return undefined;
     if (differenceOfSources(other.segments, this.segments) !== undefined) return undefined;
-    this.#optimize(fusion);
+    this.#optimize(fusion, sealed.fused.elements);
     const joined = sealed.join(this.#native);
     if (!joined) return undefined;
     this.#native.dispose();
@@ -77,6 +82,7 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#planMemory();
           return outputs;
         }
         hasActed = true;
@@ -93,19 +99,32 @@ export class StepRecording implements Recording {
     else this.#native.dispose();
   }
 
-  /** Rewrites the calls, if they are not. Returns what was done. */
-  #optimize(fusion: Fusion): string {
-    return (this.#explanation ??= this.#rewrite(fusion));
+  /** Rewrites the calls, if they are not. `elements` are those of the recording to be like. */
+  #optimize(fusion: Fusion, elements?: readonly number[]): FusedCalls {
+    return (this.#fused ??= this.#rewrite(fusion, elements));
   }
 
-  #rewrite(fusion: Fusion): string {
-    if (fusion === false) return 'Nothing is fused: the option fuse is false.';
-    if (this.backend.device !== 'cpu') {
-      return `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
+  #rewrite(fusion: Fusion, elements?: readonly number[]): FusedCalls {
+    if (fusion === false) return { explanation: 'Nothing is fused: the option fuse is false.' };
+    const { device } = this.backend;
+    if (device !== 'cpu') {
+      return {
+        explanation: `Nothing is fused: programs run on the CPU only, and the device is ${device}.`,
+      };
     }
-    const { plan, explanation } = optimize(this.#native.describe(), fusion === 'exact' ? 'exact' : 'fast');
+    const mode = fusion === 'exact' ? 'exact' : 'fast';
+    const { plan, ...fused } = optimize(this.#native.describe(), mode, elements);
     this.#native.rewrite(plan);
-    return explanation;
+    return fused;
+  }
+
+  /** Plans the memory of later replays from what the first one allocated. */
+  #planMemory(): void {
+    if (this.#arena) return;
+    const allocations = this.#native.allocations();
+    if (allocations.length === 0) return;
+    this.#arena = planArena(allocations);
+    this.#native.planMemory(this.#arena.places, this.#arena.bytes);
   }
 
   /**
@@ -175,6 +194,14 @@ export class StepRecording implements Recording {
     });
   }
 }
+
+function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
+  if (bytes === 0) return [];
+  const share = (bytes / neededBytes).toFixed(2);
+  return [`Memory: an arena of ${megabytes(bytes)}, ${share} times what lives at the same time.`];
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 function describe(shape: readonly number[] | null | undefined): string {
   return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';

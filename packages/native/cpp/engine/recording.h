@@ -11,6 +11,7 @@
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
 #include "engine/recording_sizes.h"
+#include "engine/replay_memory.h"
 
 namespace acc {
 
@@ -139,6 +140,11 @@ class Recording {
 
   size_t segment_count() const { return list_.segments.size(); }
 
+  // The memory of replays with these sizes.
+  ReplayMemory& memory_of(size_t sizes) { return sizes == 0 ? memory_ : sizes_.at(sizes)->memory; }
+  // The memory of replays with the sizes in use.
+  ReplayMemory& memory() { return memory_of(current_sizes_); }
+
  private:
   void swap_with(SizeSet& sizes);
   void drop_unneeded();
@@ -158,6 +164,7 @@ class Recording {
   std::vector<bool> is_constant_;
   std::vector<bool> is_used_;
   torch::jit::Stack stack_;
+  ReplayMemory memory_;
 };
 
 }  // namespace acc

@@ -1,7 +1,7 @@
 // One recording for arguments of several sizes. The calls are the same, and only numbers in them
 // differ: sizes of shapes, counts, uploaded numbers.
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -22,6 +22,18 @@ double hash_of(const std::string& bytes) {
 
 std::string bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
+}
+
+// Whether two tensors have the same elements at all places that both have.
+bool is_equal_in_common(at::Tensor x, at::Tensor y) {
+  const c10::InferenceMode guard;
+  if (x.dim() != y.dim()) return false;
+  for (int64_t dim = 0; dim < x.dim(); ++dim) {
+    const auto size = std::min(x.size(dim), y.size(dim));
+    x = x.narrow(dim, 0, size);
+    y = y.narrow(dim, 0, size);
+  }
+  return x.numel() > 1 && bytes_of(x.contiguous()) == bytes_of(y.contiguous());
 }
 
 void add_numbers(const c10::IValue& value, std::vector<double>& numbers) {
@@ -73,6 +85,7 @@ class Pairs {
   }
 
   // Adds the elements of an upload: a number by its value, more by a hash, which no size explains.
+  // Nothing is added where one is a part of the other, as of positions or of a mask.
   bool add_elements(const at::Tensor& ours, const at::Tensor& theirs) {
     const auto x = tensor_for_reading(ours, ours.scalar_type());
     const auto y = tensor_for_reading(theirs, theirs.scalar_type());
@@ -80,7 +93,7 @@ class Pairs {
     if (bytes_of(x) == bytes) return true;
     if (x.numel() == 1 && y.numel() == 1 && !y.is_complex()) {
       add(x.item().toDouble(), y.item().toDouble());
-    } else {
+    } else if (x.sizes() == y.sizes() || !is_equal_in_common(x, y)) {
       add(kNoNumber, hash_of(bytes));
     }
     return false;

@@ -7,6 +7,7 @@
 
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
+#include "engine/replay_memory.h"
 
 namespace acc {
 
@@ -36,6 +37,7 @@ struct SizeSet {
   std::vector<FusedProgram> programs;
   std::vector<UploadedTensor> uploads;
   std::vector<OutputSizes> outputs;
+  ReplayMemory memory;
 };
 
 }  // namespace acc
