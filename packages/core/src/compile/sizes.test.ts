@@ -224,7 +224,7 @@ it('a convnet on large and small batches has one recording, fused or not', () =>
       (model.apply(x, { training: true }) as tf.Tensor).square().mean() as tf.Scalar;
     const plain = (x: tf.Tensor) => optimizer.minimize(() => loss(x), true)!;
     const compiled = fuse === undefined ? undefined : accelerator.compile(plain, { fuse });
-    const losses = [16, 16, 16, 2, 16, 2, 5, 5].map(
+    const losses = [16, 16, 16, 2, 2, 2, 5, 5, 5].map(
       (rows, i) => (compiled ?? plain)(random([rows, 16, 16, 3], i)).dataSync()[0],
     );
     return { losses, replays: compiled?.replays, explanation: compiled?.explain() };
@@ -233,7 +233,8 @@ it('a convnet on large and small batches has one recording, fused or not', () =>
   for (const fuse of [false, 'exact'] as const) {
     const compiled = train(fuse);
     expect(compiled.losses).toEqual(losses);
-    expect(compiled.replays).toBe(3);
+    // Batch norm multiplies by n / (n - 1), which is no constant times a count n.
+    expect(compiled.replays).toBe(2);
     expect(compiled.explanation).toContain('one recording for 3 sizes: s0 = 16, 2, 5');
   }
 });
