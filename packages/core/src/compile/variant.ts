@@ -184,6 +184,7 @@ export class Variant<R> {
   }
 
   #refuse(reason: string): void {
+    if (this.#refusal !== undefined) return;
     this.dispose();
     this.#refusal = reason;
     this.context.family.refused();
