@@ -25,9 +25,9 @@ export interface Share {
 export interface Candidate {
   readonly recorded: RecordedStep<unknown>;
   readonly sizes: readonly number[];
-  /** Called when a recording for other sizes shares its calls, with the place that it has now. */
+  /** Called when it shares the calls of a recording for other sizes. */
   readonly onShared: (share: Share) => void;
-  /** Called when there are too many candidates. */
+  /** Called when it cannot be used, or when there are too many candidates. */
   readonly onDropped: () => void;
 }
 
@@ -74,6 +74,10 @@ export class Family {
     return this.#hasRun;
   }
 
+  get hasCandidates(): boolean {
+    return this.#candidates.length > 0;
+  }
+
   /** Runs `work`, during which {@link isRunning} is true. */
   run<T>(work: () => T): T {
     this.#isRunning = true;
@@ -97,12 +101,14 @@ export class Family {
       if (share) return share;
     }
     const candidate = this.#candidates.find((each) => each.recorded.recording.resembles(recorded.recording));
-    const first = candidate && this.add(candidate.recorded, candidate.sizes);
-    if (!first) return undefined;
-    const share = this.#join(first.recording, recorded, sizes);
+    const own = candidate && this.add(recorded, sizes);
+    if (!own) return undefined;
+    this.withdraw(candidate.recorded);
+    const share = this.#join(own.recording, candidate.recorded, candidate.sizes);
+    if (share) candidate.onShared(share);
+    else candidate.onDropped();
     // Each of the two recordings confirms the other one, or a second one must.
-    candidate.onShared({ ...first, isExplained: share?.isExplained ?? false });
-    return share;
+    return { ...own, isExplained: share?.isExplained ?? false };
   }
 
   /**

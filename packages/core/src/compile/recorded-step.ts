@@ -12,20 +12,26 @@ export interface RecordedStep<R> {
   resultOf(args: readonly Tensor[], results: readonly Tensor[]): R;
 }
 
-/** Runs and records a step. Call it in a tidy. `recorded` may be the reason why it cannot be replayed. */
+/**
+ * Runs and records a step. Call it in a tidy. `recorded` may be the reason why it cannot be replayed.
+ *
+ * @param isExplained See `Recorder.record`.
+ */
 export function recordStep<R>(
   recorder: Recorder,
   args: readonly Tensor[],
   step: () => R,
+  isExplained: boolean,
 ): { result: R; recorded: RecordedStep<R> | string } {
   const before = engineInternals().state.numTensors;
   let result!: R;
   let flattened!: Flattened;
-  const { results, recording } = recorder.record(args, () => {
+  const traced = (): readonly Tensor[] => {
     result = engineInternals().tidy('compiled step', step);
     flattened = flatten(result);
     return flattened.tensors;
-  });
+  };
+  const { results, recording } = recorder.record(args, traced, isExplained);
   if (typeof recording === 'string') return { result, recorded: recording };
   const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
   const kept = engineInternals().state.numTensors - before - made.length;

@@ -107,7 +107,10 @@ export class Variant<R> {
   }
 
   #record(args: readonly Tensor[], step: () => R, isFirst: boolean): R {
-    const { result, recorded } = recordStep(this.context.recorder, args, step);
+    const { family, recorder } = this.context;
+    // A recording that is the second one of its calls may be kept whole, and is then explained.
+    const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
+    const { result, recorded } = recordStep(recorder, args, step, isExplained);
     if (typeof recorded === 'string') {
       // The first call may do what later ones do not, such as to measure kernels.
       if (!isFirst) this.#refuse(recorded);

@@ -1,10 +1,14 @@
 import type { JoinedSizes, Recording } from '@acc/native';
+import type { CallFacts } from '../fusion/call-facts.js';
+import type { StepExplanation } from './step-explanation.js';
 
 /** What a rewrite of calls did. */
 export interface FusedCalls {
   /** What was fused, and what not and why. */
-  readonly explanation: string;
-  /** See `Graph.elements`. Undefined if nothing was rewritten. */
+  readonly lines: readonly string[];
+  /** Undefined if the calls are those that were recorded. */
+  readonly calls?: readonly CallFacts[];
+  /** See `Graph.elements`. Undefined if the calls are those that were recorded. */
   readonly elements?: readonly number[];
 }
 
@@ -14,7 +18,9 @@ export class SealedCalls {
 
   constructor(
     readonly native: Recording,
-    readonly fused: FusedCalls,
+    readonly explanation: StepExplanation,
+    /** See `Graph.elements`. */
+    readonly elements: readonly number[] | undefined,
   ) {}
 
   /** Adds a user with other sizes. Undefined if the calls differ in more than numbers. */

@@ -7,6 +7,8 @@ import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
 import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
+import type { SourcePlaces } from './source-places.js';
+import { StepExplanation } from './step-explanation.js';
 
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
@@ -24,6 +26,7 @@ export class StepRecording implements Recording {
     private readonly backend: AccBackend,
     native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
+    private readonly places: SourcePlaces,
   ) {
     this.#native = native;
     this.#captured = segments.flatMap(({ sources }) =>
@@ -40,13 +43,15 @@ export class StepRecording implements Recording {
     if (!this.#sealed) return 'It is not replayed yet.';
     const memory =
       this.#arena && this.#native.isMemoryPlanned(this.#sizes) ? describeMemory(this.#arena) : [];
-    return [this.#sealed.fused.explanation, ...memory].join('\n');
+    return this.#sealed.explanation.textOf(() => this.#native.times(), this.backend.device, memory);
   }
 
   seal(fusion: Fusion): void {
     const fused = this.#optimize(fusion);
     this.#native.seal();
-    this.#sealed = new SealedCalls(this.#native, fused);
+    const explanation = new StepExplanation(this.places);
+    explanation.sealed(fused.lines, fused.calls);
+    this.#sealed = new SealedCalls(this.#native, explanation, fused.elements);
   }
 
   resembles(other: StepRecording): boolean {
@@ -57,7 +62,7 @@ export class StepRecording implements Recording {
     const sealed = other.#sealed!;
     if (this.#native.shapeOfCalls !== sealed.native.shapeOfCalls) return undefined;
     if (differenceOfSources(other.segments, this.segments) !== undefined) return undefined;
-    this.#optimize(fusion, sealed.fused.elements);
+    this.#optimize(fusion, sealed.elements);
     const joined = sealed.join(this.#native);
     if (!joined) return undefined;
     this.#native.dispose();
@@ -75,6 +80,8 @@ export class StepRecording implements Recording {
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
+    let actionsMs = 0;
+    const start = performance.now();
     try {
       this.#native.useSizes(this.#sizes);
       for (const [index, segment] of this.segments.entries()) {
@@ -82,11 +89,14 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#sealed?.explanation.times.add(performance.now() - start, actionsMs);
           this.#planMemory();
           return outputs;
         }
         hasActed = true;
+        const actionStart = performance.now();
         given = segment.action(outputs);
+        actionsMs += performance.now() - actionStart;
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
@@ -105,11 +115,11 @@ export class StepRecording implements Recording {
   }
 
   #rewrite(fusion: Fusion, elements?: readonly number[]): FusedCalls {
-    if (fusion === false) return { explanation: 'Nothing is fused: the option fuse is false.' };
+    if (fusion === false) return { lines: ['Nothing is fused: the option fuse is false.'] };
     const { device } = this.backend;
     if (device !== 'cpu') {
       return {
-        explanation: `Nothing is fused: programs run on the CPU only, and the device is ${device}.`,
+        lines: [`Nothing is fused: programs run on the CPU only, and the device is ${device}.`],
       };
     }
     const mode = fusion === 'exact' ? 'exact' : 'fast';

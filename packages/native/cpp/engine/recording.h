@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/call_times.h"
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
 #include "engine/recording_sizes.h"
@@ -48,6 +49,8 @@ struct RecordedCall {
   // Whether the schema marks an argument as written in place.
   bool writes = false;
   bool is_kept = false;  // writes in place, or draws random numbers for a tensor
+  int place = -1;        // JavaScript's number of a place in the program; -1: none
+  size_t number = 0;     // its place among the calls at the time of seal()
 };
 
 struct Output {
@@ -135,6 +138,9 @@ class Recording {
   // last segment, the recording holds only the uploads.
   void run(size_t segment, TensorTable& tensors, const double* in, double* out, size_t capacity);
 
+  // The calls that replays run, with their mean times, as JSON. Call it after seal().
+  std::string times() const;
+
   // Releases the values that earlier segments keep for segments that have not run.
   void reset();
 
@@ -160,6 +166,7 @@ class Recording {
   std::unordered_map<size_t, std::unique_ptr<SizeSet>> sizes_;
   size_t last_sizes_ = 0;
   size_t current_sizes_ = 0;
+  CallTimes times_;
   std::vector<at::Tensor> slots_;
   std::vector<bool> is_constant_;
   std::vector<bool> is_used_;
