@@ -35,6 +35,8 @@ export interface RecordedSegment {
   readonly dtypes: readonly DataType[];
   readonly assigned: readonly Variable[];
   readonly action: RecordedAction | undefined;
+  /** Undoes the action if the replay fails after it. */
+  readonly afterFailure: (() => void) | undefined;
 }
 
 /** A recorded step of the backend `acc`. */
@@ -79,6 +81,7 @@ export class StepRecording implements Recording {
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
     let given: readonly (Tensor | null)[] = [];
+    const undos: (() => void)[] = [];
     let hasActed = false;
     let isDone = false;
     try {
@@ -91,10 +94,14 @@ export class StepRecording implements Recording {
         }
         hasActed = true;
         given = segment.action(outputs);
+        if (segment.afterFailure) undos.push(segment.afterFailure);
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
-      if (!isDone) this.native.reset();
+      if (!isDone) {
+        this.native.reset();
+        for (const undo of undos.reverse()) undo();
+      }
     }
   }
 
@@ -165,8 +172,14 @@ export class StepRecording implements Recording {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
       const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
-      return isThere && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
+      return isThere && this.#hasDtype(tensor, source);
     });
+  }
+
+  /** A deferred variable that is not in memory gets its values from an action. */
+  #hasDtype(tensor: Tensor, { kind, dtype }: Exclude<Source, { kind: 'captured' }>): boolean {
+    const held = this.backend.heldNative(tensor);
+    return held ? held.dtype === dtype : kind === 'variable';
   }
 }
 

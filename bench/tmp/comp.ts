@@ -1,0 +1,14 @@
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator } from '@acc/core';
+const W=512,R=64,L=4;
+const accelerator = await Accelerator.create({ engine: 'acc' });
+const layers = Array.from({ length: L }, (_, i) => tf.layers.dense({ name: `layer${i}`, units: W, activation: 'relu', inputShape: [W] }));
+const model = tf.sequential({ layers });
+const opt = tf.train.sgd(0.001);
+accelerator.prepare(model, opt);
+const [xs, ys] = [tf.randomNormal([R, W]), tf.randomNormal([R, W])];
+const plain = (x: tf.Tensor, y: tf.Tensor) => opt.minimize(() => (model.apply(x,{training:true}) as tf.Tensor).sub(y).square().mean() as tf.Scalar, true)!;
+const compiled = accelerator.compile(plain);
+const cpu = (f: ()=>void, n=200) => { const s=process.cpuUsage(); for(let i=0;i<n;i++) f(); const u=process.cpuUsage(s); return (u.user+u.system)/1e3/n; };
+for (const f of [plain, compiled]) cpu(()=>f(xs,ys).dispose(), 150);
+for (let r=0;r<3;r++) console.log('plain', cpu(()=>plain(xs,ys).dispose()).toFixed(2), 'compiled', cpu(()=>compiled(xs,ys).dispose()).toFixed(2), compiled.replays, compiled.reason);
