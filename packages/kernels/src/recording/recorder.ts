@@ -27,6 +27,11 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
+  /** Whether native calls are being recorded: those of actions are not. */
+  get records(): boolean {
+    return this.isRecording && !this.#isPaused;
+  }
+
   record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
     const session = (this.#session = new Session(this.backend, args));

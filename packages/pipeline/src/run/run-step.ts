@@ -81,7 +81,8 @@ class Step {
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
     try {
-      this.#perform([], () => (this.#messages = new Messages({ ...this.#subject, ...this.#step })));
+      const { shapes } = this.#step;
+      this.#perform([], () => (this.#messages = new Messages({ ...this.#subject, shapes })));
       const act = (action: Action) => this.#act(action);
       runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages.waitedMs);
       this.#perform([], () => this.#messages.end());
