@@ -1,6 +1,7 @@
 import type { NativeDtype, NativeTensor } from '@acc/contract';
 import { addon } from './addon.js';
 import { replayHandles } from './call-buffer.js';
+import { dtypeOf } from './dtype.js';
 import { guarded } from './errors.js';
 import { Tensor } from './tensor.js';
 
@@ -68,6 +69,42 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** What a recording replays for arguments of other sizes. */
+export interface JoinedSizes {
+  /** For {@link Recording.useSizes}. */
+  readonly sizes: number;
+  /**
+   * The numbers in which the two recordings differ, in pairs: that of the recording, then that of the
+   * joined one. NaN and a number stand for what is more than a number.
+   */
+  readonly pairs: Float64Array;
+}
+
+/** A call of a sealed recording, with the time that it takes. */
+export interface ReplayedCall {
+  /** Its place among the calls of the recording when that was sealed. */
+  readonly number: number;
+  /**
+   * The mean time in the last replays, in milliseconds. On a GPU the work may go on after a call
+   * returns.
+   */
+  readonly ms: number;
+  /** See `placeRecordedCalls`. */
+  readonly place: number;
+  /** The full name of the operator. Undefined for a fused program. */
+  readonly op?: string;
+  /** The first result. Undefined if nobody needs one. */
+  readonly result: OutputMeta | undefined;
+}
+
+/** A large allocation of a replay. */
+export interface Allocation {
+  /** With what the allocator adds. */
+  readonly bytes: number;
+  /** The number of allocations before its release. Undefined: it outlives the replay. */
+  readonly end: number | undefined;
+}
+
 /** The native calls of a step in segments, which C++ replays. The owner disposes it. */
 export class Recording {
   readonly #id: number;
@@ -104,6 +141,46 @@ export class Recording {
     guarded(() => addon().sealRecording(this.#id));
   }
 
+  /** The calls that replays run, with their times. Call it after {@link seal}. */
+  times(): ReplayedCall[] {
+    type Call = Omit<ReplayedCall, 'result'> & { readonly scalarType?: number; readonly shape?: number[] };
+    const calls = JSON.parse(guarded(() => addon().recordingTimes(this.#id))) as Call[];
+    return calls.map(({ scalarType, shape, ...call }) => ({
+      ...call,
+      result: scalarType === undefined ? undefined : { dtype: dtypeOf(scalarType), shape: shape! },
+    }));
+  }
+
+  /**
+   * A number that two recordings share if they make the same calls on the same values, whatever the
+   * sizes. Other recordings hardly ever share it.
+   */
+  get shapeOfCalls(): number {
+    return guarded(() => addon().shapeOfRecordedCalls(this.#id));
+  }
+
+  /**
+   * Makes this sealed recording also replay `other`, a recording of the same step with arguments of
+   * other sizes, which is not sealed. Keeps only what differs.
+   *
+   * @param other Borrowed. It can then be sealed or disposed, but no longer be compared.
+   * @returns Undefined if the calls differ in more than numbers.
+   */
+  join(other: Recording): JoinedSizes | undefined {
+    const joined = guarded(() => addon().joinRecordings(this.#id, other.#id));
+    return joined.length > 0 ? { sizes: joined[0]!, pairs: joined.subarray(1) } : undefined;
+  }
+
+  /** Switches replays to `sizes` of {@link join}; 0 stands for the recorded ones. */
+  useSizes(sizes: number): void {
+    guarded(() => addon().useRecordedSizes(this.#id, sizes));
+  }
+
+  /** Forgets `sizes` of {@link join}. */
+  releaseSizes(sizes: number): void {
+    guarded(() => addon().releaseRecordedSizes(this.#id, sizes));
+  }
+
   /**
    * Replays the calls of one segment. Segments are replayed in order. After an error the next
    * replay starts with the first segment.
@@ -115,6 +192,36 @@ export class Recording {
   replay(segment: number, inputs: readonly number[], outputs: readonly OutputMeta[]): Tensor[] {
     const handles = guarded(() => replayHandles(this.#id, segment, inputs));
     return outputs.map(({ dtype, shape }, i) => new Tensor(handles[i]!, dtype, shape));
+  }
+
+  /**
+   * The large allocations of the first replay that was traced, in their order. Empty if none was
+   * traced yet, or if their places are planned.
+   */
+  allocations(): Allocation[] {
+    const numbers = addon().recordingAllocations(this.#id);
+    return Array.from({ length: numbers.length / 2 }, (_, i) => ({
+      bytes: numbers[2 * i]!,
+      end: numbers[2 * i + 1]! || undefined,
+    }));
+  }
+
+  /**
+   * Lets later replays put each of {@link allocations} at its place of one arena.
+   *
+   * @param places Offsets in bytes, which are multiples of 64; -1 for allocations outside of it.
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  planMemory(places: readonly number[], bytes: number): void {
+    guarded(() => addon().planRecordingMemory(this.#id, Float64Array.from(places), bytes));
+  }
+
+  /**
+   * Whether replays with `sizes` of {@link join}, or 0, follow a plan. It is dropped if they allocate
+   * in another way.
+   */
+  isMemoryPlanned(sizes = 0): boolean {
+    return addon().isRecordingMemoryPlanned(this.#id, sizes);
   }
 
   /** Releases values that replayed segments keep for later segments that will not be replayed. */
