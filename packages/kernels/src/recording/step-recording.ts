@@ -78,6 +78,7 @@ export class StepRecording implements Recording {
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
     let given: readonly (Tensor | null)[] = [];
+    const undos: (() => void)[] = [];
     let hasActed = false;
     let isDone = false;
     let actionsMs = 0;
@@ -97,10 +98,14 @@ export class StepRecording implements Recording {
         const actionStart = performance.now();
         given = segment.action(outputs);
         actionsMs += performance.now() - actionStart;
+        if (segment.afterFailure) undos.push(segment.afterFailure);
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
-      if (!isDone) this.#native.reset();
+      if (!isDone) {
+        this.#native.reset();
+        for (const undo of undos.reverse()) undo();
+      }
     }
   }
 
@@ -200,8 +205,14 @@ export class StepRecording implements Recording {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
       const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
-      return isThere && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
+      return isThere && this.#hasDtype(tensor, source);
     });
+  }
+
+  /** A deferred variable that is not in memory gets its values from an action. */
+  #hasDtype(tensor: Tensor, { kind, dtype }: Exclude<Source, { kind: 'captured' }>): boolean {
+    const held = this.backend.heldNative(tensor);
+    return held ? held.dtype === dtype : kind === 'variable';
   }
 }
 
