@@ -38,11 +38,7 @@ export function fusedForm(call: Call, graph: Graph, mode: FusionMode): FusedForm
 
 const OTHER_ROUNDING = 'the fused form rounds in another way';
 
-function elementwiseForm(
-  call: Call,
-  graph: Graph,
-  mode: FusionMode,
-): ElementwiseOperator | string {
+function elementwiseForm(call: Call, graph: Graph, mode: FusionMode): ElementwiseOperator | string {
   const { values } = graph;
   const operator = elementwiseOperator(call.op);
   if (!operator) return 'it has no elementwise form';
@@ -62,10 +58,16 @@ function elementwiseForm(
 }
 
 /** Why programs cannot take the operands of a call or give its result. */
-function reasonOfDtypes({ uses, results }: Call, { values }: Graph, takesIntegers = false): string | undefined {
+function reasonOfDtypes(
+  { uses, results }: Call,
+  { values }: Graph,
+  takesIntegers = false,
+): string | undefined {
   const result = values[results[0]!]!;
   if (!isFusableResult(result.dtype)) return `its result is ${result.dtype}`;
-  const other = uses.map((value) => values[value]!).find(({ dtype }) => !isFusableOperand(dtype, takesIntegers));
+  const other = uses
+    .map((value) => values[value]!)
+    .find(({ dtype }) => !isFusableOperand(dtype, takesIntegers));
   if (other) return `it takes ${other.dtype}`;
   return result.isContiguous ? undefined : 'its result is not contiguous';
 }

@@ -28,7 +28,10 @@ export class Layouts {
     const form = this.#formOf(node);
     if (!form) return undefined;
     const isRow = form.kind === 'row';
-    return { elements: this.#size(isRow ? node.uses[0]! : node.results[0]!), row: isRow ? form.row : undefined };
+    return {
+      elements: this.#size(isRow ? node.uses[0]! : node.results[0]!),
+      row: isRow ? form.row : undefined,
+    };
   }
 
   /**
@@ -94,6 +97,7 @@ function merged(own: Layout, program: Layout, size: number): Layout | undefined 
   }
   // One number for each row of the program.
   const length = program.elements / size;
-  const isRow = program.row === undefined ? isRowLength(length) && length <= MAX_PLAIN_ROW : program.row === length;
+  const isRow =
+    program.row === undefined ? isRowLength(length) && length <= MAX_PLAIN_ROW : program.row === length;
   return isRow ? { elements: program.elements, row: length } : undefined;
 }
