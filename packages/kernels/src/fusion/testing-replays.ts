@@ -1,4 +1,4 @@
-import * as tf from '@tensorflow/tfjs';
+import { backend, setBackend, tidy, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Fusion, NativeDtype, Recording } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -19,7 +19,7 @@ const SPECIAL = [0, -0, NaN, Infinity, -Infinity, 0.1, 0.2, 0.3, 3e38, DENORMAL,
 
 /** Different numbers. Large tensors begin with special ones, in another order for each seed. */
 function tensorOf([dtype, shape]: Operand, seed: number): Native {
-  const size = tf.util.sizeFromShape([...shape]);
+  const size = util.sizeFromShape([...shape]);
   const values = Float32Array.from({ length: size }, (_, i) => 2 * Math.sin(i * i + seed));
   const start = seed % SPECIAL.length;
   if (size > SPECIAL.length) values.set([...SPECIAL.slice(start), ...SPECIAL.slice(0, start)]);
@@ -44,19 +44,19 @@ export class Replayer {
   /** Makes `acc` the backend of tfjs. */
   static async create(): Promise<Replayer> {
     registerAccBackend();
-    await tf.setBackend('acc');
-    const backend = tf.backend() as AccBackend;
-    return new Replayer(backend, new StepRecorder(backend));
+    await setBackend('acc');
+    const acc = backend() as AccBackend;
+    return new Replayer(acc, new StepRecorder(acc));
   }
 
   /** Replays an operator and what follows it with other operands than it was recorded with. */
   replayed(operands: readonly Operand[], run: (...xs: Native[]) => Native, fusion: Fusion): Replayed {
-    const tensorsOf = (seed: number): tf.Tensor[] =>
+    const tensorsOf = (seed: number): Tensor[] =>
       operands.map((operand, i) =>
         this.backend.tensorOf(tensorOf(operand, seed + i), operand[0] === 'bool' ? 'bool' : 'float32'),
       );
     let dtype: NativeDtype = 'float32';
-    return tf.tidy(() => {
+    return tidy(() => {
       const args = tensorsOf(1);
       const recorded = this.recorder.record(args, () => {
         const result = run(...args.map((arg) => this.backend.nativeOfData(arg)!));
