@@ -13,8 +13,11 @@ export interface Recorder {
   /**
    * Runs `step`, a function of the tensors `args`, and records it. Errors of `step` are passed to
    * the caller, and nothing is recorded then.
+   *
+   * @param isExplained Whether the recording's explanation names lines of the program, which costs
+   * some microseconds for each call. Default: true.
    */
-  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded;
+  record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained?: boolean): Recorded;
   /**
    * Runs `action`. While a step is recorded, native calls of `action` are not recorded, and each
    * replay calls it again.
@@ -48,6 +51,21 @@ export interface Recording {
   differenceFrom(other: Recording): string | undefined;
   /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */
   seal(fusion: Fusion): void;
+  /**
+   * Whether it seems to make the same calls as another recording, apart from numbers. Neither may be
+   * replayed yet.
+   */
+  resembles(other: Recording): boolean;
+  /**
+   * Instead of {@link seal}: replays the calls of `sealed`, a recording of the same step with
+   * arguments of other sizes, if the calls differ only in numbers. What differs is kept beside them.
+   * Both are disposed as if they shared nothing.
+   *
+   * @returns The numbers that differ, in pairs: that of `sealed`, then that of this recording. NaN and
+   * a number stand for what is more than a number. Undefined if the calls differ otherwise: then
+   * seal or dispose this recording.
+   */
+  shareCallsOf(sealed: Recording, fusion: Fusion): ArrayLike<number> | undefined;
   /** What {@link seal} fused, and what not and why, as lines of text. */
   readonly explanation: string;
   /**

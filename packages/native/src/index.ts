@@ -74,8 +74,11 @@ export {
   resumeRecording,
   startRecording,
   type Allocation,
+  type JoinedSizes,
   type OutputMeta,
+  type ReplayedCall,
 } from './recording.js';
+export { placeRecordedCalls } from './recorded-places.js';
 export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';

@@ -1,3 +1,4 @@
+import { factsOf, type CallFacts } from './call-facts.js';
 import type { FusionMode } from './elementwise-operators.js';
 import { graphOf, type Graph } from './graph.js';
 import { mergeCommonSubexpressions } from './passes/common-subexpressions.js';
@@ -26,19 +27,32 @@ export interface Optimized {
   /** For `Recording.rewrite` in `@acc/native`. */
   readonly plan: readonly number[];
   /** What each pass did, for people. */
-  readonly explanation: string;
+  readonly lines: readonly string[];
+  /** The calls of the plan, in its order. */
+  readonly calls: readonly CallFacts[];
+  /** See {@link Graph.elements}. */
+  readonly elements: readonly number[];
 }
 
-/** Rewrites the calls of a recording, given as the text of its `describe`. */
-export function optimize(description: string, mode: FusionMode): Optimized {
+/**
+ * Rewrites the calls of a recording, given as the text of its `describe`.
+ *
+ * @param elements Those of an earlier recording of the same step with arguments of other sizes.
+ */
+export function optimize(description: string, mode: FusionMode, elements?: readonly number[]): Optimized {
   const report = new Report();
-  let graph = graphOf(description);
+  let graph = graphOf(description, elements);
   const lines = [`${countOf(graph)} calls were recorded.`];
   for (const { name, run } of passesOf(mode, report)) {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
-  return { plan: planOf(graph), explanation: [...lines, ...report.lines()].join('\n') };
+  return {
+    plan: planOf(graph),
+    lines: [...lines, ...report.lines()],
+    calls: factsOf(graph, report),
+    elements: graph.elements,
+  };
 }
 
 const countOf = ({ segments }: Graph): number => segments.reduce((sum, { nodes }) => sum + nodes.length, 0);

@@ -1,3 +1,4 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { Call, Graph, Value } from './graph.js';
 import { shortName } from './report.js';
 
@@ -26,7 +27,7 @@ export class GraphBuilder {
     const { shape = this.shape, args = [], ...others } = rest;
     const result = this.input(shape);
     const call: Call = {
-      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, uses, results: [result] },
+      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, place: -1, uses, results: [result] },
       ...{ args: [...uses.map((value) => ({ value })), ...args], effect: 'none', isView: false },
       ...others,
     };
@@ -40,7 +41,9 @@ export class GraphBuilder {
   }
 
   build(...outputs: Made[]): Graph {
-    return { values: this.#values, segments: [{ nodes: this.#nodes, outputs }], numbers: this.#numbers };
+    const elements = this.#values.map(({ shape }) => util.sizeFromShape([...shape]));
+    const segments = [{ nodes: this.#nodes, outputs }];
+    return { values: this.#values, segments, elements, numbers: this.#numbers };
   }
 }
 

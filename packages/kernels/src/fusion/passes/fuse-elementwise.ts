@@ -27,7 +27,7 @@ export const fuseElementwise =
       }
       const isNeeded = (value: number): boolean => units.isNeededBeyond(value, unit);
       const fused = fusedCallOf(members as Call[], unit.layout!, graph, isNeeded);
-      report.fused(fused, graph);
+      report.fused(fused);
       return [fused];
     }
 

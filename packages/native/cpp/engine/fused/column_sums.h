@@ -37,7 +37,7 @@ class ColumnSums {
   }
 
  private:
-  static constexpr int64_t kRecentRows = 64;
+  static constexpr int64_t kRecentRows = 16;
 
   int64_t columns_;
   int64_t rows_ = 0;

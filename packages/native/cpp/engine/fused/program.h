@@ -50,6 +50,8 @@ struct Input {
   Extent extent;
   // The shape to which it is broadcast: different shapes have the same number of elements.
   std::vector<int64_t> shape;
+
+  bool operator==(const Input&) const = default;
 };
 
 struct Constant {
