@@ -2,7 +2,7 @@ import { util } from '@tensorflow/tfjs-core';
 import { elementwiseOperator, type ElementwiseOperator } from './elementwise-operators.js';
 import { computesInBfloat16, isReshape, isShapeOnly } from './fusable.js';
 import { ProgramBuilder, type Extent, type Operand, type ProgramResult } from './fused-program.js';
-import type { Call, FusedCall, Graph } from './graph.js';
+import type { Call, FusedCall, Graph, Value } from './graph.js';
 import type { Layout } from './layouts.js';
 import { isRowOperator, rowForm, type RowForm } from './row-operators.js';
 
@@ -17,15 +17,85 @@ export function fusedCallOf(
   graph: Graph,
   isNeeded: (value: number) => boolean,
 ): FusedCall {
-  const { values, numbers } = graph;
-  const program = new ProgramBuilder(layout.row);
-  const operands = new Map<number, Operand>();
-  const uses: number[] = [];
-  const inputs = new Map<string, Operand>();
-  const results: (ProgramResult & { value: number })[] = [];
+  const fuser = new CallFuser(layout, graph, isNeeded);
+  for (const member of members) fuser.add(member);
+  return { kind: 'fused', members, ...fuser.build() };
+}
 
-  const extentOf = (value: number): Extent =>
-    util.sizeFromShape([...values[value]!.shape]) === layout.elements ? 'elements' : 'rows';
+/** Adds calls to a program. */
+class CallFuser {
+  readonly #program: ProgramBuilder;
+  readonly #operands = new Map<number, Operand>();
+  readonly #uses: number[] = [];
+  readonly #inputs = new Map<string, Operand>();
+  readonly #results: (ProgramResult & { value: number })[] = [];
+
+  constructor(
+    private readonly layout: Layout,
+    private readonly graph: Graph,
+    private readonly isNeeded: (value: number) => boolean,
+  ) {
+    this.#program = new ProgramBuilder(layout.row);
+  }
+
+  add(member: Call): void {
+    const [result] = member.results as [number];
+    this.#program.extentOfConstants = this.#extentOf(result);
+    const form = isRowOperator(member.op) ? (rowForm(member, this.graph) as RowForm) : undefined;
+    if (form?.result === 'columns') {
+      // Nothing in the program takes the sum of columns, which is known after its last block.
+      this.#addResult(result, this.#elementsOf(member.uses[0]!), 'columns');
+      return;
+    }
+    const operand = this.#computed(member, form);
+    this.#operands.set(result, operand);
+    if (this.isNeeded(result)) this.#addResult(result, this.#unshared(operand), this.#extentOf(result));
+  }
+
+  build(): Pick<FusedCall, 'uses' | 'results' | 'program'> {
+    return {
+      uses: this.#uses,
+      results: this.#results.map(({ value }) => value),
+      program: this.#program.build(this.layout.elements, this.#results),
+    };
+  }
+
+  #computed(member: Call, form: RowForm | undefined): Operand {
+    const [result] = member.results as [number];
+    if (isShapeOnly(member)) {
+      const [given] = member.uses as [number];
+      const { shape } = this.#value(isReshape(member) ? given : result);
+      return this.#operandOf(given, shape, this.#extentOf(result));
+    }
+    const made = form
+      ? form.emit(
+          this.#program,
+          member.uses.map((value) => this.#elementsOf(value)),
+        )
+      : this.#elementwise(member, elementwiseOperator(member.op)!);
+    return this.#value(result).dtype === 'bfloat16' ? this.#program.rounded(made) : made;
+  }
+
+  /** Takes operands in the dtype in which libtorch computes. */
+  #elementwise(member: Call, { emit, takesNumber, keepsScalar }: ElementwiseOperator): Operand {
+    const result = member.results[0]!;
+    const { shape } = this.#value(result);
+    const extent = this.#extentOf(result);
+    const given = member.uses.map((value) => ({
+      operand: this.#operandOf(value, shape, extent),
+      ...this.#value(value),
+    }));
+    const isShort = computesInBfloat16(given);
+    if (takesNumber) {
+      const operand = this.#program.constant(Math.fround(Number(member.args[1])));
+      given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
+    }
+    const operands = given.map(({ operand, dtype }, i) => {
+      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
+      return isRounded ? this.#program.rounded(operand) : operand;
+    });
+    return emit(this.#program, operands, member.args);
+  }
 
   /**
    * The operand of a value: a number, an earlier result, or an input.
@@ -33,95 +103,41 @@ export function fusedCallOf(
    * @param shape The shape to which an input is broadcast.
    * @param extent What the operator works on.
    */
-  function operandOf(value: number, shape: readonly number[], extent: Extent): Operand {
-    const known = operands.get(value) ?? constantOf(value);
-    if (known !== undefined) return extent === 'elements' ? program.spread(known) : known;
+  #operandOf(value: number, shape: readonly number[], extent: Extent): Operand {
+    const known = this.#operands.get(value) ?? this.#constantOf(value);
+    if (known !== undefined) return extent === 'elements' ? this.#program.spread(known) : known;
     const key = `${extent}:${value}:${shape.join()}`;
-    const input = inputs.get(key) ?? program.input(shape, extent);
-    if (!inputs.has(key)) uses.push(value);
-    inputs.set(key, input);
+    const input = this.#inputs.get(key) ?? this.#program.input(shape, extent);
+    if (!this.#inputs.has(key)) this.#uses.push(value);
+    this.#inputs.set(key, input);
     return input;
   }
 
-  function constantOf(value: number): Operand | undefined {
-    const number = numbers.get(value);
-    return number === undefined ? undefined : program.constant(number);
+  #constantOf(value: number): Operand | undefined {
+    const number = this.graph.numbers.get(value);
+    return number === undefined ? undefined : this.#program.constant(number);
   }
 
-  /** The operands of an elementwise operator in the dtype in which libtorch computes. */
-  function operandsOf(member: Call, { takesNumber, keepsScalar }: ElementwiseOperator): Operand[] {
-    const result = member.results[0]!;
-    const { shape } = values[result]!;
-    const extent = extentOf(result);
-    const given = member.uses.map((value) => ({
-      operand: operandOf(value, shape, extent),
-      ...values[value]!,
-    }));
-    const isShort = computesInBfloat16(given);
-    if (takesNumber) {
-      const operand = program.constant(Math.fround(Number(member.args[1])));
-      given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
-    }
-    return given.map(({ operand, dtype }, i) => {
-      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
-      return isRounded ? program.rounded(operand) : operand;
-    });
+  #elementsOf(value: number): Operand {
+    return this.#operandOf(value, this.#value(value).shape, 'elements');
   }
 
-  function computed(member: Call): Operand {
-    const [result] = member.results as [number];
-    program.extentOfConstants = extentOf(result);
-    if (isShapeOnly(member)) {
-      const [given] = member.uses as [number];
-      return operandOf(given, values[isReshape(member) ? given : result]!.shape, extentOf(result));
-    }
-    const operator = elementwiseOperator(member.op);
-    const made = operator
-      ? operator.emit(program, operandsOf(member, operator), member.args)
-      : onRows(member, rowForm(member, graph) as RowForm);
-    return values[result]!.dtype === 'bfloat16' ? program.rounded(made) : made;
+  #addResult(value: number, operand: Operand, extent: Extent): void {
+    const { dtype, shape } = this.#value(value);
+    this.#results.push({ value, operand, extent, dtype, shape });
   }
 
-  function onRows(member: Call, form: RowForm): Operand {
-    const given = member.uses.map((value) => operandOf(value, values[value]!.shape, 'elements'));
-    return form.emit(program, given);
+  /** An operand that is a step and no other result, except of a sum of columns. */
+  #unshared(operand: Operand): Operand {
+    const isTaken = this.#results.some((other) => other.operand === operand && other.extent !== 'columns');
+    return this.#program.isStep(operand) && !isTaken ? operand : this.#program.step('copy', operand);
   }
 
-  function addResult(value: number, operand: Operand): void {
-    const { dtype, shape } = values[value]!;
-    const isTaken = results.some((other) => other.operand === operand && other.extent !== 'columns');
-    const isFree = program.isStep(operand) && !isTaken;
-    const own = isFree ? operand : program.step('copy', operand);
-    results.push({ value, operand: own, extent: extentOf(value), dtype, shape });
+  #value(value: number): Value {
+    return this.graph.values[value]!;
   }
 
-  /** Nothing in the program takes the sum of columns, which is known after its last block. */
-  function addColumns(member: Call): void {
-    const [value] = member.results as [number];
-    const [given] = member.uses as [number];
-    const { dtype, shape } = values[value]!;
-    const operand = operandOf(given, values[given]!.shape, 'elements');
-    results.push({ value, operand, extent: 'columns', dtype, shape });
+  #extentOf(value: number): Extent {
+    return util.sizeFromShape([...this.#value(value).shape]) === this.layout.elements ? 'elements' : 'rows';
   }
-
-  const isColumnSum = (member: Call): boolean =>
-    isRowOperator(member.op) && (rowForm(member, graph) as RowForm).result === 'columns';
-
-  for (const member of members) {
-    if (isColumnSum(member)) {
-      addColumns(member);
-      continue;
-    }
-    const [result] = member.results as [number];
-    const operand = computed(member);
-    operands.set(result, operand);
-    if (isNeeded(result)) addResult(result, operand);
-  }
-  return {
-    kind: 'fused',
-    members,
-    uses,
-    results: results.map(({ value }) => value),
-    program: program.build(layout.elements, results),
-  };
 }
