@@ -212,8 +212,12 @@ describe('a plan', () => {
   const KEPT = [1, 0, 1, 0];
   const END = 0;
   const ADD = 0;
-  /** x + x as a program: an input and a result, of two elements each, in two registers. */
-  const TWICE = [2, 2, ...[1, 1, 2], 0, ...[1, ADD, 1, 0, 0, 0], ...[1, 1, 6, 1, 2]];
+  const EACH = 0;
+  /** x + x as a program without rows: an input and a result, of two elements each, in two registers. */
+  const TWICE = [
+    ...[2, 0, 2, ...[1, EACH, 1, 2], 0],
+    ...[...[1, ADD, EACH, 1, 0, 0, 0], ...[1, 1, EACH, 6, 1, 2]],
+  ];
   const fused = (program: readonly number[], uses = [0], results = [1]) => [
     ...[2, uses.length, ...uses, results.length, ...results],
     ...program,
@@ -244,12 +248,19 @@ describe('a plan', () => {
     ['that gives a program too many values', [...fused(TWICE, [0, 0]), END]],
     ['with a negative number of elements', [...changed(0, -2), END]],
     ['with NaN for a number of elements', [...changed(0, NaN), END]],
-    ['with an input of another size', [...changed(4, 3), END]],
-    ['with an unknown operator', [...changed(7, 99), END]],
-    ['with a step that writes an input', [...changed(8, 0), END]],
-    ['with a register that does not exist', [...changed(9, 2), END]],
-    ['with a result that is an input', [...changed(13, 0), END]],
-    ['with a result of integers', [...changed(14, 3), END]],
+    ['with an input of another size', [...changed(6, 3), END]],
+    ['with an unknown operator', [...changed(9, 99), END]],
+    ['with a step that writes an input', [...changed(11, 0), END]],
+    ['with a register that does not exist', [...changed(12, 2), END]],
+    ['with a result that is an input', [...changed(16, 0), END]],
+    ['with rows that are longer than the elements', [...changed(1, 3), END]],
+    ['with an input for each row, but no rows', [...changed(4, 1), END]],
+    ['with a step for each row, but no rows', [...changed(10, 1), END]],
+    ['with an unknown extent', [...changed(10, 3), END]],
+    ['with a step that reads what no step has written', [...changed(12, 1), END]],
+    ['with a reduction, but no rows', [...changed(9, 28), END]],
+    ['with a result for each row of elements', [...fused(TWICE.with(1, 1).with(17, 1)), END]],
+    ['with a result of integers', [...changed(18, 3), END]],
   ])('%s is refused, and nothing changes', (_, plan) => {
     const recording = recorded();
     expect(() => recording.rewrite(plan)).toThrowError(

@@ -142,12 +142,13 @@ bool is_same_program(const fused::Program& a, const fused::Program& b) {
     return x.reg == y.reg && std::memcmp(&x.number, &y.number, sizeof(float)) == 0;
   };
   const auto is_same_step = [](const fused::Step& x, const fused::Step& y) {
-    return x.loop == y.loop && x.out == y.out && x.a == y.a && x.b == y.b && x.c == y.c;
+    return x.loop == y.loop && x.row_loop == y.row_loop && x.out == y.out && x.a == y.a && x.b == y.b && x.c == y.c &&
+           x.extent == y.extent;
   };
   const auto is_same_result = [](const fused::Result& x, const fused::Result& y) {
-    return x.reg == y.reg && x.dtype == y.dtype && x.shape == y.shape;
+    return x.reg == y.reg && x.extent == y.extent && x.dtype == y.dtype && x.shape == y.shape;
   };
-  return a.count == b.count && a.register_count == b.register_count && a.inputs == b.inputs &&
+  return a.count == b.count && a.row == b.row && a.register_count == b.register_count && a.inputs == b.inputs &&
          std::equal(a.constants.begin(), a.constants.end(), b.constants.begin(), b.constants.end(), is_same_constant) &&
          std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), is_same_step) &&
          std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), is_same_result);
