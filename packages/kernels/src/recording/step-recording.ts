@@ -66,7 +66,11 @@ export class StepRecording implements Recording {
     } else if (this.backend.device !== 'cpu') {
       this.#explanation = `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
     } else {
-      const { plan, explanation } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
+      const mode = fusion === 'exact' ? 'exact' : 'fast';
+      const { plan, explanation } = optimize(this.native.describe(), mode, (value, meta) => {
+        using tensor = this.native.constant(value, meta);
+        return tensor.read('float32') as Float32Array;
+      });
       this.native.rewrite(plan);
       this.#explanation = explanation;
     }
