@@ -60,6 +60,9 @@ export interface Addon {
   sealRecording(recording: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;
+  recordingAllocations(recording: number): Float64Array;
+  planRecordingMemory(recording: number, places: Float64Array, bytes: number): void;
+  isRecordingMemoryPlanned(recording: number): boolean;
   replaySegment(recording: number, segment: number): void;
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;

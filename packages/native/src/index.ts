@@ -74,6 +74,7 @@ export {
   refuseRecording,
   resumeRecording,
   startRecording,
+  type Allocation,
   type OutputMeta,
 } from './recording.js';
 export { Store, type StoreOptions } from './store.js';

@@ -77,6 +77,14 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** A large allocation of a replay. */
+export interface Allocation {
+  /** With what the allocator adds. */
+  readonly bytes: number;
+  /** The number of allocations before its release. Undefined: it outlives the replay. */
+  readonly end: number | undefined;
+}
+
 /** The native calls of a step in segments, which C++ replays. The owner disposes it. */
 export class Recording {
   readonly #id: number;
@@ -141,6 +149,33 @@ export class Recording {
   replay(segment: number, inputs: readonly number[], outputs: readonly OutputMeta[]): Tensor[] {
     const handles = guarded(() => replayHandles(this.#id, segment, inputs));
     return outputs.map(({ dtype, shape }, i) => new Tensor(handles[i]!, dtype, shape));
+  }
+
+  /**
+   * The large allocations of the first replay that was traced, in their order. Empty if none was
+   * traced yet, or if their places are planned.
+   */
+  allocations(): Allocation[] {
+    const numbers = addon().recordingAllocations(this.#id);
+    return Array.from({ length: numbers.length / 2 }, (_, i) => ({
+      bytes: numbers[2 * i]!,
+      end: numbers[2 * i + 1]! || undefined,
+    }));
+  }
+
+  /**
+   * Lets later replays put each of {@link allocations} at its place of one arena.
+   *
+   * @param places Offsets in bytes, which are multiples of 64; -1 for allocations outside of it.
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  planMemory(places: readonly number[], bytes: number): void {
+    guarded(() => addon().planRecordingMemory(this.#id, Float64Array.from(places), bytes));
+  }
+
+  /** Whether replays follow a plan. It is dropped if they allocate in another way. */
+  get isMemoryPlanned(): boolean {
+    return addon().isRecordingMemoryPlanned(this.#id);
   }
 
   /** Releases values that replayed segments keep for later segments that will not be replayed. */

@@ -3,6 +3,7 @@ import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Reco
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
 
 /**
@@ -41,6 +42,7 @@ export interface RecordedSegment {
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
   #explanation = 'It is not replayed yet.';
+  #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
@@ -57,7 +59,8 @@ export class StepRecording implements Recording {
   }
 
   get explanation(): string {
-    return this.#explanation;
+    const memory = this.#arena && this.native.isMemoryPlanned ? describeMemory(this.#arena) : [];
+    return [this.#explanation, ...memory].join('\n');
   }
 
   seal(fusion: Fusion): void {
@@ -91,6 +94,7 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#planMemory();
           return outputs;
         }
         hasActed = true;
@@ -104,6 +108,15 @@ export class StepRecording implements Recording {
 
   dispose(): void {
     this.native.dispose();
+  }
+
+  /** Plans the memory of later replays from what the first one allocated. */
+  #planMemory(): void {
+    if (this.#arena) return;
+    const allocations = this.native.allocations();
+    if (allocations.length === 0) return;
+    this.#arena = planArena(allocations);
+    this.native.planMemory(this.#arena.places, this.#arena.bytes);
   }
 
   /**
@@ -173,6 +186,14 @@ export class StepRecording implements Recording {
     });
   }
 }
+
+function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
+  if (bytes === 0) return [];
+  const share = (bytes / neededBytes).toFixed(2);
+  return [`Memory: an arena of ${megabytes(bytes)}, ${share} times what lives at the same time.`];
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 function describe(shape: readonly number[] | null | undefined): string {
   return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';

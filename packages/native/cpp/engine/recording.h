@@ -8,6 +8,7 @@
 
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
+#include "engine/replay_memory.h"
 
 namespace acc {
 
@@ -121,6 +122,8 @@ class Recording {
 
   size_t segment_count() const { return list_.segments.size(); }
 
+  ReplayMemory& memory() { return memory_; }
+
  private:
   void drop_unneeded();
   void find_last_uses();
@@ -136,6 +139,7 @@ class Recording {
   std::vector<bool> is_constant_;
   std::vector<bool> is_used_;
   torch::jit::Stack stack_;
+  ReplayMemory memory_;
 };
 
 }  // namespace acc
