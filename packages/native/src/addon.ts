@@ -52,10 +52,12 @@ export interface Addon {
   resumeRecording(given: Float64Array, forgotten: Float64Array): void;
   finishRecording(): number | string;
   abortRecording(): void;
+  placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
+  recordingTimes(recording: number): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
   resetRecording(recording: number): void;

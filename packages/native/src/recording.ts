@@ -1,6 +1,7 @@
 import type { NativeDtype, NativeTensor } from '@acc/contract';
 import { addon } from './addon.js';
 import { replayHandles } from './call-buffer.js';
+import { dtypeOf } from './dtype.js';
 import { guarded } from './errors.js';
 import { Tensor } from './tensor.js';
 
@@ -77,6 +78,23 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** A call of a sealed recording, with the time that it takes. */
+export interface ReplayedCall {
+  /** Its place among the calls of the recording when that was sealed. */
+  readonly number: number;
+  /**
+   * The mean time in the last replays, in milliseconds. On a GPU the work may go on after a call
+   * returns.
+   */
+  readonly ms: number;
+  /** See `placeRecordedCalls`. */
+  readonly place: number;
+  /** The full name of the operator. Undefined for a fused program. */
+  readonly op?: string;
+  /** The first result. Undefined if nobody needs one. */
+  readonly result: OutputMeta | undefined;
+}
+
 /** A large allocation of a replay. */
 export interface Allocation {
   /** With what the allocator adds. */
@@ -136,6 +154,16 @@ export class Recording {
   /** Prepares the recording for {@link replay}. */
   seal(): void {
     guarded(() => addon().sealRecording(this.#id));
+  }
+
+  /** The calls that replays run, with their times. Call it after {@link seal}. */
+  times(): ReplayedCall[] {
+    type Call = Omit<ReplayedCall, 'result'> & { readonly scalarType?: number; readonly shape?: number[] };
+    const calls = JSON.parse(guarded(() => addon().recordingTimes(this.#id))) as Call[];
+    return calls.map(({ scalarType, shape, ...call }) => ({
+      ...call,
+      result: scalarType === undefined ? undefined : { dtype: dtypeOf(scalarType), shape: shape! },
+    }));
   }
 
   /**

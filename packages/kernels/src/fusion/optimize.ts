@@ -1,3 +1,4 @@
+import { factsOf, type CallFacts } from './call-facts.js';
 import type { ReadConstant } from './constants.js';
 import type { FusionMode } from './elementwise-operators.js';
 import { graphOf, type Graph } from './graph.js';
@@ -41,7 +42,9 @@ export interface Optimized {
   /** For `Recording.rewrite` in `@acc/native`. */
   readonly plan: readonly number[];
   /** What each pass did, for people. */
-  readonly explanation: string;
+  readonly lines: readonly string[];
+  /** The calls of the plan, in its order. */
+  readonly calls: readonly CallFacts[];
 }
 
 /**
@@ -58,7 +61,7 @@ export function optimize(description: string, mode: FusionMode, read: ReadConsta
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
   lines.push(...reports.patterns.lines(), ...reports.elementwise.lines());
-  return { plan: planOf(graph), explanation: lines.join('\n') };
+  return { plan: planOf(graph), lines, calls: factsOf(graph, reports.elementwise) };
 }
 
 const countOf = ({ segments }: Graph): number => segments.reduce((sum, { nodes }) => sum + nodes.length, 0);

@@ -4,12 +4,15 @@ import {
   abortRecording,
   cutRecording,
   finishRecording,
+  placeRecordedCalls,
   refuseRecording,
   resumeRecording,
   startRecording,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
+import { placeGradients } from './gradient-places.js';
+import { SourcePlaces } from './source-places.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
 
 /**
@@ -27,9 +30,9 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
-  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
+  record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
-    const session = (this.#session = new Session(this.backend, args));
+    const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;
     try {
       const results = step();
@@ -38,6 +41,7 @@ export class StepRecorder implements Recorder {
       return { results, recording };
     } finally {
       this.#session = undefined;
+      session.end();
       if (!isFinished) abortRecording();
       forgetShapes();
     }
@@ -75,20 +79,26 @@ class Session {
   #variables = new Map<Variable, object>();
   /** Shapes of the last action's results; null for a null result. */
   #given: (readonly number[] | null)[] = [];
+  readonly #places = new SourcePlaces();
+  readonly #endOfGradients: (() => void) | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly args: readonly Tensor[],
+    private readonly hasPlaces: boolean,
   ) {
     forgetShapes();
     startRecording();
     this.#beginSegment();
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
+    if (hasPlaces) this.#endOfGradients = placeGradients(this.#places);
+    this.#placeCalls();
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: RecordedAction): void {
     this.#endSegment(inputs, action);
+    placeRecordedCalls(undefined);
     forgetShapes();
   }
 
@@ -101,6 +111,17 @@ class Session {
       given.filter((native) => native !== null),
       variables,
     );
+    this.#placeCalls();
+  }
+
+  /** Call it also after an error. */
+  end(): void {
+    placeRecordedCalls(undefined);
+    this.#endOfGradients?.();
+  }
+
+  #placeCalls(): void {
+    if (this.hasPlaces) placeRecordedCalls(this.#places.find);
   }
 
   finish(results: readonly Tensor[]): StepRecording | string {
@@ -112,7 +133,7 @@ class Session {
     }
     return typeof recording === 'string'
       ? recording
-      : new StepRecording(this.backend, recording, this.#segments);
+      : new StepRecording(this.backend, recording, this.#segments, this.#places);
   }
 
   /** Records the current data of the variables; returns their native tensors. */

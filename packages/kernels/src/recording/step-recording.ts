@@ -5,6 +5,8 @@ import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
+import type { SourcePlaces } from './source-places.js';
+import { StepExplanation } from './step-explanation.js';
 
 /**
  * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
@@ -41,14 +43,16 @@ export interface RecordedSegment {
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
-  #explanation = 'It is not replayed yet.';
+  readonly #explanation: StepExplanation;
   #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
+    places: SourcePlaces,
   ) {
+    this.#explanation = new StepExplanation(places);
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
     );
@@ -60,22 +64,24 @@ export class StepRecording implements Recording {
 
   get explanation(): string {
     const memory = this.#arena && this.native.isMemoryPlanned ? describeMemory(this.#arena) : [];
-    return [this.#explanation, ...memory].join('\n');
+    return this.#explanation.textOf(() => this.native.times(), this.backend.device, memory);
   }
 
   seal(fusion: Fusion): void {
     if (fusion === false) {
-      this.#explanation = 'Nothing is fused: the option fuse is false.';
+      this.#explanation.sealed(['Nothing is fused: the option fuse is false.']);
     } else if (this.backend.device !== 'cpu') {
-      this.#explanation = `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
+      this.#explanation.sealed([
+        `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`,
+      ]);
     } else {
       const mode = fusion === 'exact' ? 'exact' : 'fast';
-      const { plan, explanation } = optimize(this.native.describe(), mode, (value, meta) => {
+      const { plan, lines, calls } = optimize(this.native.describe(), mode, (value, meta) => {
         using tensor = this.native.constant(value, meta);
         return tensor.read('float32') as Float32Array;
       });
       this.native.rewrite(plan);
-      this.#explanation = explanation;
+      this.#explanation.sealed(lines, calls);
     }
     this.native.seal();
   }
@@ -88,17 +94,22 @@ export class StepRecording implements Recording {
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
+    let actionsMs = 0;
+    const start = performance.now();
     try {
       for (const [index, segment] of this.segments.entries()) {
         const outputs = this.#runSegment(index, segment, given, args, hasActed);
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#explanation.times.add(performance.now() - start, actionsMs);
           this.#planMemory();
           return outputs;
         }
         hasActed = true;
+        const actionStart = performance.now();
         given = segment.action(outputs);
+        actionsMs += performance.now() - actionStart;
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {

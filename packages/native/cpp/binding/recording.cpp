@@ -65,6 +65,9 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "finishRecording", [&](const Napi::CallbackInfo& info) { return finish(info, context); });
   bind_action("abortRecording", [&](const Napi::CallbackInfo&) { stop(context); });
+  bind_action("placeRecordedCalls", [&](const Napi::CallbackInfo& info) {
+    if (auto* recorder = context.operators.recorder) recorder->at_place(static_cast<int>(number_at(info, 0)));
+  });
   bind_action("refuseRecording", [&](const Napi::CallbackInfo& info) {
     if (auto* recorder = context.operators.recorder) recorder->refuse(string_at(info, 0));
   });
@@ -73,6 +76,9 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "describeRecording", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).describe());
+  });
+  bind(env, exports, "recordingTimes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), recording_at(info, 0, context).times());
   });
   bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).rewrite(numbers_at(info, 1), context.operators,

@@ -80,7 +80,9 @@ std::string Recording::difference(const Recording& other) const {
 }
 
 void Recording::seal(c10::Device device) {
+  for (size_t i = 0; i < list_.calls.size(); ++i) list_.calls[i].number = i;
   drop_unneeded();
+  times_.prepare(list_.calls.size(), list_.segments.size());
   slots_.resize(list_.values.size());
   is_constant_.resize(slots_.size());
   for (auto& upload : list_.uploads) {
@@ -183,7 +185,11 @@ std::vector<at::Tensor> Recording::run_segment(size_t index) {
       slots_[static_cast<size_t>(upload.value)] = upload.tensor.clone();
     }
   }
-  for (size_t i = segment.first_call; i < segment.end_call; ++i) run_call(list_.calls[i]);
+  times_.begin(index);
+  for (size_t i = segment.first_call; i < segment.end_call; ++i) {
+    run_call(list_.calls[i]);
+    times_.end(i);
+  }
   std::vector<at::Tensor> results;
   for (const auto& output : segment.outputs) {
     results.push_back(take(output.use));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/call_times.h"
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
 #include "engine/replay_memory.h"
@@ -45,6 +46,8 @@ struct RecordedCall {
   // Whether the schema marks an argument as written in place.
   bool writes = false;
   bool is_kept = false;  // writes in place, or draws random numbers for a tensor
+  int place = -1;        // JavaScript's number of a place in the program; -1: none
+  size_t number = 0;     // its place among the calls at the time of seal()
 };
 
 struct Output {
@@ -117,6 +120,9 @@ class Recording {
   // last segment, the recording holds only the uploads.
   void run(size_t segment, TensorTable& tensors, const double* in, double* out, size_t capacity);
 
+  // The calls that replays run, with their mean times, as JSON. Call it after seal().
+  std::string times() const;
+
   // Releases the values that earlier segments keep for segments that have not run.
   void reset();
 
@@ -135,6 +141,7 @@ class Recording {
   void give(const RecordedCall& call);
 
   CallList list_;
+  CallTimes times_;
   std::vector<at::Tensor> slots_;
   std::vector<bool> is_constant_;
   std::vector<bool> is_used_;
