@@ -338,6 +338,9 @@ Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, cons
 }  // namespace acc::attention
 
 TORCH_LIBRARY_FRAGMENT(acc, library) {
+  // Whether this CPU has matrix units for a dtype, on which attention takes less time than its products.
+  library.def("has_matrix_units(ScalarType dtype) -> bool",
+              [](at::ScalarType dtype) { return at::native::cpublas::could_pack(dtype); });
   library.def("attention(Tensor q, Tensor k, Tensor v, bool is_causal, Tensor? mask, float scale) -> (Tensor, Tensor)",
               acc::attention::attention);
   library.def("attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor output, Tensor sums, bool is_causal, "

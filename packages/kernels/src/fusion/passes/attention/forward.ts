@@ -1,4 +1,6 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
+import { operatorWithResults, scalarTypeOf } from '@acc/native';
 import { isFloat } from '../../elementwise-operators.js';
 import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
@@ -7,6 +9,11 @@ import type { Context } from './context.js';
 import { factorOf, type Factor } from './factors.js';
 import { scoresOf, type Scores } from './scores.js';
 import { takersOf, type Taker } from './takers.js';
+
+const hasMatrixUnits = operatorWithResults('acc::has_matrix_units');
+
+/** This many probabilities take 24 MiB in mixed precision. */
+const LARGE_ELEMENTS = 1 << 22;
 
 /** `softmax(scale · q·kᵀ + mask) · v` in plain operators. */
 export interface Forward {
@@ -64,12 +71,26 @@ function withFactors(
   if (!q || !turnedK || !v) return 'its q, k or v has other dims than its scores';
   const problem = problemOf([q.value, turnedK.value, v.value], mask, context);
   if (problem) return problem;
+  if (isFasterInProducts(rest.softmax, v.value, context)) {
+    return 'its products in bfloat16 are faster on this CPU, and its probabilities are small';
+  }
   const [queries, width] = sizesOf(q, context);
   const [keys, valueWidth] = sizesOf(v, context);
   if (width !== valueWidth) return 'its v has another width than q';
   const numbers = mask === undefined ? undefined : context.elementsOf(mask);
   const isCausal = numbers !== undefined && isCausalMask(numbers, queries, keys);
   return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, isCausal };
+}
+
+/**
+ * Whether an attention is kept for its time. In bfloat16, without matrix units, flash attention takes
+ * about 1.6 times as long as the products. It pays where memory matters more.
+ */
+function isFasterInProducts({ results }: Call, v: number, { graph: { values }, shapeOf }: Context): boolean {
+  const { dtype } = values[v]!;
+  if (dtype !== 'bfloat16' || util.sizeFromShape([...shapeOf(results[0]!)]) >= LARGE_ELEMENTS) return false;
+  const [hasUnits] = hasMatrixUnits(scalarTypeOf(dtype));
+  return !hasUnits;
 }
 
 function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: Context): string | undefined {
