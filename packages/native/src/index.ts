@@ -75,6 +75,7 @@ export {
   resumeRecording,
   startRecording,
   type Allocation,
+  type JoinedSizes,
   type OutputMeta,
   type ReplayedCall,
 } from './recording.js';

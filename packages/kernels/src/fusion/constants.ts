@@ -1,4 +1,3 @@
-import { util } from '@tensorflow/tfjs-core';
 import type { Call, Graph, Value } from './graph.js';
 import { writtenValues } from './written-values.js';
 
@@ -12,8 +11,7 @@ export type ReadConstant = (value: number, meta: Value) => Float32Array;
 export function constantsOf(graph: Graph, maxElements: number): ReadonlySet<number> {
   const left = new Set([...writtenValues(graph), ...graph.segments.flatMap(({ outputs }) => outputs)]);
   const known = new Set([...graph.uploads].filter((value) => !left.has(value)));
-  const isSmall = (value: number): boolean =>
-    value < 0 || util.sizeFromShape([...graph.values[value]!.shape]) <= maxElements;
+  const isSmall = (value: number): boolean => value < 0 || graph.elements[value]! <= maxElements;
   const isConstant = ({ effect, uses, results }: Call): boolean =>
     effect === 'none' &&
     uses.every((value) => value < 0 || known.has(value)) &&

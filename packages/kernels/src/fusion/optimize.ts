@@ -32,7 +32,7 @@ function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): reado
     { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true },
     // What only the replaced calls took.
     { name: 'remove dead code', run: removeDeadCode },
-    { name: 'fold constants', run: foldConstants(read) },
+    { name: 'fold constants', run: foldConstants },
     { name: 'fuse elementwise operators', run: fuseElementwise(mode, reports.elementwise) },
   ];
   return passes.filter(({ rounds }) => mode === 'fast' || !rounds);
@@ -45,23 +45,36 @@ export interface Optimized {
   readonly lines: readonly string[];
   /** The calls of the plan, in its order. */
   readonly calls: readonly CallFacts[];
+  /** See {@link Graph.elements}. */
+  readonly elements: readonly number[];
 }
 
 /**
  * Rewrites the calls of a recording, given as the text of its `describe`.
  *
  * @param read Computes constants of the recording.
+ * @param elements Those of an earlier recording of the same step with arguments of other sizes.
  */
-export function optimize(description: string, mode: FusionMode, read: ReadConstant): Optimized {
+export function optimize(
+  description: string,
+  mode: FusionMode,
+  read: ReadConstant,
+  elements?: readonly number[],
+): Optimized {
   const reports = { patterns: new PatternReport(), elementwise: new Report() };
-  let graph = graphOf(description);
+  const recorded = graphOf(description, elements);
+  let graph = recorded;
   const lines = [`${countOf(graph)} calls were recorded.`];
   for (const { name, run } of passesOf(mode, read, reports)) {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
-  lines.push(...reports.patterns.lines(), ...reports.elementwise.lines());
-  return { plan: planOf(graph), lines, calls: factsOf(graph, reports.elementwise) };
+  return {
+    plan: planOf(graph),
+    lines: [...lines, ...reports.patterns.lines(), ...reports.elementwise.lines()],
+    calls: factsOf(graph, reports.elementwise),
+    elements: recorded.elements,
+  };
 }
 
 const countOf = ({ segments }: Graph): number => segments.reduce((sum, { nodes }) => sum + nodes.length, 0);

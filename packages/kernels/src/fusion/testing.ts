@@ -1,3 +1,4 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { Call, Graph, Value } from './graph.js';
 import { shortName } from './report.js';
 
@@ -49,6 +50,7 @@ export class GraphBuilder {
 
   build(...outputs: Made[]): Graph {
     return {
+      elements: this.#values.map(({ shape }) => util.sizeFromShape([...shape])),
       values: this.#values,
       segments: [{ nodes: this.#nodes, outputs }],
       numbers: this.#numbers,

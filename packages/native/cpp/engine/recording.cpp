@@ -57,7 +57,9 @@ std::string first_user(const CallList& list, int value) {
 }  // namespace
 
 std::string Recording::difference(const Recording& other) const {
-  const auto& [calls, segments, uploads, values] = list_;
+  const auto& calls = list_.calls;
+  const auto& segments = list_.segments;
+  const auto& uploads = list_.uploads;
   const auto& theirs = other.list_;
   for (size_t i = 0; i < calls.size() && i < theirs.calls.size(); ++i) {
     if (!is_same_call(calls[i], theirs.calls[i])) return name_of_difference(calls[i], theirs.calls[i], i);
@@ -137,6 +139,12 @@ void Recording::drop_unneeded() {
   for (const int value : needed) {
     if (value >= 0) is_used_[static_cast<size_t>(value)] = true;
   }
+  // join() compares the uploads of these calls.
+  for (const auto& call : list_.constant_calls) {
+    for (const auto& use : call.uses) {
+      if (use.value >= 0) is_used_[static_cast<size_t>(use.value)] = true;
+    }
+  }
 }
 
 void Recording::find_last_uses() {
@@ -163,7 +171,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
     throw Error(kOperatorFailed, "A recorded step has " + std::to_string(segment.outputs.size()) +
                                      " results. The limit is " + std::to_string(capacity) + ".");
   }
-  const ReplayMemory::Use use(memory_, index == 0, index + 1 == list_.segments.size());
+  const ReplayMemory::Use use(memory(), index == 0, index + 1 == list_.segments.size());
   try {
     for (const int value : segment.inputs) {
       const double id = *in++;
@@ -202,7 +210,7 @@ std::vector<at::Tensor> Recording::run_segment(size_t index) {
 }
 
 void Recording::reset() {
-  memory_.abandon();
+  memory().abandon();
   stack_.clear();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!is_constant_[i]) slots_[i].reset();

@@ -6,8 +6,7 @@
 
 namespace acc {
 
-std::vector<at::Tensor> Recording::constants(const std::vector<int>& wanted, c10::Device device) const {
-  if (wanted.empty()) return {};
+CallList Recording::part_for(const std::vector<int>& wanted) const {
   std::unordered_set<int> needed(wanted.begin(), wanted.end());
   CallList part;
   for (size_t i = list_.calls.size(); i-- > 0;) {
@@ -38,7 +37,12 @@ std::vector<at::Tensor> Recording::constants(const std::vector<int>& wanted, c10
     segment.outputs.push_back({{value, false}, meta.dtype, meta.sizes});
   }
   part.segments.push_back(std::move(segment));
-  Recording computation(std::move(part));
+  return part;
+}
+
+std::vector<at::Tensor> Recording::constants(const std::vector<int>& wanted, c10::Device device) const {
+  if (wanted.empty()) return {};
+  Recording computation(part_for(wanted));
   computation.seal(device);
   return computation.run_segment(0);
 }

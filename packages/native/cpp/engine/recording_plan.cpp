@@ -123,13 +123,15 @@ void Recording::rewrite(const std::vector<double>& plan, const OperatorTable& op
     segment.end_call = in.calls().size();
   }
   if (!in.is_at_end()) throw Error(kInvalidArgument, "The plan of a recording has too many segments.");
-  auto constants = this->constants(in.constants(), device);
+  auto constant_calls = part_for(in.constants()).calls;
+  const auto constants = this->constants(in.constants(), device);
   for (size_t i = 0; i < constants.size(); ++i) {
     const auto& tensor = constants[i];
-    list_.uploads.push_back({in.constants()[i], 0, tensor.scalar_type(), tensor.sizes().vec(), {}, false, tensor});
+    list_.uploads.push_back({in.constants()[i], 0, tensor.scalar_type(), tensor.sizes().vec(), {}, false, true, tensor});
   }
   list_.calls = std::move(in.calls());
   list_.values = std::move(in.values());
+  list_.constant_calls = std::move(constant_calls);
   list_.segments = std::move(segments);
 }
 

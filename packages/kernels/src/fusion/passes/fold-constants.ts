@@ -1,5 +1,4 @@
-import { util } from '@tensorflow/tfjs-core';
-import { constantsOf, type ReadConstant } from '../constants.js';
+import { constantsOf } from '../constants.js';
 import { withNodes, type Graph } from '../graph.js';
 
 /** The constants of a recording have together at most this many elements, 16 MiB of float32. */
@@ -10,27 +9,20 @@ export const MAX_FOLDED_ELEMENTS = 1 << 22;
  * of numbers, or nothing. Their results are computed once and kept, as far as they fit into
  * {@link MAX_FOLDED_ELEMENTS}.
  */
-export const foldConstants =
-  (read: ReadConstant) =>
-  (graph: Graph): Graph => {
-    const elementsOf = (value: number): number => util.sizeFromShape([...graph.values[value]!.shape]);
-    let maxElements = MAX_FOLDED_ELEMENTS;
-    for (;;) {
-      const constants = constantsOf(graph, maxElements);
-      const { rest, kept } = split(graph, constants);
-      const sizes = kept.map(elementsOf);
-      if (sizes.reduce((sum, size) => sum + size, 0) > MAX_FOLDED_ELEMENTS) {
-        // Computes the largest ones in every replay.
-        maxElements = Math.max(...sizes) - 1;
-        continue;
-      }
-      return {
-        ...rest,
-        folded: kept,
-        numbers: new Map([...graph.numbers, ...numbersAmong(kept, graph, read)]),
-      };
+export function foldConstants(graph: Graph): Graph {
+  let maxElements = MAX_FOLDED_ELEMENTS;
+  for (;;) {
+    const constants = constantsOf(graph, maxElements);
+    const { rest, kept } = split(graph, constants);
+    const sizes = kept.map((value) => graph.elements[value]!);
+    if (sizes.reduce((sum, size) => sum + size, 0) > MAX_FOLDED_ELEMENTS) {
+      // Computes the largest ones in every replay.
+      maxElements = Math.max(...sizes) - 1;
+      continue;
     }
-  };
+    return { ...rest, folded: kept };
+  }
+}
 
 /** The graph without the calls that give constants, and the constants that its other calls take. */
 function split(graph: Graph, constants: ReadonlySet<number>): { rest: Graph; kept: number[] } {
@@ -43,15 +35,4 @@ function split(graph: Graph, constants: ReadonlySet<number>): { rest: Graph; kep
   const taken = new Set(rest.segments.flatMap(({ nodes }) => nodes.flatMap(({ uses }) => uses)));
   const kept = [...taken].filter((value) => constants.has(value) && !graph.uploads.has(value));
   return { rest, kept };
-}
-
-/** The constants that are one finite float32. Fused programs contain these. */
-function numbersAmong(kept: readonly number[], { values }: Graph, read: ReadConstant): [number, number][] {
-  const single = kept.filter((value) => {
-    const { dtype, shape } = values[value]!;
-    return dtype === 'float32' && util.sizeFromShape([...shape]) === 1;
-  });
-  return single
-    .map((value): [number, number] => [value, read(value, values[value]!)[0]!])
-    .filter(([, number]) => Number.isFinite(number));
 }

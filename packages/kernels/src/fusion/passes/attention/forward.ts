@@ -1,4 +1,3 @@
-import { util } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
 import { operatorWithResults, scalarTypeOf } from '@acc/native';
 import { isFloat } from '../../elementwise-operators.js';
@@ -86,9 +85,9 @@ function withFactors(
  * Whether an attention is kept for its time. In bfloat16, without matrix units, flash attention takes
  * about 1.6 times as long as the products. It pays where memory matters more.
  */
-function isFasterInProducts({ results }: Call, v: number, { graph: { values }, shapeOf }: Context): boolean {
+function isFasterInProducts({ results }: Call, v: number, { graph: { values, elements } }: Context): boolean {
   const { dtype } = values[v]!;
-  if (dtype !== 'bfloat16' || util.sizeFromShape([...shapeOf(results[0]!)]) >= LARGE_ELEMENTS) return false;
+  if (dtype !== 'bfloat16' || elements[results[0]!]! >= LARGE_ELEMENTS) return false;
   const [hasUnits] = hasMatrixUnits(scalarTypeOf(dtype));
   return !hasUnits;
 }

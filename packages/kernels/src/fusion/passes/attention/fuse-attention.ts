@@ -1,3 +1,4 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { ReadConstant } from '../../constants.js';
 import { withNodes, type Call, type Graph } from '../../graph.js';
 import type { PatternReport } from '../../pattern-report.js';
@@ -46,7 +47,10 @@ function withAttention(softmax: Call, graph: Graph, read: ReadConstant, report: 
       return nodesAt.get(node) ?? (removed.has(node) ? [] : [node]);
     }),
   );
-  return { ...replaced, values: values.values };
+  const added = values.values
+    .slice(graph.values.length)
+    .map(({ shape: dims }) => util.sizeFromShape([...dims]));
+  return { ...replaced, values: values.values, elements: [...graph.elements, ...added] };
 }
 
 /** The attention around a softmax. If it is none, the reason; undefined if there are no products. */
