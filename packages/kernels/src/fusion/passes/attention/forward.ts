@@ -76,6 +76,7 @@ function withFactors(
   const [queries, width] = sizesOf(q, context);
   const [keys, valueWidth] = sizesOf(v, context);
   if (width !== valueWidth) return 'its v has another width than q';
+  if ([queries, keys, width, ...leading].includes(0)) return 'it has no elements';
   const numbers = mask === undefined ? undefined : context.elementsOf(mask);
   const isCausal = numbers !== undefined && isCausalMask(numbers, queries, keys);
   return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, isCausal };

@@ -68,16 +68,18 @@ function replayed(
 /** Relative to the largest element, for sums in another order. */
 const TOLERANCE = 2e-6;
 
+function expectNear(actual: Float32Array, expected: Float32Array): void {
+  expect(actual).toHaveLength(expected.length);
+  const largest = Math.max(...expected.map(Math.abs));
+  const difference = Math.max(...expected.map((value, j) => Math.abs(value - actual[j]!)));
+  expect(difference / largest).toBeLessThan(TOLERANCE);
+}
+
 function expectReplaced(step: Step, shapes: Shapes, text: string): void {
   const fused = replayed(step, shapes, true);
   const plain = replayed(step, shapes, false);
   expect(fused.explanation).toContain(`  1 × flash attention of ${text}`);
-  plain.values.forEach((values, i) => {
-    const largest = Math.max(...values.map(Math.abs));
-    const difference = Math.max(...values.map((value, j) => Math.abs(value - fused.values[i]![j]!)));
-    expect(fused.values[i]!).toHaveLength(values.length);
-    expect(difference / largest).toBeLessThan(TOLERANCE);
-  });
+  plain.values.forEach((values, i) => expectNear(fused.values[i]!, values));
 }
 
 const scaled = (q: tf.Tensor, k: tf.Tensor): tf.Tensor => tf.matMul(q, k, false, true).mul(1 / Math.sqrt(D));
@@ -87,7 +89,13 @@ const causalMask = (length = T): tf.Tensor =>
     .sub(1)
     .mul(1e9);
 
-const causal: Attention = (q, k, v) => tf.matMul(tf.softmax(scaled(q, k).add(causalMask())), v);
+const causal: Attention = (q, k, v) => tf.matMul(tf.softmax(scaled(q, k).add(causalMask(q.shape.at(-2)))), v);
+/** Each query sees keys that are near. */
+const windowed: Attention = (q, k, v) => {
+  const length = q.shape.at(-2)!;
+  const isSeen = tf.linalg.bandPart(tf.ones([length, length]), 5, 5);
+  return tf.matMul(tf.softmax(scaled(q, k).add(isSeen.sub(1).mul(1e9))), v);
+};
 const masked: Attention = (q, k, v, mask) => tf.matMul(tf.softmax(scaled(q, k).add(mask)), v);
 
 const FORMS: readonly [name: string, attend: Attention, shapes: Shapes, restriction: string][] = [
@@ -179,6 +187,35 @@ describe('attention becomes flash attention', () => {
     expect(exact.explanation).not.toContain('flash');
     expect(exact.values).toEqual(replayed(step, {}, false).values);
   });
+});
+
+it.each([
+  ['causal', causal],
+  ['windowed', windowed],
+])('one recording serves several lengths, each with its own constant mask: %s', (_, attend) => {
+  const step = withGradients(attend);
+  const shapesOf = (length: number): Shapes => ({
+    q: [B, H, length, D],
+    kv: [B, H, length, D],
+    mask: [length, length],
+  });
+  const [first, second] = [T, 24].map((length) => {
+    const args = argumentsOf(shapesOf(length), 1);
+    return recorder.record(args, () => tf.tidy(() => step(args))).recording as Recording;
+  }) as [Recording, Recording];
+  first.seal(true);
+  expect(second.shareCallsOf(first, true)).toBeDefined();
+  for (const [recording, length] of [
+    [first, T],
+    [second, 24],
+    [first, T],
+  ] as const) {
+    const plain = replayed(step, shapesOf(length), false);
+    const results = recording.replay(argumentsOf(shapesOf(length), 100)) as tf.Tensor[];
+    results.forEach((x, i) => expectNear(x.dataSync<'float32'>(), plain.values[i]!));
+  }
+  first.dispose();
+  second.dispose();
 });
 
 const NEAR_MISSES: readonly [name: string, step: Step, reason: RegExp][] = [
