@@ -1,5 +1,5 @@
 import type { NativeDtype } from '@acc/contract';
-import { operatorWithResults, scalarTypeOf } from '@acc/native';
+import { operatorWithResults } from '@acc/native';
 import { isFloat } from '../../elementwise-operators.js';
 import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
@@ -89,7 +89,7 @@ function withFactors(
 function isFasterInProducts({ results }: Call, v: number, { graph: { values, elements } }: Context): boolean {
   const { dtype } = values[v]!;
   if (dtype !== 'bfloat16' || elements[results[0]!]! >= LARGE_ELEMENTS) return false;
-  const [hasUnits] = hasMatrixUnits(scalarTypeOf(dtype));
+  const [hasUnits] = hasMatrixUnits(dtype);
   return !hasUnits;
 }
 
