@@ -2,6 +2,7 @@ import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
@@ -128,10 +129,16 @@ export class StepRecording implements Recording {
       };
     }
     const mode = fusion === 'exact' ? 'exact' : 'fast';
-    const { plan, ...fused } = optimize(this.#native.describe(), mode, elements);
+    const { plan, ...fused } = optimize(this.#native.describe(), mode, this.#constant, elements);
     this.#native.rewrite(plan);
     return fused;
   }
+
+  /** Computes a constant of the native calls before they are rewritten. */
+  readonly #constant: ReadConstant = (value, meta) => {
+    using tensor = this.#native.constant(value, meta);
+    return tensor.read('float32') as Float32Array;
+  };
 
   /** Plans the memory of later replays from what the first one allocated. */
   #planMemory(): void {
