@@ -83,7 +83,7 @@ function expectReplaced(step: Step, shapes: Shapes, text: string): void {
 }
 
 const scaled = (q: tf.Tensor, k: tf.Tensor): tf.Tensor => tf.matMul(q, k, false, true).mul(1 / Math.sqrt(D));
-const causalMask = (length = T): tf.Tensor =>
+const causalMask = (length: number = T): tf.Tensor =>
   tf.linalg
     .bandPart(tf.ones([length, length]), -1, 0)
     .sub(1)
