@@ -79,6 +79,12 @@ export class AccBackend extends KernelBackend {
     return this.#dataOf(info.dataId).native;
   }
 
+  /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
+  heldNative(info: TensorInfo): NativeTensor | undefined {
+    const data = this.#dataOf(info.dataId);
+    return data.inPieces ? data.native : data.held;
+  }
+
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */
   converted(info: TensorInfo, dtype: NativeDtype): NativeTensor {
     return this.#dataOf(info.dataId).convertedTo(this.native(info), dtype);
