@@ -101,5 +101,5 @@ it('does not fuse what takes a sum of columns with it, or rows of another length
   const rows = { shape: [2], args: [[1], false, null] } as const;
   const others = { shape: [4], args: [[1], false, null] } as const;
   const sums = [graph.call('amax', [flat], rows), graph.call('amax', [centred], others)];
-  expect(operatorsOf(fused(graph.build(...sums)))).toEqual(['[neg sum]', '[sub amax]', 'reshape', 'amax']);
+  expect(operatorsOf(fused(graph.build(...sums)))).toEqual(['[neg sum]', '[sub reshape amax]', 'amax']);
 });

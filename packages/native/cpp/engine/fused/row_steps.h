@@ -14,7 +14,7 @@ namespace acc::fused {
 // A row is reduced in this many parts, so that the compiler vectorizes it.
 inline constexpr int64_t kLanes = 32;
 // Numbers that are added before the sum goes to a total, which keeps rounding errors small.
-inline constexpr int64_t kSummed = 1024;
+inline constexpr int64_t kSummed = 256;
 
 ACC_INLINE float sum_of_lanes(const float* x, int64_t count) {
   float lanes[kLanes] = {};
