@@ -23,6 +23,7 @@ import { engineInternals } from '@acc/tfjs-internals';
 import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
+import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
@@ -51,6 +52,15 @@ export class AccBackend extends KernelBackend {
   /** The shared data of all stand-ins without attached tensors. */
   #empty: TensorData | undefined;
   readonly #garbage = new Garbage(() => this.#count--);
+  /** Data without native memory that the program drops without disposing it. */
+  readonly #uncomputed = new FinalizationRegistry<PendingValue>((value) => {
+    value.releaseData();
+    this.#count--;
+  });
+  readonly #whenComputed = (data: TensorData): void => {
+    this.#uncomputed.unregister(data);
+    this.#garbage.add(data);
+  };
   /** Data that tfjs moved here from another backend, by the id that it got there. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
@@ -113,6 +123,23 @@ export class AccBackend extends KernelBackend {
     };
   }
 
+  /** A tensor whose value is computed when it is read. Takes over one use of the value. */
+  wrapPending(value: PendingValue): TensorInfo {
+    const data = new TensorData('float32', undefined, undefined, undefined);
+    data.wait(value, this.#whenComputed);
+    this.#count++;
+    this.#uncomputed.register(data, value, data);
+    return { dataId: data, shape: value.shape as number[], dtype: 'float32' };
+  }
+
+  /** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
+  pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
+    const { pending } = this.#dataOf(dataId);
+    return pending && util.arraysEqual(pending.shape as number[], shape)
+      ? pending.computedAs(dtype)
+      : undefined;
+  }
+
   /** Like {@link wrap}, but returns a tfjs tensor. Caller owns it. */
   tensorOf(native: NativeTensor, dtype: DataType): Tensor {
     // tfjs registers a tensor without a named backend with the active one, which may be another.
@@ -159,6 +186,7 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
+    if (data.pending) this.#uncomputed.unregister(data);
     this.#disposePieces(data);
     data.inPieces = undefined;
     if (inPieces) this.setPieces(info, inPieces);
@@ -183,6 +211,7 @@ export class AccBackend extends KernelBackend {
   /** The native dtype of `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
     const [piece] = this.piecesOf(info)?.pieces ?? [];
+    if (this.#dataOf(info.dataId).pending) return 'float32';
     return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
   }
 
@@ -294,6 +323,7 @@ export class AccBackend extends KernelBackend {
     if (!force && data.refCount > 0) return false;
     this.#moved.delete(dataId);
     this.#garbage.forget(data);
+    if (data.pending) this.#uncomputed.unregister(data);
     data.dispose();
     this.#count--;
     this.#disposePieces(data);

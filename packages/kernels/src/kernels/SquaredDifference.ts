@@ -1,11 +1,20 @@
 import { SquaredDifference } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
 import { binaryKernel, NUMBERS } from '../families/elementwise.js';
+import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 
 const subtract = operator('aten::sub.Tensor');
 const multiply = operator('aten::mul.Tensor');
 const squaredError = operator('aten::mse_loss');
 const NO_REDUCTION = 0;
+
+const form: ElementwiseOperator = {
+  emit: (program, [a, b]) => {
+    const difference = program.step('sub', a!, b!);
+    return program.step('mul', difference, difference);
+  },
+  isExact: true,
+};
 
 export const squaredDifference = binaryKernel(
   SquaredDifference,
@@ -16,4 +25,6 @@ export const squaredDifference = binaryKernel(
     return multiply(difference, difference);
   },
   NUMBERS,
+  undefined,
+  form,
 );

@@ -9,6 +9,7 @@ import {
   startRecording,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { withoutPending } from '../pending/all-pending.js';
 import { forgetShapes } from '../tensor-data.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
 
@@ -28,6 +29,10 @@ export class StepRecorder implements Recorder {
   }
 
   record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
+    return withoutPending(() => this.#record(args, step));
+  }
+
+  #record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
     const session = (this.#session = new Session(this.backend, args));
     let isFinished = false;

@@ -3,6 +3,7 @@ import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Reco
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
+import { computePending } from '../pending/all-pending.js';
 import { isLive } from '../live-variables.js';
 
 /**
@@ -78,6 +79,7 @@ export class StepRecording implements Recording {
   }
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
+    computePending();
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
