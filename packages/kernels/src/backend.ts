@@ -186,7 +186,7 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
-    if (data.pending) this.#uncomputed.unregister(data);
+    if (data.isWaiting) this.#uncomputed.unregister(data);
     this.#disposePieces(data);
     data.inPieces = undefined;
     if (inPieces) this.setPieces(info, inPieces);
@@ -323,7 +323,7 @@ export class AccBackend extends KernelBackend {
     if (!force && data.refCount > 0) return false;
     this.#moved.delete(dataId);
     this.#garbage.forget(data);
-    if (data.pending) this.#uncomputed.unregister(data);
+    if (data.isWaiting) this.#uncomputed.unregister(data);
     data.dispose();
     this.#count--;
     this.#disposePieces(data);

@@ -114,6 +114,11 @@ export class TensorData {
     return this.#native ?? (this.join && (this.#native = this.join()));
   }
 
+  /** Whether the data has not taken its value yet. */
+  get isWaiting(): boolean {
+    return this.#pending !== undefined;
+  }
+
   /** The value of the data, if it is not computed yet. Borrowed. */
   get pending(): PendingValue | undefined {
     // Another value may have needed it.

@@ -79,7 +79,10 @@ export class PendingValue {
 
   /** Like {@link releaseData}, after the result is computed. Returns it; the caller owns it. */
   takeForData(): NativeTensor {
-    const native = this.compute().alias();
+    const computed = this.compute();
+    // The handle itself, if possible: a recording knows a tensor by the first handle that it sees.
+    const native = this.#uses === 1 ? computed : computed.alias();
+    if (this.#uses === 1) this.#native = undefined;
     this.releaseData();
     return native;
   }
