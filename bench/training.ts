@@ -28,6 +28,8 @@ export interface Job {
   readonly resultPath: string;
 }
 
+export type TrainStep = (xs: tf.Tensor, ys: tf.Tensor) => tf.Scalar;
+
 /** A model after its warm-up steps. */
 export interface Training {
   readonly accelerator: Accelerator;
@@ -37,10 +39,14 @@ export interface Training {
   /**
    * Takes `count` steps and returns the last loss, the only one that is read. On a GPU, reading
    * waits for all steps.
+   *
+   * @param takeStep Another step. Its caller owns the loss.
    */
-  runSteps(count: number): number;
+  runSteps(count: number, takeStep?: TrainStep): number;
   /** Like `runSteps`, with batches of another size, which it creates. */
   stepsOn(batch: number): (count: number) => number;
+  /** The step as it is without `compile`. */
+  readonly plainStep: TrainStep;
 }
 
 /**
@@ -68,14 +74,12 @@ export async function startTraining(job: Job): Promise<Training> {
   const [, optimizer] = accelerator.prepare(bench.trainable, made);
 
   const random = seededRandom(seed + accelerator.processIndex);
-  const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
-    optimizer.minimize(() => bench.loss({ xs, ys }, true), true)!;
+  const plain: TrainStep = (xs, ys) => optimizer.minimize(() => bench.loss({ xs, ys }, true), true)!;
   const compiled = job.compile ? accelerator.compile(plain) : undefined;
-  const takeStep = compiled ?? plain;
 
   function stepsOn(batch: number) {
     const batches = Array.from({ length: job.batches }, () => bench.makeBatch(batch, random));
-    return (count: number): number => {
+    return (count: number, takeStep: TrainStep = compiled ?? plain): number => {
       let loss: tf.Scalar | null = null;
       for (let step = 0; step < count; step++) {
         loss?.dispose();
@@ -92,7 +96,7 @@ export async function startTraining(job: Job): Promise<Training> {
   const firstLoss = runSteps(1);
   runSteps(job.warmupSteps);
   if (compiled && compiled.replays === 0) throw new Error(`${job.model} is not replayed: ${compiled.reason}`);
-  return { accelerator, optimizer, parameterCount, firstLoss, runSteps, stepsOn };
+  return { accelerator, optimizer, parameterCount, firstLoss, runSteps, stepsOn, plainStep: plain };
 }
 
 /** The report of a process: what it measured, and on what. */

@@ -7,6 +7,9 @@ const SIDES = ['ours', 'theirs'];
 const DEVICES = ['cpu', 'cuda'];
 const PRECISIONS = ['fp32', 'bf16', 'fp16'];
 const MODEL_LIST = Object.keys(workloads).join(', ');
+/** The fused GPT is a way to run the one in plain operators. */
+const COMPILED = Object.keys(workloads).filter((model) => model !== 'gpt');
+const COMPILED_LIST = COMPILED.join(', ');
 const precisionUsage = `--precision P   one of ${PRECISIONS.join(', ')}; 16 bits mean mixed precision on both sides (default: fp32)`;
 const pythonUsage = `--python PATH   a Python with torch and accelerate (default: bench/.venv, which is created if necessary)`;
 
@@ -40,6 +43,18 @@ export const memoryUsage = `node bench/memory.mjs [options]
   ${pythonUsage}
   --name NAME     the name of the file in bench/results (default: memory, or memory-bf16)
   --help          print this text`;
+
+export const compileUsage = `node bench/compile.mjs [options]
+  --models a,b       some of ${COMPILED_LIST} (default: all)
+  --precisions a,b   some of fp32, bf16 (default: both)
+  --threads 1,2      numbers of threads (default: 1,2)
+  --repeats N        the number of processes for each way to run a model, in turn (default: 3)
+  --blocks N         the number of timed blocks in each process (default: 3)
+  --steps N          the number of steps in each block (default: that of the model)
+  --keep             the processes of an earlier run with this name stay in the report, and those of this run are added
+  ${pythonUsage}
+  --name NAME        the name of the files in bench/results (default: compile)
+  --help             print this text`;
 
 export const checkpointingUsage = `node bench/checkpointing.mjs [options]
   --layers N      the number of layers of the GPT (default: 24)
@@ -191,6 +206,25 @@ export function parseMemoryOptions(args) {
   const precision = oneOf('precision', values.precision, PRECISIONS);
   const name = values.name ?? (precision === 'fp32' ? 'memory' : `memory-${precision}`);
   return { ...values, precision, name, models: list('models', values.models, Object.keys(workloads)) };
+}
+
+/** The options of `npm run bench:compile`, see {@link parseOptions}. */
+export function parseCompileOptions(args) {
+  const known = {
+    ...{ models: text(COMPILED.join(',')), precisions: text('fp32,bf16'), threads: text('1,2') },
+    ...{ repeats: text('3'), blocks: text('3'), steps: given, keep: { type: 'boolean', default: false } },
+    ...{ python: given, name: text('compile'), help },
+  };
+  const values = parseValues(args, known, compileUsage);
+  return {
+    ...values,
+    models: list('models', values.models, COMPILED),
+    precisions: list('precisions', values.precisions, ['fp32', 'bf16']),
+    threads: counts('threads', values.threads),
+    repeats: count('repeats', values.repeats),
+    blocks: count('blocks', values.blocks),
+    steps: values.steps === undefined ? undefined : count('steps', values.steps),
+  };
 }
 
 /** The options of `npm run bench:convergence`, see {@link parseOptions}. */

@@ -28,7 +28,13 @@ export const profilers = {
 /** Measures the memory of the step, on both sides. */
 export const memoryProbes = {
   ours: (job) => runOurs('memory/ours.ts', job, 1),
-  theirs: (job, { python }) => runTheirs('memory_train.py', job, { ranks: 1, python }),
+  theirs: (job, { python, env }) => runTheirs('memory_train.py', job, { ranks: 1, python, env }),
+};
+
+/** Times steps with and without compilation, and on our side their memory, on one rank. */
+export const compileSides = {
+  ours: (job) => runOurs('compile/ours.ts', job, 1),
+  theirs: (job, { python, env }) => runTheirs('train.py', job, { ranks: 1, python, env }),
 };
 
 /** Times and measures the step of one strategy, on both sides. */
@@ -117,12 +123,13 @@ function runOurs(script, job, ranks) {
  * One rank runs as a plain script, as a PyTorch user would run it. Its model is then not wrapped
  * for data parallelism.
  */
-function runTheirs(script, job, { ranks, python }) {
+function runTheirs(script, job, { ranks, python, env }) {
   const torchrun = ['-m', 'torch.distributed.run', '--standalone', `--nproc-per-node=${ranks}`];
   return runJob(job, (jobPath) =>
     runProcess(python, [...(ranks > 1 ? torchrun : []), `${benchDir}peers/${script}`, jobPath], {
       ...environment(job),
       ...(job.device === 'cpu' && { ACCELERATE_USE_CPU: 'true' }),
+      ...env,
     }),
   );
 }

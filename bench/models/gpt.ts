@@ -13,6 +13,8 @@ export interface GptSizes {
   readonly checkpointed?: boolean;
   /** Whether it is made of tfjs's operators alone, with the tanh form of GELU. */
   readonly plainOps?: boolean;
+  /** Whether GELU has its tanh form also where it is fused. */
+  readonly tanhGelu?: boolean;
 }
 
 interface Norm {
@@ -117,9 +119,12 @@ function layerOf(tf: Tf, sizes: GptSizes, block: Block, x: Tensor2D): Tensor2D {
   return y;
 }
 
-function mlp(tf: Tf, { plainOps }: GptSizes, { expand, contract }: Block, x: Tensor2D): Tensor2D {
+function mlp(tf: Tf, { plainOps, tanhGelu }: GptSizes, { expand, contract }: Block, x: Tensor2D): Tensor2D {
   const hidden = linear(tf, x, expand);
-  return linear(tf, plainOps ? geluInPlainOps(hidden) : gelu(hidden), contract);
+  const gelued = plainOps
+    ? geluInPlainOps(hidden)
+    : gelu(hidden, { approximate: tanhGelu ? 'tanh' : 'none' });
+  return linear(tf, gelued, contract);
 }
 
 /** `[N, inputs]` to `[N, outputs]` */

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import sys
+import time
 from dataclasses import dataclass
 from typing import Callable
 
@@ -27,6 +28,7 @@ class Training:
     accelerator: Accelerator
     parameter_count: int
     first_loss: float
+    first_step_ms: float
     run_steps: Callable[[int], float]
     steps_on: Callable[[int], Callable[[int], float]]
     """`run_steps` on batches of another size, made when it is called."""
@@ -48,6 +50,8 @@ def start_training(job: dict) -> Training:
     optimizer = torch.optim.Adam(model.parameters(), lr=job["learningRate"])
     if not is_sharded:
         model, optimizer = accelerator.prepare(model, optimizer)
+    if job.get("torchCompile"):
+        model = torch.compile(model)
 
     generator = torch.Generator().manual_seed(job["seed"] + accelerator.process_index)
 
@@ -72,9 +76,11 @@ def start_training(job: dict) -> Training:
 
     run_steps = steps_on(job["batch"])
     model.train()
+    start = time.perf_counter()
     first_loss = run_steps(1)
+    first_step_ms = (time.perf_counter() - start) * 1e3
     run_steps(job["warmupSteps"])
-    return Training(accelerator, parameter_count, first_loss, run_steps, steps_on)
+    return Training(accelerator, parameter_count, first_loss, first_step_ms, run_steps, steps_on)
 
 
 def shard(model: nn.Module, precision: str) -> None:
@@ -111,6 +117,7 @@ def report_of(training: Training, **measured) -> str:
             "engine": str(accelerator.distributed_type).split(".")[-1],
             "parameterCount": training.parameter_count,
             "firstLoss": training.first_loss,
+            "firstStepMs": training.first_step_ms,
             **measured,
             "versions": versions(),
         }

@@ -36,6 +36,8 @@ export interface LocalPieces {
   follow(info: PiecedInfo, piece: () => TensorInfo): TensorInfo;
   /** The piece of `x`. Undefined if this rank has the whole tensor. */
   of(x: TensorInfo): LocalPiece | undefined;
+  /** The layout of the pieces of `x`, without looking for the piece. Undefined as in {@link of}. */
+  layoutOf(x: TensorInfo): PieceLayout | undefined;
   /**
    * Whether this rank's piece of a whole tensor can be copied. False for tensors without values, and
    * for results whose gradient reads more than their values.

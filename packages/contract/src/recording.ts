@@ -13,8 +13,11 @@ export interface Recorder {
   /**
    * Runs `step`, a function of the tensors `args`, and records it. Errors of `step` are passed to
    * the caller, and nothing is recorded then.
+   *
+   * @param isExplained Whether the recording's explanation names lines of the program, which costs
+   * some microseconds for each call. Default: true.
    */
-  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded;
+  record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained?: boolean): Recorded;
   /**
    * Runs `action`. While a step is recorded, native calls of `action` are not recorded, and each
    * replay calls it again.

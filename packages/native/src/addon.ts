@@ -52,13 +52,18 @@ export interface Addon {
   resumeRecording(given: Float64Array, forgotten: Float64Array): void;
   finishRecording(): number | string;
   abortRecording(): void;
+  placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
   describeRecording(recording: number): string;
+  recordingTimes(recording: number): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;
+  recordingAllocations(recording: number): Float64Array;
+  planRecordingMemory(recording: number, places: Float64Array, bytes: number): void;
+  isRecordingMemoryPlanned(recording: number): boolean;
   replaySegment(recording: number, segment: number): void;
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;

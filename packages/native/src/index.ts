@@ -73,8 +73,11 @@ export {
   refuseRecording,
   resumeRecording,
   startRecording,
+  type Allocation,
   type OutputMeta,
+  type ReplayedCall,
 } from './recording.js';
+export { placeRecordedCalls } from './recorded-places.js';
 export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';
 export { TensorMemory } from './tensor-memory.js';

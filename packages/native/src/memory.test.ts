@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { memoryStats, releaseCachedMemory, resetPeakMemory } from './memory.js';
 import { operator } from './operator.js';
-import type { Tensor } from './tensor.js';
+import { tensorFrom, type Tensor } from './tensor.js';
 
 const MIB = 2 ** 20;
 const empty = operator('aten::empty.memory_format');
@@ -36,5 +36,23 @@ it('keeps freed memory of a step that a later step has asked the system for agai
   expect(later).toEqual([0, 0]);
   // Memory that the program gives back is not expected to be needed again.
   expect(steps()).toEqual([first, second, 0, 0]);
+  releaseCachedMemory();
+});
+
+it('returns the free pages of a segment that is partly in use, and uses them again', () => {
+  releaseCachedMemory();
+  const before = memoryStats().reservedBytes / MIB;
+  const filled = (count: number, value: number) =>
+    tensorFrom(new Float32Array(count * MIB).fill(value), 'float32', [count * MIB]);
+  const [large, small] = [filled(4, 1), filled(0.25, 2)];
+  large.dispose();
+  releaseCachedMemory();
+  expect(memoryStats().reservedBytes / MIB - before).toBeLessThan(2);
+  const again = filled(2, 3);
+  expect(memoryStats().reservedBytes / MIB - before).toBeGreaterThan(8);
+  expect(memoryStats().reservedBytes / MIB - before).toBeLessThan(11);
+  const isFull = (tensor: Tensor, value: number) => (tensor.read() as Float32Array).every((x) => x === value);
+  expect([isFull(small, 2), isFull(again, 3)]).toEqual([true, true]);
+  for (const tensor of [small, again]) tensor.dispose();
   releaseCachedMemory();
 });

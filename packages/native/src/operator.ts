@@ -9,6 +9,7 @@ import {
 } from './call-buffer.js';
 import { toAccError } from './errors.js';
 import { callObserver, type CallObserver } from './observe-calls.js';
+import { placeOfNextCall } from './recorded-places.js';
 import type { Tensor } from './tensor.js';
 
 /**
@@ -58,6 +59,7 @@ function resolver(name: string): (args: readonly OperatorArgument[]) => void {
   return (args) => {
     try {
       resolved ??= addon().resolveOperator(name);
+      if (placeOfNextCall) addon().placeRecordedCalls(placeOfNextCall());
       writeArguments(resolved.kinds, resolved.names, args);
       if (callObserver) callObserved(name, resolved.index, args, callObserver);
       else addon().call(resolved.index);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { liveTensors } from './memory.js';
+import { placeRecordedCalls } from './recorded-places.js';
 import { operator, operatorInPlace, operatorWithResults } from './operator.js';
 import {
   abortRecording,
@@ -43,6 +44,28 @@ function sealed(step: (x: Tensor) => Tensor): Recording {
 const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
 describe('a recording', () => {
+  it('tells the times and the places of the calls that it replays', () => {
+    let place = 5;
+    placeRecordedCalls(() => place++);
+    const recording = sealed((x) => {
+      add(x, pair(1, 1)); // Nobody needs it.
+      return multiply(add(x, x), 2);
+    });
+    placeRecordedCalls(undefined);
+    const calls = [
+      { op: 'aten::add.Tensor', number: 1, place: 6, result: META },
+      { op: 'aten::mul.Scalar', number: 2, place: 7, result: META },
+    ];
+    expect(recording.times()).toEqual(calls.map((call) => ({ ...call, ms: 0 })));
+    const start = performance.now();
+    expect(replayed(recording, pair(1, 2))).toEqual([4, 8]);
+    const passedMs = performance.now() - start;
+    const times = recording.times();
+    expect(times.every(({ ms }) => ms > 0)).toBe(true);
+    expect(times.reduce((sum, { ms }) => sum + ms, 0)).toBeLessThan(passedMs);
+    recording.dispose();
+  });
+
   it('repeats calls on other tensors, with lists, views and uploaded data', () => {
     const recording = sealed((x) => {
       const both = concat([x, pair(10, 20)], 0);

@@ -1,6 +1,7 @@
 import type { NativeDtype, NativeTensor } from '@acc/contract';
 import { addon } from './addon.js';
 import { replayHandles } from './call-buffer.js';
+import { dtypeOf } from './dtype.js';
 import { guarded } from './errors.js';
 import { Tensor } from './tensor.js';
 
@@ -68,6 +69,31 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** A call of a sealed recording, with the time that it takes. */
+export interface ReplayedCall {
+  /** Its place among the calls of the recording when that was sealed. */
+  readonly number: number;
+  /**
+   * The mean time in the last replays, in milliseconds. On a GPU the work may go on after a call
+   * returns.
+   */
+  readonly ms: number;
+  /** See `placeRecordedCalls`. */
+  readonly place: number;
+  /** The full name of the operator. Undefined for a fused program. */
+  readonly op?: string;
+  /** The first result. Undefined if nobody needs one. */
+  readonly result: OutputMeta | undefined;
+}
+
+/** A large allocation of a replay. */
+export interface Allocation {
+  /** With what the allocator adds. */
+  readonly bytes: number;
+  /** The number of allocations before its release. Undefined: it outlives the replay. */
+  readonly end: number | undefined;
+}
+
 /** The native calls of a step in segments, which C++ replays. The owner disposes it. */
 export class Recording {
   readonly #id: number;
@@ -104,6 +130,16 @@ export class Recording {
     guarded(() => addon().sealRecording(this.#id));
   }
 
+  /** The calls that replays run, with their times. Call it after {@link seal}. */
+  times(): ReplayedCall[] {
+    type Call = Omit<ReplayedCall, 'result'> & { readonly scalarType?: number; readonly shape?: number[] };
+    const calls = JSON.parse(guarded(() => addon().recordingTimes(this.#id))) as Call[];
+    return calls.map(({ scalarType, shape, ...call }) => ({
+      ...call,
+      result: scalarType === undefined ? undefined : { dtype: dtypeOf(scalarType), shape: shape! },
+    }));
+  }
+
   /**
    * Replays the calls of one segment. Segments are replayed in order. After an error the next
    * replay starts with the first segment.
@@ -115,6 +151,33 @@ export class Recording {
   replay(segment: number, inputs: readonly number[], outputs: readonly OutputMeta[]): Tensor[] {
     const handles = guarded(() => replayHandles(this.#id, segment, inputs));
     return outputs.map(({ dtype, shape }, i) => new Tensor(handles[i]!, dtype, shape));
+  }
+
+  /**
+   * The large allocations of the first replay that was traced, in their order. Empty if none was
+   * traced yet, or if their places are planned.
+   */
+  allocations(): Allocation[] {
+    const numbers = addon().recordingAllocations(this.#id);
+    return Array.from({ length: numbers.length / 2 }, (_, i) => ({
+      bytes: numbers[2 * i]!,
+      end: numbers[2 * i + 1]! || undefined,
+    }));
+  }
+
+  /**
+   * Lets later replays put each of {@link allocations} at its place of one arena.
+   *
+   * @param places Offsets in bytes, which are multiples of 64; -1 for allocations outside of it.
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  planMemory(places: readonly number[], bytes: number): void {
+    guarded(() => addon().planRecordingMemory(this.#id, Float64Array.from(places), bytes));
+  }
+
+  /** Whether replays follow a plan. It is dropped if they allocate in another way. */
+  get isMemoryPlanned(): boolean {
+    return addon().isRecordingMemoryPlanned(this.#id);
   }
 
   /** Releases values that replayed segments keep for later segments that will not be replayed. */

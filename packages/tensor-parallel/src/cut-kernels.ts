@@ -1,12 +1,24 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
-import { LINEAR_RULES, RULES, SAME_DATA, type Plan, type ShardedCall } from '@acc/sharding-rules';
+import { LINEAR_RULES, RULES, SAME_DATA, type ShardedCall } from '@acc/sharding-rules';
 import { replaceKernel } from '@acc/tfjs-internals';
 import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
+import { KnownPlans } from './known-plans.js';
 import type { Pieces } from './pieces.js';
-import { inputsOf, runOnPiece, type Inputs, type KernelCall } from './run-on-piece.js';
-import { SPECIAL, type SpecialContext } from './special/table.js';
+import { inputsOf, piecePlan, runOnPiece, type Inputs, type KernelCall, type PiecePlan } from './run-on-piece.js';
+import type { CallAttrs, CallInputs } from './signature.js';
+import { SPECIAL, type Special, type SpecialContext } from './special/table.js';
 import { untracked } from './tensor-info.js';
+
+/** A kernel with what its calls need. */
+interface CutKernel {
+  readonly config: KernelConfig;
+  readonly special: Special | undefined;
+  /** The plan of a call, or why there is none. */
+  readonly plans: KnownPlans<PiecePlan | string>;
+}
+
+const NO_ATTRS: CallAttrs = {};
 
 /**
  * Wraps all kernels of a backend. A call with a cut input, or a partial sum, runs on this rank's
@@ -15,42 +27,61 @@ import { untracked } from './tensor-info.js';
  */
 export class CutKernels {
   readonly #context: SpecialContext;
+  readonly #tools: { readonly kernels: Kernels; readonly pieces: Pieces };
+  readonly #kernels = new Map<string, CutKernel>();
 
   constructor(
     private readonly kernels: Kernels,
     private readonly pieces: Pieces,
   ) {
-    this.#context = { kernels, pieces, run: (name, inputs, attrs) => this.#runNamed(name, inputs, attrs) };
+    this.#tools = { kernels, pieces };
+    this.#context = {
+      ...{ kernels, pieces },
+      run: (name, inputs, attrs) => this.#runNamed(name, inputs, attrs),
+      planOf: (name, inputs, attrs) => this.#kernels.get(name)!.plans.of(inputs, attrs),
+      runPlanned: (name, inputs, plan) => this.#runPlanned(name, inputs, plan),
+    };
     for (const config of kernels.configs) {
-      replaceKernel({ ...config, kernelFunc: (call) => this.#run(config, call) });
+      const { kernelName } = config;
+      if (SAME_DATA.has(kernelName)) continue;
+      const special = SPECIAL.get(kernelName);
+      const plans = new KnownPlans(pieces, (inputs, attrs) => this.#plan(kernelName, inputs, attrs));
+      const kernel = { config, special, plans };
+      this.#kernels.set(kernelName, kernel);
+      replaceKernel({ ...config, kernelFunc: (call) => this.#run(kernel, call) });
     }
   }
 
   /** Restores the original kernels of the backend. */
   restore(): void {
-    for (const config of this.kernels.configs) replaceKernel(config);
+    for (const { config } of this.#kernels.values()) replaceKernel(config);
   }
 
   #runNamed(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: object = {}): TensorInfo {
     const { backend } = this.kernels;
     const call = { inputs, attrs: attrs as never, backend };
-    return untracked(this.#run(this.kernels.config(name), call) as TensorInfo, backend);
+    return untracked(this.#run(this.#kernels.get(name)!, call) as TensorInfo, backend);
   }
 
-  #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {
+  #runPlanned(name: string, inputs: Readonly<Record<string, TensorInfo>>, plan: PiecePlan): TensorInfo {
+    const { backend } = this.kernels;
+    const { config } = this.#kernels.get(name)!;
+    return untracked(runOnPiece(config, { inputs, backend }, plan, this.#tools) as TensorInfo, backend);
+  }
+
+  #run({ config, special, plans }: CutKernel, call: KernelCall): TensorInfo | TensorInfo[] {
     const { kernelName, kernelFunc } = config;
-    if (SAME_DATA.has(kernelName)) return kernelFunc(call);
-    const { pieces, kernels } = this;
-    const special = SPECIAL.get(kernelName);
     if (!this.#hasCut(call)) return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
-    const inputs = inputsOf(call);
+    const inputs = call.inputs as CallInputs;
     // Each round leaves fewer inputs that are not whole.
     for (;;) {
       const given = special?.ofCut?.(this.#context, call);
       if (given) return given;
-      const plan = this.#plan(kernelName, call, inputs);
-      if (typeof plan !== 'string') return runOnPiece(config, call, { inputs, plan }, { pieces, kernels });
-      if (!this.#simplify(inputs)) throw withoutRule(kernelName, plan, inputs, pieces);
+      const plan = plans.of(inputs, call.attrs ?? NO_ATTRS);
+      const reason = typeof plan === 'string' ? plan : this.#problemWith(plan, inputs);
+      if (reason === undefined) return runOnPiece(config, call, plan as PiecePlan, this.#tools);
+      const there = inputsOf(inputs);
+      if (!this.#simplify(there)) throw withoutRule(kernelName, reason, there, this.pieces);
       if (!this.#hasCut(call)) return kernelFunc(call);
     }
   }
@@ -64,20 +95,24 @@ export class CutKernels {
     return false;
   }
 
-  #plan(kernelName: string, { attrs = {} }: KernelCall, inputs: Inputs): Plan | string {
-    const call = this.pieces.callOf(inputs, attrs);
+  #plan(kernelName: string, inputs: CallInputs, attrs: CallAttrs): PiecePlan | string {
+    const there = inputsOf(inputs);
+    const call = this.pieces.callOf(there, attrs);
     if (!call) return 'takes a tensor whose pieces a reshape has split';
     const hasRows = call.names.some((name) => call.rows(name));
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (!rule) return hasRows ? 'cannot run on a piece of its inputs' : 'is not linear';
     if (!hasRows && mixesWhole(call, kernelName)) return 'adds a sum to a whole tensor';
     const plan = rule(call);
-    if (typeof plan === 'string') return plan;
-    const { cuts } = plan;
-    const isComputedWhole =
-      cuts !== undefined &&
-      inputs.some(([name, x]) => cuts.has(name) && !this.pieces.isCut(x) && !this.pieces.local.canCut(x));
-    return isComputedWhole ? 'takes a result that was computed whole' : plan;
+    return typeof plan === 'string' ? plan : piecePlan(plan, there, attrs, this.pieces);
+  }
+
+  /** Why a plan cannot be followed with these inputs. */
+  #problemWith({ cutsWhole, operands }: PiecePlan, inputs: CallInputs): string | undefined {
+    if (!cutsWhole) return undefined;
+    for (const { name, cut } of operands)
+      if (cut && !this.pieces.local.canCut(inputs[name]!)) return 'takes a result that was computed whole';
+    return undefined;
   }
 
   /** Makes one kind of input whole, or rows like another input. Returns whether there was one. */

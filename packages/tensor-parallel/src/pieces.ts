@@ -11,6 +11,14 @@ import { ShardedCall, type InputState } from '@acc/sharding-rules';
 import type { Line } from './line.js';
 
 type RowsLayout = PieceLayout & { readonly kind: 'rows' };
+type SumLayout = PieceLayout & { readonly kind: 'sum' };
+
+/** How a tensor is held of which this rank has a piece. */
+export interface Form {
+  /** The shape of the whole tensor. */
+  readonly shape: readonly number[];
+  readonly layout: PieceLayout;
+}
 
 /** The place of the sequence in `[batch, sequence, …]`. */
 export const SEQUENCE: RowsAt = { dim: 1, times: 1 };
@@ -19,6 +27,9 @@ export const SEQUENCE: RowsAt = { dim: 1, times: 1 };
 export class Pieces {
   /** Where the program is now: in a layer along the sequence, or in a recurrent cell. */
   #place: 'sequence' | 'cell' | undefined;
+  /** Layouts of rows by their repetitions; first those that do not gather. */
+  readonly #rows = [new Map<number, RowsLayout>(), new Map<number, RowsLayout>()] as const;
+  readonly #sums = new Map<number, SumLayout>();
 
   constructor(
     readonly local: LocalPieces,
@@ -61,19 +72,22 @@ export class Pieces {
   }
 
   /** How the data of `x` is held. Undefined: whole. */
+  layoutOf(x: TensorInfo): PieceLayout | undefined {
+    return this.local.layoutOf(x);
+  }
+
   kindOf(x: TensorInfo): PieceLayout['kind'] | undefined {
-    return this.local.of(x)?.layout.kind;
+    return this.layoutOf(x)?.kind;
   }
 
   isCut(x: TensorInfo): boolean {
-    return this.kindOf(x) !== undefined;
+    return this.layoutOf(x) !== undefined;
   }
 
   /** How `x` is held. Undefined if a reshape has split its pieces. */
   stateOf(x: TensorInfo): InputState | undefined {
-    const own = this.local.of(x);
-    if (!own) return { kind: 'whole' };
-    const { layout } = own;
+    const layout = this.layoutOf(x);
+    if (!layout) return { kind: 'whole' };
     if (layout.kind === 'sum') return layout;
     const at = rowsAt(x.shape, layout);
     return at && { kind: 'rows', at };
@@ -95,7 +109,7 @@ export class Pieces {
 
   /** Whether `x` may be gathered where a kernel needs it whole. */
   gathers(x: TensorInfo): boolean {
-    const layout = this.local.of(x)?.layout;
+    const layout = this.layoutOf(x);
     return layout?.kind === 'rows' && layout.gathers === true;
   }
 
@@ -103,9 +117,24 @@ export class Pieces {
     return this.kindOf(x) === 'sum';
   }
 
+  /** Equal layouts are one object, so that a comparison of them is cheap. */
   layoutAt(shape: readonly number[], at: RowsAt, gathers = false): RowsLayout {
-    const layout = { kind: 'rows', outer: repetitionsOf(shape, at), length: this.line.count } as const;
-    return gathers ? { ...layout, gathers } : layout;
+    const outer = repetitionsOf(shape, at);
+    return madeOnce(this.#rows[gathers ? 1 : 0], outer, () => ({
+      ...{ kind: 'rows', outer, length: this.line.count },
+      ...(gathers && { gathers }),
+    }));
+  }
+
+  /** The form of a tensor whose piece has the shape `own`. */
+  formOf(own: readonly number[], state: Exclude<InputState, { kind: 'whole' }>, gathers: boolean): Form {
+    if (state.kind === 'sum') {
+      const { scale } = state;
+      return { shape: own, layout: madeOnce(this.#sums, scale, () => ({ kind: 'sum', scale })) };
+    }
+    const shape = own.slice();
+    shape[state.at.dim] = own[state.at.dim]! * this.line.count;
+    return { shape, layout: this.layoutAt(shape, state.at, gathers) };
   }
 
   /** This rank's piece of `x`, in its shape. Borrowed. */
@@ -116,6 +145,12 @@ export class Pieces {
         ? withoutOthersRows(x.shape, rowsAt(x.shape, layout)!, this.line.count)
         : x.shape;
     return { dataId: piece.dataId, shape, dtype: piece.dtype };
+  }
+
+  /** Like {@link pieceOf}, where the shape of the piece is known. It has a rank, as a tensor has. */
+  pieceIn(x: TensorInfo, shape: number[]): TensorInfo & { readonly rank: number } {
+    const { dataId, dtype } = this.local.of(x)!.piece;
+    return { dataId, shape, dtype, rank: shape.length };
   }
 
   /** Copies this rank's rows of a whole tensor. The caller owns the copy. */
@@ -157,13 +192,20 @@ export class Pieces {
 
   /** A new tensor of `piece`, which it takes over. */
   hold(piece: TensorInfo, state: Exclude<InputState, { kind: 'whole' }>, gathers: boolean): TensorInfo {
-    const { shape: own, dtype } = piece;
-    if (state.kind === 'sum') {
-      return this.local.hold({ shape: own, dtype, layout: { kind: 'sum', scale: state.scale } }, piece);
-    }
-    const { at } = state;
-    const shape = own.slice();
-    shape[at.dim] = own[at.dim]! * this.line.count;
-    return this.local.hold({ shape, dtype, layout: this.layoutAt(shape, at, gathers) }, piece);
+    return this.holdAs(piece, this.formOf(piece.shape, state, gathers));
   }
+
+  /** Like {@link hold}, where the form of the tensor is known. */
+  holdAs(piece: TensorInfo, { shape, layout }: Form): TensorInfo {
+    return this.local.hold({ shape: shape.slice(), dtype: piece.dtype, layout }, piece);
+  }
+}
+
+/** What is known for a key, or else is made. */
+function madeOnce<T>(known: Map<number, T>, key: number, make: () => T): T {
+  const found = known.get(key);
+  if (found) return found;
+  const made = make();
+  known.set(key, made);
+  return made;
 }

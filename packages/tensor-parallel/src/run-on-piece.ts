@@ -1,78 +1,142 @@
 import {
   Multiply,
   Tensor,
+  util,
   type KernelConfig,
   type NamedAttrMap,
   type NamedTensorInfoMap,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
+import type { RowsAt } from '@acc/contract';
 import { resultWithoutValues } from '@acc/kernels';
 import type { Plan, Result } from '@acc/sharding-rules';
 import type { Kernels } from './kernels.js';
+import type { Form, Pieces } from './pieces.js';
+import type { CallAttrs, CallInputs } from './signature.js';
 import { untracked } from './tensor-info.js';
-import type { Pieces } from './pieces.js';
 
 export type KernelCall = Parameters<KernelConfig['kernelFunc']>[0];
 export type Inputs = readonly (readonly [name: string, x: TensorInfo])[];
 
+/** An input of a kernel that runs on a piece. */
+interface Operand {
+  readonly name: string;
+  /** The shape of this rank's piece. Undefined if the input is whole. */
+  readonly pieceShape: number[] | undefined;
+  /** Where a whole input is cut. */
+  readonly cut: RowsAt | undefined;
+  readonly factor: number;
+}
+
+/** A plan together with all that follows from it for a rank's piece. */
+export interface PiecePlan {
+  readonly plan: Plan;
+  readonly operands: readonly Operand[];
+  /** Whether any input has rows. */
+  readonly hasRows: boolean;
+  /** Whether any whole input is cut. */
+  readonly cutsWhole: boolean;
+  readonly attrs: CallAttrs;
+  /** Whether results may be gathered, as all inputs with rows may be. */
+  readonly gathers: boolean;
+  /** By result, and known after the first run: the shape of a piece and the form of the whole. */
+  readonly forms: { readonly own: readonly number[]; readonly form: Form | undefined }[];
+}
+
+interface Tools {
+  readonly pieces: Pieces;
+  readonly kernels: Kernels;
+}
+
 /** The inputs of a call that are there. */
-export function inputsOf({ inputs }: KernelCall): Inputs {
+export function inputsOf(inputs: CallInputs): Inputs {
   const there: [string, TensorInfo][] = [];
   for (const name in inputs) {
-    const x = inputs[name] as TensorInfo | null | undefined;
+    const x = inputs[name];
     if (x != null) there.push([name, x]);
   }
   return there;
 }
 
+/** The plan of a call for this rank's piece. */
+export function piecePlan(plan: Plan, inputs: Inputs, attrs: CallAttrs, pieces: Pieces): PiecePlan {
+  const withRows = inputs.filter(([, x]) => pieces.kindOf(x) === 'rows');
+  const operands = inputs.map(([name, x]): Operand => {
+    const isCut = pieces.isCut(x);
+    return {
+      name,
+      pieceShape: isCut ? pieces.pieceOf(x).shape : undefined,
+      cut: isCut ? undefined : plan.cuts?.get(name),
+      factor: plan.factors?.get(name) ?? 1,
+    };
+  });
+  return {
+    ...{ plan, operands },
+    hasRows: withRows.length > 0,
+    cutsWhole: operands.some(({ cut }) => cut !== undefined),
+    attrs: plan.attrs ? { ...attrs, ...plan.attrs } : attrs,
+    gathers: withRows.every(([, x]) => pieces.gathers(x)),
+    forms: [],
+  };
+}
+
 /** Runs a kernel on this rank's piece of its inputs, as the plan says. The caller owns the results. */
 export function runOnPiece(
   { kernelFunc }: KernelConfig,
-  call: KernelCall,
-  { inputs, plan }: { readonly inputs: Inputs; readonly plan: Plan },
-  { pieces, kernels }: { readonly pieces: Pieces; readonly kernels: Kernels },
+  { inputs, backend }: KernelCall,
+  planned: PiecePlan,
+  tools: Tools,
 ): TensorInfo | TensorInfo[] {
+  const { pieces, kernels } = tools;
   const made: TensorInfo[] = [];
-  const own = (Array.isArray(call.inputs) ? [] : {}) as NamedTensorInfoMap;
-  let gathers = true;
+  const own = (Array.isArray(inputs) ? [] : {}) as NamedTensorInfoMap;
   let given: TensorInfo | TensorInfo[];
   try {
-    for (const [name, x] of inputs) {
-      const kind = pieces.kindOf(x);
-      if (kind === 'rows') gathers &&= pieces.gathers(x);
-      const factor = plan.factors?.get(name) ?? 1;
-      const operand = kind ? pieces.pieceOf(x) : operandOf(name, x);
-      own[name] = asTensor(factor === 1 ? operand : scaled(operand, factor));
+    for (const { name, pieceShape, cut, factor } of planned.operands) {
+      const x = inputs[name] as TensorInfo;
+      let operand = pieceShape ? pieces.pieceIn(x, pieceShape) : x;
+      if (cut) made.push((operand = pieces.cut(x, cut)));
+      if (factor !== 1) operand = scaled(operand, factor, kernels, made);
+      own[name] = asTensor(operand);
     }
-    const attrs = plan.attrs ? { ...call.attrs, ...plan.attrs } : call.attrs;
-    given = kernelFunc({ inputs: own, attrs: attrs as NamedAttrMap, backend: call.backend });
+    given = kernelFunc({ inputs: own, attrs: planned.attrs as NamedAttrMap, backend });
   } finally {
     for (const x of made) kernels.free(x);
   }
-  return Array.isArray(given) ? given.map((each, i) => held(each, i)) : held(given, 0);
+  return Array.isArray(given)
+    ? given.map((each, i) => held(each, i, planned, tools))
+    : held(given, 0, planned, tools);
+}
 
-  function held(returned: TensorInfo, i: number): TensorInfo {
-    const result = resultOf(plan, i, returned.shape);
-    const x = untracked(returned, kernels.backend);
-    const own = result.kind === 'whole' ? x : pieces.hold(x, result, gathers);
-    // A kernel returns a tensor if its gradient reads no values of it.
-    return returned instanceof Tensor ? resultWithoutValues(own) : own;
-  }
+/** The product, which is also added to `made` with what it is made of. */
+function scaled(x: TensorInfo, factor: number, kernels: Kernels, made: TensorInfo[]): TensorInfo {
+  const scale = kernels.scalar(factor);
+  const product = kernels.run(Multiply, { a: x, b: scale });
+  made.push(scale, product);
+  return product;
+}
 
-  function operandOf(name: string, x: TensorInfo): TensorInfo {
-    const at = plan.cuts?.get(name);
-    if (!at) return x;
-    const cut = pieces.cut(x, at);
-    made.push(cut);
-    return cut;
-  }
+function held(returned: TensorInfo, i: number, planned: PiecePlan, { pieces, kernels }: Tools): TensorInfo {
+  const form = formOf(planned, i, returned.shape, pieces);
+  const x = untracked(returned, kernels.backend);
+  const result = form ? pieces.holdAs(x, form) : x;
+  // A kernel returns a tensor if its gradient reads no values of it.
+  return returned instanceof Tensor ? resultWithoutValues(result) : result;
+}
 
-  function scaled(x: TensorInfo, factor: number): TensorInfo {
-    const scale = kernels.scalar(factor);
-    const product = kernels.run(Multiply, { a: x, b: scale });
-    made.push(scale, product);
-    return product;
-  }
+/** The form of a result whose piece has the shape `own`. Undefined if the result is whole. */
+function formOf(
+  { plan, gathers, forms }: PiecePlan,
+  i: number,
+  own: readonly number[],
+  pieces: Pieces,
+): Form | undefined {
+  const known = forms[i];
+  if (known && util.arraysEqual(known.own as number[], own as number[])) return known.form;
+  const result = resultOf(plan, i, own);
+  const form = result.kind === 'whole' ? undefined : pieces.formOf(own, result, gathers);
+  forms[i] = { own: own.slice(), form };
+  return form;
 }
 
 /** Some kernels of tfjs expect tensors as inputs, which have a rank. */

@@ -95,6 +95,15 @@ export interface EngineInternals {
   endScope(result?: TensorContainer): void;
   runKernel: RunKernel;
   runKernelFunc: RunKernelFunc;
+  /** Puts an operator that has run on the active tape. */
+  addTapeNode(
+    kernelName: string,
+    inputs: NamedTensorMap,
+    outputs: Tensor[],
+    gradient: ((dys: Tensor[], saved: Tensor[]) => unknown) | null,
+    saved: Tensor[],
+    attrs: object,
+  ): void;
   clone(tensor: Tensor): Tensor;
   /** Chooses the inputs and outputs of a kernel that its gradient function needs. */
   getTensorsForGradient(kernelName: string, inputs: NamedTensorMap, outputs: Tensor[]): Tensor[];

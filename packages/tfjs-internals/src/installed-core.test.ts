@@ -37,6 +37,7 @@ const ENGINE: Members<EngineInternals> = {
   endScope: 'function(1)',
   runKernel: 'function(3)',
   runKernelFunc: 'function(1)',
+  addTapeNode: 'function(6)',
   clone: 'function(1)',
   getTensorsForGradient: 'function(3)',
   saveTensorsForBackwardMode: 'function(1)',

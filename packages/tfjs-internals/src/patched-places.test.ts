@@ -73,6 +73,7 @@ const PLACES: Readonly<Record<string, Place>> = {
   'Engine.setBackend': [() => engine, 'setBackend', () => tf.setBackend('cpu')],
   'Engine.runKernel': [() => engine, 'runKernel', () => tf.add(x, x)],
   'Engine.runKernelFunc': [() => engine, 'runKernelFunc', customGrad],
+  'Engine.addTapeNode': [() => engine, 'addTapeNode', grad],
   'Engine.runKernelFunc, of a kernel': [() => engine, 'runKernelFunc', () => tf.add(x, x)],
   'Engine.getTensorsForGradient': [() => engine, 'getTensorsForGradient', grad],
   'Engine.saveTensorsForBackwardMode': [() => engine, 'saveTensorsForBackwardMode', grad],

@@ -23,8 +23,9 @@ export interface CompiledStep<Args extends unknown[], R> {
    */
   readonly failedReplays: number;
   /**
-   * What the replays fuse and what not, as text for people: for each kind of arguments the number
-   * of native calls, the fused programs, and the reasons why other calls run alone.
+   * What the replays fuse and what not, and where their time goes, as text for people: for each
+   * kind of arguments the number of native calls, the reasons why calls run alone, and the mean time
+   * in the last replays of each fused program and operator, with lines of the user's program.
    */
   explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */

@@ -104,11 +104,13 @@ export class Variant<R> {
     const before = engineInternals().state.numTensors;
     let result!: R;
     let flattened!: ReturnType<typeof flatten>;
-    const { results, recording } = recorder.record(args, () => {
+    const traced = () => {
       result = engineInternals().tidy('compiled step', step);
       flattened = flatten(result);
       return flattened.tensors;
-    });
+    };
+    // The first recording is only compared with the second one.
+    const { results, recording } = recorder.record(args, traced, this.#last !== undefined);
     if (typeof recording === 'string') {
       this.#failed(recording);
       return result;

@@ -23,6 +23,8 @@ export interface Call {
   /** Its place in the recording. */
   readonly index: number;
   readonly op: string;
+  /** Its place in the user's program; -1 for none. */
+  readonly place: number;
   readonly args: readonly Argument[];
   /** The values that it takes, in the order of its arguments; -1 for None. */
   readonly uses: readonly number[];

@@ -1,3 +1,4 @@
+import { factsOf, type CallFacts } from './call-facts.js';
 import type { FusionMode } from './elementwise-operators.js';
 import { graphOf, type Graph } from './graph.js';
 import { mergeCommonSubexpressions } from './passes/common-subexpressions.js';
@@ -26,7 +27,9 @@ export interface Optimized {
   /** For `Recording.rewrite` in `@acc/native`. */
   readonly plan: readonly number[];
   /** What each pass did, for people. */
-  readonly explanation: string;
+  readonly lines: readonly string[];
+  /** The calls of the plan, in its order. */
+  readonly calls: readonly CallFacts[];
 }
 
 /** Rewrites the calls of a recording, given as the text of its `describe`. */
@@ -38,7 +41,7 @@ export function optimize(description: string, mode: FusionMode): Optimized {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
-  return { plan: planOf(graph), explanation: [...lines, ...report.lines()].join('\n') };
+  return { plan: planOf(graph), lines: [...lines, ...report.lines()], calls: factsOf(graph, report) };
 }
 
 const countOf = ({ segments }: Graph): number => segments.reduce((sum, { nodes }) => sum + nodes.length, 0);

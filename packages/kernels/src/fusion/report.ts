@@ -4,18 +4,14 @@ import type { Call, FusedCall, Graph } from './graph.js';
 
 /** Collects what was fused, and what was not and why. */
 export class Report {
-  readonly #fused = new Map<string, number>();
+  readonly #reasons = new Map<number, string>();
   readonly #separate = new Map<string, Map<string, number>>();
   #fusedCalls = 0;
   #programs = 0;
 
-  fused({ members, uses, results }: FusedCall, { values }: Graph): void {
+  fused({ members }: FusedCall): void {
     this.#programs++;
     this.#fusedCalls += members.length;
-    const { dtype, shape } = values[results[0]!]!;
-    const names = members.map(({ op }) => shortName(op)).join(' ');
-    const text = `${dtype}[${shape.join()}], ${uses.length} in, ${results.length} out: ${names}`;
-    this.#fused.set(text, (this.#fused.get(text) ?? 0) + 1);
   }
 
   /** Takes a call that runs alone. */
@@ -23,13 +19,18 @@ export class Report {
     const form = elementwiseForm(call, graph, mode);
     const reason = typeof form === 'string' ? form : 'no neighbour can be fused with it';
     const calls = this.#separate.get(reason) ?? new Map<string, number>();
+    this.#reasons.set(call.index, reason);
     calls.set(call.op, (calls.get(call.op) ?? 0) + 1);
     this.#separate.set(reason, calls);
   }
 
+  /** Why a call runs alone. Undefined if nothing was found out about it. */
+  reasonOf(call: Call): string | undefined {
+    return this.#reasons.get(call.index);
+  }
+
   /** The lines of the report. */
   lines(): string[] {
-    const fused = [...this.#fused].map(([text, count]) => `  ${count} × ${text}`);
     const separate = [...this.#separate].map(([reason, calls]) => {
       const names = [...calls]
         .toSorted(([, a], [, b]) => b - a)
@@ -37,8 +38,7 @@ export class Report {
       return `  ${reason}: ${names.join(', ')}`;
     });
     return [
-      `${this.#fusedCalls} calls run as ${this.#programs} fused programs:`,
-      ...fused,
+      `${this.#fusedCalls} calls run as ${this.#programs} fused programs.`,
       'calls that run alone:',
       ...separate,
     ];

@@ -26,7 +26,7 @@ export class GraphBuilder {
     const { shape = this.shape, args = [], ...others } = rest;
     const result = this.input(shape);
     const call: Call = {
-      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, uses, results: [result] },
+      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, place: -1, uses, results: [result] },
       ...{ args: [...uses.map((value) => ({ value })), ...args], effect: 'none', isView: false },
       ...others,
     };

@@ -55,6 +55,10 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
         },
       }),
     of,
+    layoutOf(x) {
+      const inPieces = backend.piecesOf(x);
+      return inPieces?.index === undefined ? undefined : inPieces.layout;
+    },
     canCut: (x) => !backend.hasAttached(x) && !(x.dataId as Partial<TensorData>).isStandIn,
     cut(x, { outer, shape }) {
       using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);

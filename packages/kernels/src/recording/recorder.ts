@@ -4,6 +4,7 @@ import {
   abortRecording,
   cutRecording,
   finishRecording,
+  placeRecordedCalls,
   refuseRecording,
   resumeRecording,
   startRecording,
@@ -11,6 +12,8 @@ import {
 import type { AccBackend } from '../backend.js';
 import { withoutPending } from '../pending/all-pending.js';
 import { forgetShapes } from '../tensor-data.js';
+import { placeGradients } from './gradient-places.js';
+import { SourcePlaces } from './source-places.js';
 import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
 
 /**
@@ -28,13 +31,13 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
-  record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
-    return withoutPending(() => this.#record(args, step));
+  record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
+    return withoutPending(() => this.#record(args, step, isExplained));
   }
 
-  #record(args: readonly Tensor[], step: () => readonly Tensor[]): Recorded {
+  #record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained: boolean): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
-    const session = (this.#session = new Session(this.backend, args));
+    const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;
     try {
       const results = step();
@@ -43,6 +46,7 @@ export class StepRecorder implements Recorder {
       return { results, recording };
     } finally {
       this.#session = undefined;
+      session.end();
       if (!isFinished) abortRecording();
       forgetShapes();
     }
@@ -80,20 +84,26 @@ class Session {
   #variables = new Map<Variable, object>();
   /** Shapes of the last action's results; null for a null result. */
   #given: (readonly number[] | null)[] = [];
+  readonly #places = new SourcePlaces();
+  readonly #endOfGradients: (() => void) | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly args: readonly Tensor[],
+    private readonly hasPlaces: boolean,
   ) {
     forgetShapes();
     startRecording();
     this.#beginSegment();
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
+    if (hasPlaces) this.#endOfGradients = placeGradients(this.#places);
+    this.#placeCalls();
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: RecordedAction): void {
     this.#endSegment(inputs, action);
+    placeRecordedCalls(undefined);
     forgetShapes();
   }
 
@@ -106,6 +116,17 @@ class Session {
       given.filter((native) => native !== null),
       variables,
     );
+    this.#placeCalls();
+  }
+
+  /** Call it also after an error. */
+  end(): void {
+    placeRecordedCalls(undefined);
+    this.#endOfGradients?.();
+  }
+
+  #placeCalls(): void {
+    if (this.hasPlaces) placeRecordedCalls(this.#places.find);
   }
 
   finish(results: readonly Tensor[]): StepRecording | string {
@@ -117,7 +138,7 @@ class Session {
     }
     return typeof recording === 'string'
       ? recording
-      : new StepRecording(this.backend, recording, this.#segments);
+      : new StepRecording(this.backend, recording, this.#segments, this.#places);
   }
 
   /** Records the current data of the variables; returns their native tensors. */

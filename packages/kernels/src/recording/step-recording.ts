@@ -3,8 +3,11 @@ import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Reco
 import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
-import { computePending } from '../pending/all-pending.js';
 import { isLive } from '../live-variables.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
+import { computePending } from '../pending/all-pending.js';
+import type { SourcePlaces } from './source-places.js';
+import { StepExplanation } from './step-explanation.js';
 
 /**
  * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
@@ -41,13 +44,16 @@ export interface RecordedSegment {
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
-  #explanation = 'It is not replayed yet.';
+  readonly #explanation: StepExplanation;
+  #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
     private readonly native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
+    places: SourcePlaces,
   ) {
+    this.#explanation = new StepExplanation(places);
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
     );
@@ -58,18 +64,21 @@ export class StepRecording implements Recording {
   }
 
   get explanation(): string {
-    return this.#explanation;
+    const memory = this.#arena && this.native.isMemoryPlanned ? describeMemory(this.#arena) : [];
+    return this.#explanation.textOf(() => this.native.times(), this.backend.device, memory);
   }
 
   seal(fusion: Fusion): void {
     if (fusion === false) {
-      this.#explanation = 'Nothing is fused: the option fuse is false.';
+      this.#explanation.sealed(['Nothing is fused: the option fuse is false.']);
     } else if (this.backend.device !== 'cpu') {
-      this.#explanation = `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`;
+      this.#explanation.sealed([
+        `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`,
+      ]);
     } else {
-      const { plan, explanation } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
+      const { plan, lines, calls } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
       this.native.rewrite(plan);
-      this.#explanation = explanation;
+      this.#explanation.sealed(lines, calls);
     }
     this.native.seal();
   }
@@ -83,16 +92,22 @@ export class StepRecording implements Recording {
     let given: readonly (Tensor | null)[] = [];
     let hasActed = false;
     let isDone = false;
+    let actionsMs = 0;
+    const start = performance.now();
     try {
       for (const [index, segment] of this.segments.entries()) {
         const outputs = this.#runSegment(index, segment, given, args, hasActed);
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
+          this.#explanation.times.add(performance.now() - start, actionsMs);
+          this.#planMemory();
           return outputs;
         }
         hasActed = true;
+        const actionStart = performance.now();
         given = segment.action(outputs);
+        actionsMs += performance.now() - actionStart;
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
@@ -102,6 +117,15 @@ export class StepRecording implements Recording {
 
   dispose(): void {
     this.native.dispose();
+  }
+
+  /** Plans the memory of later replays from what the first one allocated. */
+  #planMemory(): void {
+    if (this.#arena) return;
+    const allocations = this.native.allocations();
+    if (allocations.length === 0) return;
+    this.#arena = planArena(allocations);
+    this.native.planMemory(this.#arena.places, this.#arena.bytes);
   }
 
   /**
@@ -171,6 +195,14 @@ export class StepRecording implements Recording {
     });
   }
 }
+
+function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
+  if (bytes === 0) return [];
+  const share = (bytes / neededBytes).toFixed(2);
+  return [`Memory: an arena of ${megabytes(bytes)}, ${share} times what lives at the same time.`];
+}
+
+const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
 function describe(shape: readonly number[] | null | undefined): string {
   return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';

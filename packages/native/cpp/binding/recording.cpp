@@ -65,6 +65,9 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "finishRecording", [&](const Napi::CallbackInfo& info) { return finish(info, context); });
   bind_action("abortRecording", [&](const Napi::CallbackInfo&) { stop(context); });
+  bind_action("placeRecordedCalls", [&](const Napi::CallbackInfo& info) {
+    if (auto* recorder = context.operators.recorder) recorder->at_place(static_cast<int>(number_at(info, 0)));
+  });
   bind_action("refuseRecording", [&](const Napi::CallbackInfo& info) {
     if (auto* recorder = context.operators.recorder) recorder->refuse(string_at(info, 0));
   });
@@ -73,6 +76,9 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "describeRecording", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).describe());
+  });
+  bind(env, exports, "recordingTimes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), recording_at(info, 0, context).times());
   });
   bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).rewrite(numbers_at(info, 1));
@@ -83,6 +89,24 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind_action("resetRecording", [&](const Napi::CallbackInfo& info) { recording_at(info, 0, context).reset(); });
   bind_action("releaseRecording", [&](const Napi::CallbackInfo& info) {
     context.recordings.remove(number_at(info, 0));
+  });
+  // recordingAllocations(recording): [bytes, end] of each large allocation of a traced replay
+  bind(env, exports, "recordingAllocations", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    const auto lifetimes = recording_at(info, 0, context).memory().trace();
+    auto result = Napi::Float64Array::New(info.Env(), 2 * lifetimes.size());
+    double* next = result.Data();
+    for (const auto& [bytes, end] : lifetimes) {
+      *next++ = static_cast<double>(bytes);
+      *next++ = static_cast<double>(end);
+    }
+    return result;
+  });
+  bind_action("planRecordingMemory", [&](const Napi::CallbackInfo& info) {
+    const auto places = numbers_at(info, 1);
+    recording_at(info, 0, context).memory().plan({places.begin(), places.end()}, static_cast<size_t>(number_at(info, 2)));
+  });
+  bind(env, exports, "isRecordingMemoryPlanned", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Boolean::New(info.Env(), recording_at(info, 0, context).memory().is_planned());
   });
   // replaySegment(recording, segment), with handles in the call buffers
   bind_action("replaySegment", [&](const Napi::CallbackInfo& info) {

@@ -3,15 +3,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "engine/address_sanitizer.h"
+#include "engine/huge_pages.h"
 
 namespace acc {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMinSegment = size_t{32} << 20;
 constexpr size_t kGrain = 4096;
 // A remainder smaller than this stays part of its block.
@@ -34,9 +34,26 @@ Block* BlockHeap::take(size_t wanted) {
     block = new_segment(bytes);
     if (block == nullptr) return nullptr;
   }
+  const bool was_returned = block->returned > 0;
+  reserved_ += std::exchange(block->returned, 0);
   split(block, bytes);
+  if (was_returned && block->after != nullptr && block->after->is_free) return_pages_of(block->after);
   block->is_free = false;
   return block;
+}
+
+void BlockHeap::return_pages() {
+  for (const auto& entry : free_) return_pages_of(entry.second);
+}
+
+void BlockHeap::return_pages_of(Block* block) {
+  const auto begin = round_up(reinterpret_cast<size_t>(block->data()), kGrain);
+  const auto end = (reinterpret_cast<size_t>(block->data()) + block->bytes) / kGrain * kGrain;
+  if (begin >= end || block->returned == end - begin) return;
+  if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED) != 0) return;
+  reserved_ += block->returned;
+  block->returned = end - begin;
+  reserved_ -= block->returned;
 }
 
 void BlockHeap::give_back(Block* block) {
@@ -60,28 +77,25 @@ void BlockHeap::trim(size_t limit) {
       ++entry;
       continue;
     }
-    reserved_ -= block->bytes + sizeof(Block);
+    reserved_ -= block->bytes + sizeof(Block) - block->returned;
     entry = std::make_reverse_iterator(free_.erase(std::next(entry).base()));
-    std::free(block);
+    give_huge_pages_back(block);
   }
 }
 
 Block* BlockHeap::new_segment(size_t bytes) {
-  const size_t total = round_up(std::max(bytes + sizeof(Block), kMinSegment), kHugePage);
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kHugePage, total) != 0) return nullptr;
-#ifdef MADV_HUGEPAGE
-  madvise(memory, total, MADV_HUGEPAGE);
-#endif
+  size_t total = std::max(bytes + sizeof(Block), kMinSegment);
+  void* memory = take_huge_pages(total);
+  if (memory == nullptr) return nullptr;
   reserved_ += total;
-  return new (memory) Block{total - sizeof(Block), nullptr, nullptr, true, false};
+  return new (memory) Block{total - sizeof(Block), nullptr, nullptr, true, BlockKind::kHeap};
 }
 
 void BlockHeap::split(Block* block, size_t bytes) {
   if (block->bytes < bytes + sizeof(Block) + kMinRest) return;
   void* place = static_cast<char*>(block->data()) + bytes;
   allow_access(place, sizeof(Block));
-  Block* rest = new (place) Block{block->bytes - bytes - sizeof(Block), block, block->after, true, false};
+  Block* rest = new (place) Block{block->bytes - bytes - sizeof(Block), block, block->after, true, BlockKind::kHeap};
   if (rest->after != nullptr) rest->after->before = rest;
   block->after = rest;
   block->bytes = bytes;
@@ -91,6 +105,7 @@ void BlockHeap::split(Block* block, size_t bytes) {
 void BlockHeap::join_with_next(Block* block) {
   const Block* next = block->after;
   block->bytes += sizeof(Block) + next->bytes;
+  block->returned += next->returned;
   block->after = next->after;
   if (block->after != nullptr) block->after->before = block;
 }

@@ -13,6 +13,7 @@
 
 #include "engine/address_sanitizer.h"
 #include "engine/block_heap.h"
+#include "engine/replay_memory.h"
 
 namespace acc {
 namespace {
@@ -66,7 +67,7 @@ class CachingAllocator final : public c10::Allocator {
 
   MemoryStats stats() {
     const std::lock_guard lock(mutex_);
-    return {allocated_, peak_, static_cast<int64_t>(heap_.reserved() + small_reserved_), allocations_};
+    return {allocated_, peak_, static_cast<int64_t>(heap_.reserved() + arena_.reserved() + small_reserved_), allocations_};
   }
 
   void reset_peak() {
@@ -77,6 +78,7 @@ class CachingAllocator final : public c10::Allocator {
   void release_cached() {
     const std::lock_guard lock(mutex_);
     release_unused();
+    arena_.release();
     for (auto& blocks : small_) {
       for (Block* block : blocks) {
         small_reserved_ -= block->bytes;
@@ -84,6 +86,13 @@ class CachingAllocator final : public c10::Allocator {
       }
       blocks.clear();
     }
+  }
+
+  LockedAllocator locked() { return {std::unique_lock(mutex_), arena_}; }
+
+  bool reserve_arena(size_t bytes) {
+    if (bytes > arena_.reserved()) release_unused();
+    return arena_.reserve(bytes);
   }
 
  private:
@@ -109,8 +118,13 @@ class CachingAllocator final : public c10::Allocator {
     const std::lock_guard lock(mutex_);
     allocated_ -= static_cast<int64_t>(block->bytes);
     forbid_access(block->data(), block->bytes);
-    if (block->is_small) {
+    if (block->kind == BlockKind::kSmall) {
       small_[size_class(block->bytes).index].push_back(block);
+      return;
+    }
+    ReplayMemory::note_release(*block);
+    if (block->kind == BlockKind::kArena) {
+      arena_.give_back(block);
       return;
     }
     heap_.give_back(block);
@@ -140,12 +154,26 @@ class CachingAllocator final : public c10::Allocator {
     void* memory = nullptr;
     if (posix_memalign(&memory, alignof(Block), sizeof(Block) + wanted.bytes) != 0) out_of_memory(wanted.bytes);
     small_reserved_ += wanted.bytes;
-    return new (memory) Block{wanted.bytes, nullptr, nullptr, false, true};
+    return new (memory) Block{wanted.bytes, nullptr, nullptr, false, BlockKind::kSmall};
   }
 
   Block* take_large(size_t bytes) {
     // Larger sizes would overflow when the header and rounding are added.
     if (bytes > std::numeric_limits<size_t>::max() / 2) out_of_memory(bytes);
+    auto* replay = ReplayMemory::of_thread();
+    if (replay != nullptr) {
+      bytes = (bytes + alignof(Block) - 1) / alignof(Block) * alignof(Block);
+      const auto place = replay->next_place(sizeof(Block) + bytes);
+      auto* planned = place < 0 ? nullptr : arena_.take(static_cast<size_t>(place), bytes);
+      if (planned != nullptr) return planned;
+    }
+    Block* block = take_from_heap(bytes);
+    block->trace = 0;
+    if (replay != nullptr) replay->note_allocation(*block, sizeof(Block) + bytes);
+    return block;
+  }
+
+  Block* take_from_heap(size_t bytes) {
     const size_t reserved = heap_.reserved();
     Block* block = heap_.take(bytes);
     if (block == nullptr) {
@@ -158,9 +186,10 @@ class CachingAllocator final : public c10::Allocator {
     return block;
   }
 
-  // Returns all unused segments to the system, and does not expect them to be needed again.
+  // Returns all unused pages to the system, and does not expect them to be needed again.
   void release_unused() {
     heap_.trim(0);
+    heap_.return_pages();
     slack_ = kSlack;
     trimmed_ = 0;
   }
@@ -174,6 +203,7 @@ class CachingAllocator final : public c10::Allocator {
   std::mutex mutex_;
   std::vector<std::vector<Block*>> small_;
   BlockHeap heap_;
+  Arena arena_;
   size_t slack_ = kSlack;
   size_t trimmed_ = 0;  // bytes that went back to the system and were not needed again
   size_t small_reserved_ = 0;
@@ -188,5 +218,9 @@ void install_caching_allocator() { c10::SetCPUAllocator(&CachingAllocator::insta
 MemoryStats memory_stats() { return CachingAllocator::instance().stats(); }
 void reset_peak_memory() { CachingAllocator::instance().reset_peak(); }
 void release_cached_memory() { CachingAllocator::instance().release_cached(); }
+
+
+LockedAllocator lock_allocator() { return CachingAllocator::instance().locked(); }
+bool LockedAllocator::reserve_arena(size_t bytes) { return CachingAllocator::instance().reserve_arena(bytes); }
 
 }  // namespace acc

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+
+#include "engine/arena.h"
 
 namespace acc {
 
@@ -20,8 +23,18 @@ void install_caching_allocator();
 
 MemoryStats memory_stats();
 void reset_peak_memory();
-// Returns memory kept for reuse to the system. A free block of a segment that is partly in use
-// stays.
+// Returns memory kept for reuse to the system.
 void release_cached_memory();
+
+// The allocator while no other thread can use it.
+struct LockedAllocator {
+  std::unique_lock<std::mutex> lock;
+  Arena& arena;
+
+  // Makes the arena at least this large. Before it grows, unused memory goes back to the system.
+  bool reserve_arena(size_t bytes);
+};
+
+LockedAllocator lock_allocator();
 
 }  // namespace acc

@@ -27,6 +27,7 @@ bool is_written(const c10::Argument& argument) {
 void Recorder::begin(const Operator& op, const double* in) {
   pending_ = RecordedCall();
   pending_.op = &op;
+  pending_.place = place_;
   pending_in_ = in;
   pending_starts_.clear();
   pending_seen_.clear();

@@ -32,6 +32,9 @@ class Recorder {
   void made_number();
   void end();
 
+  // The place in the program of the calls that follow.
+  void at_place(int place) { place_ = place; }
+
   // Records a tensor that JavaScript created from `bytes` bytes at `data`.
   void upload(double id, const at::Tensor& tensor, const void* data, size_t bytes);
   // Records `made` as a second handle of the tensor `id`.
@@ -79,6 +82,7 @@ class Recorder {
   std::vector<double> outside_ids_;
   std::unordered_map<c10::StorageImpl*, Memory> memory_;
   std::string refusal_;
+  int place_ = -1;
 };
 
 }  // namespace acc

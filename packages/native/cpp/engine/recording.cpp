@@ -80,7 +80,9 @@ std::string Recording::difference(const Recording& other) const {
 }
 
 void Recording::seal(c10::Device device) {
+  for (size_t i = 0; i < list_.calls.size(); ++i) list_.calls[i].number = i;
   drop_unneeded();
+  times_.prepare(list_.calls.size(), list_.segments.size());
   slots_.resize(list_.values.size());
   is_constant_.resize(slots_.size());
   for (auto& upload : list_.uploads) {
@@ -157,6 +159,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
     throw Error(kOperatorFailed, "A recorded step has " + std::to_string(segment.outputs.size()) +
                                      " results. The limit is " + std::to_string(capacity) + ".");
   }
+  const ReplayMemory::Use use(memory_, index == 0, index + 1 == list_.segments.size());
   try {
     for (const int value : segment.inputs) {
       const double id = *in++;
@@ -169,7 +172,11 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
         slots_[static_cast<size_t>(upload.value)] = upload.tensor.clone();
       }
     }
-    for (size_t i = segment.first_call; i < segment.end_call; ++i) run_call(list_.calls[i]);
+    times_.begin(index);
+    for (size_t i = segment.first_call; i < segment.end_call; ++i) {
+      run_call(list_.calls[i]);
+      times_.end(i);
+    }
     for (const auto& output : segment.outputs) {
       auto tensor = take(output.use);
       if (tensor.scalar_type() != output.dtype || tensor.sizes() != at::IntArrayRef(output.sizes)) {
@@ -184,6 +191,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
 }
 
 void Recording::reset() {
+  memory_.abandon();
   stack_.clear();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!is_constant_[i]) slots_[i].reset();

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/call_times.h"
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
+#include "engine/replay_memory.h"
 
 namespace acc {
 
@@ -44,6 +46,8 @@ struct RecordedCall {
   // Whether the schema marks an argument as written in place.
   bool writes = false;
   bool is_kept = false;  // writes in place, or draws random numbers for a tensor
+  int place = -1;        // JavaScript's number of a place in the program; -1: none
+  size_t number = 0;     // its place among the calls at the time of seal()
 };
 
 struct Output {
@@ -110,10 +114,15 @@ class Recording {
   // last segment, the recording holds only the uploads.
   void run(size_t segment, TensorTable& tensors, const double* in, double* out, size_t capacity);
 
+  // The calls that replays run, with their mean times, as JSON. Call it after seal().
+  std::string times() const;
+
   // Releases the values that earlier segments keep for segments that have not run.
   void reset();
 
   size_t segment_count() const { return list_.segments.size(); }
+
+  ReplayMemory& memory() { return memory_; }
 
  private:
   void drop_unneeded();
@@ -125,10 +134,12 @@ class Recording {
   void give(const RecordedCall& call);
 
   CallList list_;
+  CallTimes times_;
   std::vector<at::Tensor> slots_;
   std::vector<bool> is_constant_;
   std::vector<bool> is_used_;
   torch::jit::Stack stack_;
+  ReplayMemory memory_;
 };
 
 }  // namespace acc

@@ -74,6 +74,7 @@ void write_call(std::ostream& out, const RecordedCall& call) {
   const char* effect = call.writes ? "writes" : call.is_kept ? "draws" : "none";
   out << "{\"op\":";
   write_text(out, call.op->name);
+  out << ",\"place\":" << call.place;
   out << ",\"isView\":" << (gives_view(*call.op) ? "true" : "false") << ",\"effect\":\"" << effect << "\",\"results\":";
   write_list(out, call.results, [&](int value) { out << value; });
   out << ",\"uses\":";
@@ -108,6 +109,11 @@ bool is_number(const Upload& upload) {
          std::isfinite(number_of(upload));
 }
 
+void write_type(std::ostream& out, const ValueMeta& value) {
+  out << "\"scalarType\":" << static_cast<int>(value.dtype) << ",\"shape\":";
+  write_list(out, value.sizes, [&](int64_t size) { out << size; });
+}
+
 void write_segment(std::ostream& out, const Segment& segment) {
   out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"outputs\":";
   write_list(out, segment.outputs, [&](const Output& output) { out << output.use.value; });
@@ -121,8 +127,8 @@ std::string Recording::describe() const {
   out.precision(17);
   out << "{\"values\":";
   write_list(out, list_.values, [&](const ValueMeta& value) {
-    out << "{\"scalarType\":" << static_cast<int>(value.dtype) << ",\"shape\":";
-    write_list(out, value.sizes, [&](int64_t size) { out << size; });
+    out << '{';
+    write_type(out, value);
     out << ",\"isContiguous\":" << (value.is_contiguous ? "true" : "false") << '}';
   });
   out << ",\"calls\":";
@@ -136,6 +142,26 @@ std::string Recording::describe() const {
   out << ",\"numbers\":";
   write_list(out, numbers, [&](const Upload* upload) { out << '[' << upload->value << ',' << number_of(*upload) << ']'; });
   out << '}';
+  return out.str();
+}
+
+// Calls without a result have no type.
+std::string Recording::times() const {
+  std::ostringstream out;
+  size_t next = 0;
+  write_list(out, list_.calls, [&](const RecordedCall& call) {
+    out << "{\"number\":" << call.number << ",\"ms\":" << times_.mean_ms(next++) << ",\"place\":" << call.place;
+    if (call.op != nullptr) {
+      out << ",\"op\":";
+      write_text(out, call.op->name);
+    }
+    const auto made = std::find_if(call.results.begin(), call.results.end(), [](int value) { return value >= 0; });
+    if (made != call.results.end()) {
+      out << ',';
+      write_type(out, list_.values[static_cast<size_t>(*made)]);
+    }
+    out << '}';
+  });
   return out.str();
 }
 

@@ -8,14 +8,17 @@ import type { Special } from './context.js';
 export const addition: Special = {
   ofCut({ pieces, kernels }, { inputs }) {
     const { a, b } = inputs as { a: TensorInfo; b: TensorInfo };
-    const [sum, other] = pieces.isSum(a) ? [a, b] : [b, a];
-    const state = pieces.stateOf(sum);
+    const isFirst = pieces.isSum(a);
+    const [sum, other] = isFirst ? [a, b] : [b, a];
+    const state = pieces.layoutOf(sum);
     if (state?.kind !== 'sum' || state.scale !== 1 || pieces.isCut(other)) return undefined;
-    const shape = backend_util.assertAndGetBroadcastShape(a.shape, b.shape);
-    if (!util.arraysEqual(shape, sum.shape)) return undefined;
+    if (!util.arraysEqual(a.shape, b.shape)) {
+      const shape = backend_util.assertAndGetBroadcastShape(a.shape, b.shape);
+      if (!util.arraysEqual(shape, sum.shape)) return undefined;
+    }
     const own = pieces.pieceOf(sum);
     if (pieces.line.index === 0) {
-      const added = kernels.run(Add, pieces.isSum(a) ? { a: own, b } : { a, b: own });
+      const added = kernels.run(Add, isFirst ? { a: own, b } : { a, b: own });
       return pieces.hold(added, state, false);
     }
     kernels.backend.incRef(own.dataId);

@@ -1,7 +1,8 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
 import type { Kernels } from '../kernels.js';
 import type { Pieces } from '../pieces.js';
-import type { KernelCall } from '../run-on-piece.js';
+import type { KernelCall, PiecePlan } from '../run-on-piece.js';
+import type { CallAttrs } from '../signature.js';
 
 export interface SpecialContext {
   /** Kernels for tensors that this rank has. */
@@ -9,6 +10,10 @@ export interface SpecialContext {
   readonly pieces: Pieces;
   /** A kernel for tensors that may be cut. The caller owns the result. */
   run(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs?: object): TensorInfo;
+  /** How a kernel runs on the pieces of these inputs, or why it cannot. */
+  planOf(name: string, inputs: Readonly<Record<string, TensorInfo>>, attrs: CallAttrs): PiecePlan | string;
+  /** Runs a kernel by a plan. The caller owns the result. */
+  runPlanned(name: string, inputs: Readonly<Record<string, TensorInfo>>, plan: PiecePlan): TensorInfo;
 }
 
 /** A kernel that exchanges values with other ranks, or that is not computed piece by piece. */

@@ -1,4 +1,5 @@
 import {
+  _FusedMatMul,
   Add,
   BatchMatMul,
   Elu,
@@ -11,9 +12,10 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { resultWithoutValues } from '@acc/kernels';
-import { RULES, type Result } from '@acc/sharding-rules';
+import type { Result } from '@acc/sharding-rules';
 import type { Pieces } from '../pieces.js';
-import type { Special } from './context.js';
+import type { PiecePlan } from '../run-on-piece.js';
+import type { Special, SpecialContext } from './context.js';
 
 const ACTIVATIONS: Readonly<Record<string, string>> = {
   relu: Relu,
@@ -38,20 +40,11 @@ export const fusedProduct: Special = {
     gatherState(pieces, a!, b!);
     const name = ACTIVATIONS[activation ?? ''];
     if (!bias && !name) return undefined;
-    const call = pieces.callOf(
-      [
-        ['a', a!],
-        ['b', b!],
-      ],
-      { transposeA, transposeB },
-    );
-    const plan = call && (call.rows('a') ?? call.rows('b')) ? RULES.get(BatchMatMul)!(call) : undefined;
-    const isSum = typeof plan === 'object' && (plan.results as Result).kind === 'sum';
+    const factors = { a: a!, b: b! };
+    const plan = context.planOf(BatchMatMul, factors, { transposeA, transposeB });
     // Otherwise the fused kernel runs on the pieces.
-    if (!isSum) return undefined;
-    const product = context.run(BatchMatMul, { a: a!, b: b! }, { transposeA, transposeB });
-    const steps = [product];
-    if (bias) steps.push(context.run(Add, { a: product, b: bias }));
+    if (!isSum(plan)) return undefined;
+    const steps = productOf(context, factors, { bias, plan });
     if (name) {
       const x = steps.at(-1)!;
       const extra = preluActivationWeights && { alpha: preluActivationWeights };
@@ -62,3 +55,28 @@ export const fusedProduct: Special = {
     return name ? result : resultWithoutValues(result);
   },
 };
+
+/** Whether a product of factors of which one has rows is a sum over ranks. */
+function isSum(plan: PiecePlan | string): plan is PiecePlan {
+  return typeof plan === 'object' && plan.hasRows && (plan.plan.results as Result).kind === 'sum';
+}
+
+/**
+ * The partial sum with the bias, and what it was made of. The first rank adds the bias, in the same
+ * kernel as the product.
+ */
+function productOf(
+  { pieces, run, runPlanned }: SpecialContext,
+  factors: { readonly a: TensorInfo; readonly b: TensorInfo },
+  { bias, plan }: { readonly bias: TensorInfo | undefined; readonly plan: PiecePlan },
+): TensorInfo[] {
+  const { attrs } = plan;
+  const canFuse = bias && !pieces.isCut(bias) && !plan.cutsWhole;
+  if (canFuse && pieces.line.index === 0) {
+    const fused = { ...attrs, activation: 'linear' };
+    const operands = [...plan.operands, { name: 'bias', pieceShape: undefined, cut: undefined, factor: 1 }];
+    return [runPlanned(_FusedMatMul, { ...factors, bias }, { ...plan, operands, attrs: fused })];
+  }
+  const product = run(BatchMatMul, factors, attrs);
+  return bias && !canFuse ? [product, run(Add, { a: product, b: bias })] : [product];
+}

@@ -33,7 +33,7 @@ export const fuseElementwise =
         return members;
       }
       const fused = fusedCallOf(members as Call[], graph, (value) => units.isNeededBeyond(value, unit));
-      report.fused(fused, graph);
+      report.fused(fused);
       return [fused];
     }
 

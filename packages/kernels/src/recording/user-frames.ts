@@ -1,0 +1,93 @@
+/**
+ * The numbers of stack frames in which one of the user's program is searched. A frame costs about a
+ * microsecond, and most are found among the first.
+ */
+const LIMITS = [24, 100];
+
+/** A position in a script as V8 runs it, before source maps. */
+export interface ScriptPosition {
+  /** A path or a URL. */
+  readonly script: string;
+  /** From 1. */
+  readonly line: number;
+  /** From 1. */
+  readonly column: number;
+  /** The frame as text, from whoever formats stacks in this process. Undefined if nobody does. */
+  readonly text?: string;
+}
+
+/** Whether frames belong to the user's program, by script. */
+const known = new Map<string, boolean>();
+
+/**
+ * The innermost frame of the user's program on the stack: the first one outside of tfjs, this
+ * project's packages and Node.js.
+ *
+ * @param isKnown Whether the caller knows a position. It then gets no text.
+ * @param isEnd Whether the search ends at a frame of this project.
+ * @returns `'end'` if it ended there. Undefined if there is no frame.
+ */
+export function userFrame(
+  isKnown: (position: ScriptPosition) => boolean,
+  isEnd?: (functionName: string | null) => boolean,
+): ScriptPosition | 'end' | undefined {
+  let searched = 0;
+  for (const limit of LIMITS) {
+    const sites = callSites(limit);
+    for (const site of sites.slice(searched)) {
+      const script = site.getFileName() ?? site.getScriptNameOrSourceURL();
+      if (!script) continue;
+      if (isUsers(script)) return positionOf(site, script, isKnown);
+      if (isEnd?.(site.getFunctionName())) return 'end';
+    }
+    if (sites.length < limit) break;
+    searched = limit;
+  }
+  return undefined;
+}
+
+function positionOf(
+  site: NodeJS.CallSite,
+  script: string,
+  isKnown: (position: ScriptPosition) => boolean,
+): ScriptPosition {
+  const position = { script, line: site.getLineNumber() ?? 0, column: site.getColumnNumber() ?? 0 };
+  const format = Error.prepareStackTrace;
+  if (typeof format !== 'function' || isKnown(position)) return position;
+  return { ...position, text: String(format(new Error(), [site])) };
+}
+
+function callSites(limit: number): readonly NodeJS.CallSite[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  Error.prepareStackTrace = (_error, sites) => sites;
+  Error.stackTraceLimit = limit;
+  try {
+    const holder: { readonly stack?: readonly NodeJS.CallSite[] } = {};
+    Error.captureStackTrace(holder, userFrame);
+    return holder.stack ?? [];
+  } finally {
+    Error.prepareStackTrace = prepareStackTrace;
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+function isUsers(script: string): boolean {
+  let answer = known.get(script);
+  if (answer === undefined) {
+    answer = isOutside(script.replaceAll('\\', '/'));
+    known.set(script, answer);
+  }
+  return answer;
+}
+
+/** The folder of the packages of a checkout, which is the last part of their paths before the name. */
+const here = import.meta.url.replace('file://', '');
+const packages = here.slice(0, here.lastIndexOf('/kernels/') + 1);
+
+function isOutside(path: string): boolean {
+  if (path.startsWith('node:')) return false;
+  if (path.includes('/node_modules/@tensorflow/') || path.includes('/node_modules/@acc/')) return false;
+  const [, inPackages] = packages === '' ? [] : path.split(packages);
+  // In a checkout, tests lie beside the sources.
+  return inPackages === undefined || !/^[\w-]+\/(src|dist)\//.test(inPackages) || path.includes('.test.');
+}
