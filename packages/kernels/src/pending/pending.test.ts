@@ -33,7 +33,11 @@ const CASES: Record<string, (t: tf.Tensor) => tf.Tensor> = {
   'one operator': (t) => t.mul(3),
   'arithmetic with broadcast operands': (t) => t.add(row()).sub(column()).mul(row()).div(column()),
   'an operand used twice': (t) => t.mul(t).add(t),
-  'operands of equal size in other shapes': (t) => t.mul(2).reshape([2, 12]).add(t.reshape([2, 12])),
+  'operands of equal size in other shapes': (t) =>
+    t
+      .mul(2)
+      .reshape([2, 12])
+      .add(t.reshape([2, 12])),
   'a pending operand that is broadcast': (t) => t.add(row().mul(2)).sub(column().mul(3)),
   'functions of one operand': (t) => t.neg().tanh().sigmoid().abs().add(1).sqrt().reciprocal().rsqrt().relu(),
   squares: (t) => t.mul(2).square().add(tf.squaredDifference(t, row())),
@@ -99,7 +103,12 @@ describe('results that wait', () => {
     expectSameAsCpu(() => tf.tensor1d([NaN, Infinity, -Infinity, 0, -0, 1e38]).mul(-2).add(-0).tanh()));
 
   it('are computed in integers if the operands are integers', () =>
-    expectSameAsCpu(() => tf.tensor1d([1, 2, 3], 'int32').add(tf.tensor1d([4, 5, 6], 'int32')).mul(2)));
+    expectSameAsCpu(() =>
+      tf
+        .tensor1d([1, 2, 3], 'int32')
+        .add(tf.tensor1d([4, 5, 6], 'int32'))
+        .mul(2),
+    ));
 });
 
 describe('values do not change under results that wait', () => {
@@ -152,7 +161,11 @@ describe('memory', () => {
   it.each(Object.entries(CASES))('is the same before and after: %s', (_, f) => {
     const input = x();
     const step = () => {
-      tf.tidy(() => tf.grad((t) => f(t).sum())(input).dataSync());
+      tf.tidy(() =>
+        tf
+          .grad((t) => f(t).sum())(input)
+          .dataSync(),
+      );
       // A result that nobody reads.
       tf.tidy(() => f(input)).dispose();
     };
