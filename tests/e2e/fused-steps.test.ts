@@ -29,6 +29,18 @@ describe.each(['no', 'bf16'])('on two ranks with clipping, in mixed precision %s
     }
   });
 
+  it('compiled steps on batches of sizes that differ between ranks equal plain ones bit for bit', () => {
+    ranks.forEach(({ [precision]: results }, rank) => {
+      const { 'plain sizes': plain, 'unfused sizes': unfused, 'exact sizes': exact } = results!;
+      expect(numbersOf(unfused)).toEqual(numbersOf(plain));
+      expect(numbersOf(exact)).toEqual(numbersOf(plain));
+      // Rank 1 meets another size one batch earlier, and needs no second recording for 6 rows.
+      const replays = [3, 4][rank];
+      expect([unfused.replays, exact.replays]).toEqual([replays, replays]);
+      expect(exact.explanation).toMatch(/one recording for 3 sizes/);
+    });
+  });
+
   it('fused steps differ from plain ones by rounding', () => {
     for (const { [precision]: results } of ranks) {
       const { plain, fused } = results!;

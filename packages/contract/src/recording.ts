@@ -51,6 +51,21 @@ export interface Recording {
   differenceFrom(other: Recording): string | undefined;
   /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */
   seal(fusion: Fusion): void;
+  /**
+   * Whether it seems to make the same calls as another recording, apart from numbers. Neither may be
+   * replayed yet.
+   */
+  resembles(other: Recording): boolean;
+  /**
+   * Instead of {@link seal}: replays the calls of `sealed`, a recording of the same step with
+   * arguments of other sizes, if the calls differ only in numbers. What differs is kept beside them.
+   * Both are disposed as if they shared nothing.
+   *
+   * @returns The numbers that differ, in pairs: that of `sealed`, then that of this recording. NaN and
+   * a number stand for what is more than a number. Undefined if the calls differ otherwise: then
+   * seal or dispose this recording.
+   */
+  shareCallsOf(sealed: Recording, fusion: Fusion): ArrayLike<number> | undefined;
   /** What {@link seal} fused, and what not and why, as lines of text. */
   readonly explanation: string;
   /**

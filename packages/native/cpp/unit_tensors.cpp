@@ -32,6 +32,7 @@
 #include "engine/recording.cpp"
 #include "engine/recording_json.cpp"
 #include "engine/recording_plan.cpp"
+#include "engine/recording_sizes.cpp"
 #include "engine/recurrent.cpp"
 #include "engine/replay_memory.cpp"
 #include "engine/tensor_file.cpp"

@@ -59,11 +59,15 @@ export interface Addon {
   recordingTimes(recording: number): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
+  shapeOfRecordedCalls(recording: number): number;
+  joinRecordings(recording: number, other: number): Float64Array;
+  useRecordedSizes(recording: number, sizes: number): void;
+  releaseRecordedSizes(recording: number, sizes: number): void;
   resetRecording(recording: number): void;
   releaseRecording(recording: number): void;
   recordingAllocations(recording: number): Float64Array;
   planRecordingMemory(recording: number, places: Float64Array, bytes: number): void;
-  isRecordingMemoryPlanned(recording: number): boolean;
+  isRecordingMemoryPlanned(recording: number, sizes: number): boolean;
   replaySegment(recording: number, segment: number): void;
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;

@@ -74,6 +74,7 @@ export {
   resumeRecording,
   startRecording,
   type Allocation,
+  type JoinedSizes,
   type OutputMeta,
   type ReplayedCall,
 } from './recording.js';

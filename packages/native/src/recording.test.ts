@@ -43,6 +43,69 @@ function sealed(step: (x: Tensor) => Tensor): Recording {
 
 const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
+describe('a recording for arguments of other sizes', () => {
+  const META_3 = { dtype: 'float32', shape: [3] } as const;
+  const vector = (...numbers: number[]) =>
+    tensorFrom(Float32Array.from(numbers), 'float32', [numbers.length]);
+  /** Adds an uploaded number to `x` times its length, and then an uploaded tensor. */
+  const stepOf = (number: number, offsets: number[]) => (x: Tensor) =>
+    add(add(multiply(x, x.shape[0]!), vector(number)), vector(...offsets));
+  const recorded = (step: (x: Tensor) => Tensor, x: Tensor) => record(step, x) as Recording;
+  const pairsOf = (numbers: Float64Array) =>
+    Array.from({ length: numbers.length / 2 }, (_, i) => `${numbers[2 * i]},${numbers[2 * i + 1]}`);
+
+  it('shares the calls, and replays both sizes in turn', () => {
+    const recording = sealed(stepOf(0.5, [10, 20]));
+    const other = recorded(stepOf(0.25, [10, 20, 30]), vector(1, 2, 3));
+    expect(other.shapeOfCalls).toBe(recording.shapeOfCalls);
+    const { sizes, pairs } = recording.join(other)!;
+    other.dispose();
+    // The factor, the number, and the sizes of `x` and of the offsets, which have common elements.
+    expect(new Set(pairsOf(pairs))).toEqual(new Set(['2,3', '0.5,0.25']));
+    for (let i = 0; i < 2; i++) {
+      recording.useSizes(sizes);
+      expect(valuesOf(recording.replay(0, [vector(1, 2, 3).id], [META_3])[0]!)).toEqual([
+        13.25, 26.25, 39.25,
+      ]);
+      recording.useSizes(0);
+      expect(replayed(recording, pair(1, 2))).toEqual([12.5, 24.5]);
+    }
+    recording.useSizes(sizes);
+    recording.releaseSizes(sizes);
+    expect(replayed(recording, pair(1, 2))).toEqual([12.5, 24.5]);
+    recording.dispose();
+  });
+
+  it('names elements that differ by a number without a counterpart', () => {
+    const recording = sealed(stepOf(0.5, [10, 20]));
+    const other = recorded(stepOf(0.5, [10, 21, 30]), vector(1, 2, 3));
+    const pairs = pairsOf(recording.join(other)!.pairs);
+    expect(pairs.filter((pair) => pair !== '2,3')).toEqual([expect.stringMatching(/^NaN,\d+$/)]);
+    other.dispose();
+    recording.dispose();
+  });
+
+  it('is not shared if a call differs in more than numbers', () => {
+    const recording = sealed(stepOf(1, [1, 1]));
+    const others: ((x: Tensor) => Tensor)[] = [
+      (x) => multiply(x, 2),
+      (x) => add(multiply(x, 2), add(vector(1), vector(1, 1, 1))),
+      (x) => add(add(multiply(x, 3), tensorFrom(Int32Array.of(1), 'int32', [1])), vector(1, 1, 1)),
+    ];
+    for (const step of others) {
+      const other = recorded(step, vector(1, 2, 3));
+      expect(recording.join(other)).toBeUndefined();
+      other.seal();
+      expect(valuesOf(other.replay(0, [vector(1, 2, 3).id], [META_3])[0]!)).toEqual(
+        valuesOf(step(vector(1, 2, 3))),
+      );
+      other.dispose();
+    }
+    expect(replayed(recording, pair(1, 2))).toEqual([4, 6]);
+    recording.dispose();
+  });
+});
+
 describe('a recording', () => {
   it('tells the times and the places of the calls that it replays', () => {
     let place = 5;

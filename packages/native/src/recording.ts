@@ -69,6 +69,17 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
+/** What a recording replays for arguments of other sizes. */
+export interface JoinedSizes {
+  /** For {@link Recording.useSizes}. */
+  readonly sizes: number;
+  /**
+   * The numbers in which the two recordings differ, in pairs: that of the recording, then that of the
+   * joined one. NaN and a number stand for what is more than a number.
+   */
+  readonly pairs: Float64Array;
+}
+
 /** A call of a sealed recording, with the time that it takes. */
 export interface ReplayedCall {
   /** Its place among the calls of the recording when that was sealed. */
@@ -141,6 +152,36 @@ export class Recording {
   }
 
   /**
+   * A number that two recordings share if they make the same calls on the same values, whatever the
+   * sizes. Other recordings hardly ever share it.
+   */
+  get shapeOfCalls(): number {
+    return guarded(() => addon().shapeOfRecordedCalls(this.#id));
+  }
+
+  /**
+   * Makes this sealed recording also replay `other`, a recording of the same step with arguments of
+   * other sizes, which is not sealed. Keeps only what differs.
+   *
+   * @param other Borrowed. It can then be sealed or disposed, but no longer be compared.
+   * @returns Undefined if the calls differ in more than numbers.
+   */
+  join(other: Recording): JoinedSizes | undefined {
+    const joined = guarded(() => addon().joinRecordings(this.#id, other.#id));
+    return joined.length > 0 ? { sizes: joined[0]!, pairs: joined.subarray(1) } : undefined;
+  }
+
+  /** Switches replays to `sizes` of {@link join}; 0 stands for the recorded ones. */
+  useSizes(sizes: number): void {
+    guarded(() => addon().useRecordedSizes(this.#id, sizes));
+  }
+
+  /** Forgets `sizes` of {@link join}. */
+  releaseSizes(sizes: number): void {
+    guarded(() => addon().releaseRecordedSizes(this.#id, sizes));
+  }
+
+  /**
    * Replays the calls of one segment. Segments are replayed in order. After an error the next
    * replay starts with the first segment.
    *
@@ -175,9 +216,12 @@ export class Recording {
     guarded(() => addon().planRecordingMemory(this.#id, Float64Array.from(places), bytes));
   }
 
-  /** Whether replays follow a plan. It is dropped if they allocate in another way. */
-  get isMemoryPlanned(): boolean {
-    return addon().isRecordingMemoryPlanned(this.#id);
+  /**
+   * Whether replays with `sizes` of {@link join}, or 0, follow a plan. It is dropped if they allocate
+   * in another way.
+   */
+  isMemoryPlanned(sizes = 0): boolean {
+    return addon().isRecordingMemoryPlanned(this.#id, sizes);
   }
 
   /** Releases values that replayed segments keep for later segments that will not be replayed. */

@@ -5,7 +5,14 @@ import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
 import { KnownPlans } from './known-plans.js';
 import type { Pieces } from './pieces.js';
-import { inputsOf, piecePlan, runOnPiece, type Inputs, type KernelCall, type PiecePlan } from './run-on-piece.js';
+import {
+  inputsOf,
+  piecePlan,
+  runOnPiece,
+  type Inputs,
+  type KernelCall,
+  type PiecePlan,
+} from './run-on-piece.js';
 import type { CallAttrs, CallInputs } from './signature.js';
 import { SPECIAL, type Special, type SpecialContext } from './special/table.js';
 import { untracked } from './tensor-info.js';

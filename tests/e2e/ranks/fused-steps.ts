@@ -19,6 +19,8 @@ interface Training {
   readonly fuse?: CompileOptions['fuse'];
   /** Whether each step is a window of two micro-batches. Default: it is one batch. */
   readonly accumulates?: boolean;
+  /** Whether batches have several sizes, which differ between ranks. */
+  readonly varies?: boolean;
 }
 
 const TRAININGS = {
@@ -28,15 +30,20 @@ const TRAININGS = {
   fused: { fuse: true },
   'plain windows': { accumulates: true },
   'exact windows': { fuse: 'exact', accumulates: true },
+  'plain sizes': { varies: true },
+  'unfused sizes': { fuse: false, varies: true },
+  'exact sizes': { fuse: 'exact', varies: true },
 } as const satisfies Record<string, Training>;
 export type Trainings = Record<keyof typeof TRAININGS, Trained>;
 
 const STEPS = 8;
-const SHAPE: [number, number] = [6, 8];
+const COLUMNS = 8;
+/** Rows of batches if they vary. Each rank begins with another one. */
+const ROWS = [6, 6, 6, 4, 3, 6, 4, 3, 6];
 
 async function train(
   mixedPrecision: AcceleratorOptions['mixedPrecision'],
-  { fuse, accumulates = false }: Training,
+  { fuse, accumulates = false, varies = false }: Training,
 ): Promise<Trained> {
   const accelerator = await Accelerator.create({
     mixedPrecision,
@@ -68,7 +75,13 @@ async function train(
   for (let i = 0; i < STEPS; i++) {
     const seeds = accumulates ? [2 * i, 2 * i + 1] : [i];
     const batches = seeds.map((seed) =>
-      tf.randomNormal<tf.Rank.R2>(SHAPE, 0, 1, 'float32', 1 + rank + ranks * seed),
+      tf.randomNormal<tf.Rank.R2>(
+        [varies ? ROWS[i + rank]! : ROWS[0]!, COLUMNS],
+        0,
+        1,
+        'float32',
+        1 + rank + ranks * seed,
+      ),
     );
     const values = step(...batches);
     for (const value of values) losses.push(value.dataSync()[0]!);

@@ -39,7 +39,7 @@ describe('a step without variables', () => {
     expect(step.reason).toBeUndefined();
   });
 
-  it('has a recording for each combination of shapes and dtypes', () => {
+  it('has a recording for each combination of dtypes and plain values, for all shapes', () => {
     const step = accelerator.compile((x: tf.Tensor, factor: number) => x.mul(factor).sum());
     for (const [size, factor] of [
       [2, 3],
@@ -48,7 +48,8 @@ describe('a step without variables', () => {
     ] as const) {
       expect(settle(step, tf.ones([size]), factor)).toEqual(Array(5).fill(size * factor));
     }
-    expect(step.replays).toBe(6);
+    // Of the second shape only the first call is recorded.
+    expect(step.replays).toBe(2 + 4 + 2);
   });
 
   it('accepts and returns nested structures, its own arguments, variables and plain values', () => {
@@ -250,13 +251,13 @@ describe('a step that cannot be replayed runs as usual, with a reason', () => {
     expect(step.reason).toMatch(/Float32Array/);
   });
 
-  it('because it is called with too many shapes', () => {
+  it('because it is called with too many plain values', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
-    const step = accelerator.compile((x: tf.Tensor) => x.sum());
-    for (let size = 1; size < 12; size++) expect(valueOf(step(tf.ones([size])))).toBe(size);
+    const step = accelerator.compile((x: tf.Tensor, factor: number) => x.mul(factor));
+    for (let factor = 1; factor < 12; factor++) expect(valueOf(step(tf.scalar(1), factor))).toBe(factor);
     expect(step.reason).toMatch(/more than 8 combinations/);
     // Those that came first are replayed all the same.
-    expect(settle(step, tf.ones([2]))).toEqual([2, 2, 2, 2, 2]);
+    expect(settle(step, tf.scalar(1), 2)).toEqual([2, 2, 2, 2, 2]);
     expect(step.replays).toBeGreaterThan(0);
   });
 

@@ -3,7 +3,7 @@ import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
 import { flatten } from './nested-values.js';
-import { Reasons } from './reasons.js';
+import { Reasons, tooManyRecordings } from './reasons.js';
 import type { Variant } from './variant.js';
 
 /** A step that is replayed after it has been recorded. See `Accelerator.compile`. */
@@ -24,8 +24,9 @@ export interface CompiledStep<Args extends unknown[], R> {
   readonly failedReplays: number;
   /**
    * What the replays fuse and what not, and where their time goes, as text for people: for each
-   * kind of arguments the number of native calls, the reasons why calls run alone, and the mean time
-   * in the last replays of each fused program and operator, with lines of the user's program.
+   * recording the arguments that it serves and which of their dims vary, the number of native calls,
+   * the reasons why calls run alone, and the mean time in the last replays of each fused program and
+   * operator, with lines of the user's program.
    */
   explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */
@@ -67,17 +68,16 @@ export function compileStep<Args extends unknown[], R>(
     if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    const { key, tensors, foreign } = flatten(args);
+    const { tensors, foreign, ...keys } = flatten(args);
     if (foreign !== undefined) {
       return void reasons.refuse(
         `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,
       );
     }
-    const variant = variants.of(`${key}|${surroundings()}`, { recorder, fuse, onRefused: reasons.refuse });
+    const key = { ...keys, surroundings: surroundings() };
+    const variant = variants.of(key, { recorder, fuse, onRefused: reasons.refuse });
     if (variant) return { variant, tensors };
-    return void reasons.refuse(
-      `its arguments had more than ${MAX_VARIANTS} combinations of shapes, dtypes and plain values`,
-    );
+    return void reasons.refuse(tooManyRecordings(MAX_VARIANTS));
   }
 
   const call = (...args: Args): R => {
@@ -103,7 +103,7 @@ export function compileStep<Args extends unknown[], R>(
 }
 
 function explain<R>(variants: Variants<R>, reason: string | undefined): string {
-  const explained = variants.explanations().map(([key, text]) => `Arguments ${key}\n${text}`);
+  const explained: string[] = variants.explanations();
   if (reason !== undefined) explained.push(`Some calls run without replay: ${reason}.`);
   return explained.length > 0 ? explained.join('\n\n') : 'The step is not replayed yet.';
 }

@@ -12,16 +12,27 @@ export interface Flattened {
    */
   readonly key: string;
   /**
+   * The key without the sizes of tensors that are not variables. Each shape is replaced by the rank
+   * between two {@link SHAPE_MARK}s.
+   */
+  readonly kind: string;
+  /** The left out sizes, shape by shape. */
+  readonly sizes: readonly number[];
+  /**
    * The description of a value that is neither a tensor nor possible in the key. Undefined if there
    * is none.
    */
   readonly foreign: string | undefined;
 }
 
+/** JSON escapes this character, so plain values never contain it. */
+export const SHAPE_MARK = '\u0000';
+
 /** Flattens arguments or results. */
 export function flatten(value: unknown): Flattened {
   const tensors: Tensor[] = [];
   const places = new Map<object, number>();
+  const shapes: (readonly number[])[] = [];
   let foreign: string | undefined;
 
   function keyOf(item: unknown): string {
@@ -41,10 +52,14 @@ export function flatten(value: unknown): Flattened {
     if (tensor instanceof Variable) return `v${tensor.id}`;
     const known = places.get(tensor.dataId);
     if (known === undefined) places.set(tensor.dataId, places.size);
-    return `${tensor.dtype}${tensor.shape.join('x')}${known === undefined ? '' : `@${known}`}`;
+    shapes.push(tensor.shape);
+    const shape = `${SHAPE_MARK}${tensor.rank}${SHAPE_MARK}`;
+    return `${tensor.dtype}${shape}${known === undefined ? '' : `@${known}`}`;
   }
 
-  return { key: keyOf(value), tensors, foreign };
+  const kind = keyOf(value);
+  const sizes = shapes.flat();
+  return { key: `${kind}|${sizes.join()}`, kind, sizes, tensors, foreign };
 }
 
 /** Copies the structure of `value` with `replace(tensor)` instead of each tensor. */

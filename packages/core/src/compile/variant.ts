@@ -1,7 +1,8 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Fusion, Recorder, Recording } from '@acc/contract';
-import { engineInternals } from '@acc/tfjs-internals';
-import { flatten, withTensors } from './nested-values.js';
+import type { Recorder } from '@acc/contract';
+import type { Family, Share } from './family.js';
+import { tooManyRecordings } from './reasons.js';
+import { recordStep, type RecordedStep } from './recorded-step.js';
 
 /** The largest number of recordings before two consecutive ones must be equal. */
 const MAX_RECORDINGS = 4;
@@ -13,27 +14,35 @@ const MAX_RENEWALS = 4;
 /** The largest number of times that a replay may fail if the step itself does not. */
 const MAX_FAILURES = 4;
 
+/** The largest number of recordings of one step. */
+export const MAX_VARIANTS = 8;
+const TOO_MANY = tooManyRecordings(MAX_VARIANTS);
+
 /** The environment of a variant. */
 export interface VariantContext {
   readonly recorder: Recorder;
-  readonly fuse: Fusion;
+  /** The recordings for other sizes. */
+  readonly family: Family;
+  /** The sizes of the arguments. */
+  readonly sizes: readonly number[];
   /** Called once if the variant will not be replayed. */
   readonly onRefused: (reason: string) => void;
 }
 
 /**
- * A step for one kind of arguments. The first call runs normally, the next ones are recorded, later
- * ones are replayed.
+ * A step for one kind of arguments. The first call of a step runs normally, the next ones are
+ * recorded, later ones are replayed. Two recordings must be the same. If the second one has other
+ * sizes, only numbers that follow from the sizes may differ.
  */
 export class Variant<R> {
   #calls = 0;
   #recordings = 0;
   #renewals = 0;
-  #last: Recorded<R> | undefined;
+  #last: RecordedStep<R> | undefined;
+  /** The place of the last recording among those for other sizes. */
+  #share: Share | undefined;
   #isSealed = false;
-  #difference: string | undefined;
   #refusal: string | undefined;
-  #isRunning = false;
 
   /** The number of calls that were replays. */
   replays = 0;
@@ -42,38 +51,36 @@ export class Variant<R> {
 
   constructor(private readonly context: VariantContext) {}
 
-  /** What its replays fuse. Undefined before they begin. */
-  get explanation(): string | undefined {
-    return this.#isSealed ? this.#last?.recording.explanation : undefined;
-  }
-
-  /** The reason why the variant permanently runs without replay. */
-  get refusal(): string | undefined {
-    return this.#refusal;
-  }
-
   /** Runs `step`, or replays its recording. Call it in a tidy. */
   call(args: readonly Tensor[], step: () => R): R {
-    // The first call creates state that later calls reuse, such as that of optimizers and the
-    // choice of kernels.
-    if (this.#calls++ === 0 || this.#refusal !== undefined || this.#isRunning) return step();
-    this.#isRunning = true;
-    try {
-      if (!this.#isSealed) return this.#record(args, step);
-      if (!this.#last!.recording.fits(args)) return this.#renew(step);
-      const results = this.#last!.recording.replay(args);
-      if (results instanceof Error) return this.#runPlainly(results, step);
-      this.replays++;
-      return this.#last!.resultOf(args, results);
-    } finally {
-      this.#isRunning = false;
-    }
+    const { family } = this.context;
+    const isFirst = this.#calls++ === 0;
+    if (this.#refusal !== undefined || family.isRunning) return step();
+    return family.run(() => {
+      // The first call of all creates state that later calls reuse, such as that of optimizers.
+      if (!family.hasRun) return step();
+      return this.#isSealed ? this.#replay(args, step) : this.#record(args, step, isFirst);
+    });
   }
 
   dispose(): void {
-    this.#last?.recording.dispose();
-    this.#last = undefined;
+    const { family, sizes } = this.context;
+    if (this.#share) family.leave(this.#share, sizes);
+    if (this.#last) {
+      family.withdraw(this.#last);
+      this.#last.recording.dispose();
+    }
+    this.#last = this.#share = undefined;
     this.#isSealed = false;
+  }
+
+  #replay(args: readonly Tensor[], step: () => R): R {
+    const { recording, resultOf } = this.#last!;
+    if (!recording.fits(args)) return this.#renew(step);
+    const results = recording.replay(args);
+    if (results instanceof Error) return this.#runPlainly(results, step);
+    this.replays++;
+    return resultOf(args, results);
   }
 
   /**
@@ -99,96 +106,99 @@ export class Variant<R> {
     return step();
   }
 
-  #record(args: readonly Tensor[], step: () => R): R {
-    const { recorder } = this.context;
-    const before = engineInternals().state.numTensors;
-    let result!: R;
-    let flattened!: ReturnType<typeof flatten>;
-    const traced = () => {
-      result = engineInternals().tidy('compiled step', step);
-      flattened = flatten(result);
-      return flattened.tensors;
-    };
-    // The first recording is only compared with the second one.
-    const { results, recording } = recorder.record(args, traced, this.#last !== undefined);
-    if (typeof recording === 'string') {
-      this.#failed(recording);
+  #record(args: readonly Tensor[], step: () => R, isFirst: boolean): R {
+    const { family, recorder } = this.context;
+    // A recording that is the second one of its calls may be kept whole, and is then explained.
+    const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
+    const { result, recorded } = recordStep(recorder, args, step, isExplained);
+    if (typeof recorded === 'string') {
+      // The first call may do what later ones do not, such as to measure kernels.
+      if (!isFirst) this.#refuse(recorded);
       return result;
     }
-    const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
-    const kept = engineInternals().state.numTensors - before - made.length;
-    const problem =
-      flattened.foreign !== undefined
-        ? `it returns a ${flattened.foreign}`
-        : kept !== 0
-          ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
-          : undefined;
-    if (problem !== undefined) {
-      recording.dispose();
-      this.#failed(problem);
-    } else {
-      this.#take({ recording, key: flattened.key, resultOf: resultBuilder(result, args, results) });
-    }
+    this.#recordings++;
+    const difference = this.#take(recorded);
+    if (difference !== undefined && this.#recordings >= MAX_RECORDINGS) this.#refuse(difference);
     return result;
   }
 
-  /** Compares a recording with the previous one. */
-  #take(recorded: Recorded<R>): void {
-    this.#recordings++;
+  /** Compares a recording with others. Returns the difference from the previous one, as text. */
+  #take(recorded: RecordedStep<R>): string | undefined {
+    if (this.#share) return this.#compareNumbers(recorded);
+    const { family, sizes } = this.context;
     const last = this.#last;
     this.#last = recorded;
-    if (!last) return;
-    this.#difference =
-      last.recording.differenceFrom(recorded.recording) ??
-      (last.key === recorded.key ? undefined : 'it returns different plain values in different runs');
-    last.recording.dispose();
-    if (this.#difference === undefined) {
-      recorded.recording.seal(this.context.fuse);
-      this.#isSealed = true;
-    } else if (this.#recordings >= MAX_RECORDINGS) {
-      this.#refuse(this.#difference);
+    if (!last) {
+      this.#share = family.share(recorded, sizes);
+      this.#isSealed = this.#share?.isExplained ?? false;
+      if (!this.#share) this.#propose(recorded);
+      return undefined;
     }
+    family.withdraw(last);
+    const difference =
+      last.recording.differenceFrom(recorded.recording) ?? differenceOfResults(last, recorded);
+    last.recording.dispose();
+    if (difference !== undefined) {
+      this.#propose(recorded);
+      return difference;
+    }
+    this.#share = family.share(recorded, sizes) ?? family.add(recorded, sizes);
+    this.#isSealed = this.#share !== undefined;
+    if (!this.#share) this.#refuse(TOO_MANY);
+    return undefined;
   }
 
-  #failed(reason: string): void {
-    this.dispose();
-    this.#refuse(reason);
+  /** Lets a recording wait for a second one. */
+  #propose(recorded: RecordedStep<R>): void {
+    const { family, sizes } = this.context;
+    const isWaiting = family.propose({
+      recorded,
+      sizes,
+      onShared: (share) => {
+        this.#share = share;
+        this.#isSealed = share.isExplained;
+      },
+      onDropped: () => this.dispose(),
+    });
+    if (!isWaiting) this.#refuse(TOO_MANY);
+  }
+
+  /** Compares a recording with the previous one, if that shares the calls of other sizes. */
+  #compareNumbers(recorded: RecordedStep<R>): string | undefined {
+    const { family, sizes } = this.context;
+    const [last, lastShare] = [this.#last!, this.#share!];
+    const share = family.share(recorded, sizes);
+    // It leaves after the new one has joined, so that the shared recording stays.
+    last.recording.dispose();
+    if (share?.recording !== lastShare.recording) family.leave(lastShare, sizes);
+    if (!share) {
+      recorded.recording.dispose();
+      this.#last = this.#share = undefined;
+      return 'it makes other calls in different runs';
+    }
+    this.#last = recorded;
+    this.#share = share;
+    if (share.recording !== lastShare.recording || !areSame(share.numbers, lastShare.numbers)) {
+      return 'numbers that it computes change from run to run';
+    }
+    const difference = differenceOfResults(last, recorded);
+    this.#isSealed = difference === undefined;
+    return difference;
   }
 
   #refuse(reason: string): void {
+    if (this.#refusal !== undefined) return;
     this.dispose();
     this.#refusal = reason;
+    this.context.family.refused();
     this.context.onRefused(reason);
   }
 }
 
-interface Recorded<R> {
-  readonly recording: Recording;
-  /** The key of the step's result. */
-  readonly key: string;
-  /** The result of a replay that returned `results`. */
-  resultOf(args: readonly Tensor[], results: readonly Tensor[]): R;
+function differenceOfResults(a: RecordedStep<unknown>, b: RecordedStep<unknown>): string | undefined {
+  return a.result.key === b.result.key ? undefined : 'it returns different plain values in different runs';
 }
 
-/**
- * Builds the results of later replays. Arguments and variables that the step returned are returned
- * again as the same objects.
- */
-function resultBuilder<R>(
-  result: R,
-  args: readonly Tensor[],
-  results: readonly Tensor[],
-): Recorded<R>['resultOf'] {
-  const places = new Map(results.map((tensor, i) => [tensor, i]));
-  const indices = new Map(args.map((arg, i) => [arg, i]));
-  return (newArgs, newResults) =>
-    withTensors(result, (tensor) => {
-      if (isVariable(tensor)) return tensor;
-      const index = indices.get(tensor);
-      return index === undefined ? newResults[places.get(tensor)!]! : newArgs[index]!;
-    });
-}
-
-function isVariable(tensor: Tensor): boolean {
-  return 'assign' in tensor;
+function areSame(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
+  return a.length === b.length && Array.from(a).every((number, i) => Object.is(number, b[i]));
 }

@@ -1,11 +1,29 @@
-import { Variant, type VariantContext } from './variant.js';
+import type { Fusion, Recorder } from '@acc/contract';
+import { Family } from './family.js';
+import type { Flattened } from './nested-values.js';
+import { MAX_VARIANTS, Variant } from './variant.js';
 
-/** The largest number of argument kinds for which one step is recorded. */
-export const MAX_VARIANTS = 8;
+export { MAX_VARIANTS };
+/** The largest number of different arguments, apart from values of tensors, that are remembered. */
+const MAX_REMEMBERED = 256;
+
+/** What a step depends on besides the values of tensors. */
+export interface VariantKey extends Pick<Flattened, 'key' | 'kind' | 'sizes'> {
+  /** See `CompileContext.surroundings`. */
+  readonly surroundings: string;
+}
+
+export interface VariantsContext {
+  readonly recorder: Recorder;
+  readonly fuse: Fusion;
+  readonly onRefused: (reason: string) => void;
+}
 
 /** The recordings of a step, by kind of arguments. */
 export class Variants<R> {
+  /** The least recently used first. */
   readonly #variants = new Map<string, Variant<R>>();
+  readonly #families = new Map<string, Family>();
   /** The counts of discarded variants. */
   #before = { replays: 0, failedReplays: 0 };
 
@@ -19,27 +37,62 @@ export class Variants<R> {
     return this.#sumOf('failedReplays');
   }
 
-  /** The variant for a key. Undefined if there are too many. */
-  of(key: string, context: VariantContext): Variant<R> | undefined {
-    const known = this.#variants.get(key);
-    if (known || this.#variants.size >= MAX_VARIANTS) return known;
-    const variant = new Variant<R>(context);
-    this.#variants.set(key, variant);
+  /** The variant for a key. Undefined if there are too many kinds of arguments. */
+  of({ key, kind, sizes, surroundings }: VariantKey, context: VariantsContext): Variant<R> | undefined {
+    const whole = `${key}|${surroundings}`;
+    const known = this.#variants.get(whole);
+    if (known) {
+      this.#variants.delete(whole);
+      this.#variants.set(whole, known);
+      return known;
+    }
+    const family = this.#familyOf(`${kind}|${surroundings}`, context.fuse);
+    if (!family) return undefined;
+    const { recorder, onRefused } = context;
+    const variant = new Variant<R>({ recorder, family, sizes, onRefused });
+    this.#variants.set(whole, variant);
+    if (this.#variants.size > MAX_REMEMBERED) this.#forgetOldest();
     return variant;
   }
 
-  /** What the replays of each kind of arguments fuse, by the key of the kind. */
-  explanations(): [key: string, explanation: string][] {
-    return [...this.#variants].flatMap(([key, { explanation }]) =>
-      explanation === undefined ? [] : [[key, explanation] as [string, string]],
-    );
+  /** For each recording which arguments it serves and what its replays fuse, as text for people. */
+  explanations(): string[] {
+    return [...this.#families.values()].flatMap((family) => family.explanations());
   }
 
   /** Frees the recordings. Later calls are recorded again. */
   forget(): void {
-    this.#before = { replays: this.replays, failedReplays: this.failedReplays };
-    for (const variant of this.#variants.values()) variant.dispose();
+    for (const variant of this.#variants.values()) this.#discard(variant);
     this.#variants.clear();
+    this.#families.clear();
+  }
+
+  #familyOf(key: string, fuse: Fusion): Family | undefined {
+    const known = this.#families.get(key);
+    if (known || this.#families.size >= MAX_VARIANTS) return known;
+    const family = new Family(key, fuse, () => this.#hasRoom());
+    this.#families.set(key, family);
+    return family;
+  }
+
+  #hasRoom(): boolean {
+    const attempts = [...this.#families.values()].reduce((sum, family) => sum + family.attempts, 0);
+    return attempts < MAX_VARIANTS;
+  }
+
+  #forgetOldest(): void {
+    const [key, variant] = this.#variants.entries().next().value!;
+    this.#discard(variant);
+    this.#variants.delete(key);
+  }
+
+  #discard(variant: Variant<R>): void {
+    const { replays, failedReplays } = variant;
+    this.#before = {
+      replays: this.#before.replays + replays,
+      failedReplays: this.#before.failedReplays + failedReplays,
+    };
+    variant.dispose();
   }
 
   #sumOf(count: 'replays' | 'failedReplays'): number {

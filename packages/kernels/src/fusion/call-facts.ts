@@ -1,5 +1,5 @@
 import type { NativeDtype } from '@acc/contract';
-import type { FusedCall, Graph, GraphNode } from './graph.js';
+import type { Call, FusedCall, Graph, GraphNode } from './graph.js';
 import { shortName, type Report } from './report.js';
 
 /** What `explain` says of a call that replays run. */
@@ -21,21 +21,23 @@ export function factsOf(graph: Graph, report: Report): CallFacts[] {
 }
 
 function factsOfNode(node: GraphNode, graph: Graph, report: Report): CallFacts {
-  if (node.kind !== 'call') {
-    const places = [...new Set(node.members.map(({ place }) => place))];
-    return { kind: 'program', text: textOfProgram(node, graph), places };
-  }
+  const places = [...new Set(membersOf(node).map(({ place }) => place))];
+  if (node.kind === 'fused') return { kind: 'program', text: textOfProgram(node, graph), places };
   const result = graph.values[node.results.find((value) => value >= 0) ?? -1];
-  return { ...factsOfOperator(node.op, result, node.place), reason: report.reasonOf(node) };
+  return { ...factsOfOperator(node.op, result, places), reason: reasonOf(node, report) };
 }
+
+const membersOf = (node: GraphNode): readonly Call[] => (node.kind === 'call' ? [node] : node.members);
+const reasonOf = (node: GraphNode, report: Report): string | undefined =>
+  node.kind === 'call' ? report.reasonOf(node) : undefined;
 
 export function factsOfOperator(
   op: string,
   result: { readonly dtype: NativeDtype; readonly shape: readonly number[] } | undefined,
-  place: number,
+  places: readonly number[],
 ): CallFacts {
   const name = shortName(op);
-  return { kind: kindOf(name), text: result ? `${name}, ${typeText(result)}` : name, places: [place] };
+  return { kind: kindOf(name), text: result ? `${name}, ${typeText(result)}` : name, places };
 }
 
 function textOfProgram({ members, uses, results }: FusedCall, { values }: Graph): string {

@@ -1,3 +1,4 @@
+import { util } from '@tensorflow/tfjs-core';
 import { dtypeOf } from '@acc/native';
 import type { NativeDtype } from '@acc/contract';
 import type { FusedProgram } from './fused-program.js';
@@ -64,6 +65,12 @@ export interface GraphSegment {
 export interface Graph {
   readonly values: readonly Value[];
   readonly segments: readonly GraphSegment[];
+  /**
+   * The number of elements of each value, for choices that only affect time or memory. For arguments
+   * of other sizes they are those of the recording that was made first, so that the choices are the
+   * same.
+   */
+  readonly elements: readonly number[];
   /** The values of one float32 that are the same in every replay. */
   readonly numbers: ReadonlyMap<number, number>;
 }
@@ -75,13 +82,18 @@ interface RecordedJson {
   readonly numbers: readonly [value: number, number: number][];
 }
 
-/** Makes a graph of the text of `Recording.describe` in `@acc/native`. */
-export function graphOf(description: string): Graph {
+/**
+ * Makes a graph of the text of `Recording.describe` in `@acc/native`.
+ *
+ * @param elements See {@link Graph.elements}. Default: those of the graph.
+ */
+export function graphOf(description: string, elements?: readonly number[]): Graph {
   const { values, calls, segments, numbers } = JSON.parse(description) as RecordedJson;
   const nodes = calls.map((call, index): Call => ({ kind: 'call', index, ...call }));
   return {
     values: values.map(({ scalarType, ...rest }) => ({ dtype: dtypeOf(scalarType), ...rest })),
     segments: segments.map(({ first, end, outputs }) => ({ nodes: nodes.slice(first, end), outputs })),
+    elements: elements ?? values.map(({ shape }) => util.sizeFromShape(shape)),
     numbers: new Map(numbers),
   };
 }

@@ -30,18 +30,29 @@ export interface Optimized {
   readonly lines: readonly string[];
   /** The calls of the plan, in its order. */
   readonly calls: readonly CallFacts[];
+  /** See {@link Graph.elements}. */
+  readonly elements: readonly number[];
 }
 
-/** Rewrites the calls of a recording, given as the text of its `describe`. */
-export function optimize(description: string, mode: FusionMode): Optimized {
+/**
+ * Rewrites the calls of a recording, given as the text of its `describe`.
+ *
+ * @param elements Those of an earlier recording of the same step with arguments of other sizes.
+ */
+export function optimize(description: string, mode: FusionMode, elements?: readonly number[]): Optimized {
   const report = new Report();
-  let graph = graphOf(description);
+  let graph = graphOf(description, elements);
   const lines = [`${countOf(graph)} calls were recorded.`];
   for (const { name, run } of passesOf(mode, report)) {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
-  return { plan: planOf(graph), lines: [...lines, ...report.lines()], calls: factsOf(graph, report) };
+  return {
+    plan: planOf(graph),
+    lines: [...lines, ...report.lines()],
+    calls: factsOf(graph, report),
+    elements: graph.elements,
+  };
 }
 
 const countOf = ({ segments }: Graph): number => segments.reduce((sum, { nodes }) => sum + nodes.length, 0);

@@ -1,3 +1,4 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { Call, Graph, Value } from './graph.js';
 import { shortName } from './report.js';
 
@@ -40,7 +41,9 @@ export class GraphBuilder {
   }
 
   build(...outputs: Made[]): Graph {
-    return { values: this.#values, segments: [{ nodes: this.#nodes, outputs }], numbers: this.#numbers };
+    const elements = this.#values.map(({ shape }) => util.sizeFromShape([...shape]));
+    const segments = [{ nodes: this.#nodes, outputs }];
+    return { values: this.#values, segments, elements, numbers: this.#numbers };
   }
 }
 

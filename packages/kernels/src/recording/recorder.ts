@@ -13,8 +13,9 @@ import type { AccBackend } from '../backend.js';
 import { withoutPending } from '../pending/all-pending.js';
 import { forgetShapes } from '../tensor-data.js';
 import { placeGradients } from './gradient-places.js';
+import type { RecordedSegment, Source } from './recorded-segment.js';
 import { SourcePlaces } from './source-places.js';
-import { isNumeric, StepRecording, type RecordedSegment, type Source } from './step-recording.js';
+import { isNumeric, StepRecording } from './step-recording.js';
 
 /**
  * Records steps for the backend `acc`. The addon records native calls. This class identifies the

@@ -31,7 +31,7 @@ interface TimedCall extends CallFacts {
 /** The time of a replay by kinds of calls and by calls, with the lines of the user's program. */
 export function profileLines({ calls, facts, places, times }: Profiled): string[] {
   const timed = calls.map(({ number, ms, op, result, place }): TimedCall => {
-    const known = facts?.[number] ?? factsOfOperator(op ?? 'program', result, place);
+    const known = facts?.[number] ?? factsOfOperator(op ?? 'program', result, [place]);
     return { ...known, ms };
   });
   return [

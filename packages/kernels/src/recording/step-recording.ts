@@ -1,86 +1,75 @@
-import { util, type DataType, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type Fusion, type RecordedAction, type NativeDtype, type Recording } from '@acc/contract';
-import { areAlive, type OutputMeta, type Recording as NativeRecording } from '@acc/native';
+import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
+import { AccError, type Fusion, type Recording } from '@acc/contract';
+import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
-import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
+import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
+import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 import type { SourcePlaces } from './source-places.js';
 import { StepExplanation } from './step-explanation.js';
-
-/**
- * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
- * recording time.
- */
-export type Source =
-  | {
-      readonly kind: 'argument';
-      readonly index: number;
-      readonly shape: readonly number[];
-      readonly dtype: NativeDtype;
-    }
-  | {
-      readonly kind: 'variable';
-      readonly variable: Variable;
-      readonly shape: readonly number[];
-      readonly dtype: NativeDtype;
-    }
-  /** A tensor that the step captured, by its handle: the same in every replay. */
-  | { readonly kind: 'captured'; readonly id: number };
-
-/** Native calls and the action that follows them. No action follows the last segment. */
-export interface RecordedSegment {
-  /** Shapes of the previous action's results; null for a null result. */
-  readonly given: readonly (readonly number[] | null)[];
-  readonly sources: readonly Source[];
-  /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
-  readonly outputs: readonly OutputMeta[];
-  readonly dtypes: readonly DataType[];
-  readonly assigned: readonly Variable[];
-  readonly action: RecordedAction | undefined;
-}
 
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
-  readonly #explanation: StepExplanation;
+  #native: NativeRecording;
+  /** The calls that it replays. Undefined before it is sealed. */
+  #sealed: SealedCalls | undefined;
+  /** Which numbers of them belong to this recording. */
+  #sizes = 0;
+  /** What was fused. Set once the calls are rewritten, and can no longer be compared. */
+  #fused: FusedCalls | undefined;
   #arena: ArenaPlan | undefined;
 
   constructor(
     private readonly backend: AccBackend,
-    private readonly native: NativeRecording,
+    native: NativeRecording,
     private readonly segments: readonly RecordedSegment[],
-    places: SourcePlaces,
+    private readonly places: SourcePlaces,
   ) {
-    this.#explanation = new StepExplanation(places);
+    this.#native = native;
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
     );
   }
 
   differenceFrom(other: StepRecording): string | undefined {
-    return this.native.differenceFrom(other.native) ?? differenceOfSources(this.segments, other.segments);
+    if (this.#fused) return 'its calls resemble those for arguments of other sizes';
+    return this.#native.differenceFrom(other.#native) ?? differenceOfSources(this.segments, other.segments);
   }
 
   get explanation(): string {
-    const memory = this.#arena && this.native.isMemoryPlanned ? describeMemory(this.#arena) : [];
-    return this.#explanation.textOf(() => this.native.times(), this.backend.device, memory);
+    if (!this.#sealed) return 'It is not replayed yet.';
+    const memory =
+      this.#arena && this.#native.isMemoryPlanned(this.#sizes) ? describeMemory(this.#arena) : [];
+    return this.#sealed.explanation.textOf(() => this.#native.times(), this.backend.device, memory);
   }
 
   seal(fusion: Fusion): void {
-    if (fusion === false) {
-      this.#explanation.sealed(['Nothing is fused: the option fuse is false.']);
-    } else if (this.backend.device !== 'cpu') {
-      this.#explanation.sealed([
-        `Nothing is fused: programs run on the CPU only, and the device is ${this.backend.device}.`,
-      ]);
-    } else {
-      const { plan, lines, calls } = optimize(this.native.describe(), fusion === 'exact' ? 'exact' : 'fast');
-      this.native.rewrite(plan);
-      this.#explanation.sealed(lines, calls);
-    }
-    this.native.seal();
+    const fused = this.#optimize(fusion);
+    this.#native.seal();
+    const explanation = new StepExplanation(this.places);
+    explanation.sealed(fused.lines, fused.calls);
+    this.#sealed = new SealedCalls(this.#native, explanation, fused.elements);
+  }
+
+  resembles(other: StepRecording): boolean {
+    return this.#native.shapeOfCalls === other.#native.shapeOfCalls;
+  }
+
+  shareCallsOf(other: StepRecording, fusion: Fusion): Float64Array | undefined {
+    const sealed = other.#sealed!;
+    if (this.#native.shapeOfCalls !== sealed.native.shapeOfCalls) return undefined;
+    if (differenceOfSources(other.segments, this.segments) !== undefined) return undefined;
+    this.#optimize(fusion, sealed.elements);
+    const joined = sealed.join(this.#native);
+    if (!joined) return undefined;
+    this.#native.dispose();
+    this.#native = sealed.native;
+    this.#sealed = sealed;
+    this.#sizes = joined.sizes;
+    return joined.pairs;
   }
 
   fits(args: readonly Tensor[]): boolean {
@@ -95,12 +84,13 @@ export class StepRecording implements Recording {
     let actionsMs = 0;
     const start = performance.now();
     try {
+      this.#native.useSizes(this.#sizes);
       for (const [index, segment] of this.segments.entries()) {
         const outputs = this.#runSegment(index, segment, given, args, hasActed);
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
-          this.#explanation.times.add(performance.now() - start, actionsMs);
+          this.#sealed?.explanation.times.add(performance.now() - start, actionsMs);
           this.#planMemory();
           return outputs;
         }
@@ -111,21 +101,41 @@ export class StepRecording implements Recording {
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
-      if (!isDone) this.native.reset();
+      if (!isDone) this.#native.reset();
     }
   }
 
   dispose(): void {
-    this.native.dispose();
+    if (this.#sealed) this.#sealed.release(this.#sizes);
+    else this.#native.dispose();
+  }
+
+  /** Rewrites the calls, if they are not. `elements` are those of the recording to be like. */
+  #optimize(fusion: Fusion, elements?: readonly number[]): FusedCalls {
+    return (this.#fused ??= this.#rewrite(fusion, elements));
+  }
+
+  #rewrite(fusion: Fusion, elements?: readonly number[]): FusedCalls {
+    if (fusion === false) return { lines: ['Nothing is fused: the option fuse is false.'] };
+    const { device } = this.backend;
+    if (device !== 'cpu') {
+      return {
+        lines: [`Nothing is fused: programs run on the CPU only, and the device is ${device}.`],
+      };
+    }
+    const mode = fusion === 'exact' ? 'exact' : 'fast';
+    const { plan, ...fused } = optimize(this.#native.describe(), mode, elements);
+    this.#native.rewrite(plan);
+    return fused;
   }
 
   /** Plans the memory of later replays from what the first one allocated. */
   #planMemory(): void {
     if (this.#arena) return;
-    const allocations = this.native.allocations();
+    const allocations = this.#native.allocations();
     if (allocations.length === 0) return;
     this.#arena = planArena(allocations);
-    this.native.planMemory(this.#arena.places, this.#arena.bytes);
+    this.#native.planMemory(this.#arena.places, this.#arena.bytes);
   }
 
   /**
@@ -142,7 +152,7 @@ export class StepRecording implements Recording {
     for (const source of segment.sources) inputs.push(this.#handleOf(source, args));
     let natives;
     try {
-      natives = this.native.replay(index, inputs, segment.outputs);
+      natives = this.#native.replay(index, inputs, segment.outputs);
     } catch (error) {
       if (hasActed) throw error;
       return error as Error;
@@ -211,24 +221,4 @@ function describe(shape: readonly number[] | null | undefined): string {
 /** Strings have no native form. */
 export function isNumeric({ dtype }: TensorInfo): boolean {
   return dtype !== 'string';
-}
-
-function differenceOfSources(
-  ours: readonly RecordedSegment[],
-  theirs: readonly RecordedSegment[],
-): string | undefined {
-  const all = (segments: readonly RecordedSegment[]) => segments.flatMap(({ sources }) => sources);
-  const others = all(theirs);
-  const differs = all(ours).some((source, i) => !isSameSource(source, others[i]));
-  if (differs) return 'it uses changing tensors that are neither arguments nor variables';
-  const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
-  const otherAssigned = assigned(theirs);
-  const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
-  return isSame ? undefined : 'it assigns different variables in different runs';
-}
-
-function isSameSource(a: Source, b: Source | undefined): boolean {
-  if (a.kind === 'captured') return b?.kind === 'captured' && a.id === b.id;
-  if (a.kind === 'variable') return b?.kind === 'variable' && a.variable === b.variable;
-  return b?.kind === 'argument' && a.index === b.index;
 }

@@ -44,6 +44,20 @@ Recording& recording_at(const Napi::CallbackInfo& info, size_t index, Context& c
   return *context.recordings.get(number_at(info, index), "recording");
 }
 
+size_t sizes_at(const Napi::CallbackInfo& info, size_t index) { return static_cast<size_t>(number_at(info, index)); }
+
+// joinRecordings(recording, other): the number of the sizes, then the pairs of numbers that differ;
+// empty if the calls differ
+Napi::Value join(const Napi::CallbackInfo& info, Context& context) {
+  const auto joined = recording_at(info, 0, context)
+                          .join(recording_at(info, 1, context), context.operators.default_device);
+  auto result = Napi::Float64Array::New(info.Env(), joined ? 1 + joined->pairs.size() : 0);
+  if (!joined) return result;
+  result[0] = static_cast<double>(joined->sizes);
+  std::copy(joined->pairs.begin(), joined->pairs.end(), result.Data() + 1);
+  return result;
+}
+
 }  // namespace
 
 void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
@@ -86,6 +100,16 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind_action("sealRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).seal(context.operators.default_device);
   });
+  bind(env, exports, "shapeOfRecordedCalls", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), recording_at(info, 0, context).shape_of_calls());
+  });
+  bind(env, exports, "joinRecordings", [&](const Napi::CallbackInfo& info) { return join(info, context); });
+  bind_action("useRecordedSizes", [&](const Napi::CallbackInfo& info) {
+    recording_at(info, 0, context).use_sizes(sizes_at(info, 1));
+  });
+  bind_action("releaseRecordedSizes", [&](const Napi::CallbackInfo& info) {
+    recording_at(info, 0, context).release_sizes(sizes_at(info, 1));
+  });
   bind_action("resetRecording", [&](const Napi::CallbackInfo& info) { recording_at(info, 0, context).reset(); });
   bind_action("releaseRecording", [&](const Napi::CallbackInfo& info) {
     context.recordings.remove(number_at(info, 0));
@@ -106,7 +130,7 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
     recording_at(info, 0, context).memory().plan({places.begin(), places.end()}, static_cast<size_t>(number_at(info, 2)));
   });
   bind(env, exports, "isRecordingMemoryPlanned", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::Boolean::New(info.Env(), recording_at(info, 0, context).memory().is_planned());
+    return Napi::Boolean::New(info.Env(), recording_at(info, 0, context).memory_of(sizes_at(info, 1)).is_planned());
   });
   // replaySegment(recording, segment), with handles in the call buffers
   bind_action("replaySegment", [&](const Napi::CallbackInfo& info) {

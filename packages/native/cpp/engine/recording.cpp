@@ -159,7 +159,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
     throw Error(kOperatorFailed, "A recorded step has " + std::to_string(segment.outputs.size()) +
                                      " results. The limit is " + std::to_string(capacity) + ".");
   }
-  const ReplayMemory::Use use(memory_, index == 0, index + 1 == list_.segments.size());
+  const ReplayMemory::Use use(memory(), index == 0, index + 1 == list_.segments.size());
   try {
     for (const int value : segment.inputs) {
       const double id = *in++;
@@ -191,7 +191,7 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
 }
 
 void Recording::reset() {
-  memory_.abandon();
+  memory().abandon();
   stack_.clear();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (!is_constant_[i]) slots_[i].reset();

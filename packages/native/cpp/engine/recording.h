@@ -3,12 +3,15 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/call_times.h"
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
+#include "engine/recording_sizes.h"
 #include "engine/replay_memory.h"
 
 namespace acc {
@@ -93,7 +96,7 @@ struct CallList {
 // The recorded calls of a step, for replay. A value is released after its last use.
 class Recording {
  public:
-  explicit Recording(CallList list) : list_(std::move(list)) {}
+  explicit Recording(CallList list);
 
   // Describes the first difference between `other` and this recording; empty if both are equal.
   // Call it before seal().
@@ -106,8 +109,29 @@ class Recording {
   // Throws ACC_INVALID_ARGUMENT, and then changes nothing.
   void rewrite(const std::vector<double>& plan);
 
+  // A number that recordings with the same calls on the same values share, whatever the sizes. Others
+  // hardly ever do.
+  double shape_of_calls() const { return shape_of_calls_; }
+
+  struct Joined {
+    size_t sizes;
+    // The numbers that differ: this recording's, the other's, and so on.
+    std::vector<double> pairs;
+  };
+  // Makes this sealed recording also replay `other`, a recording of the same step with arguments of
+  // other sizes, which is not sealed. Of `other` it keeps only what differs. Returns nothing if the
+  // calls are not the same. `other` can then still be sealed, but no longer be compared.
+  std::optional<Joined> join(Recording& other, c10::Device device);
+
+  // Forgets sizes that `join` returned.
+  void release_sizes(size_t sizes);
+
   // Prepares the recording for replays on `device`. After that it can no longer be compared.
   void seal(c10::Device device);
+
+  // Replays `sizes`, which `join` returned, from now on. 0 stands for the recorded ones. Call it
+  // before the first segment.
+  void use_sizes(size_t sizes);
 
   // Runs one segment: reads the handles of its inputs from `in` and writes the handles of its
   // outputs to `out`, at most `capacity`. Segments are run in order. After an error, and after the
@@ -122,9 +146,13 @@ class Recording {
 
   size_t segment_count() const { return list_.segments.size(); }
 
-  ReplayMemory& memory() { return memory_; }
+  // The memory of replays with these sizes.
+  ReplayMemory& memory_of(size_t sizes) { return sizes == 0 ? memory_ : sizes_.at(sizes)->memory; }
+  // The memory of replays with the sizes in use.
+  ReplayMemory& memory() { return memory_of(current_sizes_); }
 
  private:
+  void swap_with(SizeSet& sizes);
   void drop_unneeded();
   void find_last_uses();
   void run_call(const RecordedCall& call);
@@ -134,6 +162,10 @@ class Recording {
   void give(const RecordedCall& call);
 
   CallList list_;
+  double shape_of_calls_ = 0;
+  std::unordered_map<size_t, std::unique_ptr<SizeSet>> sizes_;
+  size_t last_sizes_ = 0;
+  size_t current_sizes_ = 0;
   CallTimes times_;
   std::vector<at::Tensor> slots_;
   std::vector<bool> is_constant_;

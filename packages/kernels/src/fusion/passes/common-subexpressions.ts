@@ -1,4 +1,3 @@
-import { util } from '@tensorflow/tfjs-core';
 import { withNodes, withValues, type Argument, type Call, type Graph, type GraphNode } from '../graph.js';
 import { writtenValues } from '../written-values.js';
 
@@ -16,8 +15,7 @@ export function mergeCommonSubexpressions(graph: Graph): Graph {
   const numbers = numbersByValue(graph);
   const merged = new Map<number, number>();
   const current = (value: number): number => merged.get(value) ?? value;
-  const isSmall = (value: number): boolean =>
-    util.sizeFromShape([...(graph.values[value]?.shape ?? [])]) <= SMALL_ELEMENTS;
+  const isSmall = (value: number): boolean => (graph.elements[value] ?? 1) <= SMALL_ELEMENTS;
 
   return withNodes(graph, ({ nodes }) => {
     const lastUses = lastUsesOf(nodes);

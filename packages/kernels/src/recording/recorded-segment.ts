@@ -1,0 +1,56 @@
+import type { DataType, Variable } from '@tensorflow/tfjs-core';
+import type { NativeDtype, RecordedAction } from '@acc/contract';
+import type { OutputMeta } from '@acc/native';
+
+/**
+ * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
+ * recording time.
+ */
+export type Source =
+  | {
+      readonly kind: 'argument';
+      readonly index: number;
+      readonly shape: readonly number[];
+      readonly dtype: NativeDtype;
+    }
+  | {
+      readonly kind: 'variable';
+      readonly variable: Variable;
+      readonly shape: readonly number[];
+      readonly dtype: NativeDtype;
+    }
+  /** A tensor that the step captured, by its handle: the same in every replay. */
+  | { readonly kind: 'captured'; readonly id: number };
+
+/** Native calls and the action that follows them. No action follows the last segment. */
+export interface RecordedSegment {
+  /** Shapes of the previous action's results; null for a null result. */
+  readonly given: readonly (readonly number[] | null)[];
+  readonly sources: readonly Source[];
+  /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
+  readonly outputs: readonly OutputMeta[];
+  readonly dtypes: readonly DataType[];
+  readonly assigned: readonly Variable[];
+  readonly action: RecordedAction | undefined;
+}
+
+/** Why two recordings of a step cannot be one. Undefined if both take and assign the same. */
+export function differenceOfSources(
+  ours: readonly RecordedSegment[],
+  theirs: readonly RecordedSegment[],
+): string | undefined {
+  const all = (segments: readonly RecordedSegment[]) => segments.flatMap(({ sources }) => sources);
+  const others = all(theirs);
+  const differs = all(ours).some((source, i) => !isSameSource(source, others[i]));
+  if (differs) return 'it uses changing tensors that are neither arguments nor variables';
+  const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
+  const otherAssigned = assigned(theirs);
+  const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
+  return isSame ? undefined : 'it assigns different variables in different runs';
+}
+
+function isSameSource(a: Source, b: Source | undefined): boolean {
+  if (a.kind === 'captured') return b?.kind === 'captured' && a.id === b.id;
+  if (a.kind === 'variable') return b?.kind === 'variable' && a.variable === b.variable;
+  return b?.kind === 'argument' && a.index === b.index;
+}
