@@ -4,6 +4,7 @@ import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
 import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
