@@ -35,7 +35,7 @@ await exitOnError(async () => {
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
     for (const side of repeat % 2 ? ['theirs', 'ours'] : ['ours', 'theirs']) {
       const { results, versions: own } = await pipelineSides[side](job, { ranks: RANKS, python });
-      sides[side].push(results.map((each) => ({ ...each, stepMs: median(each.stepMs) })));
+      sides[side].push(results.map(withMedians));
       Object.assign(versions, own);
       console.error(`${side}: ${results.map(({ stepMs }) => Math.round(median(stepMs))).join(', ')} ms`);
     }
@@ -51,29 +51,33 @@ await exitOnError(async () => {
   console.log(`${text}\n${writeResult('pipeline.md', text)}`);
 });
 
+function withMedians(result) {
+  const { stepMs, compiledMs } = result;
+  return { ...result, stepMs: median(stepMs), ...(compiledMs && { compiledMs: median(compiledMs) }) };
+}
+
 function format(sides) {
-  const at = (runs, place) => median(runs.map((results) => results[place].stepMs));
   const times = CASES.map(({ schedule }, place) => {
-    const ratios = sides.ours.map(
-      (results, repeat) => results[place].stepMs / sides.theirs[repeat][place].stepMs,
-    );
+    const at = (runs, name = 'stepMs') => runs.map((results) => results[place][name]);
+    const [ours, compiled] = [at(sides.ours), at(sides.ours, 'compiledMs')];
+    const theirs = at(sides.theirs);
+    const ratio = (own) => median(own.map((ms, repeat) => ms / theirs[repeat])).toFixed(2);
+    const { peakBytes, compiledPeakBytes } = sides.ours[0][place];
     return [
       schedule,
-      at(sides.ours, place).toFixed(1),
-      at(sides.theirs, place).toFixed(1),
-      median(ratios).toFixed(2),
-      `${Math.round(sides.ours[0][place].peakBytes / 2 ** 20)}`,
+      ...[ours, compiled, theirs].map((each) => median(each).toFixed(1)),
+      ...[ratio(ours), ratio(compiled)],
+      ...[peakBytes, compiledPeakBytes].map((bytes) => `${Math.round(bytes / 2 ** 20)}`),
     ];
   });
   const header = [
     'schedule',
-    'ours, ms per step',
-    'PyTorch, ms per step',
-    'ours/PyTorch',
-    'MiB at most, ours',
+    ...['ours, ms per step', 'compiled', 'PyTorch, ms per step', 'ours/PyTorch', 'compiled/PyTorch'],
+    ...['MiB at most, ours', 'compiled'],
   ];
   return `${formatColumns(header, times)}
 
+Compiled: the same step by accelerator.compile. PyTorch's steps run without torch.compile.
 ${MODEL.layers} dense layers of ${MODEL.width} units, ${MANY} micro-batches of ${MODEL.rows} rows, SGD, ${RANKS} ranks of one thread. interleaved has two stages
 a rank. PyTorch's zero bubble is ScheduleInterleavedZeroBubble with one stage a rank.
 

@@ -44,19 +44,20 @@ for (const { schedule, microBatches } of job.cases) {
   const step = accelerator.pipelined(model, loss, { schedule, microBatches, stages });
   const batch = [job.rows * microBatches, job.width];
   const [xs, ys] = [tf.randomNormal(batch, 0, 1, 'float32', 1), tf.randomNormal(batch, 0, 1, 'float32', 2)];
-  const run = (steps = job.steps) => {
-    for (let i = 0; i < steps; i++) step(xs, ys).dispose();
+  const run = (take: typeof step, steps: number) => {
+    for (let i = 0; i < steps; i++) take(xs, ys).dispose();
   };
-  run(job.warmup);
+  const time = (take: typeof step) =>
+    Array.from({ length: job.blocks }, () => {
+      accelerator.waitForEveryone();
+      const start = performance.now();
+      run(take, job.steps);
+      accelerator.waitForEveryone();
+      return (performance.now() - start) / job.steps;
+    });
+  run(step, job.warmup);
   resetPeakMemory();
-  const stepMs: number[] = [];
-  for (let block = 0; block < job.blocks; block++) {
-    accelerator.waitForEveryone();
-    const start = performance.now();
-    run();
-    accelerator.waitForEveryone();
-    stepMs.push((performance.now() - start) / job.steps);
-  }
+  const stepMs = time(step);
   const peaks = accelerator.gatherObject([memoryStats().peakAllocatedBytes]);
   const table = scheduleOf(schedule, { ranks, chunks: count / ranks, microBatches });
   const bubbles = Array.from({ length: job.blocks * job.steps }, () => {
@@ -69,7 +70,16 @@ for (const { schedule, microBatches } of job.cases) {
     observeActions(undefined);
     return bubbleOf(table, accelerator.gatherObject([observed]));
   });
-  results.push({ schedule, microBatches, stepMs, peakBytes: Math.max(...peaks), bubbles });
+  const compiled = accelerator.compile(step);
+  run(compiled, 10);
+  resetPeakMemory();
+  const compiledMs = time(compiled);
+  if (compiled.reason) throw new Error(`The step is not replayed: ${compiled.reason}`);
+  const compiledPeaks = accelerator.gatherObject([memoryStats().peakAllocatedBytes]);
+  results.push({
+    ...{ schedule, microBatches, stepMs, compiledMs, bubbles },
+    ...{ peakBytes: Math.max(...peaks), compiledPeakBytes: Math.max(...compiledPeaks) },
+  });
   accelerator.freeMemory();
   tf.dispose([xs, ys]);
   tf.disposeVariables();

@@ -21,8 +21,15 @@ export interface Recorder {
   /**
    * Runs `action`. While a step is recorded, native calls of `action` are not recorded, and each
    * replay calls it again.
+   *
+   * @param afterFailure Called if a replay fails later than in this action, which it may have to
+   * undo. In a run that is no replay, callers catch errors themselves.
    */
-  runAction(inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[];
+  runAction(
+    inputs: readonly Tensor[],
+    action: RecordedAction,
+    afterFailure?: () => void,
+  ): readonly (Tensor | null)[];
   /**
    * Says why the step that is being recorded cannot be replayed. Does nothing if none is recorded.
    */

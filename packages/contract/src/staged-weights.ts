@@ -22,10 +22,12 @@ export interface StagedWeights {
    */
   place(placement: StagePlacement): void;
   /**
-   * Runs `step` while this rank's weights are in memory. `borrowed`: weights of other ranks, with
+   * Brings this rank's weights into memory for a step. `borrowed`: weights of other ranks, with
    * their values, which the call disposes.
    */
-  inStep<T>(borrowed: ReadonlyMap<Variable, Tensor>, step: () => T): T;
+  enterStep(borrowed: ReadonlyMap<Variable, Tensor>): void;
+  /** Ends the step, also after an error. Does nothing outside of one. */
+  leaveStep(): void;
   /** This rank's elements of a weight, for the ranks that borrow it. */
   ownValues(variable: Variable): Tensor;
 }
@@ -42,7 +44,8 @@ export function stagedInPlace(stages: StagedWeights, ownOf: (variable: Variable)
   return {
     place: ({ owners, trained, ...others }) =>
       stages.place({ ...others, owners: keyed(owners), trained: trained.map(ownOf) }),
-    inStep: (borrowed, step) => stages.inStep(keyed(borrowed), step),
+    enterStep: (borrowed) => stages.enterStep(keyed(borrowed)),
+    leaveStep: () => stages.leaveStep(),
     ownValues: (variable) => stages.ownValues(ownOf(variable)),
   };
 }

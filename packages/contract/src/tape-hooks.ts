@@ -43,10 +43,15 @@ export interface TapeHooks {
    * @param variable The input of the operator that the values belong to, if it is a variable.
    */
   pack?(tensor: Tensor, variable: Variable | undefined): PackedTensor | undefined;
+  /**
+   * Whether `before`, `after` and `end` would do nothing now. They are then not called, and do not
+   * divide a recorded step. Absent: they are always called.
+   */
+  isIdle?(): boolean;
 }
 
 /** The members of {@link TapeHooks}. Core rejects others. */
-export const TAPE_HOOK_KEYS = ['before', 'after', 'end', 'pack'] as const;
+export const TAPE_HOOK_KEYS = ['before', 'after', 'end', 'pack', 'isIdle'] as const;
 
 /** Replaces a tensor that is saved for a gradient. */
 export interface PackedTensor {

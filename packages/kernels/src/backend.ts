@@ -25,6 +25,7 @@ import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
+import { toElements } from './typed-elements.js';
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
 const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
@@ -89,6 +90,12 @@ export class AccBackend extends KernelBackend {
     return this.#dataOf(info.dataId).native;
   }
 
+  /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
+  heldNative(info: TensorInfo): NativeTensor | undefined {
+    const data = this.#dataOf(info.dataId);
+    return data.inPieces ? data.native : data.held;
+  }
+
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */
   converted(info: TensorInfo, dtype: NativeDtype): NativeTensor {
     return this.#dataOf(info.dataId).convertedTo(this.native(info), dtype);
@@ -130,14 +137,6 @@ export class AccBackend extends KernelBackend {
     this.#count++;
     this.#uncomputed.register(data, value, data);
     return { dataId: data, shape: value.shape as number[], dtype: 'float32' };
-  }
-
-  /** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
-  pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
-    const { pending } = this.#dataOf(dataId);
-    return pending && util.arraysEqual(pending.shape as number[], shape)
-      ? pending.computedAs(dtype)
-      : undefined;
   }
 
   /** Like {@link wrap}, but returns a tfjs tensor. Caller owns it. */
@@ -255,13 +254,13 @@ export class AccBackend extends KernelBackend {
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
-    else this.#empty = this.hold(newStandIn());
+    else this.#empty = this.hold(TensorData.standIn());
     return { dataId: this.#empty, shape, dtype };
   }
 
   /** Like {@link standIn}, with the tensors attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
-    const data = newStandIn();
+    const data = TensorData.standIn();
     const { attached, inPieces } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
     const info = { dataId: this.hold(data), shape, dtype };
@@ -405,25 +404,4 @@ export class AccBackend extends KernelBackend {
     tfjs.moveData(this, dataId);
     return this.#moved.get(dataId)!;
   }
-}
-
-function newStandIn(): TensorData {
-  const data = new TensorData('float32', undefined, undefined, undefined);
-  data.isStandIn = true;
-  return data;
-}
-
-type Elements = Parameters<typeof tensorFrom>[0];
-
-/** Converts elements to the typed array of `dtype`. tfjs passes null for all zeros. */
-function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
-  const size = util.sizeFromShape(shape);
-  if (dtype === 'int32')
-    return values instanceof Int32Array ? values : Int32Array.from(numbers(values, size));
-  if (dtype === 'bool') return values instanceof Uint8Array ? values : Uint8Array.from(numbers(values, size));
-  return values instanceof Float32Array ? values : Float32Array.from(numbers(values, size));
-}
-
-function numbers(values: BackendValues | null, size: number): ArrayLike<number> {
-  return (values ?? new Uint8Array(size)) as ArrayLike<number>;
 }

@@ -108,6 +108,13 @@ export class TensorData {
     this.#native = native;
   }
 
+  /** Data that has only a shape and a dtype. */
+  static standIn(): TensorData {
+    const data = new TensorData('float32', undefined, undefined, undefined);
+    data.isStandIn = true;
+    return data;
+  }
+
   /** Undefined for strings, which are in {@link strings}, and for stand-ins. */
   get native(): NativeTensor | undefined {
     if (this.#pending) this.#endPending(this.#pending);

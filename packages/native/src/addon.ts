@@ -56,6 +56,7 @@ export interface Addon {
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
   describeRecording(recording: number): string;
+  recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;

@@ -69,6 +69,7 @@ export {
   areAlive,
   cutRecording,
   finishRecording,
+  operatorIndex,
   Recording,
   refuseRecording,
   resumeRecording,

@@ -63,6 +63,15 @@ export function areAlive(handles: readonly number[]): boolean {
   return handles.length === 0 || addon().tensorsAlive(Float64Array.from(handles));
 }
 
+/**
+ * The index of an operator in plans of {@link Recording.rewrite}.
+ *
+ * @throws AccError `ACC_OPERATOR_UNKNOWN`.
+ */
+export function operatorIndex(name: string): number {
+  return guarded(() => addon().resolveOperator(name).index);
+}
+
 /** The properties of an output of a segment. */
 export interface OutputMeta {
   readonly dtype: NativeDtype;
@@ -128,7 +137,24 @@ export class Recording {
   }
 
   /**
-   * Replaces the calls by those of `plan`. Call it between {@link describe} and {@link seal}.
+   * Computes a value that is the same in every replay: it depends only on tensors that JavaScript
+   * made of numbers, and no call writes into its memory. Do not call it after {@link rewrite} or
+   * {@link seal}. Caller disposes.
+   *
+   * @param meta The dtype and the shape of the value.
+   * @throws AccError `ACC_INVALID_ARGUMENT` for other values.
+   */
+  constant(value: number, { dtype, shape }: OutputMeta): Tensor {
+    return new Tensor(
+      guarded(() => addon().recordedConstant(this.#id, value)),
+      dtype,
+      shape,
+    );
+  }
+
+  /**
+   * Replaces the calls by those of `plan`. Call it between {@link describe} and {@link seal}. The
+   * plan contains operators by {@link operatorIndex}.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT`, and then nothing changes.
    */

@@ -11,16 +11,18 @@ import {
 } from '@tensorflow/tfjs-core';
 import {
   AccError,
+  finallyAfter,
   heldPartOf,
   requireSameOptions,
   type Collective,
   type ListMath,
+  type Recorder,
   type RunForward,
   type StagedWeights,
 } from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
-import { runStep, type StepInputs } from './run/run-step.js';
+import { runStep, type StepInputs, type StepResult } from './run/run-step.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
 import { measureCosts } from './stages/measure.js';
@@ -46,6 +48,8 @@ export interface ModelPipelineContext {
   readonly runForward: RunForward;
   readonly lists: ListMath;
   readonly recomputation: Recomputation | undefined;
+  /** Runs what a replay of a recorded step repeats in JavaScript. */
+  readonly runAction: Recorder['runAction'];
   /** Whether this rank measures the time of layers, if it is needed. The first rank of all does. */
   readonly measures: boolean;
   /** The number of ranks that each have a piece of a sequence. */
@@ -60,6 +64,14 @@ export interface PipelineStep extends StepInputs {
   readonly microBatches: number;
   /** Adds the penalties of regularizers to the loss, with this factor before their gradients. */
   readonly penaltySeed?: number;
+}
+
+/** How a step ends. */
+export interface StepEnd<T> {
+  /** Gets the gradients while this rank's weights are in memory. */
+  finish(result: PipelineResult): T;
+  /** Takes the step after that, and returns the results of the step. */
+  update(finished: T): readonly Tensor[];
 }
 
 export interface PipelineResult {
@@ -136,35 +148,48 @@ export class ModelPipeline {
   }
 
   /**
-   * Runs a step up to its gradients. Every rank of the pipeline calls it. `finish` gets the
-   * gradients while this rank's weights are in memory.
+   * Runs a step. Every rank of the pipeline calls it. A recording of it has the forward and backward
+   * passes; what comes before and after them runs in JavaScript in each replay.
    */
-  run<T>(step: PipelineStep, finish: (result: PipelineResult) => T): T {
-    const { weights } = this.#context;
-    const compute = () => {
-      const result = this.#compute(step);
-      try {
-        return finish(result);
-      } finally {
-        dispose([...result.losses]);
-      }
+  run<T>(step: PipelineStep, end: StepEnd<T>): readonly Tensor[] {
+    const { weights, runAction } = this.#context;
+    const { plan } = this;
+    const enter = () => {
+      weights?.enterStep(this.#borrow(weights));
+      return [];
     };
-    return weights ? weights.inStep(this.#borrow(weights), compute) : compute();
+    const leave = () => weights?.leaveStep();
+    runAction([], enter, leave);
+    try {
+      const schedule = this.scheduleFor(step.schedule, step.microBatches);
+      const { grads, losses, peakPasses } = runStep({ ...this.#context, plan, schedule }, step);
+      const variables = [...grads.keys()];
+      const results = runAction([...grads.values(), ...losses], (given) => {
+        const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
+        const finish = () =>
+          this.#finish(step, end, { grads: ofStep, losses: given.slice(variables.length), peakPasses });
+        return end.update(finallyAfter(finish, leave));
+      });
+      return results.map((result) => result!);
+    } finally {
+      leave();
+    }
   }
 
-  #compute(step: PipelineStep): PipelineResult {
-    const { plan } = this;
-    const schedule = this.scheduleFor(step.schedule, step.microBatches);
-    const { grads, losses, peakPasses } = runStep({ ...this.#context, plan, schedule }, step);
-    const all = new Map(grads);
-    this.#returnShared(all);
-    const penalized = this.#penalties(step.penaltySeed);
-    return {
-      grads: this.trained.map((variable) => all.get(variable) ?? null),
-      ...penalized,
-      losses,
-      peakPasses,
-    };
+  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses, peakPasses }: StepResult): T {
+    try {
+      const all = new Map(grads);
+      this.#returnShared(all);
+      const penalized = this.#penalties(step.penaltySeed);
+      return end.finish({
+        grads: this.trained.map((variable) => all.get(variable) ?? null),
+        ...penalized,
+        losses,
+        peakPasses,
+      });
+    } finally {
+      dispose([...losses]);
+    }
   }
 
   /** Gets the values of weights that this rank uses and another one holds. */

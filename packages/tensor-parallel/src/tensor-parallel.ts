@@ -111,6 +111,7 @@ class TensorStrategy implements Strategy {
         ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
         ...(tape.after && { after: (variables, phase) => tape.after!(this.#owns(variables), phase) }),
         ...(tape.end && { end: () => tape.end!() }),
+        ...(tape.isIdle && { isIdle: () => tape.isIdle!() }),
         ...(tape.pack && {
           pack: (tensor, variable) =>
             variable && this.#cuts.has(variable) ? undefined : tape.pack!(tensor, variable),

@@ -36,7 +36,8 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
       'other stages': 'ACC_PIPELINE_STAGES',
       'inside noSync': 'ACC_STRATEGY_CANNOT',
       minimize: 'ACC_PIPELINE_OUTSIDE',
-      compile: 'ACC_STRATEGY_CANNOT',
+      'compile of shards': 'ACC_STRATEGY_CANNOT',
+      'weights in a compiled step': '0 replays: it reads weights outside of a pipelined step',
       'steps after all that': 'fall',
       'two optimizers': 'ACC_PIPELINE_OPTIMIZER',
     });

@@ -13,10 +13,11 @@ const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly stri
     [
       ...['gpipe', '1f1b', 'interleaved', 'zeroBubble', 'measured', 'tied', 'checkpointed', 'accumulated'],
       ...['bf16', 'fp16', 'weighed'],
+      ...['compiled', 'compiled zeroBubble', 'compiled tied', 'compiled bf16', 'compiled interleaved'],
     ],
   ],
-  [3, 1, ['1f1b', 'zeroBubble', 'tied']],
-  [4, 2, ['1f1b', 'interleaved', 'accumulated', 'weighed']],
+  [3, 1, ['1f1b', 'zeroBubble', 'tied', 'compiled tied']],
+  [4, 2, ['1f1b', 'interleaved', 'accumulated', 'weighed', 'compiled']],
 ];
 const results = new Map<number, Results[]>();
 
@@ -56,6 +57,10 @@ describe.each(JOBS)('on %i ranks, %i with rows of their own', (ranks, data, ways
       return sum / data;
     });
     expectClose(means, expected.losses, closeFor(way));
+  });
+
+  it.each(ways.filter((way) => way.startsWith('compiled')))('replays its steps: %s', (way) => {
+    for (const each of results.get(ranks)!) expect(each[way]!.replays).toBeGreaterThan(10);
   });
 
   it('has optimizer state of its own stages only', () => {

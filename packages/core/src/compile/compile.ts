@@ -1,9 +1,9 @@
-import { MAX_VARIANTS, Variants } from '#platform/variants';
+import { Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
 import { flatten } from './nested-values.js';
-import { Reasons, tooManyRecordings } from './reasons.js';
+import { Reasons } from './reasons.js';
 import type { Variant } from './variant.js';
 
 /** A step that is replayed after it has been recorded. See `Accelerator.compile`. */
@@ -76,8 +76,7 @@ export function compileStep<Args extends unknown[], R>(
     }
     const key = { ...keys, surroundings: surroundings() };
     const variant = variants.of(key, { recorder, fuse, onRefused: reasons.refuse });
-    if (variant) return { variant, tensors };
-    return void reasons.refuse(tooManyRecordings(MAX_VARIANTS));
+    return variant && { variant, tensors };
   }
 
   const call = (...args: Args): R => {

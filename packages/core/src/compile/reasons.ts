@@ -1,7 +1,3 @@
-/** The reason for which no more than `limit` recordings are made. */
-export const tooManyRecordings = (limit: number): string =>
-  `its arguments had more than ${limit} combinations of shapes, dtypes and plain values that need a recording each`;
-
 /** The reasons why a step runs without replay. Each reason causes one warning. */
 export class Reasons {
   readonly #warned = new Set<string>();

@@ -1,7 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder } from '@acc/contract';
 import type { Family, Share } from './family.js';
-import { tooManyRecordings } from './reasons.js';
 import { recordStep, type RecordedStep } from './recorded-step.js';
 
 /** The largest number of recordings before two consecutive ones must be equal. */
@@ -16,7 +15,8 @@ const MAX_FAILURES = 4;
 
 /** The largest number of recordings of one step. */
 export const MAX_VARIANTS = 8;
-const TOO_MANY = tooManyRecordings(MAX_VARIANTS);
+/** The reason for which no more recordings are made. */
+export const TOO_MANY = `its arguments had more than ${MAX_VARIANTS} combinations of shapes, dtypes and plain values that need a recording each`;
 
 /** The environment of a variant. */
 export interface VariantContext {

@@ -1,9 +1,7 @@
 import type { Fusion, Recorder } from '@acc/contract';
 import { Family } from './family.js';
 import type { Flattened } from './nested-values.js';
-import { MAX_VARIANTS, Variant } from './variant.js';
-
-export { MAX_VARIANTS };
+import { MAX_VARIANTS, TOO_MANY, Variant } from './variant.js';
 /** The largest number of different arguments, apart from values of tensors, that are remembered. */
 const MAX_REMEMBERED = 256;
 
@@ -37,7 +35,7 @@ export class Variants<R> {
     return this.#sumOf('failedReplays');
   }
 
-  /** The variant for a key. Undefined if there are too many kinds of arguments. */
+  /** The variant for a key. Refuses and returns undefined if there are too many kinds of arguments. */
   of({ key, kind, sizes, surroundings }: VariantKey, context: VariantsContext): Variant<R> | undefined {
     const whole = `${key}|${surroundings}`;
     const known = this.#variants.get(whole);
@@ -47,7 +45,7 @@ export class Variants<R> {
       return known;
     }
     const family = this.#familyOf(`${kind}|${surroundings}`, context.fuse);
-    if (!family) return undefined;
+    if (!family) return void context.onRefused(TOO_MANY);
     const { recorder, onRefused } = context;
     const variant = new Variant<R>({ recorder, family, sizes, onRefused });
     this.#variants.set(whole, variant);

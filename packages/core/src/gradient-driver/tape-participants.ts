@@ -52,7 +52,7 @@ export class TapeParticipants {
   end(): void {
     if (this.#engine.state.gradientDepth > 0 || isInHook) return;
     for (const hooks of this.hooks) {
-      if (!hooks.end) continue;
+      if (!hooks.end || hooks.isIdle?.()) continue;
       this.#runHook([], () => {
         hooks.end!();
         return [];
@@ -150,6 +150,7 @@ export class TapeParticipants {
   #within<T>(index: number, variables: readonly Variable[], phase: TapePhase, run: () => T): T {
     const hooks = this.hooks[index];
     if (!hooks) return run();
+    if (hooks.isIdle?.()) return this.#within(index + 1, variables, phase, run);
     this.#call(hooks.before?.bind(hooks), variables, phase);
     let result: T;
     try {

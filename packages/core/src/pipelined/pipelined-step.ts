@@ -62,15 +62,22 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
     ...(batch.hasPenalties && { penaltySeed: lossScale }),
   };
-  const { values, grads } = pipeline.names.ofOptimizer(optimizer, () =>
-    model.run(step, (result) => {
-      const exchanged = losses.exchange(result, pipe);
-      return { values: exchanged.values, grads: reduced({ model, pipeline }, result, exchanged) };
+  return [
+    ...model.run(step, {
+      finish(result) {
+        const exchanged = losses.exchange(result, pipe);
+        const grads = pipeline.names.ofOptimizer(optimizer, () =>
+          reduced({ model, pipeline }, result, exchanged),
+        );
+        return { values: exchanged.values, grads };
+      },
+      update({ values, grads }) {
+        optimizer.applyGradients(grads);
+        dispose(Object.values(grads).filter((grad) => grad !== null));
+        return values.map((value) => scalar(value));
+      },
     }),
-  );
-  optimizer.applyGradients(grads);
-  dispose(Object.values(grads).filter((grad) => grad !== null));
-  return values.map((value) => scalar(value));
+  ] as Scalar[];
 }
 
 /** What all ranks of the pipeline know after the last micro-batch. */

@@ -1,7 +1,5 @@
 import type * as variants from './variants.js';
 
-export const MAX_VARIANTS = 0;
-
 /** No backend of a page records steps, so there is never a recording. */
 export class Variants<R> implements Pick<variants.Variants<R>, keyof variants.Variants<R>> {
   readonly replays = 0;

@@ -1,1 +1,1 @@
-export { MAX_VARIANTS, Variants } from '../compile/variants.js';
+export { Variants } from '../compile/variants.js';

@@ -44,10 +44,11 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       writable: (xs) => writable(backend, xs),
       fromNative: (native, dtype) => backend.tensorOf(libtorchTensor(native), dtype),
     };
+    const recorder = new StepRecorder(backend);
     return {
       device: backend.device,
       bridge,
-      lists: nativeLists(backend),
+      lists: nativeLists(backend, () => recorder.records),
       state: nativeState(backend),
       functions: accFunctions(backend),
       layerCalls: accLayerCalls(backend),
@@ -56,7 +57,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       divideMemory: divideMemoryOn(backend),
       localPieces: (options) => localPieces(backend, options),
       resetPeakMemory,
-      recorder: new StepRecorder(backend),
+      recorder,
       random: randomLayer(bridge),
       // On a GPU, many threads add sums in an arbitrary order.
       ...(backend.device === 'cpu' && { fixResults: () => fixResults(backend) }),

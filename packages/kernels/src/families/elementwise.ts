@@ -4,7 +4,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { kernel } from '../kernel.js';
-import { waiting } from '../pending/defer.js';
+import { waitingKernel } from '../pending/defer.js';
 import { toDtype, wrapElements } from './conversion.js';
 
 /** tfjs dtypes that a computation accepts directly; {@link converted} handles the others. */
@@ -24,22 +24,19 @@ type BinaryCompute = (a: NativeTensor, b: NativeTensor) => NativeTensor;
  *
  * @param compute libtorch's operator, by name or as a function of native tensors.
  * @param resultDtype Default: that of the input.
- * @param form With it, large results on a CPU are computed when they are read. Default: the form of
- * libtorch's operator.
  */
 export function unaryKernel(
   kernelName: string,
   compute: string | UnaryCompute,
   accepted: Accepted,
   resultDtype?: DataType,
-  form = formOf(compute, resultDtype),
 ): KernelConfig {
+  const form = formOf(compute, resultDtype);
   const run = typeof compute === 'string' ? operator(compute) : compute;
-  return kernel<UnaryInputs>(
-    kernelName,
-    ({ inputs: { x }, backend }) =>
-      (form && waiting(backend, form, [x])) ?? applyUnary(backend, x, run, accepted, resultDtype),
+  const config = kernel<UnaryInputs>(kernelName, ({ inputs: { x }, backend }) =>
+    applyUnary(backend, x, run, accepted, resultDtype),
   );
+  return form ? waitingKernel(config, form) : config;
 }
 
 /**
@@ -47,21 +44,19 @@ export function unaryKernel(
  *
  * @param compute libtorch's operator, by name or as a function of native tensors.
  * @param resultDtype Default: that of `a`.
- * @param form As of {@link unaryKernel}.
  */
 export function binaryKernel(
   kernelName: string,
   compute: string | BinaryCompute,
   accepted: Accepted,
   resultDtype?: DataType,
-  form = formOf(compute, resultDtype),
 ): KernelConfig {
+  const form = formOf(compute, resultDtype);
   const run = typeof compute === 'string' ? operator(compute) : compute;
-  return kernel<BinaryInputs>(
-    kernelName,
-    ({ inputs: { a, b }, backend }) =>
-      (form && waiting(backend, form, [a, b])) ?? applyBinary(backend, a, b, run, accepted, resultDtype),
+  const config = kernel<BinaryInputs>(kernelName, ({ inputs: { a, b }, backend }) =>
+    applyBinary(backend, a, b, run, accepted, resultDtype),
   );
+  return form ? waitingKernel(config, form) : config;
 }
 
 /** The form of an operator on floats in fused programs. Undefined if it has none. */

@@ -1,29 +1,16 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Fusion, NativeDtype, Recording } from '@acc/contract';
-import { numThreads, operator, setNumThreads, tensorFrom, type Tensor as Native } from '@acc/native';
-import type { AccBackend } from '../backend.js';
-import { StepRecorder } from '../recording/recorder.js';
-import { registerAccBackend } from '../register-backend.js';
+import type { Fusion, Recording } from '@acc/contract';
+import { numThreads, operator, setNumThreads, type Tensor as Native } from '@acc/native';
 import { shortName } from './report.js';
+import { BOUNDS, difference, negated, Replayer, type Operand } from './testing-replays.js';
 
 // Each operator in a fused program and alone, for all dtypes and shapes of its operands.
 
-let backend: AccBackend;
-let recorder: StepRecorder;
+let replayer: Replayer;
 beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  backend = tf.backend() as AccBackend;
-  recorder = new StepRecorder(backend);
+  replayer = await Replayer.create();
 });
-
-const castTo = operator('aten::_to_copy');
-const negated = operator('aten::neg');
-const isPositive = operator('aten::gt.Scalar');
-
-/** The dtype and the shape of an operand. */
-type Operand = readonly [NativeDtype, readonly number[]];
 
 // Two blocks, of which the last one is not full.
 const WHOLE = [5, 301];
@@ -42,72 +29,10 @@ const [F1, BR]: readonly [Operand, Operand] = [
   ['bfloat16', ROW],
 ];
 
-const DENORMAL = 1e-40;
-const SPECIAL = [0, -0, NaN, Infinity, -Infinity, 0.1, 0.2, 0.3, 3e38, DENORMAL, 0.9, -0.9];
-
-/** Different numbers. Large tensors begin with special ones, in another order for each seed. */
-function tensorOf([dtype, shape]: Operand, seed: number): Native {
-  const size = tf.util.sizeFromShape([...shape]);
-  const values = Float32Array.from({ length: size }, (_, i) => 2 * Math.sin(i * i + seed));
-  const start = seed % SPECIAL.length;
-  if (size > SPECIAL.length) values.set([...SPECIAL.slice(start), ...SPECIAL.slice(0, start)]);
-  const made = tensorFrom(values, 'float32', shape);
-  if (dtype === 'float32') return made;
-  using floats = made;
-  return dtype === 'bool' ? isPositive(floats, 0) : castTo(floats, dtype);
-}
-
-interface Replayed {
-  readonly dtype: NativeDtype;
-  readonly values: readonly Float32Array[];
-  readonly fused: readonly string[];
-}
-
-/** Replays an operator and what follows it with other operands than it was recorded with. */
-function replayed(operands: readonly Operand[], run: (...xs: Native[]) => Native, fusion: Fusion): Replayed {
-  const tensorsOf = (seed: number): tf.Tensor[] =>
-    operands.map((operand, i) =>
-      backend.tensorOf(tensorOf(operand, seed + i), operand[0] === 'bool' ? 'bool' : 'float32'),
-    );
-  let dtype: NativeDtype = 'float32';
-  return tf.tidy(() => {
-    const args = tensorsOf(1);
-    const recorded = recorder.record(args, () => {
-      const result = run(...args.map((arg) => backend.nativeOfData(arg)!));
-      ({ dtype } = result);
-      const made = [result, negated(castTo(result, 'float32'))];
-      return made.map((native) => backend.tensorOf(native, native.dtype === 'bool' ? 'bool' : 'float32'));
-    });
-    const recording = recorded.recording as Recording;
-    recording.seal(fusion);
-    const results = recording.replay(tensorsOf(50));
-    if (results instanceof Error) throw results;
-    const values = results.map((x) => castTo(backend.nativeOfData(x)!, 'float32').read() as Float32Array);
-    const fused = [...recording.explanation.matchAll(/out: (.*)$/gm)].flatMap(([, names]) =>
-      names!.split(' '),
-    );
-    recording.dispose();
-    return { dtype, values, fused };
-  });
-}
-
-/** The largest difference by rounding, for the dtype of the operator's result. */
-const BOUNDS: Partial<Record<NativeDtype, number>> = { float32: 1e-6, bfloat16: 2 ** -7, bool: 0 };
-
-/** The first pair of numbers that differ by more than `bound`, relative to numbers above 1. */
-function difference(values: Float32Array, others: Float32Array, bound: number): number[] | undefined {
-  for (const [i, value] of values.entries()) {
-    const other = others[i]!;
-    const isClose = Math.abs(value - other) <= bound * Math.max(1, Math.abs(value));
-    if (!Object.is(value, other) && !isClose) return [value, other];
-  }
-  return undefined;
-}
-
 function check(name: string, operands: readonly Operand[], run: (...xs: Native[]) => Native): void {
-  const alone = replayed(operands, run, false);
-  const exact = replayed(operands, run, 'exact');
-  const close = replayed(operands, run, true);
+  const alone = replayer.replayed(operands, run, false);
+  const exact = replayer.replayed(operands, run, 'exact');
+  const close = replayer.replayed(operands, run, true);
   const isSumOfBools = name === 'aten::add.Tensor' && alone.dtype === 'bool';
   expect(close.fused.includes(shortName(name))).toBe(!isSumOfBools);
   alone.values.forEach((values, k) => {
@@ -127,7 +52,7 @@ const withMasks = [...pairs, ...[F, B].map((a) => [a, M]), ...[F0, B0, M].map((b
 const OPERATORS: Readonly<Record<string, readonly (readonly Operand[])[]>> = {
   ...Object.fromEntries(['neg', 'abs', 'relu'].map((op) => [op, floats])),
   ...Object.fromEntries(
-    ['rsqrt', 'sqrt', 'reciprocal', 'tanh', 'sigmoid', 'logical_not'].map((op) => [op, all]),
+    ['rsqrt', 'sqrt', 'reciprocal', 'tanh', 'sigmoid', 'logical_not', 'exp', 'log'].map((op) => [op, all]),
   ),
   square: floats,
   'sub.Tensor': pairs,
@@ -204,7 +129,7 @@ it('keeps 0 and -0 apart', () => {
   const valuesWith = (fusion: Fusion) =>
     tf.tidy(() => {
       const x = tf.tensor1d([1, -0, 2]);
-      const recording = recorder.record([x], () => step(x)).recording as Recording;
+      const recording = replayer.recorder.record([x], () => step(x)).recording as Recording;
       recording.seal(fusion);
       const results = recording.replay([tf.tensor1d([-0, -1, 3])]) as tf.Tensor[];
       const values = results.map((result) => [...result.dataSync()]);

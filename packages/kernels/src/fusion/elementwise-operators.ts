@@ -103,6 +103,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true },
   'aten::relu': close('relu'),
   'aten::tanh': close('tanh'),
+  'aten::exp': close('exp'),
+  'aten::log': close('log'),
   'aten::sigmoid': close('sigmoid'),
   'aten::pow.Tensor_Scalar': {
     emit: (program, [x], args) => POWERS[Number(args[1])]!(program, x!),

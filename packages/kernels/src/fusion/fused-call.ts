@@ -1,75 +1,143 @@
 import { util } from '@tensorflow/tfjs-core';
 import { elementwiseOperator, type ElementwiseOperator } from './elementwise-operators.js';
-import { computesInBfloat16, isReshape } from './fusable.js';
-import { ProgramBuilder, type Operand, type ProgramResult } from './fused-program.js';
-import type { Call, FusedCall, Graph } from './graph.js';
+import { computesInBfloat16, isReshape, isShapeOnly } from './fusable.js';
+import { ProgramBuilder, type Extent, type Operand, type ProgramResult } from './fused-program.js';
+import type { Call, FusedCall, Graph, Value } from './graph.js';
+import type { Layout } from './layouts.js';
+import { isRowOperator, rowForm, type RowForm } from './row-operators.js';
 
 /**
- * One call instead of `members`, elementwise operators on equally many elements.
+ * One call instead of `members`, which work on the elements or on the rows of one layout.
  *
  * @param isNeeded Whether a result is used elsewhere. The others are not written.
  */
 export function fusedCallOf(
   members: readonly Call[],
-  { values, numbers }: Graph,
+  layout: Layout,
+  graph: Graph,
   isNeeded: (value: number) => boolean,
 ): FusedCall {
-  const program = new ProgramBuilder();
-  const operands = new Map<number, Operand>();
-  const uses: number[] = [];
-  const inputs = new Map<string, Operand>();
-  const results: (ProgramResult & { value: number })[] = [];
+  const fuser = new CallFuser(layout, graph, isNeeded);
+  for (const member of members) fuser.add(member);
+  return { kind: 'fused', members, ...fuser.build() };
+}
 
-  /** The operand of a value that `user` takes: a number, an earlier result, or an input. */
-  function operandOf(value: number, user: Call): Operand {
-    const known = operands.get(value);
-    if (known !== undefined) return known;
-    const number = numbers.get(value);
-    if (number !== undefined) return program.constant(number);
-    const { shape } = values[isReshape(user) ? value : user.results[0]!]!;
-    const key = `${value}:${shape.join()}`;
-    const input = inputs.get(key) ?? program.input(shape);
-    if (!inputs.has(key)) uses.push(value);
-    inputs.set(key, input);
+/** Adds calls to a program. */
+class CallFuser {
+  readonly #program: ProgramBuilder;
+  readonly #operands = new Map<number, Operand>();
+  readonly #uses: number[] = [];
+  readonly #inputs = new Map<string, Operand>();
+  readonly #results: (ProgramResult & { value: number })[] = [];
+
+  constructor(
+    private readonly layout: Layout,
+    private readonly graph: Graph,
+    private readonly isNeeded: (value: number) => boolean,
+  ) {
+    this.#program = new ProgramBuilder(layout.row);
+  }
+
+  add(member: Call): void {
+    const [result] = member.results as [number];
+    this.#program.extentOfConstants = this.#extentOf(result);
+    const form = isRowOperator(member.op) ? (rowForm(member, this.graph) as RowForm) : undefined;
+    if (form?.result === 'columns') {
+      // Nothing in the program takes the sum of columns, which is known after its last block.
+      this.#addResult(result, this.#elementsOf(member.uses[0]!), 'columns');
+      return;
+    }
+    const operand = this.#computed(member, form);
+    this.#operands.set(result, operand);
+    if (this.isNeeded(result)) this.#addResult(result, this.#unshared(operand), this.#extentOf(result));
+  }
+
+  build(): Pick<FusedCall, 'uses' | 'results' | 'program'> {
+    return {
+      uses: this.#uses,
+      results: this.#results.map(({ value }) => value),
+      program: this.#program.build(this.layout.elements, this.#results),
+    };
+  }
+
+  #computed(member: Call, form: RowForm | undefined): Operand {
+    const [result] = member.results as [number];
+    if (isShapeOnly(member)) {
+      const [given] = member.uses as [number];
+      const { shape } = this.#value(isReshape(member) ? given : result);
+      return this.#operandOf(given, shape, this.#extentOf(result));
+    }
+    const made = form
+      ? form.emit(
+          this.#program,
+          member.uses.map((value) => this.#elementsOf(value)),
+        )
+      : this.#elementwise(member, elementwiseOperator(member.op)!);
+    return this.#value(result).dtype === 'bfloat16' ? this.#program.rounded(made) : made;
+  }
+
+  /** Takes operands in the dtype in which libtorch computes. */
+  #elementwise(member: Call, { emit, takesNumber, keepsScalar }: ElementwiseOperator): Operand {
+    const result = member.results[0]!;
+    const { shape } = this.#value(result);
+    const extent = this.#extentOf(result);
+    const given = member.uses.map((value) => ({
+      operand: this.#operandOf(value, shape, extent),
+      ...this.#value(value),
+    }));
+    const isShort = computesInBfloat16(given);
+    if (takesNumber) {
+      const operand = this.#program.constant(Math.fround(Number(member.args[1])));
+      given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
+    }
+    const operands = given.map(({ operand, dtype }, i) => {
+      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
+      return isRounded ? this.#program.rounded(operand) : operand;
+    });
+    return emit(this.#program, operands, member.args);
+  }
+
+  /**
+   * The operand of a value: a number, an earlier result, or an input.
+   *
+   * @param shape The shape to which an input is broadcast.
+   * @param extent What the operator works on.
+   */
+  #operandOf(value: number, shape: readonly number[], extent: Extent): Operand {
+    const known = this.#operands.get(value) ?? this.#constantOf(value);
+    if (known !== undefined) return extent === 'elements' ? this.#program.spread(known) : known;
+    const key = `${extent}:${value}:${shape.join()}`;
+    const input = this.#inputs.get(key) ?? this.#program.input(shape, extent);
+    if (!this.#inputs.has(key)) this.#uses.push(value);
+    this.#inputs.set(key, input);
     return input;
   }
 
-  /** The operands of an elementwise operator in the dtype in which libtorch computes. */
-  function operandsOf(member: Call, { takesNumber, keepsScalar }: ElementwiseOperator): Operand[] {
-    const given = member.uses.map((value) => ({ operand: operandOf(value, member), ...values[value]! }));
-    const isShort = computesInBfloat16(given);
-    if (takesNumber) {
-      const operand = program.constant(Math.fround(Number(member.args[1])));
-      given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
-    }
-    return given.map(({ operand, dtype }, i) => {
-      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
-      return isRounded ? program.rounded(operand) : operand;
-    });
+  #constantOf(value: number): Operand | undefined {
+    const number = this.graph.numbers.get(value);
+    return number === undefined ? undefined : this.#program.constant(number);
   }
 
-  function computed(member: Call): Operand {
-    if (isReshape(member)) return operandOf(member.uses[0]!, member);
-    const operator = elementwiseOperator(member.op)!;
-    const result = operator.emit(program, operandsOf(member, operator), member.args);
-    return values[member.results[0]!]!.dtype === 'bfloat16' ? program.rounded(result) : result;
+  #elementsOf(value: number): Operand {
+    return this.#operandOf(value, this.#value(value).shape, 'elements');
   }
 
-  for (const member of members) {
-    const [result] = member.results as [number];
-    const operand = computed(member);
-    operands.set(result, operand);
-    if (!isNeeded(result)) continue;
-    const { dtype, shape } = values[result]!;
-    const isFree = program.isStep(operand) && !results.some((other) => other.operand === operand);
-    results.push({ value: result, operand: isFree ? operand : program.step('copy', operand), dtype, shape });
+  #addResult(value: number, operand: Operand, extent: Extent): void {
+    const { dtype, shape } = this.#value(value);
+    this.#results.push({ value, operand, extent, dtype, shape });
   }
-  const elements = util.sizeFromShape([...values[members[0]!.results[0]!]!.shape]);
-  return {
-    kind: 'fused',
-    members,
-    uses,
-    results: results.map(({ value }) => value),
-    program: program.build(elements, results),
-  };
+
+  /** An operand that is a step and no other result, except of a sum of columns. */
+  #unshared(operand: Operand): Operand {
+    const isTaken = this.#results.some((other) => other.operand === operand && other.extent !== 'columns');
+    return this.#program.isStep(operand) && !isTaken ? operand : this.#program.step('copy', operand);
+  }
+
+  #value(value: number): Value {
+    return this.graph.values[value]!;
+  }
+
+  #extentOf(value: number): Extent {
+    return util.sizeFromShape([...this.#value(value).shape]) === this.layout.elements ? 'elements' : 'rows';
+  }
 }

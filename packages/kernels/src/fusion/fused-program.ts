@@ -6,42 +6,66 @@ const STEP_OPERATORS = [
   ...(['add', 'sub', 'mul', 'div', 'max', 'min'] as const),
   ...(['greater', 'greaterEqual', 'less', 'lessEqual', 'equal', 'notEqual', 'and', 'or'] as const),
   ...(['neg', 'abs', 'sqrt', 'rsqrt', 'reciprocal', 'tanh', 'sigmoid', 'relu', 'not'] as const),
-  ...(['copy', 'roundToBfloat16', 'select'] as const),
+  ...(['copy', 'roundToBfloat16', 'select', 'exp', 'log'] as const),
 ];
+const ROW_OPERATORS = ['sumRow', 'maxRow', 'spread'] as const;
+const CODES: readonly string[] = [...STEP_OPERATORS, ...ROW_OPERATORS];
 
 export type StepOperator = (typeof STEP_OPERATORS)[number];
+type RowOperator = (typeof ROW_OPERATORS)[number];
 
-/** A block of elements during a run: an input, a constant, or the result of a step. */
+/** What an operand has a number for, in the order of `Extent` in cpp/engine/fused/program.h. */
+const EXTENTS = ['elements', 'rows', 'columns'] as const;
+export type Extent = (typeof EXTENTS)[number];
+
+/** A block of elements or rows during a run: an input, a constant, or the result of a step. */
 export type Operand = number;
 
 interface Step {
-  readonly op: StepOperator;
+  readonly op: StepOperator | RowOperator;
   readonly operands: readonly Operand[];
+  readonly extent: Extent;
 }
 
-/** A result of a program. Each is another operand, and none an input or a constant. */
+interface Input {
+  readonly shape: readonly number[];
+  readonly extent: Extent;
+}
+
+/**
+ * A result of a program. Each is another operand, and none an input or a constant, except that sums
+ * of columns take any operand of elements.
+ */
 export interface ProgramResult {
   readonly operand: Operand;
+  readonly extent: Extent;
   readonly dtype: NativeDtype;
   readonly shape: readonly number[];
 }
 
 /**
- * Elementwise steps over a number of elements in row-major order, in numbers, as `read_program` in
- * C++ takes them.
+ * Elementwise steps, and steps on rows, over a number of elements in row-major order, in numbers, as
+ * `read_program` in C++ takes them.
  */
 export type FusedProgram = readonly number[];
 
 /** Builds a program. Operands are numbered as they are created, and then get registers. */
 export class ProgramBuilder {
-  readonly #inputs = new Map<Operand, readonly number[]>();
+  readonly #inputs = new Map<Operand, Input>();
   readonly #constants: { readonly operand: Operand; readonly number: number }[] = [];
   readonly #steps = new Map<Operand, Step>();
+  readonly #spread = new Map<Operand, Operand>();
   #count = 0;
 
+  /** What a step has a number for that takes only constants. */
+  extentOfConstants: Extent = 'elements';
+
+  /** @param row The length of the rows over which its operators work. 0 if there are none. */
+  constructor(private readonly row = 0) {}
+
   /** A further input, which is broadcast to `shape`. */
-  input(shape: readonly number[]): Operand {
-    this.#inputs.set(this.#count, shape);
+  input(shape: readonly number[], extent: Extent = 'elements'): Operand {
+    this.#inputs.set(this.#count, { shape, extent });
     return this.#count++;
   }
 
@@ -59,7 +83,32 @@ export class ProgramBuilder {
   }
 
   step(op: StepOperator, ...operands: Operand[]): Operand {
-    this.#steps.set(this.#count, { op, operands });
+    const extents = operands.flatMap((operand) => this.extentOf(operand) ?? []);
+    return this.#add({ op, operands, extent: extents[0] ?? this.extentOfConstants });
+  }
+
+  /** One number for each row of `x`. */
+  reduced(op: 'sumRow' | 'maxRow', x: Operand): Operand {
+    return this.#add({ op, operands: [x], extent: 'rows' });
+  }
+
+  /** The elements of rows, from one number for each. Other operands stay as they are. */
+  spread(operand: Operand): Operand {
+    if (this.extentOf(operand) !== 'rows') return operand;
+    const known = this.#spread.get(operand);
+    if (known !== undefined) return known;
+    const spread = this.#add({ op: 'spread', operands: [operand], extent: 'elements' });
+    this.#spread.set(operand, spread);
+    return spread;
+  }
+
+  /** What an operand has numbers for. Undefined for constants, which can be any. */
+  extentOf(operand: Operand): Extent | undefined {
+    return (this.#steps.get(operand) ?? this.#inputs.get(operand))?.extent;
+  }
+
+  #add(step: Step): Operand {
+    this.#steps.set(this.#count, step);
     return this.#count++;
   }
 
@@ -72,21 +121,20 @@ export class ProgramBuilder {
   build(elements: number, results: readonly ProgramResult[]): FusedProgram {
     const { registers, count } = this.#registers(results.map(({ operand }) => operand));
     const at = (operand: Operand): number => registers.get(operand)!;
+    const numberOf = (extent: Extent): number => EXTENTS.indexOf(extent);
     const lists = [
-      [...this.#inputs.values()].map((shape) => [shape.length, ...shape]),
+      [...this.#inputs.values()].map(({ shape, extent }) => [numberOf(extent), shape.length, ...shape]),
       this.#constants.map(({ operand, number }) => [at(operand), number]),
-      [...this.#steps].map(
-        ([
-          out,
-          {
-            op,
-            operands: [a, b, c],
-          },
-        ]) => [STEP_OPERATORS.indexOf(op), ...[out, a!, b ?? a!, c ?? a!].map(at)],
-      ),
-      results.map(({ operand, dtype, shape }) => [at(operand), scalarTypeOf(dtype), shape.length, ...shape]),
+      [...this.#steps].map(([out, { op, operands, extent }]) => {
+        const [a, b = a, c = a] = operands;
+        return [CODES.indexOf(op), numberOf(extent), ...[out, a!, b!, c!].map(at)];
+      }),
+      results.map(({ operand, extent, dtype, shape }) => [
+        ...[at(operand), numberOf(extent), scalarTypeOf(dtype), shape.length],
+        ...shape,
+      ]),
     ];
-    const code = [elements, count];
+    const code = [elements, this.row, count];
     for (const list of lists) code.push(list.length, ...list.flat());
     return code;
   }
@@ -100,15 +148,16 @@ export class ProgramBuilder {
     const registers = new Map(fixed.map((operand, i) => [operand, i]));
     const lastUse = new Map<Operand, Operand>();
     for (const [out, { operands }] of this.#steps) for (const operand of operands) lastUse.set(operand, out);
-    const free: number[] = [];
+    const free: Record<Extent, number[]> = { elements: [], rows: [], columns: [] };
     let count = fixed.length;
-    for (const [out, { operands }] of this.#steps) {
+    for (const [out, { operands, extent }] of this.#steps) {
       for (const operand of new Set(operands)) {
-        const isTemporary = this.#steps.has(operand) && !results.includes(operand);
-        if (isTemporary && lastUse.get(operand) === out) free.push(registers.get(operand)!);
+        const step = this.#steps.get(operand);
+        if (!step || results.includes(operand) || lastUse.get(operand) !== out) continue;
+        free[step.extent].push(registers.get(operand)!);
       }
       // A result has a register of its own, because C++ places it in the memory of the result.
-      registers.set(out, results.includes(out) ? count++ : (free.pop() ?? count++));
+      registers.set(out, results.includes(out) ? count++ : (free[extent].pop() ?? count++));
     }
     return { registers, count };
   }

@@ -46,7 +46,23 @@ export interface FusedCall {
   readonly results: readonly number[];
 }
 
-export type GraphNode = Call | FusedCall;
+/** An argument of a call that was not recorded. */
+export type NewArgument = Exclude<Argument, string | { readonly other: string }>;
+
+/** A call of an operator that was not recorded, instead of several calls. It has no effects. */
+export interface OperatorCall {
+  readonly kind: 'operator';
+  /** The full name. */
+  readonly op: string;
+  /** Arguments that are left out have their defaults. */
+  readonly args: readonly NewArgument[];
+  readonly members: readonly Call[];
+  readonly uses: readonly number[];
+  /** One for each result of the operator; -1 for those that nobody takes. */
+  readonly results: readonly number[];
+}
+
+export type GraphNode = Call | FusedCall | OperatorCall;
 
 export interface Value {
   readonly dtype: NativeDtype;
@@ -73,6 +89,10 @@ export interface Graph {
   readonly elements: readonly number[];
   /** The values of one float32 that are the same in every replay. */
   readonly numbers: ReadonlyMap<number, number>;
+  /** The values that JavaScript uploads, and that no call writes in place. */
+  readonly uploads: ReadonlySet<number>;
+  /** The values that are computed once instead of in every replay. No call makes them. */
+  readonly folded: readonly number[];
 }
 
 interface RecordedJson {
@@ -80,6 +100,7 @@ interface RecordedJson {
   readonly calls: readonly Omit<Call, 'kind' | 'index'>[];
   readonly segments: readonly { first: number; end: number; outputs: number[] }[];
   readonly numbers: readonly [value: number, number: number][];
+  readonly uploads: readonly number[];
 }
 
 /**
@@ -88,13 +109,15 @@ interface RecordedJson {
  * @param elements See {@link Graph.elements}. Default: those of the graph.
  */
 export function graphOf(description: string, elements?: readonly number[]): Graph {
-  const { values, calls, segments, numbers } = JSON.parse(description) as RecordedJson;
+  const { values, calls, segments, numbers, uploads } = JSON.parse(description) as RecordedJson;
   const nodes = calls.map((call, index): Call => ({ kind: 'call', index, ...call }));
   return {
     values: values.map(({ scalarType, ...rest }) => ({ dtype: dtypeOf(scalarType), ...rest })),
     segments: segments.map(({ first, end, outputs }) => ({ nodes: nodes.slice(first, end), outputs })),
     elements: elements ?? values.map(({ shape }) => util.sizeFromShape(shape)),
     numbers: new Map(numbers),
+    uploads: new Set(uploads),
+    folded: [],
   };
 }
 
@@ -109,17 +132,24 @@ export function withNodes(
   };
 }
 
-/** A call with `current(value)` instead of each value that it takes. */
-export function withValues(call: Call, current: (value: number) => number): Call {
-  const args = call.args.map((arg): Argument => {
+/** A node with `current(value)` instead of each value that it takes. */
+export function withValues<Node extends GraphNode>(node: Node, current: (value: number) => number): Node {
+  const uses = node.uses.map(current);
+  if (node.kind === 'fused') return { ...node, uses };
+  const args = node.args.map((arg): Argument => {
     if (typeof arg !== 'object' || arg === null) return arg;
-    if ('value' in arg) return { value: current(arg.value) };
+    if (isValue(arg)) return { value: current(arg.value) };
     return isListOfValues(arg) ? { values: arg.values.map(current) } : arg;
   });
-  return { ...call, args, uses: call.uses.map(current) };
+  return { ...node, args, uses };
 }
 
-function isListOfValues(arg: object): arg is { readonly values: readonly number[] } {
+/** Whether an argument is a tensor. */
+export const isValue = (arg: Argument): arg is { readonly value: number } =>
+  typeof arg === 'object' && arg !== null && 'value' in arg;
+
+/** Whether an argument is a list of tensors. */
+export function isListOfValues(arg: Argument): arg is { readonly values: readonly number[] } {
   // Arrays have a method of this name.
-  return 'values' in arg && !Array.isArray(arg);
+  return typeof arg === 'object' && arg !== null && 'values' in arg && !Array.isArray(arg);
 }

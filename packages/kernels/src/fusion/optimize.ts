@@ -1,10 +1,14 @@
 import { factsOf, type CallFacts } from './call-facts.js';
+import type { ReadConstant } from './constants.js';
 import type { FusionMode } from './elementwise-operators.js';
 import { graphOf, type Graph } from './graph.js';
+import { fuseAttention } from './passes/attention/fuse-attention.js';
 import { mergeCommonSubexpressions } from './passes/common-subexpressions.js';
 import { removeDeadCode } from './passes/dead-code.js';
+import { foldConstants } from './passes/fold-constants.js';
 import { fuseElementwise } from './passes/fuse-elementwise.js';
 import { removeIdentityViews } from './passes/identity-views.js';
+import { PatternReport } from './pattern-report.js';
 import { planOf } from './plan.js';
 import { Report } from './report.js';
 
@@ -13,14 +17,25 @@ interface Pass {
   readonly run: (graph: Graph) => Graph;
 }
 
+/** What the passes tell people. */
+interface Reports {
+  readonly patterns: PatternReport;
+  readonly elementwise: Report;
+}
+
 /** The passes, in the order in which they run. */
-export function passesOf(mode: FusionMode, report: Report): readonly Pass[] {
-  return [
+function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): readonly Pass[] {
+  const passes = [
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'remove identity views', run: removeIdentityViews },
     { name: 'merge common subexpressions', run: mergeCommonSubexpressions },
-    { name: 'fuse elementwise operators', run: fuseElementwise(mode, report) },
+    { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true },
+    // What only the replaced calls took.
+    { name: 'remove dead code', run: removeDeadCode },
+    { name: 'fold constants', run: foldConstants },
+    { name: 'fuse elementwise operators', run: fuseElementwise(mode, reports.elementwise) },
   ];
+  return passes.filter(({ rounds }) => mode === 'fast' || !rounds);
 }
 
 export interface Optimized {
@@ -37,21 +52,28 @@ export interface Optimized {
 /**
  * Rewrites the calls of a recording, given as the text of its `describe`.
  *
+ * @param read Computes constants of the recording.
  * @param elements Those of an earlier recording of the same step with arguments of other sizes.
  */
-export function optimize(description: string, mode: FusionMode, elements?: readonly number[]): Optimized {
-  const report = new Report();
-  let graph = graphOf(description, elements);
+export function optimize(
+  description: string,
+  mode: FusionMode,
+  read: ReadConstant,
+  elements?: readonly number[],
+): Optimized {
+  const reports = { patterns: new PatternReport(), elementwise: new Report() };
+  const recorded = graphOf(description, elements);
+  let graph = recorded;
   const lines = [`${countOf(graph)} calls were recorded.`];
-  for (const { name, run } of passesOf(mode, report)) {
+  for (const { name, run } of passesOf(mode, read, reports)) {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }
   return {
     plan: planOf(graph),
-    lines: [...lines, ...report.lines()],
-    calls: factsOf(graph, report),
-    elements: graph.elements,
+    lines: [...lines, ...reports.patterns.lines(), ...reports.elementwise.lines()],
+    calls: factsOf(graph, reports.elementwise),
+    elements: recorded.elements,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { FusionMode } from './elementwise-operators.js';
-import { elementwiseForm } from './fusable.js';
+import { fusedForm } from './fusable.js';
 import type { Call, FusedCall, Graph } from './graph.js';
 
 /** Collects what was fused, and what was not and why. */
@@ -16,7 +16,7 @@ export class Report {
 
   /** Takes a call that runs alone. */
   separate(call: Call, graph: Graph, mode: FusionMode): void {
-    const form = elementwiseForm(call, graph, mode);
+    const form = fusedForm(call, graph, mode);
     const reason = typeof form === 'string' ? form : 'no neighbour can be fused with it';
     const calls = this.#separate.get(reason) ?? new Map<string, number>();
     this.#reasons.set(call.index, reason);

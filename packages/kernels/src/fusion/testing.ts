@@ -10,11 +10,19 @@ export class GraphBuilder {
   readonly #values: Value[] = [];
   readonly #nodes: Call[] = [];
   readonly #numbers = new Map<number, number>();
+  readonly #uploads = new Set<number>();
 
   constructor(private readonly shape: readonly number[] = [4, 8]) {}
 
   input(shape = this.shape): Made {
     return this.#values.push({ dtype: 'float32', shape, isContiguous: true }) - 1;
+  }
+
+  /** A tensor that JavaScript made of numbers. */
+  upload(shape = this.shape): Made {
+    const value = this.input(shape);
+    this.#uploads.add(value);
+    return value;
   }
 
   number(number: number): Made {
@@ -41,16 +49,21 @@ export class GraphBuilder {
   }
 
   build(...outputs: Made[]): Graph {
-    const elements = this.#values.map(({ shape }) => util.sizeFromShape([...shape]));
-    const segments = [{ nodes: this.#nodes, outputs }];
-    return { values: this.#values, segments, elements, numbers: this.#numbers };
+    return {
+      elements: this.#values.map(({ shape }) => util.sizeFromShape([...shape])),
+      values: this.#values,
+      segments: [{ nodes: this.#nodes, outputs }],
+      numbers: this.#numbers,
+      uploads: new Set([...this.#uploads, ...this.#numbers.keys()]),
+      folded: [],
+    };
   }
 }
 
 /** The operators of a graph in their order; those of a program in brackets. */
 export function operatorsOf({ segments }: Graph): string[] {
-  const nameOf = ({ op }: Call): string => shortName(op);
+  const nameOf = ({ op }: { readonly op: string }): string => shortName(op);
   return segments.flatMap(({ nodes }) =>
-    nodes.map((node) => (node.kind === 'call' ? nameOf(node) : `[${node.members.map(nameOf).join(' ')}]`)),
+    nodes.map((node) => (node.kind === 'fused' ? `[${node.members.map(nameOf).join(' ')}]` : nameOf(node))),
   );
 }

@@ -1,19 +1,20 @@
-import { isReshape } from './fusable.js';
+import { isShapeOnly } from './fusable.js';
 import type { GraphNode } from './graph.js';
+import type { Layout, Layouts } from './layouts.js';
 import type { Users } from './users.js';
 
 /** Operators that will run as one program, or a call that runs alone. */
 export interface Unit {
   /** The last recorded first. */
   readonly members: GraphNode[];
-  /** The number of elements of each result. Undefined if nothing can join. */
-  readonly elements: number | undefined;
+  /** What its operators work on. Undefined if nothing can join. */
+  layout: Layout | undefined;
   /** The other units that must run after it. */
   readonly after: Set<Unit>;
 }
 
 /** The largest number of operators in one program, whose registers must fit into a core's cache. */
-const MAX_MEMBERS = 40;
+const MAX_MEMBERS = 64;
 
 /** Divides calls into units, without a cycle between units. */
 export class Units {
@@ -22,6 +23,7 @@ export class Units {
   constructor(
     private readonly users: Users,
     private readonly outputs: ReadonlySet<number>,
+    private readonly layouts: Layouts,
   ) {}
 
   unitOf(node: GraphNode): Unit {
@@ -31,16 +33,18 @@ export class Units {
   /**
    * Puts a node into the unit of one of its users, or into a new one. All its users in the same
    * region must have been placed.
-   *
-   * @param elements The number of elements, if the node can be part of a program.
    */
-  place(node: GraphNode, elements: number | undefined): void {
+  place(node: GraphNode): void {
     const after = this.#unitsAfter(node);
-    let unit = elements === undefined ? undefined : findUnit(after, elements);
+    let { unit, layout } = this.#joinable(node, after);
     // A view as the last operator of a program would be a copy.
-    const isView = node.kind === 'call' && isReshape(node);
+    const isView = node.kind === 'call' && isShapeOnly(node);
     if (isView && unit && node.results.some((value) => this.isNeededBeyond(value, unit!))) unit = undefined;
-    unit ??= { members: [], elements: isView ? undefined : elements, after: new Set() };
+    if (!unit) {
+      layout = isView ? undefined : this.layouts.of(node);
+      unit = { members: [], layout, after: new Set() };
+    }
+    unit.layout = layout;
     unit.members.push(node);
     for (const next of after) if (next !== unit) unit.after.add(next);
     this.#unitOf.set(node, unit);
@@ -51,16 +55,20 @@ export class Units {
     return this.outputs.has(value) || this.users.of(value).some((user) => this.#unitOf.get(user) !== unit);
   }
 
+  /** Of the units after a node, the first one that the node can join without a cycle. */
+  #joinable(node: GraphNode, after: readonly Unit[]): { unit?: Unit; layout?: Layout } {
+    for (const unit of after) {
+      if (!unit.layout || unit.members.length >= MAX_MEMBERS) continue;
+      const users = this.users.after(node).filter((user) => this.#unitOf.get(user) === unit);
+      const layout = this.layouts.joined(node, unit.layout, users);
+      if (layout && !leadsTo(unit, after)) return { unit, layout };
+    }
+    return {};
+  }
+
   #unitsAfter(node: GraphNode): Unit[] {
     return [...new Set(this.users.after(node).flatMap((user) => this.#unitOf.get(user) ?? []))];
   }
-}
-
-/** Of the units after a node, the first one that the node can join without a cycle. */
-function findUnit(after: readonly Unit[], elements: number): Unit | undefined {
-  return after.find(
-    (unit) => unit.elements === elements && unit.members.length < MAX_MEMBERS && !leadsTo(unit, after),
-  );
 }
 
 /** Whether a way leads from one of `units` through another one to `unit`. */

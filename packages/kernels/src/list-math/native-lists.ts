@@ -25,12 +25,18 @@ const clone = operator('aten::clone');
 
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
-/** List math with libtorch's operators on lists, in place if nothing else shares the memory. */
-export function nativeLists(backend: AccBackend): ListMath {
+/**
+ * List math with libtorch's operators on lists, in place if nothing else shares the memory.
+ *
+ * @param isRecorded Whether native calls are being recorded. A replay cannot ask who shares memory,
+ * so calls that are recorded make new tensors.
+ */
+export function nativeLists(backend: AccBackend, isRecorded: () => boolean): ListMath {
+  const owner: Owner = { backend, isRecorded };
   const natives = (list: readonly Tensor[]) => list.map((x) => backend.native(x));
   return {
     add: (list, others, factor) =>
-      changed(backend, list, (part, start) => {
+      changed(owner, list, (part, start) => {
         const second = natives(others.slice(start, start + part.length));
         return {
           inPlace: (targets) => add_(targets, second, factor),
@@ -38,7 +44,7 @@ export function nativeLists(backend: AccBackend): ListMath {
         };
       }),
     scale: (list, factor) =>
-      changed(backend, list, () =>
+      changed(owner, list, () =>
         typeof factor === 'number'
           ? {
               inPlace: (targets) => scale_(targets, factor),
@@ -52,7 +58,7 @@ export function nativeLists(backend: AccBackend): ListMath {
     unscale(list, factor) {
       using found = full([1], 0, 'float32');
       using scale = full([1], factor, 'float32');
-      const scaled = changed(backend, list, () => ({
+      const scaled = changed(owner, list, () => ({
         inPlace: (targets) => unscale_(targets, found, scale),
         anew: (sources) => {
           const results = sources.map((source) => clone(source));
@@ -63,7 +69,7 @@ export function nativeLists(backend: AccBackend): ListMath {
       return { list: scaled, isFinite: found.read()[0] === 0 };
     },
     clamp: (list, min, max) =>
-      changed(backend, list, () => ({
+      changed(owner, list, () => ({
         inPlace: (targets) => {
           atLeast_(targets, min);
           atMost_(targets, max);
@@ -85,8 +91,13 @@ interface Change {
   anew(sources: TensorList): Handle[];
 }
 
+interface Owner {
+  readonly backend: AccBackend;
+  readonly isRecorded: () => boolean;
+}
+
 function changed(
-  backend: AccBackend,
+  { backend, isRecorded }: Owner,
   list: readonly Tensor[],
   changeOf: (part: readonly Tensor[], start: number) => Change,
 ): Tensor[] {
@@ -94,7 +105,7 @@ function changed(
   for (let start = 0; start < list.length; start += MAX_LIST) {
     const part = list.slice(start, start + MAX_LIST);
     const change = changeOf(part, start);
-    const targets = writable(backend, part);
+    const targets = isRecorded() ? undefined : writable(backend, part);
     if (targets) {
       change.inPlace(targets);
       results.push(...part);

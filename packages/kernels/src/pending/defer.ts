@@ -1,6 +1,6 @@
-import { util, type TensorInfo } from '@tensorflow/tfjs-core';
+import { util, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
-import { MemoryFlag, memoryFlags } from '@acc/native';
+import { MemoryFlag, memoryFlags, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
@@ -62,6 +62,25 @@ export function waitingFloat32(backend: AccBackend, x: TensorInfo): TensorInfo |
   if (!(data instanceof TensorData) || data.isElsewhere) return undefined;
   const leaf = leafOf(backend, x, 'bfloat16');
   return leaf && backend.wrapPending(new PendingValue(x.shape, copy, [leaf], []));
+}
+
+/** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
+export function pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
+  const pending = dataId instanceof TensorData ? dataId.pending : undefined;
+  return pending && util.arraysEqual(pending.shape as number[], shape)
+    ? pending.computedAs(dtype)
+    : undefined;
+}
+
+/** The kernel with an elementwise form: its large results wait. */
+export function waitingKernel(config: KernelConfig, form: ElementwiseOperator): KernelConfig {
+  return {
+    ...config,
+    kernelFunc: (call) => {
+      const { x, a, b } = call.inputs as Record<string, TensorInfo>;
+      return waiting(call.backend as AccBackend, form, x ? [x] : [a!, b!]) ?? config.kernelFunc(call);
+    },
+  };
 }
 
 function operandOf(backend: AccBackend, info: TensorInfo, size: number): PendingOperand | undefined {

@@ -127,7 +127,7 @@ export class PendingValue {
     const result = stepOf(this);
     const { shape } = this;
     const size = util.sizeFromShape(shape as number[]);
-    return run(inputs, program.build(size, [{ operand: result, dtype, shape }]));
+    return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
   }
 
   #releaseOperands(): void {

@@ -32,6 +32,8 @@ export interface RecordedSegment {
   readonly dtypes: readonly DataType[];
   readonly assigned: readonly Variable[];
   readonly action: RecordedAction | undefined;
+  /** Undoes the action if the replay fails after it. */
+  readonly afterFailure: (() => void) | undefined;
 }
 
 /** Why two recordings of a step cannot be one. Undefined if both take and assign the same. */

@@ -32,6 +32,11 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
+  /** Whether native calls are being recorded: those of actions are not. */
+  get records(): boolean {
+    return this.isRecording && !this.#isPaused;
+  }
+
   record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
     return withoutPending(() => this.#record(args, step, isExplained));
   }
@@ -53,9 +58,13 @@ export class StepRecorder implements Recorder {
     }
   }
 
-  runAction(inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] {
+  runAction(
+    inputs: readonly Tensor[],
+    action: RecordedAction,
+    afterFailure?: () => void,
+  ): readonly (Tensor | null)[] {
     if (!this.#session || this.#isPaused) return action(inputs);
-    this.#session.pause(inputs, action);
+    this.#session.pause(inputs, action, afterFailure);
     this.#isPaused = true;
     let outputs;
     try {
@@ -102,8 +111,8 @@ class Session {
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
-  pause(inputs: readonly Tensor[], action: RecordedAction): void {
-    this.#endSegment(inputs, action);
+  pause(inputs: readonly Tensor[], action: RecordedAction, afterFailure?: () => void): void {
+    this.#endSegment(inputs, action, afterFailure);
     placeRecordedCalls(undefined);
     forgetShapes();
   }
@@ -131,7 +140,7 @@ class Session {
   }
 
   finish(results: readonly Tensor[]): StepRecording | string {
-    this.#endSegment(results, undefined);
+    this.#endSegment(results);
     const recording = finishRecording();
     if (this.#refusal !== undefined) {
       if (typeof recording !== 'string') recording.dispose();
@@ -142,7 +151,10 @@ class Session {
       : new StepRecording(this.backend, recording, this.#segments, this.#places);
   }
 
-  /** Records the current data of the variables; returns their native tensors. */
+  /**
+   * Records the current data of the variables; returns their native tensors. A deferred variable that
+   * is not in memory has none.
+   */
   #beginSegment() {
     this.#known = new Map();
     this.#variables = new Map();
@@ -151,7 +163,8 @@ class Session {
     for (const variable of Object.values(engine().registeredVariables)) {
       this.#variables.set(variable, variable.dataId);
       if (!isNumeric(variable)) continue;
-      const native = this.backend.nativeOfData(variable)!;
+      const native = this.backend.heldNative(variable);
+      if (!native) continue;
       natives.push(native);
       const isShared = this.#known.has(native.id);
       if (isShared) this.#shared.add(native.id);
@@ -179,7 +192,7 @@ class Session {
     }
   }
 
-  #endSegment(outputs: readonly Tensor[], action: RecordedAction | undefined): void {
+  #endSegment(outputs: readonly Tensor[], action?: RecordedAction, afterFailure?: () => void): void {
     const assigned = this.#assigned();
     const tensors = [...outputs, ...assigned].filter((tensor) => {
       if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');
@@ -198,6 +211,7 @@ class Session {
       dtypes: tensors.map(({ dtype }) => dtype),
       assigned,
       action,
+      afterFailure,
     });
   }
 

@@ -2,6 +2,7 @@ import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
@@ -80,6 +81,7 @@ export class StepRecording implements Recording {
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
     computePending();
     let given: readonly (Tensor | null)[] = [];
+    const undos: (() => void)[] = [];
     let hasActed = false;
     let isDone = false;
     let actionsMs = 0;
@@ -99,10 +101,14 @@ export class StepRecording implements Recording {
         const actionStart = performance.now();
         given = segment.action(outputs);
         actionsMs += performance.now() - actionStart;
+        if (segment.afterFailure) undos.push(segment.afterFailure);
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
-      if (!isDone) this.#native.reset();
+      if (!isDone) {
+        this.#native.reset();
+        for (const undo of undos.reverse()) undo();
+      }
     }
   }
 
@@ -125,10 +131,16 @@ export class StepRecording implements Recording {
       };
     }
     const mode = fusion === 'exact' ? 'exact' : 'fast';
-    const { plan, ...fused } = optimize(this.#native.describe(), mode, elements);
+    const { plan, ...fused } = optimize(this.#native.describe(), mode, this.#constant, elements);
     this.#native.rewrite(plan);
     return fused;
   }
+
+  /** Computes a constant of the native calls before they are rewritten. */
+  readonly #constant: ReadConstant = (value, meta) => {
+    using tensor = this.#native.constant(value, meta);
+    return tensor.read('float32') as Float32Array;
+  };
 
   /** Plans the memory of later replays from what the first one allocated. */
   #planMemory(): void {
@@ -202,8 +214,14 @@ export class StepRecording implements Recording {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
       const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
-      return isThere && this.backend.nativeOfData(tensor)?.dtype === source.dtype;
+      return isThere && this.#hasDtype(tensor, source);
     });
+  }
+
+  /** A deferred variable that is not in memory gets its values from an action. */
+  #hasDtype(tensor: Tensor, { kind, dtype }: Exclude<Source, { kind: 'captured' }>): boolean {
+    const held = this.backend.heldNative(tensor);
+    return held ? held.dtype === dtype : kind === 'variable';
   }
 }
 

@@ -80,7 +80,7 @@ function isUsers(script: string): boolean {
   return answer;
 }
 
-/** The folder of the packages of a checkout, which is the last part of their paths before the name. */
+/** The folder that holds this package: in a checkout, that of all packages. */
 const here = import.meta.url.replace('file://', '');
 const packages = here.slice(0, here.lastIndexOf('/kernels/') + 1);
 

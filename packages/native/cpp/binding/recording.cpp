@@ -95,7 +95,14 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).times());
   });
   bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
-    recording_at(info, 0, context).rewrite(numbers_at(info, 1));
+    recording_at(info, 0, context).rewrite(numbers_at(info, 1), context.operators,
+                                              context.operators.default_device);
+  });
+  // recordedConstant(recording, value): the handle of a new tensor
+  bind(env, exports, "recordedConstant", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    const auto value = static_cast<int>(number_at(info, 1));
+    auto constants = recording_at(info, 0, context).constants({value}, context.operators.default_device);
+    return Napi::Number::New(info.Env(), context.tensors.add(std::move(constants[0])));
   });
   bind_action("sealRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).seal(context.operators.default_device);

@@ -1,6 +1,6 @@
-// The operator acc::attention_backward: the gradient of attention for tensors in host memory. For
-// bfloat16 it uses products on the CPU's matrix units, where libtorch's own kernel multiplies
-// number by number.
+// The operators acc::attention and acc::attention_backward, for tensors in host memory of any
+// layout. The first is libtorch's kernel. For bfloat16 the gradient uses products on the CPU's matrix
+// units, where libtorch's own kernel multiplies number by number.
 //
 // Scores are recomputed block by block from the sums that the forward pass kept (Dao et al. 2022,
 // "FlashAttention", algorithm 4), so memory grows linearly with the length, not with its square.
@@ -268,9 +268,8 @@ Tensor gradient_like(const Tensor& x) {
 
 Gradients by_blocks(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& output,
                     const Tensor& sums, bool is_causal, double scale) {
-  const Call call{with_rows(dy),     with_rows(q),     with_rows(k),     with_rows(v), with_rows(output),
-                  sums.contiguous(), gradient_like(q), gradient_like(k), gradient_like(v),
-                  is_causal,         static_cast<float>(scale)};
+  const Call call{dy,        q, k, v, output, sums.contiguous(), gradient_like(q), gradient_like(k), gradient_like(v),
+                  is_causal, static_cast<float>(scale)};
   const int64_t heads = q.size(1);
   at::parallel_for(0, q.size(0) * heads, 1, [&](int64_t begin, int64_t end) {
     Head state(q.size(2), k.size(2), q.size(3));
@@ -285,11 +284,34 @@ bool fits_blocks(const Tensor& q, const Tensor& k, const Tensor& v, const std::o
          k.size(1) == q.size(1) && v.size(3) == q.size(3) && q.size(3) % kColumns == 0 && q.numel() > 0 && k.numel() > 0;
 }
 
-// `sums` are the logarithms of the sums of exponentials from the forward pass. All tensors but
-// `sums` have one dtype.
-Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& output,
-                             const Tensor& sums, bool is_causal, const std::optional<Tensor>& mask, double scale) {
-  if (fits_blocks(q, k, v, mask)) return by_blocks(dy, q, k, v, output, sums, is_causal, scale);
+// `[length, D]` of each head as `[batch, heads, length, D]`. Lists of heads have 3 dims.
+Tensor with_batch(const Tensor& x) {
+  const auto four = x.dim() == 3 ? x.unsqueeze(0) : x;
+  TORCH_CHECK(four.dim() == 4, "attention takes [batch, heads, length, D] or [heads, length, D], but got ", x.sizes());
+  return with_rows(four);
+}
+
+std::optional<Tensor> with_all_dims(const std::optional<Tensor>& mask) {
+  if (!mask) return mask;
+  auto all = *mask;
+  while (all.dim() < 4) all = all.unsqueeze(0);
+  return all;
+}
+
+Tensor like(const Tensor& result, const Tensor& x) { return x.dim() == 3 ? result.squeeze(0) : result; }
+
+// softmax(scale · q·kᵀ + mask) · v, and the logarithms of the sums of exponentials. q, k and v have
+// one dtype. The mask is broadcast to `[batch, heads, queries, keys]`; it is float32 or has the same
+// dtype.
+std::tuple<Tensor, Tensor> attention(const Tensor& q, const Tensor& k, const Tensor& v, bool is_causal,
+                                     const std::optional<Tensor>& mask, double scale) {
+  auto [output, sums] = at::_scaled_dot_product_flash_attention_for_cpu(
+      with_batch(q), with_batch(k), with_batch(v), 0, is_causal, with_all_dims(mask), scale);
+  return {like(output, q), sums};
+}
+
+Gradients wide_backward(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& output,
+                        const Tensor& sums, bool is_causal, const std::optional<Tensor>& mask, double scale) {
   // Computes in float32 also for 16-bit tensors, because libtorch takes more than twice as long on
   // those.
   const auto wide = [](const Tensor& x) { return x.to(at::kFloat); };
@@ -300,10 +322,27 @@ Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tensor& k,
   return {dq.to(dtype), dk.to(dtype), dv.to(dtype)};
 }
 
+// `sums` are those of the forward pass. All tensors but `sums` and the mask have one dtype.
+Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, const Tensor& given_k,
+                             const Tensor& given_v, const Tensor& given_output, const Tensor& sums, bool is_causal,
+                             const std::optional<Tensor>& given_mask, double scale) {
+  const auto dy = with_batch(given_dy), q = with_batch(given_q), k = with_batch(given_k), v = with_batch(given_v);
+  const auto output = with_batch(given_output);
+  const auto mask = with_all_dims(given_mask);
+  auto [dq, dk, dv] = fits_blocks(q, k, v, mask) ? by_blocks(dy, q, k, v, output, sums, is_causal, scale)
+                                                 : wide_backward(dy, q, k, v, output, sums, is_causal, mask, scale);
+  return {like(dq, given_q), like(dk, given_k), like(dv, given_v)};
+}
+
 }  // namespace
 }  // namespace acc::attention
 
 TORCH_LIBRARY_FRAGMENT(acc, library) {
+  // Whether this CPU has matrix units for a dtype, on which attention takes less time than its products.
+  library.def("has_matrix_units(ScalarType dtype) -> bool",
+              [](at::ScalarType dtype) { return at::native::cpublas::could_pack(dtype); });
+  library.def("attention(Tensor q, Tensor k, Tensor v, bool is_causal, Tensor? mask, float scale) -> (Tensor, Tensor)",
+              acc::attention::attention);
   library.def("attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor output, Tensor sums, bool is_causal, "
               "Tensor? mask, float scale) -> (Tensor, Tensor, Tensor)",
               acc::attention::attention_backward);

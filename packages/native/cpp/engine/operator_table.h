@@ -64,6 +64,7 @@ class OperatorTable {
   // The index of `name`, for example `aten::add.Tensor`. Throws ACC_OPERATOR_UNKNOWN.
   int resolve(const std::string& name);
   const Operator& at(int index) const;
+  size_t size() const { return operators_.size(); }
 
   // Runs an operator on the arguments in `in`. Writes its results to `out`, at most `capacity`
   // numbers.

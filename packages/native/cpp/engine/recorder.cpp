@@ -128,6 +128,7 @@ void Recorder::upload(double id, const at::Tensor& tensor, const void* data, siz
                            tensor.sizes().vec(),
                            std::string(static_cast<const char*>(data), bytes),
                            false,
+                           false,
                            {}});
 }
 

@@ -57,7 +57,9 @@ std::string first_user(const CallList& list, int value) {
 }  // namespace
 
 std::string Recording::difference(const Recording& other) const {
-  const auto& [calls, segments, uploads, values] = list_;
+  const auto& calls = list_.calls;
+  const auto& segments = list_.segments;
+  const auto& uploads = list_.uploads;
   const auto& theirs = other.list_;
   for (size_t i = 0; i < calls.size() && i < theirs.calls.size(); ++i) {
     if (!is_same_call(calls[i], theirs.calls[i])) return name_of_difference(calls[i], theirs.calls[i], i);
@@ -86,9 +88,13 @@ void Recording::seal(c10::Device device) {
   slots_.resize(list_.values.size());
   is_constant_.resize(slots_.size());
   for (auto& upload : list_.uploads) {
-    upload.tensor = tensor_from_bytes(upload.bytes.data(), upload.bytes.size(), upload.dtype, upload.sizes, device);
+    if (!is_used_[static_cast<size_t>(upload.value)]) {
+      upload.tensor.reset();
+    } else if (!upload.tensor.defined()) {
+      upload.tensor = tensor_from_bytes(upload.bytes.data(), upload.bytes.size(), upload.dtype, upload.sizes, device);
+    }
     std::string().swap(upload.bytes);
-    if (upload.is_written) continue;
+    if (upload.is_written || !upload.tensor.defined()) continue;
     is_constant_[static_cast<size_t>(upload.value)] = true;
     slots_[static_cast<size_t>(upload.value)] = upload.tensor;
   }
@@ -133,6 +139,12 @@ void Recording::drop_unneeded() {
   for (const int value : needed) {
     if (value >= 0) is_used_[static_cast<size_t>(value)] = true;
   }
+  // join() compares the uploads of these calls.
+  for (const auto& call : list_.constant_calls) {
+    for (const auto& use : call.uses) {
+      if (use.value >= 0) is_used_[static_cast<size_t>(use.value)] = true;
+    }
+  }
 }
 
 void Recording::find_last_uses() {
@@ -165,29 +177,36 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
       const double id = *in++;
       if (is_used_[static_cast<size_t>(value)]) slots_[static_cast<size_t>(value)] = tensors.get(id);
     }
-    const c10::InferenceMode guard;
-    const FlushDenormals flush;
-    for (const auto& upload : list_.uploads) {
-      if (upload.segment == index && upload.is_written && is_used_[static_cast<size_t>(upload.value)]) {
-        slots_[static_cast<size_t>(upload.value)] = upload.tensor.clone();
-      }
-    }
-    times_.begin(index);
-    for (size_t i = segment.first_call; i < segment.end_call; ++i) {
-      run_call(list_.calls[i]);
-      times_.end(i);
-    }
-    for (const auto& output : segment.outputs) {
-      auto tensor = take(output.use);
-      if (tensor.scalar_type() != output.dtype || tensor.sizes() != at::IntArrayRef(output.sizes)) {
-        throw Error(kOperatorFailed, "A result of a replay has a different shape or dtype than in the recorded step.");
-      }
-      *out++ = tensors.add(std::move(tensor));
-    }
+    for (auto& tensor : run_segment(index)) *out++ = tensors.add(std::move(tensor));
   } catch (...) {
     reset();
     throw;
   }
+}
+
+std::vector<at::Tensor> Recording::run_segment(size_t index) {
+  const auto& segment = list_.segments[index];
+  const c10::InferenceMode guard;
+  const FlushDenormals flush;
+  for (const auto& upload : list_.uploads) {
+    if (upload.segment == index && upload.is_written && is_used_[static_cast<size_t>(upload.value)]) {
+      slots_[static_cast<size_t>(upload.value)] = upload.tensor.clone();
+    }
+  }
+  times_.begin(index);
+  for (size_t i = segment.first_call; i < segment.end_call; ++i) {
+    run_call(list_.calls[i]);
+    times_.end(i);
+  }
+  std::vector<at::Tensor> results;
+  for (const auto& output : segment.outputs) {
+    results.push_back(take(output.use));
+    const auto& tensor = results.back();
+    if (tensor.scalar_type() != output.dtype || tensor.sizes() != at::IntArrayRef(output.sizes)) {
+      throw Error(kOperatorFailed, "A result of a replay has a different shape or dtype than in the recorded step.");
+    }
+  }
+  return results;
 }
 
 void Recording::reset() {

@@ -67,7 +67,8 @@ struct Segment {
   std::vector<Output> outputs;
 };
 
-// A tensor that JavaScript created from numbers. It has the same elements in each replay.
+// A tensor that JavaScript created from numbers, or a constant of a plan. It has the same elements in
+// each replay.
 struct Upload {
   int value;
   size_t segment;
@@ -75,7 +76,8 @@ struct Upload {
   std::vector<int64_t> sizes;
   std::string bytes;
   bool is_written = false;  // set if a call writes it in place: each replay then takes a copy
-  at::Tensor tensor;
+  bool is_computed = false;  // set in constants of a plan, which have no bytes
+  at::Tensor tensor;         // set by seal(), and in constants of a plan
 };
 
 // The dtype, shape and layout of a value.
@@ -91,6 +93,8 @@ struct CallList {
   std::vector<Upload> uploads;
   // By value number.
   std::vector<ValueMeta> values;
+  // Computed the constants of a plan. join() compares them.
+  std::vector<RecordedCall> constant_calls;
 };
 
 // The recorded calls of a step, for replay. A value is released after its last use.
@@ -106,8 +110,13 @@ class Recording {
   std::string describe() const;
 
   // Replaces the calls by those of a plan, which recording_plan.cpp describes. Call it before seal().
-  // Throws ACC_INVALID_ARGUMENT, and then changes nothing.
-  void rewrite(const std::vector<double>& plan);
+  // Throws ACC_INVALID_ARGUMENT, and then changes nothing. The constants of the plan are computed on
+  // `device`.
+  void rewrite(const std::vector<double>& plan, const OperatorTable& operators, c10::Device device);
+
+  // Computes values that are the same in every replay: they depend on uploads alone. Call it before
+  // seal(). No call may write into their memory. Throws ACC_INVALID_ARGUMENT for other values.
+  std::vector<at::Tensor> constants(const std::vector<int>& wanted, c10::Device device) const;
 
   // A number that recordings with the same calls on the same values share, whatever the sizes. Others
   // hardly ever do.
@@ -152,9 +161,12 @@ class Recording {
   ReplayMemory& memory() { return memory_of(current_sizes_); }
 
  private:
+  // The calls and the uploads on which constants depend, with these as outputs.
+  CallList part_for(const std::vector<int>& wanted) const;
   void swap_with(SizeSet& sizes);
   void drop_unneeded();
   void find_last_uses();
+  std::vector<at::Tensor> run_segment(size_t index);
   void run_call(const RecordedCall& call);
   void run_operator(const RecordedCall& call);
   void run_program(const RecordedCall& call);

@@ -139,6 +139,12 @@ std::string Recording::describe() const {
   for (const auto& upload : list_.uploads) {
     if (is_number(upload)) numbers.push_back(&upload);
   }
+  std::vector<int> uploads;
+  for (const auto& upload : list_.uploads) {
+    if (!upload.is_written) uploads.push_back(upload.value);
+  }
+  out << ",\"uploads\":";
+  write_list(out, uploads, [&](int value) { out << value; });
   out << ",\"numbers\":";
   write_list(out, numbers, [&](const Upload* upload) { out << '[' << upload->value << ',' << number_of(*upload) << ']'; });
   out << '}';

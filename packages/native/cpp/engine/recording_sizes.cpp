@@ -24,6 +24,11 @@ std::string bytes_of(const at::Tensor& tensor) {
   return {static_cast<const char*>(tensor.const_data_ptr()), tensor.nbytes()};
 }
 
+bool is_equal(const at::Tensor& x, const at::Tensor& y) {
+  const c10::InferenceMode guard;
+  return x.sizes() == y.sizes() && x.strides() == y.strides() && x.equal(y);
+}
+
 // Whether two tensors have the same elements at all places that both have.
 bool is_equal_in_common(at::Tensor x, at::Tensor y) {
   const c10::InferenceMode guard;
@@ -129,7 +134,8 @@ bool is_alike(const Segment& a, const Segment& b) {
 }
 
 bool is_alike(const Upload& a, const Upload& b) {
-  return a.value == b.value && a.segment == b.segment && a.dtype == b.dtype && a.is_written == b.is_written;
+  return a.value == b.value && a.segment == b.segment && a.dtype == b.dtype && a.is_written == b.is_written &&
+         a.is_computed == b.is_computed;
 }
 
 template <typename Item>
@@ -142,12 +148,13 @@ bool is_same_program(const fused::Program& a, const fused::Program& b) {
     return x.reg == y.reg && std::memcmp(&x.number, &y.number, sizeof(float)) == 0;
   };
   const auto is_same_step = [](const fused::Step& x, const fused::Step& y) {
-    return x.loop == y.loop && x.out == y.out && x.a == y.a && x.b == y.b && x.c == y.c;
+    return x.loop == y.loop && x.row_loop == y.row_loop && x.out == y.out && x.a == y.a && x.b == y.b && x.c == y.c &&
+           x.extent == y.extent;
   };
   const auto is_same_result = [](const fused::Result& x, const fused::Result& y) {
-    return x.reg == y.reg && x.dtype == y.dtype && x.shape == y.shape;
+    return x.reg == y.reg && x.extent == y.extent && x.dtype == y.dtype && x.shape == y.shape;
   };
-  return a.count == b.count && a.register_count == b.register_count && a.inputs == b.inputs &&
+  return a.count == b.count && a.row == b.row && a.register_count == b.register_count && a.inputs == b.inputs &&
          std::equal(a.constants.begin(), a.constants.end(), b.constants.begin(), b.constants.end(), is_same_constant) &&
          std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), is_same_step) &&
          std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), is_same_result);
@@ -185,9 +192,10 @@ Recording::Recording(CallList list) : list_(std::move(list)) {
 std::optional<Recording::Joined> Recording::join(Recording& other, c10::Device device) {
   use_sizes(0);
   other.drop_unneeded();
-  auto& [calls, segments, uploads, values] = list_;
+  auto& [calls, segments, uploads, values, constant_calls] = list_;
   auto& theirs = other.list_;
   if (values.size() != theirs.values.size() || !are_alike(calls, theirs.calls) ||
+      !are_alike(constant_calls, theirs.constant_calls) ||
       !are_alike(segments, theirs.segments) || !are_alike(uploads, theirs.uploads)) {
     return std::nullopt;
   }
@@ -202,9 +210,18 @@ std::optional<Recording::Joined> Recording::join(Recording& other, c10::Device d
     add_constants(*a.program, *b.program, pairs);
     sizes->programs.push_back({i, b.program});
   }
+  for (size_t i = 0; i < constant_calls.size(); ++i) {
+    const auto& [a, b] = std::tie(constant_calls[i], theirs.constant_calls[i]);
+    for (size_t k = 0; k < a.stack.size(); ++k) pairs.add(a.stack[k], b.stack[k]);
+  }
   for (size_t i = 0; i < uploads.size(); ++i) {
     const auto& [a, b] = std::tie(uploads[i], theirs.uploads[i]);
     if (!is_used_[static_cast<size_t>(a.value)]) continue;
+    if (a.is_computed) {
+      // What it was computed from is compared instead.
+      if (!is_equal(a.tensor, b.tensor)) sizes->uploads.push_back({i, b.sizes, b.tensor});
+      continue;
+    }
     const bool has_same_sizes = pairs.add(a.sizes, b.sizes);
     auto tensor = tensor_from_bytes(b.bytes.data(), b.bytes.size(), b.dtype, b.sizes, device);
     if (!pairs.add_elements(a.tensor, tensor) || !has_same_sizes) sizes->uploads.push_back({i, b.sizes, std::move(tensor)});

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 // Arithmetic on rows of floats in the L1 cache. The compiler turns the plain loops into vector
 // code. It is for computations of many small steps, in which an operator call would cost more than
@@ -21,15 +22,18 @@
 
 namespace acc::rows {
 
-// e^x, accurate to one or two units in the last place: 2^n · e^r with |r| ≤ ln 2 / 2. e^r is the
-// polynomial of Cephes' expf (S. Moshier).
-ACC_INLINE float exp(float x) {
+// A number x as n · ln 2 + r with |r| ≤ ln 2 / 2, and e^r.
+struct ExpParts {
+  int32_t n;
+  float of_r;
+};
+
+// e^r is the polynomial of Cephes' expf (S. Moshier).
+ACC_INLINE ExpParts exp_parts(float x) {
   constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
   // Adding it leaves no fraction bits. This rounds to the nearest integer, which then is in the
   // lowest bits.
   constexpr float kRound = 12582912.f;
-  x = x < -87.f ? -87.f : x;
-  x = x > 88.f ? 88.f : x;
   const float shifted = x * kLog2E + kRound;
   const float n = shifted - kRound;
   const float r = (x - n * kLn2High) - n * kLn2Low;
@@ -39,9 +43,60 @@ ACC_INLINE float exp(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  const float of_r = p * r * r + r + 1.f;
-  const auto exponent = (std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound) + 127) << 23;
-  return of_r * std::bit_cast<float>(exponent);
+  return {std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound), p * r * r + r + 1.f};
+}
+
+// 2^n for the exponent of a normal number.
+ACC_INLINE float power_of_two(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
+
+// e^x, accurate to one or two units in the last place, for x from -87 to 88. Others count as the
+// nearest of these.
+ACC_INLINE float exp(float x) {
+  x = x < -87.f ? -87.f : x;
+  x = x > 88.f ? 88.f : x;
+  const auto [n, of_r] = exp_parts(x);
+  return of_r * power_of_two(n);
+}
+
+// e^x for every x, with 0 and infinity.
+ACC_INLINE float exp_of_any(float x) {
+  x = x < -104.f ? -104.f : x;
+  x = x > 89.f ? 89.f : x;
+  const auto [n, of_r] = exp_parts(x);
+  const int32_t half = n >> 1;
+  return of_r * power_of_two(half) * power_of_two(n - half);
+}
+
+// The natural logarithm, accurate to one or two units in the last place: n · ln 2 + log(m), where m is
+// between √½ and √2. log(m) is the polynomial of Cephes' logf (S. Moshier).
+ACC_INLINE float log(float x) {
+  constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto given = std::bit_cast<int32_t>(x);
+  // A denormal number is its bits · 2^-149. Its sign bit is 0.
+  const bool is_denormal = (given > 0) & (given < 0x00800000);
+  const auto bits = is_denormal ? std::bit_cast<int32_t>(static_cast<float>(given)) : given;
+  // √½ has these bits. The difference counts from the exponent of √½.
+  const int32_t from_root = bits - 0x3F3504F3;
+  const int32_t exponent = (from_root >> 23) + (is_denormal ? -149 : 0);
+  const float m = std::bit_cast<float>((from_root & 0x007FFFFF) + 0x3F3504F3) - 1.f;
+  const auto n = static_cast<float>(exponent);
+  const float z = m * m;
+  float p = 7.0376836292e-2f;
+  p = p * m - 1.1514610310e-1f;
+  p = p * m + 1.1676998740e-1f;
+  p = p * m - 1.2420140846e-1f;
+  p = p * m + 1.4249322787e-1f;
+  p = p * m - 1.6668057665e-1f;
+  p = p * m + 2.0000714765e-1f;
+  p = p * m - 2.4999993993e-1f;
+  p = p * m + 3.3333331174e-1f;
+  const float of_m = m + (p * m * z + n * kLn2Low - 0.5f * z);
+  float result = of_m + n * kLn2High;
+  result = given == 0x7F800000 ? kInfinity : result;
+  const bool is_zero = (given & 0x7FFFFFFF) == 0;
+  const bool is_number = (given >= 0) & (given <= 0x7F800000);
+  return is_zero ? -kInfinity : is_number ? result : std::numeric_limits<float>::quiet_NaN();
 }
 
 ACC_INLINE float sigmoid(float x) { return 1.f / (1.f + exp(-x)); }

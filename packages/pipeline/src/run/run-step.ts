@@ -1,8 +1,8 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, ListMath, RunForward, TapedForward } from '@acc/contract';
+import type { Collective, ListMath, Recorder, RunForward, TapedForward } from '@acc/contract';
 import type { Action, Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
-import { Messages } from './messages.js';
+import { Messages, type Message } from './messages.js';
 import { runObserved } from './observe-actions.js';
 import { stageForward, type Recomputation } from './stage-forward.js';
 
@@ -14,6 +14,8 @@ export interface StepSubject {
   readonly runForward: RunForward;
   readonly lists: ListMath;
   readonly recomputation?: Recomputation | undefined;
+  /** Runs what a replay of a recorded step repeats in JavaScript. */
+  readonly runAction: Recorder['runAction'];
 }
 
 /** One step on this rank's batch. */
@@ -61,24 +63,30 @@ interface Pass {
 class Step {
   readonly #subject: StepSubject;
   readonly #step: StepInputs;
-  readonly #messages: Messages;
+  #messages!: Messages;
   readonly #passes = new Map<string, Pass>();
   readonly #grads = new Map<Variable, Tensor>();
   readonly #losses: Tensor[] = [];
   #peakPasses = 0;
+  /** Whether the step has run. If it was recorded, its actions run again in replays. */
+  #isReplay = false;
+  /** What the last action of a replay has received. */
+  #received: readonly Tensor[] = [];
 
   constructor(subject: StepSubject, step: StepInputs) {
     this.#subject = subject;
     this.#step = step;
-    this.#messages = new Messages({ ...subject, shapes: step.shapes });
   }
 
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
     try {
+      const { shapes } = this.#step;
+      this.#perform([], () => (this.#messages = new Messages({ ...this.#subject, shapes })));
       const act = (action: Action) => this.#act(action);
       runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages.waitedMs);
-      this.#messages.end();
+      this.#perform([], () => this.#messages.end());
+      this.#isReplay = true;
     } catch (error) {
       for (const { taped } of this.#passes.values()) taped.dispose();
       dispose([...this.#grads.values()]);
@@ -86,6 +94,39 @@ class Step {
       throw error;
     }
     return { grads: this.#grads, losses: this.#losses, peakPasses: this.#peakPasses };
+  }
+
+  /** Runs an action, which a replay repeats with tensors of its own. */
+  #perform(inputs: readonly Tensor[], act: (inputs: readonly Tensor[]) => void): void {
+    this.#subject.runAction(inputs, (given) => {
+      this.#freeReceived();
+      act(given);
+      if (this.#isReplay) dispose([...given]);
+      return [];
+    });
+  }
+
+  /** The caller disposes the tensors. */
+  #receive(messages: readonly Message[]): Map<number, Tensor> {
+    if (messages.length === 0) return new Map();
+    const tensors = this.#subject.runAction([], () => {
+      this.#freeReceived();
+      const received = messages.map((message) => this.#messages.receive(message));
+      if (this.#isReplay) this.#received = received;
+      return received;
+    });
+    return new Map(messages.map(({ id }, i) => [id, tensors[i]!]));
+  }
+
+  /** A recording holds what it still needs of the tensors of an action once it has gone on. */
+  #freeReceived(): void {
+    dispose([...this.#received]);
+    this.#received = [];
+  }
+
+  #send(messages: readonly Message[], tensors: readonly Tensor[]): void {
+    if (messages.length === 0) return;
+    this.#perform(tensors, (given) => messages.forEach((each, i) => this.#messages.send(each, given[i]!)));
   }
 
   #act(action: Action): void {
@@ -98,11 +139,8 @@ class Step {
     const { plan, runForward } = this.#subject;
     const stage = plan.stages[index]!;
     const isLast = index === plan.stages.length - 1;
-    const received = new Map(
-      stage.receives.map((id) => [
-        id,
-        this.#messages.receive({ kind: 'forward', stage: index - 1, microBatch, id }),
-      ]),
+    const received = this.#receive(
+      stage.receives.map((id) => ({ kind: 'forward', stage: index - 1, microBatch, id })),
     );
     const taken = new Set([...stage.calls.flatMap((call) => call.inputs), ...(isLast ? plan.outputs : [])]);
     const inputs = plan.inputs.some((id) => taken.has(id)) ? this.#step.inputs(microBatch) : [];
@@ -113,10 +151,10 @@ class Step {
       () => this.#compute({ stage, given, made, isLast, microBatch }),
       [...used.map((id) => received.get(id)!), ...stage.trained],
     );
-    for (const id of stage.sends) {
-      const value = received.get(id) ?? taped.outputs[made.indexOf(id)]!;
-      this.#messages.send({ kind: 'forward', stage: index, microBatch, id }, value);
-    }
+    this.#send(
+      stage.sends.map((id) => ({ kind: 'forward', stage: index, microBatch, id })),
+      stage.sends.map((id) => received.get(id) ?? taped.outputs[made.indexOf(id)]!),
+    );
     if (isLast) this.#losses.push(taped.outputs[0]!);
     else dispose([...taped.outputs]);
     const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
@@ -138,23 +176,21 @@ class Step {
     const stage = plan.stages[index]!;
     const pass = this.#passes.get(keyOf(index, microBatch))!;
     const isLast = index === plan.stages.length - 1;
-    const fromNext = new Map(
-      stage.sends.map((id) => [
-        id,
-        this.#messages.receive({ kind: 'backward', stage: index + 1, microBatch, id }),
-      ]),
+    const fromNext = this.#receive(
+      stage.sends.map((id) => ({ kind: 'backward', stage: index + 1, microBatch, id })),
     );
     const dys = isLast ? [scalar(this.#step.seed(microBatch))] : pass.made.map((id) => fromNext.get(id)!);
     const [ofInputs, ofWeights] = this.#gradients(pass, dys);
     if (isLast) dispose(dys);
-    stage.receives.forEach((id) => {
+    const grads = stage.receives.map((id) => {
       const own = ofInputs[pass.used.indexOf(id)] ?? null;
-      const passed = fromNext.get(id) ?? null;
-      const grad = sumOf(own, passed) ?? zeros(pass.shapes.get(id)!);
-      this.#messages.send({ kind: 'backward', stage: index, microBatch, id }, grad);
-      if (grad !== passed) grad.dispose();
+      return sumOf(own, fromNext.get(id) ?? null) ?? zeros(pass.shapes.get(id)!);
     });
-    dispose([...fromNext.values()]);
+    this.#send(
+      stage.receives.map((id) => ({ kind: 'backward', stage: index, microBatch, id })),
+      grads,
+    );
+    dispose([...grads, ...fromNext.values()]);
     if (ofWeights) this.#end(index, microBatch, ofWeights);
   }
 

@@ -58,15 +58,17 @@ class Staged implements Strategy, StagedWeights {
   #context!: StrategyContext;
   #pipe!: Collective;
   #isInStep = false;
+  /** The weights that are in memory for the step. */
+  readonly #used: Placed[] = [];
 
   constructor(inner: Strategy) {
     if (inner.getState) throw cannotCombine('A communication hook that keeps state');
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    const { parameters, accumulates } = inner.traits;
+    const { parameters, accumulates, isRecordable = true } = inner.traits;
     this.#isSharded = parameters === 'sharded';
-    this.traits = { parameters: 'sharded', isRecordable: false, ...(accumulates && { accumulates }) };
+    this.traits = { parameters: 'sharded', isRecordable, ...(accumulates && { accumulates }) };
     const { tape } = inner;
     this.tape = {
       before: (variables, phase) => {
@@ -84,6 +86,8 @@ class Staged implements Strategy, StagedWeights {
         this.#keepOnly([]);
         tape?.end?.();
       },
+      // All weights of a step are in memory, and none is read from another rank.
+      isIdle: () => this.#isInStep && (!tape || tape.isIdle?.() === true),
     };
   }
 
@@ -158,9 +162,8 @@ class Staged implements Strategy, StagedWeights {
     return this.#placed.get(variable)!.own;
   }
 
-  inStep<T>(borrowed: ReadonlyMap<Variable, Tensor>, step: () => T): T {
+  enterStep(borrowed: ReadonlyMap<Variable, Tensor>): void {
     this.#takeOverAssigned();
-    const used: Placed[] = [];
     this.#isInStep = true;
     try {
       for (const placed of this.#placed.values()) {
@@ -168,16 +171,20 @@ class Staged implements Strategy, StagedWeights {
         if (values) placed.fill(values, 0);
         else if (placed.isOwn && !this.#comes(placed)) placed.useOwn();
         else continue;
+        this.#used.push(placed);
         values?.dispose();
-        used.push(placed);
       }
-      return step();
-    } finally {
-      this.#isInStep = false;
-      for (const placed of used) {
-        if (placed.isAssigned) placed.takeOver();
-        else placed.release();
-      }
+    } catch (error) {
+      this.leaveStep();
+      throw error;
+    }
+  }
+
+  leaveStep(): void {
+    this.#isInStep = false;
+    for (const placed of this.#used.splice(0)) {
+      if (placed.isAssigned) placed.takeOver();
+      else placed.release();
     }
   }
 
@@ -321,6 +328,7 @@ class Staged implements Strategy, StagedWeights {
   }
 
   #beforeLoad(placed: Placed): void {
+    this.#context.kernels.recorder?.refuse('it reads weights outside of a pipelined step');
     // A kernel that loads one variable may have the memory of another at hand.
     if (engineInternals().state.kernelDepth === 0) this.#keepOnly([placed.variable]);
     this.#read.add(placed);

@@ -12,6 +12,8 @@ export interface Trained {
   /** The elements of the optimizer's state on this rank. */
   readonly stateElements: number;
   readonly leaked: number[];
+  /** The steps that were replays of a recorded one. */
+  readonly replays: number;
 }
 
 const STEPS = 20;
@@ -23,6 +25,7 @@ interface Way extends AcceleratorOptions {
   readonly model?: () => tf.LayersModel;
   readonly steps?: PipelineOptions;
   readonly isWeighed?: boolean;
+  readonly isCompiled?: boolean;
 }
 
 const stages = SKIPPING_STAGES[Math.max(depth, 2)];
@@ -38,10 +41,18 @@ const WAYS: Record<string, Way> = {
   bf16: { mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
   fp16: { ...common, mixedPrecision: 'fp16', steps: { microBatches: 4, stages } },
   weighed: { isWeighed: true, steps: { microBatches: 4, stages } },
+  compiled: { ...common, isCompiled: true, steps: { microBatches: 4, stages } },
+  'compiled zeroBubble': {
+    ...{ ...common, isCompiled: true, checkpointEvery: 2 },
+    steps: { schedule: 'zeroBubble', microBatches: 4, stages },
+  },
+  'compiled tied': { isCompiled: true, model: tied, steps: { microBatches: 4 } },
+  'compiled bf16': { isCompiled: true, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
 };
 if (depth === 2) {
   const chunks = SKIPPING_STAGES[4];
   WAYS.interleaved = { ...common, steps: { schedule: 'interleaved', microBatches: 4, stages: chunks } };
+  WAYS['compiled interleaved'] = { ...WAYS.interleaved, isCompiled: true };
 }
 
 /** The elements of the optimizer's state. */
@@ -49,7 +60,7 @@ const stateElements = async (optimizer: tf.Optimizer) =>
   (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
 
 async function train(way: Way, isPipelined: boolean): Promise<Trained> {
-  const { model: create = skipping, steps = {}, isWeighed = false, ...options } = way;
+  const { model: create = skipping, steps = {}, isWeighed = false, isCompiled = false, ...options } = way;
   const accelerator = await Accelerator.create({
     engine: 'acc',
     ...options,
@@ -70,14 +81,18 @@ async function train(way: Way, isPipelined: boolean): Promise<Trained> {
   };
   const loss = isWeighed ? weighedLoss : meanSquares;
   const pipelined = isPipelined ? accelerator.pipelined(model, loss, steps) : undefined;
-  const take = (xs: tf.Tensor, ys: tf.Tensor) =>
+  const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
     pipelined?.(xs, ys) ??
     optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor) as tf.Scalar, true)!;
+  const compiled = isCompiled && isPipelined ? accelerator.compile(plain) : undefined;
+  const take = compiled ?? plain;
   const losses: number[] = [];
   const counts: number[][] = [];
   for (let step = 0; step < STEPS; step++) {
     const value = tf.tidy(() => {
-      const value = accelerator.accumulate(() => take(ofRank(xsOf(step)), ofRank(ysOf(step))));
+      const [xs, ys] = [ofRank(xsOf(step)), ofRank(ysOf(step))];
+      // A step inside a window is not replayed.
+      const value = compiled ? take(xs, ys) : accelerator.accumulate(() => take(xs, ys));
       return value.dataSync()[0]!;
     });
     losses.push(value);
@@ -90,7 +105,7 @@ async function train(way: Way, isPipelined: boolean): Promise<Trained> {
   const elements = await stateElements(optimizer);
   accelerator.freeMemory();
   tf.disposeVariables();
-  return { losses, weights, stateElements: elements, leaked };
+  return { losses, weights, stateElements: elements, leaked, replays: compiled?.replays ?? 0 };
 }
 
 const only = process.argv.slice(2);

@@ -1,4 +1,12 @@
-import { withNodes, withValues, type Argument, type Call, type Graph, type GraphNode } from '../graph.js';
+import {
+  isValue,
+  withNodes,
+  withValues,
+  type Argument,
+  type Call,
+  type Graph,
+  type GraphNode,
+} from '../graph.js';
 import { writtenValues } from '../written-values.js';
 
 /**
@@ -22,8 +30,8 @@ export function mergeCommonSubexpressions(graph: Graph): Graph {
     const known = new Map<string, Call>();
     const kept: GraphNode[] = [];
     nodes.forEach((node, place) => {
-      if (node.kind !== 'call') return void kept.push({ ...node, uses: node.uses.map(current) });
       const call = withValues(node, current);
+      if (call.kind !== 'call') return void kept.push(call);
       const key = canMerge(call, isFixed) ? keyOf(call, graph, numbers) : undefined;
       const earlier = key === undefined ? undefined : known.get(key);
       const isAtHand = earlier?.results.every(
@@ -60,8 +68,6 @@ function keyOf({ op, args, results }: Call, { values }: Graph, numbers: Readonly
   return `${op}${text}${results.map((value) => values[value]?.dtype).join()}`;
 }
 
-const isValue = (arg: Argument): arg is { value: number } =>
-  typeof arg === 'object' && arg !== null && 'value' in arg;
 const isKnown = (arg: Argument): boolean => typeof arg !== 'object' || arg === null || !('other' in arg);
 
 function numbersByValue({ numbers, values }: Graph): ReadonlyMap<number, string> {

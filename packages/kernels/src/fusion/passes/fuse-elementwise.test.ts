@@ -74,3 +74,32 @@ it('reports what was fused, and why the rest was not', () => {
     '  it has no elementwise form: 1 × mm',
   ]);
 });
+
+it('fuses a norm over rows with the broadcast of its sums, and the sum of columns at its end', () => {
+  const graph = new GraphBuilder([4, 8]);
+  const [x, gain] = [graph.input(), graph.input([8])];
+  const rows = { shape: [4, 1], args: [[-1], true, null] } as const;
+  const columns = { shape: [8], args: [[0], false, null] } as const;
+  const centred = graph.call('sub.Tensor', [x, graph.call('mean.dim', [x], rows)], { args: [1] });
+  const square = graph.call('mul.Tensor', [centred, centred]);
+  const root = graph.call('sqrt', [graph.call('mean.dim', [square], rows)], { shape: [4, 1] });
+  const result = graph.call('mul.Tensor', [graph.call('div.Tensor', [centred, root]), gain]);
+  const total = graph.call('sum.dim_IntList', [result], columns);
+  const changed = fused(graph.build(result, total));
+  expect(operatorsOf(changed)).toEqual(['[mean sub mul mean sqrt div mul sum]']);
+  expect(changed.segments[0]!.nodes[0]!.results).toEqual([result, total]);
+  expect(operatorsOf(fused(graph.build(result, total), 'exact'))).toContain('mean');
+});
+
+it('does not fuse what takes a sum of columns with it, or rows of another length', () => {
+  const graph = new GraphBuilder([4, 8]);
+  const x = graph.input();
+  const columns = { shape: [8], args: [[0], false, null] } as const;
+  const mean = graph.call('sum.dim_IntList', [graph.call('neg', [x])], columns);
+  const centred = graph.call('sub.Tensor', [x, mean], { args: [1] });
+  const flat = graph.call('reshape', [centred], { shape: [2, 16], isView: true });
+  const rows = { shape: [2], args: [[1], false, null] } as const;
+  const others = { shape: [4], args: [[1], false, null] } as const;
+  const sums = [graph.call('amax', [flat], rows), graph.call('amax', [centred], others)];
+  expect(operatorsOf(fused(graph.build(...sums)))).toEqual(['[neg sum]', '[sub amax]', 'reshape', 'amax']);
+});

@@ -1,29 +1,22 @@
-import { util } from '@tensorflow/tfjs-core';
 import type { FusionMode } from '../elementwise-operators.js';
-import { elementwiseForm, isReshape } from '../fusable.js';
 import { fusedCallOf } from '../fused-call.js';
 import { withNodes, type Call, type Graph, type GraphNode } from '../graph.js';
+import { Layouts } from '../layouts.js';
 import { inOrder } from '../order.js';
 import type { Report } from '../report.js';
 import { Units, type Unit } from '../units.js';
 import { usersOf } from '../users.js';
 
 /**
- * Fuses chains of elementwise operators, with broadcasts and changes of shape between them, into
- * programs. A result that is also needed outside of its chain is written by the program.
+ * Fuses chains of elementwise operators and operators on rows, with broadcasts and changes of shape
+ * between them, into programs. A result that is also needed outside of its chain is written by the program.
  */
 export const fuseElementwise =
   (mode: FusionMode, report: Report) =>
   (graph: Graph): Graph => {
     const users = usersOf(graph);
+    const layouts = new Layouts(graph, mode);
     const outputs = new Set(graph.segments.flatMap((segment) => segment.outputs));
-
-    /** The number of elements of an operator that can be fused. */
-    function elementsOf(node: GraphNode): number | undefined {
-      if (node.kind !== 'call') return undefined;
-      const isFusable = isReshape(node) || typeof elementwiseForm(node, graph, mode) !== 'string';
-      return isFusable ? util.sizeFromShape([...graph.values[node.results[0]!]!.shape]) : undefined;
-    }
 
     function nodesOf(unit: Unit, units: Units): GraphNode[] {
       const members = unit.members.toReversed();
@@ -32,16 +25,17 @@ export const fuseElementwise =
         if (only.kind === 'call') report.separate(only, graph, mode);
         return members;
       }
-      const fused = fusedCallOf(members as Call[], graph, (value) => units.isNeededBeyond(value, unit));
+      const isNeeded = (value: number): boolean => units.isNeededBeyond(value, unit);
+      const fused = fusedCallOf(members as Call[], unit.layout!, graph, isNeeded);
       report.fused(fused);
       return [fused];
     }
 
     return withNodes(graph, ({ nodes }) =>
       regionsOf(nodes).flatMap((region) => {
-        const units = new Units(users, outputs);
+        const units = new Units(users, outputs, layouts);
         // The users of a result come before the call that makes it.
-        for (const node of region.toReversed()) units.place(node, elementsOf(node));
+        for (const node of region.toReversed()) units.place(node);
         return inOrder(region, units).flatMap((unit) => nodesOf(unit, units));
       }),
     );

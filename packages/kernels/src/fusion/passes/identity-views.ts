@@ -1,4 +1,5 @@
 import { withNodes, withValues, type Call, type Graph, type GraphNode } from '../graph.js';
+import { isSameShape } from '../same-shape.js';
 
 /** Views that change at most the shape. */
 const RESHAPES = new Set(['aten::reshape', 'aten::view', 'aten::expand', 'aten::alias']);
@@ -11,8 +12,8 @@ export function removeIdentityViews(graph: Graph): Graph {
   const current = (value: number): number => replaced.get(value) ?? value;
   return withNodes(graph, ({ nodes }) =>
     nodes.flatMap((node): GraphNode[] => {
-      if (node.kind !== 'call') return [{ ...node, uses: node.uses.map(current) }];
       const call = withValues(node, current);
+      if (call.kind !== 'call') return [call];
       const [result] = call.results;
       const same = sameAs(call, graph, transposed);
       if (call.op === 'aten::t') transposed.set(result!, call.uses[0]!);
@@ -29,7 +30,5 @@ function sameAs(call: Call, { values }: Graph, transposed: ReadonlyMap<number, n
   if (call.op === 'aten::t') return transposed.get(x!);
   if (!RESHAPES.has(call.op)) return undefined;
   const [given, made] = [values[x!]!, values[call.results[0]!]!];
-  const isSame =
-    given.shape.length === made.shape.length && given.shape.every((size, d) => size === made.shape[d]);
-  return isSame ? x : undefined;
+  return isSameShape(given.shape, made.shape) ? x : undefined;
 }

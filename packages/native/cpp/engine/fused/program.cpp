@@ -1,8 +1,10 @@
 #include "engine/fused/program.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/error.h"
+#include "engine/fused/row_steps.h"
 #include "engine/fused/steps.h"
 
 namespace acc::fused {
@@ -10,45 +12,116 @@ namespace {
 
 constexpr size_t kMaxCount = 1 << 16;
 constexpr int64_t kMaxElements = int64_t{1} << 53;
+// Registers of whole rows must fit into a core's cache.
+constexpr int64_t kMaxRow = 1 << 14;
+
+class ProgramReader {
+ public:
+  explicit ProgramReader(NumberReader& in) : in_(in) {}
+
+  Program read() {
+    program_.count = in_.integer(0, kMaxElements, "number of elements");
+    program_.row = in_.integer(0, kMaxRow + 1, "length of a row");
+    if (program_.row > 0 && program_.count % program_.row != 0) refuse("has rows of different lengths");
+    program_.register_count = in_.below(kMaxCount, "number of registers");
+    extents_.resize(program_.register_count);
+    each(program_.register_count + 1, "number of inputs", [this] { read_input(); });
+    is_constant_.resize(program_.register_count);
+    each(kMaxCount, "number of constants", [this] { read_constant(); });
+    each(kMaxCount, "number of steps", [this] { read_step(); });
+    each(kMaxCount, "number of results", [this] { read_result(); });
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const char* what) { throw Error(kInvalidArgument, std::string("A fused program ") + what + "."); }
+
+  template <typename Read>
+  void each(size_t limit, const char* what, const Read& read) {
+    for (size_t n = in_.below(limit, what); n > 0; --n) read();
+  }
+
+  uint16_t reg() { return static_cast<uint16_t>(in_.below(program_.register_count, "register")); }
+
+  Extent extent() {
+    const auto extent = static_cast<Extent>(in_.below(static_cast<size_t>(Extent::kCount), "extent"));
+    if (extent != Extent::kElements && program_.row == 0) refuse("has no rows and a register for each");
+    return extent;
+  }
+
+  std::vector<int64_t> shape(Extent extent) {
+    std::vector<int64_t> sizes(in_.below(kMaxCount, "number of dims"));
+    for (auto& size : sizes) size = in_.integer(0, kMaxElements, "size");
+    int64_t count = program_.count;
+    if (extent == Extent::kRows) count /= program_.row;
+    if (extent == Extent::kColumns) count = program_.row;
+    if (c10::multiply_integers(sizes) != count) refuse("has an invalid shape");
+    return sizes;
+  }
+
+  void read_input() {
+    const auto of = extent();
+    if (of == Extent::kColumns) refuse("has an input for its columns");
+    // The largest number of inputs is the number of registers.
+    extents_[program_.inputs.size()] = of;
+    program_.inputs.push_back({of, shape(of)});
+  }
+
+  void read_constant() {
+    const auto place = reg();
+    if (place < program_.inputs.size()) refuse("has a constant in the place of an input");
+    is_constant_[place] = true;
+    program_.constants.push_back({place, static_cast<float>(in_.number())});
+  }
+
+  void read_step() {
+    const auto op = static_cast<Op>(in_.below(static_cast<size_t>(Op::kCount), "operator"));
+    const auto of = extent();
+    const auto out = reg(), a = reg(), b = reg(), c = reg();
+    if (out < program_.inputs.size() || is_constant_[out]) refuse("writes one of its inputs");
+    if (of == Extent::kColumns || extents_[out].value_or(of) != of) refuse("uses a register for two things");
+    if (const auto row_loop = row_loop_of(op)) {
+      const auto taken = op == Op::kSpread ? Extent::kRows : Extent::kElements;
+      const auto given = op == Op::kSpread ? Extent::kElements : Extent::kRows;
+      if (program_.row == 0 || of != given) refuse("has an operator on rows without rows");
+      check_operand(a, taken);
+      program_.steps.push_back({nullptr, row_loop, out, a, a, a, of});
+    } else {
+      for (const auto operand : {a, b, c}) check_operand(operand, of);
+      program_.steps.push_back({loop_of(op), nullptr, out, a, b, c, of});
+    }
+    extents_[out] = of;
+  }
+
+  void check_operand(uint16_t operand, Extent of) const {
+    if (!is_constant_[operand] && extents_[operand] != of) refuse("reads a register before it is written, or of another extent");
+  }
+
+  void read_result() {
+    const auto place = reg();
+    const bool is_known = std::any_of(program_.results.begin(), program_.results.end(), [place](const Result& result) {
+      return result.reg == place && result.extent != Extent::kColumns;
+    });
+    const auto of = extent();
+    const bool is_sum = of == Extent::kColumns;
+    if (!is_sum && (place < program_.inputs.size() || is_known)) refuse("has a result that is an input or another result");
+    check_operand(place, is_sum ? Extent::kElements : of);
+    const auto dtype = static_cast<c10::ScalarType>(in_.below(kMaxCount, "dtype"));
+    if (dtype != at::kFloat && dtype != at::kBFloat16 && (dtype != at::kBool || is_sum)) {
+      refuse("has a result of an unsupported dtype");
+    }
+    program_.results.push_back({place, of, dtype, shape(of)});
+  }
+
+  NumberReader& in_;
+  Program program_;
+  // Of registers that were written.
+  std::vector<std::optional<Extent>> extents_;
+  std::vector<bool> is_constant_;
+};
 
 }  // namespace
 
-Program read_program(NumberReader& in) {
-  Program program;
-  program.count = in.integer(0, kMaxElements, "number of elements");
-  program.register_count = in.below(kMaxCount, "number of registers");
-  const auto shape = [&] {
-    std::vector<int64_t> sizes(in.below(kMaxCount, "number of dims"));
-    for (auto& size : sizes) size = in.integer(0, kMaxElements, "size");
-    if (c10::multiply_integers(sizes) != program.count) throw Error(kInvalidArgument, "A fused program has an invalid shape.");
-    return sizes;
-  };
-  for (size_t n = in.below(program.register_count + 1, "number of inputs"); n > 0; --n) program.inputs.push_back(shape());
-  const auto reg = [&] { return static_cast<uint16_t>(in.below(program.register_count, "register")); };
-  for (size_t n = in.below(kMaxCount, "number of constants"); n > 0; --n) {
-    const auto place = reg();
-    program.constants.push_back({place, static_cast<float>(in.number())});
-  }
-  for (size_t n = in.below(kMaxCount, "number of steps"); n > 0; --n) {
-    const auto op = static_cast<Op>(in.below(static_cast<size_t>(Op::kCount), "operator"));
-    const auto out = reg(), a = reg(), b = reg(), c = reg();
-    if (out < program.inputs.size()) throw Error(kInvalidArgument, "A fused program writes one of its inputs.");
-    program.steps.push_back({loop_of(op), out, a, b, c});
-  }
-  for (size_t n = in.below(kMaxCount, "number of results"); n > 0; --n) {
-    const auto place = reg();
-    const bool is_known = std::any_of(program.results.begin(), program.results.end(),
-                                      [place](const Result& result) { return result.reg == place; });
-    if (place < program.inputs.size() || is_known) {
-      throw Error(kInvalidArgument, "A fused program has a result that is an input or another result.");
-    }
-    const auto dtype = static_cast<c10::ScalarType>(in.below(kMaxCount, "dtype"));
-    if (dtype != at::kFloat && dtype != at::kBFloat16 && dtype != at::kBool) {
-      throw Error(kInvalidArgument, "A fused program has a result of an unsupported dtype.");
-    }
-    program.results.push_back({place, dtype, shape()});
-  }
-  return program;
-}
+Program read_program(NumberReader& in) { return ProgramReader(in).read(); }
 
 }  // namespace acc::fused

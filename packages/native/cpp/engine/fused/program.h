@@ -17,16 +17,41 @@ enum class Op : uint8_t {
   kAnd, kOr,
   kNeg, kAbs, kSqrt, kRsqrt, kReciprocal, kTanh, kSigmoid, kRelu, kNot, kCopy, kRoundToBfloat16,
   kSelect,  // a ? b : c
+  kExp, kLog,
+  // Between elements and rows.
+  kSumRow, kMaxRow, kSpread,
+  kCount,
+};
+
+// What a register has a number for. packages/kernels/src/fusion/fused-program.ts uses the same numbers.
+enum class Extent : uint8_t {
+  kElements,
+  kRows,
+  kColumns,  // Only of results: the sum of the elements of each column.
   kCount,
 };
 
 // Computes `n` elements of `out` from those of up to three operands.
 using Loop = void (*)(const float* a, const float* b, const float* c, float* out, int64_t n);
 
+// Computes one number for each row of `a`, or the elements of each row from one number. `length` is
+// that of a row.
+using RowLoop = void (*)(const float* a, float* out, int64_t rows, int64_t length);
+
 // Registers are blocks of float32. An operator that takes fewer operands ignores the others.
 struct Step {
-  Loop loop;
+  Loop loop;         // or null
+  RowLoop row_loop;  // or null
   uint16_t out, a, b, c;
+  Extent extent;  // of `out`
+};
+
+struct Input {
+  Extent extent;
+  // The shape to which it is broadcast: different shapes have the same number of elements.
+  std::vector<int64_t> shape;
+
+  bool operator==(const Input&) const = default;
 };
 
 struct Constant {
@@ -36,25 +61,29 @@ struct Constant {
 
 struct Result {
   uint16_t reg;
+  Extent extent;
   c10::ScalarType dtype;  // float32, bfloat16 or bool
   std::vector<int64_t> shape;
 };
 
-// Elementwise operators that run block by block over `count` elements in row-major order. The
-// inputs are registers 0, 1, … in their order.
+// Elementwise operators, and operators on rows, that run block by block over `count` elements in
+// row-major order. The inputs are registers 0, 1, … in their order.
 struct Program {
   int64_t count = 0;
+  // The length of the rows of which blocks consist. 0 if the program has none.
+  int64_t row = 0;
   size_t register_count = 0;
-  // The shape to which each input is broadcast: different shapes have the same number of elements.
-  std::vector<std::vector<int64_t>> inputs;
+  std::vector<Input> inputs;
   std::vector<Constant> constants;
   std::vector<Step> steps;
   std::vector<Result> results;
 };
 
-// Reads a program: the counts of elements and of registers; the lists of inputs, constants, steps and
-// results, each after its length. A shape is the number of dims and the sizes.
-// Throws ACC_INVALID_ARGUMENT if a register or an operator is out of range.
+// Reads a program: the number of elements, the length of a row and the number of registers; the lists
+// of inputs, constants, steps and results, each after its length. A shape is the number of dims and
+// the sizes.
+// Throws ACC_INVALID_ARGUMENT if a register or an operator is out of range, or if a step reads a
+// register that has numbers for something else.
 Program read_program(NumberReader& in);
 
 // Runs a program on a CPU. A result may take over the memory of an input that nobody else holds.

@@ -4,13 +4,13 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #include "engine/error.h"
 #include "engine/flush_denormals.h"
 #include "engine/fused/blocks.h"
+#include "engine/fused/column_sums.h"
 #include "engine/fused/program.h"
+#include "engine/fused/registers.h"
 
 namespace acc::fused {
 namespace {
@@ -24,37 +24,46 @@ bool is_held_once(const at::Tensor& tensor) {
          tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
 }
 
-// Vectors that lie across two cache lines are read and written at half the speed.
-constexpr std::align_val_t kCacheLine{64};
-struct Free {
-  void operator()(float* memory) const { ::operator delete[](memory, kCacheLine); }
-};
-float* allocate(size_t count) { return static_cast<float*>(::operator new[](count * sizeof(float), kCacheLine)); }
-
 struct Output {
   at::Tensor tensor;
   // Whether the memory is that of an input: it is written after all steps of a block.
   bool is_reused;
 };
 
+// The elements, and rows if there are any, of a block or of all blocks of a thread.
+struct Range {
+  int64_t first, count;
+  int64_t first_row, rows;
+
+  int64_t first_of(Extent extent) const { return extent == Extent::kRows ? first_row : first; }
+  int64_t count_of(Extent extent) const { return extent == Extent::kRows ? rows : count; }
+};
+
 class Run {
  public:
-  Run(const Program& program, std::vector<at::Tensor> inputs) : program_(program) {
+  Run(const Program& program, std::vector<at::Tensor> inputs)
+      : program_(program), block_(program.row > 0 ? std::max<int64_t>(kBlock / program.row, 1) * program.row : kBlock) {
     if (inputs.size() != program.inputs.size()) throw Error(kInvalidArgument, "A fused program got other inputs.");
     sources_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].is_cpu()) throw Error(kInvalidArgument, "A fused program got an input that is not on the CPU.");
-      sources_.emplace_back(std::move(inputs[i]), program.inputs[i]);
+      sources_.emplace_back(std::move(inputs[i]), program.inputs[i].shape);
     }
     make_outputs();
   }
 
   std::vector<at::Tensor> results() {
-    const int64_t count = program_.count;
-    const int64_t blocks = (count + kBlock - 1) / kBlock;
-    at::parallel_for(0, blocks, kThreadElements / kBlock, [&](int64_t begin, int64_t end) {
-      run_blocks(begin, end, count);
+    // Sums of columns depend on the number of parts, so it depends on nothing but sizes and threads.
+    const int64_t blocks = (program_.count + block_ - 1) / block_;
+    const int64_t least = std::max<int64_t>(kThreadElements / block_, 1);
+    const int64_t parts = std::clamp<int64_t>(blocks / least, 1, at::get_num_threads());
+    std::vector<std::vector<ColumnSums>> sums(static_cast<size_t>(parts));
+    at::parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        sums[static_cast<size_t>(part)] = run_blocks(blocks * part / parts, blocks * (part + 1) / parts);
+      }
     });
+    add_columns(sums);
     std::vector<at::Tensor> results;
     for (auto& output : outputs_) results.push_back(std::move(output.tensor));
     return results;
@@ -77,44 +86,85 @@ class Run {
 
   static bool can_take(const Source& source, const Result& result) {
     const auto& tensor = source.tensor();
-    return source.is_whole() && tensor.scalar_type() == result.dtype && tensor.sizes() == at::IntArrayRef(result.shape) &&
-           is_held_once(tensor);
+    return result.extent != Extent::kColumns && source.is_whole() && tensor.scalar_type() == result.dtype &&
+           tensor.sizes() == at::IntArrayRef(result.shape) && is_held_once(tensor);
   }
 
-  void run_blocks(int64_t begin, int64_t end, int64_t count) const {
+  // Returns the sums of columns, in the order of the results that are such.
+  std::vector<ColumnSums> run_blocks(int64_t begin, int64_t end) const {
     const FlushDenormals flush;
     const size_t registers = program_.register_count;
-    const std::unique_ptr<float[], Free> memory(allocate(registers * kBlock));
+    const Registers memory(registers, block_);
     std::vector<const float*> from(registers);
     std::vector<float*> to(registers);
-    for (size_t r = 0; r < registers; ++r) from[r] = to[r] = memory.get() + r * kBlock;
-    for (const auto& [reg, number] : program_.constants) std::fill_n(to[reg], kBlock, number);
-    for (int64_t block = begin; block < end; ++block) {
-      const int64_t first = block * kBlock;
-      run_block(first, std::min(kBlock, count - first), memory.get(), from, to);
+    for (size_t r = 0; r < registers; ++r) from[r] = to[r] = memory.at(r);
+    for (const auto& [reg, number] : program_.constants) std::fill_n(to[reg], block_, number);
+    std::vector<ColumnSums> sums;
+    for (const auto& result : program_.results) {
+      if (result.extent == Extent::kColumns) sums.emplace_back(program_.row);
     }
+    for (int64_t block = begin; block < end; ++block) {
+      run_block(range_of(block), memory, from, to);
+      auto sum = sums.begin();
+      for (const auto& result : program_.results) {
+        if (result.extent == Extent::kColumns) (sum++)->add(from[result.reg], range_of(block).rows);
+      }
+    }
+    return sums;
   }
 
-  void run_block(int64_t first, int64_t n, float* memory, std::vector<const float*>& from,
-                 std::vector<float*>& to) const {
-    for (size_t i = 0; i < sources_.size(); ++i) from[i] = sources_[i].read(first, n, memory + i * kBlock);
+  Range range_of(int64_t block) const {
+    const int64_t first = block * block_, count = std::min(block_, program_.count - first);
+    if (program_.row == 0) return {first, count, 0, 0};
+    return {first, count, first / program_.row, count / program_.row};
+  }
+
+  void run_block(const Range& range, const Registers& memory, std::vector<const float*>& from, std::vector<float*>& to) const {
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const auto extent = program_.inputs[i].extent;
+      from[i] = sources_[i].read(range.first_of(extent), range.count_of(extent), memory.at(i));
+    }
     for (size_t k = 0; k < outputs_.size(); ++k) {
       if (!is_written_directly(k)) continue;
-      const auto reg = program_.results[k].reg;
-      from[reg] = to[reg] = outputs_[k].tensor.mutable_data_ptr<float>() + first;
+      const auto& result = program_.results[k];
+      from[result.reg] = to[result.reg] = outputs_[k].tensor.mutable_data_ptr<float>() + range.first_of(result.extent);
     }
-    for (const auto& step : program_.steps) step.loop(from[step.a], from[step.b], from[step.c], to[step.out], n);
+    for (const auto& step : program_.steps) {
+      if (step.row_loop) {
+        step.row_loop(from[step.a], to[step.out], range.rows, program_.row);
+      } else {
+        step.loop(from[step.a], from[step.b], from[step.c], to[step.out], range.count_of(step.extent));
+      }
+    }
     for (size_t k = 0; k < outputs_.size(); ++k) {
-      if (!is_written_directly(k)) write_block(from[program_.results[k].reg], outputs_[k].tensor, first, n);
+      const auto& result = program_.results[k];
+      if (is_written_directly(k) || result.extent == Extent::kColumns) continue;
+      write_block(from[result.reg], outputs_[k].tensor, range.first_of(result.extent), range.count_of(result.extent));
     }
   }
 
   // A register of a step can lie in the memory of the result.
   bool is_written_directly(size_t k) const {
-    return !outputs_[k].is_reused && program_.results[k].dtype == at::kFloat;
+    const auto& result = program_.results[k];
+    return !outputs_[k].is_reused && result.dtype == at::kFloat && result.extent != Extent::kColumns;
+  }
+
+  // Adds the sums of the parts in the order of the parts.
+  void add_columns(const std::vector<std::vector<ColumnSums>>& sums) {
+    size_t next = 0;
+    for (size_t k = 0; k < outputs_.size(); ++k) {
+      if (program_.results[k].extent != Extent::kColumns) continue;
+      std::vector<double> total(static_cast<size_t>(program_.row));
+      for (const auto& of_part : sums) of_part[next].add_to(total);
+      const std::vector<float> rounded(total.begin(), total.end());
+      write_block(rounded.data(), outputs_[k].tensor, 0, program_.row);
+      ++next;
+    }
   }
 
   const Program& program_;
+  // The number of elements of a block: whole rows, if there are any.
+  const int64_t block_;
   std::vector<Source> sources_;
   std::vector<Output> outputs_;
 };

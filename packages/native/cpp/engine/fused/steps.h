@@ -55,6 +55,8 @@ ACC_FUSED_LOOP(logical_not, a == 0.f ? 1.f : 0.f)
 ACC_FUSED_LOOP(copy, a)
 ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
 ACC_FUSED_LOOP(select, a != 0.f ? b : c)
+ACC_FUSED_LOOP(exp, rows::exp_of_any(a))
+ACC_FUSED_LOOP(log, rows::log(a))
 
 inline Loop loop_of(Op op) {
   switch (op) {
@@ -84,6 +86,11 @@ inline Loop loop_of(Op op) {
     case Op::kCopy: return copy;
     case Op::kRoundToBfloat16: return round_to_bfloat16;
     case Op::kSelect: return select;
+    case Op::kExp: return exp;
+    case Op::kLog: return log;
+    case Op::kSumRow:
+    case Op::kMaxRow:
+    case Op::kSpread:
     case Op::kCount: break;
   }
   throw Error(kInvalidArgument, "A fused program has an unknown operator.");

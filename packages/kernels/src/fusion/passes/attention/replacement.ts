@@ -1,0 +1,62 @@
+import type { Call, GraphNode, NewArgument, OperatorCall } from '../../graph.js';
+import type { Backward } from './backward.js';
+import type { Forward } from './forward.js';
+import type { NewValues } from './new-values.js';
+
+/** New calls at the places of others, and the calls that they replace. */
+export interface Replacement {
+  readonly nodesAt: ReadonlyMap<Call, readonly GraphNode[]>;
+  readonly removed: ReadonlySet<Call>;
+}
+
+/** The operators of cpp/engine/attention.cpp instead of attention in plain operators. */
+export function replacementOf(
+  forward: Forward,
+  backward: Backward | undefined,
+  values: NewValues,
+): Replacement {
+  const { q, turnedK, v, isCausal, mask, scale, leading, product, members } = forward;
+  const before: OperatorCall[] = [];
+  const after: OperatorCall[] = [];
+  const k = { ...turnedK, isTurned: !turnedK.isTurned };
+  const qkv = [q, k, v].map((factor) => values.matricesOf(factor, before));
+  const { value: output, removed: views } = values.deliver(
+    { call: product, isTurned: false },
+    leading,
+    after,
+  );
+  const sums = values.sumsOf(forward);
+  const settings = [isCausal, mask === undefined ? null : { value: mask }, scale];
+  const attention = callOf('acc::attention', qkv, settings, [output, sums], members);
+  const replacement = {
+    nodesAt: new Map<Call, GraphNode[]>([[product, [...before, attention, ...after]]]),
+    removed: new Set([...members, ...views]),
+  };
+  if (!backward) return replacement;
+  const around: OperatorCall[] = [];
+  const gradients = [backward.dq, backward.dk, backward.dv].map((gradient) => {
+    if (!gradient) return -1;
+    const delivered = values.deliver(gradient, leading, around);
+    for (const view of delivered.removed) replacement.removed.add(view);
+    return delivered.value;
+  });
+  const tensors = [backward.dy.value, ...qkv, output, sums];
+  const call = callOf('acc::attention_backward', tensors, settings, gradients, backward.members);
+  replacement.nodesAt.set(firstOf(backward.members), [call, ...around]);
+  for (const member of backward.members) replacement.removed.add(member);
+  return replacement;
+}
+
+function callOf(
+  op: string,
+  tensors: readonly number[],
+  settings: readonly (boolean | number | null | { readonly value: number })[],
+  results: readonly number[],
+  members: readonly Call[],
+): OperatorCall {
+  const args: NewArgument[] = [...tensors.map((value) => ({ value })), ...settings];
+  const masks = settings.flatMap((each) => (typeof each === 'object' && each ? [each.value] : []));
+  return { kind: 'operator', op, args, members, uses: [...tensors, ...masks], results };
+}
+
+export const firstOf = (calls: readonly Call[]): Call => calls.reduce((a, b) => (a.index < b.index ? a : b));

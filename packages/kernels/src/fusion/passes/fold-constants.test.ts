@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { GraphBuilder, operatorsOf } from '../testing.js';
+import { foldConstants, MAX_FOLDED_ELEMENTS } from './fold-constants.js';
+
+it('keeps what others take of calls on uploads and numbers, also through views', () => {
+  const graph = new GraphBuilder();
+  const x = graph.input();
+  const ones = graph.call('ones', [], { args: [[4, 8]] });
+  const mask = graph.call('t', [graph.add(ones, graph.upload())], { isView: true });
+  const scale = graph.call('sqrt', [graph.number(4)], { shape: [] });
+  const result = graph.call('mul.Tensor', [graph.add(x, mask), scale]);
+  const folded = foldConstants(graph.build(result));
+  expect(operatorsOf(folded)).toEqual(['add', 'mul']);
+  expect(folded.folded).toEqual([mask, scale]);
+});
+
+it.each<[string, (graph: GraphBuilder) => number]>([
+  ['a random draw', (graph) => graph.call('rand', [], { effect: 'draws' })],
+  ['an argument', (graph) => graph.call('neg', [graph.input()])],
+  [
+    'memory that is written in place, also through a view',
+    (graph) => {
+      const zeros = graph.call('zeros', []);
+      graph.call('add_.Tensor', [graph.call('t', [zeros], { isView: true }), graph.input()], {
+        effect: 'writes',
+        results: [],
+      });
+      return zeros;
+    },
+  ],
+])('computes in every replay what depends on %s', (_, make) => {
+  const graph = new GraphBuilder();
+  const built = graph.build(graph.call('neg', [graph.call('neg', [make(graph)])]));
+  const folded = foldConstants(built);
+  expect(operatorsOf(folded)).toEqual(operatorsOf(built));
+  expect(folded.folded).toEqual([]);
+});
+
+it('gives each replay results of its own', () => {
+  const graph = new GraphBuilder();
+  const built = graph.build(graph.call('ones', []));
+  expect(operatorsOf(foldConstants(built))).toEqual(['ones']);
+});
+
+it('keeps a bounded number of elements: the largest are computed in every replay', () => {
+  const graph = new GraphBuilder([1]);
+  const half = MAX_FOLDED_ELEMENTS / 2;
+  const sizes = [half, half + 2, half - 1];
+  const made = sizes.map((size) => graph.call('ones', [], { shape: [size] }));
+  const results = made.map((value, i) =>
+    graph.call('add.Tensor', [value, graph.input()], { shape: [sizes[i]!] }),
+  );
+  const folded = foldConstants(graph.build(...results));
+  expect(folded.folded).toEqual([made[0], made[2]]);
+  expect(operatorsOf(folded)).toEqual(['ones', 'add', 'add', 'add']);
+});

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "engine/fused/program.h"
+#include "engine/row_math.h"
+
+// The steps of fused programs that go from the elements of rows to one number for each row, and back.
+
+namespace acc::fused {
+
+// A row is reduced in this many parts, so that the compiler vectorizes it.
+inline constexpr int64_t kLanes = 32;
+// Numbers that are added before the sum goes to a total, which keeps rounding errors small.
+inline constexpr int64_t kSummed = 1024;
+
+ACC_INLINE float sum_of_lanes(const float* x, int64_t count) {
+  float lanes[kLanes] = {};
+  const int64_t whole = count / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) lanes[k] += x[i + k];
+  }
+  for (int64_t i = whole; i < count; ++i) lanes[i - whole] += x[i];
+  for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+    for (int64_t k = 0; k < width; ++k) lanes[k] += lanes[k + width];
+  }
+  return lanes[0];
+}
+
+ACC_EVERY_CPU inline void sum_row(const float* a, float* out, int64_t rows, int64_t length) {
+  for (int64_t r = 0; r < rows; ++r, a += length) {
+    float total = 0.f;
+    for (int64_t first = 0; first < length; first += kSummed) {
+      total += sum_of_lanes(a + first, std::min(kSummed, length - first));
+    }
+    out[r] = total;
+  }
+}
+
+// A NaN gives NaN.
+ACC_INLINE float greater_of(float a, float b) { return (a != a) | (a > b) ? a : b; }
+
+ACC_EVERY_CPU inline void max_row(const float* a, float* out, int64_t rows, int64_t length) {
+  for (int64_t r = 0; r < rows; ++r, a += length) {
+    float lanes[kLanes];
+    for (float& lane : lanes) lane = -std::numeric_limits<float>::infinity();
+    const int64_t whole = length / kLanes * kLanes;
+    for (int64_t i = 0; i < whole; i += kLanes) {
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] = greater_of(lanes[k], a[i + k]);
+    }
+    for (int64_t i = whole; i < length; ++i) lanes[i - whole] = greater_of(lanes[i - whole], a[i]);
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t k = 0; k < width; ++k) lanes[k] = greater_of(lanes[k], lanes[k + width]);
+    }
+    out[r] = lanes[0];
+  }
+}
+
+ACC_EVERY_CPU inline void spread(const float* a, float* out, int64_t rows, int64_t length) {
+  for (int64_t r = 0; r < rows; ++r, out += length) {
+    const float number = a[r];
+    for (int64_t i = 0; i < length; ++i) out[i] = number;
+  }
+}
+
+// The loop of an operator on rows. Null if it is an elementwise one.
+inline RowLoop row_loop_of(Op op) {
+  switch (op) {
+    case Op::kSumRow: return sum_row;
+    case Op::kMaxRow: return max_row;
+    case Op::kSpread: return spread;
+    default: return nullptr;
+  }
+}
+
+}  // namespace acc::fused
