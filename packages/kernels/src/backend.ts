@@ -53,15 +53,6 @@ export class AccBackend extends KernelBackend {
   /** The shared data of all stand-ins without attached tensors. */
   #empty: TensorData | undefined;
   readonly #garbage = new Garbage(() => this.#count--);
-  /** Data without native memory that the program drops without disposing it. */
-  readonly #uncomputed = new FinalizationRegistry<PendingValue>((value) => {
-    value.releaseData();
-    this.#count--;
-  });
-  readonly #whenComputed = (data: TensorData): void => {
-    this.#uncomputed.unregister(data);
-    this.#garbage.add(data);
-  };
   /** Data that tfjs moved here from another backend, by the id that it got there. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
@@ -133,9 +124,9 @@ export class AccBackend extends KernelBackend {
   /** A tensor whose value is computed when it is read. Takes over one use of the value. */
   wrapPending(value: PendingValue): TensorInfo {
     const data = new TensorData('float32', undefined, undefined, undefined);
-    data.wait(value, this.#whenComputed);
+    data.wait(value, this.#garbage.addComputed);
     this.#count++;
-    this.#uncomputed.register(data, value, data);
+    this.#garbage.addPending(data, value);
     return { dataId: data, shape: value.shape as number[], dtype: 'float32' };
   }
 
@@ -185,7 +176,6 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
-    if (data.isWaiting) this.#uncomputed.unregister(data);
     this.#disposePieces(data);
     data.inPieces = undefined;
     if (inPieces) this.setPieces(info, inPieces);
@@ -322,7 +312,6 @@ export class AccBackend extends KernelBackend {
     if (!force && data.refCount > 0) return false;
     this.#moved.delete(dataId);
     this.#garbage.forget(data);
-    if (data.isWaiting) this.#uncomputed.unregister(data);
     data.dispose();
     this.#count--;
     this.#disposePieces(data);
