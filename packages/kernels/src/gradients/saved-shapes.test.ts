@@ -1,18 +1,11 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { liveTensors, memoryStats } from '@acc/native';
-import { setMinElements } from '../pending/all-pending.js';
 import { registerAccBackend } from '../register-backend.js';
 import { expectSameAsCpu } from '../testing/compare.js';
 
 registerAccBackend();
-let undo: () => void;
-beforeAll(() => {
-  // Saved results that wait take no memory either.
-  undo = setMinElements(Infinity);
-  return tf.setBackend('acc');
-});
-afterAll(() => undo());
+beforeAll(() => tf.setBackend('acc'));
 
 const BYTES = 2 ** 20;
 const ROWS = 2 ** 9;
