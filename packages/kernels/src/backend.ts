@@ -82,7 +82,7 @@ export class AccBackend extends KernelBackend {
   /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
   heldNative(info: TensorInfo): NativeTensor | undefined {
     const data = this.#dataOf(info.dataId);
-    return data.isElsewhere && !data.inPieces ? data.held : data.native;
+    return data.inPieces ? data.native : data.held;
   }
 
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */

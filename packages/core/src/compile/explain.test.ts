@@ -53,9 +53,8 @@ function rowOf(text: string, what: RegExp): string {
 it('names the lines of the program of a fused program, of its gradient and of single operators', () => {
   const { text } = trained({ fuse: true });
   const [product, program] = [lineWith('the product'), lineWith('the program')];
-  const fused = rowOf(text, /fused .*: sigmoid mul tanh tanh_backward/);
-  expect(fused).toContain(`at ${program}`);
-  expect(fused).toContain(`; gradient of ${program}`);
+  expect(rowOf(text, /fused .*: sigmoid mul tanh/)).toContain(`at ${program}`);
+  expect(rowOf(text, /fused .*: .*tanh_backward/)).toContain(`gradient of ${program}`);
   expect(rowOf(text, /1 × (mm|.*linear.*), float32\[16,8\]/)).toContain(`at ${product}`);
   expect(rowOf(text, /1 × (mm|.*linear.*), float32\[8,8\]/)).toContain(`at gradient of ${product}`);
   expect(text).toMatch(/× matrix products and convolutions/);
