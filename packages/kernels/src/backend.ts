@@ -24,6 +24,7 @@ import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
+import { toElements } from './typed-elements.js';
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
 const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
@@ -387,19 +388,4 @@ function newStandIn(): TensorData {
   const data = new TensorData('float32', undefined, undefined, undefined);
   data.isStandIn = true;
   return data;
-}
-
-type Elements = Parameters<typeof tensorFrom>[0];
-
-/** Converts elements to the typed array of `dtype`. tfjs passes null for all zeros. */
-function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
-  const size = util.sizeFromShape(shape);
-  if (dtype === 'int32')
-    return values instanceof Int32Array ? values : Int32Array.from(numbers(values, size));
-  if (dtype === 'bool') return values instanceof Uint8Array ? values : Uint8Array.from(numbers(values, size));
-  return values instanceof Float32Array ? values : Float32Array.from(numbers(values, size));
-}
-
-function numbers(values: BackendValues | null, size: number): ArrayLike<number> {
-  return (values ?? new Uint8Array(size)) as ArrayLike<number>;
 }

@@ -27,7 +27,7 @@ export function replacementOf(
   );
   const sums = values.sumsOf(forward);
   const settings = [isCausal, mask === undefined ? null : { value: mask }, scale];
-  const attention = callOf('acc::attention', qkv, settings, [output, sums], members);
+  const attention = callOf('acc::attention', { tensors: qkv, settings, results: [output, sums], members });
   const replacement = {
     nodesAt: new Map<Call, GraphNode[]>([[product, [...before, attention, ...after]]]),
     removed: new Set([...members, ...views]),
@@ -41,19 +41,26 @@ export function replacementOf(
     return delivered.value;
   });
   const tensors = [backward.dy.value, ...qkv, output, sums];
-  const call = callOf('acc::attention_backward', tensors, settings, gradients, backward.members);
+  const call = callOf('acc::attention_backward', {
+    tensors,
+    settings,
+    results: gradients,
+    members: backward.members,
+  });
   replacement.nodesAt.set(firstOf(backward.members), [call, ...around]);
   for (const member of backward.members) replacement.removed.add(member);
   return replacement;
 }
 
-function callOf(
-  op: string,
-  tensors: readonly number[],
-  settings: readonly (boolean | number | null | { readonly value: number })[],
-  results: readonly number[],
-  members: readonly Call[],
-): OperatorCall {
+interface AttentionCall {
+  readonly tensors: readonly number[];
+  readonly settings: readonly (boolean | number | null | { readonly value: number })[];
+  readonly results: readonly number[];
+  /** What it replaces. */
+  readonly members: readonly Call[];
+}
+
+function callOf(op: string, { tensors, settings, results, members }: AttentionCall): OperatorCall {
   const args: NewArgument[] = [...tensors.map((value) => ({ value })), ...settings];
   const masks = settings.flatMap((each) => (typeof each === 'object' && each ? [each.value] : []));
   return { kind: 'operator', op, args, members, uses: [...tensors, ...masks], results };

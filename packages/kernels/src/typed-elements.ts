@@ -1,0 +1,17 @@
+import { util, type BackendValues, type DataType } from '@tensorflow/tfjs-core';
+import type { tensorFrom } from '@acc/native';
+
+type Elements = Parameters<typeof tensorFrom>[0];
+
+/** Converts elements to the typed array of `dtype`. tfjs passes null for all zeros. */
+export function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
+  const size = util.sizeFromShape(shape);
+  if (dtype === 'int32')
+    return values instanceof Int32Array ? values : Int32Array.from(numbers(values, size));
+  if (dtype === 'bool') return values instanceof Uint8Array ? values : Uint8Array.from(numbers(values, size));
+  return values instanceof Float32Array ? values : Float32Array.from(numbers(values, size));
+}
+
+function numbers(values: BackendValues | null, size: number): ArrayLike<number> {
+  return (values ?? new Uint8Array(size)) as ArrayLike<number>;
+}
