@@ -2,9 +2,8 @@ import { Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
-import { flatten } from './nested-values.js';
 import { Reasons } from './reasons.js';
-import type { Variant } from './variant.js';
+import type { FoundVariant } from './variants.js';
 
 /** A step that is replayed after it has been recorded. See `Accelerator.compile`. */
 export interface CompiledStep<Args extends unknown[], R> {
@@ -62,21 +61,13 @@ export function compileStep<Args extends unknown[], R>(
     return recorder;
   }
 
-  function variantFor(args: Args): { variant: Variant<R>; tensors: readonly Tensor[] } | undefined {
+  function variantFor(args: Args): FoundVariant<R> | undefined {
     if (isDisposed) return undefined;
     const recorder = currentRecorder();
     if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    const { tensors, foreign, ...keys } = flatten(args);
-    if (foreign !== undefined) {
-      return void reasons.refuse(
-        `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,
-      );
-    }
-    const key = { ...keys, surroundings: surroundings() };
-    const variant = variants.of(key, { recorder, fuse, onRefused: reasons.refuse });
-    return variant && { variant, tensors };
+    return variants.of(args, { recorder, fuse, surroundings: surroundings(), onRefused: reasons.refuse });
   }
 
   const call = (...args: Args): R => {

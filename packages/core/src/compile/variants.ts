@@ -1,20 +1,24 @@
+import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Fusion, Recorder } from '@acc/contract';
 import { Family } from './family.js';
-import type { Flattened } from './nested-values.js';
+import { flatten, type Flattened } from './nested-values.js';
 import { MAX_VARIANTS, TOO_MANY, Variant } from './variant.js';
+
 /** The largest number of different arguments, apart from values of tensors, that are remembered. */
 const MAX_REMEMBERED = 256;
-
-/** What a step depends on besides the values of tensors. */
-export interface VariantKey extends Pick<Flattened, 'key' | 'kind' | 'sizes'> {
-  /** See `CompileContext.surroundings`. */
-  readonly surroundings: string;
-}
 
 export interface VariantsContext {
   readonly recorder: Recorder;
   readonly fuse: Fusion;
+  /** See `CompileContext.surroundings`. */
+  readonly surroundings: string;
   readonly onRefused: (reason: string) => void;
+}
+
+/** A variant of a step, and the tensors of the arguments for which it was found. */
+export interface FoundVariant<R> {
+  readonly variant: Variant<R>;
+  readonly tensors: readonly Tensor[];
 }
 
 /** The recordings of a step, by kind of arguments. */
@@ -35,22 +39,19 @@ export class Variants<R> {
     return this.#sumOf('failedReplays');
   }
 
-  /** The variant for a key. Refuses and returns undefined if there are too many kinds of arguments. */
-  of({ key, kind, sizes, surroundings }: VariantKey, context: VariantsContext): Variant<R> | undefined {
-    const whole = `${key}|${surroundings}`;
-    const known = this.#variants.get(whole);
-    if (known) {
-      this.#variants.delete(whole);
-      this.#variants.set(whole, known);
-      return known;
+  /**
+   * The variant for some arguments. Refuses and returns undefined if they cannot be compared, or if
+   * there are too many kinds of arguments.
+   */
+  of(args: readonly unknown[], context: VariantsContext): FoundVariant<R> | undefined {
+    const { tensors, foreign, ...keys } = flatten(args);
+    if (foreign !== undefined) {
+      return void context.onRefused(
+        `its arguments contain a ${foreign}, but only tensors, plain values, arrays and records are supported`,
+      );
     }
-    const family = this.#familyOf(`${kind}|${surroundings}`, context.fuse);
-    if (!family) return void context.onRefused(TOO_MANY);
-    const { recorder, onRefused } = context;
-    const variant = new Variant<R>({ recorder, family, sizes, onRefused });
-    this.#variants.set(whole, variant);
-    if (this.#variants.size > MAX_REMEMBERED) this.#forgetOldest();
-    return variant;
+    const variant = this.#variantOf(keys, context);
+    return variant && { variant, tensors };
   }
 
   /** For each recording which arguments it serves and what its replays fuse, as text for people. */
@@ -63,6 +64,25 @@ export class Variants<R> {
     for (const variant of this.#variants.values()) this.#discard(variant);
     this.#variants.clear();
     this.#families.clear();
+  }
+
+  #variantOf(
+    { key, kind, sizes }: Pick<Flattened, 'key' | 'kind' | 'sizes'>,
+    { recorder, fuse, surroundings, onRefused }: VariantsContext,
+  ): Variant<R> | undefined {
+    const whole = `${key}|${surroundings}`;
+    const known = this.#variants.get(whole);
+    if (known) {
+      this.#variants.delete(whole);
+      this.#variants.set(whole, known);
+      return known;
+    }
+    const family = this.#familyOf(`${kind}|${surroundings}`, fuse);
+    if (!family) return void onRefused(TOO_MANY);
+    const variant = new Variant<R>({ recorder, family, sizes, onRefused });
+    this.#variants.set(whole, variant);
+    if (this.#variants.size > MAX_REMEMBERED) this.#forgetOldest();
+    return variant;
   }
 
   #familyOf(key: string, fuse: Fusion): Family | undefined {
