@@ -1,26 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { operator, operatorInPlace } from './operator.js';
-import { cutRecording, finishRecording, operatorIndex, type Recording, startRecording } from './recording.js';
-import { tensorFrom, type Tensor } from './tensor.js';
+import { operatorIndex, type Recording } from './recording.js';
+import { META, pair, record, replayed, valuesOf } from './test-support.js';
 
 const add = operator('aten::add.Tensor');
 const multiply = operator('aten::mul.Scalar');
 const addTo = operatorInPlace('aten::add_.Tensor');
-
-const META = { dtype: 'float32', shape: [2] } as const;
-const pair = (a: number, b: number) => tensorFrom(Float32Array.of(a, b), 'float32', [2]);
-const valuesOf = (x: Tensor) => [...(x.read() as Float32Array)];
-
-/** Records `step`, a function of `x`. */
-function record(step: (x: Tensor) => Tensor, x = pair(1, 2)): Recording | string {
-  startRecording();
-  const result = step(x);
-  const outside = cutRecording([result]);
-  expect([...outside]).toEqual([x.id]);
-  return finishRecording();
-}
-
-const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
 describe('a plan', () => {
   // The values of the recording of 2·x + x are x, 2·x and the sum; its calls are a product and a sum.

@@ -12,6 +12,7 @@ import {
   resumeRecording,
   startRecording,
 } from './recording.js';
+import { META, pair, record, replayed, valuesOf } from './test-support.js';
 import { memoryFlags, tensorFrom, type Tensor } from './tensor.js';
 
 const add = operator('aten::add.Tensor');
@@ -22,26 +23,11 @@ const addTo = operatorInPlace('aten::add_.Tensor');
 const split = operatorWithResults('aten::split.Tensor');
 const sum = operator('aten::sum');
 
-const META = { dtype: 'float32', shape: [2] } as const;
-const pair = (a: number, b: number) => tensorFrom(Float32Array.of(a, b), 'float32', [2]);
-const valuesOf = (x: Tensor) => [...(x.read() as Float32Array)];
-
-/** Records `step`, a function of `x`. */
-function record(step: (x: Tensor) => Tensor, x = pair(1, 2)): Recording | string {
-  startRecording();
-  const result = step(x);
-  const outside = cutRecording([result]);
-  expect([...outside]).toEqual([x.id]);
-  return finishRecording();
-}
-
 function sealed(step: (x: Tensor) => Tensor): Recording {
   const recording = record(step) as Recording;
   recording.seal();
   return recording;
 }
-
-const replayed = (recording: Recording, x: Tensor) => valuesOf(recording.replay(0, [x.id], [META])[0]!);
 
 describe('a recording for arguments of other sizes', () => {
   const META_3 = { dtype: 'float32', shape: [3] } as const;

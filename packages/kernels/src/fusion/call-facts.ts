@@ -1,6 +1,6 @@
 import type { NativeDtype } from '@acc/contract';
 import type { Call, FusedCall, Graph, GraphNode } from './graph.js';
-import { shortName, type Report } from './report.js';
+import { shortName, typeText, type Report } from './report.js';
 
 /** What `explain` says of a call that replays run. */
 export interface CallFacts {
@@ -44,14 +44,6 @@ function textOfProgram({ members, uses, results }: FusedCall, { values }: Graph)
   const names = members.map(({ op }) => shortName(op)).join(' ');
   return `${typeText(values[results[0]!]!)}, ${uses.length} in, ${results.length} out: ${names}`;
 }
-
-const typeText = ({
-  dtype,
-  shape,
-}: {
-  readonly dtype: NativeDtype;
-  readonly shape: readonly number[];
-}): string => `${dtype}[${shape.join()}]`;
 
 /** Operators whose time is mostly that of a library's products. */
 function kindOf(name: string): CallKind {

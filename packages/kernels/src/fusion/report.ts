@@ -1,6 +1,6 @@
 import type { FusionMode } from './elementwise-operators.js';
 import { fusedForm } from './fusable.js';
-import type { Call, FusedCall, Graph } from './graph.js';
+import type { Call, FusedCall, Graph, Value } from './graph.js';
 
 /** Collects what was fused, and what was not and why. */
 export class Report {
@@ -47,3 +47,7 @@ export class Report {
 
 /** The name of an operator without its namespace and overload. */
 export const shortName = (op: string): string => op.replace('aten::', '').replace(/\..*/, '');
+
+/** `float32[16,8]`. */
+export const typeText = ({ dtype, shape }: Pick<Value, 'dtype' | 'shape'>): string =>
+  `${dtype}[${shape.join()}]`;

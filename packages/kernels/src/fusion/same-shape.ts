@@ -1,3 +1,5 @@
+import { util } from '@tensorflow/tfjs-core';
+
 /** Whether two shapes, or parts of them, are equal. */
 export const isSameShape = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((size, dim) => size === b[dim]);
+  util.arraysEqual(a as number[], b as number[]);

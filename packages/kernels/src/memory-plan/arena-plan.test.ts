@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { planArena, type Lifetime } from './arena-plan.js';
+import type { Allocation } from '@acc/native';
+import { planArena } from './arena-plan.js';
 
 /** Allocations of multiples of 64 bytes, of which some outlive the step. */
 const lifetimes = fc
@@ -12,7 +13,7 @@ const lifetimes = fc
     { maxLength: 80 },
   )
   .map((list) =>
-    list.map(({ units, duration }, i): Lifetime => ({
+    list.map(({ units, duration }, i): Allocation => ({
       bytes: 64 * units,
       end: duration && Math.min(list.length, i + duration),
     })),
@@ -58,7 +59,7 @@ it('a forward pass that keeps what its backward pass needs fits into what it nee
   // Forward, each layer keeps one tensor and needs another one for a moment. Backward, each releases
   // what was kept, and passes a gradient on.
   const layers = 12;
-  const list: Lifetime[] = [];
+  const list: Allocation[] = [];
   for (let layer = 0; layer < layers; layer++) {
     list.push({ bytes: 64 * (1 + (layer % 3)), end: 2 * layers + 2 * (layers - layer) });
     list.push({ bytes: 256, end: list.length + 2 });

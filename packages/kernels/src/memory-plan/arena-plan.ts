@@ -1,9 +1,4 @@
-/** An allocation that ends before another one is made. Its place in the list is its beginning. */
-export interface Lifetime {
-  readonly bytes: number;
-  /** The number of allocations before its release. Undefined: it is not planned. */
-  readonly end: number | undefined;
-}
+import type { Allocation } from '@acc/native';
 
 export interface ArenaPlan {
   /** The offset of each allocation in bytes; -1 for one that is not planned. */
@@ -37,14 +32,14 @@ const ORDERS: readonly ((a: Planned, b: Planned) => number)[] = [
  * Pisarchyk and J. Lee, "Efficient Memory Management for Deep Neural Net Inference",
  * arXiv:2001.03288, 2020). Other orders are tried if that wastes memory.
  */
-export function planArena(lifetimes: readonly Lifetime[]): ArenaPlan {
-  const planned = lifetimes.flatMap(({ bytes, end }, index): Planned[] =>
+export function planArena(allocations: readonly Allocation[]): ArenaPlan {
+  const planned = allocations.flatMap(({ bytes, end }, index): Planned[] =>
     end === undefined ? [] : [{ index, bytes, end }],
   );
   const neededBytes = largestSum(planned);
   let best: Pick<ArenaPlan, 'places' | 'bytes'> | undefined;
   for (const order of ORDERS) {
-    const found = placedInOrder(planned.toSorted(order), lifetimes.length);
+    const found = placedInOrder(planned.toSorted(order), allocations.length);
     if (!best || found.bytes < best.bytes) best = found;
     if (best.bytes <= neededBytes * GOOD_ENOUGH) break;
   }
@@ -79,7 +74,7 @@ function placedInOrder(ordered: readonly Planned[], count: number): Pick<ArenaPl
   return { places, bytes: total };
 }
 
-/** The begin of the smallest gap that is large enough, between allocations of the same time. */
+/** Where the smallest gap begins that is large enough, between allocations of the same time. */
 function smallestGap(
   { index, bytes, end }: Planned,
   placed: readonly Planned[],

@@ -2,7 +2,7 @@ import { util } from '@tensorflow/tfjs-core';
 import type { ReadConstant } from '../../constants.js';
 import { withNodes, type Call, type Graph } from '../../graph.js';
 import type { PatternReport } from '../../pattern-report.js';
-import { shortName } from '../../report.js';
+import { shortName, typeText } from '../../report.js';
 import { writtenValues } from '../../written-values.js';
 import { backwardOf, type Backward } from './backward.js';
 import { contextOf, type Context } from './context.js';
@@ -32,9 +32,8 @@ function withAttention(softmax: Call, graph: Graph, read: ReadConstant, report: 
   const context = contextOf(graph, read);
   const found = attentionOf(softmax, context);
   if (!found) return graph;
-  const { dtype, shape } = graph.values[softmax.results[0]!]!;
   if (typeof found === 'string') {
-    report.missed(`softmax of ${dtype}[${shape.join()}]: ${found}`);
+    report.missed(`softmax of ${typeText(graph.values[softmax.results[0]!]!)}: ${found}`);
     return graph;
   }
   const { forward, backward } = found;
@@ -91,8 +90,7 @@ const nameOf = (node: Graph['segments'][number]['nodes'][number]): string =>
 
 function textOf({ forward, backward }: Attention, { graph }: Context): string {
   const { q, isCausal, mask } = forward;
-  const { dtype, shape } = graph.values[q.value]!;
   const restriction = isCausal ? 'causal' : mask === undefined ? 'without a mask' : 'with a mask';
   const passes = backward ? 'forward and backward' : 'forward alone';
-  return `flash attention of ${dtype}[${shape.join()}], ${restriction}, ${passes}`;
+  return `flash attention of ${typeText(graph.values[q.value]!)}, ${restriction}, ${passes}`;
 }
