@@ -23,6 +23,7 @@ import { engineInternals } from '@acc/tfjs-internals';
 import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
+import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
 import { toElements } from './typed-elements.js';
 
@@ -120,6 +121,15 @@ export class AccBackend extends KernelBackend {
     };
   }
 
+  /** A tensor whose value is computed when it is read. Takes over one use of the value. */
+  wrapPending(value: PendingValue): TensorInfo {
+    const data = new TensorData('float32', undefined, undefined, undefined);
+    data.wait(value, this.#garbage.addComputed);
+    this.#count++;
+    this.#garbage.addPending(data, value);
+    return { dataId: data, shape: value.shape as number[], dtype: 'float32' };
+  }
+
   /** Like {@link wrap}, but returns a tfjs tensor. Caller owns it. */
   tensorOf(native: NativeTensor, dtype: DataType): Tensor {
     // tfjs registers a tensor without a named backend with the active one, which may be another.
@@ -190,6 +200,7 @@ export class AccBackend extends KernelBackend {
   /** The native dtype of `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
     const [piece] = this.piecesOf(info)?.pieces ?? [];
+    if (this.#dataOf(info.dataId).pending) return 'float32';
     return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
   }
 
@@ -233,13 +244,13 @@ export class AccBackend extends KernelBackend {
    */
   standIn({ shape, dtype }: TensorInfo): TensorInfo {
     if (this.#empty && !this.#empty.isDisposed) this.#empty.refCount++;
-    else this.#empty = this.hold(newStandIn());
+    else this.#empty = this.hold(TensorData.standIn());
     return { dataId: this.#empty, shape, dtype };
   }
 
   /** Like {@link standIn}, with the tensors attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
-    const data = newStandIn();
+    const data = TensorData.standIn();
     const { attached, inPieces } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
     const info = { dataId: this.hold(data), shape, dtype };
@@ -382,10 +393,4 @@ export class AccBackend extends KernelBackend {
     tfjs.moveData(this, dataId);
     return this.#moved.get(dataId)!;
   }
-}
-
-function newStandIn(): TensorData {
-  const data = new TensorData('float32', undefined, undefined, undefined);
-  data.isStandIn = true;
-  return data;
 }

@@ -1,5 +1,6 @@
 import { totalmem } from 'node:os';
 import { adjustExternalMemory, type Tensor as NativeTensor } from '@acc/native';
+import type { PendingValue } from './pending/pending-value.js';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
 /** The lowest limit of undisposed tensors in the nursery; at the limit, they are watched. */
@@ -40,6 +41,12 @@ export class Garbage {
     this.onCollected();
   });
 
+  /** Data that waits holds no native memory of its own, but its value holds operands. */
+  readonly #pending = new FinalizationRegistry<PendingValue>((value) => {
+    value.releaseData();
+    this.onCollected();
+  });
+
   /** @param onCollected Called for each tensor that the collector, not the program, has freed. */
   constructor(private readonly onCollected: () => void) {}
 
@@ -52,8 +59,20 @@ export class Garbage {
     if (this.#nursery.length >= this.#countLimit || this.#bytes >= this.#bytesLimit) this.#watchAll();
   }
 
+  /** Adds data whose value is not computed yet. */
+  addPending(data: TensorData, value: PendingValue): void {
+    this.#pending.register(data, value, data);
+  }
+
+  /** Data of {@link addPending} has its native tensor now. */
+  readonly addComputed = (data: TensorData): void => {
+    this.#pending.unregister(data);
+    this.add(data);
+  };
+
   /** Removes data. Call it before the program disposes the data. */
   forget(data: TensorData): void {
+    if (data.isWaiting) this.#pending.unregister(data);
     if (!data.held) return;
     if (data.nurseryPlace >= 0) this.#takeOut(data);
     else if (data.watched) this.#unwatch(data, data.held.byteLength);

@@ -120,7 +120,8 @@ describe('native memory', () => {
         tf
           .zeros([2 ** 22])
           .reshape([-1, 1])
-          .mul(tf.zeros([1, 2 ** 24])),
+          .mul(tf.zeros([1, 2 ** 24]))
+          .sum(),
       );
     expect(tooMuch).toThrowError(
       expect.objectContaining({ code: 'ACC_OUT_OF_MEMORY', help: expect.any(String) as string }),

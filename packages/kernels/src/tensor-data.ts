@@ -1,6 +1,7 @@
 import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { PendingValue } from './pending/pending-value.js';
 import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
 
@@ -84,6 +85,9 @@ export class TensorData {
 
   /** The native tensor, if it exists already. */
   #native: NativeTensor | undefined;
+  /** The value that is computed when {@link native} is first needed. */
+  #pending: PendingValue | undefined;
+  #onComputed: ((data: TensorData) => void) | undefined;
   /** {@link native} in other shapes, oldest first. */
   #reshaped: NativeTensor[] | undefined;
   #epoch = 0;
@@ -104,9 +108,50 @@ export class TensorData {
     this.#native = native;
   }
 
+  /** Data that has only a shape and a dtype. */
+  static standIn(): TensorData {
+    const data = new TensorData('float32', undefined, undefined, undefined);
+    data.isStandIn = true;
+    return data;
+  }
+
   /** Undefined for strings, which are in {@link strings}, and for stand-ins. */
   get native(): NativeTensor | undefined {
+    if (this.#pending) this.#endPending(this.#pending);
     return this.#native ?? (this.join && (this.#native = this.join()));
+  }
+
+  /** Whether the data has not taken its value yet. */
+  get isWaiting(): boolean {
+    return this.#pending !== undefined;
+  }
+
+  /** The value of the data, if it is not computed yet. Borrowed. */
+  get pending(): PendingValue | undefined {
+    // Another value may have needed it.
+    if (this.#pending?.isComputed) this.#endPending(this.#pending);
+    return this.#pending;
+  }
+
+  /**
+   * The data has this value, of which it takes over one use.
+   *
+   * @param onComputed Called when the data has its native tensor.
+   */
+  wait(value: PendingValue, onComputed: (data: TensorData) => void): void {
+    this.#pending = value;
+    this.#onComputed = onComputed;
+  }
+
+  #endPending(value: PendingValue): void {
+    this.#native = value.takeForData();
+    this.#pending = undefined;
+    this.#onComputed!(this);
+  }
+
+  /** Whether the values are not simply in {@link native}: in pieces, deferred, or nowhere. */
+  get isElsewhere(): boolean {
+    return this.isDisposed || this.isStandIn || this.inPieces !== undefined || this.join !== undefined;
   }
 
   /** Takes note that the only element is `value`, which a JavaScript number gave. */
@@ -161,11 +206,12 @@ export class TensorData {
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
     // Data in pieces is not written: its pieces would keep the old values. Deferred data shares
     // memory with other data.
-    if (this.inPieces || this.join || !this.#native || !sameShape(this.#native.shape, shape))
-      return undefined;
+    if (this.inPieces || this.join) return undefined;
+    const { native } = this;
+    if (!native || !sameShape(native.shape, shape)) return undefined;
     this.#dropShapes();
     this.changes();
-    return this.#native;
+    return native;
   }
 
   /** Takes ownership of new values, and frees earlier ones and what was made of them. */
@@ -186,6 +232,12 @@ export class TensorData {
     this.#dropShapes();
     this.#native?.dispose();
     this.#native = undefined;
+    this.#dropPending();
+  }
+
+  #dropPending(): void {
+    this.#pending?.releaseData();
+    this.#pending = undefined;
   }
 
   #dropOldShapes(): void {
@@ -242,6 +294,7 @@ export class TensorData {
     if (this.#attached) for (const tensor of this.#attached) tensor.dispose();
     if (this.#converted) for (const tensor of this.#converted) tensor.dispose();
     this.#native?.dispose();
+    this.#dropPending();
   }
 }
 

@@ -17,6 +17,7 @@
 #include "engine/error.cpp"
 #include "engine/float32_precision.cpp"
 #include "engine/fused/blocks.cpp"
+#include "engine/fused/operator.cpp"
 #include "engine/fused/program.cpp"
 #include "engine/fused/run.cpp"
 #include "engine/mapped_file.cpp"

@@ -2,7 +2,9 @@ import type { BinaryInputs, DataType, KernelConfig, TensorInfo, UnaryInputs } fr
 import { AccError } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { kernel } from '../kernel.js';
+import { waitingKernel } from '../pending/defer.js';
 import { toDtype, wrapElements } from './conversion.js';
 
 /** tfjs dtypes that a computation accepts directly; {@link converted} handles the others. */
@@ -29,10 +31,12 @@ export function unaryKernel(
   accepted: Accepted,
   resultDtype?: DataType,
 ): KernelConfig {
+  const form = formOf(compute, resultDtype);
   const run = typeof compute === 'string' ? operator(compute) : compute;
-  return kernel<UnaryInputs>(kernelName, ({ inputs: { x }, backend }) =>
+  const config = kernel<UnaryInputs>(kernelName, ({ inputs: { x }, backend }) =>
     applyUnary(backend, x, run, accepted, resultDtype),
   );
+  return form ? waitingKernel(config, form) : config;
 }
 
 /**
@@ -47,10 +51,17 @@ export function binaryKernel(
   accepted: Accepted,
   resultDtype?: DataType,
 ): KernelConfig {
+  const form = formOf(compute, resultDtype);
   const run = typeof compute === 'string' ? operator(compute) : compute;
-  return kernel<BinaryInputs>(kernelName, ({ inputs: { a, b }, backend }) =>
+  const config = kernel<BinaryInputs>(kernelName, ({ inputs: { a, b }, backend }) =>
     applyBinary(backend, a, b, run, accepted, resultDtype),
   );
+  return form ? waitingKernel(config, form) : config;
+}
+
+/** The form of an operator on floats in fused programs. Undefined if it has none. */
+function formOf(compute: unknown, resultDtype: DataType | undefined): ElementwiseOperator | undefined {
+  return typeof compute === 'string' && resultDtype === undefined ? elementwiseOperator(compute) : undefined;
 }
 
 /**

@@ -1,6 +1,9 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
+import { waiting } from '../pending/defer.js';
 
 const power = operator('aten::pow.Tensor_Scalar');
 
@@ -16,3 +19,29 @@ export function constantExponent(x: TensorInfo, exponent: TensorInfo): number | 
  * -Infinity is NaN, and a root of -0 has its sign. Caller disposes.
  */
 export const toConstantPower = (x: NativeTensor, exponent: number): NativeTensor => power(x, exponent);
+
+const form = elementwiseOperator('aten::pow.Tensor_Scalar')!;
+
+/** {@link toConstantPower} that is computed when it is read. Undefined if it cannot wait. */
+export const waitingPower = (backend: AccBackend, x: TensorInfo, exponent: number): TensorInfo | undefined =>
+  form.accepts!([null, exponent]) ? waiting(backend, form, [x], [NaN, exponent]) : undefined;
+
+/** dy · n · xⁿ⁻¹ for `dy` and `x`; the second argument is n. */
+const gradient: ElementwiseOperator = {
+  emit: (program, [dy, x], [, n]) => {
+    const exponent = Number(n) - 1;
+    const power = exponent === 1 ? x! : form.emit(program, [x!], [null, exponent]);
+    return program.step('mul', program.step('mul', power, program.constant(Number(n))), dy!);
+  },
+  isExact: false,
+};
+
+/** The gradient of {@link toConstantPower}, as {@link waitingPower}. */
+export const waitingPowerGradient = (
+  backend: AccBackend,
+  inputs: readonly [dy: TensorInfo, x: TensorInfo],
+  exponent: number,
+): TensorInfo | undefined =>
+  exponent === 2 || form.accepts!([null, exponent - 1])
+    ? waiting(backend, gradient, inputs, [NaN, exponent])
+    : undefined;

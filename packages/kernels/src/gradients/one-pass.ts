@@ -19,7 +19,9 @@ import {
 import { engineInternals } from '@acc/tfjs-internals';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { activeAcc } from '../acc-layer/active-acc.js';
+import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { kernel } from '../kernel.js';
+import { waiting } from '../pending/defer.js';
 
 // Gradients that libtorch computes in one pass over the tensor; tfjs takes two to six.
 
@@ -46,13 +48,23 @@ interface OnePassInputs {
   readonly saved: TensorInfo;
 }
 
+interface OnePassOptions {
+  readonly input?: string;
+  readonly savesResult?: boolean;
+  /** With it, large gradients on a CPU are computed when they are read. */
+  readonly form?: ElementwiseOperator | undefined;
+}
+
 function onePass<Attrs = NamedAttrMap>(
   of: string,
   compute: Compute<Attrs>,
-  { input = 'x', savesResult = false } = {},
+  { input = 'x', savesResult = false, form }: OnePassOptions = {},
 ): OnePass {
-  const config = kernel<OnePassInputs, Attrs>(`${of}Grad`, ({ inputs: { dy, saved }, attrs, backend }) =>
-    backend.wrap(compute(backend.native(dy), backend.native(saved), attrs), 'float32'),
+  const config = kernel<OnePassInputs, Attrs>(
+    `${of}Grad`,
+    ({ inputs: { dy, saved }, attrs, backend }) =>
+      (form && waiting(backend, form, [dy, saved])) ??
+      backend.wrap(compute(backend.native(dy), backend.native(saved), attrs), 'float32'),
   );
   return { of, input, savesResult, kernel: config };
 }
@@ -82,8 +94,8 @@ export const ONE_PASS: readonly OnePass[] = [
   ),
   onePass<LeakyReluAttrs>(LeakyRelu, (dy, x, { alpha }) => leaky(dy, x, alpha, false)),
   onePass(Softplus, (dy, x) => softplus(dy, x, 1, SOFTPLUS_LINEAR)),
-  onePass(Sigmoid, (dy, y) => sigmoid(dy, y)),
-  onePass(Tanh, (dy, y) => tanh(dy, y)),
+  onePass(Sigmoid, (dy, y) => sigmoid(dy, y), { form: elementwiseOperator('aten::sigmoid_backward') }),
+  onePass(Tanh, (dy, y) => tanh(dy, y), { form: elementwiseOperator('aten::tanh_backward') }),
   onePass<{ dim: number }>(Softmax, (dy, y, { dim }) => softmax(dy, y, dim, y.dtype), { input: 'logits' }),
 ];
 

@@ -9,7 +9,7 @@ import {
 import { engineInternals } from '@acc/tfjs-internals';
 import { operatorInPlace } from '@acc/native';
 import { activeAcc } from '../acc-layer/active-acc.js';
-import { constantExponent, toConstantPower } from '../families/power.js';
+import { constantExponent, toConstantPower, waitingPowerGradient } from '../families/power.js';
 import { kernel } from '../kernel.js';
 import { isStandIn, withoutValues } from './saved-shapes.js';
 
@@ -21,6 +21,8 @@ export const powGrad: KernelConfig = kernel<
   { readonly dy: TensorInfo; readonly x: TensorInfo },
   { readonly exponent: number }
 >('PowGrad', ({ inputs: { dy, x }, attrs: { exponent }, backend }) => {
+  const later = waitingPowerGradient(backend, [dy, x], exponent);
+  if (later) return later;
   const result = toConstantPower(backend.native(x), exponent - 1);
   scale(result, exponent);
   multiply(result, backend.native(dy));

@@ -87,7 +87,8 @@ describe('activations in training', () => {
     const model = residual(12);
     const [before, expected] = [need(model), gradients(model)];
     free(model);
-    expect(before).toBeGreaterThan(12 * 3);
+    // Results that wait take no memory, so a block keeps less than its three results.
+    expect(before).toBeGreaterThan(12 * 2);
     // A block's input, the inputs and results of its layers, and the working memory of a kernel.
     expect(need(model)).toBeLessThan(6);
     expect(gradients(model)).toEqual(expected);

@@ -8,6 +8,7 @@ import {
 import type { NativeDtype } from '@acc/contract';
 import { toDtype } from '../families/conversion.js';
 import { kernel } from '../kernel.js';
+import { pendingAs, waitingFloat32 } from '../pending/defer.js';
 
 const CAST = 'AccCast';
 
@@ -23,6 +24,10 @@ interface CastAttrs {
 export const castKernel = kernel<{ x: TensorInfo }, CastAttrs>(
   CAST,
   ({ inputs: { x }, attrs: { to, isWeight }, backend }) => {
+    const narrow = to === 'bfloat16' && !isWeight ? pendingAs(x, to) : undefined;
+    if (narrow) return backend.wrap(narrow, 'float32');
+    const wide = to === 'float32' ? waitingFloat32(backend, x) : undefined;
+    if (wide) return wide;
     const native = backend.native(x);
     if (native.dtype === to) return backend.wrap(native.alias(), 'float32');
     if (!isWeight) return backend.wrap(toDtype(native, to), 'float32');

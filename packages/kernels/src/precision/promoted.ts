@@ -50,7 +50,7 @@ function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isSh
   for (const name in inputs) {
     const info = (inputs as Record<string, Input>)[name];
     if (info?.dtype !== 'float32') continue;
-    const dtype = backend.nativeOfData(info)?.dtype;
+    const dtype = backend.nativeDtypeOf(info);
     // A stand-in has no native tensor.
     if (dtype === undefined) continue;
     isMixed ||= first !== undefined && dtype !== first;

@@ -10,6 +10,7 @@ import {
   startRecording,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { withoutPending } from '../pending/all-pending.js';
 import { forgetShapes } from '../tensor-data.js';
 import { placeGradients } from './gradient-places.js';
 import type { RecordedSegment, Source } from './recorded-segment.js';
@@ -37,6 +38,10 @@ export class StepRecorder implements Recorder {
   }
 
   record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
+    return withoutPending(() => this.#record(args, step, isExplained));
+  }
+
+  #record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained: boolean): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
     const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;

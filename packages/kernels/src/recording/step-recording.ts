@@ -4,8 +4,9 @@ import { areAlive, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
-import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
+import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
+import { computePending } from '../pending/all-pending.js';
 import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 import type { SourcePlaces } from './source-places.js';
@@ -78,6 +79,7 @@ export class StepRecording implements Recording {
   }
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
+    computePending();
     let given: readonly (Tensor | null)[] = [];
     const undos: (() => void)[] = [];
     let hasActed = false;

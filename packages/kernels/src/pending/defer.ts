@@ -1,0 +1,117 @@
+import { util, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import { MemoryFlag, memoryFlags, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
+import { constantOf } from '../host-constants.js';
+import { TensorData } from '../tensor-data.js';
+import { mayWait } from './all-pending.js';
+import { PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
+
+const copy: ElementwiseOperator = { emit: (program, [x]) => program.step('copy', x!), isExact: true };
+
+/**
+ * The result of an operator, which is computed when somebody reads it. Undefined if it cannot wait:
+ * it is small, not on the CPU, or takes something else than float32 in row-major order. Borrows the
+ * inputs; the caller owns the result.
+ *
+ * @param args Numbers at the places of the operator's arguments.
+ */
+export function waiting(
+  backend: AccBackend,
+  operator: ElementwiseOperator,
+  inputs: readonly TensorInfo[],
+  args: readonly number[] = [],
+): TensorInfo | undefined {
+  if (backend.device !== 'cpu') return undefined;
+  const shape = broadcastShape(inputs);
+  const size = shape ? util.sizeFromShape(shape) : 0;
+  if (!shape || !mayWait(size)) return undefined;
+  const operands: PendingOperand[] = [];
+  for (const input of inputs) {
+    const operand = operandOf(backend, input, size);
+    if (operand === undefined) {
+      operands.forEach(releaseOperand);
+      return undefined;
+    }
+    operands.push(operand);
+  }
+  if (!PendingValue.fits(operands, size)) {
+    for (const operand of operands) if (operand instanceof PendingValue) operand.compute();
+  }
+  return backend.wrapPending(new PendingValue(shape, operator, operands, args));
+}
+
+/** `x`, broadcast to `shape`, as {@link waiting}. */
+export function waitingBroadcast(
+  backend: AccBackend,
+  x: TensorInfo,
+  shape: readonly number[],
+): TensorInfo | undefined {
+  const size = util.sizeFromShape(shape as number[]);
+  if (backend.device !== 'cpu' || !mayWait(size)) return undefined;
+  const operand = operandOf(backend, x, size);
+  if (operand === undefined || typeof operand === 'number') return undefined;
+  return backend.wrapPending(new PendingValue(shape, copy, [operand], []));
+}
+
+/** The float32 of a native bfloat16 tensor, as {@link waiting}. */
+export function waitingFloat32(backend: AccBackend, x: TensorInfo): TensorInfo | undefined {
+  if (backend.device !== 'cpu' || !mayWait(util.sizeFromShape(x.shape))) return undefined;
+  const { dataId: data } = x;
+  if (!(data instanceof TensorData) || data.isElsewhere) return undefined;
+  const leaf = leafOf(backend, x, 'bfloat16');
+  return leaf && backend.wrapPending(new PendingValue(x.shape, copy, [leaf], []));
+}
+
+/** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
+export function pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
+  const pending = dataId instanceof TensorData ? dataId.pending : undefined;
+  return pending && util.arraysEqual(pending.shape as number[], shape)
+    ? pending.computedAs(dtype)
+    : undefined;
+}
+
+/** The kernel with an elementwise form: its large results wait. */
+export function waitingKernel(config: KernelConfig, form: ElementwiseOperator): KernelConfig {
+  return {
+    ...config,
+    kernelFunc: (call) => {
+      const { x, a, b } = call.inputs as Record<string, TensorInfo>;
+      return waiting(call.backend as AccBackend, form, x ? [x] : [a!, b!]) ?? config.kernelFunc(call);
+    },
+  };
+}
+
+function operandOf(backend: AccBackend, info: TensorInfo, size: number): PendingOperand | undefined {
+  if (info.dtype !== 'float32') return undefined;
+  const constant = constantOf(info);
+  if (constant !== undefined && Number.isFinite(constant)) return constant;
+  const { dataId: data } = info;
+  if (!(data instanceof TensorData) || data.isElsewhere) return undefined;
+  if (data.pending && util.sizeFromShape(info.shape) === size) return data.pending.use();
+  return leafOf(backend, info, 'float32');
+}
+
+function leafOf(backend: AccBackend, info: TensorInfo, dtype: NativeDtype): Leaf | undefined {
+  const native = backend.native(info);
+  if (native.dtype !== dtype) return undefined;
+  if (!(memoryFlags([native])[0]! & MemoryFlag.contiguous)) return undefined;
+  return { native: native.alias(), source: native.id };
+}
+
+/** The shape to which the inputs broadcast; undefined if they do not. */
+function broadcastShape(inputs: readonly TensorInfo[]): number[] | undefined {
+  const rank = Math.max(...inputs.map(({ shape }) => shape.length));
+  const result = new Array<number>(rank).fill(1);
+  for (const { shape } of inputs) {
+    for (let dim = 1; dim <= shape.length; dim++) {
+      const size = shape[shape.length - dim]!;
+      const place = rank - dim;
+      if (size === 1 || size === result[place]) continue;
+      if (result[place] !== 1) return undefined;
+      result[place] = size;
+    }
+  }
+  return result;
+}

@@ -1,0 +1,167 @@
+import { util } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
+import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
+import { forgetPending, notePending } from './all-pending.js';
+
+const run = operator('acc::elementwise');
+
+/** A tensor that a pending value reads. The value owns the handle. */
+export interface Leaf {
+  readonly native: NativeTensor;
+  /** The handle of which `native` is an alias. Leaves with the same handle are read once. */
+  readonly source: number;
+}
+
+export type PendingOperand = PendingValue | Leaf | number;
+
+/** Limits of what one program computes; see {@link PendingValue.fits}. */
+const MAX_STEPS = 32;
+const MAX_WIDE_LEAVES = 3;
+
+/**
+ * The result of an elementwise operator that is computed when somebody reads it, in one pass over
+ * memory together with the operators before it. It is float32, on the CPU. Tensor data and other
+ * pending values use it; {@link release} takes away one use.
+ */
+export class PendingValue {
+  #uses = 1;
+  /** Whether the data for which the value was made still uses it. */
+  #hasData = true;
+  #native: NativeTensor | undefined;
+  #operands: readonly PendingOperand[];
+  /** The number of operators in its program, at most. */
+  readonly #steps: number;
+  /** Handles of the leaves that are at least half as large as the value. */
+  readonly #wideLeaves: ReadonlySet<number>;
+
+  /** @param operands The value takes over one use of each. */
+  constructor(
+    readonly shape: readonly number[],
+    private readonly operator: ElementwiseOperator,
+    operands: readonly PendingOperand[],
+    private readonly args: readonly number[],
+  ) {
+    this.#operands = operands;
+    this.#steps = 1 + sumOf(operands, stepsOf);
+    const size = util.sizeFromShape(shape as number[]);
+    this.#wideLeaves = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
+    notePending(this);
+  }
+
+  /** Whether a value of these operands stays small: its program, and the memory that it keeps alive. */
+  static fits(operands: readonly PendingOperand[], size: number): boolean {
+    const wide = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
+    return sumOf(operands, stepsOf) < MAX_STEPS && wide.size <= MAX_WIDE_LEAVES;
+  }
+
+  get isComputed(): boolean {
+    return this.#native !== undefined;
+  }
+
+  use(): this {
+    this.#uses++;
+    return this;
+  }
+
+  release(): void {
+    if (--this.#uses > 0) return;
+    this.#native?.dispose();
+    this.#releaseOperands();
+  }
+
+  /** The data for which the value was made no longer uses it. */
+  releaseData(): void {
+    this.#hasData = false;
+    this.release();
+  }
+
+  /** Like {@link releaseData}, after the result is computed. Returns it; the caller owns it. */
+  takeForData(): NativeTensor {
+    const computed = this.compute();
+    // The handle itself, if possible: a recording knows a tensor by the first handle that it sees.
+    const native = this.#uses === 1 ? computed : computed.alias();
+    if (this.#uses === 1) this.#native = undefined;
+    this.releaseData();
+    return native;
+  }
+
+  /** Computes the value, if it is not computed yet. Borrowed. */
+  compute(): NativeTensor {
+    if (this.#native) return this.#native;
+    this.#native = this.computedAs('float32');
+    this.#releaseOperands();
+    return this.#native;
+  }
+
+  /** The value in `dtype`, which is computed without keeping the value itself. Caller disposes. */
+  computedAs(dtype: NativeDtype): NativeTensor {
+    const program = new ProgramBuilder();
+    const inputs: NativeTensor[] = [];
+    const known = new Map<PendingValue | string, Operand>();
+    const input = (key: PendingValue | string, native: NativeTensor, shape: readonly number[]) => {
+      const operand = known.get(key) ?? program.input(shape);
+      if (!known.has(key)) inputs.push(native);
+      known.set(key, operand);
+      return operand;
+    };
+    const operandOf = (operand: PendingOperand, shape: readonly number[]): Operand => {
+      if (typeof operand === 'number') return program.constant(operand);
+      if (!(operand instanceof PendingValue)) {
+        return input(`${operand.source}:${shape.join()}`, operand.native, shape);
+      }
+      // A value that stays alive is stored if it would keep more memory alive than its own.
+      if (operand.#hasData && operand.#wideLeaves.size > 1) operand.compute();
+      const made = operand.#native;
+      return made ? input(operand, made, operand.shape) : stepOf(operand);
+    };
+    const stepOf = (value: PendingValue): Operand => {
+      const done = known.get(value);
+      if (done !== undefined) return done;
+      const operands = value.#operands.map((operand) => operandOf(operand, value.shape));
+      const result = value.operator.emit(program, operands, value.args);
+      known.set(value, result);
+      return result;
+    };
+    const result = stepOf(this);
+    const { shape } = this;
+    const size = util.sizeFromShape(shape as number[]);
+    return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
+  }
+
+  #releaseOperands(): void {
+    forgetPending(this);
+    for (const operand of this.#operands) releaseOperand(operand);
+    this.#operands = [];
+  }
+
+  /** For the limits of values that use this one. */
+  get steps(): number {
+    return this.#native ? 0 : this.#steps;
+  }
+
+  wideLeaves(): readonly number[] {
+    return this.#native ? [this.#native.id] : [...this.#wideLeaves];
+  }
+}
+
+/** Gives back what a value would have used. */
+export function releaseOperand(operand: PendingOperand): void {
+  if (operand instanceof PendingValue) operand.release();
+  else if (typeof operand !== 'number') operand.native.dispose();
+}
+
+function stepsOf(operand: PendingOperand): number {
+  return operand instanceof PendingValue ? operand.steps : 0;
+}
+
+function wideLeavesOf(operand: PendingOperand, size: number): readonly number[] {
+  if (typeof operand === 'number') return [];
+  if (operand instanceof PendingValue) return operand.wideLeaves();
+  return 2 * util.sizeFromShape(operand.native.shape as number[]) >= size ? [operand.source] : [];
+}
+
+function sumOf<T>(items: readonly T[], numberOf: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + numberOf(item), 0);
+}

@@ -1,0 +1,212 @@
+import * as tf from '@tensorflow/tfjs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { liveTensors, memoryStats, operatorInPlace } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { StepRecorder } from '../recording/recorder.js';
+import { registerAccBackend } from '../register-backend.js';
+import { expectSameAsCpu } from '../testing/compare.js';
+import { pendingCount, setMinElements } from './all-pending.js';
+
+let undo: () => void;
+beforeAll(() => {
+  registerAccBackend();
+  undo = setMinElements(1);
+});
+afterAll(() => undo());
+beforeEach(() => tf.setBackend('acc'));
+
+const x = () => tf.sin(tf.range(0, 24)).reshape([4, 6]) as tf.Tensor2D;
+const row = () => tf.cos(tf.range(0, 6)).add(2) as tf.Tensor1D;
+const column = () => tf.cos(tf.range(0, 4)).add(2).reshape([4, 1]);
+
+function norm(t: tf.Tensor): tf.Tensor {
+  const { mean, variance } = tf.moments(t, -1, true);
+  return t.sub(mean).div(variance.add(1e-5).sqrt()).mul(row()).add(row());
+}
+
+function gelu(t: tf.Tensor): tf.Tensor {
+  const inner = t.add(t.pow(3).mul(0.044715)).mul(Math.sqrt(2 / Math.PI));
+  return t.mul(0.5).mul(inner.tanh().add(1));
+}
+
+const CASES: Record<string, (t: tf.Tensor) => tf.Tensor> = {
+  'one operator': (t) => t.mul(3),
+  'arithmetic with broadcast operands': (t) => t.add(row()).sub(column()).mul(row()).div(column()),
+  'an operand used twice': (t) => t.mul(t).add(t),
+  'operands of equal size in other shapes': (t) =>
+    t
+      .mul(2)
+      .reshape([2, 12])
+      .add(t.reshape([2, 12])),
+  'a pending operand that is broadcast': (t) => t.add(row().mul(2)).sub(column().mul(3)),
+  'functions of one operand': (t) => t.neg().tanh().sigmoid().abs().add(1).sqrt().reciprocal().rsqrt().relu(),
+  squares: (t) => t.mul(2).square().add(tf.squaredDifference(t, row())),
+  'powers by constants': (t) =>
+    [2, 3, -1, -2, 0.5, -0.5].map((n) => t.add(3).pow(n)).reduce((sum, y) => sum.add(y)),
+  'maximum and minimum': (t) => t.mul(2).maximum(row().sub(2)).minimum(column()),
+  'more operators than a program holds': (t) => {
+    let y = t;
+    for (let i = 0; i < 50; i++) y = y.mul(1.01).add(0.1);
+    return y;
+  },
+  'more operands than a program holds': (t) => {
+    let y = t;
+    for (let i = 0; i < 6; i++) y = y.add(tf.cos(tf.range(i, i + 24)).reshape([4, 6]));
+    return y;
+  },
+  'a chain that doubles': (t) => {
+    let y = t.mul(0.5);
+    for (let i = 0; i < 8; i++) y = y.mul(y).add(y);
+    return y;
+  },
+  'a result that others also use': (t) => {
+    const y = t.mul(2);
+    return y.tanh().add(y.sum(0)).mul(y);
+  },
+  broadcastTo: (t) => tf.broadcastTo(column().mul(2), [4, 6]).mul(t),
+  'a layer norm': norm,
+  'a GELU': gelu,
+  'softmax of masked scores': (t) => tf.softmax(t.mul(0.3).add(row().sub(2).mul(1e9).minimum(0))),
+};
+
+describe('results that wait', () => {
+  it.each(Object.entries(CASES))('have the values of cpu: %s', (_, f) => expectSameAsCpu(() => f(x())));
+
+  it.each(Object.entries(CASES))('have the gradients of cpu: %s', (_, f) =>
+    expectSameAsCpu(() => tf.grad((t) => f(t).square().sum())(x())),
+  );
+
+  it.each(Object.entries(CASES).filter(([name]) => !name.startsWith('maximum')))(
+    'have the second gradients of cpu: %s',
+    (_, f) =>
+      expectSameAsCpu(() =>
+        tf.grad((t) =>
+          tf
+            .grad((u) => f(u).square().sum())(t)
+            .square()
+            .sum(),
+        )(x()),
+      ),
+  );
+
+  it('wait until they are read', () => {
+    const before = pendingCount();
+    const y = x().mul(2).add(1);
+    expect(pendingCount()).toBeGreaterThan(before);
+    y.dataSync();
+    const now = pendingCount();
+    y.add(1).dispose();
+    expect(pendingCount()).toBe(now);
+  });
+
+  it('keep NaN, infinities and zeros with their sign', () =>
+    expectSameAsCpu(() => tf.tensor1d([NaN, Infinity, -Infinity, 0, -0, 1e38]).mul(-2).add(-0).tanh()));
+
+  it('are computed in integers if the operands are integers', () =>
+    expectSameAsCpu(() =>
+      tf
+        .tensor1d([1, 2, 3], 'int32')
+        .add(tf.tensor1d([4, 5, 6], 'int32'))
+        .mul(2),
+    ));
+});
+
+describe('values do not change under results that wait', () => {
+  it('if a variable is assigned', () => {
+    const v = tf.variable(tf.tensor1d([1, 2, 3]));
+    const y = v.mul(2);
+    v.assign(tf.tensor1d([7, 7, 7]));
+    expect([...y.dataSync()]).toEqual([2, 4, 6]);
+    v.dispose();
+  });
+
+  it('if an optimizer updates a variable', () => {
+    const v = tf.variable(tf.tensor1d([1, 2, 3]));
+    const y = v.mul(2);
+    tf.train.sgd(1).minimize(() => v.sum() as tf.Scalar, false, [v]);
+    expect([...v.dataSync()]).toEqual([0, 1, 2]);
+    expect([...y.dataSync()]).toEqual([2, 4, 6]);
+    v.dispose();
+  });
+
+  it('if an operand is disposed', () => {
+    const a = tf.tensor1d([1, 2, 3]);
+    const b = a.mul(2);
+    const y = b.add(1);
+    a.dispose();
+    b.dispose();
+    expect([...y.dataSync()]).toEqual([3, 5, 7]);
+  });
+
+  it('if a result is written in place', () => {
+    const a = tf.tensor1d([1, 2, 3]).mul(2);
+    const y = a.add(1);
+    const native = (tf.backend() as AccBackend).nativeToWrite(a)!;
+    // What still uses the value holds it, so a writer sees that the memory is shared.
+    expect([...y.dataSync()]).toEqual([3, 5, 7]);
+    operatorInPlace('aten::fill_.Scalar')(native, 9);
+    expect([...a.dataSync()]).toEqual([9, 9, 9]);
+    expect([...a.add(1).dataSync()]).toEqual([10, 10, 10]);
+    expect([...y.dataSync()]).toEqual([3, 5, 7]);
+  });
+});
+
+describe('memory', () => {
+  const counts = () => ({ ...tf.memory(), live: liveTensors(), waiting: pendingCount(), bytes: 0 });
+  const flat = ({ numTensors, numBytes, live, waiting }: ReturnType<typeof counts>) => ({
+    ...{ numTensors, numBytes, live, waiting, ids: tf.backend().numDataIds() },
+    allocated: memoryStats().allocatedBytes,
+  });
+
+  it.each(Object.entries(CASES))('is the same before and after: %s', (_, f) => {
+    const input = x();
+    const step = () => {
+      tf.tidy(() =>
+        tf
+          .grad((t) => f(t).sum())(input)
+          .dataSync(),
+      );
+      // A result that nobody reads.
+      tf.tidy(() => f(input)).dispose();
+    };
+    step();
+    const before = flat(counts());
+    for (let i = 0; i < 3; i++) step();
+    expect(flat(counts())).toEqual(before);
+    input.dispose();
+  });
+
+  it('of the gradient of a GELU is that of its operand', () => {
+    const restore = setMinElements(2 ** 15);
+    const kept = tf.tidy(() => {
+      let bytes = NaN;
+      tf.grad((t) => {
+        const before = memoryStats().allocatedBytes;
+        const y = tf.tidy(() => gelu(t).sum());
+        bytes = memoryStats().allocatedBytes - before;
+        return y;
+      })(tf.ones([2 ** 18]));
+      return bytes;
+    });
+    restore();
+    expect(kept).toBeLessThan(2 ** 18);
+  });
+});
+
+it('a recorded step takes the values of results that wait, and its own operators do not wait', () => {
+  const recorder = new StepRecorder(tf.backend() as AccBackend);
+  const given = tf.tensor1d([1, 2, 3]).mul(2);
+  const captured = tf.tensor1d([1, 1, 1]).mul(3);
+  const before = pendingCount();
+  const { recording, results } = recorder.record([given], () => [given.add(captured)]);
+  expect(pendingCount()).toBeLessThan(before);
+  if (typeof recording === 'string') throw new Error(recording);
+  recording.seal(false);
+  expect([...results[0]!.dataSync()]).toEqual([5, 7, 9]);
+  const other = tf.tensor1d([0, 0, 1]).mul(2);
+  const replayed = recording.replay([other]);
+  if (replayed instanceof Error) throw replayed;
+  const [result] = replayed;
+  expect([...result!.dataSync()]).toEqual([3, 3, 5]);
+  recording.dispose();
+});
