@@ -61,7 +61,8 @@ export function binaryKernel(
 
 /** The form of an operator on floats in fused programs. Undefined if it has none. */
 function formOf(compute: unknown, resultDtype: DataType | undefined): ElementwiseOperator | undefined {
-  return typeof compute === 'string' && resultDtype === undefined ? elementwiseOperator(compute) : undefined;
+  const isOfFloats = resultDtype === undefined || resultDtype === 'float32';
+  return typeof compute === 'string' && isOfFloats ? elementwiseOperator(compute) : undefined;
 }
 
 /**

@@ -6,6 +6,8 @@ import { constantOf } from '../host-constants.js';
 import { waiting } from '../pending/defer.js';
 
 const power = operator('aten::pow.Tensor_Scalar');
+const root = operator('acc::sqrt');
+const inverseRoot = operator('acc::rsqrt');
 
 /** The exponent, if it is known on the host and the power has the shape and dtype of `x`. */
 export function constantExponent(x: TensorInfo, exponent: TensorInfo): number | undefined {
@@ -18,22 +20,33 @@ export function constantExponent(x: TensorInfo, exponent: TensorInfo): number | 
  * with products and roots, which takes a tenth of the time. Unlike IEEE 754's power, a root of
  * -Infinity is NaN, and a root of -0 has its sign. Caller disposes.
  */
-export const toConstantPower = (x: NativeTensor, exponent: number): NativeTensor => power(x, exponent);
+export function toConstantPower(x: NativeTensor, exponent: number): NativeTensor {
+  if (exponent === 0.5) return root(x);
+  return exponent === -0.5 ? inverseRoot(x) : power(x, exponent);
+}
 
-const form = elementwiseOperator('aten::pow.Tensor_Scalar')!;
+/** The form of {@link toConstantPower} in programs. Undefined if it has none. */
+function formOf(exponent: number): ElementwiseOperator | undefined {
+  if (exponent === 0.5) return elementwiseOperator('acc::sqrt');
+  if (exponent === -0.5) return elementwiseOperator('acc::rsqrt');
+  const form = elementwiseOperator('aten::pow.Tensor_Scalar')!;
+  return form.accepts!([null, exponent]) ? form : undefined;
+}
 
 /** {@link toConstantPower} that is computed when it is read. Undefined if it cannot wait. */
-export const waitingPower = (backend: AccBackend, x: TensorInfo, exponent: number): TensorInfo | undefined =>
-  form.accepts!([null, exponent]) ? waiting(backend, form, [x], [NaN, exponent]) : undefined;
+export function waitingPower(backend: AccBackend, x: TensorInfo, exponent: number): TensorInfo | undefined {
+  const form = formOf(exponent);
+  return form && waiting(backend, form, [x], [NaN, exponent]);
+}
 
 /** dy · n · xⁿ⁻¹ for `dy` and `x`; the second argument is n. */
 const gradient: ElementwiseOperator = {
   emit: (program, [dy, x], [, n]) => {
     const exponent = Number(n) - 1;
-    const power = exponent === 1 ? x! : form.emit(program, [x!], [null, exponent]);
+    const power = exponent === 1 ? x! : formOf(exponent)!.emit(program, [x!], [null, exponent]);
     return program.step('mul', program.step('mul', power, program.constant(Number(n))), dy!);
   },
-  isExact: false,
+  isExact: 'float32',
 };
 
 /** The gradient of {@link toConstantPower}, as {@link waitingPower}. */
@@ -42,6 +55,6 @@ export const waitingPowerGradient = (
   inputs: readonly [dy: TensorInfo, x: TensorInfo],
   exponent: number,
 ): TensorInfo | undefined =>
-  exponent === 2 || form.accepts!([null, exponent - 1])
+  exponent === 2 || formOf(exponent - 1)
     ? waiting(backend, gradient, inputs, [NaN, exponent])
     : undefined;

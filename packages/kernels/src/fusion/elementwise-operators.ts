@@ -32,7 +32,6 @@ const steps =
     program.step(op, ...operands);
 
 const exact = (op: StepOperator): ElementwiseOperator => ({ emit: steps(op), isExact: true });
-const close = (op: StepOperator): ElementwiseOperator => ({ emit: steps(op), isExact: false });
 
 /** An operator with a number as its second operand. */
 const withNumber = (operator: ElementwiseOperator): ElementwiseOperator => ({
@@ -52,23 +51,52 @@ const unscaled = (operator: ElementwiseOperator): ElementwiseOperator => ({
   accepts: (args) => args[2] === 1 && (operator.accepts?.(args) ?? true),
 });
 
-/** Exponents for which libtorch also multiplies, takes roots and divides. */
+/** Exponents for which libtorch also multiplies and divides. */
 const POWERS: Readonly<Record<number, (program: ProgramBuilder, x: Operand) => Operand>> = {
   [-2]: (program, x) => program.step('reciprocal', program.step('mul', x, x)),
   [-1]: (program, x) => program.step('reciprocal', x),
-  [-0.5]: (program, x) => program.step('rsqrt', x),
-  0.5: (program, x) => program.step('sqrt', x),
   2: (program, x) => program.step('mul', x, x),
   3: (program, x) => program.step('mul', program.step('mul', x, x), x),
 };
 
 /** The gradient of a function of which the result y is known: `dy · slope(y)`. */
-const ofResult = (slope: (program: ProgramBuilder, y: Operand) => Operand): ElementwiseOperator => ({
-  emit: (program, [dy, y]) => program.step('mul', dy!, slope(program, y!)),
-  isExact: false,
-});
+const ofResult =
+  (slope: (program: ProgramBuilder, y: Operand) => Operand): Emit =>
+  (program, [dy, y]) =>
+    program.step('mul', dy!, slope(program, y!));
+
+/**
+ * Operators that libtorch computes in another way than programs do. Those of the same name in
+ * cpp/engine/fused/operator.cpp give the same bits alone as in a program.
+ */
+const OWN: Readonly<Record<string, Emit>> = {
+  // libtorch chooses between 0 and -0 by the place of an element.
+  maximum: steps('max'),
+  minimum: steps('min'),
+  // libtorch takes it from MKL, which does not always round to the nearest number.
+  sqrt: steps('sqrt'),
+  // In bfloat16 libtorch also rounds the square root of some elements.
+  rsqrt: steps('rsqrt'),
+  relu: steps('relu'),
+  tanh: steps('tanh'),
+  exp: steps('exp'),
+  log: steps('log'),
+  sigmoid: steps('sigmoid'),
+  tanh_backward: ofResult((program, y) =>
+    program.step('sub', program.constant(1), program.step('mul', y, y)),
+  ),
+  sigmoid_backward: ofResult((program, y) =>
+    program.step('mul', program.step('sub', program.constant(1), y), y),
+  ),
+};
 
 const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
+  ...Object.fromEntries(
+    Object.entries(OWN).flatMap(([name, emit]) => [
+      [`acc::${name}`, { emit, isExact: true }],
+      [`aten::${name}`, { emit, isExact: name === 'rsqrt' && 'float32' }],
+    ]),
+  ),
   'aten::add.Tensor': unscaled(exact('add')),
   'aten::sub.Tensor': unscaled(exact('sub')),
   'aten::mul.Tensor': keepingScalar(exact('mul')),
@@ -77,8 +105,6 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::sub.Scalar': unscaled(withNumber(exact('sub'))),
   'aten::mul.Scalar': keepingScalar(withNumber(exact('mul'))),
   'aten::div.Scalar': keepingScalar(withNumber(exact('div'))),
-  'aten::maximum': close('max'),
-  'aten::minimum': close('min'),
   'aten::gt.Tensor': exact('greater'),
   'aten::ge.Tensor': exact('greaterEqual'),
   'aten::lt.Tensor': exact('less'),
@@ -95,29 +121,14 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::where.self': exact('select'),
   'aten::neg': exact('neg'),
   'aten::abs': exact('abs'),
-  // libtorch takes it from MKL, which does not always round to the nearest number.
-  'aten::sqrt': close('sqrt'),
-  // In bfloat16 libtorch also rounds the square root of some elements.
-  'aten::rsqrt': { emit: steps('rsqrt'), isExact: 'float32' },
   'aten::reciprocal': exact('reciprocal'),
   'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true },
-  'aten::relu': close('relu'),
-  'aten::tanh': close('tanh'),
-  'aten::exp': close('exp'),
-  'aten::log': close('log'),
-  'aten::sigmoid': close('sigmoid'),
   'aten::pow.Tensor_Scalar': {
     emit: (program, [x], args) => POWERS[Number(args[1])]!(program, x!),
-    // As for the square root, which it contains.
-    isExact: false,
+    // In bfloat16 libtorch also rounds between its products.
+    isExact: 'float32',
     accepts: (args) => typeof args[1] === 'number' && args[1] in POWERS,
   },
-  'aten::tanh_backward': ofResult((program, y) =>
-    program.step('sub', program.constant(1), program.step('mul', y, y)),
-  ),
-  'aten::sigmoid_backward': ofResult((program, y) =>
-    program.step('mul', program.step('sub', program.constant(1), y), y),
-  ),
   // The conversion itself happens where inputs are read and results are written.
   'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, takesIntegers: true },
 };

@@ -72,9 +72,9 @@ function onePass<Attrs = NamedAttrMap>(
 const threshold = operator('aten::threshold_backward');
 const within = operator('aten::hardtanh_backward');
 const leaky = operator('aten::leaky_relu_backward');
-const sigmoid = operator('aten::sigmoid_backward');
+const sigmoid = operator('acc::sigmoid_backward');
 const softplus = operator('aten::softplus_backward');
-const tanh = operator('aten::tanh_backward');
+const tanh = operator('acc::tanh_backward');
 const softmax = operator('aten::_softmax_backward_data');
 
 /**
@@ -94,8 +94,8 @@ export const ONE_PASS: readonly OnePass[] = [
   ),
   onePass<LeakyReluAttrs>(LeakyRelu, (dy, x, { alpha }) => leaky(dy, x, alpha, false)),
   onePass(Softplus, (dy, x) => softplus(dy, x, 1, SOFTPLUS_LINEAR)),
-  onePass(Sigmoid, (dy, y) => sigmoid(dy, y), { form: elementwiseOperator('aten::sigmoid_backward') }),
-  onePass(Tanh, (dy, y) => tanh(dy, y), { form: elementwiseOperator('aten::tanh_backward') }),
+  onePass(Sigmoid, (dy, y) => sigmoid(dy, y), { form: elementwiseOperator('acc::sigmoid_backward') }),
+  onePass(Tanh, (dy, y) => tanh(dy, y), { form: elementwiseOperator('acc::tanh_backward') }),
   onePass<{ dim: number }>(Softmax, (dy, y, { dim }) => softmax(dy, y, dim, y.dtype), { input: 'logits' }),
 ];
 

@@ -1,4 +1,4 @@
 import { Exp } from '@tensorflow/tfjs-core';
 import { FLOATS, unaryKernel } from '../families/elementwise.js';
 
-export const exp = unaryKernel(Exp, 'aten::exp', FLOATS, 'float32');
+export const exp = unaryKernel(Exp, 'acc::exp', FLOATS, 'float32');

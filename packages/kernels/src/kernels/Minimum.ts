@@ -1,4 +1,4 @@
 import { Minimum } from '@tensorflow/tfjs-core';
 import { REALS, binaryKernel } from '../families/elementwise.js';
 
-export const minimum = binaryKernel(Minimum, 'aten::minimum', REALS);
+export const minimum = binaryKernel(Minimum, 'acc::minimum', REALS);

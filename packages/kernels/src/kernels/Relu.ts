@@ -1,4 +1,4 @@
 import { Relu } from '@tensorflow/tfjs-core';
 import { NUMBERS, unaryKernel } from '../families/elementwise.js';
 
-export const relu = unaryKernel(Relu, 'aten::relu', NUMBERS);
+export const relu = unaryKernel(Relu, 'acc::relu', NUMBERS);

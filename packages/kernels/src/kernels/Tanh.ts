@@ -1,4 +1,4 @@
 import { Tanh } from '@tensorflow/tfjs-core';
 import { FLOATS, unaryKernel } from '../families/elementwise.js';
 
-export const tanh = unaryKernel(Tanh, 'aten::tanh', FLOATS);
+export const tanh = unaryKernel(Tanh, 'acc::tanh', FLOATS);

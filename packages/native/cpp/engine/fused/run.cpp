@@ -42,7 +42,7 @@ struct Range {
 class Run {
  public:
   Run(const Program& program, std::vector<at::Tensor> inputs)
-      : program_(program), block_(program.row > 0 ? std::max<int64_t>(kBlock / program.row, 1) * program.row : kBlock) {
+      : program_(program), block_(block_of(program)) {
     if (inputs.size() != program.inputs.size()) throw Error(kInvalidArgument, "A fused program got other inputs.");
     sources_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -70,6 +70,12 @@ class Run {
   }
 
  private:
+  // The number of elements of a block: whole rows, if there are any.
+  static int64_t block_of(const Program& program) {
+    if (program.row > 0) return std::max<int64_t>(kBlock / program.row, 1) * program.row;
+    return std::clamp<int64_t>(program.count, 1, kBlock);
+  }
+
   void make_outputs() {
     std::vector<bool> is_taken(sources_.size());
     for (const auto& result : program_.results) {
@@ -163,7 +169,6 @@ class Run {
   }
 
   const Program& program_;
-  // The number of elements of a block: whole rows, if there are any.
   const int64_t block_;
   std::vector<Source> sources_;
   std::vector<Output> outputs_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -8,7 +9,8 @@
 #include "engine/row_math.h"
 
 // The loops of fused programs: one per operator, over a block of elements in the L1 cache. Each does
-// one operation, so nothing is contracted, and elementary operators round as libtorch's do.
+// one operation, so nothing is contracted, and elementary operators round as libtorch's do. Functions
+// are approximated: there the compiler may contract a product and a sum.
 
 // `out` may be the same register as an operand. Elements do not depend on each other.
 #if defined(__clang__)
@@ -26,7 +28,31 @@
     }                                                                                                       \
   }
 
+// A function of several operations. The compiler may contract them in vectors in another way than in
+// what is left after the last vector. So there are whole vectors only: the bits of an element do not
+// depend on its place.
+#define ACC_FUSED_FUNCTION(name, value)                                                                       \
+  ACC_EVERY_CPU inline void name##_of_vectors(const float* x, float* out, int64_t n) {                      \
+    ACC_INDEPENDENT                                                                                           \
+    for (int64_t i = 0; i < (n & ~(kVector - 1)); ++i) {                                                      \
+      const float a = x[i];                                                                                   \
+      out[i] = value;                                                                                         \
+    }                                                                                                         \
+  }                                                                                                           \
+  inline void name(const float* x, const float*, const float*, float* out, int64_t n) {                     \
+    const int64_t whole = n & ~(kVector - 1);                                                                 \
+    name##_of_vectors(x, out, whole);                                                                         \
+    if (whole == n) return;                                                                                   \
+    float rest[kVector] = {};                                                                                 \
+    std::copy(x + whole, x + n, rest);                                                                        \
+    name##_of_vectors(rest, rest, kVector);                                                                   \
+    std::copy(rest, rest + (n - whole), out + whole);                                                         \
+  }
+
 namespace acc::fused {
+
+// The number of floats in the longest vectors of a CPU.
+inline constexpr int64_t kVector = 16;
 
 ACC_FUSED_LOOP(add, a + b)
 ACC_FUSED_LOOP(sub, a - b)
@@ -48,15 +74,15 @@ ACC_FUSED_LOOP(abs, std::fabs(a))
 ACC_FUSED_LOOP(sqrt, std::sqrt(a))
 ACC_FUSED_LOOP(rsqrt, 1.f / std::sqrt(a))
 ACC_FUSED_LOOP(reciprocal, 1.f / a)
-ACC_FUSED_LOOP(tanh, rows::tanh(a))
-ACC_FUSED_LOOP(sigmoid, rows::sigmoid(a))
+ACC_FUSED_FUNCTION(tanh, rows::tanh(a))
+ACC_FUSED_FUNCTION(sigmoid, rows::sigmoid(a))
 ACC_FUSED_LOOP(relu, a < 0.f ? 0.f : a)
 ACC_FUSED_LOOP(logical_not, a == 0.f ? 1.f : 0.f)
 ACC_FUSED_LOOP(copy, a)
 ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
 ACC_FUSED_LOOP(select, a != 0.f ? b : c)
-ACC_FUSED_LOOP(exp, rows::exp_of_any(a))
-ACC_FUSED_LOOP(log, rows::log(a))
+ACC_FUSED_FUNCTION(exp, rows::exp_of_any(a))
+ACC_FUSED_FUNCTION(log, rows::log(a))
 
 inline Loop loop_of(Op op) {
   switch (op) {
