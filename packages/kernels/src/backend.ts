@@ -23,6 +23,7 @@ import { engineInternals } from '@acc/tfjs-internals';
 import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
+import { computePending } from './pending/all-pending.js';
 import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
 import { toElements } from './typed-elements.js';
@@ -84,7 +85,7 @@ export class AccBackend extends KernelBackend {
   /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
   heldNative(info: TensorInfo): NativeTensor | undefined {
     const data = this.#dataOf(info.dataId);
-    return data.inPieces ? data.native : data.held;
+    return data.inPieces || data.isWaiting ? data.native : data.held;
   }
 
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */
@@ -122,12 +123,10 @@ export class AccBackend extends KernelBackend {
   }
 
   /** A tensor whose value is computed when it is read. Takes over one use of the value. */
-  wrapPending(value: PendingValue): TensorInfo {
-    const data = new TensorData('float32', undefined, undefined, undefined);
-    data.wait(value, this.#garbage.addComputed);
-    this.#count++;
-    this.#garbage.addPending(data, value);
-    return { dataId: data, shape: value.shape as number[], dtype: 'float32' };
+  wrapPending(value: PendingValue, keptElements?: number): TensorInfo {
+    const data = new TensorData('float32', undefined, undefined, keptElements);
+    data.wait(value, this.#garbage.noteComputed);
+    return { dataId: this.hold(data), shape: value.shape as number[], dtype: 'float32' };
   }
 
   /** Like {@link wrap}, but returns a tfjs tensor. Caller owns it. */
@@ -349,8 +348,10 @@ export class AccBackend extends KernelBackend {
   }
 
   override time(run: () => void): Promise<BackendTimingInfo> {
+    computePending();
     const start = util.now();
     run();
+    computePending();
     return Promise.resolve({ kernelMs: util.now() - start });
   }
 

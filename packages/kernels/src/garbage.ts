@@ -1,6 +1,5 @@
 import { totalmem } from 'node:os';
-import { adjustExternalMemory, type Tensor as NativeTensor } from '@acc/native';
-import type { PendingValue } from './pending/pending-value.js';
+import { adjustExternalMemory } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
 /** The lowest limit of undisposed tensors in the nursery; at the limit, they are watched. */
@@ -33,49 +32,40 @@ export class Garbage {
   /** Tensors that were watched and then disposed by the program, since the limits last changed. */
   #forgottenCount = 0;
   #forgottenBytes = 0;
-  readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, others }) => {
-    adjustExternalMemory(-native.byteLength);
-    native.dispose();
+  readonly #registry = new FinalizationRegistry<NativeHandles>(({ native, pending, others }) => {
+    adjustExternalMemory(-(native ?? pending!).byteLength);
+    native?.dispose();
+    pending?.releaseData();
     for (const tensors of others) for (const tensor of tensors) tensor.dispose();
     this.#setLimits(LEAST_COUNT, LEAST_BYTES);
-    this.onCollected();
-  });
-
-  /** Data that waits holds no native memory of its own, but its value holds operands. */
-  readonly #pending = new FinalizationRegistry<PendingValue>((value) => {
-    value.releaseData();
     this.onCollected();
   });
 
   /** @param onCollected Called for each tensor that the collector, not the program, has freed. */
   constructor(private readonly onCollected: () => void) {}
 
-  /** Adds data. Call it once the data has a native tensor. */
+  /** Adds data. Call it once the data has a native tensor or waits for it. */
   add(data: TensorData): void {
-    if (!data.held) return;
+    const { heldShape } = data;
+    if (!heldShape) return;
     data.nurseryPlace = this.#nursery.length;
     this.#nursery.push(data);
-    this.#bytes += estimatedBytes(data.held);
+    this.#bytes += estimatedBytes(heldShape);
     if (this.#nursery.length >= this.#countLimit || this.#bytes >= this.#bytesLimit) this.#watchAll();
   }
 
-  /** Adds data whose value is not computed yet. */
-  addPending(data: TensorData, value: PendingValue): void {
-    this.#pending.register(data, value, data);
-  }
-
-  /** Data of {@link addPending} has its native tensor now. */
-  readonly addComputed = (data: TensorData): void => {
-    this.#pending.unregister(data);
-    this.add(data);
+  /** Data that waited has its native tensor now, which has as many bytes. */
+  readonly noteComputed = (data: TensorData): void => {
+    if (!data.watched) return;
+    this.#registry.unregister(data);
+    this.#registry.register(data, data.handles(), data);
   };
 
   /** Removes data. Call it before the program disposes the data. */
   forget(data: TensorData): void {
-    if (data.isWaiting) this.#pending.unregister(data);
-    if (!data.held) return;
+    if (!data.heldShape) return;
     if (data.nurseryPlace >= 0) this.#takeOut(data);
-    else if (data.watched) this.#unwatch(data, data.held.byteLength);
+    else if (data.watched) this.#unwatch(data, data.heldBytes);
   }
 
   #takeOut(data: TensorData): void {
@@ -85,7 +75,7 @@ export class Garbage {
       last.nurseryPlace = data.nurseryPlace;
     }
     data.nurseryPlace = -1;
-    this.#bytes -= estimatedBytes(data.held!);
+    this.#bytes -= estimatedBytes(data.heldShape!);
   }
 
   #unwatch(data: TensorData, bytes: number): void {
@@ -104,8 +94,8 @@ export class Garbage {
     for (const data of this.#nursery) {
       data.nurseryPlace = -1;
       data.watched = true;
-      bytes += data.held!.byteLength;
-      this.#registry.register(data, data.handles(data.held!), data);
+      bytes += data.heldBytes;
+      this.#registry.register(data, data.handles(), data);
     }
     this.#nursery.length = 0;
     this.#bytes = 0;
@@ -120,7 +110,7 @@ export class Garbage {
   }
 }
 
-function estimatedBytes({ shape }: NativeTensor): number {
+function estimatedBytes(shape: readonly number[]): number {
   let count = BYTES_PER_ELEMENT;
   for (const size of shape) count *= size;
   return count;

@@ -26,7 +26,9 @@ export function forgetShapes(): void {
 
 /** The native side of a {@link TensorData}, without a reference to it. */
 export interface NativeHandles {
-  readonly native: NativeTensor;
+  readonly native: NativeTensor | undefined;
+  /** The value for which the data waits, in place of {@link native}. */
+  readonly pending: PendingValue | undefined;
   /** {@link native} in other shapes and dtypes, and the tensors attached to the data. */
   readonly others: readonly (readonly NativeTensor[])[];
 }
@@ -176,6 +178,15 @@ export class TensorData {
     this.#constantIn = undefined;
   }
 
+  /** The shape of what the data holds: its native tensor, or the value that it waits for. */
+  get heldShape(): readonly number[] | undefined {
+    return (this.#native ?? this.#pending)?.shape;
+  }
+
+  get heldBytes(): number {
+    return (this.#native ?? this.#pending)?.byteLength ?? 0;
+  }
+
   /** {@link native} if it exists already; does not make it. */
   get held(): NativeTensor | undefined {
     return this.#native;
@@ -280,11 +291,12 @@ export class TensorData {
   }
 
   /** All present and future handles: those to dispose after the collector has taken this object. */
-  handles(native: NativeTensor): NativeHandles {
+  handles(): NativeHandles {
     this.#reshaped ??= [];
     this.#attached ??= [];
     this.#converted ??= [];
-    return { native, others: [this.#reshaped, this.#attached, this.#converted] };
+    const others = [this.#reshaped, this.#attached, this.#converted];
+    return { native: this.#native, pending: this.#pending, others };
   }
 
   /** Frees the native memory. */

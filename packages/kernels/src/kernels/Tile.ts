@@ -7,10 +7,7 @@ import { waitingBroadcast } from '../pending/defer.js';
 const expand = operator('aten::expand');
 const repeat = operator('aten::repeat');
 
-/**
- * If only dims of size 1 are repeated (tf.broadcastTo), returns a view, or a large result that is
- * repeated when it is read; else copies.
- */
+/** Returns a view if only dims of size 1 are repeated (tf.broadcastTo); else copies. */
 export const tile = kernelWithStrings<TileInputs, TileAttrs>(
   Tile,
   'x',

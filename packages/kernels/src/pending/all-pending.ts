@@ -1,4 +1,4 @@
-import type { PendingValue } from './pending-value.js';
+import type { Leaf, PendingValue } from './pending-value.js';
 
 /** Values that wait to be computed, oldest first. */
 const pending = new Set<PendingValue>();
@@ -7,16 +7,58 @@ let suspensions = 0;
 /** The most values that wait at the same time. */
 const MAX_COUNT = 4096;
 
+/**
+ * How many bytes of operands may be alive in addition to as many bytes as the values that wait have:
+ * the most memory that waiting costs.
+ */
+const MAX_KEPT_BYTES = 64 * 2 ** 20;
+let maxKeptBytes = MAX_KEPT_BYTES;
+
 /** The least number of elements for which a pass over memory takes longer than planning it. */
 const MIN_ELEMENTS = 2 ** 15;
 let minElements = MIN_ELEMENTS;
 
+/** By the handle of a leaf, how many values that wait hold it. */
+const holders = new Map<number, number>();
+/** The bytes of all leaves, each counted once. */
+let leafBytes = 0;
+/** The bytes of the tensors that wait. */
+let waitingBytes = 0;
+
+/** Takes note of a value that a tensor waits for. May compute it, or earlier ones. */
 export function notePending(value: PendingValue): void {
   pending.add(value);
+  waitingBytes += value.byteLength;
+  for (const { source, native } of value.leaves) {
+    const count = holders.get(source) ?? 0;
+    holders.set(source, count + 1);
+    if (count === 0) leafBytes += native.byteLength;
+  }
+  for (const oldest of pending) {
+    if (leafBytes - waitingBytes <= maxKeptBytes) break;
+    oldest.compute();
+  }
 }
 
+/** The tensor of a value no longer waits: it is disposed, or has the value. */
+export function noteTensorDone(value: PendingValue): void {
+  waitingBytes -= value.byteLength;
+}
+
+/** Takes note that a value no longer needs its leaves. */
 export function forgetPending(value: PendingValue): void {
-  pending.delete(value);
+  if (!pending.delete(value)) return;
+  for (const { source, native } of value.leaves) releaseLeaf(source, native.byteLength);
+}
+
+function releaseLeaf(source: Leaf['source'], bytes: number): void {
+  const count = holders.get(source)! - 1;
+  if (count > 0) {
+    holders.set(source, count);
+    return;
+  }
+  holders.delete(source);
+  leafBytes -= bytes;
 }
 
 /** Whether the result of an operator may wait. */
@@ -25,7 +67,6 @@ export const mayWait = (size: number): boolean =>
 
 /** Computes all values that are still used. */
 export function computePending(): void {
-  // The latest first: what only they use needs no memory of its own.
   for (const value of [...pending].reverse()) if (pending.has(value)) value.compute();
 }
 
@@ -40,12 +81,21 @@ export function withoutPending<T>(action: () => T): T {
   }
 }
 
-/** For tests: results of at least `elements` elements wait. Returns a function that undoes it. */
+/** For tests. Returns a function that restores the limit. */
 export function setMinElements(elements: number): () => void {
   const before = minElements;
   minElements = elements;
   return () => (minElements = before);
 }
 
-/** For tests: the number of values that wait. */
+/** As {@link setMinElements}, for the bytes that waiting may cost. */
+export function setMaxKeptBytes(bytes: number): () => void {
+  const before = maxKeptBytes;
+  maxKeptBytes = bytes;
+  return () => (maxKeptBytes = before);
+}
+
 export const pendingCount = (): number => pending.size;
+
+/** What is counted, for tests. */
+export const pendingBytes = () => ({ leafBytes, waitingBytes });

@@ -1,12 +1,14 @@
 import { util, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
-import { MemoryFlag, memoryFlags, type Tensor as NativeTensor } from '@acc/native';
+import { MemoryFlag, memoryFlags, operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
 import { TensorData } from '../tensor-data.js';
 import { mayWait } from './all-pending.js';
 import { PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
+
+const expand = operator('aten::expand');
 
 const copy: ElementwiseOperator = { emit: (program, [x]) => program.step('copy', x!), isExact: true };
 
@@ -19,7 +21,7 @@ const copy: ElementwiseOperator = { emit: (program, [x]) => program.step('copy',
  */
 export function waiting(
   backend: AccBackend,
-  operator: ElementwiseOperator,
+  form: ElementwiseOperator,
   inputs: readonly TensorInfo[],
   args: readonly number[] = [],
 ): TensorInfo | undefined {
@@ -39,10 +41,10 @@ export function waiting(
   if (!PendingValue.fits(operands, size)) {
     for (const operand of operands) if (operand instanceof PendingValue) operand.compute();
   }
-  return backend.wrapPending(new PendingValue(shape, operator, operands, args));
+  return backend.wrapPending(new PendingValue(shape, { form, operands, args }));
 }
 
-/** `x`, broadcast to `shape`, as {@link waiting}. */
+/** `x`, broadcast to `shape`, as {@link waiting}. Alone it is a view, as without waiting. */
 export function waitingBroadcast(
   backend: AccBackend,
   x: TensorInfo,
@@ -50,9 +52,12 @@ export function waitingBroadcast(
 ): TensorInfo | undefined {
   const size = util.sizeFromShape(shape as number[]);
   if (backend.device !== 'cpu' || !mayWait(size)) return undefined;
-  const operand = operandOf(backend, x, size);
-  if (operand === undefined || typeof operand === 'number') return undefined;
-  return backend.wrapPending(new PendingValue(shape, copy, [operand], []));
+  if (x.dtype !== 'float32' || !(x.dataId instanceof TensorData) || x.dataId.isElsewhere) return undefined;
+  const leaf = leafOf(backend, x, 'float32');
+  if (!leaf) return undefined;
+  const alone = () => expand(leaf.native, shape);
+  const value = new PendingValue(shape, { form: copy, operands: [leaf], args: [], alone });
+  return backend.wrapPending(value, backend.keptElements(x));
 }
 
 /** The float32 of a native bfloat16 tensor, as {@link waiting}. */
@@ -61,7 +66,7 @@ export function waitingFloat32(backend: AccBackend, x: TensorInfo): TensorInfo |
   const { dataId: data } = x;
   if (!(data instanceof TensorData) || data.isElsewhere) return undefined;
   const leaf = leafOf(backend, x, 'bfloat16');
-  return leaf && backend.wrapPending(new PendingValue(x.shape, copy, [leaf], []));
+  return leaf && backend.wrapPending(new PendingValue(x.shape, { form: copy, operands: [leaf], args: [] }));
 }
 
 /** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */

@@ -3,7 +3,7 @@ import type { NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
-import { forgetPending, notePending } from './all-pending.js';
+import { forgetPending, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
 
@@ -16,6 +16,18 @@ export interface Leaf {
 
 export type PendingOperand = PendingValue | Leaf | number;
 
+/** How a value is computed. */
+export interface Computation {
+  readonly form: ElementwiseOperator;
+  readonly operands: readonly PendingOperand[];
+  /** Numbers at the places of the operator's arguments. */
+  readonly args: readonly number[];
+  /** Computes a value that is in no program with others, if not by a program. Caller disposes. */
+  readonly alone?: () => NativeTensor;
+}
+
+const BYTES_PER_ELEMENT = 4;
+
 /** Limits of what one program computes; see {@link PendingValue.fits}. */
 const MAX_STEPS = 32;
 const MAX_WIDE_LEAVES = 3;
@@ -26,26 +38,28 @@ const MAX_WIDE_LEAVES = 3;
  * pending values use it; {@link release} takes away one use.
  */
 export class PendingValue {
+  readonly byteLength: number;
   #uses = 1;
   /** Whether the data for which the value was made still uses it. */
   #hasData = true;
   #native: NativeTensor | undefined;
-  #operands: readonly PendingOperand[];
+  /** Undefined once the value needs its operands no longer. */
+  #computation: Computation | undefined;
   /** The number of operators in its program, at most. */
   readonly #steps: number;
   /** Handles of the leaves that are at least half as large as the value. */
   readonly #wideLeaves: ReadonlySet<number>;
 
-  /** @param operands The value takes over one use of each. */
+  /** Takes over one use of each operand. */
   constructor(
     readonly shape: readonly number[],
-    private readonly operator: ElementwiseOperator,
-    operands: readonly PendingOperand[],
-    private readonly args: readonly number[],
+    computation: Computation,
   ) {
-    this.#operands = operands;
-    this.#steps = 1 + sumOf(operands, stepsOf);
+    this.#computation = computation;
+    const { operands } = computation;
     const size = util.sizeFromShape(shape as number[]);
+    this.byteLength = size * BYTES_PER_ELEMENT;
+    this.#steps = 1 + sumOf(operands, stepsOf);
     this.#wideLeaves = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
     notePending(this);
   }
@@ -54,6 +68,11 @@ export class PendingValue {
   static fits(operands: readonly PendingOperand[], size: number): boolean {
     const wide = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
     return sumOf(operands, stepsOf) < MAX_STEPS && wide.size <= MAX_WIDE_LEAVES;
+  }
+
+  /** The tensors that it holds itself. */
+  get leaves(): readonly Leaf[] {
+    return this.#computation?.operands.filter(isLeaf) ?? [];
   }
 
   get isComputed(): boolean {
@@ -74,6 +93,7 @@ export class PendingValue {
   /** The data for which the value was made no longer uses it. */
   releaseData(): void {
     this.#hasData = false;
+    noteTensorDone(this);
     this.release();
   }
 
@@ -90,7 +110,7 @@ export class PendingValue {
   /** Computes the value, if it is not computed yet. Borrowed. */
   compute(): NativeTensor {
     if (this.#native) return this.#native;
-    this.#native = this.computedAs('float32');
+    this.#native = this.#computation!.alone?.() ?? this.computedAs('float32');
     this.#releaseOperands();
     return this.#native;
   }
@@ -108,7 +128,7 @@ export class PendingValue {
     };
     const operandOf = (operand: PendingOperand, shape: readonly number[]): Operand => {
       if (typeof operand === 'number') return program.constant(operand);
-      if (!(operand instanceof PendingValue)) {
+      if (isLeaf(operand)) {
         return input(`${operand.source}:${shape.join()}`, operand.native, shape);
       }
       // A value that stays alive is stored if it would keep more memory alive than its own.
@@ -119,8 +139,9 @@ export class PendingValue {
     const stepOf = (value: PendingValue): Operand => {
       const done = known.get(value);
       if (done !== undefined) return done;
-      const operands = value.#operands.map((operand) => operandOf(operand, value.shape));
-      const result = value.operator.emit(program, operands, value.args);
+      const { form, operands, args } = value.#computation!;
+      const made = operands.map((operand) => operandOf(operand, value.shape));
+      const result = form.emit(program, made, args);
       known.set(value, result);
       return result;
     };
@@ -132,8 +153,8 @@ export class PendingValue {
 
   #releaseOperands(): void {
     forgetPending(this);
-    for (const operand of this.#operands) releaseOperand(operand);
-    this.#operands = [];
+    for (const operand of this.#computation?.operands ?? []) releaseOperand(operand);
+    this.#computation = undefined;
   }
 
   /** For the limits of values that use this one. */
@@ -149,8 +170,11 @@ export class PendingValue {
 /** Gives back what a value would have used. */
 export function releaseOperand(operand: PendingOperand): void {
   if (operand instanceof PendingValue) operand.release();
-  else if (typeof operand !== 'number') operand.native.dispose();
+  else if (isLeaf(operand)) operand.native.dispose();
 }
+
+const isLeaf = (operand: PendingOperand): operand is Leaf =>
+  typeof operand !== 'number' && !(operand instanceof PendingValue);
 
 function stepsOf(operand: PendingOperand): number {
   return operand instanceof PendingValue ? operand.steps : 0;
