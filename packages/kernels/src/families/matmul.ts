@@ -55,8 +55,10 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   using wholeB = isWhole ? toDtype(backend.native(b), 'float64') : undefined;
   using wholeBias = isWhole && bias ? toDtype(backend.native(bias), 'float64') : undefined;
   const isStacked = !isWhole && !bias && !preluActivationWeights && isStack(a, b);
-  const left = wholeA ?? (isStacked ? asList(backend, a) : backend.native(a));
-  const right = wholeB ?? (isStacked ? asList(backend, b) : backend.native(b));
+  using lentA = wholeA ? undefined : backend.nativeFor(isStacked ? asList(a) : a);
+  using lentB = wholeB ? undefined : backend.nativeFor(isStacked ? asList(b) : b);
+  const left = wholeA ?? lentA!.native;
+  const right = wholeB ?? lentB!.native;
   using turnedA = attrs.transposeA ? transpose(left, -2, -1) : undefined;
   using turnedB = attrs.transposeB ? transpose(right, -2, -1) : undefined;
   const [first, second] = [turnedA ?? left, turnedB ?? right];
@@ -91,9 +93,11 @@ function isOneMatrix(shape: readonly number[]): boolean {
 function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
   const { a, b, bias, preluActivationWeights } = inputs;
   const { transposeA, transposeB, activation, leakyreluAlpha } = attrs;
+  using left = backend.nativeFor(matrixOf(a));
+  using right = backend.nativeFor(matrixOf(b));
   const ended = product(
-    matrixOf(backend, a),
-    matrixOf(backend, b),
+    left.native,
+    right.native,
     bias ? backend.native(bias) : null,
     transposeA,
     transposeB,
@@ -108,9 +112,9 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
-/** The matrix without leading dims of length 1, most likely the shape of its data. Borrowed. */
-function matrixOf(backend: AccBackend, x: TensorInfo): NativeTensor {
-  return backend.native(x.shape.length === 2 ? x : { ...x, shape: x.shape.slice(-2) });
+/** The matrix without leading dims of length 1, most likely the shape of its data. */
+function matrixOf(x: TensorInfo): TensorInfo {
+  return x.shape.length === 2 ? x : { ...x, shape: x.shape.slice(-2) };
 }
 
 /**
@@ -124,12 +128,12 @@ function isStack(a: TensorInfo, b: TensorInfo): boolean {
 }
 
 /**
- * Reshapes `[..., rows, columns]` to a list of matrices. After a transposition this needs a copy;
- * the backend caches it with the data, so that the gradient can reuse it. Borrowed.
+ * `[..., rows, columns]` as a list of matrices. After a transposition this needs a copy, which lasts as
+ * long as the product: the gradient makes it again, because it would take memory until then.
  */
-function asList(backend: AccBackend, x: TensorInfo): NativeTensor {
+function asList(x: TensorInfo): TensorInfo {
   const count = util.sizeFromShape(x.shape.slice(0, -2));
-  return backend.native({ ...x, shape: [count, ...x.shape.slice(-2)] });
+  return { ...x, shape: [count, ...x.shape.slice(-2)] };
 }
 
 function checkInnerDims(a: TensorInfo, b: TensorInfo, { transposeA, transposeB }: MatMulAttrs): void {

@@ -3,6 +3,7 @@ import { assert, constantFrom, array, nat, property, record, tuple } from 'fast-
 import { beforeAll, expect, it } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
+import { setMinElements } from '../pending/all-pending.js';
 import { StepRecorder } from '../recording/recorder.js';
 import { registerAccBackend } from '../register-backend.js';
 
@@ -155,6 +156,40 @@ it("computes the same bits with 'exact'", () => {
     const step = stepOf(choices, CLOSE);
     const numbers = { denormals: true };
     expect(replayedValues(step, 'exact', numbers)).toEqual(replayedValues(step, false, numbers));
+  });
+});
+
+/** The values of a step that is not recorded, whose results of `elements` or more wait until they are read. */
+function plainValues(step: (args: readonly tf.Tensor[]) => tf.Tensor[], elements: number): Float32Array[] {
+  const restore = setMinElements(elements);
+  const args = argumentsOf(100, { denormals: true });
+  const results = step(args);
+  const values = results.map((x) => x.dataSync<'float32'>());
+  tf.dispose([args, results]);
+  restore();
+  return values;
+}
+
+it("computes the same bits without recording, whether results wait or not, and with 'exact'", () => {
+  check(CLOSE, (choices) => {
+    const step = stepOf(choices, CLOSE);
+    const plain = plainValues(step, Infinity);
+    expect(plainValues(step, 1)).toEqual(plain);
+    expect(replayedValues(step, 'exact', { denormals: true })).toEqual(plain);
+  });
+});
+
+it('computes the same bits of gradients without recording, whether results wait or not', () => {
+  // tfjs's gradient of a maximum and a minimum does not broadcast.
+  const operators = Object.fromEntries(Object.entries(SMOOTH).filter(([op]) => !op.endsWith('imum')));
+  check(operators, (choices) => {
+    const step = stepOf(choices, operators);
+    const gradients = tf.grads((...args: tf.Tensor[]) => {
+      // Each argument has a gradient.
+      return tf.addN([...args, ...step(args)].map((y) => y.sum()));
+    });
+    const ofAll = (args: readonly tf.Tensor[]) => gradients([...args]);
+    expect(plainValues(ofAll, 1)).toEqual(plainValues(ofAll, Infinity));
   });
 });
 

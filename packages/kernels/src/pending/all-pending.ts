@@ -20,7 +20,7 @@ let minElements = MIN_ELEMENTS;
 
 /** By the handle of a leaf, how many values that wait hold it. */
 const holders = new Map<number, number>();
-/** The bytes of all leaves, each counted once. */
+/** The bytes of all leaves, each counted once, and of results that only values have. */
 let leafBytes = 0;
 /** The bytes of the tensors that wait. */
 let waitingBytes = 0;
@@ -36,13 +36,19 @@ export function notePending(value: PendingValue): void {
   }
   for (const oldest of pending) {
     if (leafBytes - waitingBytes <= maxKeptBytes) break;
-    oldest.compute();
+    // Others are computed as a part of those.
+    if (oldest.hasData) oldest.compute();
   }
 }
 
 /** The tensor of a value no longer waits: it is disposed, or has the value. */
 export function noteTensorDone(value: PendingValue): void {
   waitingBytes -= value.byteLength;
+}
+
+/** Takes note of bytes that a value itself now holds; negative if it no longer does. */
+export function noteHeld(bytes: number): void {
+  leafBytes += bytes;
 }
 
 /** Takes note that a value no longer needs its leaves. */

@@ -3,7 +3,7 @@ import type { NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
-import { forgetPending, notePending, noteTensorDone } from './all-pending.js';
+import { forgetPending, noteHeld, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
 
@@ -75,6 +75,11 @@ export class PendingValue {
     return this.#computation?.operands.filter(isLeaf) ?? [];
   }
 
+  /** Whether a tensor waits for it. */
+  get hasData(): boolean {
+    return this.#hasData;
+  }
+
   get isComputed(): boolean {
     return this.#native !== undefined;
   }
@@ -86,6 +91,7 @@ export class PendingValue {
 
   release(): void {
     if (--this.#uses > 0) return;
+    if (this.#native) noteHeld(-this.byteLength);
     this.#native?.dispose();
     this.#releaseOperands();
   }
@@ -102,7 +108,10 @@ export class PendingValue {
     const computed = this.compute();
     // The handle itself, if possible: a recording knows a tensor by the first handle that it sees.
     const native = this.#uses === 1 ? computed : computed.alias();
-    if (this.#uses === 1) this.#native = undefined;
+    if (this.#uses === 1) {
+      this.#native = undefined;
+      noteHeld(-this.byteLength);
+    }
     this.releaseData();
     return native;
   }
@@ -111,6 +120,7 @@ export class PendingValue {
   compute(): NativeTensor {
     if (this.#native) return this.#native;
     this.#native = this.#computation!.alone?.() ?? this.computedAs('float32');
+    noteHeld(this.byteLength);
     this.#releaseOperands();
     return this.#native;
   }

@@ -5,7 +5,7 @@ import type { AccBackend } from '../backend.js';
 import { StepRecorder } from '../recording/recorder.js';
 import { registerAccBackend } from '../register-backend.js';
 import { expectSameAsCpu } from '../testing/compare.js';
-import { pendingCount, setMinElements } from './all-pending.js';
+import { pendingBytes, pendingCount, setMaxKeptBytes, setMinElements } from './all-pending.js';
 
 let undo: () => void;
 beforeAll(() => {
@@ -151,10 +151,65 @@ describe('values do not change under results that wait', () => {
   });
 });
 
+describe('errors', () => {
+  it('of shapes come from the call', () => {
+    const [a, b] = [tf.ones([2 ** 9, 3]).mul(2), tf.ones([2 ** 9, 2]).mul(2)];
+    expect(() => a.add(b)).toThrowError(
+      expect.objectContaining({ code: 'ACC_OPERATOR_FAILED' }),
+    );
+  });
+
+  it('of what was disposed come from the call', () => {
+    const a = x().mul(2);
+    a.dispose();
+    expect(() => a.add(1)).toThrowError(/disposed/);
+  });
+});
+
+it('what tfjs times includes results that wait', async () => {
+  let waiting = NaN;
+  const before = pendingCount();
+  const y = x().mul(2);
+  expect(pendingCount()).toBeGreaterThan(before);
+  const { kernelMs } = await tf.time(() => {
+    waiting = pendingCount();
+    tf.tidy(() => void tf.keep(y.add(1)));
+  });
+  expect(waiting).toBe(0);
+  expect(pendingCount()).toBe(0);
+  expect(kernelMs).toBeGreaterThan(0);
+});
+
 describe('memory', () => {
+  it('that operands take is bounded', () => {
+    const MIB = 2 ** 20;
+    const restore = setMaxKeptBytes(4 * MIB);
+    const { leafBytes, waitingBytes } = pendingBytes();
+    const results: tf.Tensor[] = [];
+    let largest = 0;
+    const before = memoryStats().allocatedBytes;
+    for (let i = 0; i < 12; i++) {
+      results.push(
+        tf.tidy(() => {
+          const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [tf.Tensor, tf.Tensor, tf.Tensor];
+          return a.add(b).add(c);
+        }),
+      );
+      largest = Math.max(largest, memoryStats().allocatedBytes - before - results.length * MIB);
+    }
+    expect(largest).toBeGreaterThan(2 * MIB);
+    // The operands of one more result.
+    expect(largest).toBeLessThanOrEqual(7 * MIB);
+    expect(results.map((y) => y.min().dataSync()[0])).toEqual(results.map((_, i) => 3 * i + 3));
+    tf.dispose(results);
+    expect(memoryStats().allocatedBytes - before).toBeLessThan(MIB / 16);
+    expect(pendingBytes()).toEqual({ leafBytes, waitingBytes });
+    restore();
+  });
+
   const counts = () => ({ ...tf.memory(), live: liveTensors(), waiting: pendingCount(), bytes: 0 });
   const flat = ({ numTensors, numBytes, live, waiting }: ReturnType<typeof counts>) => ({
-    ...{ numTensors, numBytes, live, waiting, ids: tf.backend().numDataIds() },
+    ...{ numTensors, numBytes, live, waiting, ids: tf.backend().numDataIds(), ...pendingBytes() },
     allocated: memoryStats().allocatedBytes,
   });
 
