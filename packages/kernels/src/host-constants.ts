@@ -22,13 +22,13 @@ export const isConstantOnTape = ({ dataId }: TensorInfo): boolean =>
 
 let isInstalled = false;
 
-/** Makes the data of variables no constants. May be called again. */
+/** Makes data know that a variable holds it, so that it is no constant. May be called again. */
 export function watchVariables(): void {
   if (isInstalled) return;
   isInstalled = true;
   const inside = engineInternals();
   replaceForGood(inside, 'incRef', (own) => (tensor, backend) => {
-    if (tensor instanceof Variable) (tensor.dataId as Partial<TensorData>).changes?.();
+    if (tensor instanceof Variable) (tensor.dataId as Partial<TensorData>).becomesVariable?.();
     return own.call(inside, tensor, backend);
   });
 }

@@ -173,6 +173,14 @@ export class TensorData {
     return this.#tape !== undefined && this.constant !== undefined && this.#tape === currentTape();
   }
 
+  /** Whether a variable holds the data, or has held it. */
+  isOfVariable = false;
+
+  becomesVariable(): void {
+    this.isOfVariable = true;
+    this.changes();
+  }
+
   /** From now on the data may change, and is no {@link constant}. */
   changes(): void {
     this.#constantIn = undefined;

@@ -95,10 +95,16 @@ function operandOf(backend: AccBackend, info: TensorInfo, size: number): Pending
   const { dataId: data } = info;
   if (!(data instanceof TensorData) || data.isElsewhere) return undefined;
   if (data.pending && util.sizeFromShape(info.shape) === size) return data.pending.use();
+  // An optimizer writes in place into the memory of a variable, unless somebody else holds it.
+  if (data.isOfVariable && isWide(info, size)) return undefined;
   return leafOf(backend, info, 'float32');
 }
 
+const isWide = ({ shape }: TensorInfo, size: number): boolean => 2 * util.sizeFromShape(shape) >= size;
+
 function leafOf(backend: AccBackend, info: TensorInfo, dtype: NativeDtype): Leaf | undefined {
+  // A view of a part would keep the whole alive.
+  if (backend.keptElements(info) > util.sizeFromShape(info.shape)) return undefined;
   const native = backend.native(info);
   if (native.dtype !== dtype) return undefined;
   if (!(memoryFlags([native])[0]! & MemoryFlag.contiguous)) return undefined;

@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { liveTensors, memoryStats, operatorInPlace } from '@acc/native';
+import { liveTensors, MemoryFlag, memoryFlags, memoryStats, operatorInPlace } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { StepRecorder } from '../recording/recorder.js';
 import { registerAccBackend } from '../register-backend.js';
@@ -229,6 +229,22 @@ describe('memory', () => {
     for (let i = 0; i < 3; i++) step();
     expect(flat(counts())).toEqual(before);
     input.dispose();
+  });
+
+  it('of a whole tensor is free after a copy of its part', () => {
+    const MIB = 2 ** 20;
+    const before = memoryStats().allocatedBytes;
+    const copy = tf.tidy(() => tf.fill([MIB], 2).slice([0], [MIB / 4]).mul(1));
+    expect(memoryStats().allocatedBytes - before).toBeLessThan(1.1 * MIB);
+    copy.dispose();
+  });
+
+  it('of a variable is held by the variable alone', () => {
+    const v = tf.tidy(() => tf.variable(tf.fill([2 ** 16], 2)));
+    const y = v.mul(2).add(1);
+    const native = (tf.backend() as AccBackend).nativeToWrite(v)!;
+    expect(memoryFlags([native])[0]! & MemoryFlag.exclusive).toBeGreaterThan(0);
+    tf.dispose([v, y]);
   });
 
   it('of the gradient of a GELU is that of its operand', () => {
