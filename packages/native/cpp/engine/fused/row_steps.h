@@ -29,7 +29,7 @@ ACC_INLINE float sum_of_lanes(const float* x, int64_t count) {
   return lanes[0];
 }
 
-ACC_EVERY_CPU inline void sum_row(const float* a, float* out, int64_t rows, int64_t length) {
+ACC_EVERY_CPU inline void sum_row(const float* a, const float*, float* out, int64_t rows, int64_t length) {
   for (int64_t r = 0; r < rows; ++r, a += length) {
     float total = 0.f;
     for (int64_t first = 0; first < length; first += kSummed) {
@@ -42,7 +42,7 @@ ACC_EVERY_CPU inline void sum_row(const float* a, float* out, int64_t rows, int6
 // A NaN gives NaN.
 ACC_INLINE float greater_of(float a, float b) { return (a != a) | (a > b) ? a : b; }
 
-ACC_EVERY_CPU inline void max_row(const float* a, float* out, int64_t rows, int64_t length) {
+ACC_EVERY_CPU inline void max_row(const float* a, const float*, float* out, int64_t rows, int64_t length) {
   for (int64_t r = 0; r < rows; ++r, a += length) {
     float lanes[kLanes];
     for (float& lane : lanes) lane = -std::numeric_limits<float>::infinity();
@@ -58,7 +58,7 @@ ACC_EVERY_CPU inline void max_row(const float* a, float* out, int64_t rows, int6
   }
 }
 
-ACC_EVERY_CPU inline void spread(const float* a, float* out, int64_t rows, int64_t length) {
+ACC_EVERY_CPU inline void spread(const float* a, const float*, float* out, int64_t rows, int64_t length) {
   for (int64_t r = 0; r < rows; ++r, out += length) {
     const float number = a[r];
     for (int64_t i = 0; i < length; ++i) out[i] = number;
