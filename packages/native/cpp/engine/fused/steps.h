@@ -29,37 +29,37 @@
 
 // The loops of an operator with two operands, either of which may be one number for a whole block or
 // one for each row. They save the block that the number would fill, and reading it.
-#define ACC_FUSED_PAIR_LOOPS(name, value)                                                                   \
-  struct name {                                                                                             \
-    ACC_INLINE static float of(float a, float b) { return value; }                                          \
-    ACC_EVERY_CPU static void blocks(const float* x, const float* y, const float*, float* out, int64_t n) { \
-      ACC_INDEPENDENT                                                                                       \
-      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], y[i]);                                              \
-    }                                                                                                       \
-    ACC_EVERY_CPU static void first_number(const float* x, const float* y, const float*, float* out, int64_t n) { \
-      const float a = *x;                                                                                   \
-      ACC_INDEPENDENT                                                                                       \
-      for (int64_t i = 0; i < n; ++i) out[i] = of(a, y[i]);                                                 \
-    }                                                                                                       \
-    ACC_EVERY_CPU static void second_number(const float* x, const float* y, const float*, float* out, int64_t n) { \
-      const float b = *y;                                                                                   \
-      ACC_INDEPENDENT                                                                                       \
-      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], b);                                                 \
-    }                                                                                                       \
-    ACC_EVERY_CPU static void first_of_rows(const float* x, const float* y, float* out, int64_t rows, int64_t length) { \
-      for (int64_t r = 0; r < rows; ++r, y += length, out += length) {                                      \
-        const float a = x[r];                                                                               \
-        ACC_INDEPENDENT                                                                                     \
-        for (int64_t i = 0; i < length; ++i) out[i] = of(a, y[i]);                                          \
-      }                                                                                                     \
-    }                                                                                                       \
+#define ACC_FUSED_PAIR_LOOPS(name, value)                                                                                \
+  struct name {                                                                                                          \
+    ACC_INLINE static float of(float a, float b) { return value; }                                                       \
+    ACC_EVERY_CPU static void blocks(const float* x, const float* y, const float*, float* out, int64_t n) {              \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], y[i]);                                                           \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void first_number(const float* x, const float* y, const float*, float* out, int64_t n) {        \
+      const float a = *x;                                                                                                \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(a, y[i]);                                                              \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void second_number(const float* x, const float* y, const float*, float* out, int64_t n) {       \
+      const float b = *y;                                                                                                \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], b);                                                              \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void first_of_rows(const float* x, const float* y, float* out, int64_t rows, int64_t length) {  \
+      for (int64_t r = 0; r < rows; ++r, y += length, out += length) {                                                   \
+        const float a = x[r];                                                                                            \
+        ACC_INDEPENDENT                                                                                                  \
+        for (int64_t i = 0; i < length; ++i) out[i] = of(a, y[i]);                                                       \
+      }                                                                                                                  \
+    }                                                                                                                    \
     ACC_EVERY_CPU static void second_of_rows(const float* x, const float* y, float* out, int64_t rows, int64_t length) { \
-      for (int64_t r = 0; r < rows; ++r, x += length, out += length) {                                      \
-        const float b = y[r];                                                                               \
-        ACC_INDEPENDENT                                                                                     \
-        for (int64_t i = 0; i < length; ++i) out[i] = of(x[i], b);                                          \
-      }                                                                                                     \
-    }                                                                                                       \
+      for (int64_t r = 0; r < rows; ++r, x += length, out += length) {                                                   \
+        const float b = y[r];                                                                                            \
+        ACC_INDEPENDENT                                                                                                  \
+        for (int64_t i = 0; i < length; ++i) out[i] = of(x[i], b);                                                       \
+      }                                                                                                                  \
+    }                                                                                                                    \
   };
 
 namespace acc::fused {
