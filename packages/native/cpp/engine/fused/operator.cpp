@@ -64,7 +64,8 @@ at::Tensor compute(std::vector<at::Tensor> inputs, std::vector<Step> steps) {
   program.count = c10::multiply_integers(shape);
   const auto work_shape = is_flat ? std::vector<int64_t>{program.count} : shape;
   program.inputs.assign(inputs.size(), {Extent::kElements, work_shape});
-  program.constants = {{static_cast<uint16_t>(inputs.size()), 1.f}};
+  // Only programs of several steps read it.
+  program.constants = {{static_cast<uint16_t>(inputs.size()), 1.f, steps.size() > 1}};
   const uint16_t last = steps.back().out;
   program.register_count = last + size_t{1};
   program.steps = std::move(steps);
@@ -74,7 +75,8 @@ at::Tensor compute(std::vector<at::Tensor> inputs, std::vector<Step> steps) {
 }
 
 Step step(Op op, uint16_t out, uint16_t a, uint16_t b) {
-  return {loop_of(op), nullptr, out, a, b, a, Extent::kElements};
+  const auto pair = pair_loops_of(op);
+  return {pair ? pair->blocks : loop_of(op), nullptr, out, a, b, a, Extent::kElements};
 }
 
 // Operators of one operand. Its register is 0, that of the constant 1, that of the result 2.
