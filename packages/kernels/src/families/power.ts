@@ -55,6 +55,4 @@ export const waitingPowerGradient = (
   inputs: readonly [dy: TensorInfo, x: TensorInfo],
   exponent: number,
 ): TensorInfo | undefined =>
-  exponent === 2 || formOf(exponent - 1)
-    ? waiting(backend, gradient, inputs, [NaN, exponent])
-    : undefined;
+  exponent === 2 || formOf(exponent - 1) ? waiting(backend, gradient, inputs, [NaN, exponent]) : undefined;

@@ -66,7 +66,23 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
 /** Below, at and above the vectors of any CPU, the blocks of a program, and what a thread gets. */
 const LARGEST = 2 ** 15 + 2 ** 14 + 1045;
 const SIZES = [...Array.from({ length: 40 }, (_, i) => i + 1), 1023, 1024, 1045, 2 ** 15 + 7, LARGEST];
-const SPECIAL = [0, -0, NaN, Infinity, -Infinity, 1e-40, -1e-40, 3e38, -3e38, 1e-30, 89, -88.5, -104, 20, -20];
+const SPECIAL = [
+  0,
+  -0,
+  NaN,
+  Infinity,
+  -Infinity,
+  1e-40,
+  -1e-40,
+  3e38,
+  -3e38,
+  1e-30,
+  89,
+  -88.5,
+  -104,
+  20,
+  -20,
+];
 
 const toBfloat16 = operator('aten::_to_copy');
 

@@ -154,9 +154,7 @@ describe('values do not change under results that wait', () => {
 describe('errors', () => {
   it('of shapes come from the call', () => {
     const [a, b] = [tf.ones([2 ** 9, 3]).mul(2), tf.ones([2 ** 9, 2]).mul(2)];
-    expect(() => a.add(b)).toThrowError(
-      expect.objectContaining({ code: 'ACC_OPERATOR_FAILED' }),
-    );
+    expect(() => a.add(b)).toThrowError(expect.objectContaining({ code: 'ACC_OPERATOR_FAILED' }));
   });
 
   it('of what was disposed come from the call', () => {
@@ -191,7 +189,11 @@ describe('memory', () => {
     for (let i = 0; i < 12; i++) {
       results.push(
         tf.tidy(() => {
-          const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [tf.Tensor, tf.Tensor, tf.Tensor];
+          const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [
+            tf.Tensor,
+            tf.Tensor,
+            tf.Tensor,
+          ];
           return a.add(b).add(c);
         }),
       );
@@ -234,7 +236,12 @@ describe('memory', () => {
   it('of a whole tensor is free after a copy of its part', () => {
     const MIB = 2 ** 20;
     const before = memoryStats().allocatedBytes;
-    const copy = tf.tidy(() => tf.fill([MIB], 2).slice([0], [MIB / 4]).mul(1));
+    const copy = tf.tidy(() =>
+      tf
+        .fill([MIB], 2)
+        .slice([0], [MIB / 4])
+        .mul(1),
+    );
     expect(memoryStats().allocatedBytes - before).toBeLessThan(1.1 * MIB);
     copy.dispose();
   });
