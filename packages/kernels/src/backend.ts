@@ -37,7 +37,6 @@ const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
 };
 
 const castTo = operator('aten::_to_copy');
-const reshape = operator('aten::reshape');
 
 /** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
 export interface AccMemoryInfo extends MemoryStats {
@@ -76,21 +75,6 @@ export class AccBackend extends KernelBackend {
       throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} cannot become a native tensor.`);
     }
     return data.nativeAs(data.native, info.shape);
-  }
-
-  /**
-   * As {@link native}, until it is disposed. A copy, which another shape of a transposed tensor needs,
-   * does not stay with the data.
-   */
-  nativeFor({ dataId, shape }: TensorInfo): { readonly native: NativeTensor } & Disposable {
-    const data = this.#dataOf(dataId);
-    const { native } = data;
-    const isThere = !native || data.hasShape(native, shape);
-    const made = isThere ? undefined : reshape(native, shape);
-    return {
-      native: made ?? this.native({ dataId, shape, dtype: data.dtype }),
-      [Symbol.dispose]: () => made?.dispose(),
-    };
   }
 
   /** The native tensor of `info` in its data's original shape; undefined for strings. Borrowed. */

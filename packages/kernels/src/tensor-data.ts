@@ -217,12 +217,6 @@ export class TensorData {
     return made;
   }
 
-  /** Whether {@link nativeAs} makes nothing for `shape`. */
-  hasShape(native: NativeTensor, shape: readonly number[]): boolean {
-    if (sameShape(native.shape, shape)) return true;
-    return this.#epoch === shapesEpoch && !!this.#reshaped?.some((tensor) => sameShape(tensor.shape, shape));
-  }
-
   /**
    * {@link native} for writing in place, if its shape is `shape`. Disposes its other shapes and
    * dtypes: they may be copies, which would become outdated, or views, which would count as sharing

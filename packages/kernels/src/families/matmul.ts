@@ -55,8 +55,8 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   using wholeB = isWhole ? toDtype(backend.native(b), 'float64') : undefined;
   using wholeBias = isWhole && bias ? toDtype(backend.native(bias), 'float64') : undefined;
   const isStacked = !isWhole && !bias && !preluActivationWeights && isStack(a, b);
-  using lentA = wholeA ? undefined : backend.nativeFor(isStacked ? asList(a) : a);
-  using lentB = wholeB ? undefined : backend.nativeFor(isStacked ? asList(b) : b);
+  using lentA = wholeA ? undefined : lent(backend, isStacked ? asList(a) : a);
+  using lentB = wholeB ? undefined : lent(backend, isStacked ? asList(b) : b);
   const left = wholeA ?? lentA!.native;
   const right = wholeB ?? lentB!.native;
   using turnedA = attrs.transposeA ? transpose(left, -2, -1) : undefined;
@@ -93,8 +93,8 @@ function isOneMatrix(shape: readonly number[]): boolean {
 function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
   const { a, b, bias, preluActivationWeights } = inputs;
   const { transposeA, transposeB, activation, leakyreluAlpha } = attrs;
-  using left = backend.nativeFor(matrixOf(a));
-  using right = backend.nativeFor(matrixOf(b));
+  using left = lent(backend, matrixOf(a));
+  using right = lent(backend, matrixOf(b));
   const ended = product(
     left.native,
     right.native,
@@ -111,6 +111,19 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
 }
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
+
+/**
+ * The native tensor of `x`, until it is disposed: a copy, which another shape of a transposed tensor
+ * needs, does not stay with the data.
+ */
+function lent(backend: AccBackend, x: TensorInfo): { readonly native: NativeTensor } & Disposable {
+  const native = backend.nativeOfData(x);
+  if (!native || util.arraysEqual(native.shape as number[], x.shape)) {
+    return { native: backend.native(x), [Symbol.dispose]() {} };
+  }
+  const made = reshape(native, x.shape);
+  return { native: made, [Symbol.dispose]: () => made.dispose() };
+}
 
 /** The matrix without leading dims of length 1, most likely the shape of its data. */
 function matrixOf(x: TensorInfo): TensorInfo {
