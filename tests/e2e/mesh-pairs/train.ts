@@ -53,6 +53,8 @@ export interface Trained {
   readonly read: Readonly<Record<string, readonly number[]>>;
   /** Of a compiled step. */
   readonly replays: number;
+  /** Why a compiled step is not replayed. */
+  readonly reason: string | undefined;
   /** How many different numbers of tensors were left after a step. */
   readonly left: number;
   /** The elements of the optimizer's state on this rank. */
@@ -99,8 +101,8 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     const lossOf = () => crossEntropy(model.apply(x, { training: true }) as tf.Tensor, y);
     return staged?.(x, y) ?? optimizer.minimize(lossOf, true)!;
   };
-  const compiled = given.isCompiled && accelerator.compile(plain);
-  const step = compiled || plain;
+  const compiled = given.isCompiled ? accelerator.compile(plain) : undefined;
+  const step = compiled ?? plain;
   const losses: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
@@ -124,8 +126,8 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const weights = valuesOf(Object.entries(whole));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([whole, x!, y!]);
-  const replays = compiled ? compiled.replays : 0;
-  return { losses, weights, read, left: left.size, state, sent, replays };
+  const { replays = 0, reason } = compiled ?? {};
+  return { losses, weights, read, left: left.size, state, sent, replays, reason };
 }
 
 function optimizerOf({ optimizer }: Case): tf.Optimizer {

@@ -1,5 +1,11 @@
 import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type ActionOptions, type RecordedAction, type Recorded, type Recorder } from '@acc/contract';
+import {
+  AccError,
+  type ActionOptions,
+  type RecordedAction,
+  type Recorded,
+  type Recorder,
+} from '@acc/contract';
 import {
   abortRecording,
   cutRecording,

@@ -18,7 +18,10 @@ export class ReplayedActions {
     return this.#timesMs;
   }
 
-  run({ run, what = OTHERS, isPassing = false, afterFailure }: SegmentAction, inputs: readonly Tensor[]): void {
+  run(
+    { run, what = OTHERS, isPassing = false, afterFailure }: SegmentAction,
+    inputs: readonly Tensor[],
+  ): void {
     this.hasRun = true;
     const start = performance.now();
     this.given = run(inputs);
