@@ -6,7 +6,7 @@ import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
-import { areCutAlike, formOf, heldOf, tensorIn } from './recorded-form.js';
+import { areCutAlike, formOf, heldOf, tensorIn, type RecordedForm } from './recorded-form.js';
 import { differenceOfSources, type Given, type RecordedSegment, type Source } from './recorded-segment.js';
 import { ReplayedActions } from './replayed-actions.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
@@ -178,7 +178,10 @@ export class StepRecording implements Recording {
     const handles: number[] = [];
     segment.given.forEach((recorded, i) => {
       const tensor = given[i] ?? null;
-      if (!this.#fits(tensor, recorded)) throw changed(tensor, recorded);
+      if (!this.#fits(tensor, recorded)) {
+        const now = tensor ? describe(tensor.shape, formOf(tensor, this.backend)) : 'nothing';
+        throw changed(now, recorded ? describe(recorded.shape, recorded.form) : 'nothing');
+      }
       if (tensor && recorded) handles.push(this.#handleIn(tensor, recorded.shape));
     });
     return handles;
@@ -227,18 +230,23 @@ function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
 
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-function changed(tensor: Tensor | null, recorded: Given | null): AccError {
+function changed(given: string, recorded: string): AccError {
   return new AccError(
     'ACC_COMPILE_CHANGED',
-    `An action of a compiled step returned ${describe(tensor?.shape)}, but ${describe(recorded?.shape)} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
+    `An action of a compiled step returned ${given}, but ${recorded} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
     {
       help: 'Run such a step without accelerator.compile, or give it different plain arguments for each variant.',
     },
   );
 }
 
-function describe(shape: readonly number[] | undefined): string {
-  return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';
+function describe(shape: readonly number[], { cut }: RecordedForm): string {
+  const whole = `a tensor of shape [${(cut?.shape ?? shape).join()}]`;
+  if (!cut) return whole;
+  const { layout } = cut;
+  return layout.kind === 'sum'
+    ? `${whole} as a sum over ranks`
+    : `${whole}, cut in ${layout.length} over ranks`;
 }
 
 /** Strings have no native form. */
