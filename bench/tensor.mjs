@@ -23,6 +23,8 @@ const CASES = [
   { name: 'mlp', mlp: MLP },
 ];
 const JOB = { device: 'cpu', threads: 1, warmupSteps: 30, steps: 3, blocks: 5 };
+/** How our step runs on one rank and on two: what the names of rows end in. */
+const WAYS = { plain: '', compiled: ', compiled', fused: ', compiled and fused' };
 /** The order within a repeat. What is compared lies side by side. */
 const RUNS = [
   { side: 'theirs', ranks: RANKS },
@@ -96,9 +98,6 @@ function requireSameLoss(found, cases) {
 function aloneIn(found, { name, alone = name }) {
   return found['ours 1'].find((each) => each.name === alone);
 }
-
-/** By what a row has in common: how our step ran on one rank and on two. */
-const WAYS = { plain: '', compiled: ', compiled', fused: ', compiled and fused' };
 
 function format(repeats, cases) {
   const rows = cases.flatMap((each, i) => Object.keys(WAYS).map((way) => rowOf(repeats, each, i, way)));
