@@ -14,6 +14,8 @@ import { castTo } from './testing-replays.js';
 
 let backend: AccBackend;
 let recorder: StepRecorder;
+/** What actions have kept. */
+let kept: Native[] = [];
 beforeAll(async () => {
   registerAccBackend();
   await tf.setBackend('acc');
@@ -147,10 +149,13 @@ class RandomStep {
     return (candidates[place % candidates.length] ?? this.#made[0]!).native;
   }
 
-  /** The result of an action, which ends a segment. */
+  /** The result of an action, which ends a segment. The action keeps what it gets. */
   #given({ native }: Made): Made {
     const input = backend.tensorOf(native.alias(), 'float32');
-    const [given] = recorder.runAction([input], ([x]) => [tf.tidy(() => x!.mul(2))]);
+    const [given] = recorder.runAction([input], ([x]) => {
+      kept.push(backend.nativeOfData(x!)!.alias() as Native);
+      return [tf.tidy(() => x!.mul(2))];
+    });
     const made = { native: backend.nativeOfData(given!)!.alias() as Native, isWritable: false };
     tf.dispose([input, given!]);
     return { ...made, root: this.#made.length };
@@ -190,10 +195,12 @@ function replayed(given: readonly Choice[], fusion: Fusion, accepts: (name: stri
   expect(recording).not.toBeTypeOf('string');
   recording.seal(fusion);
   const others = argumentsOf(100);
+  for (const native of kept) native.dispose();
+  kept = [];
   const results = recording.replay(others);
   if (results instanceof Error) throw results;
-  const values = results.map((x) => {
-    using floats = castTo(backend.nativeOfData(x)!, 'float32');
+  const values = [...results.map((x) => backend.nativeOfData(x)!), ...kept].map((native) => {
+    using floats = castTo(native, 'float32');
     return [...(floats.read() as Float32Array)];
   });
   const { explanation } = recording;
