@@ -10,7 +10,7 @@ const ELEMENTWISE = [
   ...['relu', 'relu6', 'elu', 'leaky_relu', 'hardtanh', 'threshold', 'clamp', 'clamp_min', 'clamp_max'],
 ];
 /** Operators that write what an index or a mask selects, in the dtype of `self`. Their results are contiguous. */
-const SELECTIVE = ['masked_fill', 'scatter_add', 'scatter_reduce', 'index_add', 'index_copy', 'index_fill'];
+const SELECTIVE = ['masked_fill', 'scatter_add', 'index_add', 'index_copy', 'index_fill'];
 
 /** In place, libtorch rounds the number to the dtype of a short float, and out of place it does not. */
 const ROUNDS_NUMBER: ReadonlySet<string> = new Set(['aten::mul_.Scalar']);
