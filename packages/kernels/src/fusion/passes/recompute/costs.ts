@@ -12,7 +12,7 @@ const STEP = 64;
 
 const FUNCTIONS = new Set([
   ...['aten::tanh', 'aten::sigmoid', 'aten::exp', 'aten::log'],
-  ...['aten::tanh_backward', 'aten::sigmoid_backward'],
+  ...['aten::_softmax', 'aten::_log_softmax'],
 ]);
 
 const ITEM_BYTES: Partial<Record<NativeDtype, number>> = {

@@ -1,6 +1,6 @@
 import { util } from '@tensorflow/tfjs-core';
 import type { FusionMode } from '../../elementwise-operators.js';
-import { fusedForm, isReshape } from '../../fusable.js';
+import { fusedForm, isReshape, type FusedForm } from '../../fusable.js';
 import type { Call } from '../../graph.js';
 import { writtenValues } from '../../written-values.js';
 import type { Schedule } from './schedule.js';
@@ -9,7 +9,7 @@ import type { Schedule } from './schedule.js';
 export class Eligibility {
   readonly #written: ReadonlySet<number>;
   readonly #constants: ReadonlySet<number>;
-  readonly #candidates = new Map<number, boolean>();
+  readonly #forms = new Map<number, FusedForm | undefined>();
   /** By the root of values: the place of the last unit that takes one of them. */
   readonly #lastUses = new Map<number, number>();
   /** By the root of values: the first segment of which one of them is an output. */
@@ -34,20 +34,17 @@ export class Eligibility {
     });
   }
 
-  /** Whether a value is that of an operator on elements, of a view or a broadcast, and stays as it is. */
+  /** Whether programs can compute a value again. */
   isCandidate(value: number): boolean {
-    const known = this.#candidates.get(value);
-    if (known !== undefined) return known;
-    const maker = this.schedule.makerOf(value);
-    const isOne = maker?.node.kind === 'call' && this.#isRepeatable(maker.node, maker.position);
-    this.#candidates.set(value, isOne);
-    return isOne;
+    return this.#formOf(value) !== undefined;
   }
 
   /** Whether the program at `position` can compute a value again, given what the value is made of. */
   canRecompute(value: number, position: number): boolean {
     const { layout } = this.schedule.units[position]!;
-    return layout !== undefined && this.isCandidate(value) && this.#size(value) === layout.elements;
+    const form = this.#formOf(value);
+    if (!layout || !form || this.#size(value) !== layout.elements) return false;
+    return form.kind !== 'row' || form.row === layout.row;
   }
 
   /**
@@ -64,17 +61,29 @@ export class Eligibility {
     return segment === undefined || this.schedule.segmentOf(position) <= segment;
   }
 
-  #isRepeatable(call: Call, position: number): boolean {
+  /** The form of the operator that makes a value. Undefined if no program may repeat it. */
+  #formOf(value: number): FusedForm | undefined {
+    if (!this.#forms.has(value)) {
+      const maker = this.schedule.makerOf(value);
+      const form = maker?.node.kind === 'call' ? this.#repeatableForm(maker.node, maker.position) : undefined;
+      this.#forms.set(value, form);
+    }
+    return this.#forms.get(value);
+  }
+
+  #repeatableForm(call: Call, position: number): FusedForm | undefined {
     const { graph, units } = this.schedule;
     const { effect, results, uses } = call;
-    if (effect !== 'none' || results.length !== 1) return false;
-    if ([...uses, ...results].some((value) => this.#written.has(value))) return false;
+    if (effect !== 'none' || results.length !== 1) return undefined;
+    if ([...uses, ...results].some((value) => this.#written.has(value))) return undefined;
     // A reshape of other memory copies.
-    if (isReshape(call) && !graph.values[uses[0]!]!.isContiguous) return false;
+    if (isReshape(call) && !graph.values[uses[0]!]!.isContiguous) return undefined;
     // An operator that runs alone can round in another way than in a program.
     const isAlone = units[position]!.members.length === 1;
     const form = fusedForm(call, graph, isAlone ? 'exact' : this.mode);
-    return typeof form === 'object' && form.kind !== 'row';
+    if (typeof form === 'string') return undefined;
+    // The results of reductions are small.
+    return form.kind === 'row' && form.result !== 'elements' ? undefined : form;
   }
 
   #size(value: number): number {
