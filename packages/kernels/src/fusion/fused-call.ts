@@ -44,12 +44,15 @@ class CallFuser {
     const form = isRowOperator(member.op) ? (rowForm(member, this.graph) as RowForm) : undefined;
     if (form?.result === 'columns') {
       // Nothing in the program takes the sum of columns, which is known after its last block.
-      this.#addResult(result, this.#elementsOf(member.uses[0]!), 'columns');
+      this.#addResult(result, this.#program.spread(this.#elementsOf(member.uses[0]!)), 'columns');
       return;
     }
     const operand = this.#computed(member, form);
     this.#operands.set(result, operand);
-    if (this.isNeeded(result)) this.#addResult(result, this.#unshared(operand), this.#extentOf(result));
+    if (!this.isNeeded(result)) return;
+    const extent = this.#extentOf(result);
+    const whole = extent === 'elements' ? this.#program.spread(operand) : operand;
+    this.#addResult(result, this.#unshared(whole), extent);
   }
 
   build(): Pick<FusedCall, 'uses' | 'results' | 'program'> {
@@ -98,14 +101,15 @@ class CallFuser {
   }
 
   /**
-   * The operand of a value: a number, an earlier result, or an input.
+   * The operand of a value: a number, an earlier result, or an input. A result of rows stands for its
+   * elements too.
    *
    * @param shape The shape to which an input is broadcast.
    * @param extent What the operator works on.
    */
   #operandOf(value: number, shape: readonly number[], extent: Extent): Operand {
     const known = this.#operands.get(value) ?? this.#constantOf(value);
-    if (known !== undefined) return extent === 'elements' ? this.#program.spread(known) : known;
+    if (known !== undefined) return known;
     const key = `${extent}:${value}:${shape.join()}`;
     const input = this.#inputs.get(key) ?? this.#program.input(shape, extent);
     if (!this.#inputs.has(key)) this.#uses.push(value);

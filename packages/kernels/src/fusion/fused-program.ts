@@ -1,10 +1,14 @@
 import { scalarTypeOf } from '@acc/native';
 import type { NativeDtype } from '@acc/contract';
 
-/** The operators of a program, in the order of `Op` in cpp/engine/fused/program.h. */
-const STEP_OPERATORS = [
+/** Operators with two operands. Beside one of elements, the other one may be of rows. */
+const PAIR_OPERATORS = [
   ...(['add', 'sub', 'mul', 'div', 'max', 'min'] as const),
   ...(['greater', 'greaterEqual', 'less', 'lessEqual', 'equal', 'notEqual', 'and', 'or'] as const),
+];
+/** The operators of a program, in the order of `Op` in cpp/engine/fused/program.h. */
+const STEP_OPERATORS = [
+  ...PAIR_OPERATORS,
   ...(['neg', 'abs', 'sqrt', 'rsqrt', 'reciprocal', 'tanh', 'sigmoid', 'relu', 'not'] as const),
   ...(['copy', 'roundToBfloat16', 'select', 'exp', 'log'] as const),
 ];
@@ -82,14 +86,18 @@ export class ProgramBuilder {
     return constant ? this.constant(nearestBfloat16(constant.number)) : this.step('roundToBfloat16', operand);
   }
 
+  /** Elements, if an operand has elements. Otherwise a number for each row, if an operand has that. */
   step(op: StepOperator, ...operands: Operand[]): Operand {
     const extents = operands.flatMap((operand) => this.extentOf(operand) ?? []);
-    return this.#add({ op, operands, extent: extents[0] ?? this.extentOfConstants });
+    const extent = extents.includes('elements') ? 'elements' : (extents[0] ?? this.extentOfConstants);
+    const takesRows = extent === 'rows' || PAIR_OPERATORS.some((pair) => pair === op);
+    const taken = takesRows ? operands : operands.map((operand) => this.spread(operand));
+    return this.#add({ op, operands: taken, extent });
   }
 
   /** One number for each row of `x`. */
   reduced(op: 'sumRow' | 'maxRow', x: Operand): Operand {
-    return this.#add({ op, operands: [x], extent: 'rows' });
+    return this.#add({ op, operands: [this.spread(x)], extent: 'rows' });
   }
 
   /** The elements of rows, from one number for each. Other operands stay as they are. */

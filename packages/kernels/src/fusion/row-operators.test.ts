@@ -21,6 +21,7 @@ const logSoftmaxGradient = operator('aten::_log_softmax_backward_data');
 const add = operator('aten::add.Tensor');
 const multiply = operator('aten::mul.Tensor');
 const subtract = operator('aten::sub.Tensor');
+const scaled = operator('aten::mul.Scalar');
 
 type Step = (...xs: Native[]) => Native;
 
@@ -101,6 +102,22 @@ it('takes and gives numbers for each row beside elements', () => {
   check(['sum', 'neg', 'mul', 'add'], operands, (x, of_row, of_column) => {
     const scale = negated(multiply(sum(x, [1], true, null), of_row));
     return add(multiply(scale, x), of_column, 1);
+  });
+});
+
+describe('operators with two operands', () => {
+  const NAMES = ['add.Tensor', 'sub.Tensor', 'mul.Tensor', 'div.Tensor', 'maximum', 'minimum'];
+  const COMPARISONS = ['gt.Tensor', 'ge.Tensor', 'lt.Tensor', 'le.Tensor', 'eq.Tensor', 'ne.Tensor'];
+  it.each([...NAMES, ...COMPARISONS, 'logical_and', 'logical_or'])('%s of elements and rows', (name) => {
+    const run = operator(`aten::${name}`);
+    const scale = ['add.Tensor', 'sub.Tensor'].includes(name) ? [1] : [];
+    const both = (a: Native, b: Native): Native => castTo(run(a, b, ...scale), 'float32');
+    // The largest of each row, which some elements equal, on either side, and between both.
+    check([shortName(`aten::${name}`), 'amax'], [['float32', [70, 30]]], (x) => {
+      const largest = max(negated(x), [1], true);
+      const sides = scaled(both(negated(x), largest), 0.5);
+      return add(add(sides, both(largest, negated(x)), 1), both(largest, negated(largest)), 1);
+    });
   });
 });
 

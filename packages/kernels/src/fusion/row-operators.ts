@@ -10,7 +10,7 @@ export interface RowForm {
   readonly result: RowResult;
   /** The length of a row: the product of the last dims. */
   readonly row: number;
-  /** Adds the steps to a program. Operands are elements. Sums of columns have none. */
+  /** Adds the steps to a program. Sums of columns have none. */
   readonly emit: (program: ProgramBuilder, operands: readonly Operand[]) => Operand;
 }
 
@@ -30,28 +30,28 @@ const max: Emit = (program, [x]) => program.reduced('maxRow', x!);
 
 /** The differences to the largest number of each row, and their exponentials. */
 function exponentials(program: ProgramBuilder, x: Operand): { shifted: Operand; powers: Operand } {
-  const shifted = program.step('sub', x, program.spread(program.reduced('maxRow', x)));
+  const shifted = program.step('sub', x, program.reduced('maxRow', x));
   return { shifted, powers: program.step('exp', shifted) };
 }
 
 const softmax: Emit = (program, [x]) => {
   const { powers } = exponentials(program, x!);
   const inverse = program.step('reciprocal', program.reduced('sumRow', powers));
-  return program.step('mul', powers, program.spread(inverse));
+  return program.step('mul', powers, inverse);
 };
 
 const logSoftmax: Emit = (program, [x]) => {
   const { shifted, powers } = exponentials(program, x!);
-  return program.step('sub', shifted, program.spread(program.step('log', program.reduced('sumRow', powers))));
+  return program.step('sub', shifted, program.step('log', program.reduced('sumRow', powers)));
 };
 
 const softmaxGradient: Emit = (program, [dy, y]) => {
   const weighted = program.reduced('sumRow', program.step('mul', dy!, y!));
-  return program.step('mul', program.step('sub', dy!, program.spread(weighted)), y!);
+  return program.step('mul', program.step('sub', dy!, weighted), y!);
 };
 
 const logSoftmaxGradient: Emit = (program, [dy, y]) => {
-  const total = program.spread(program.reduced('sumRow', dy!));
+  const total = program.reduced('sumRow', dy!);
   return program.step('sub', dy!, program.step('mul', program.step('exp', y!), total));
 };
 

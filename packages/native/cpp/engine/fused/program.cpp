@@ -85,12 +85,47 @@ class ProgramReader {
       const auto given = op == Op::kSpread ? Extent::kElements : Extent::kRows;
       if (program_.row == 0 || of != given) refuse("has an operator on rows without rows");
       check_operand(a, taken);
+      read_as_block(a);
       program_.steps.push_back({nullptr, row_loop, out, a, a, a, of});
+    } else if (const auto loops = pair_loops_of(op)) {
+      program_.steps.push_back(pair_step(*loops, {nullptr, nullptr, out, a, b, b, of}));
     } else {
-      for (const auto operand : {a, b, c}) check_operand(operand, of);
+      for (const auto operand : {a, b, c}) {
+        check_operand(operand, of);
+        read_as_block(operand);
+      }
       program_.steps.push_back({loop_of(op), nullptr, out, a, b, c, of});
     }
     extents_[out] = of;
+  }
+
+  // Of two operands, at most one is read as a number. The other one is a block.
+  Step pair_step(const PairLoops& loops, Step step) {
+    if (step.extent == Extent::kElements && has_rows(step.a) != has_rows(step.b)) {
+      const bool is_first = has_rows(step.a);
+      step.row_loop = is_first ? loops.first_of_rows : loops.second_of_rows;
+      check_operand(is_first ? step.b : step.a, step.extent);
+      read_as_block(is_first ? step.b : step.a);
+      return step;
+    }
+    for (const auto operand : {step.a, step.b}) check_operand(operand, step.extent);
+    if (is_constant_[step.b] && !is_constant_[step.a]) {
+      step.loop = loops.second_number;
+    } else if (is_constant_[step.a] && !is_constant_[step.b]) {
+      step.loop = loops.first_number;
+    } else {
+      step.loop = loops.blocks;
+      for (const auto operand : {step.a, step.b}) read_as_block(operand);
+    }
+    return step;
+  }
+
+  bool has_rows(uint16_t operand) const { return extents_[operand] == Extent::kRows; }
+
+  void read_as_block(uint16_t operand) {
+    for (auto& constant : program_.constants) {
+      if (constant.reg == operand) constant.is_block = true;
+    }
   }
 
   void check_operand(uint16_t operand, Extent of) const {
@@ -106,6 +141,7 @@ class ProgramReader {
     const bool is_sum = of == Extent::kColumns;
     if (!is_sum && (place < program_.inputs.size() || is_known)) refuse("has a result that is an input or another result");
     check_operand(place, is_sum ? Extent::kElements : of);
+    read_as_block(place);
     const auto dtype = static_cast<c10::ScalarType>(in_.below(kMaxCount, "dtype"));
     if (dtype != at::kFloat && dtype != at::kBFloat16 && (dtype != at::kBool || is_sum)) {
       refuse("has a result of an unsupported dtype");

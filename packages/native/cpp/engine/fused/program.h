@@ -34,9 +34,9 @@ enum class Extent : uint8_t {
 // Computes `n` elements of `out` from those of up to three operands.
 using Loop = void (*)(const float* a, const float* b, const float* c, float* out, int64_t n);
 
-// Computes one number for each row of `a`, or the elements of each row from one number. `length` is
-// that of a row.
-using RowLoop = void (*)(const float* a, float* out, int64_t rows, int64_t length);
+// Computes one number for each row of `a`, or the elements of each row from operands of which at
+// least one has one number for each row. `length` is that of a row.
+using RowLoop = void (*)(const float* a, const float* b, float* out, int64_t rows, int64_t length);
 
 // Registers are blocks of float32. An operator that takes fewer operands ignores the others.
 struct Step {
@@ -57,6 +57,8 @@ struct Input {
 struct Constant {
   uint16_t reg;
   float number;
+  // Whether a step reads it as a block, and not as one number.
+  bool is_block = false;
 };
 
 struct Result {

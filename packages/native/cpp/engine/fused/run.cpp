@@ -98,7 +98,8 @@ class Run {
     std::vector<const float*> from(registers);
     std::vector<float*> to(registers);
     for (size_t r = 0; r < registers; ++r) from[r] = to[r] = memory.at(r);
-    for (const auto& [reg, number] : program_.constants) std::fill_n(to[reg], block_, number);
+    const int64_t longest = std::min(block_, program_.count);
+    for (const auto& [reg, number, is_block] : program_.constants) std::fill_n(to[reg], is_block ? longest : 1, number);
     std::vector<ColumnSums> sums;
     for (const auto& result : program_.results) {
       if (result.extent == Extent::kColumns) sums.emplace_back(program_.row);
@@ -131,7 +132,7 @@ class Run {
     }
     for (const auto& step : program_.steps) {
       if (step.row_loop) {
-        step.row_loop(from[step.a], to[step.out], range.rows, program_.row);
+        step.row_loop(from[step.a], from[step.b], to[step.out], range.rows, program_.row);
       } else {
         step.loop(from[step.a], from[step.b], from[step.c], to[step.out], range.count_of(step.extent));
       }

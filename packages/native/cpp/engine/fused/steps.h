@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "engine/error.h"
 #include "engine/fused/program.h"
@@ -26,23 +27,58 @@
     }                                                                                                       \
   }
 
+// The loops of an operator with two operands, either of which may be one number for a whole block or
+// one for each row. They save the block that the number would fill, and reading it.
+#define ACC_FUSED_PAIR_LOOPS(name, value)                                                                                \
+  struct name {                                                                                                          \
+    ACC_INLINE static float of(float a, float b) { return value; }                                                       \
+    ACC_EVERY_CPU static void blocks(const float* x, const float* y, const float*, float* out, int64_t n) {              \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], y[i]);                                                           \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void first_number(const float* x, const float* y, const float*, float* out, int64_t n) {        \
+      const float a = *x;                                                                                                \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(a, y[i]);                                                              \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void second_number(const float* x, const float* y, const float*, float* out, int64_t n) {       \
+      const float b = *y;                                                                                                \
+      ACC_INDEPENDENT                                                                                                    \
+      for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], b);                                                              \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void first_of_rows(const float* x, const float* y, float* out, int64_t rows, int64_t length) {  \
+      for (int64_t r = 0; r < rows; ++r, y += length, out += length) {                                                   \
+        const float a = x[r];                                                                                            \
+        ACC_INDEPENDENT                                                                                                  \
+        for (int64_t i = 0; i < length; ++i) out[i] = of(a, y[i]);                                                       \
+      }                                                                                                                  \
+    }                                                                                                                    \
+    ACC_EVERY_CPU static void second_of_rows(const float* x, const float* y, float* out, int64_t rows, int64_t length) { \
+      for (int64_t r = 0; r < rows; ++r, x += length, out += length) {                                                   \
+        const float b = y[r];                                                                                            \
+        ACC_INDEPENDENT                                                                                                  \
+        for (int64_t i = 0; i < length; ++i) out[i] = of(x[i], b);                                                       \
+      }                                                                                                                  \
+    }                                                                                                                    \
+  };
+
 namespace acc::fused {
 
-ACC_FUSED_LOOP(add, a + b)
-ACC_FUSED_LOOP(sub, a - b)
-ACC_FUSED_LOOP(mul, a * b)
-ACC_FUSED_LOOP(div, a / b)
+ACC_FUSED_PAIR_LOOPS(add, a + b)
+ACC_FUSED_PAIR_LOOPS(sub, a - b)
+ACC_FUSED_PAIR_LOOPS(mul, a * b)
+ACC_FUSED_PAIR_LOOPS(div, a / b)
 // A NaN in either operand gives NaN.
-ACC_FUSED_LOOP(max, (a != a) | (a > b) ? a : b)
-ACC_FUSED_LOOP(min, (a != a) | (a < b) ? a : b)
-ACC_FUSED_LOOP(greater, a > b ? 1.f : 0.f)
-ACC_FUSED_LOOP(greater_equal, a >= b ? 1.f : 0.f)
-ACC_FUSED_LOOP(less, a < b ? 1.f : 0.f)
-ACC_FUSED_LOOP(less_equal, a <= b ? 1.f : 0.f)
-ACC_FUSED_LOOP(equal, a == b ? 1.f : 0.f)
-ACC_FUSED_LOOP(not_equal, a != b ? 1.f : 0.f)
-ACC_FUSED_LOOP(logical_and, (a != 0.f) & (b != 0.f) ? 1.f : 0.f)
-ACC_FUSED_LOOP(logical_or, (a != 0.f) | (b != 0.f) ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(max, (a != a) | (a > b) ? a : b)
+ACC_FUSED_PAIR_LOOPS(min, (a != a) | (a < b) ? a : b)
+ACC_FUSED_PAIR_LOOPS(greater, a > b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(greater_equal, a >= b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(less, a < b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(less_equal, a <= b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(equal, a == b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(not_equal, a != b ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(logical_and, (a != 0.f) & (b != 0.f) ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(logical_or, (a != 0.f) | (b != 0.f) ? 1.f : 0.f)
 ACC_FUSED_LOOP(neg, -a)
 ACC_FUSED_LOOP(abs, std::fabs(a))
 ACC_FUSED_LOOP(sqrt, std::sqrt(a))
@@ -58,22 +94,43 @@ ACC_FUSED_LOOP(select, a != 0.f ? b : c)
 ACC_FUSED_LOOP(exp, rows::exp_of_any(a))
 ACC_FUSED_LOOP(log, rows::log(a))
 
+// The loops of an operator with two operands.
+struct PairLoops {
+  Loop blocks;
+  // The first or the second operand is one number.
+  Loop first_number, second_number;
+  // The first or the second operand has one number for each row.
+  RowLoop first_of_rows, second_of_rows;
+};
+
+template <typename Operator>
+constexpr PairLoops pair_loops() {
+  return {Operator::blocks, Operator::first_number, Operator::second_number, Operator::first_of_rows, Operator::second_of_rows};
+}
+
+inline std::optional<PairLoops> pair_loops_of(Op op) {
+  switch (op) {
+    case Op::kAdd: return pair_loops<add>();
+    case Op::kSub: return pair_loops<sub>();
+    case Op::kMul: return pair_loops<mul>();
+    case Op::kDiv: return pair_loops<div>();
+    case Op::kMax: return pair_loops<max>();
+    case Op::kMin: return pair_loops<min>();
+    case Op::kGreater: return pair_loops<greater>();
+    case Op::kGreaterEqual: return pair_loops<greater_equal>();
+    case Op::kLess: return pair_loops<less>();
+    case Op::kLessEqual: return pair_loops<less_equal>();
+    case Op::kEqual: return pair_loops<equal>();
+    case Op::kNotEqual: return pair_loops<not_equal>();
+    case Op::kAnd: return pair_loops<logical_and>();
+    case Op::kOr: return pair_loops<logical_or>();
+    default: return std::nullopt;
+  }
+}
+
+// The loop of an operator with one operand or three.
 inline Loop loop_of(Op op) {
   switch (op) {
-    case Op::kAdd: return add;
-    case Op::kSub: return sub;
-    case Op::kMul: return mul;
-    case Op::kDiv: return div;
-    case Op::kMax: return max;
-    case Op::kMin: return min;
-    case Op::kGreater: return greater;
-    case Op::kGreaterEqual: return greater_equal;
-    case Op::kLess: return less;
-    case Op::kLessEqual: return less_equal;
-    case Op::kEqual: return equal;
-    case Op::kNotEqual: return not_equal;
-    case Op::kAnd: return logical_and;
-    case Op::kOr: return logical_or;
     case Op::kNeg: return neg;
     case Op::kAbs: return abs;
     case Op::kSqrt: return sqrt;
@@ -88,12 +145,8 @@ inline Loop loop_of(Op op) {
     case Op::kSelect: return select;
     case Op::kExp: return exp;
     case Op::kLog: return log;
-    case Op::kSumRow:
-    case Op::kMaxRow:
-    case Op::kSpread:
-    case Op::kCount: break;
+    default: throw Error(kInvalidArgument, "A fused program has an unknown operator.");
   }
-  throw Error(kInvalidArgument, "A fused program has an unknown operator.");
 }
 
 }  // namespace acc::fused
