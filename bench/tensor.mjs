@@ -23,6 +23,8 @@ const CASES = [
   { name: 'mlp', mlp: MLP },
 ];
 const JOB = { device: 'cpu', threads: 1, warmupSteps: 30, steps: 3, blocks: 5 };
+/** How our step runs on one rank and on two: what the names of rows end in. */
+const WAYS = { plain: '', compiled: ', compiled', fused: ', compiled and fused' };
 /** The order within a repeat. What is compared lies side by side. */
 const RUNS = [
   { side: 'theirs', ranks: RANKS },
@@ -32,8 +34,13 @@ const RUNS = [
 
 await exitOnError(async () => {
   const { values } = parseArgs({
-    options: { repeats: { type: 'string', default: '3' }, python: { type: 'string' } },
+    options: {
+      repeats: { type: 'string', default: '3' },
+      cases: { type: 'string', default: CASES.map(({ name }) => name).join(';') },
+      python: { type: 'string' },
+    },
   });
+  const cases = casesOf(values.cases.split(';'));
   const machine = describeMachine();
   const python = ensurePeer(values.python);
   const repeats = [];
@@ -41,78 +48,106 @@ await exitOnError(async () => {
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
     const found = {};
     for (const { side, ranks } of repeat % 2 ? RUNS.toReversed() : RUNS) {
-      const cases = CASES.filter(({ alone }) => ranks > 1 || !alone);
-      const job = { ...JOB, cases, ranks };
+      const job = { ...JOB, cases: ranks > 1 ? cases : aloneOf(cases), ranks };
       const { results, versions: own } = await tensorSides[side](job, { ranks, python });
       found[`${side} ${ranks}`] = results;
       Object.assign(versions, own);
-      const times = results.map(({ stepMs }) => Math.round(median(stepMs)));
-      console.error(`${side}, ${ranks} ranks: ${times.join(', ')} ms`);
+      const times = results.map((result) => timesOf(result).join(', '));
+      console.error(`${side}, ${ranks} ranks: ${times.join('; ')} ms`);
     }
-    requireSameLoss(found);
+    requireSameLoss(found, cases);
     repeats.push(found);
   }
   const options = { device: 'cpu', precision: 'fp32' };
   const head = formatHead({ name: 'tensor', machine, versions, options });
   const command = ['npm run bench:tensor --', ...process.argv.slice(2)].join(' ').replace(/ --$/, '');
-  const text = `${head}\n\n${format(repeats)}\n\nRepeat it: \`${command}\`\n`;
+  const text = `${head}\n\n${format(repeats, cases)}\n\nRepeat it: \`${command}\`\n`;
   console.log(`${text}\n${writeResult('tensor.md', text)}`);
 });
 
+/** @throws Error for names that are none of a case. */
+function casesOf(names) {
+  return names.map((name) => {
+    const found = CASES.find((each) => each.name === name);
+    if (!found) throw new Error(`no case is called '${name}': ${CASES.map((each) => each.name).join('; ')}`);
+    return found;
+  });
+}
+
+/** The cases of one rank that others are compared with. */
+function aloneOf(cases) {
+  const names = new Set(cases.map(({ name, alone }) => alone ?? name));
+  return CASES.filter(({ name }) => names.has(name));
+}
+
+function timesOf({ plain, compiled, fused, stepMs }) {
+  const lists = stepMs ? [stepMs] : [plain, compiled, fused].map((run) => run.stepMs);
+  return lists.map((list) => Math.round(median(list)));
+}
+
 /** One rank and two begin with the same weights, so they have the same first loss. */
-function requireSameLoss(found) {
+function requireSameLoss(found, cases) {
   found[`ours ${RANKS}`].forEach(({ name, firstLoss }, i) => {
-    const alone = aloneIn(found, i).firstLoss;
+    const alone = aloneIn(found, cases[i]).firstLoss;
     if (Math.abs(firstLoss - alone) > 1e-4 * alone)
       throw new Error(`${name}: the first loss is ${alone} on one rank, and ${firstLoss} on ${RANKS}`);
   });
 }
 
 /** What one rank measured for a case. */
-function aloneIn(found, i) {
-  return found['ours 1'].find(({ name }) => name === (CASES[i].alone ?? CASES[i].name));
+function aloneIn(found, { name, alone = name }) {
+  return found['ours 1'].find((each) => each.name === alone);
 }
 
-function format(repeats) {
-  const rows = CASES.map(({ name }, i) => {
-    const runs = repeats.map((found) => ({
-      alone: aloneIn(found, i),
-      ours: found[`ours ${RANKS}`][i],
-      theirs: found[`theirs ${RANKS}`][i],
-    }));
-    const middle = (value) => median(runs.map(value));
-    const fastest = (value) => Math.min(...runs.map(value));
-    const limit = ({ alone, ours }, pick) => pick(alone.stepMs) / RANKS + pick(ours.exchangeMs);
-    const least = (list) => Math.min(...list);
-    const mib = ({ peakBytes }) => `${Math.round(peakBytes / 2 ** 20)}`;
-    return [
-      name,
-      middle(({ alone }) => median(alone.stepMs)).toFixed(1),
-      middle(({ ours }) => median(ours.stepMs)).toFixed(1),
-      middle(({ ours }) => median(ours.exchangeMs)).toFixed(2),
-      middle((run) => median(run.ours.stepMs) / limit(run, median)).toFixed(2),
-      (fastest(({ ours }) => least(ours.stepMs)) / fastest((run) => limit(run, least))).toFixed(2),
-      middle(({ theirs }) => median(theirs.stepMs)).toFixed(1),
-      middle(({ ours, theirs }) => median(ours.stepMs) / median(theirs.stepMs)).toFixed(2),
-      mib(runs[0].alone),
-      mib(runs[0].ours),
-    ];
-  });
+function format(repeats, cases) {
+  const rows = cases.flatMap((each, i) => Object.keys(WAYS).map((way) => rowOf(repeats, each, i, way)));
   const header = [
     ...['', 'one rank, ms', 'two ranks, ms', 'exchanges alone, ms', 'two / (one / 2 + exchanges)'],
     ...['the same, fastest', 'PyTorch on two, ms', 'ours/PyTorch', 'MiB, one rank', 'MiB, two'],
   ];
-  const { layers, width, heads, sequence, vocabulary, batch } = GPT;
-  return `${formatColumns(header, rows)}
+  return `${formatColumns(header, rows)}\n\n${legendOf(repeats.length)}`;
+}
 
-Milliseconds of a step with Adam, in float32; ranks of one thread on this host. gpt: GPT-2 of ${layers} layers, width ${width}, ${heads} heads,
+function rowOf(repeats, each, place, way) {
+  const runs = repeats.map((found) => {
+    const ours = found[`ours ${RANKS}`][place];
+    return {
+      alone: aloneIn(found, each)[way],
+      ours: { ...ours[way], exchangeMs: ours.exchangeMs },
+      theirs: found[`theirs ${RANKS}`][place],
+    };
+  });
+  const middle = (value) => median(runs.map(value));
+  const fastest = (value) => Math.min(...runs.map(value));
+  const limit = ({ alone, ours }, pick) => pick(alone.stepMs) / RANKS + pick(ours.exchangeMs);
+  const least = (list) => Math.min(...list);
+  const mib = ({ peakBytes }) => `${Math.round(peakBytes / 2 ** 20)}`;
+  return [
+    `${each.name}${WAYS[way]}`,
+    middle(({ alone }) => median(alone.stepMs)).toFixed(1),
+    middle(({ ours }) => median(ours.stepMs)).toFixed(1),
+    middle(({ ours }) => median(ours.exchangeMs)).toFixed(2),
+    middle((run) => median(run.ours.stepMs) / limit(run, median)).toFixed(2),
+    (fastest(({ ours }) => least(ours.stepMs)) / fastest((run) => limit(run, least))).toFixed(2),
+    middle(({ theirs }) => median(theirs.stepMs)).toFixed(1),
+    middle(({ ours, theirs }) => median(ours.stepMs) / median(theirs.stepMs)).toFixed(2),
+    mib(runs[0].alone),
+    mib(runs[0].ours),
+  ];
+}
+
+function legendOf(repeats) {
+  const { layers, width, heads, sequence, vocabulary, batch } = GPT;
+  return `Milliseconds of a step with Adam, in float32; ranks of one thread on this host. gpt: GPT-2 of ${layers} layers, width ${width}, ${heads} heads,
 ${batch} sequences of ${sequence} tokens, vocabulary ${vocabulary}; mlp: ${MLP.pairs} pairs of dense layers, ${MLP.width} → ${MLP.inner} → ${MLP.width}, ${MLP.batch} rows. Ours is
 \`parallelize(model, 'auto')\` on shared memory, and norms and residuals along the sequence by a plan; PyTorch's is
-\`parallelize_module\` over Gloo with the same cuts, scaled_dot_product_attention and \`loss_parallel\`. Exchanges alone
-are the all-reduces of a step, or its reduce-scatters and all-gathers, one after the other and without a step: the same
-number and sizes, which is checked by calls and bytes. The limit is half of one rank's step plus these exchanges.
+\`parallelize_module\` over Gloo with the same cuts, scaled_dot_product_attention and \`loss_parallel\`, without
+\`torch.compile\`. A compiled row has \`accelerator.compile(step)\` on one rank and on two, a fused one \`fuse: true\`.
+Exchanges alone are the all-reduces of a step, or its reduce-scatters and all-gathers, one after the other and without
+a step: the same number and sizes, which is checked by calls and bytes. The limit is half of one rank's step, run in
+the same way, plus these exchanges.
 
-Each ran ${repeats.length} times in new processes. Times are medians of ${JOB.blocks} blocks of ${JOB.steps} steps, after ${JOB.warmupSteps}, and ratios are medians
+Each ran ${repeats} times in new processes. Times are medians of ${JOB.blocks} blocks of ${JOB.steps} steps, after ${JOB.warmupSteps}, and ratios are medians
 of the ratios of the repeats. The fastest blocks of all repeats show what is left if other programs of the machine are
 out of the way. MiB is the peak of tensors of rank 0 in steps.`;
 }

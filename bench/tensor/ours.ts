@@ -18,6 +18,9 @@ interface Job {
   readonly resultPath: string;
 }
 
+/** A step is plain once, recorded twice, and replayed from then on. */
+const WARMUP_REPLAYS = 8;
+
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
 const results: object[] = [];
 let isMainProcess = true;
@@ -35,30 +38,49 @@ if (isMainProcess) writeFileSync(job.resultPath, JSON.stringify({ results, versi
 function measure(given: Case, accelerator: Accelerator): object {
   const { model, plan, xs, ys, loss, exchanges } = createSubject(given, accelerator.numProcesses);
   const [, optimizer] = accelerator.prepare(parallelize(model, plan), tf.train.adam(1e-3));
-  const lossOf = () => loss(model.apply(xs, { training: true }) as tf.Tensor, ys);
-  const run = (steps: number): number => {
-    let last = 0;
-    for (let step = 1; step <= steps; step++) {
-      const value = optimizer.minimize(lossOf, true)!;
-      if (step === steps) last = value.dataSync()[0]!;
-      value.dispose();
-    }
-    return last;
-  };
+  const step = (x: tf.Tensor, y: tf.Tensor) =>
+    optimizer.minimize(() => loss(model.apply(x, { training: true }) as tf.Tensor, y), true)!;
+  const repeated = (take: typeof step) => (steps: number) => runSteps(steps, () => take(xs, ys));
+  const compiled = accelerator.compile(step);
+  const fused = accelerator.compile(step, { fuse: true });
+  const [run, replay, replayFused] = [step, compiled, fused].map(repeated) as [Run, Run, Run];
   const firstLoss = run(1);
   // Prepared weights were exchanged, too.
   accelerator.communication();
   run(1);
   requireExchanges(accelerator, exchanges);
   run(job.warmupSteps);
-  accelerator.resetPeakMemory();
-  const stepMs = timeBlocks(accelerator, job.steps, run);
-  const { peakAllocatedBytes: peakBytes } = tf.memory() as unknown as { peakAllocatedBytes: number };
+  for (const warmUp of [replay, replayFused]) warmUp(WARMUP_REPLAYS);
+  const plain = measureRun(accelerator, run);
+  const compiledRun = measureRun(accelerator, replay);
+  const fusedRun = measureRun(accelerator, replayFused);
+  for (const { reason } of [compiled, fused]) if (reason !== undefined) throw new Error(reason);
   const repeat = repeaterOf(accelerator, exchanges);
   repeat(job.warmupSteps);
   const exchangeMs = timeBlocks(accelerator, job.steps, repeat);
   tf.dispose([xs, ys]);
-  return { stepMs, exchangeMs, firstLoss, peakBytes };
+  return { plain, compiled: compiledRun, fused: fusedRun, exchangeMs, firstLoss };
+}
+
+type Run = (steps: number) => number;
+
+/** Returns the last loss. */
+function runSteps(steps: number, take: () => tf.Scalar): number {
+  let last = 0;
+  for (let step = 1; step <= steps; step++) {
+    const value = take();
+    if (step === steps) last = value.dataSync()[0]!;
+    value.dispose();
+  }
+  return last;
+}
+
+function measureRun(accelerator: Accelerator, run: Run): { stepMs: number[]; peakBytes: number } {
+  run(1);
+  accelerator.resetPeakMemory();
+  const stepMs = timeBlocks(accelerator, job.steps, run);
+  const { peakAllocatedBytes: peakBytes } = tf.memory() as unknown as { peakAllocatedBytes: number };
+  return { stepMs, peakBytes };
 }
 
 /** The time of a step in each block, in ms. */

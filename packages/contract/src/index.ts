@@ -63,7 +63,7 @@ export type {
   TensorBridge,
 } from './kernel-layer.js';
 export type { ListMath, Unscaled } from './list-math.js';
-export type { LocalPiece, LocalPieces, LocalPiecesOptions } from './local-pieces.js';
+export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './local-pieces.js';
 export { parallelPartsOf, type ParallelLayer, type ParallelPart, type WeightCut } from './parallel-parts.js';
 export { medianLow } from './median-low.js';
 export { DATA_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
@@ -96,7 +96,7 @@ export {
   type StepInfo,
 } from './plugin.js';
 export { poll, type PollOptions } from './poll.js';
-export type { Fusion, Recorded, RecordedAction, Recorder, Recording } from './recording.js';
+export type { ActionOptions, Fusion, Recorded, RecordedAction, Recorder, Recording } from './recording.js';
 export { isPlainRecord, isRecord } from './records.js';
 export { requireSameOptions } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';

@@ -21,6 +21,13 @@ export interface LocalPiecesOptions {
   join(piece: LocalPiece, shape: readonly number[]): Tensor;
 }
 
+/** The owner of the piece of a tensor. */
+export interface PieceOwner {
+  /** The piece now. Throws if it was freed. */
+  piece(): TensorInfo;
+  isFreed(): boolean;
+}
+
 /**
  * Holds tensors of which this rank has one piece. They have the shape of the whole tensor. Layouts
  * of rows have as many rows as there are pieces: each piece is one of `count` equal parts of every
@@ -29,11 +36,8 @@ export interface LocalPiecesOptions {
 export interface LocalPieces {
   /** Creates a tensor in pieces. It takes over this rank's `piece`. */
   hold(info: PiecedInfo, piece: TensorInfo): TensorInfo;
-  /**
-   * Creates a tensor in pieces whose piece is at any time the one that `piece` returns. It remains
-   * its owner's.
-   */
-  follow(info: PiecedInfo, piece: () => TensorInfo): TensorInfo;
+  /** Creates a tensor in pieces whose piece belongs to somebody else, who may exchange it. */
+  follow(info: PiecedInfo, owner: PieceOwner): TensorInfo;
   /** The piece of `x`. Undefined if this rank has the whole tensor. */
   of(x: TensorInfo): LocalPiece | undefined;
   /** The layout of the pieces of `x`, without looking for the piece. Undefined as in {@link of}. */

@@ -6,6 +6,21 @@ import type { Tensor } from '@tensorflow/tfjs-core';
  */
 export type RecordedAction = (inputs: readonly Tensor[]) => readonly (Tensor | null)[];
 
+export interface ActionOptions {
+  /**
+   * Called if a replay fails later than in this action, which it may have to undo. In a run that is
+   * no replay, callers catch errors themselves.
+   */
+  readonly afterFailure?: () => void;
+  /**
+   * Whether a replay frees the inputs after the action, and the results when the native calls after
+   * it have them. Otherwise they live until the tidy of the replay ends.
+   */
+  readonly isPassing?: boolean;
+  /** What the action does, for `explain`. */
+  readonly what?: string;
+}
+
 /** Records the native calls of a step while it runs. */
 export interface Recorder {
   /** Whether {@link record} is running. */
@@ -21,14 +36,11 @@ export interface Recorder {
   /**
    * Runs `action`. While a step is recorded, native calls of `action` are not recorded, and each
    * replay calls it again.
-   *
-   * @param afterFailure Called if a replay fails later than in this action, which it may have to
-   * undo. In a run that is no replay, callers catch errors themselves.
    */
   runAction(
     inputs: readonly Tensor[],
     action: RecordedAction,
-    afterFailure?: () => void,
+    options?: ActionOptions,
   ): readonly (Tensor | null)[];
   /**
    * Says why the step that is being recorded cannot be replayed. Does nothing if none is recorded.

@@ -1,5 +1,5 @@
 import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
-import type { NativeDtype, PieceLayout } from '@acc/contract';
+import type { NativeDtype, PiecedInfo, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
@@ -43,6 +43,10 @@ export interface DataPieces {
   readonly index?: number;
   /** Whether the data does not own its pieces. */
   readonly isBorrowed?: boolean;
+  /** Whether the owner has freed the piece of data that has an `index`. */
+  readonly isFreed?: boolean;
+  /** Makes a tensor of which this process has one piece, which it takes over. Of data with an `index`. */
+  readonly hold?: (info: PiecedInfo, piece: TensorInfo) => TensorInfo;
 }
 
 /** A tfjs tensor whose gradient reads no values of it. */

@@ -54,6 +54,29 @@ describe('a plan', () => {
     recording.dispose();
   });
 
+  it('returns new values from programs, and gives them instead of the recorded outputs', () => {
+    const recording = recorded();
+    const OUTPUTS = 5;
+    recording.rewrite([...fused(TWICE, [0], [7]), ...fused(TWICE, [7], [8]), OUTPUTS, 1, 8, END]);
+    recording.seal();
+    expect(replayed(recording, pair(3, 4))).toEqual([12, 16]);
+    recording.dispose();
+  });
+
+  it('gives floats where integers would lose something', () => {
+    const recording = recorded();
+    const of = (number: number) => called('aten::full_like', [2, VALUE, 0, NUMBER, number]);
+    recording.rewrite([...of(-0), 5, 1, 1, END]);
+    recording.seal();
+    expect(replayed(recording, pair(3, 4))).toEqual([-0, -0]);
+    recording.dispose();
+    const large = recorded();
+    large.rewrite([...of(2 ** 100), 5, 1, 1, END]);
+    large.seal();
+    expect(replayed(large, pair(3, 4))).toEqual([2 ** 100, 2 ** 100]);
+    large.dispose();
+  });
+
   it('gives operators lists, None, bools and defaults', () => {
     const recording = recorded();
     const joined = called('aten::cat', [2, VALUES, 2, 0, 0, NUMBER, 0], [1, ...[3, 6, 1, 4]]);
@@ -151,6 +174,13 @@ describe('a plan', () => {
   it.each<[string, readonly number[]]>([
     ['that ends too early', KEPT],
     ['with an unknown kind of call', [9, END]],
+    ['with another number of outputs', [...KEPT, 5, 0, END]],
+    ['with an output that does not exist', [...KEPT, 5, 1, 3, END]],
+    [
+      'that changes the type of an output',
+      [...called('aten::gt.Scalar', [2, VALUE, 0, NUMBER, 0], [1, ...[4, 11, 1, 2]]), 5, 1, 4, END],
+    ],
+    ['that changes the type of a recorded value', [...fused(TWICE.with(18, 11)), END]],
     ['with too many segments', [END, END]],
     ['with a call that was not recorded', [1, 2, 1, 0, END]],
     ['with another number of arguments', [1, 0, 2, 0, 0, END]],

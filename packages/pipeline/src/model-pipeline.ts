@@ -159,7 +159,7 @@ export class ModelPipeline {
       return [];
     };
     const leave = () => weights?.leaveStep();
-    runAction([], enter, leave);
+    runAction([], enter, { afterFailure: leave });
     try {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
       const { grads, losses, peakPasses } = runStep({ ...this.#context, plan, schedule }, step);

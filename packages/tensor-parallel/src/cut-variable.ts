@@ -89,11 +89,12 @@ export class CutVariable {
   #follow(): void {
     const { local, line } = this.pieces;
     const { shape, dtype } = this.variable;
+    const isFreed = () => this.own.isDisposed;
     const piece = () => {
-      if (this.own.isDisposed) throw freed(this.variable);
+      if (isFreed()) throw freed(this.variable);
       return infoOf(this.own);
     };
-    const info = local.follow({ shape: [...shape], dtype, layout: this.#layout }, piece);
+    const info = local.follow({ shape: [...shape], dtype, layout: this.#layout }, { piece, isFreed });
     const tensor = engine().makeTensorFromTensorInfo(info, line.backend);
     Variable.prototype.assign.call(this.variable, tensor);
     tensor.dispose();

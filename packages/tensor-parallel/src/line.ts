@@ -1,18 +1,21 @@
-import { Multiply, Transpose, type KernelBackend, type TensorInfo } from '@tensorflow/tfjs-core';
-import type { Collective, LocalPiece, ReduceOp } from '@acc/contract';
+import { Multiply, Transpose, type KernelBackend, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
+import type { Collective, KernelLayer, LocalPiece, ReduceOp } from '@acc/contract';
 import type { Kernels } from './kernels.js';
 import { sizeOf, withTensor } from './tensor-info.js';
 
 const AGREED = { agreed: true };
+const EXCHANGE = { isPassing: true, what: 'exchanges of tensor parallel kernels' };
 
 /**
  * What the ranks of one line of the mesh's axis `tensor` exchange. All of them run the same kernels
- * in the same order, so calls need no comparison. The caller owns the results.
+ * in the same order, so calls need no comparison. Replays of a recorded step make the same calls. The
+ * caller owns the results.
  */
 export class Line {
   constructor(
     private readonly collective: Collective,
     private readonly kernels: Kernels,
+    private readonly layer: Pick<KernelLayer, 'recorder'>,
   ) {}
 
   get index(): number {
@@ -29,7 +32,12 @@ export class Line {
 
   /** Combines a tensor of each rank. */
   allReduce(x: TensorInfo, op: ReduceOp = 'sum'): TensorInfo {
-    return withTensor(x, this.backend, (tensor) => this.collective.allReduce(tensor, op, AGREED));
+    return this.#exchanged(x, (tensor) => this.collective.allReduce(tensor, op, AGREED));
+  }
+
+  /** Adds up a tensor of each rank. */
+  sum(x: Tensor): Tensor {
+    return this.#recorded(x, (own) => this.collective.allReduce(own, 'sum', AGREED));
   }
 
   /** The whole tensor of which `local` is this rank's piece, in the shape of its repetitions. */
@@ -37,7 +45,7 @@ export class Line {
     if (layout.kind === 'sum') return this.#scaled(this.allReduce(piece), layout.scale);
     const { outer } = layout;
     const rest = sizeOf(piece) / outer;
-    const gathered = withTensor({ ...piece, shape: [outer, rest] }, this.backend, (tensor) =>
+    const gathered = this.#exchanged({ ...piece, shape: [outer, rest] }, (tensor) =>
       this.collective.allGather(tensor, { even: true, ...AGREED }),
     );
     if (outer === 1) return gathered;
@@ -53,11 +61,22 @@ export class Line {
     const rest = sizeOf(x) / outer / this.count;
     const parts =
       outer > 1 ? this.kernels.run(Transpose, { x: { ...x, shape: [outer, this.count, rest] } }, TURN) : x;
-    const own = withTensor({ ...parts, shape: [this.count * outer, rest] }, this.backend, (tensor) =>
+    const own = this.#exchanged({ ...parts, shape: [this.count * outer, rest] }, (tensor) =>
       this.collective.reduceScatter(tensor, 'sum', AGREED),
     );
     if (parts !== x) this.kernels.free(parts);
     return this.#scaled(own, scale);
+  }
+
+  #exchanged(x: TensorInfo, call: (x: Tensor) => Tensor): TensorInfo {
+    return withTensor(x, this.backend, (tensor) => this.#recorded(tensor, call));
+  }
+
+  /** The result of a collective. A recorded step calls it again in each replay. */
+  #recorded(x: Tensor, call: (x: Tensor) => Tensor): Tensor {
+    const { recorder } = this.layer;
+    if (!recorder?.isRecording) return call(x);
+    return recorder.runAction([x], ([own]) => [call(own!)], EXCHANGE)[0]!;
   }
 
   #turned(x: TensorInfo, shape: number[]): TensorInfo {

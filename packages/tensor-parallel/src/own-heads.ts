@@ -13,7 +13,10 @@ const HEADS: RowsAt = { dim: 1, times: 1 };
  * Attention to pieces of sequences in which each rank of the line computes its heads. Exchanges over
  * the axis `context` then move tensors that this rank has: those of its heads.
  */
-export function attendOwnHeads(pieces: Pieces, layer: Pick<KernelLayer, 'random'>): AttendOwnHeads {
+export function attendOwnHeads(
+  pieces: Pieces,
+  layer: Pick<KernelLayer, 'random' | 'recorder'>,
+): AttendOwnHeads {
   return (attend) => (q, k, v, settings) => {
     const all = [q, k, v];
     for (const x of all) pieces.makePlain(x);
@@ -22,7 +25,7 @@ export function attendOwnHeads(pieces: Pieces, layer: Pick<KernelLayer, 'random'
     const own = all.map((x) => headsOf(x, pieces)) as [Tensor, Tensor, Tensor];
     const mask = settings.mask && ownMask(settings.mask, pieces);
     const run = () => attend(...own, { ...settings, mask } as AttentionSettings);
-    const attended = settings.dropout > 0 ? drawApart(layer.random, pieces.line, run) : run();
+    const attended = settings.dropout > 0 ? drawApart(layer, pieces.line, run) : run();
     return ofAllHeads(attended, pieces);
   };
 }

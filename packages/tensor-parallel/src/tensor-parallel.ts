@@ -103,7 +103,7 @@ class TensorStrategy implements Strategy {
   constructor(inner: Strategy) {
     this.#inner = inner;
     this.name = inner.name;
-    this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false, isRecordable: false };
+    this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false };
     const { tape, stages } = inner;
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) {
@@ -125,7 +125,7 @@ class TensorStrategy implements Strategy {
     if (!kernels.localPieces) throw notOnBackend(kernels.backendName);
     const tensor = mesh.along('tensor');
     const own = new Kernels(kernels.backendName);
-    const line = new Line(tensor, own);
+    const line = new Line(tensor, own, kernels);
     const local = kernels.localPieces({
       count: line.count,
       index: line.index,
@@ -266,7 +266,7 @@ class TensorStrategy implements Strategy {
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
-    const { tensor } = this.#attached;
+    const { pieces } = this.#attached;
     const cuts = this.#cutsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
     const names = new Set(cuts.map(({ variable }) => variable.name));
     const [cut, whole]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
@@ -275,7 +275,7 @@ class TensorStrategy implements Strategy {
     }
     return tidy(() => {
       const ofCut = withHeldRegistered(cuts, () => this.#normOf(cut));
-      const squares = tensor.allReduce(square(ofCut), 'sum');
+      const squares = pieces.line.sum(square(ofCut));
       return sqrt(add(squares, square(this.#normOf(whole))));
     });
   }

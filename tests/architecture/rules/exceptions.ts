@@ -54,7 +54,6 @@ export const MANY_PARAMETERS: readonly Exception[] = [
   { where: 'packages/kernels/src/kernels/StridedSlice.ts#sliced', reason: HOT },
   { where: 'packages/kernels/src/layers/recurrent-kernels.ts#runBackward', reason: THEIRS },
   { where: 'packages/kernels/src/losses/replace.ts#fused', reason: THEIRS },
-  { where: 'packages/kernels/src/recording/step-recording.ts##runSegment', reason: HOT },
   { where: 'packages/kernels/src/tensor-data.ts#constructor', reason: HOT },
   { where: 'packages/core/src/gradient-driver/driver.ts#gradients', reason: THEIRS },
   { where: 'packages/native/src/process-group.ts##start', reason: HOT },

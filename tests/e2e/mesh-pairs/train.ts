@@ -27,6 +27,8 @@ export interface Case {
   readonly options?: AcceleratorOptions;
   /** Training in stages. */
   readonly pipelined?: PipelineOptions;
+  /** Whether the step is compiled. */
+  readonly isCompiled?: boolean;
   readonly dropout?: number;
   readonly optimizer?: 'lamb';
   /** The factor of the load-balancing loss of experts. Default 0. */
@@ -49,6 +51,10 @@ export interface Trained {
   readonly weights: Readonly<Record<string, readonly number[]>>;
   /** The same, read from the variables. */
   readonly read: Readonly<Record<string, readonly number[]>>;
+  /** Of a compiled step. */
+  readonly replays: number;
+  /** Why a compiled step is not replayed. */
+  readonly reason: string | undefined;
   /** How many different numbers of tensors were left after a step. */
   readonly left: number;
   /** The elements of the optimizer's state on this rank. */
@@ -89,18 +95,23 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
   const loadState = async () => load && accelerator.loadState(join(folder, load));
   if (!given.loadsLate) await loadState();
-  const step = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
+  const staged = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
   if (given.loadsLate) await loadState();
+  const plain = (x: tf.Tensor2D, y: tf.Tensor2D) => {
+    const lossOf = () => crossEntropy(model.apply(x, { training: true }) as tf.Tensor, y);
+    return staged?.(x, y) ?? optimizer.minimize(lossOf, true)!;
+  };
+  const compiled = given.isCompiled ? accelerator.compile(plain) : undefined;
+  const step = compiled ?? plain;
   const losses: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
-    const mean = tf.tidy(() => {
-      const lossOf = () => crossEntropy(model.apply(batch.x, { training: true }) as tf.Tensor, batch.y);
-      return accelerator.reduce(
-        accelerator.accumulate(() => step?.(batch.x, batch.y) ?? optimizer.minimize(lossOf, true)!),
+    const mean = tf.tidy(() =>
+      accelerator.reduce(
+        accelerator.accumulate(() => step(batch.x, batch.y)),
         'mean',
-      );
-    });
+      ),
+    );
     losses.push(mean.dataSync()[0]!);
     tf.dispose([mean, batch.x, batch.y]);
     if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
@@ -115,7 +126,8 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const weights = valuesOf(Object.entries(whole));
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([whole, x!, y!]);
-  return { losses, weights, read, left: left.size, state, sent };
+  const { replays = 0, reason } = compiled ?? {};
+  return { losses, weights, read, left: left.size, state, sent, replays, reason };
 }
 
 function optimizerOf({ optimizer }: Case): tf.Optimizer {

@@ -196,7 +196,6 @@ describe('a plain program with cut variables', () => {
     ['an optimizer that needs rows and columns', 'ACC_STRATEGY_CANNOT'],
     ['plans that differ', 'ACC_OPTIONS_DIFFER'],
     ['an axis that cuts nothing', 'ACC_TENSOR_PARALLEL_PLAN'],
-    ['compile', 'ACC_STRATEGY_CANNOT'],
     ['the backend cpu', 'ACC_TENSOR_PARALLEL_BACKEND'],
   ])('refuses %s', (what, code) => {
     for (const { codes } of plain) expect(codes[what]).toBe(code);

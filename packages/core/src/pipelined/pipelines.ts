@@ -132,8 +132,8 @@ export class Pipelines {
         weights: this.#weights(),
         // Lists are added up as whole tensors; kernels add pieces.
         lists: isCut ? portableLists() : kernels.lists,
-        runAction: (inputs, action, afterFailure) =>
-          kernels.recorder ? kernels.recorder.runAction(inputs, action, afterFailure) : action(inputs),
+        runAction: (inputs, action, options) =>
+          kernels.recorder ? kernels.recorder.runAction(inputs, action, options) : action(inputs),
         measures: isFirst(shared.mesh),
         pieces: shared.mesh.size('context'),
         recomputation: every === undefined ? undefined : { every, checkpoint },

@@ -80,6 +80,39 @@ const NUMBERS: Readonly<Record<string, readonly [readonly (readonly Operand[])[]
   'pow.Tensor_Scalar': [floats, [-2, -1, -0.5, 0.5, 2, 3]],
 };
 
+/** Operators with several numbers after their tensors. */
+const SETTINGS: Readonly<
+  Record<string, readonly [readonly (readonly Operand[])[], readonly (number | null)[][]]>
+> = {
+  threshold_backward: [
+    [
+      [F, F],
+      [B, B],
+      [F, B],
+    ],
+    [[0]],
+  ],
+  leaky_relu: [floats, [[0.2], [-0.3]]],
+  leaky_relu_backward: [
+    [
+      [F, F],
+      [B, B],
+    ],
+    [
+      [0.2, 0],
+      [-0.3, 0],
+    ],
+  ],
+  clamp: [
+    floats,
+    [
+      [-0.3, 0.7],
+      [null, 0.1],
+      [0.1, null],
+    ],
+  ],
+};
+
 describe("an operator in a program computes as alone: the same bits with 'exact', and close numbers", () => {
   it.each(Object.entries(OPERATORS))('%s', (op, lists) => {
     const run = operator(`aten::${op}`) as (...xs: Native[]) => Native;
@@ -90,6 +123,13 @@ describe("an operator in a program computes as alone: the same bits with 'exact'
     const run = operator(`aten::${op}`) as (x: Native, number: number) => Native;
     for (const operands of lists) {
       for (const number of numbers) check(`aten::${op}`, operands, (x) => run(x, number));
+    }
+  });
+
+  it.each(Object.entries(SETTINGS))('%s', (op, [lists, settings]) => {
+    const run = operator(`aten::${op}`);
+    for (const operands of lists) {
+      for (const given of settings) check(`aten::${op}`, operands, (...xs) => run(...xs, ...given));
     }
   });
 });

@@ -68,6 +68,20 @@ const ofResult = (slope: (program: ProgramBuilder, y: Operand) => Operand): Elem
   isExact: false,
 });
 
+/** `y` where `x` is above 0, and `y` times a number elsewhere. */
+const leaky = (program: ProgramBuilder, y: Operand, x: Operand, slope: number): Operand => {
+  const isAbove = program.step('greater', x, program.constant(0));
+  return program.step('select', isAbove, y, program.step('mul', y, program.constant(Math.fround(slope))));
+};
+
+/** Numbers between two bounds, the second and third argument. Null is no bound. */
+const clamped: Emit = (program, [x], [, least, most]) => {
+  const constant = (bound: number): Operand => program.constant(Math.fround(bound));
+  const raised = typeof least === 'number' ? program.step('max', x!, constant(least)) : x!;
+  return typeof most === 'number' ? program.step('min', raised, constant(most)) : raised;
+};
+const isBound = (arg: Argument | undefined): boolean => arg === null || typeof arg === 'number';
+
 const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::add.Tensor': unscaled(exact('add')),
   'aten::sub.Tensor': unscaled(exact('sub')),
@@ -118,6 +132,24 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::sigmoid_backward': ofResult((program, y) =>
     program.step('mul', program.step('sub', program.constant(1), y), y),
   ),
+  'aten::threshold_backward': {
+    emit: (program, [dy, x]) =>
+      program.step('select', program.step('lessEqual', x!, program.constant(0)), program.constant(0), dy!),
+    isExact: true,
+    accepts: (args) => args[2] === 0,
+  },
+  'aten::leaky_relu': {
+    emit: (program, [x], args) => leaky(program, x!, x!, Number(args[1])),
+    isExact: true,
+    accepts: (args) => typeof args[1] === 'number',
+  },
+  'aten::leaky_relu_backward': {
+    emit: (program, [dy, x], args) => leaky(program, dy!, x!, Number(args[2])),
+    // libtorch multiplies by 1, which flushes denormals, but not in the last elements.
+    isExact: false,
+    accepts: (args) => typeof args[2] === 'number',
+  },
+  'aten::clamp': { emit: clamped, isExact: false, accepts: (args) => args.slice(1).every(isBound) },
   // The conversion itself happens where inputs are read and results are written.
   'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, takesIntegers: true },
 };

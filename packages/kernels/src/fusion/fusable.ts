@@ -26,6 +26,7 @@ export type FusedForm =
 
 /** How a call is part of a program, or why it cannot be. */
 export function fusedForm(call: Call, graph: Graph, mode: FusionMode): FusedForm | string {
+  if (call.effect === 'writes') return 'it writes in place';
   if (isShapeOnly(call)) return { kind: 'shape' };
   if (!isRowOperator(call.op)) {
     const operator = elementwiseForm(call, graph, mode);

@@ -34,6 +34,11 @@ export interface Call {
   readonly effect: Effect;
   /** Whether its results may share memory with its arguments. */
   readonly isView: boolean;
+  /**
+   * The operator that was recorded, if that wrote its first argument in place. The call now returns a
+   * new value.
+   */
+  readonly inPlace?: string;
 }
 
 /** One run of a fused program instead of several calls. */
@@ -153,3 +158,7 @@ export function isListOfValues(arg: Argument): arg is { readonly values: readonl
   // Arrays have a method of this name.
   return typeof arg === 'object' && arg !== null && 'values' in arg && !Array.isArray(arg);
 }
+
+/** Whether a plan can contain an argument. */
+export const isNewArgument = (arg: Argument): arg is NewArgument =>
+  typeof arg !== 'string' && (typeof arg !== 'object' || arg === null || !('other' in arg));

@@ -9,6 +9,8 @@ import { foldConstants } from './passes/fold-constants.js';
 import { fuseElementwise } from './passes/fuse-elementwise.js';
 import { removeIdentityViews } from './passes/identity-views.js';
 import { RecomputeReport } from './passes/recompute/recompute-report.js';
+import { writeInPlace } from './passes/write-in-place.js';
+import { writeNewValues } from './passes/write-new-values.js';
 import { PatternReport } from './pattern-report.js';
 import { planOf } from './plan.js';
 import { Report } from './report.js';
@@ -28,6 +30,7 @@ interface Reports {
 /** The passes, in the order in which they run. */
 function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): readonly Pass[] {
   const passes = [
+    { name: 'write new values', run: writeNewValues },
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'remove identity views', run: removeIdentityViews },
     { name: 'merge common subexpressions', run: mergeCommonSubexpressions },
@@ -39,6 +42,7 @@ function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): reado
       name: 'fuse elementwise operators',
       run: fuseElementwise(mode, reports.elementwise, reports.recompute),
     },
+    { name: 'write in place', run: writeInPlace },
   ];
   return passes.filter(({ rounds }) => mode === 'fast' || !rounds);
 }

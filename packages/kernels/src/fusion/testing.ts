@@ -1,21 +1,24 @@
 import { util } from '@tensorflow/tfjs-core';
-import type { Call, Graph, Value } from './graph.js';
+import type { NativeDtype } from '@acc/contract';
+import type { Call, Graph, GraphSegment, Value } from './graph.js';
 import { shortName } from './report.js';
 
 /** The result of a call in a graph of tests, as an index of a value. */
 type Made = number;
 
-/** Builds graphs of one segment for tests. All values are float32 of one shape unless stated. */
+/** Builds graphs for tests. All values are float32 of one shape unless stated. */
 export class GraphBuilder {
   readonly #values: Value[] = [];
-  readonly #nodes: Call[] = [];
+  readonly #segments: GraphSegment[] = [];
+  #nodes: Call[] = [];
+  #count = 0;
   readonly #numbers = new Map<number, number>();
   readonly #uploads = new Set<number>();
 
   constructor(private readonly shape: readonly number[] = [4, 8]) {}
 
-  input(shape = this.shape): Made {
-    return this.#values.push({ dtype: 'float32', shape, isContiguous: true }) - 1;
+  input(shape = this.shape, dtype: NativeDtype = 'float32'): Made {
+    return this.#values.push({ dtype, shape, isContiguous: true }) - 1;
   }
 
   /** A tensor that JavaScript made of numbers. */
@@ -31,16 +34,27 @@ export class GraphBuilder {
     return value;
   }
 
-  call(op: string, uses: readonly Made[], rest: Partial<Call> & { shape?: readonly number[] } = {}): Made {
-    const { shape = this.shape, args = [], ...others } = rest;
-    const result = this.input(shape);
+  call(op: string, uses: readonly Made[], rest: Partial<Call> & Partial<Value> = {}): Made {
+    const { shape = this.shape, dtype, isContiguous = true, args = [], ...others } = rest;
+    const result = this.#values.push({ dtype: dtype ?? 'float32', shape, isContiguous }) - 1;
     const call: Call = {
-      ...{ kind: 'call', index: this.#nodes.length, op: `aten::${op}`, place: -1, uses, results: [result] },
+      ...{ kind: 'call', index: this.#count++, op: `aten::${op}`, place: -1, uses, results: [result] },
       ...{ args: [...uses.map((value) => ({ value })), ...args], effect: 'none', isView: false },
       ...others,
     };
     this.#nodes.push(call);
     return result;
+  }
+
+  /** A call that writes `uses[0]` in place. */
+  write(op: string, uses: readonly Made[], args: Call['args'] = []): void {
+    this.call(op, uses, { effect: 'writes', results: [], isView: true, args });
+  }
+
+  /** Ends a segment, which gives `outputs` away. */
+  cut(...outputs: Made[]): void {
+    this.#segments.push({ nodes: this.#nodes, outputs });
+    this.#nodes = [];
   }
 
   /** The sum of two values, as libtorch's operator with its factor 1. */
@@ -52,7 +66,7 @@ export class GraphBuilder {
     return {
       elements: this.#values.map(({ shape }) => util.sizeFromShape([...shape])),
       values: this.#values,
-      segments: [{ nodes: this.#nodes, outputs }],
+      segments: [...this.#segments, { nodes: this.#nodes, outputs }],
       numbers: this.#numbers,
       uploads: new Set([...this.#uploads, ...this.#numbers.keys()]),
       folded: [],

@@ -25,6 +25,7 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
     count,
     index,
     pieces: [piece],
+    hold,
   });
   const joinerOf =
     (shape: readonly number[], inPieces: DataPieces): (() => NativeTensor) =>
@@ -44,12 +45,18 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
     backend.setPieces(info, inPieces);
     return info;
   };
+  function hold(info: PiecedInfo, piece: TensorInfo): TensorInfo {
+    return wrap(info, held(info.layout, piece));
+  }
   return {
-    hold: (info, piece) => wrap(info, held(info.layout, piece)),
-    follow: (info, piece) =>
+    hold,
+    follow: (info, { piece, isFreed }) =>
       wrap(info, {
         ...held(info.layout, piece()),
         isBorrowed: true,
+        get isFreed() {
+          return isFreed();
+        },
         get pieces() {
           return [piece()];
         },

@@ -1,6 +1,7 @@
-import type { DataType, Variable } from '@tensorflow/tfjs-core';
-import type { NativeDtype, RecordedAction } from '@acc/contract';
+import type { Variable } from '@tensorflow/tfjs-core';
+import type { ActionOptions, NativeDtype, RecordedAction } from '@acc/contract';
 import type { OutputMeta } from '@acc/native';
+import { areOfOneKind, type RecordedForm } from './recorded-form.js';
 
 /**
  * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
@@ -22,18 +23,28 @@ export type Source =
   /** A tensor that the step captured, by its handle: the same in every replay. */
   | { readonly kind: 'captured'; readonly id: number };
 
+/** The result of an action. `shape` is that of its native data at recording time. */
+export interface Given {
+  readonly shape: readonly number[];
+  readonly form: RecordedForm;
+}
+
+/** JavaScript that follows native calls. */
+export interface SegmentAction extends ActionOptions {
+  readonly run: RecordedAction;
+}
+
 /** Native calls and the action that follows them. No action follows the last segment. */
 export interface RecordedSegment {
-  /** Shapes of the previous action's results; null for a null result. */
-  readonly given: readonly (readonly number[] | null)[];
+  /** The previous action's results; null for a null result. */
+  readonly given: readonly (Given | null)[];
   readonly sources: readonly Source[];
   /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
   readonly outputs: readonly OutputMeta[];
-  readonly dtypes: readonly DataType[];
+  /** Of {@link outputs}. */
+  readonly forms: readonly RecordedForm[];
   readonly assigned: readonly Variable[];
-  readonly action: RecordedAction | undefined;
-  /** Undoes the action if the replay fails after it. */
-  readonly afterFailure: (() => void) | undefined;
+  readonly action: SegmentAction | undefined;
 }
 
 /** Why two recordings of a step cannot be one. Undefined if both take and assign the same. */
@@ -48,7 +59,11 @@ export function differenceOfSources(
   const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
   const otherAssigned = assigned(theirs);
   const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
-  return isSame ? undefined : 'it assigns different variables in different runs';
+  if (!isSame) return 'it assigns different variables in different runs';
+  const forms = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.forms);
+  const otherForms = forms(theirs);
+  const isHeldAlike = forms(ours).every((form, i) => areOfOneKind(form, otherForms[i]));
+  return isHeldAlike ? undefined : 'it cuts tensors over ranks in different ways in different runs';
 }
 
 function isSameSource(a: Source, b: Source | undefined): boolean {

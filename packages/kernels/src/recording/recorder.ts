@@ -1,5 +1,11 @@
 import { engine, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import { AccError, type RecordedAction, type Recorded, type Recorder } from '@acc/contract';
+import {
+  AccError,
+  type ActionOptions,
+  type RecordedAction,
+  type Recorded,
+  type Recorder,
+} from '@acc/contract';
 import {
   abortRecording,
   cutRecording,
@@ -8,11 +14,13 @@ import {
   refuseRecording,
   resumeRecording,
   startRecording,
+  type Tensor as NativeTensor,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { forgetShapes } from '../tensor-data.js';
 import { placeGradients } from './gradient-places.js';
-import type { RecordedSegment, Source } from './recorded-segment.js';
+import { formOf, heldOf } from './recorded-form.js';
+import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
 import { SourcePlaces } from './source-places.js';
 import { isNumeric, StepRecording } from './step-recording.js';
 
@@ -56,10 +64,10 @@ export class StepRecorder implements Recorder {
   runAction(
     inputs: readonly Tensor[],
     action: RecordedAction,
-    afterFailure?: () => void,
+    options: ActionOptions = {},
   ): readonly (Tensor | null)[] {
     if (!this.#session || this.#isPaused) return action(inputs);
-    this.#session.pause(inputs, action, afterFailure);
+    this.#session.pause(inputs, { ...options, run: action });
     this.#isPaused = true;
     let outputs;
     try {
@@ -87,8 +95,8 @@ class Session {
   #shared = new Set<number>();
   /** The registered variables and their data at the start of the segment. */
   #variables = new Map<Variable, object>();
-  /** Shapes of the last action's results; null for a null result. */
-  #given: (readonly number[] | null)[] = [];
+  /** The last action's results; null for a null result. */
+  #given: (Given | null)[] = [];
   readonly #places = new SourcePlaces();
   readonly #endOfGradients: (() => void) | undefined;
 
@@ -106,8 +114,8 @@ class Session {
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
-  pause(inputs: readonly Tensor[], action: RecordedAction, afterFailure?: () => void): void {
-    this.#endSegment(inputs, action, afterFailure);
+  pause(inputs: readonly Tensor[], action: SegmentAction): void {
+    this.#endSegment(inputs, action);
     placeRecordedCalls(undefined);
     forgetShapes();
   }
@@ -115,8 +123,10 @@ class Session {
   resume(outputs: readonly (Tensor | null)[]): void {
     forgetShapes();
     const variables = this.#beginSegment();
-    const given = outputs.map((output) => output && this.backend.nativeOfData(output)!);
-    this.#given = given.map((native) => native && native.shape);
+    const given = outputs.map((output) => output && this.#nativeOf(output));
+    this.#given = outputs.map(
+      (output, i) => output && { shape: given[i]!.shape, form: formOf(output, this.backend) },
+    );
     resumeRecording(
       given.filter((native) => native !== null),
       variables,
@@ -156,9 +166,9 @@ class Session {
     this.#shared = new Set();
     const natives = [];
     for (const variable of Object.values(engine().registeredVariables)) {
-      this.#variables.set(variable, variable.dataId);
-      if (!isNumeric(variable)) continue;
-      const native = this.backend.heldNative(variable);
+      const held = heldOf(variable, this.backend);
+      this.#variables.set(variable, held?.dataId ?? variable.dataId);
+      const native = held && isNumeric(variable) ? this.backend.heldNative(held) : undefined;
       if (!native) continue;
       natives.push(native);
       const isShared = this.#known.has(native.id);
@@ -169,7 +179,7 @@ class Session {
       // A disposed argument cannot be used any more. A handle that belongs to a variable stays with
       // the variable.
       if (arg.isDisposed || !isNumeric(arg)) return;
-      const native = this.backend.nativeOfData(arg)!;
+      const native = this.#nativeOf(arg);
       if (this.#known.has(native.id)) return;
       this.#known.set(native.id, { kind: 'argument', index, shape: native.shape, dtype: native.dtype });
     });
@@ -181,19 +191,24 @@ class Session {
    * the two.
    */
   #requireOwnData(arg: Tensor): void {
-    const source = this.#known.get(this.backend.nativeOfData(arg)!.id);
+    const source = this.#known.get(this.#nativeOf(arg).id);
     if (source?.kind === 'variable' && source.variable !== arg) {
       this.#refuse('takes an argument that shares its data with a variable');
     }
   }
 
-  #endSegment(outputs: readonly Tensor[], action?: RecordedAction, afterFailure?: () => void): void {
+  /** The native tensor of the data of `x`, or of this process's piece of it. */
+  #nativeOf(x: Tensor): NativeTensor {
+    return this.backend.nativeOfData(heldOf(x, this.backend) ?? x)!;
+  }
+
+  #endSegment(outputs: readonly Tensor[], action?: SegmentAction): void {
     const assigned = this.#assigned();
     const tensors = [...outputs, ...assigned].filter((tensor) => {
       if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');
       return isNumeric(tensor);
     });
-    const natives = tensors.map((tensor) => this.backend.native(tensor));
+    const natives = tensors.map((tensor) => this.backend.native(heldOf(tensor, this.backend) ?? tensor));
     const meta = natives.map(({ dtype, shape }) => ({ dtype, shape }));
     const sources = Array.from(cutRecording(natives), (id): Source => {
       if (this.#shared.has(id)) this.#refuse('takes a variable that shares its data with another');
@@ -203,10 +218,9 @@ class Session {
       given: this.#given,
       sources,
       outputs: meta,
-      dtypes: tensors.map(({ dtype }) => dtype),
+      forms: tensors.map((tensor) => formOf(tensor, this.backend)),
       assigned,
       action,
-      afterFailure,
     });
   }
 
@@ -222,7 +236,8 @@ class Session {
     }
     return now.filter((variable) => {
       const before = this.#variables.get(variable);
-      return before !== undefined && before !== variable.dataId;
+      const held = heldOf(variable, this.backend) ?? variable;
+      return before !== undefined && before !== held.dataId;
     });
   }
 }

@@ -5,7 +5,7 @@ const REPLAYS = 32;
 export class ReplayTimes {
   #replays = 0;
   #replayMs = 0;
-  #actionsMs = 0;
+  readonly #actionsMs = new Map<string, number>();
 
   /** The number of replays that have ended. */
   get replays(): number {
@@ -17,14 +17,17 @@ export class ReplayTimes {
     return this.#replayMs;
   }
 
-  /** The actions of a replay: JavaScript between native calls. */
-  get actionsMs(): number {
+  /** The actions of a replay, by what they do: JavaScript between native calls. */
+  get actionsMs(): ReadonlyMap<string, number> {
     return this.#actionsMs;
   }
 
-  add(replayMs: number, actionsMs: number): void {
+  add(replayMs: number, actionsMs: ReadonlyMap<string, number>): void {
     const weight = 1 / Math.min(++this.#replays, REPLAYS);
     this.#replayMs += weight * (replayMs - this.#replayMs);
-    this.#actionsMs += weight * (actionsMs - this.#actionsMs);
+    for (const what of new Set([...this.#actionsMs.keys(), ...actionsMs.keys()])) {
+      const before = this.#actionsMs.get(what) ?? 0;
+      this.#actionsMs.set(what, before + weight * ((actionsMs.get(what) ?? 0) - before));
+    }
   }
 }

@@ -48,12 +48,13 @@ function totalLines(calls: readonly TimedCall[], times: ReplayTimes): string[] {
   const rows = [...kinds].map(
     ([kind, ofKind]) => [sumOf(ofKind), `${ofKind.length} × ${KINDS[kind]}`] as const,
   );
-  const rest = replayMs - actionsMs - sumOf(calls);
+  const actions = [...actionsMs].map(([what, ms]) => [ms, what] as const);
+  const rest = actions.reduce((left, [ms]) => left - ms, replayMs - sumOf(calls));
   return [
     `A replay takes ${replayMs.toFixed(3)} ms, the mean of the last of ${replays} replays:`,
     ...[
       ...rows.toSorted(([a], [b]) => b - a),
-      [actionsMs, 'optimizers, plugins and reductions, which JavaScript calls'] as const,
+      ...actions,
       [rest, 'the rest: tensors in and out'] as const,
     ].map(([ms, text]) => `${timeText(ms, times)} ${text}`),
   ];

@@ -6,7 +6,9 @@ import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { isLive } from '../live-variables.js';
-import { differenceOfSources, type RecordedSegment, type Source } from './recorded-segment.js';
+import { areCutAlike, formOf, heldOf, tensorIn, type RecordedForm } from './recorded-form.js';
+import { differenceOfSources, type Given, type RecordedSegment, type Source } from './recorded-segment.js';
+import { ReplayedActions } from './replayed-actions.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 import type { SourcePlaces } from './source-places.js';
 import { StepExplanation } from './step-explanation.js';
@@ -78,34 +80,27 @@ export class StepRecording implements Recording {
   }
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {
-    let given: readonly (Tensor | null)[] = [];
-    const undos: (() => void)[] = [];
-    let hasActed = false;
+    const actions = new ReplayedActions();
     let isDone = false;
-    let actionsMs = 0;
     const start = performance.now();
     try {
       this.#native.useSizes(this.#sizes);
       for (const [index, segment] of this.segments.entries()) {
-        const outputs = this.#runSegment(index, segment, given, args, hasActed);
+        const outputs = this.#runSegment(index, segment, args, actions);
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
-          this.#sealed?.explanation.times.add(performance.now() - start, actionsMs);
+          this.#sealed?.explanation.times.add(performance.now() - start, actions.timesMs);
           this.#planMemory();
           return outputs;
         }
-        hasActed = true;
-        const actionStart = performance.now();
-        given = segment.action(outputs);
-        actionsMs += performance.now() - actionStart;
-        if (segment.afterFailure) undos.push(segment.afterFailure);
+        actions.run(segment.action, outputs);
       }
       throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
     } finally {
       if (!isDone) {
         this.#native.reset();
-        for (const undo of undos.reverse()) undo();
+        actions.undo();
       }
     }
   }
@@ -155,20 +150,20 @@ export class StepRecording implements Recording {
   #runSegment(
     index: number,
     segment: RecordedSegment,
-    given: readonly (Tensor | null)[],
     args: readonly Tensor[],
-    hasActed: boolean,
+    actions: ReplayedActions,
   ): Tensor[] | Error {
-    const inputs = this.#givenHandles(segment, given);
+    const inputs = this.#givenHandles(segment, actions.given);
     for (const source of segment.sources) inputs.push(this.#handleOf(source, args));
     let natives;
     try {
       natives = this.#native.replay(index, inputs, segment.outputs);
     } catch (error) {
-      if (hasActed) throw error;
+      if (actions.hasRun) throw error;
       return error as Error;
     }
-    const tensors = natives.map((native, i) => this.backend.tensorOf(native, segment.dtypes[i]!));
+    actions.areTaken();
+    const tensors = natives.map((native, i) => tensorIn(segment.forms[i]!, native, this.backend));
     const { assigned } = segment;
     if (assigned.length === 0) return tensors;
     const values = tensors.splice(tensors.length - assigned.length);
@@ -181,20 +176,22 @@ export class StepRecording implements Recording {
 
   #givenHandles(segment: RecordedSegment, given: readonly (Tensor | null)[]): number[] {
     const handles: number[] = [];
-    segment.given.forEach((shape, i) => {
+    segment.given.forEach((recorded, i) => {
       const tensor = given[i] ?? null;
-      if (tensor?.size !== (shape ? util.sizeFromShape(shape as number[]) : undefined)) {
-        throw new AccError(
-          'ACC_COMPILE_CHANGED',
-          `An action of a compiled step returned ${describe(tensor?.shape)}, but ${describe(shape)} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
-          {
-            help: 'Run such a step without accelerator.compile, or give it different plain arguments for each variant.',
-          },
-        );
+      if (!this.#fits(tensor, recorded)) {
+        const now = tensor ? describe(tensor.shape, formOf(tensor, this.backend)) : 'nothing';
+        throw changed(now, recorded ? describe(recorded.shape, recorded.form) : 'nothing');
       }
-      if (tensor && shape) handles.push(this.#handleIn(tensor, shape));
+      if (tensor && recorded) handles.push(this.#handleIn(tensor, recorded.shape));
     });
     return handles;
+  }
+
+  #fits(tensor: Tensor | null, recorded: Given | null): boolean {
+    if (!tensor || !recorded) return !tensor && !recorded;
+    const { shape } = heldOf(tensor, this.backend) ?? tensor;
+    const isSameSize = util.sizeFromShape(shape) === util.sizeFromShape(recorded.shape as number[]);
+    return isSameSize && areCutAlike(formOf(tensor, this.backend), recorded.form);
   }
 
   #handleOf(source: Source, args: readonly Tensor[]): number {
@@ -203,7 +200,8 @@ export class StepRecording implements Recording {
     return this.#handleIn(tensor, source.shape);
   }
 
-  #handleIn({ dataId, dtype }: TensorInfo, shape: readonly number[]): number {
+  #handleIn(tensor: TensorInfo, shape: readonly number[]): number {
+    const { dataId, dtype } = heldOf(tensor, this.backend) ?? tensor;
     return this.backend.native({ dataId, dtype, shape: shape as number[] }).id;
   }
 
@@ -218,7 +216,8 @@ export class StepRecording implements Recording {
 
   /** A deferred variable that is not in memory gets its values from an action. */
   #hasDtype(tensor: Tensor, { kind, dtype }: Exclude<Source, { kind: 'captured' }>): boolean {
-    const held = this.backend.heldNative(tensor);
+    const info = heldOf(tensor, this.backend);
+    const held = info && this.backend.heldNative(info);
     return held ? held.dtype === dtype : kind === 'variable';
   }
 }
@@ -231,8 +230,23 @@ function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
 
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-function describe(shape: readonly number[] | null | undefined): string {
-  return shape ? `a tensor of shape [${shape.join()}]` : 'nothing';
+function changed(given: string, recorded: string): AccError {
+  return new AccError(
+    'ACC_COMPILE_CHANGED',
+    `An action of a compiled step returned ${given}, but ${recorded} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
+    {
+      help: 'Run such a step without accelerator.compile, or give it different plain arguments for each variant.',
+    },
+  );
+}
+
+function describe(shape: readonly number[], { cut }: RecordedForm): string {
+  const whole = `a tensor of shape [${(cut?.shape ?? shape).join()}]`;
+  if (!cut) return whole;
+  const { layout } = cut;
+  return layout.kind === 'sum'
+    ? `${whole} as a sum over ranks`
+    : `${whole}, cut in ${layout.length} over ranks`;
 }
 
 /** Strings have no native form. */

@@ -13,7 +13,11 @@ constexpr double kNoneTag = 0, kValueTag = 1, kValuesTag = 2, kNumberTag = 3, kN
               "The plan of a recording gives " + op.name + " an argument '" + plan.name + "' that " + what + ".");
 }
 
-bool is_integer(double number) { return std::isfinite(number) && number == std::floor(number); }
+// Whether a number is an int64 without loss. -0 and large numbers are floats.
+bool is_integer(double number) {
+  constexpr double kLimit = int64_t{1} << 53;
+  return std::fabs(number) <= kLimit && number == std::floor(number) && !(number == 0 && std::signbit(number));
+}
 
 void check_has_no_effect(const Operator& op) {
   const auto& arguments = op.handle.schema().arguments();

@@ -5,8 +5,10 @@
 //   3 an operator: its index in the table of operators, its arguments (plan_call.h), and the list of
 //     its results. Each is -1, or a value with its dtype, number of dims and sizes. A value that was
 //     not recorded is a new one.
-// Where a call begins, there can also be 4 and a value: it is computed now instead of in each
-// replay. Lists begin with their length.
+// A program can return new values, too. Where a call begins, there can also be
+//   4 and a value: it is computed now instead of in each replay
+//   5 and the list of the segment's outputs, which have the dtypes and shapes of the recorded ones
+// Lists begin with their length.
 
 #include "engine/error.h"
 #include "engine/number_reader.h"
@@ -16,7 +18,7 @@
 namespace acc {
 namespace {
 
-constexpr double kEndOfSegment = 0, kKeptCall = 1, kFusedCall = 2, kOperatorCall = 3, kConstant = 4;
+constexpr double kEndOfSegment = 0, kKeptCall = 1, kFusedCall = 2, kOperatorCall = 3, kConstant = 4, kOutputs = 5;
 
 class PlanReader {
  public:
@@ -25,7 +27,8 @@ class PlanReader {
 
   bool is_at_end() const { return in_.is_at_end(); }
 
-  void read_segment() {
+  // `outputs` are the recorded ones. The plan may put other values in their place.
+  void read_segment(std::vector<Output>& outputs) {
     for (double kind = in_.number(); kind != kEndOfSegment; kind = in_.number()) {
       if (kind == kKeptCall) {
         calls_.push_back(kept_call());
@@ -35,6 +38,8 @@ class PlanReader {
         calls_.push_back(operator_call());
       } else if (kind == kConstant) {
         constants_.push_back(static_cast<int>(in_.below(list_.values.size(), "value")));
+      } else if (kind == kOutputs) {
+        read_outputs(outputs);
       } else {
         throw Error(kInvalidArgument, "The plan of a recording contains an unknown kind of call.");
       }
@@ -58,13 +63,32 @@ class PlanReader {
     return call;
   }
 
+  void read_outputs(std::vector<Output>& outputs) {
+    if (in_.below(outputs.size() + 1, "number of outputs") != outputs.size()) {
+      throw Error(kInvalidArgument, "The plan of a recording changes the number of outputs.");
+    }
+    for (auto& output : outputs) {
+      output.use.value = value();
+      const auto& meta = values_[static_cast<size_t>(output.use.value)];
+      if (meta.dtype != output.dtype || meta.sizes != output.sizes) {
+        throw Error(kInvalidArgument, "The plan of a recording changes the dtype or shape of an output.");
+      }
+    }
+  }
+
   RecordedCall fused_call() {
     RecordedCall call;
     for (size_t n = count_of_values(); n > 0; --n) call.uses.push_back({value(), false});
-    for (size_t n = count_of_values(); n > 0; --n) call.results.push_back(value());
+    for (size_t n = count_of_values(); n > 0; --n) {
+      call.results.push_back(static_cast<int>(in_.below(value_limit_, "value")));
+    }
     auto program = fused::read_program(in_);
     if (program.inputs.size() != call.uses.size() || program.results.size() != call.results.size()) {
       throw Error(kInvalidArgument, "The plan of a recording gives a program other values than it takes.");
+    }
+    for (size_t i = 0; i < program.results.size(); ++i) {
+      const auto& made = program.results[i];
+      define(call.results[i], {made.dtype, made.shape, true});
     }
     call.program = std::make_shared<const fused::Program>(std::move(program));
     return call;
@@ -90,6 +114,12 @@ class PlanReader {
     for (auto dims = in_.integer(0, kMaxDims, "number of dims"); dims > 0; --dims) {
       meta.sizes.push_back(in_.integer(0, kMaxSize, "size"));
     }
+    define(static_cast<int>(value), std::move(meta));
+    return static_cast<int>(value);
+  }
+
+  // A recorded value has the type that it had, and any other value gets it.
+  void define(int value, ValueMeta meta) {
     const auto index = static_cast<size_t>(value);
     if (index >= list_.values.size()) {
       if (index >= values_.size()) values_.resize(index + 1, meta);
@@ -97,7 +127,6 @@ class PlanReader {
     } else if (values_[index].dtype != meta.dtype || values_[index].sizes != meta.sizes) {
       throw Error(kInvalidArgument, "The plan of a recording changes the dtype or shape of a value.");
     }
-    return static_cast<int>(value);
   }
 
   int value() { return static_cast<int>(in_.below(values_.size(), "value")); }
@@ -119,7 +148,7 @@ void Recording::rewrite(const std::vector<double>& plan, const OperatorTable& op
   auto segments = list_.segments;
   for (auto& segment : segments) {
     segment.first_call = in.calls().size();
-    in.read_segment();
+    in.read_segment(segment.outputs);
     segment.end_call = in.calls().size();
   }
   if (!in.is_at_end()) throw Error(kInvalidArgument, "The plan of a recording has too many segments.");

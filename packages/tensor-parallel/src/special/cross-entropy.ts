@@ -5,12 +5,12 @@ import type { Special, SpecialContext } from './context.js';
 import { accOf, isCutAlong, reduced, withRows } from './native.js';
 
 const castTo = operator('aten::_to_copy');
-const divideBy = operatorInPlace('aten::div_.Scalar');
+const divide = operator('aten::div.Scalar');
 const exp = operator('aten::exp');
 const largest = operator('aten::amax');
-const log = operatorInPlace('aten::log_');
+const log = operator('aten::log');
 const multiply = operator('aten::mul.Tensor');
-const negate = operatorInPlace('aten::neg_');
+const negate = operator('aten::neg');
 const subtract = operator('aten::sub.Tensor');
 const subtractInPlace = operatorInPlace('aten::sub_.Tensor');
 const sum = operator('aten::sum.dim_IntList');
@@ -33,16 +33,15 @@ export const crossEntropy: Special = {
     using maxima = reduced(pieces, largest(own, [dim], true), 'max');
     const logProbabilities = subtract(own, maxima, 1);
     using sums = reduced(pieces, sumOfExponentials(logProbabilities, dim), 'sum');
-    log(sums);
-    subtractInPlace(logProbabilities, sums, 1);
+    using logSums = log(sums);
+    subtractInPlace(logProbabilities, logSums, 1);
     const local = withRows(pieces, labels, dim, (rows) => {
       using targets = castTo(backend.native(rows), logProbabilities.dtype);
       using products = multiply(targets, logProbabilities);
       return attrs!['isMean'] ? total(products) : sum(products, [dim], false);
     });
-    const losses = reduced(pieces, local, 'sum');
-    if (attrs!['isMean']) divideBy(losses, -samplesOf(logits));
-    else negate(losses);
+    using sumOfRanks = reduced(pieces, local, 'sum');
+    const losses = attrs!['isMean'] ? divide(sumOfRanks, -samplesOf(logits)) : negate(sumOfRanks);
     const result = backend.wrap(losses, 'float32');
     backend.attach(result, [logProbabilities]);
     return result;

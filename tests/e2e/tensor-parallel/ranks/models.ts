@@ -7,6 +7,7 @@ import {
   parallelize,
   setSeed,
   type AcceleratorOptions,
+  type CompileOptions,
   type ParallelPlan,
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
@@ -22,6 +23,8 @@ export interface Case {
   readonly plan: ParallelPlan;
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
   readonly options?: AcceleratorOptions;
+  /** Compiles the step with these options. */
+  readonly compile?: CompileOptions;
   readonly dropout?: number;
   readonly steps?: number;
   /** Default 12. */
@@ -39,6 +42,10 @@ export interface Trained {
   readonly dict: readonly number[][];
   readonly sent: Record<string, { calls: number; bytes: number }>;
   readonly peakBytes: number;
+  /** Of a compiled step. */
+  readonly replays: number;
+  /** Why a compiled step is not replayed. */
+  readonly reason: string | undefined;
   /** How many different numbers of tensors, and of native ones, were left after a step. */
   readonly left: number;
 }
@@ -112,16 +119,19 @@ async function train(given: Case): Promise<Trained> {
   const left = new Set<string>();
   let sent: Trained['sent'] = {};
   let peakBytes = 0;
+  const take = (x: tf.Tensor, y: tf.Tensor) =>
+    optimizer.minimize(() => {
+      const logits = tf.reshape(model.apply(x, { training: true }) as tf.Tensor, [-1, VOCABULARY]);
+      const labels = tf.oneHot(tf.reshape(y, [-1]) as tf.Tensor1D, VOCABULARY);
+      return tf.losses.softmaxCrossEntropy(labels, logits) as tf.Scalar;
+    }, true)!;
+  const compiled = given.compile && accelerator.compile(take, given.compile);
+  const step = compiled ?? take;
   while (losses.length < steps) {
     for await (const batch of prepared) {
       accelerator.communication();
       accelerator.resetPeakMemory();
-      const lossOf = () => {
-        const logits = tf.reshape(model.apply(batch.x, { training: true }) as tf.Tensor, [-1, VOCABULARY]);
-        const labels = tf.oneHot(tf.reshape(batch.y, [-1]) as tf.Tensor1D, VOCABULARY);
-        return tf.losses.softmaxCrossEntropy(labels, logits) as tf.Scalar;
-      };
-      const loss = accelerator.accumulate(() => optimizer.minimize(lossOf, true))!;
+      const loss = accelerator.accumulate(() => step(batch.x, batch.y));
       sent = accelerator.communication();
       peakBytes = (tf.memory() as unknown as { peakAllocatedBytes: number }).peakAllocatedBytes;
       const mean = accelerator.reduce(loss, 'mean');
@@ -138,7 +148,8 @@ async function train(given: Case): Promise<Trained> {
   tf.dispose([whole, data.x, data.y]);
   accelerator.freeMemory();
   tf.disposeVariables();
-  return { losses, weights, dict, sent, peakBytes, left: left.size };
+  const { replays = 0, reason } = compiled ?? {};
+  return { losses, weights, dict, sent, peakBytes, replays, reason, left: left.size };
 }
 
 const results: Trained[] = [];

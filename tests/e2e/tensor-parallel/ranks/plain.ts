@@ -92,7 +92,6 @@ codes['an optimizer that needs rows and columns'] = await codeOf(() => {
   const whole = accelerator.prepare(adafactor());
   whole.minimize(loss, false, variables);
 });
-codes['compile'] = await codeOf(() => accelerator.compile(() => optimizer.minimize(loss)));
 codes['a size that does not divide'] = await codeOf(() => {
   accelerator.prepare([cut(wave([3, 3], 1, 'odd'), { dim: 0, axis })]);
 });

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { Report } from '../report.js';
+import { GraphBuilder, operatorsOf } from '../testing.js';
+import { fuseElementwise } from './fuse-elementwise.js';
+import { writeNewValues } from './write-new-values.js';
+
+describe('writeNewValues', () => {
+  it('gives later calls and outputs the new value, so that chains can be fused', () => {
+    const graph = new GraphBuilder();
+    const x = graph.input();
+    const power = graph.call('neg', [x]);
+    graph.write('mul_.Tensor', [power, x]);
+    graph.write('add_.Tensor', [power, power], [1]);
+    const built = graph.build(power, graph.call('abs', [power]));
+    const changed = writeNewValues(built);
+    expect(operatorsOf(changed)).toEqual(['neg', 'mul', 'add', 'abs']);
+    const [, product, sum, root] = changed.segments[0]!.nodes;
+    expect(product).toMatchObject({ uses: [power, x], effect: 'none', isView: false });
+    const [first, second] = [product!.results[0]!, sum!.results[0]!];
+    expect([first, second]).toEqual([built.values.length, built.values.length + 1]);
+    expect(sum).toMatchObject({ uses: [first, first], args: [{ value: first }, { value: first }, 1] });
+    expect(root!.uses).toEqual([second]);
+    expect(changed.segments[0]!.outputs).toEqual([second, root!.results[0]]);
+    expect(changed.values[second]).toEqual(built.values[power]);
+    expect(changed.elements).toHaveLength(changed.values.length);
+    expect(operatorsOf(fuseElementwise('exact', new Report())(changed))).toEqual(['[neg mul add abs]']);
+  });
+
+  it('also writes new values instead of views whose memory nobody else reads', () => {
+    const graph = new GraphBuilder();
+    const product = graph.call('mm', [graph.input(), graph.input()]);
+    const before = graph.call('abs', [graph.call('reshape', [product], { isView: true })]);
+    const view = graph.call('reshape', [product], { isView: true });
+    graph.write('relu_', [view]);
+    const after = graph.call('reshape', [view], { isView: true });
+    const changed = writeNewValues(graph.build(before, after));
+    expect(operatorsOf(changed)).toEqual(['mm', 'reshape', 'abs', 'reshape', 'relu', 'reshape']);
+    const { nodes } = changed.segments[0]!;
+    expect(nodes.at(-1)!.uses).toEqual(nodes.at(-2)!.results);
+  });
+
+  it('continues with the new value in later segments', () => {
+    const graph = new GraphBuilder();
+    const made = graph.call('neg', [graph.input()]);
+    graph.write('mul_.Scalar', [made], [2]);
+    graph.cut(made);
+    const result = graph.call('abs', [made]);
+    const changed = writeNewValues(graph.build(result));
+    const [first, second] = changed.segments;
+    expect(operatorsOf(changed)).toEqual(['neg', 'mul', 'abs']);
+    expect(first!.outputs).toEqual(first!.nodes[1]!.results);
+    expect(second!.nodes[0]!.uses).toEqual(first!.outputs);
+  });
+
+  type Make = (graph: GraphBuilder, x: number) => number[];
+  it.each<[string, Make]>([
+    [
+      'what comes from outside',
+      (graph, x) => {
+        graph.write('neg_', [x]);
+        return [x];
+      },
+    ],
+    [
+      'a tensor that JavaScript made',
+      (graph) => {
+        const upload = graph.upload();
+        graph.write('neg_', [upload]);
+        return [upload];
+      },
+    ],
+    [
+      'a view of what comes from outside',
+      (graph, x) => {
+        const view = graph.call('reshape', [x], { isView: true });
+        graph.write('neg_', [view]);
+        return [view];
+      },
+    ],
+    [
+      'a value of which a view is used later',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        const view = graph.call('t', [made], { isView: true });
+        graph.write('neg_', [made]);
+        return [graph.call('abs', [view])];
+      },
+    ],
+    [
+      'a view of a value that is used later',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.write('neg_', [graph.call('slice', [made], { isView: true })]);
+        return [made];
+      },
+    ],
+    [
+      'a view of which another view is a result',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        const [first, second] = [0, 1].map((at) =>
+          graph.call('select', [made], { isView: true, args: [0, at] }),
+        );
+        graph.write('neg_', [first!]);
+        return [second!];
+      },
+    ],
+    [
+      'a value of which it also reads a view',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.write('mul_.Tensor', [made, graph.call('t', [made], { isView: true })]);
+        return [made];
+      },
+    ],
+    [
+      'the result of an operator that may return a view without saying so',
+      (graph, x) => {
+        const view = graph.call('einsum', [x]);
+        graph.write('neg_', [view]);
+        return [view];
+      },
+    ],
+    [
+      'what an action has got',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.cut(made);
+        graph.write('neg_', [made]);
+        return [made];
+      },
+    ],
+    [
+      'a view of which an action has got another one',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.cut(graph.call('t', [made], { isView: true }));
+        graph.write('neg_', [made]);
+        return [made];
+      },
+    ],
+    [
+      'a value in a dtype that the operator would promote',
+      (graph, x) => {
+        const made = graph.call('_to_copy', [x], { dtype: 'bfloat16' });
+        graph.write('mul_.Tensor', [made, x]);
+        return [made];
+      },
+    ],
+    [
+      'a view with gaps',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        const view = graph.call('slice', [made], { isView: true, isContiguous: false });
+        graph.write('neg_', [view]);
+        return [view];
+      },
+    ],
+    [
+      'with arguments that a plan cannot contain',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.write('div_.Tensor_mode', [made, x], ['floor']);
+        return [made];
+      },
+    ],
+    [
+      'random numbers',
+      (graph, x) => {
+        const made = graph.call('abs', [x]);
+        graph.write('random_.from', [made], [0, 10]);
+        return [made];
+      },
+    ],
+  ])('keeps a call that writes %s', (_what, make) => {
+    const graph = new GraphBuilder();
+    const built = graph.build(...make(graph, graph.input()));
+    expect(writeNewValues(built)).toEqual(built);
+  });
+
+  it.each<[string, 'float32' | 'bfloat16', 'float32' | 'bfloat16' | 'int32', readonly number[]]>([
+    ['a lower float', 'float32', 'bfloat16', [4, 8]],
+    ['integers', 'bfloat16', 'int32', [4, 8]],
+    ['a number', 'bfloat16', 'float32', []],
+  ])('keeps the dtype beside %s', (_what, dtype, other, shape) => {
+    const graph = new GraphBuilder();
+    const made = graph.call('abs', [graph.input([4, 8], dtype)], { dtype });
+    graph.write('mul_.Tensor', [made, graph.input(shape, other)]);
+    const changed = writeNewValues(graph.build(made));
+    expect(operatorsOf(changed)).toEqual(['abs', 'mul']);
+    expect(changed.values[changed.segments[0]!.outputs[0]!]!.dtype).toBe(dtype);
+  });
+
+  it('finds the operators whose names differ', () => {
+    const graph = new GraphBuilder();
+    const made = graph.call('abs', [graph.input()]);
+    graph.write('pow_.Scalar', [made], [3]);
+    const [, power] = writeNewValues(graph.build(made)).segments[0]!.nodes;
+    expect(power).toMatchObject({ op: 'aten::pow.Tensor_Scalar' });
+  });
+});

@@ -1,0 +1,53 @@
+import { engine, type DataType, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
+import type { PieceLayout } from '@acc/contract';
+import type { Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import type { DataPieces } from '../tensor-data.js';
+
+/** How a tensor is made of a native one. */
+export interface RecordedForm {
+  readonly dtype: DataType;
+  /** Of a tensor of which this process has one piece, which is the native tensor. */
+  readonly cut?: {
+    readonly shape: readonly number[];
+    readonly layout: PieceLayout;
+    readonly hold: NonNullable<DataPieces['hold']>;
+  };
+}
+
+/**
+ * What this process holds of a tensor: its piece, or the tensor itself. Undefined if the piece was
+ * freed. Recordings have native calls on pieces, and never make a tensor whole.
+ */
+export function heldOf(x: TensorInfo, backend: AccBackend): TensorInfo | undefined {
+  const inPieces = backend.piecesOf(x);
+  if (inPieces?.index === undefined) return x;
+  return inPieces.isFreed ? undefined : inPieces.pieces![0];
+}
+
+export function formOf({ dtype, shape, dataId }: Tensor, backend: AccBackend): RecordedForm {
+  const inPieces = backend.piecesOf({ dtype, shape, dataId });
+  if (inPieces?.index === undefined) return { dtype };
+  return { dtype, cut: { shape, layout: inPieces.layout, hold: inPieces.hold! } };
+}
+
+/** A tensor of that form, which takes ownership of `native`. The caller owns it. */
+export function tensorIn({ dtype, cut }: RecordedForm, native: NativeTensor, backend: AccBackend): Tensor {
+  if (!cut) return backend.tensorOf(native, dtype);
+  const { shape, layout, hold } = cut;
+  const info = hold({ shape: shape.slice(), dtype, layout }, backend.wrap(native, dtype));
+  return engine().makeTensorFromTensorInfo(info, backend);
+}
+
+/** Whether both are whole, both sums, or both rows, perhaps of other sizes. */
+export function areOfOneKind(a: RecordedForm, b: RecordedForm | undefined): boolean {
+  return a.cut?.layout.kind === b?.cut?.layout.kind;
+}
+
+/** Whether both are whole, or have the same pieces. */
+export function areCutAlike(a: RecordedForm, b: RecordedForm): boolean {
+  const [x, y] = [a.cut?.layout, b.cut?.layout];
+  if (x?.kind === 'rows' && y?.kind === 'rows') return x.outer === y.outer && x.length === y.length;
+  if (x?.kind === 'sum' && y?.kind === 'sum') return x.scale === y.scale;
+  return x === y;
+}
