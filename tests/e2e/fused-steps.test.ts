@@ -26,6 +26,7 @@ describe.each(['no', 'bf16'])('on two ranks with clipping, in mixed precision %s
       expect(numbersOf(exact)).toEqual(numbersOf(plain));
       expect([unfused.replays, exact.replays]).toEqual([5, 5]);
       expect(exact.explanation).toMatch(/calls run as [1-9]\d* fused programs/);
+      expect(exact.explanation).toMatch(/recomputed in later programs/);
     }
   });
 
@@ -50,6 +51,7 @@ describe.each(['no', 'bf16'])('on two ranks with clipping, in mixed precision %s
       fused.weights.forEach((values, i) => expectClose(values, plain.weights[i]!, close));
       expect(fused.replays).toBe(5);
       expect(fused.explanation).toMatch(/out: .*tanh/);
+      expect(fused.explanation).toMatch(/recomputed in later programs/);
     }
   });
 

@@ -26,7 +26,15 @@ import { runStep, type StepInputs, type StepResult } from './run/run-step.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
 import { measureCosts } from './stages/measure.js';
-import { layerCalls, ownersOf, penaltiesOf, planOf, sharedWeights, type StagePlan } from './stages/plan.js';
+import {
+  layerCalls,
+  ownersOf,
+  penaltiesOf,
+  planOf,
+  sharedWeights,
+  trainingCalls,
+  type StagePlan,
+} from './stages/plan.js';
 import { stagesByCost, stagesByName } from './stages/stage-of-calls.js';
 
 export interface ModelPipelineOptions {
@@ -266,7 +274,7 @@ export class ModelPipeline {
     if (count === 1) return calls.map(() => 0);
     // All ranks take what one has measured.
     const costs = measures ? measureCosts(model, runForward, pieces) : [];
-    return stagesByCost(collective.broadcastObject(costs), count);
+    return stagesByCost(collective.broadcastObject(costs), trainingCalls(calls), count);
   }
 }
 

@@ -8,6 +8,7 @@ import { removeDeadCode } from './passes/dead-code.js';
 import { foldConstants } from './passes/fold-constants.js';
 import { fuseElementwise } from './passes/fuse-elementwise.js';
 import { removeIdentityViews } from './passes/identity-views.js';
+import { RecomputeReport } from './passes/recompute/recompute-report.js';
 import { writeInPlace } from './passes/write-in-place.js';
 import { writeNewValues } from './passes/write-new-values.js';
 import { PatternReport } from './pattern-report.js';
@@ -23,6 +24,7 @@ interface Pass {
 interface Reports {
   readonly patterns: PatternReport;
   readonly elementwise: Report;
+  readonly recompute: RecomputeReport;
 }
 
 /** The passes, in the order in which they run. */
@@ -36,7 +38,10 @@ function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): reado
     // What only the replaced calls took.
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'fold constants', run: foldConstants },
-    { name: 'fuse elementwise operators', run: fuseElementwise(mode, reports.elementwise) },
+    {
+      name: 'fuse elementwise operators',
+      run: fuseElementwise(mode, reports.elementwise, reports.recompute),
+    },
     { name: 'write in place', run: writeInPlace },
   ];
   return passes.filter(({ rounds }) => mode === 'fast' || !rounds);
@@ -65,7 +70,11 @@ export function optimize(
   read: ReadConstant,
   elements?: readonly number[],
 ): Optimized {
-  const reports = { patterns: new PatternReport(), elementwise: new Report() };
+  const reports = {
+    patterns: new PatternReport(),
+    elementwise: new Report(),
+    recompute: new RecomputeReport(),
+  };
   const recorded = graphOf(description, elements);
   let graph = recorded;
   const lines = [`${countOf(graph)} calls were recorded.`];
@@ -75,7 +84,12 @@ export function optimize(
   }
   return {
     plan: planOf(graph),
-    lines: [...lines, ...reports.patterns.lines(), ...reports.elementwise.lines()],
+    lines: [
+      ...lines,
+      ...reports.patterns.lines(),
+      ...reports.elementwise.lines(),
+      ...reports.recompute.lines(),
+    ],
     calls: factsOf(graph, reports.elementwise),
     elements: recorded.elements,
   };

@@ -6,12 +6,13 @@ import type { Call, FusedCall, Graph, Value } from './graph.js';
 export class Report {
   readonly #reasons = new Map<number, string>();
   readonly #separate = new Map<string, Map<string, number>>();
-  #fusedCalls = 0;
+  /** A call can be in several programs, which compute it again. */
+  readonly #fusedCalls = new Set<Call>();
   #programs = 0;
 
   fused({ members }: FusedCall): void {
     this.#programs++;
-    this.#fusedCalls += members.length;
+    for (const member of members) this.#fusedCalls.add(member);
   }
 
   /** Takes a call that runs alone. */
@@ -38,7 +39,7 @@ export class Report {
       return `  ${reason}: ${names.join(', ')}`;
     });
     return [
-      `${this.#fusedCalls} calls run as ${this.#programs} fused programs.`,
+      `${this.#fusedCalls.size} calls run as ${this.#programs} fused programs.`,
       'calls that run alone:',
       ...separate,
     ];

@@ -14,7 +14,7 @@ export interface Unit {
 }
 
 /** The largest number of operators in one program, whose registers must fit into a core's cache. */
-const MAX_MEMBERS = 64;
+export const MAX_MEMBERS = 64;
 
 /** Divides calls into units, without a cycle between units. */
 export class Units {

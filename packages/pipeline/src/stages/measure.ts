@@ -77,7 +77,7 @@ function costOf(
     // Terms that layers add to the loss are part of what they cost.
     const grads = pass.backward(dys, 1);
     // Reading waits until the device has computed.
-    for (const grad of grads) grad?.dataSync();
+    for (const each of [...pass.outputs, ...grads]) each?.dataSync();
     dispose([...dys, ...grads].filter((each) => each !== null));
     return pass.outputs;
   }

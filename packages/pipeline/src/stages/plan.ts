@@ -76,6 +76,16 @@ export function planOf(model: LayerGraph, stageOf: readonly number[], count: num
 const trains = ({ trainableWeights }: GraphLayer, variable: Variable): boolean =>
   trainableWeights.some((weight) => weight.read() === variable);
 
+/** Whether each call is the first one of a layer with trained weights. */
+export function trainingCalls(calls: readonly GraphCall[]): boolean[] {
+  const seen = new Set<GraphLayer>();
+  return calls.map(({ layer }) => {
+    const isFirst = !seen.has(layer);
+    seen.add(layer);
+    return isFirst && layer.trainableWeights.length > 0;
+  });
+}
+
 /** A rank holds a box of each weight in a checkpoint, which without dims cannot be empty. */
 function requireDims({ name, weights }: GraphLayer): void {
   const weight = weights.map((each) => each.read()).find(({ shape }) => shape.length === 0);

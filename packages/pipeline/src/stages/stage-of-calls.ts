@@ -80,14 +80,30 @@ function outOfOrder(
 const stagesError = (problem: string, help: string): AccError =>
   new AccError('ACC_PIPELINE_STAGES', `stages: ${problem}`, { help });
 
+/** Stages of the first calls. */
+interface Division {
+  /** The number of stages that train nothing. */
+  readonly idle: number;
+  /** The cost of the most expensive stage. */
+  readonly most: number;
+  /** The sum of the squares of their costs. */
+  readonly squares: number;
+  /** Where each stage but the first begins. */
+  readonly bounds: readonly number[];
+}
+
+const isBetter = (a: Division, b: Division): boolean =>
+  (a.idle - b.idle || a.most - b.most || a.squares - b.squares) < 0;
+
 /**
- * Divides calls into stages so that the most expensive stage costs as little as possible, and among
- * such divisions the one whose squares of costs sum to the least.
+ * Divides calls into stages so that as few stages as possible train nothing. Among such divisions, the
+ * most expensive stage costs as little as possible, and then the squares of costs sum to the least.
  *
  * @param costs The cost of each call, in any unit.
+ * @param trains Whether each call is the first one of a layer with trained weights.
  * @throws AccError `ACC_PIPELINE_STAGES` if there are fewer calls than stages.
  */
-export function stagesByCost(costs: readonly number[], stages: number): number[] {
+export function stagesByCost(costs: readonly number[], trains: readonly boolean[], stages: number): number[] {
   const count = costs.length;
   if (count < stages) {
     throw stagesError(
@@ -95,24 +111,39 @@ export function stagesByCost(costs: readonly number[], stages: number): number[]
       'Use a smaller axis pipeline, or fewer chunks.',
     );
   }
-  const sums = [0];
-  for (const cost of costs) sums.push(sums.at(-1)! + cost);
-  // best[k][end]: the first `end` calls in k + 1 stages.
-  let best = sums.map((sum) => ({ most: sum, squares: sum * sum, bounds: [] as readonly number[] }));
+  const sums = prefixSums(costs);
+  const trained = prefixSums(trains.map(Number));
+
+  /** The division with one more stage, from `begin` to `end`. */
+  function extended(before: Division, begin: number, end: number): Division {
+    const own = sums[end]! - sums[begin]!;
+    return {
+      idle: before.idle + (trained[end] === trained[begin] ? 1 : 0),
+      most: Math.max(before.most, own),
+      squares: before.squares + own * own,
+      bounds: begin === 0 ? [] : [...before.bounds, begin],
+    };
+  }
+
+  const nothing: Division = { idle: 0, most: 0, squares: 0, bounds: [] };
+  // The first `end` calls in one stage, then in two, and so on.
+  let best: (Division | undefined)[] = sums.map((_, end) =>
+    end > 0 ? extended(nothing, 0, end) : undefined,
+  );
   for (let k = 1; k < stages; k++) {
-    best = sums.map((sum, end) => {
-      let chosen = { most: Infinity, squares: Infinity, bounds: [] as readonly number[] };
-      for (let begin = k; begin < end; begin++) {
-        const own = sum - sums[begin]!;
-        const before = best[begin]!;
-        const most = Math.max(before.most, own);
-        const squares = before.squares + own * own;
-        if (most < chosen.most || (most === chosen.most && squares < chosen.squares))
-          chosen = { most, squares, bounds: [...before.bounds, begin] };
-      }
-      return chosen;
+    best = sums.map((_, end) => {
+      const divisions = best
+        .slice(0, end)
+        .flatMap((before, begin) => (before ? extended(before, begin, end) : []));
+      return divisions.reduce<Division | undefined>((a, b) => (a && !isBetter(b, a) ? a : b), undefined);
     });
   }
   const { bounds } = best[count]!;
   return costs.map((_, i) => bounds.filter((bound) => bound <= i).length);
+}
+
+function prefixSums(numbers: readonly number[]): number[] {
+  const sums = [0];
+  for (const number of numbers) sums.push(sums.at(-1)! + number);
+  return sums;
 }

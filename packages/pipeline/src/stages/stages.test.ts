@@ -20,27 +20,37 @@ function skipping() {
 }
 
 describe('stages by cost', () => {
-  it('have the cheapest most expensive stage', () => {
-    const costs = fc.array(fc.integer({ min: 0, max: 20 }), { minLength: 1, maxLength: 8 });
+  it('train something where possible, and have the cheapest most expensive stage', () => {
+    const call = fc.record({ cost: fc.integer({ min: 0, max: 20 }), trains: fc.boolean() });
     fc.assert(
-      fc.property(costs, fc.integer({ min: 1, max: 4 }), (list, wanted) => {
-        const count = Math.min(wanted, list.length);
-        const most = (stages: readonly number[]) =>
-          Math.max(
-            ...Array.from({ length: count }, (_, stage) =>
-              list.reduce((sum, cost, i) => (stages[i] === stage ? sum + cost : sum), 0),
-            ),
-          );
-        const found = stagesByCost(list, count);
-        expect(found).toEqual([...found].sort((a, b) => a - b));
-        expect(new Set(found).size).toBe(count);
-        expect(most(found)).toBe(Math.min(...divisions(list.length, count).map(most)));
-      }),
+      fc.property(
+        fc.array(call, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 4 }),
+        (calls, wanted) => {
+          const list = calls.map(({ cost }) => cost);
+          const trains = calls.map((each) => each.trains);
+          const count = Math.min(wanted, list.length);
+          const most = (stages: readonly number[]) =>
+            Math.max(
+              ...Array.from({ length: count }, (_, stage) =>
+                list.reduce((sum, cost, i) => (stages[i] === stage ? sum + cost : sum), 0),
+              ),
+            );
+          const idle = (stages: readonly number[]) =>
+            count - new Set(stages.filter((_, i) => trains[i])).size;
+          const found = stagesByCost(list, trains, count);
+          expect(found).toEqual([...found].sort((a, b) => a - b));
+          expect(new Set(found).size).toBe(count);
+          const all = divisions(list.length, count);
+          expect(idle(found)).toBe(Math.min(...all.map(idle)));
+          expect(most(found)).toBe(Math.min(...all.filter((each) => idle(each) === idle(found)).map(most)));
+        },
+      ),
     );
   });
 
   it('need a layer for each', () => {
-    expect(() => stagesByCost([1, 2], 3)).toThrowError(
+    expect(() => stagesByCost([1, 2], [true, true], 3)).toThrowError(
       expect.objectContaining({ code: 'ACC_PIPELINE_STAGES' }),
     );
   });

@@ -4,8 +4,10 @@ import type { FusedCall, Graph } from '../graph.js';
 import { Report } from '../report.js';
 import { GraphBuilder, operatorsOf } from '../testing.js';
 import { fuseElementwise } from './fuse-elementwise.js';
+import { RecomputeReport } from './recompute/recompute-report.js';
 
-const fused = (graph: Graph, mode: FusionMode = 'fast'): Graph => fuseElementwise(mode, new Report())(graph);
+const fused = (graph: Graph, mode: FusionMode = 'fast'): Graph =>
+  fuseElementwise(mode, new Report(), new RecomputeReport())(graph);
 
 it('fuses a chain, and returns what is needed elsewhere, too', () => {
   const graph = new GraphBuilder();
@@ -66,7 +68,7 @@ it('reports what was fused, and why the rest was not', () => {
   const sum = graph.add(graph.call('neg', [x]), x);
   const scaled = graph.call('add.Tensor', [x, sum], { args: [2] });
   const report = new Report();
-  fuseElementwise('fast', report)(graph.build(graph.call('mm', [sum, scaled])));
+  fuseElementwise('fast', report, new RecomputeReport())(graph.build(graph.call('mm', [sum, scaled])));
   expect(report.lines()).toEqual([
     '2 calls run as 1 fused programs.',
     'calls that run alone:',

@@ -6,40 +6,53 @@ import { inOrder } from '../order.js';
 import type { Report } from '../report.js';
 import { Units, type Unit } from '../units.js';
 import { usersOf } from '../users.js';
+import type { RecomputeReport } from './recompute/recompute-report.js';
+import { recompute } from './recompute/recompute.js';
 
 /**
  * Fuses chains of elementwise operators and operators on rows, with broadcasts and changes of shape
- * between them, into programs. A result that is also needed outside of its chain is written by the program.
+ * between them, into programs. A result that is also needed outside of its chain is written by the
+ * program, or computed again where it is needed.
  */
 export const fuseElementwise =
-  (mode: FusionMode, report: Report) =>
+  (mode: FusionMode, report: Report, recomputeReport: RecomputeReport) =>
   (graph: Graph): Graph => {
-    const users = usersOf(graph);
-    const layouts = new Layouts(graph, mode);
-    const outputs = new Set(graph.segments.flatMap((segment) => segment.outputs));
+    const ordered = unitsOf(graph, mode);
+    const recomputed = recompute(graph, ordered, mode, recomputeReport);
 
-    function nodesOf(unit: Unit, units: Units): GraphNode[] {
-      const members = unit.members.toReversed();
-      if (members.length === 1) {
+    function nodesOf(unit: Unit): GraphNode[] {
+      const { members } = recomputed.planOf(unit);
+      if (members.length === 0) return [];
+      // What was part of a program rounds as in a program.
+      if (members.length === 1 && unit.members.length === 1) {
         const [only] = members as [GraphNode];
         if (only.kind === 'call') report.separate(only, graph, mode);
-        return members;
+        return [only];
       }
-      const isNeeded = (value: number): boolean => units.isNeededBeyond(value, unit);
+      const own = new Set(unit.members.flatMap(({ results }) => results));
+      const isNeeded = (value: number): boolean => own.has(value) && recomputed.isNeeded(value);
       const fused = fusedCallOf(members as Call[], unit.layout!, graph, isNeeded);
       report.fused(fused);
       return [fused];
     }
 
-    return withNodes(graph, ({ nodes }) =>
-      regionsOf(nodes).flatMap((region) => {
-        const units = new Units(users, outputs, layouts);
-        // The users of a result come before the call that makes it.
-        for (const node of region.toReversed()) units.place(node);
-        return inOrder(region, units).flatMap((unit) => nodesOf(unit, units));
-      }),
-    );
+    return withNodes(graph, (_segment, i) => ordered[i]!.flatMap(nodesOf));
   };
+
+/** The units of each segment in the order in which they run. */
+function unitsOf(graph: Graph, mode: FusionMode): Unit[][] {
+  const users = usersOf(graph);
+  const layouts = new Layouts(graph, mode);
+  const outputs = new Set(graph.segments.flatMap((segment) => segment.outputs));
+  return graph.segments.map(({ nodes }) =>
+    regionsOf(nodes).flatMap((region) => {
+      const units = new Units(users, outputs, layouts);
+      // The users of a result come before the call that makes it.
+      for (const node of region.toReversed()) units.place(node);
+      return inOrder(region, units);
+    }),
+  );
+}
 
 /** Splits calls at those that write in place, which nothing may cross. */
 function regionsOf(nodes: readonly GraphNode[]): GraphNode[][] {
