@@ -1,4 +1,4 @@
-import type { FusionMode } from './elementwise-operators.js';
+import { elementwiseOperator, type FusionMode } from './elementwise-operators.js';
 import { fusedForm } from './fusable.js';
 import type { Call, FusedCall, Graph, Value } from './graph.js';
 
@@ -47,7 +47,11 @@ export class Report {
 }
 
 /** The name of an operator without its namespace and overload. */
-export const shortName = (op: string): string => op.replace('aten::', '').replace(/\..*/, '');
+export function shortName(op: string): string {
+  const name = op.replace('aten::', '').replace(/\..*/, '');
+  // Accelerate's own forms of libtorch's elementwise operators have the names of these.
+  return elementwiseOperator(op) ? name.replace('acc::', '') : name;
+}
 
 /** `float32[16,8]`. */
 export const typeText = ({ dtype, shape }: Pick<Value, 'dtype' | 'shape'>): string =>
