@@ -13,6 +13,8 @@ const hasMatrixUnits = operatorWithResults('acc::has_matrix_units');
 
 /** This many probabilities take 24 MiB in mixed precision. */
 const LARGE_ELEMENTS = 1 << 22;
+/** In multiples of the width of a head. */
+const FEW_KEYS = 2;
 
 /** `softmax(scale · q·kᵀ + mask) · v` in plain operators. */
 export interface Forward {
@@ -70,8 +72,8 @@ function withFactors(
   if (!q || !turnedK || !v) return 'its q, k or v has other dims than its scores';
   const problem = problemOf([q.value, turnedK.value, v.value], mask, context);
   if (problem) return problem;
-  if (isFasterInProducts(rest.softmax, v.value, context)) {
-    return 'its products in bfloat16 are faster on this CPU, and its probabilities are small';
+  if (isFasterInProducts(rest.softmax, q.value, context)) {
+    return 'its products are faster on this CPU, and its probabilities are small';
   }
   const [queries, width] = sizesOf(q, context);
   const [keys, valueWidth] = sizesOf(v, context);
@@ -83,12 +85,15 @@ function withFactors(
 }
 
 /**
- * Whether an attention is kept for its time. In bfloat16, without matrix units, flash attention takes
- * about 1.6 times as long as the products. It pays where memory matters more.
+ * Whether an attention is kept for its time, on a CPU without matrix units. In bfloat16 flash attention
+ * takes about 1.6 times as long as the products, and in float32 1.2 to 1.5 times with at most twice as
+ * many keys as the width of a head. It pays where memory matters more.
  */
-function isFasterInProducts({ results }: Call, v: number, { graph: { values, elements } }: Context): boolean {
-  const { dtype } = values[v]!;
-  if (dtype !== 'bfloat16' || elements[results[0]!]! >= LARGE_ELEMENTS) return false;
+function isFasterInProducts({ results }: Call, q: number, { graph: { values, elements } }: Context): boolean {
+  const { dtype } = values[q]!;
+  const probabilities = elements[results[0]!]!;
+  if (probabilities >= LARGE_ELEMENTS) return false;
+  if (dtype === 'float32') return probabilities <= FEW_KEYS * elements[q]!;
   const [hasUnits] = hasMatrixUnits(dtype);
   return !hasUnits;
 }

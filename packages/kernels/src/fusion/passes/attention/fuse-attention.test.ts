@@ -293,4 +293,13 @@ describe('attention is kept', () => {
       each.forEach((value, j) => expect(value).toBeCloseTo(plain.values[i]![j]!, 3)),
     );
   });
+
+  it('with few keys for the width of its heads', () => {
+    const step: Step = ([q, k, v]) => [tf.matMul(tf.softmax(scaled(q!, k!)), v!)];
+    const shapesOf = (keys: number): Shapes => ({ kv: [B, H, keys, D] });
+    expect(replayed(step, shapesOf(2 * D), true).explanation).toContain(
+      'its products are faster on this CPU',
+    );
+    expect(replayed(step, shapesOf(2 * D + 1), true).explanation).toContain('flash attention');
+  });
 });
