@@ -12,8 +12,10 @@ export function constantsOf(graph: Graph, maxElements: number): ReadonlySet<numb
   const left = new Set([...writtenValues(graph), ...graph.segments.flatMap(({ outputs }) => outputs)]);
   const known = new Set([...graph.uploads].filter((value) => !left.has(value)));
   const isSmall = (value: number): boolean => value < 0 || graph.elements[value]! <= maxElements;
-  const isConstant = ({ effect, uses, results }: Call): boolean =>
+  // Constants are computed by the calls as they were recorded, in which others write in place.
+  const isConstant = ({ effect, inPlace, uses, results }: Call): boolean =>
     effect === 'none' &&
+    inPlace === undefined &&
     uses.every((value) => value < 0 || known.has(value)) &&
     results.every((value) => !left.has(value) && isSmall(value));
   for (const node of graph.segments.flatMap(({ nodes }) => nodes)) {

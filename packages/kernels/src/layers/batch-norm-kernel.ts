@@ -12,7 +12,8 @@ interface Attrs {
 
 type Native = NativeTensor;
 
-const forward = operatorWithResults('aten::native_batch_norm');
+// As aten::native_batch_norm, but its schema says that it writes the running statistics.
+const forward = operatorWithResults('aten::_native_batch_norm_legit');
 const backward = operatorWithResults('aten::native_batch_norm_backward');
 const zerosLike = operator('aten::zeros_like');
 const scale = operatorInPlace('aten::mul_.Scalar');

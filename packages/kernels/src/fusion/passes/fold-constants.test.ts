@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { GraphBuilder, operatorsOf } from '../testing.js';
 import { foldConstants, MAX_FOLDED_ELEMENTS } from './fold-constants.js';
+import { writeNewValues } from './write-new-values.js';
 
 it('keeps what others take of calls on uploads and numbers, also through views', () => {
   const graph = new GraphBuilder();
@@ -34,6 +35,16 @@ it.each<[string, (graph: GraphBuilder) => number]>([
   const folded = foldConstants(built);
   expect(operatorsOf(folded)).toEqual(operatorsOf(built));
   expect(folded.folded).toEqual([]);
+});
+
+it('computes new values of writes in every replay, and what depends on them', () => {
+  const graph = new GraphBuilder();
+  const zeros = graph.call('zeros', []);
+  graph.write('add_.Tensor', [zeros, graph.upload()], [1]);
+  const sum = graph.call('reshape', [zeros], { isView: true });
+  const folded = foldConstants(writeNewValues(graph.build(graph.call('neg', [sum]))));
+  expect(operatorsOf(folded)).toEqual(['add', 'reshape', 'neg']);
+  expect(folded.folded).toEqual([zeros]);
 });
 
 it('gives each replay results of its own', () => {

@@ -80,7 +80,7 @@ class Run {
     std::vector<bool> is_taken(sources_.size());
     for (const auto& result : program_.results) {
       size_t i = 0;
-      while (i < sources_.size() && (is_taken[i] || !can_take(sources_[i], result))) ++i;
+      while (i < sources_.size() && (is_taken[i] || is_summed(i) || !can_take(sources_[i], result))) ++i;
       if (i < sources_.size()) {
         is_taken[i] = true;
         outputs_.push_back({sources_[i].tensor(), true});
@@ -88,6 +88,13 @@ class Run {
         outputs_.push_back({at::empty(result.shape, at::TensorOptions().dtype(result.dtype)), false});
       }
     }
+  }
+
+  // Whether an input is added to sums of columns, after the other results of a block were written.
+  bool is_summed(size_t input) const {
+    return std::any_of(program_.results.begin(), program_.results.end(), [input](const Result& result) {
+      return result.extent == Extent::kColumns && result.reg == input;
+    });
   }
 
   static bool can_take(const Source& source, const Result& result) {

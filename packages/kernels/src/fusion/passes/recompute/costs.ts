@@ -1,6 +1,7 @@
 import type { NativeDtype } from '@acc/contract';
 import { isShapeOnly } from '../../fusable.js';
 import type { Graph, GraphNode } from '../../graph.js';
+import { shortName } from '../../report.js';
 
 /** What a byte that lives during a whole step costs, beside one that a program reads or writes. */
 export const LIFE = 2;
@@ -10,10 +11,7 @@ const FUNCTION_STEP = 4;
 /** What a step costs besides. */
 const STEP = 64;
 
-const FUNCTIONS = new Set([
-  ...['aten::tanh', 'aten::sigmoid', 'aten::exp', 'aten::log'],
-  ...['aten::_softmax', 'aten::_log_softmax'],
-]);
+const FUNCTIONS = new Set(['tanh', 'sigmoid', 'exp', 'log', '_softmax', '_log_softmax']);
 
 const ITEM_BYTES: Partial<Record<NativeDtype, number>> = {
   ...{ float64: 8, int64: 8, complex64: 8 },
@@ -27,6 +25,6 @@ export function bytesOf(value: number, { elements, values }: Graph): number {
 /** What the steps of an operator in a program cost, in bytes. */
 export function stepCostOf(node: GraphNode, { elements }: Graph): number {
   if (node.kind !== 'call' || isShapeOnly(node)) return 0;
-  const perElement = FUNCTIONS.has(node.op) ? FUNCTION_STEP : PLAIN_STEP;
+  const perElement = FUNCTIONS.has(shortName(node.op)) ? FUNCTION_STEP : PLAIN_STEP;
   return STEP + perElement * elements[node.results[0]!]!;
 }

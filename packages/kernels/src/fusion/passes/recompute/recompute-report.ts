@@ -15,9 +15,12 @@ export class RecomputeReport {
       counts.set(text, (counts.get(text) ?? 0) + 1);
     }
     if (counts.size === 0) return;
-    const saved = (savedBytes / 2 ** 20).toFixed(1);
+    const mebibytes = savedBytes / 2 ** 20;
+    // The pass may also save reading and writing alone.
+    const saved =
+      mebibytes < 0.05 ? '' : `, with ${mebibytes.toFixed(1)} MiB less in memory at the same time`;
     this.#lines = [
-      `recomputed in later programs instead of kept, with ${saved} MiB less in memory at the same time:`,
+      `recomputed in later programs instead of kept${saved}:`,
       ...[...counts].map(([text, count]) => `  ${count} × ${text}`),
     ];
   }

@@ -55,10 +55,7 @@ it('computes a chain again from what lives anyway, in the same order, and does n
   expect(backward.uses).toContain(x);
   expect(backward.uses).toHaveLength(2);
   expect(backward.results).toEqual([gradient]);
-  expect(lines).toEqual([
-    'recomputed in later programs instead of kept, with 0.0 MiB less in memory at the same time:',
-    '  1 × tanh, float32[64,128]',
-  ]);
+  expect(lines).toEqual(['recomputed in later programs instead of kept:', '  1 × tanh, float32[64,128]']);
 });
 
 it('keeps one number for each row, and computes the rest of a normalisation again', () => {
