@@ -126,6 +126,22 @@ describe('a recording of tensors in pieces', () => {
     expect(replayed(recording, [x], (given) => Array.from(given.dataSync()))).toEqual([4, 6]);
     recording.dispose();
   });
+
+  it.each<[string, PieceLayout | undefined, PieceLayout | undefined]>([
+    ['whole instead of a sum', SUM, undefined],
+    ['a sum instead of whole', undefined, SUM],
+    ['whole instead of rows', ROWS, undefined],
+    ['other rows', ROWS, { ...ROWS, outer: 2 } as PieceLayout],
+  ])('does not fit an argument that is %s', (_, recorded, now) => {
+    const values = () => tf.tensor1d([1, 2]);
+    const inForm = (layout: PieceLayout | undefined) => (layout ? held(values(), layout) : values());
+    const own = (x: tf.Tensor) => (pieces.layoutOf(x) ? pieceOf(x) : x);
+    const x = inForm(recorded);
+    const recording = sealed([x], () => tf.mul(own(x), 2));
+    expect(recording.fits([inForm(recorded)])).toBe(true);
+    expect(recording.fits([inForm(now)])).toBe(false);
+    recording.dispose();
+  });
 });
 
 it('frees what an action passes on before the replay ends', () => {

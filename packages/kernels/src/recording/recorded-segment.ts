@@ -3,23 +3,17 @@ import type { ActionOptions, NativeDtype, RecordedAction } from '@acc/contract';
 import type { OutputMeta } from '@acc/native';
 import { areOfOneKind, type RecordedForm } from './recorded-form.js';
 
-/**
- * The source of a tensor from outside. `shape` and `dtype` are those of its native data at
- * recording time.
- */
+/** What a tensor from outside was at recording time. `shape` and `dtype` are those of its native data. */
+interface SourceData {
+  readonly shape: readonly number[];
+  readonly dtype: NativeDtype;
+  readonly form: RecordedForm;
+}
+
+/** The source of a tensor from outside. */
 export type Source =
-  | {
-      readonly kind: 'argument';
-      readonly index: number;
-      readonly shape: readonly number[];
-      readonly dtype: NativeDtype;
-    }
-  | {
-      readonly kind: 'variable';
-      readonly variable: Variable;
-      readonly shape: readonly number[];
-      readonly dtype: NativeDtype;
-    }
+  | ({ readonly kind: 'argument'; readonly index: number } & SourceData)
+  | ({ readonly kind: 'variable'; readonly variable: Variable } & SourceData)
   /** A tensor that the step captured, by its handle: the same in every replay. */
   | { readonly kind: 'captured'; readonly id: number };
 
@@ -68,6 +62,7 @@ export function differenceOfSources(
 
 function isSameSource(a: Source, b: Source | undefined): boolean {
   if (a.kind === 'captured') return b?.kind === 'captured' && a.id === b.id;
-  if (a.kind === 'variable') return b?.kind === 'variable' && a.variable === b.variable;
-  return b?.kind === 'argument' && a.index === b.index;
+  if (!b || b.kind === 'captured' || !areOfOneKind(a.form, b.form)) return false;
+  if (a.kind === 'variable') return b.kind === 'variable' && a.variable === b.variable;
+  return b.kind === 'argument' && a.index === b.index;
 }

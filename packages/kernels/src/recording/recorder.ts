@@ -178,7 +178,7 @@ class Session {
       natives.push(native);
       const isShared = this.#known.has(native.id);
       if (isShared) this.#shared.add(native.id);
-      this.#known.set(native.id, { kind: 'variable', variable, shape: native.shape, dtype: native.dtype });
+      this.#known.set(native.id, { kind: 'variable', variable, ...this.#dataOf(variable, native) });
     }
     this.args.forEach((arg, index) => {
       // A disposed argument cannot be used any more. A handle that belongs to a variable stays with
@@ -186,9 +186,13 @@ class Session {
       if (arg.isDisposed || !isNumeric(arg)) return;
       const native = this.#nativeOf(arg);
       if (this.#known.has(native.id)) return;
-      this.#known.set(native.id, { kind: 'argument', index, shape: native.shape, dtype: native.dtype });
+      this.#known.set(native.id, { kind: 'argument', index, ...this.#dataOf(arg, native) });
     });
     return natives;
+  }
+
+  #dataOf(x: Tensor, { shape, dtype }: NativeTensor) {
+    return { shape, dtype, form: formOf(x, this.backend) };
   }
 
   /**

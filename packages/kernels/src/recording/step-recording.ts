@@ -212,7 +212,9 @@ export class StepRecording implements Recording {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
       const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
-      return isThere && this.#hasDtype(tensor, source);
+      return (
+        isThere && areCutAlike(formOf(tensor, this.backend), source.form) && this.#hasDtype(tensor, source)
+      );
     });
   }
 
