@@ -169,7 +169,7 @@ export class TensorData {
 
   /** See `constantOf` in host-constants.ts. */
   get constant(): number | undefined {
-    return this.#constantIn === shapesEpoch ? this.uploaded : undefined;
+    return this.#constantIn === shapesEpoch && !this.isDisposed ? this.uploaded : undefined;
   }
 
   /** See `isConstantOnTape` in host-constants.ts. */

@@ -29,21 +29,39 @@ let waitingBytes = 0;
 export function notePending(value: PendingValue): void {
   pending.add(value);
   waitingBytes += value.byteLength;
+  let ownBytes = 0;
   for (const { source, native } of value.leaves) {
     const count = holders.get(source) ?? 0;
     holders.set(source, count + 1);
-    if (count === 0) leafBytes += native.byteLength;
+    if (count === 0) ownBytes += native.byteLength;
   }
+  leafBytes += ownBytes;
+  if (ownBytes - value.byteLength > maxKeptBytes) computeOrLeave(value);
+  else limitKept();
+}
+
+/** Computes the oldest values until what operands take is within the bound. */
+function limitKept(): void {
   for (const oldest of pending) {
     if (leafBytes - waitingBytes <= maxKeptBytes) break;
     // Others are computed as a part of those.
-    if (oldest.hasData) oldest.compute();
+    if (oldest.hasData) computeOrLeave(oldest);
   }
 }
 
-/** The tensor of a value no longer waits: it is disposed, or has the value. */
+/** Computes a value. An error, as of too little memory, is left to whoever reads the value. */
+function computeOrLeave(value: PendingValue): void {
+  try {
+    value.compute();
+  } catch {
+    // It still waits, and reading it fails again.
+  }
+}
+
+/** The tensor of a value no longer waits: it is disposed, or has the value. May compute others. */
 export function noteTensorDone(value: PendingValue): void {
   waitingBytes -= value.byteLength;
+  limitKept();
 }
 
 /** Takes note of bytes that a value itself now holds; negative if it no longer does. */
@@ -71,9 +89,9 @@ function releaseLeaf(source: Leaf['source'], bytes: number): void {
 export const mayWait = (size: number): boolean =>
   size >= minElements && suspensions === 0 && pending.size < MAX_COUNT;
 
-/** Computes all values that are still used. */
+/** Computes all values that are still used. Errors are left to whoever reads the value. */
 export function computePending(): void {
-  for (const value of [...pending].reverse()) if (pending.has(value)) value.compute();
+  for (const value of [...pending].reverse()) if (pending.has(value)) computeOrLeave(value);
 }
 
 /** Computes what waits, and runs `action` without results that wait. */

@@ -30,16 +30,21 @@ export function waiting(
   const size = shape ? util.sizeFromShape(shape) : 0;
   if (!shape || !mayWait(size)) return undefined;
   const operands: PendingOperand[] = [];
-  for (const input of inputs) {
-    const operand = operandOf(backend, input, size);
-    if (operand === undefined) {
-      operands.forEach(releaseOperand);
-      return undefined;
+  try {
+    for (const input of inputs) {
+      const operand = operandOf(backend, input, size);
+      if (operand === undefined) {
+        operands.forEach(releaseOperand);
+        return undefined;
+      }
+      operands.push(operand);
     }
-    operands.push(operand);
-  }
-  if (!PendingValue.fits(operands, size)) {
-    for (const operand of operands) if (operand instanceof PendingValue) operand.compute();
+    if (!PendingValue.fits(operands, size)) {
+      for (const operand of operands) if (operand instanceof PendingValue) operand.compute();
+    }
+  } catch (error) {
+    operands.forEach(releaseOperand);
+    throw error;
   }
   return backend.wrapPending(new PendingValue(shape, { form, operands, args }));
 }

@@ -31,6 +31,8 @@ const BYTES_PER_ELEMENT = 4;
 /** Limits of what one program computes; see {@link PendingValue.fits}. */
 const MAX_STEPS = 32;
 const MAX_WIDE_LEAVES = 3;
+/** The most programs that compute a value as a part of another one, while a tensor waits for it. */
+const MAX_INLINED = 3;
 
 /**
  * The result of an elementwise operator that is computed when somebody reads it, in one pass over
@@ -43,6 +45,8 @@ export class PendingValue {
   /** Whether the data for which the value was made still uses it. */
   #hasData = true;
   #native: NativeTensor | undefined;
+  /** The number of programs that have computed it as a part of another value. */
+  #inlined = 0;
   /** Undefined once the value needs its operands no longer. */
   #computation: Computation | undefined;
   /** The number of operators in its program, at most. */
@@ -127,6 +131,7 @@ export class PendingValue {
 
   /** The value in `dtype`, which is computed without keeping the value itself. Caller disposes. */
   computedAs(dtype: NativeDtype): NativeTensor {
+    this.#storeOperands(new Set());
     const program = new ProgramBuilder();
     const inputs: NativeTensor[] = [];
     const known = new Map<PendingValue | string, Operand>();
@@ -141,8 +146,6 @@ export class PendingValue {
       if (isLeaf(operand)) {
         return input(`${operand.source}:${shape.join()}`, operand.native, shape);
       }
-      // A value that stays alive is stored if it would keep more memory alive than its own.
-      if (operand.#hasData && operand.#wideLeaves.size > 1) operand.compute();
       const made = operand.#native;
       return made ? input(operand, made, operand.shape) : stepOf(operand);
     };
@@ -159,6 +162,20 @@ export class PendingValue {
     const { shape } = this;
     const size = util.sizeFromShape(shape as number[]);
     return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
+  }
+
+  /**
+   * Computes values that its program is to read, and not to compute: those that stay alive and would
+   * keep more memory alive than their own, or that many programs have computed.
+   */
+  #storeOperands(seen: Set<PendingValue>): void {
+    for (const operand of this.#computation!.operands) {
+      if (!(operand instanceof PendingValue) || operand.#native || seen.has(operand)) continue;
+      seen.add(operand);
+      const isStored = operand.#wideLeaves.size > 1 || ++operand.#inlined > MAX_INLINED;
+      if (operand.#hasData && isStored) operand.compute();
+      else operand.#storeOperands(seen);
+    }
   }
 
   #releaseOperands(): void {

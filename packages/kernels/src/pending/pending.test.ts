@@ -4,6 +4,7 @@ import { liveTensors, MemoryFlag, memoryFlags, memoryStats, operatorInPlace } fr
 import type { AccBackend } from '../backend.js';
 import { StepRecorder } from '../recording/recorder.js';
 import { registerAccBackend } from '../register-backend.js';
+import type { TensorData } from '../tensor-data.js';
 import { expectSameAsCpu } from '../testing/compare.js';
 import { pendingBytes, pendingCount, setMaxKeptBytes, setMinElements } from './all-pending.js';
 
@@ -99,8 +100,10 @@ describe('results that wait', () => {
     expect(pendingCount()).toBe(now);
   });
 
-  it('keep NaN, infinities and zeros with their sign', () =>
-    expectSameAsCpu(() => tf.tensor1d([NaN, Infinity, -Infinity, 0, -0, 1e38]).mul(-2).add(-0).tanh()));
+  it('keep NaN, infinities and zeros with their sign', () => {
+    const y = tf.tensor1d([NaN, Infinity, -Infinity, 0, -0, 1e38]).mul(-2).tanh();
+    expect(y.dataSync()).toEqual(Float32Array.of(NaN, -1, 1, -0, 0, -1));
+  });
 
   it('are computed in integers if the operands are integers', () =>
     expectSameAsCpu(() =>
@@ -112,20 +115,44 @@ describe('results that wait', () => {
 });
 
 describe('values do not change under results that wait', () => {
+  // A variable as large as the result would not wait.
+  const sums = (v: tf.Variable): tf.Tensor => {
+    const before = pendingCount();
+    const y = tf.ones([8, 3]).add(v);
+    expect(pendingCount()).toBeGreaterThan(before);
+    return y.max(0);
+  };
+
   it('if a variable is assigned', () => {
     const v = tf.variable(tf.tensor1d([1, 2, 3]));
-    const y = v.mul(2);
+    const [y, z] = [tf.ones([8, 3]).add(v), v.mul(2)];
     v.assign(tf.tensor1d([7, 7, 7]));
-    expect([...y.dataSync()]).toEqual([2, 4, 6]);
+    expect([...y.max(0).dataSync()]).toEqual([2, 3, 4]);
+    expect([...z.dataSync()]).toEqual([2, 4, 6]);
+    expect([...sums(v).dataSync()]).toEqual([8, 8, 8]);
     v.dispose();
   });
 
   it('if an optimizer updates a variable', () => {
     const v = tf.variable(tf.tensor1d([1, 2, 3]));
-    const y = v.mul(2);
+    const before = pendingCount();
+    const [y, z] = [tf.ones([8, 3]).add(v), v.mul(2)];
+    expect(pendingCount()).toBeGreaterThan(before);
+    for (let step = 0; step < 2; step++) tf.train.sgd(1).minimize(() => v.sum() as tf.Scalar, false, [v]);
+    expect([...v.dataSync()]).toEqual([-1, 0, 1]);
+    expect([...y.max(0).dataSync()]).toEqual([2, 3, 4]);
+    expect([...z.dataSync()]).toEqual([2, 4, 6]);
+    v.dispose();
+  });
+
+  it('if a variable made of one is updated', () => {
+    const made = tf.tensor1d([1, 2, 3]).mul(2);
+    const v = tf.variable(made);
+    const y = made.add(1);
     tf.train.sgd(1).minimize(() => v.sum() as tf.Scalar, false, [v]);
-    expect([...v.dataSync()]).toEqual([0, 1, 2]);
-    expect([...y.dataSync()]).toEqual([2, 4, 6]);
+    expect([...v.dataSync()]).toEqual([1, 3, 5]);
+    expect([...made.dataSync()]).toEqual([2, 4, 6]);
+    expect([...y.dataSync()]).toEqual([3, 5, 7]);
     v.dispose();
   });
 
@@ -143,6 +170,7 @@ describe('values do not change under results that wait', () => {
     const y = a.add(1);
     const native = (tf.backend() as AccBackend).nativeToWrite(a)!;
     // What still uses the value holds it, so a writer sees that the memory is shared.
+    expect(memoryFlags([native])[0]! & MemoryFlag.exclusive).toBe(0);
     expect([...y.dataSync()]).toEqual([3, 5, 7]);
     operatorInPlace('aten::fill_.Scalar')(native, 9);
     expect([...a.dataSync()]).toEqual([9, 9, 9]);
@@ -158,9 +186,31 @@ describe('errors', () => {
   });
 
   it('of what was disposed come from the call', () => {
-    const a = x().mul(2);
-    a.dispose();
+    const [a, scalar] = [x().mul(2), tf.scalar(2)];
+    tf.dispose([a, scalar]);
     expect(() => a.add(1)).toThrowError(/disposed/);
+    expect(() => x().mul(scalar)).toThrowError(/disposed/);
+  });
+
+  it('of memory come from reading, and others can be read', () => {
+    const scalar = tf.ones([2, 1, 1]);
+    const a = x();
+    // 256 TiB.
+    const large = tf.zeros([2 ** 22, 1]).add(tf.zeros([1, 2 ** 24]));
+    const live = liveTensors();
+    expect(() => scalar.add(large)).toThrowError(expect.objectContaining({ code: 'ACC_OUT_OF_MEMORY' }));
+    expect(() => large.max().dataSync()).toThrowError(expect.objectContaining({ code: 'ACC_OUT_OF_MEMORY' }));
+    expect(liveTensors()).toBe(live);
+    const y = a.mul(2);
+    const { recording } = new StepRecorder(tf.backend() as AccBackend).record([], () => [
+      tf.ones([3]).mul(3),
+    ]);
+    if (typeof recording === 'string') throw new Error(recording);
+    recording.dispose();
+    expect(y.dataSync()).toEqual(a.dataSync().map((value) => 2 * value));
+    const before = pendingCount();
+    large.dispose();
+    expect(pendingCount()).toBe(before - 1);
   });
 });
 
@@ -207,6 +257,41 @@ describe('memory', () => {
     expect(memoryStats().allocatedBytes - before).toBeLessThan(MIB / 16);
     expect(pendingBytes()).toEqual({ leafBytes, waitingBytes });
     restore();
+  });
+
+  it('that operands take is bounded when other results no longer wait', () => {
+    const MIB = 2 ** 20;
+    const restore = setMaxKeptBytes(4 * MIB);
+    const keptBytes = () => pendingBytes().leafBytes - pendingBytes().waitingBytes;
+    const before = keptBytes();
+    // 16 MiB that wait for operands of a few KiB.
+    const wide = tf.ones([2 * 2 ** 10, 1]).add(tf.ones([1, 2 ** 11]));
+    const results = [0, 1, 2, 3, 4].map((i) =>
+      tf.tidy(() => {
+        const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [
+          tf.Tensor,
+          tf.Tensor,
+          tf.Tensor,
+        ];
+        return a.add(b).add(c);
+      }),
+    );
+    wide.dispose();
+    expect(keptBytes() - before).toBeLessThanOrEqual(4 * MIB);
+    expect(results.map((y) => y.min().dataSync()[0])).toEqual(results.map((_, i) => 3 * i + 3));
+    tf.dispose(results);
+    restore();
+  });
+
+  it('holds a value that many others use', () => {
+    const h = x().mul(2).tanh();
+    const isComputed = () => (h.dataId as TensorData).pending === undefined;
+    const sums: number[] = [];
+    for (let i = 1; i < 6; i++) {
+      expect(isComputed()).toBe(i > 4);
+      sums.push(tf.tidy(() => h.mul(i).sum().dataSync()[0]!));
+    }
+    sums.forEach((sum, i) => expect(sum).toBeCloseTo(sums[0]! * (i + 1), 4));
   });
 
   const counts = () => ({ ...tf.memory(), live: liveTensors(), waiting: pendingCount(), bytes: 0 });

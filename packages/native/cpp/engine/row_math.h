@@ -111,7 +111,8 @@ ACC_INLINE float tanh(float x) {
   p = p * z - 3.33332819422e-1f;
   const float near_zero = p * z * x + x;
   const float elsewhere = 1.f - 2.f / (exp(2.f * x) + 1.f);
-  return std::fabs(x) < 0.625f ? near_zero : elsewhere;
+  // The sum of -0 and 0 is 0.
+  return std::copysign(std::fabs(x) < 0.625f ? near_zero : elsewhere, x);
 }
 
 // The bits of the bfloat16 nearest to x; ties go to the even one.
