@@ -56,8 +56,9 @@ export function activationsOf(
 function float32Bytes({ kind, hidden: C, heads: H, kvHeads, headDim, ...rest }: Architecture): Activations {
   const { intermediate: I, vocabulary: V } = rest;
   const [Q, K] = [H * headDim, kvHeads * headDim];
-  // GELU: input and result. SiLU: gate, its sigmoid, both their products, and the other factor.
-  const inner = kind === 'gpt2' ? 2 * I : 5 * I;
+  // GELU: input and result. SwiGLU: gate, the other factor, and the result. The sigmoid of the gate and
+  // its product with the gate wait, and backward computes them again.
+  const inner = kind === 'gpt2' ? 2 * I : 3 * I;
   // Inputs and results of both norms; queries, keys, values; the result of attention; statistics of
   // the norms, and the sums of attention.
   const layer = 4 * (4 * C + 2 * Q + 2 * K + inner + 4 + H);
