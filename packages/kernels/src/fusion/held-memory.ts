@@ -1,5 +1,5 @@
 import { Aliases } from './aliases.js';
-import type { Graph, GraphNode } from './graph.js';
+import type { Graph, GraphNode, GraphSegment } from './graph.js';
 
 /** Of each value, the places of its uses: nodes and ends of segments have places in one order. */
 interface Uses {
@@ -19,8 +19,25 @@ export class HeldMemory {
     this.#uses = usesOf(graph);
   }
 
+  /** The segments with changed nodes and outputs. Each change sees who holds memory at its place. */
+  changed(
+    { segments }: Graph,
+    change: (node: GraphNode) => GraphNode,
+    current: (output: number) => number,
+  ): GraphSegment[] {
+    return segments.map(({ nodes, outputs }) => {
+      const changedNodes = nodes.map((node) => {
+        const now = change(node);
+        this.#leave(node);
+        return now;
+      });
+      this.#leave();
+      return { nodes: changedNodes, outputs: outputs.map(current) };
+    });
+  }
+
   /** Goes on to the node, or end of a segment, after this one. */
-  leave(node?: GraphNode): void {
+  #leave(node?: GraphNode): void {
     this.#place++;
     if (!node) return;
     for (const value of node.results) this.#made.add(value);

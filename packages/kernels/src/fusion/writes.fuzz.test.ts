@@ -43,10 +43,7 @@ const of = (name: string, ...args: number[]): Run => {
   const run = operator(`aten::${name}`);
   return (a) => run(a, ...args);
 };
-const ofTwo = (name: string): Run => {
-  const run = operator(`aten::${name}`);
-  return (a, b) => run(a, b);
-};
+const ofTwo = (name: string): Run => operator(`aten::${name}`);
 const write = (name: string, ...args: number[]): Write => {
   const run = operatorInPlace(`aten::${name}`);
   return (a) => run(a, ...args);

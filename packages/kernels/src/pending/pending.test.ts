@@ -115,29 +115,27 @@ describe('results that wait', () => {
 });
 
 describe('values do not change under results that wait', () => {
-  // A variable as large as the result would not wait.
-  const sums = (v: tf.Variable): tf.Tensor => {
+  /** A sum with a variable that waits: with one as large as the result it would not. */
+  const waitingSum = (v: tf.Variable): tf.Tensor => {
     const before = pendingCount();
     const y = tf.ones([8, 3]).add(v);
     expect(pendingCount()).toBeGreaterThan(before);
-    return y.max(0);
+    return y;
   };
 
   it('if a variable is assigned', () => {
     const v = tf.variable(tf.tensor1d([1, 2, 3]));
-    const [y, z] = [tf.ones([8, 3]).add(v), v.mul(2)];
+    const [y, z] = [waitingSum(v), v.mul(2)];
     v.assign(tf.tensor1d([7, 7, 7]));
     expect([...y.max(0).dataSync()]).toEqual([2, 3, 4]);
     expect([...z.dataSync()]).toEqual([2, 4, 6]);
-    expect([...sums(v).dataSync()]).toEqual([8, 8, 8]);
+    expect([...waitingSum(v).max(0).dataSync()]).toEqual([8, 8, 8]);
     v.dispose();
   });
 
   it('if an optimizer updates a variable', () => {
     const v = tf.variable(tf.tensor1d([1, 2, 3]));
-    const before = pendingCount();
-    const [y, z] = [tf.ones([8, 3]).add(v), v.mul(2)];
-    expect(pendingCount()).toBeGreaterThan(before);
+    const [y, z] = [waitingSum(v), v.mul(2)];
     for (let step = 0; step < 2; step++) tf.train.sgd(1).minimize(() => v.sum() as tf.Scalar, false, [v]);
     expect([...v.dataSync()]).toEqual([-1, 0, 1]);
     expect([...y.max(0).dataSync()]).toEqual([2, 3, 4]);
@@ -229,24 +227,23 @@ it('what tfjs times includes results that wait', async () => {
 });
 
 describe('memory', () => {
+  const MIB = 2 ** 20;
+
+  /** A result of 1 MiB that waits for three operands of 1 MiB, all of whose elements are 3 · i + 3. */
+  const sumOfThree = (i: number): tf.Tensor =>
+    tf.tidy(() => {
+      const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [tf.Tensor, tf.Tensor, tf.Tensor];
+      return a.add(b).add(c);
+    });
+
   it('that operands take is bounded', () => {
-    const MIB = 2 ** 20;
     const restore = setMaxKeptBytes(4 * MIB);
     const { leafBytes, waitingBytes } = pendingBytes();
     const results: tf.Tensor[] = [];
     let largest = 0;
     const before = memoryStats().allocatedBytes;
     for (let i = 0; i < 12; i++) {
-      results.push(
-        tf.tidy(() => {
-          const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [
-            tf.Tensor,
-            tf.Tensor,
-            tf.Tensor,
-          ];
-          return a.add(b).add(c);
-        }),
-      );
+      results.push(sumOfThree(i));
       largest = Math.max(largest, memoryStats().allocatedBytes - before - results.length * MIB);
     }
     expect(largest).toBeGreaterThan(2 * MIB);
@@ -260,22 +257,12 @@ describe('memory', () => {
   });
 
   it('that operands take is bounded when other results no longer wait', () => {
-    const MIB = 2 ** 20;
     const restore = setMaxKeptBytes(4 * MIB);
     const keptBytes = () => pendingBytes().leafBytes - pendingBytes().waitingBytes;
     const before = keptBytes();
     // 16 MiB that wait for operands of a few KiB.
     const wide = tf.ones([2 * 2 ** 10, 1]).add(tf.ones([1, 2 ** 11]));
-    const results = [0, 1, 2, 3, 4].map((i) =>
-      tf.tidy(() => {
-        const [a, b, c] = [0, 1, 2].map((k) => tf.fill([MIB / 4], i + k)) as [
-          tf.Tensor,
-          tf.Tensor,
-          tf.Tensor,
-        ];
-        return a.add(b).add(c);
-      }),
-    );
+    const results = [0, 1, 2, 3, 4].map(sumOfThree);
     wide.dispose();
     expect(keptBytes() - before).toBeLessThanOrEqual(4 * MIB);
     expect(results.map((y) => y.min().dataSync()[0])).toEqual(results.map((_, i) => 3 * i + 3));
@@ -319,7 +306,6 @@ describe('memory', () => {
   });
 
   it('of a whole tensor is free after a copy of its part', () => {
-    const MIB = 2 ** 20;
     const before = memoryStats().allocatedBytes;
     const copy = tf.tidy(() =>
       tf

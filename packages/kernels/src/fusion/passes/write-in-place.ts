@@ -25,14 +25,5 @@ export function writeInPlace(graph: Graph): Graph {
     return isFree ? inPlace(node, node.inPlace) : withValues(node, current);
   }
 
-  const segments = graph.segments.map(({ nodes, outputs }) => {
-    const changedNodes = nodes.map((node) => {
-      const now = changed(node);
-      memory.leave(node);
-      return now;
-    });
-    memory.leave();
-    return { nodes: changedNodes, outputs: outputs.map(current) };
-  });
-  return { ...graph, segments };
+  return { ...graph, segments: memory.changed(graph, changed, current) };
 }

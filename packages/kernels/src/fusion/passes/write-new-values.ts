@@ -1,13 +1,6 @@
 import { HeldMemory } from '../held-memory.js';
 import { outOfPlace } from '../in-place-operators.js';
-import {
-  withValues,
-  type Call,
-  type Graph,
-  type GraphNode,
-  type GraphSegment,
-  type Value,
-} from '../graph.js';
+import { withValues, type Call, type Graph, type GraphNode, type Value } from '../graph.js';
 import { makersOf } from '../makers.js';
 
 /**
@@ -40,16 +33,6 @@ export function writeNewValues(graph: Graph): Graph {
     return op === undefined ? withValues(node, current) : withResult(node, op);
   }
 
-  function changedSegment({ nodes, outputs }: GraphSegment): GraphSegment {
-    const changedNodes = nodes.map((node) => {
-      const now = changed(node);
-      memory.leave(node);
-      return now;
-    });
-    memory.leave();
-    return { nodes: changedNodes, outputs: outputs.map(current) };
-  }
-
-  const segments = graph.segments.map(changedSegment);
+  const segments = memory.changed(graph, changed, current);
   return { ...graph, segments, values, elements };
 }
