@@ -24,6 +24,7 @@ struct CudaDriver::Functions {
   int (*nvrtcGetPTX)(void* program, char* text);
   int (*nvrtcGetNumSupportedArchs)(int* count);
   int (*nvrtcGetSupportedArchs)(int* architectures);
+  int (*nvrtcVersion)(int* major, int* minor);
   const char* (*nvrtcGetErrorString)(int status);
   int (*cuDeviceGet)(int* device, int index);
   int (*cuDeviceGetAttribute)(int* value, int attribute, int device);
@@ -47,10 +48,10 @@ void find(void* library, const char* name, const std::string& path, Function& fu
   if (!function) fail(path + " has no function " + name + ".");
 }
 
-// The folder of the library that a function of libtorch came from.
-std::string folder_of_libtorch() {
+// The folder of the library that a function came from, with a slash.
+std::string folder_of(const void* function) {
   Dl_info found;
-  if (!dladdr(reinterpret_cast<const void*>(&c10::GetCPUAllocator), &found) || !found.dli_fname) return "";
+  if (!dladdr(function, &found) || !found.dli_fname) return "";
   const std::string path = found.dli_fname;
   return path.substr(0, path.rfind('/') + 1);
 }
@@ -61,7 +62,7 @@ constexpr int kMajor = 75, kMinor = 76;
 }  // namespace
 
 CudaDriver& CudaDriver::of_libtorch() {
-  static const std::string path = folder_of_libtorch() + "libcaffe2_nvrtc.so";
+  static const std::string path = folder_of(reinterpret_cast<const void*>(&c10::GetCPUAllocator)) + "libcaffe2_nvrtc.so";
   return in_library(path);
 }
 
@@ -92,6 +93,7 @@ CudaDriver::CudaDriver(const std::string& path) {
   ACC_FIND(nvrtcGetPTX);
   ACC_FIND(nvrtcGetNumSupportedArchs);
   ACC_FIND(nvrtcGetSupportedArchs);
+  ACC_FIND(nvrtcVersion);
   ACC_FIND(nvrtcGetErrorString);
   ACC_FIND(cuDeviceGet);
   ACC_FIND(cuDeviceGetAttribute);
@@ -103,6 +105,12 @@ CudaDriver::CudaDriver(const std::string& path) {
   ACC_FIND(cuLaunchKernel);
   ACC_FIND(cuGetErrorString);
 #undef ACC_FIND
+  // NVRTC opens this library of its own by name, and in Python's packages does not find it. Once it is
+  // loaded, its name is known.
+  int major = 0, minor = 0;
+  functions->nvrtcVersion(&major, &minor);
+  const auto folder = folder_of(reinterpret_cast<const void*>(functions->nvrtcVersion));
+  dlopen((folder + "libnvrtc-builtins.so." + std::to_string(major) + "." + std::to_string(minor)).c_str(), RTLD_NOW | RTLD_LOCAL);
   functions_ = std::move(functions);
 }
 
