@@ -1,6 +1,6 @@
 // The functions of NVRTC and of the CUDA driver that fused programs need, on a CPU: g++ compiles the
-// source, and the threads of a block take turns. When a thread waits, another one that can go on is
-// chosen at random, so that a missing barrier shows. What was compiled stays beside this library.
+// source, and the threads of a block take turns. Each warp runs as far as it comes without the others, in
+// a random order, so that a missing barrier shows. What was compiled stays beside this library.
 //
 // A file `refuse` beside it is the message with which the compiler refuses every source.
 
@@ -13,8 +13,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
-#include <memory>
 #include <random>
 #include <sstream>
 #include <string>
@@ -117,17 +115,14 @@ class Block {
     shared_.grid = grid;
     *kernel_.shared = &shared_;
     for (size_t i = 0; i < threads_.size(); ++i) start(i);
+    std::vector<size_t> warps;
+    for (size_t first = 0; first < threads_.size(); first += kWarp) warps.push_back(first);
     for (;;) {
-      std::vector<size_t> ready;
-      size_t done = 0;
-      for (size_t i = 0; i < threads_.size(); ++i) {
-        if (threads_[i].state == Thread::kReady) ready.push_back(i);
-        done += threads_[i].state == Thread::kDone;
-      }
-      if (done == threads_.size()) return true;
-      if (ready.empty() && !release()) return false;
-      std::shuffle(ready.begin(), ready.end(), random_);
-      for (const size_t i : ready) resume(i);
+      std::shuffle(warps.begin(), warps.end(), random_);
+      for (const size_t first : warps) run_warp(first);
+      if (are(0, threads_.size(), Thread::kDone)) return true;
+      if (!are(0, threads_.size(), Thread::kAtBarrier)) return false;
+      for (auto& thread : threads_) thread.state = Thread::kReady;
     }
   }
 
@@ -164,24 +159,24 @@ class Block {
     return true;
   }
 
-  // Lets the threads go on that wait for each other, if all of them do.
-  bool release() {
-    if (are(0, threads_.size(), Thread::kAtBarrier)) {
-      for (auto& thread : threads_) thread.state = Thread::kReady;
-      return true;
-    }
-    bool is_any = false;
-    for (size_t first = 0; first + kWarp <= threads_.size(); first += kWarp) {
-      if (!are(first, first + kWarp, Thread::kExchanging)) continue;
-      is_any = true;
-      std::vector<float> given;
-      for (size_t i = first; i < first + kWarp; ++i) given.push_back(threads_[i].given);
-      for (size_t i = first; i < first + kWarp; ++i) {
+  // Runs the threads of a warp as far as they come without others: to a barrier, or to their end.
+  void run_warp(size_t first) {
+    const size_t end = std::min(first + kWarp, threads_.size());
+    std::vector<size_t> order;
+    for (size_t i = first; i < end; ++i) order.push_back(i);
+    for (;;) {
+      std::shuffle(order.begin(), order.end(), random_);
+      for (const size_t i : order) {
+        if (threads_[i].state == Thread::kReady) resume(i);
+      }
+      if (end - first < kWarp || !are(first, end, Thread::kExchanging)) return;
+      float given[kWarp];
+      for (size_t i = first; i < end; ++i) given[i - first] = threads_[i].given;
+      for (size_t i = first; i < end; ++i) {
         threads_[i].given = given[(i - first) ^ static_cast<size_t>(threads_[i].lanes)];
         threads_[i].state = Thread::kReady;
       }
     }
-    return is_any;
   }
 
   static inline Block* current = nullptr;
@@ -275,7 +270,7 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned, void*, void** parameters, void**) {
   const bool is_valid = grid_x > 0 && grid_y == 1 && grid_z == 1 && block_x > 0 && block_y > 0 && block_z == 1 &&
-                        size_t{block_x} * block_y <= 1024 && grid_x <= 0x7FFFFFFF;
+                        block_x * size_t{block_y} <= 1024 && grid_x <= 0x7FFFFFFF;
   if (!is_valid) return kInvalidLaunch;
   Block block(*static_cast<Kernel*>(function), parameters, {block_x, block_y, 1});
   for (unsigned x = 0; x < grid_x; ++x) {

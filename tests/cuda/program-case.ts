@@ -118,7 +118,7 @@ export function resultsOn(device: string, given: ProgramCase, driver?: string): 
   return values;
 }
 
-/** What is missing in the layout is NaN or true, so that reading it shows. */
+/** Elements that the layout leaves out are NaN, so that it shows if they are read. */
 function tensorOn(device: string, { dtype, shape, layout, numberAt }: InputCase): Tensor {
   const size = shape.reduce((product, each) => product * each, 1);
   const values = Float32Array.from({ length: size }, (_, i) => numberAt(i));

@@ -140,6 +140,14 @@ function rows(count: number, row: number): ProgramCase {
   return made.build(`${count} rows of ${row}`);
 }
 
+/** So many rows that one part has several of them, each longer than its threads. */
+function columns(): ProgramCase {
+  const made = new CaseBuilder([70, 16384], 16384);
+  const x = made.input({ numberAt: finite(1) });
+  made.result(made.program.step('mul', x, x), 16 * CLOSE, { extent: 'columns' });
+  return made.build('sums of long columns');
+}
+
 function specialRows(): ProgramCase {
   const made = new CaseBuilder([41, 64], 64);
   const special = [NaN, Infinity, -Infinity, -0];
@@ -185,6 +193,7 @@ export const CASES: readonly ProgramCase[] = [
   layouts(),
   rowLayouts(),
   specialRows(),
+  columns(),
   numbers(),
   empty([0, 5], 0),
   empty([0, 5], 5),
@@ -203,6 +212,5 @@ export const CASES: readonly ProgramCase[] = [
     [2, 5000],
     [2, 16384],
     [3000, 6],
-    [150, 8193],
   ].map(([count, row]) => rows(count!, row!)),
 ];

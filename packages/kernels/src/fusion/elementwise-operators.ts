@@ -25,7 +25,7 @@ export interface ElementwiseOperator {
   /** Whether its second operand is a number, which is its second argument. */
   readonly takesNumber?: boolean;
   /**
-   * Whether a second operand that is a number, or a tensor without dims, stays float32 beside
+   * Whether on a CPU a second operand that is a number, or a tensor without dims, stays float32 beside
    * bfloat16. libtorch rounds it to bfloat16 in other operators.
    */
   readonly keepsScalar?: boolean;
