@@ -151,7 +151,9 @@ const LAYOUTS: Readonly<Record<MemoryLayout, (values: Float32Array, shape: reado
   },
   // Every second element of the last dim, from the second on.
   sliced: (values, shape) => {
-    const base = Float32Array.from({ length: 2 * values.length }, (_, i) => (i % 2 === 1 ? values[i >> 1]! : NaN));
+    const base = Float32Array.from({ length: 2 * values.length }, (_, i) =>
+      i % 2 === 1 ? values[i >> 1]! : NaN,
+    );
     const length = 2 * shape.at(-1)!;
     return { base, baseShape: [...shape.slice(0, -1), length], view: (x) => sliced(x, -1, 1, length, 2) };
   },

@@ -127,7 +127,11 @@ function rows(count: number, row: number): ProgramCase {
   const mean = program.step('div', program.reduced('sumRow', x), program.constant(row));
   const centred = program.step('sub', x, mean);
   const squares = program.reduced('sumRow', program.step('mul', centred, centred));
-  const variance = program.step('add', program.step('div', squares, program.constant(row)), program.constant(0.125));
+  const variance = program.step(
+    'add',
+    program.step('div', squares, program.constant(row)),
+    program.constant(0.125),
+  );
   const normal = program.step('mul', centred, program.step('rsqrt', variance));
   made.result(softmax, CLOSE);
   made.result(program.step('mul', normal, gain), 4 * CLOSE);
@@ -170,7 +174,9 @@ function numbers(): ProgramCase {
   made.program.extentOfConstants = 'elements';
   made.result(made.program.step('add', three, made.program.constant(Infinity)));
   made.result(made.program.step('mul', x, made.program.step('copy', three)));
-  made.result(made.program.reduced('sumRow', made.program.step('copy', three)), SAME_BITS, { extent: 'rows' });
+  made.result(made.program.reduced('sumRow', made.program.step('copy', three)), SAME_BITS, {
+    extent: 'rows',
+  });
   return made.build('numbers');
 }
 

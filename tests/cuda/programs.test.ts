@@ -1,18 +1,14 @@
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { assert, property } from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { memoryStats } from '@acc/native';
 import { difference } from '../../packages/kernels/src/fusion/testing-replays.js';
-import { venv } from '../e2e/trackers/python/venv.js';
 import { EmulatedDriver } from './emulated.js';
 import { CaseBuilder, resultsOn, type ProgramCase } from './program-case.js';
 import { CASES } from './program-cases.js';
 import { caseOf, randomPrograms } from './random-programs.js';
 
 // The source of fused programs for CUDA, without a GPU. g++ compiles it, and the CPU runs it: the results
-// are compared with those of the CPU's own way to run programs. NVRTC compiles it to machine code.
+// are compared with those of the CPU's own way to run programs.
 
 let driver: EmulatedDriver;
 beforeAll(() => {
@@ -41,21 +37,6 @@ it('random programs for CUDA compute as on a CPU', () => {
 }, 120_000);
 
 const [first] = CASES as [ProgramCase];
-const run = promisify(execFile);
-
-it('compiles with NVRTC of CUDA 12 and 13 for two architectures', async () => {
-  const own = EmulatedDriver.create();
-  // Rows of other lengths differ in numbers only.
-  const compiled = CASES.filter(({ name }) => !/^\d+ rows of/.test(name) || /of (4|300|16384)$/.test(name));
-  for (const given of compiled) resultsOn('cpu', given, own.path);
-  const { bin } = await venv('nvrtc');
-  const script = join(import.meta.dirname, 'compile_with_nvrtc.py');
-  const { stdout } = await run(bin('python'), [script, own.folder, 'sm_80', 'sm_90'], { maxBuffer: 2 ** 28 });
-  const results = JSON.parse(stdout) as { readonly nvrtc: string; readonly log: string }[];
-  expect(results.filter(({ log }) => log !== '')).toEqual([]);
-  expect([...new Set(results.map(({ nvrtc }) => nvrtc))].toSorted()).toEqual(['12.6', '13.0']);
-  expect(results.length).toBe(4 * own.compiled);
-}, 400_000);
 
 it('compiles the same source once, for any number of rows', () => {
   const own = EmulatedDriver.create();

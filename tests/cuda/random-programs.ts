@@ -47,7 +47,11 @@ export function caseOf({ sizes, hasRows, inputs, steps }: RandomProgram): Progra
   const operands: Operand[] = inputs.map((input, i) => inputOf(made, sizes, hasRows, { ...input, seed: i }));
   let last: Operand | undefined;
   for (const { op, operands: places, isResult } of steps) {
-    const [a, b, c] = places.map((place) => operands[place % operands.length]!) as [Operand, Operand, Operand];
+    const [a, b, c] = places.map((place) => operands[place % operands.length]!) as [
+      Operand,
+      Operand,
+      Operand,
+    ];
     const isReduction = op === 'sumRow' || op === 'maxRow';
     if (isReduction && !hasRows) continue;
     const operand = op === 'number' ? made.program.constant(places[0] - 20) : stepOf(made, op, [a, b, c]);
@@ -90,7 +94,11 @@ function inputOf(
 }
 
 /** A step, and then the nearest number within the limits, so that all numbers stay small. */
-function stepOf({ program }: CaseBuilder, op: Exclude<Step, 'number'>, [a, b, c]: readonly Operand[]): Operand {
+function stepOf(
+  { program }: CaseBuilder,
+  op: Exclude<Step, 'number'>,
+  [a, b, c]: readonly Operand[],
+): Operand {
   if (op === 'sumRow' || op === 'maxRow') return limited(program, program.reduced(op, a!));
   if (op === 'select') return program.step(op, a!, b!, c!);
   const isPair = PAIRS.some((pair) => pair === op);

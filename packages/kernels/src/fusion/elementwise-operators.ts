@@ -182,7 +182,11 @@ export const elementwiseOperator = (name: string): ElementwiseOperator | undefin
   Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
 
 /** Whether an operator rounds in a program as alone. */
-export function isExact(operator: ElementwiseOperator, dtypes: readonly NativeDtype[], isOnHost: boolean): boolean {
+export function isExact(
+  operator: ElementwiseOperator,
+  dtypes: readonly NativeDtype[],
+  isOnHost: boolean,
+): boolean {
   // Alone, a GPU rounds numbers beside bfloat16 in another way.
   if (!isOnHost) return operator.isExactOnGpu === true && !dtypes.includes('bfloat16');
   return operator.isExact === true || operator.isExact === dtypes[0];

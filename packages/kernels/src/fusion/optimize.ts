@@ -50,9 +50,7 @@ function passesOf({ mode, isOnHost, read }: OptimizeOptions, reports: Reports): 
     },
     { name: 'write in place', run: writeInPlace },
   ];
-  return passes.filter(
-    ({ rounds, needsHost }) => (mode === 'fast' || !rounds) && (isOnHost || !needsHost),
-  );
+  return passes.filter(({ rounds, needsHost }) => (mode === 'fast' || !rounds) && (isOnHost || !needsHost));
 }
 
 export interface Optimized {
