@@ -35,7 +35,9 @@ void* current_stream(c10::Device device) {
   if constexpr (requires { stream.native_handle(); }) {
     return stream.native_handle();
   } else {
-    throw Error(kOperatorFailed, "This libtorch is too old to run fused programs on a GPU: it does not tell the stream.");
+    // Before libtorch 2.13. The default stream has no handle, and nothing here chooses another one.
+    if (stream.id() != 0) throw Error(kOperatorFailed, "This libtorch does not tell which stream a fused program should use.");
+    return nullptr;
   }
 }
 
