@@ -54,6 +54,7 @@ export default defineConfig({
           include: [
             'packages/*/src/**/*.test.ts',
             'tests/layers-parity/*.test.ts',
+            'tests/cuda/*.test.ts',
             'tests/tfjs-core-specs/*.test.mjs',
           ],
           maxWorkers,

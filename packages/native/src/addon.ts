@@ -58,6 +58,7 @@ export interface Addon {
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;
+  reasonAgainstPrograms(): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
   shapeOfRecordedCalls(recording: number): number;

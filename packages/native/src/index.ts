@@ -70,6 +70,7 @@ export {
   cutRecording,
   finishRecording,
   operatorIndex,
+  reasonAgainstPrograms,
   Recording,
   refuseRecording,
   resumeRecording,

@@ -72,6 +72,14 @@ export function operatorIndex(name: string): number {
   return guarded(() => addon().resolveOperator(name).index);
 }
 
+/**
+ * Why plans cannot have fused programs on the device of new tensors. Undefined if they can: on the
+ * CPU, and on a GPU with CUDA whose libtorch comes with NVRTC.
+ */
+export function reasonAgainstPrograms(): string | undefined {
+  return guarded(() => addon().reasonAgainstPrograms()) || undefined;
+}
+
 /** The properties of an output of a segment. */
 export interface OutputMeta {
   readonly dtype: NativeDtype;

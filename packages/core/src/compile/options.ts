@@ -6,7 +6,7 @@ export interface CompileOptions {
    * Whether replays fuse native calls and leave out calls that compute the same again. The results
    * of single operators may then differ by rounding: in float32 by about 1e-6, in bfloat16 by the
    * last bit. `'exact'` fuses only where every bit stays the same. `step.explain()` says what was
-   * fused. Only on CPUs.
+   * fused. On CPUs, and on GPUs with CUDA.
    * Default: `false`.
    */
   readonly fuse?: Fusion;

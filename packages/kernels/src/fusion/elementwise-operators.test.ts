@@ -2,6 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
 import { numThreads, operator, setNumThreads, type Tensor as Native } from '@acc/native';
+import type { AccBackend } from '../backend.js';
 import { shortName } from './report.js';
 import { BOUNDS, difference, negated, Replayer, type Operand } from './testing-replays.js';
 
@@ -130,9 +131,11 @@ describe("an operator in a program computes as alone: the same bits with 'exact'
   it.each(Object.entries(OWN))('in a program in any case: acc::%s', (op, lists) => {
     const run = operator(`acc::${op}`) as (...xs: Native[]) => Native;
     for (const operands of lists) {
+      // A GPU has no operators of ours that run alone.
+      const isOnHost = (tf.backend() as AccBackend).device === 'cpu';
       const isOfBools = operands.every(([dtype]) => dtype === 'bool') && op.endsWith('imum');
       const { fused } = replayer.replayed(operands, run, 'exact');
-      expect(fused.includes(op) || isOfBools).toBe(true);
+      expect(fused.includes(op) || isOfBools).toBe(isOnHost || isOfBools);
     }
   });
 

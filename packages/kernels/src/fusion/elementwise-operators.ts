@@ -13,6 +13,11 @@ export interface ElementwiseOperator {
   readonly emit: Emit;
   /** Whether it rounds exactly as the operator alone does, or the only dtype in which it does. */
   readonly isExact: boolean | NativeDtype;
+  /**
+   * Whether the same holds on a GPU, where the operator alone is one operation of IEEE 754, or a choice,
+   * of float32. Default: no.
+   */
+  readonly isExactOnGpu?: boolean;
   /** Whether it has a form for these arguments. Default: for all. */
   readonly accepts?: (args: readonly Argument[]) => boolean;
   /** Whether it converts a tensor of integers. Others take floats and bools. */
@@ -20,7 +25,7 @@ export interface ElementwiseOperator {
   /** Whether its second operand is a number, which is its second argument. */
   readonly takesNumber?: boolean;
   /**
-   * Whether a second operand that is a number, or a tensor without dims, stays float32 beside
+   * Whether on a CPU a second operand that is a number, or a tensor without dims, stays float32 beside
    * bfloat16. libtorch rounds it to bfloat16 in other operators.
    */
   readonly keepsScalar?: boolean;
@@ -31,7 +36,11 @@ const steps =
   (program, operands) =>
     program.step(op, ...operands);
 
-const exact = (op: StepOperator): ElementwiseOperator => ({ emit: steps(op), isExact: true });
+const exact = (op: StepOperator): ElementwiseOperator => ({
+  emit: steps(op),
+  isExact: true,
+  isExactOnGpu: true,
+});
 
 /** An operator with a number as its second operand. */
 const withNumber = (operator: ElementwiseOperator): ElementwiseOperator => ({
@@ -118,7 +127,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::add.Scalar': unscaled(withNumber(exact('add'))),
   'aten::sub.Scalar': unscaled(withNumber(exact('sub'))),
   'aten::mul.Scalar': keepingScalar(withNumber(exact('mul'))),
-  'aten::div.Scalar': keepingScalar(withNumber(exact('div'))),
+  // On a GPU libtorch multiplies by the inverse.
+  'aten::div.Scalar': { ...keepingScalar(withNumber(exact('div'))), isExactOnGpu: false },
   'aten::gt.Tensor': exact('greater'),
   'aten::ge.Tensor': exact('greaterEqual'),
   'aten::lt.Tensor': exact('less'),
@@ -136,7 +146,7 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::neg': exact('neg'),
   'aten::abs': exact('abs'),
   'aten::reciprocal': exact('reciprocal'),
-  'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true },
+  'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true, isExactOnGpu: true },
   'aten::pow.Tensor_Scalar': {
     emit: (program, [x], args) => POWERS[Number(args[1])]!(program, x!),
     // In bfloat16 libtorch also rounds between its products.
@@ -147,11 +157,13 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
     emit: (program, [dy, x]) =>
       program.step('select', program.step('lessEqual', x!, program.constant(0)), program.constant(0), dy!),
     isExact: true,
+    isExactOnGpu: true,
     accepts: (args) => args[2] === 0,
   },
   'aten::leaky_relu': {
     emit: (program, [x], args) => leaky(program, x!, x!, Number(args[1])),
     isExact: true,
+    isExactOnGpu: true,
     accepts: (args) => typeof args[1] === 'number',
   },
   'aten::leaky_relu_backward': {
@@ -162,12 +174,23 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   },
   'aten::clamp': { emit: clamped, isExact: false, accepts: (args) => args.slice(1).every(isBound) },
   // The conversion itself happens where inputs are read and results are written.
-  'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, takesIntegers: true },
+  'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, isExactOnGpu: true, takesIntegers: true },
 };
 
 /** The elementwise form of an operator. Undefined if it has none. */
 export const elementwiseOperator = (name: string): ElementwiseOperator | undefined =>
   Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
+
+/** Whether an operator rounds in a program as alone. */
+export function isExact(
+  operator: ElementwiseOperator,
+  dtypes: readonly NativeDtype[],
+  isOnHost: boolean,
+): boolean {
+  // Alone, a GPU rounds numbers beside bfloat16 in another way.
+  if (!isOnHost) return operator.isExactOnGpu === true && !dtypes.includes('bfloat16');
+  return operator.isExact === true || operator.isExact === dtypes[0];
+}
 
 /** Whether a dtype is one of the floats that programs take. */
 export const isFloat = (dtype: NativeDtype): boolean => dtype === 'float32' || dtype === 'bfloat16';

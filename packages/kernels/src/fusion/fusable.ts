@@ -1,5 +1,6 @@
 import {
   elementwiseOperator,
+  isExact,
   isFloat,
   isFusableOperand,
   isFusableResult,
@@ -45,9 +46,9 @@ function elementwiseForm(call: Call, graph: Graph, mode: FusionMode): Elementwis
   if (!operator) return 'it has no elementwise form';
   if (!(operator.accepts?.(call.args) ?? true)) return 'its arguments have no elementwise form';
   const result = values[call.results[0]!]!;
-  const isExact = operator.isExact === true || operator.isExact === result.dtype;
-  if (mode === 'exact' && !isExact) return OTHER_ROUNDING;
   const operands = call.uses.map((value) => values[value]!);
+  const dtypes = [result, ...operands].map(({ dtype }) => dtype);
+  if (mode === 'exact' && !isExact(operator, dtypes, graph.isOnHost)) return OTHER_ROUNDING;
   const reason = reasonOfDtypes(call, graph, operator.takesIntegers);
   if (reason) return reason;
   if (result.dtype === 'bool' && call.op === 'aten::_to_copy' && operands[0]!.dtype !== 'bool') {

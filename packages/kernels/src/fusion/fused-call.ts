@@ -93,8 +93,10 @@ class CallFuser {
       const operand = this.#program.constant(Math.fround(Number(member.args[1])));
       given.push({ operand, dtype: 'float32', shape: [], isContiguous: true });
     }
+    // A GPU takes every number as it is, and rounds tensors without dims.
+    const isKept = this.graph.isOnHost ? keepsScalar : takesNumber;
     const operands = given.map(({ operand, dtype }, i) => {
-      const isRounded = isShort && dtype === 'float32' && !(keepsScalar && i === 1);
+      const isRounded = isShort && dtype === 'float32' && !(isKept && i === 1);
       return isRounded ? this.#program.rounded(operand) : operand;
     });
     return emit(this.#program, operands, member.args);

@@ -193,9 +193,16 @@ it('computes the same bits of gradients without recording, whether results wait 
   });
 });
 
+/** Of these libtorch rounds on a GPU in another way, or gives the other sign to zero. */
+const OTHER_ON_GPU = ['inverseRoot', 'cube', 'maximum', 'minimum', 'relu'];
+
 it('computes the same bits by default, where no function is approximated in another way', () => {
-  check(EXACT, (choices) => {
-    const step = stepOf(choices, EXACT);
+  const isOnHost = (tf.backend() as AccBackend).device === 'cpu';
+  const operators = Object.fromEntries(
+    Object.entries(EXACT).filter(([op]) => isOnHost || !OTHER_ON_GPU.includes(op)),
+  );
+  check(operators, (choices) => {
+    const step = stepOf(choices, operators);
     expect(replayedValues(step, true, {})).toEqual(replayedValues(step, false, {}));
   });
 });

@@ -84,6 +84,8 @@ export interface GraphSegment {
 
 /** The calls of a recorded step. Passes return changed copies. */
 export interface Graph {
+  /** Whether tensors are in host memory. On other devices libtorch's operators round in another way. */
+  readonly isOnHost: boolean;
   readonly values: readonly Value[];
   readonly segments: readonly GraphSegment[];
   /**
@@ -108,15 +110,19 @@ interface RecordedJson {
   readonly uploads: readonly number[];
 }
 
-/**
- * Makes a graph of the text of `Recording.describe` in `@acc/native`.
- *
- * @param elements See {@link Graph.elements}. Default: those of the graph.
- */
-export function graphOf(description: string, elements?: readonly number[]): Graph {
+/** What the text of a recording does not say. */
+export interface GraphFacts {
+  readonly isOnHost: boolean;
+  /** See {@link Graph.elements}. Default: those of the graph. */
+  readonly elements?: readonly number[] | undefined;
+}
+
+/** Makes a graph of the text of `Recording.describe` in `@acc/native`. */
+export function graphOf(description: string, { isOnHost, elements }: GraphFacts): Graph {
   const { values, calls, segments, numbers, uploads } = JSON.parse(description) as RecordedJson;
   const nodes = calls.map((call, index): Call => ({ kind: 'call', index, ...call }));
   return {
+    isOnHost,
     values: values.map(({ scalarType, ...rest }) => ({ dtype: dtypeOf(scalarType), ...rest })),
     segments: segments.map(({ first, end, outputs }) => ({ nodes: nodes.slice(first, end), outputs })),
     elements: elements ?? values.map(({ shape }) => util.sizeFromShape(shape)),

@@ -1,7 +1,7 @@
 import { factsOf, type CallFacts } from './call-facts.js';
 import type { ReadConstant } from './constants.js';
 import type { FusionMode } from './elementwise-operators.js';
-import { graphOf, type Graph } from './graph.js';
+import { graphOf, type Graph, type GraphFacts } from './graph.js';
 import { fuseAttention } from './passes/attention/fuse-attention.js';
 import { mergeCommonSubexpressions } from './passes/common-subexpressions.js';
 import { removeDeadCode } from './passes/dead-code.js';
@@ -27,14 +27,20 @@ interface Reports {
   readonly recompute: RecomputeReport;
 }
 
+export interface OptimizeOptions extends GraphFacts {
+  readonly mode: FusionMode;
+  /** Computes constants of the recording. */
+  readonly read: ReadConstant;
+}
+
 /** The passes, in the order in which they run. */
-function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): readonly Pass[] {
-  const passes = [
+function passesOf({ mode, isOnHost, read }: OptimizeOptions, reports: Reports): readonly Pass[] {
+  const passes: readonly (Pass & { readonly rounds?: boolean; readonly needsHost?: boolean })[] = [
     { name: 'write new values', run: writeNewValues },
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'remove identity views', run: removeIdentityViews },
     { name: 'merge common subexpressions', run: mergeCommonSubexpressions },
-    { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true },
+    { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true, needsHost: true },
     // What only the replaced calls took.
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'fold constants', run: foldConstants },
@@ -44,7 +50,7 @@ function passesOf(mode: FusionMode, read: ReadConstant, reports: Reports): reado
     },
     { name: 'write in place', run: writeInPlace },
   ];
-  return passes.filter(({ rounds }) => mode === 'fast' || !rounds);
+  return passes.filter(({ rounds, needsHost }) => (mode === 'fast' || !rounds) && (isOnHost || !needsHost));
 }
 
 export interface Optimized {
@@ -58,27 +64,17 @@ export interface Optimized {
   readonly elements: readonly number[];
 }
 
-/**
- * Rewrites the calls of a recording, given as the text of its `describe`.
- *
- * @param read Computes constants of the recording.
- * @param elements Those of an earlier recording of the same step with arguments of other sizes.
- */
-export function optimize(
-  description: string,
-  mode: FusionMode,
-  read: ReadConstant,
-  elements?: readonly number[],
-): Optimized {
+/** Rewrites the calls of a recording, given as the text of its `describe`. */
+export function optimize(description: string, options: OptimizeOptions): Optimized {
   const reports = {
     patterns: new PatternReport(),
     elementwise: new Report(),
     recompute: new RecomputeReport(),
   };
-  const recorded = graphOf(description, elements);
+  const recorded = graphOf(description, options);
   let graph = recorded;
   const lines = [`${countOf(graph)} calls were recorded.`];
-  for (const { name, run } of passesOf(mode, read, reports)) {
+  for (const { name, run } of passesOf(options, reports)) {
     graph = run(graph);
     lines.push(`after the pass '${name}': ${countOf(graph)} calls`);
   }

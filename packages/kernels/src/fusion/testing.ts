@@ -15,7 +15,10 @@ export class GraphBuilder {
   readonly #numbers = new Map<number, number>();
   readonly #uploads = new Set<number>();
 
-  constructor(private readonly shape: readonly number[] = [4, 8]) {}
+  constructor(
+    private readonly shape: readonly number[] = [4, 8],
+    private readonly isOnHost = true,
+  ) {}
 
   input(shape = this.shape, dtype: NativeDtype = 'float32'): Made {
     return this.#values.push({ dtype, shape, isContiguous: true }) - 1;
@@ -64,6 +67,7 @@ export class GraphBuilder {
 
   build(...outputs: Made[]): Graph {
     return {
+      isOnHost: this.isOnHost,
       elements: this.#values.map(({ shape }) => util.sizeFromShape([...shape])),
       values: this.#values,
       segments: [...this.#segments, { nodes: this.#nodes, outputs }],

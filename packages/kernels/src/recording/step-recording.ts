@@ -1,6 +1,6 @@
 import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type Recording } from '@acc/contract';
-import { areAlive, type Recording as NativeRecording } from '@acc/native';
+import { areAlive, reasonAgainstPrograms, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ReadConstant } from '../fusion/constants.js';
 import { optimize } from '../fusion/optimize.js';
@@ -119,14 +119,14 @@ export class StepRecording implements Recording {
 
   #rewrite(fusion: Fusion, elements?: readonly number[]): FusedCalls {
     if (fusion === false) return { lines: ['Nothing is fused: the option fuse is false.'] };
-    const { device } = this.backend;
-    if (device !== 'cpu') {
-      return {
-        lines: [`Nothing is fused: programs run on the CPU only, and the device is ${device}.`],
-      };
-    }
-    const mode = fusion === 'exact' ? 'exact' : 'fast';
-    const { plan, ...fused } = optimize(this.#native.describe(), mode, this.#constant, elements);
+    const reason = reasonAgainstPrograms();
+    if (reason) return { lines: [`Nothing is fused: ${reason}`] };
+    const { plan, ...fused } = optimize(this.#native.describe(), {
+      mode: fusion === 'exact' ? 'exact' : 'fast',
+      isOnHost: this.backend.device === 'cpu',
+      read: this.#constant,
+      elements,
+    });
     this.#native.rewrite(plan);
     return fused;
   }

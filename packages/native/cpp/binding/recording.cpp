@@ -94,6 +94,10 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "recordingTimes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).times());
   });
+  // reasonAgainstPrograms(): why fused programs cannot run on the default device; empty if they can
+  bind(env, exports, "reasonAgainstPrograms", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::String::New(info.Env(), fused::reason_against(context.operators.default_device));
+  });
   bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).rewrite(numbers_at(info, 1), context.operators,
                                               context.operators.default_device);

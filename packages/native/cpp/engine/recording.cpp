@@ -82,6 +82,7 @@ std::string Recording::difference(const Recording& other) const {
 }
 
 void Recording::seal(c10::Device device) {
+  device_ = device;
   for (size_t i = 0; i < list_.calls.size(); ++i) list_.calls[i].number = i;
   drop_unneeded();
   times_.prepare(list_.calls.size(), list_.segments.size());
@@ -268,7 +269,7 @@ void Recording::run_operator(const RecordedCall& call) {
 void Recording::run_program(const RecordedCall& call) {
   std::vector<at::Tensor> inputs;
   for (const auto& use : call.uses) inputs.push_back(take(use));
-  auto results = fused::run(*call.program, std::move(inputs));
+  auto results = fused::run(*call.program, std::move(inputs), device_);
   for (size_t i = 0; i < results.size(); ++i) {
     if (call.results[i] >= 0) slots_[static_cast<size_t>(call.results[i])] = std::move(results[i]);
   }

@@ -174,6 +174,7 @@ class Recording {
   void give(const RecordedCall& call);
 
   CallList list_;
+  c10::Device device_ = c10::kCPU;
   double shape_of_calls_ = 0;
   std::unordered_map<size_t, std::unique_ptr<SizeSet>> sizes_;
   size_t last_sizes_ = 0;

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 // Arithmetic on rows of floats in the L1 cache. The compiler turns the plain loops into vector
 // code. It is for computations of many small steps, in which an operator call would cost more than
@@ -20,8 +19,23 @@
 // Without inlining, every clone of a function would call the baseline version of this one.
 #define ACC_INLINE __attribute__((always_inline)) inline
 
+// Declares functions, and their text as a string: programs for GPUs are compiled from the text
+// (fused/cuda_source.cpp). So both compute with the same formulas. The text may use nothing but what
+// is text itself, and the helpers below.
+#define ACC_ALSO_AS_TEXT(text, ...) \
+  __VA_ARGS__                       \
+  inline constexpr char text[] = #__VA_ARGS__;
+
 namespace acc::rows {
 
+// fused/cuda_text.h has these for GPUs.
+ACC_INLINE int32_t bits_of(float x) { return std::bit_cast<int32_t>(x); }
+ACC_INLINE float of_bits(int32_t bits) { return std::bit_cast<float>(bits); }
+ACC_INLINE float root_of(float x) { return std::sqrt(x); }
+ACC_INLINE float magnitude_of(float x) { return std::fabs(x); }
+ACC_INLINE float with_sign_of(float x, float sign) { return std::copysign(x, sign); }
+
+ACC_ALSO_AS_TEXT(kText,
 // A number x as n · ln 2 + r with |r| ≤ ln 2 / 2, and e^r.
 struct ExpParts {
   int32_t n;
@@ -43,11 +57,11 @@ ACC_INLINE ExpParts exp_parts(float x) {
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  return {std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound), p * r * r + r + 1.f};
+  return {bits_of(shifted) - bits_of(kRound), p * r * r + r + 1.f};
 }
 
 // 2^n for the exponent of a normal number.
-ACC_INLINE float power_of_two(int32_t n) { return std::bit_cast<float>((n + 127) << 23); }
+ACC_INLINE float power_of_two(int32_t n) { return of_bits((n + 127) << 23); }
 
 // e^x, accurate to one or two units in the last place, for x from -87 to 88. Others count as the
 // nearest of these.
@@ -71,15 +85,15 @@ ACC_INLINE float exp_of_any(float x) {
 // between √½ and √2. log(m) is the polynomial of Cephes' logf (S. Moshier).
 ACC_INLINE float log(float x) {
   constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const auto given = std::bit_cast<int32_t>(x);
+  const float infinity = of_bits(0x7F800000);
+  const auto given = bits_of(x);
   // A denormal number is its bits · 2^-149. Its sign bit is 0.
   const bool is_denormal = (given > 0) & (given < 0x00800000);
-  const auto bits = is_denormal ? std::bit_cast<int32_t>(static_cast<float>(given)) : given;
+  const auto bits = is_denormal ? bits_of(static_cast<float>(given)) : given;
   // √½ has these bits. The difference counts from the exponent of √½.
   const int32_t from_root = bits - 0x3F3504F3;
   const int32_t exponent = (from_root >> 23) + (is_denormal ? -149 : 0);
-  const float m = std::bit_cast<float>((from_root & 0x007FFFFF) + 0x3F3504F3) - 1.f;
+  const float m = of_bits((from_root & 0x007FFFFF) + 0x3F3504F3) - 1.f;
   const auto n = static_cast<float>(exponent);
   const float z = m * m;
   float p = 7.0376836292e-2f;
@@ -93,10 +107,10 @@ ACC_INLINE float log(float x) {
   p = p * m + 3.3333331174e-1f;
   const float of_m = m + (p * m * z + n * kLn2Low - 0.5f * z);
   float result = of_m + n * kLn2High;
-  result = given == 0x7F800000 ? kInfinity : result;
+  result = given == 0x7F800000 ? infinity : result;
   const bool is_zero = (given & 0x7FFFFFFF) == 0;
   const bool is_number = (given >= 0) & (given <= 0x7F800000);
-  return is_zero ? -kInfinity : is_number ? result : std::numeric_limits<float>::quiet_NaN();
+  return is_zero ? -infinity : is_number ? result : of_bits(0x7FC00000);
 }
 
 ACC_INLINE float sigmoid(float x) { return 1.f / (1.f + exp(-x)); }
@@ -112,16 +126,17 @@ ACC_INLINE float tanh(float x) {
   const float near_zero = p * z * x + x;
   const float elsewhere = 1.f - 2.f / (exp(2.f * x) + 1.f);
   // The sum of -0 and 0 is 0.
-  return std::copysign(std::fabs(x) < 0.625f ? near_zero : elsewhere, x);
+  return with_sign_of(magnitude_of(x) < 0.625f ? near_zero : elsewhere, x);
 }
 
 // The bits of the bfloat16 nearest to x; ties go to the even one.
 ACC_INLINE uint16_t bfloat16_bits(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
+  const auto bits = static_cast<uint32_t>(bits_of(x));
   const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
   return static_cast<uint16_t>(x != x ? 0x7FC0 : rounded);
 }
 
-ACC_INLINE float of_bfloat16_bits(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+ACC_INLINE float of_bfloat16_bits(uint16_t bits) { return of_bits(static_cast<int32_t>(static_cast<uint32_t>(bits) << 16)); }
+)  // ACC_ALSO_AS_TEXT
 
 }  // namespace acc::rows

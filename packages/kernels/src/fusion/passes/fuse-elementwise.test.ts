@@ -105,3 +105,21 @@ it('does not fuse what takes a sum of columns with it, or rows of another length
   const sums = [graph.call('amax', [flat], rows), graph.call('amax', [centred], others)];
   expect(operatorsOf(fused(graph.build(...sums)))).toEqual(['[neg sum]', '[sub reshape amax]', 'amax']);
 });
+
+it("fuses with 'exact' on a GPU only what is one operation of float32 there, too", () => {
+  const operatorsFor = (isOnHost: boolean) => {
+    const graph = new GraphBuilder([4, 8], isOnHost);
+    const [x, y] = [graph.input(), graph.input()];
+    const sum = graph.add(graph.call('mul.Tensor', [x, y]), y);
+    // libtorch multiplies by the inverse on a GPU.
+    const divided = graph.call('div.Scalar', [sum], { args: [3] });
+    const compared = graph.call('gt.Tensor', [divided, y], { dtype: 'bool' });
+    const chosen = graph.call('where.self', [compared, x, graph.call('neg', [y])]);
+    const short = [0, 1].map(() => graph.input([4, 8], 'bfloat16')) as [number, number];
+    const product = graph.call('mul.Tensor', short, { dtype: 'bfloat16' });
+    const negated = graph.call('neg', [product], { dtype: 'bfloat16' });
+    return operatorsOf(fused(graph.build(chosen, negated), 'exact'));
+  };
+  expect(operatorsFor(true)).toEqual(['[mul add div gt neg where]', '[mul neg]']);
+  expect(operatorsFor(false)).toEqual(['[mul add]', 'div', '[gt neg where]', 'mul', 'neg']);
+});

@@ -47,41 +47,49 @@ void copy_run(const T* from, int64_t stride, int64_t count, float* to) {
 
 }  // namespace
 
-Source::Source(at::Tensor tensor, at::IntArrayRef shape)
-    : tensor_(std::move(tensor)), dtype_(tensor_.scalar_type()), data_(static_cast<const char*>(tensor_.const_data_ptr())) {
-  const auto broadcast = tensor_.expand(shape);
-  is_whole_ = tensor_.numel() == broadcast.numel() && broadcast.is_contiguous();
+ElementLayout layout_of(const at::Tensor& broadcast) {
+  ElementLayout layout{broadcast.scalar_type(), {}, {}};
+  auto& [dtype, sizes, strides] = layout;
   for (int64_t d = 0; d < broadcast.dim(); ++d) {
     const int64_t size = broadcast.size(d), stride = broadcast.stride(d);
     if (size == 1) continue;
-    if (!sizes_.empty() && strides_.back() == stride * size) {
-      sizes_.back() *= size;
-      strides_.back() = stride;
+    if (!sizes.empty() && strides.back() == stride * size) {
+      sizes.back() *= size;
+      strides.back() = stride;
     } else {
-      sizes_.push_back(size);
-      strides_.push_back(stride);
+      sizes.push_back(size);
+      strides.push_back(stride);
     }
   }
-  if (sizes_.empty()) {
-    sizes_.push_back(1);
-    strides_.push_back(0);
+  if (sizes.empty()) {
+    sizes.push_back(1);
+    strides.push_back(0);
   }
+  return layout;
+}
+
+Source::Source(at::Tensor tensor, at::IntArrayRef shape)
+    : tensor_(std::move(tensor)), data_(static_cast<const char*>(tensor_.const_data_ptr())) {
+  const auto broadcast = tensor_.expand(shape);
+  is_whole_ = tensor_.numel() == broadcast.numel() && broadcast.is_contiguous();
+  layout_ = layout_of(broadcast);
 }
 
 template <typename T>
 void Source::gather(int64_t first, int64_t count, float* buffer) const {
   const auto* data = reinterpret_cast<const T*>(data_);
-  const size_t inner = sizes_.size() - 1;
+  const auto& [dtype, sizes, strides] = layout_;
+  const size_t inner = sizes.size() - 1;
   while (count > 0) {
-    const int64_t start = first % sizes_[inner];
-    int64_t offset = start * strides_[inner];
-    int64_t rest = first / sizes_[inner];
+    const int64_t start = first % sizes[inner];
+    int64_t offset = start * strides[inner];
+    int64_t rest = first / sizes[inner];
     for (size_t d = inner; d-- > 0;) {
-      offset += rest % sizes_[d] * strides_[d];
-      rest /= sizes_[d];
+      offset += rest % sizes[d] * strides[d];
+      rest /= sizes[d];
     }
-    const int64_t run = std::min(count, sizes_[inner] - start);
-    copy_run(data + offset, strides_[inner], run, buffer);
+    const int64_t run = std::min(count, sizes[inner] - start);
+    copy_run(data + offset, strides[inner], run, buffer);
     buffer += run;
     first += run;
     count -= run;
@@ -89,8 +97,8 @@ void Source::gather(int64_t first, int64_t count, float* buffer) const {
 }
 
 const float* Source::read(int64_t first, int64_t count, float* buffer) const {
-  if (is_whole_ && dtype_ == at::kFloat) return reinterpret_cast<const float*>(data_) + first;
-  switch (dtype_) {
+  if (is_whole_ && layout_.dtype == at::kFloat) return reinterpret_cast<const float*>(data_) + first;
+  switch (layout_.dtype) {
     case at::kFloat:
       gather<float>(first, count, buffer);
       break;

@@ -9,6 +9,17 @@ namespace acc::fused {
 // The number of elements of a register. Some ten registers fit into the L1 cache.
 inline constexpr int64_t kBlock = 1024;
 
+// Where the elements of a broadcast tensor lie, in elements. Dims that lie contiguously are merged,
+// and there is at least one.
+struct ElementLayout {
+  c10::ScalarType dtype;
+  std::vector<int64_t> sizes, strides;
+
+  bool operator==(const ElementLayout&) const = default;
+};
+
+ElementLayout layout_of(const at::Tensor& broadcast);
+
 // Reads the elements of a tensor, broadcast to the shape of a program, block by block.
 class Source {
  public:
@@ -27,11 +38,9 @@ class Source {
   void gather(int64_t first, int64_t count, float* buffer) const;
 
   at::Tensor tensor_;
-  c10::ScalarType dtype_;
   const char* data_;
   bool is_whole_;
-  // Dims of the broadcast tensor. Dims that lie contiguously are merged.
-  std::vector<int64_t> sizes_, strides_;
+  ElementLayout layout_;
 };
 
 // Writes `count` numbers to the elements of `tensor`, which is contiguous, from element `first` on.

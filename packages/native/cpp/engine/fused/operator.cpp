@@ -6,15 +6,21 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/fused/cuda_run.h"
 #include "engine/fused/program.h"
 #include "engine/fused/steps.h"
 
 namespace acc::fused {
 namespace {
+
+c10::Device device_of(at::TensorList inputs) { return inputs.empty() ? c10::Device(c10::kCPU) : inputs[0].device(); }
 
 // `program` as `read_program` takes it, with one result.
 at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
@@ -24,7 +30,20 @@ at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
   if (read.results.size() != 1 || !reader.is_at_end()) {
     throw Error(kInvalidArgument, "The operator acc::elementwise takes a program with one result.");
   }
-  return run(read, inputs.vec()).front();
+  return run(read, inputs.vec(), device_of(inputs)).front();
+}
+
+// `program` as `read_program` takes it. `driver` is a library with the functions of CUDA and NVRTC that
+// runs the program, on the device of the inputs. By default the device's own way is taken.
+std::vector<at::Tensor> program_of(at::TensorList inputs, at::ArrayRef<double> program, std::optional<std::string_view> driver) {
+  const std::vector<double> numbers = program.vec();
+  NumberReader reader(numbers);
+  const Program read = read_program(reader);
+  if (!reader.is_at_end()) throw Error(kInvalidArgument, "The operator acc::program takes one program.");
+  const auto device = device_of(inputs);
+  if (!driver) return run(read, inputs.vec(), device);
+  check_inputs(read, inputs.vec(), device);
+  return run_on_cuda(read, inputs.vec(), device, CudaDriver::in_library(std::string(*driver)));
 }
 
 // The dtype of a result of floats, as libtorch promotes the operands. Others are not for programs.
@@ -70,13 +89,14 @@ at::Tensor compute(std::vector<at::Tensor> inputs, std::vector<Step> steps) {
   program.register_count = last + size_t{1};
   program.steps = std::move(steps);
   program.results = {{last, Extent::kElements, dtype, work_shape}};
-  const at::Tensor result = run(program, std::move(inputs)).front();
+  const auto device = inputs[0].device();
+  const at::Tensor result = run(program, std::move(inputs), device).front();
   return is_flat ? result.as_strided(shape, strides) : result;
 }
 
 Step step(Op op, uint16_t out, uint16_t a, uint16_t b) {
   const auto pair = pair_loops_of(op);
-  return {pair ? pair->blocks : loop_of(op), nullptr, out, a, b, a, Extent::kElements};
+  return {op, pair ? pair->blocks : loop_of(op), nullptr, out, a, b, a, Extent::kElements};
 }
 
 // Operators of one operand. Its register is 0, that of the constant 1, that of the result 2.
@@ -118,6 +138,7 @@ at::Tensor binary_of_floats(const at::Tensor& x, const at::Tensor& y) {
 TORCH_LIBRARY_FRAGMENT(acc, library) {
   using namespace acc::fused;
   library.def("elementwise(Tensor[] inputs, float[] program) -> Tensor", elementwise);
+  library.def("program(Tensor[] inputs, float[] program, str? driver=None) -> Tensor[]", program_of);
   library.def("tanh(Tensor x) -> Tensor", unary<Op::kTanh, at::tanh>);
   library.def("sigmoid(Tensor x) -> Tensor", unary<Op::kSigmoid, at::sigmoid>);
   library.def("exp(Tensor x) -> Tensor", unary<Op::kExp, at::exp>);

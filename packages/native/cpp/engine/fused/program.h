@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/number_reader.h"
@@ -40,6 +42,7 @@ using RowLoop = void (*)(const float* a, const float* b, float* out, int64_t row
 
 // Registers are blocks of float32. An operator that takes fewer operands ignores the others.
 struct Step {
+  Op op;
   Loop loop;         // or null
   RowLoop row_loop;  // or null
   uint16_t out, a, b, c;
@@ -68,6 +71,8 @@ struct Result {
   std::vector<int64_t> shape;
 };
 
+struct CudaProgram;
+
 // Elementwise operators, and operators on rows, that run block by block over `count` elements in
 // row-major order. The inputs are registers 0, 1, … in their order.
 struct Program {
@@ -79,6 +84,8 @@ struct Program {
   std::vector<Constant> constants;
   std::vector<Step> steps;
   std::vector<Result> results;
+  // What the last run on a GPU compiled.
+  mutable std::shared_ptr<const CudaProgram> compiled;
 };
 
 // Reads a program: the number of elements, the length of a row and the number of registers; the lists
@@ -88,8 +95,15 @@ struct Program {
 // register that has numbers for something else.
 Program read_program(NumberReader& in);
 
-// Runs a program on a CPU. A result may take over the memory of an input that nobody else holds.
-// Results are contiguous.
-std::vector<at::Tensor> run(const Program& program, std::vector<at::Tensor> inputs);
+// Runs a program on the CPU, or on a GPU with CUDA. Results are contiguous. On the CPU, a result may
+// take over the memory of an input that nobody else holds.
+// Throws ACC_INVALID_ARGUMENT for inputs of another number, device or dtype.
+std::vector<at::Tensor> run(const Program& program, std::vector<at::Tensor> inputs, c10::Device device);
+
+// Throws ACC_INVALID_ARGUMENT if inputs are not those of a program, or not on the device.
+void check_inputs(const Program& program, const std::vector<at::Tensor>& inputs, c10::Device device);
+
+// Why programs cannot run on a device. Empty if they can.
+std::string reason_against(c10::Device device);
 
 }  // namespace acc::fused

@@ -1,7 +1,8 @@
-// Runs fused programs: for each block of elements, all steps, then the results are written.
+// Runs fused programs on a CPU: for each block of elements, all steps, then the results are written.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "engine/flush_denormals.h"
 #include "engine/fused/blocks.h"
 #include "engine/fused/column_sums.h"
+#include "engine/fused/cuda_run.h"
 #include "engine/fused/program.h"
 #include "engine/fused/registers.h"
 
@@ -43,10 +45,8 @@ class Run {
  public:
   Run(const Program& program, std::vector<at::Tensor> inputs)
       : program_(program), block_(block_of(program)) {
-    if (inputs.size() != program.inputs.size()) throw Error(kInvalidArgument, "A fused program got other inputs.");
     sources_.reserve(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].is_cpu()) throw Error(kInvalidArgument, "A fused program got an input that is not on the CPU.");
       sources_.emplace_back(std::move(inputs[i]), program.inputs[i].shape);
     }
     make_outputs();
@@ -182,10 +182,36 @@ class Run {
   std::vector<Output> outputs_;
 };
 
+// A device without an index is the current one of its kind.
+c10::Device indexed(c10::Device device) {
+  return device.is_cpu() || device.has_index() ? device : c10::impl::VirtualGuardImpl(device.type()).getDevice();
+}
+
 }  // namespace
 
-std::vector<at::Tensor> run(const Program& program, std::vector<at::Tensor> inputs) {
-  return Run(program, std::move(inputs)).results();
+void check_inputs(const Program& program, const std::vector<at::Tensor>& inputs, c10::Device device) {
+  if (inputs.size() != program.inputs.size()) throw Error(kInvalidArgument, "A fused program got other inputs.");
+  for (const auto& input : inputs) {
+    if (input.device() == indexed(device)) continue;
+    throw Error(kInvalidArgument, "A fused program for " + device.str() + " got an input on " + input.device().str() + ".");
+  }
+}
+
+std::vector<at::Tensor> run(const Program& program, std::vector<at::Tensor> inputs, c10::Device device) {
+  check_inputs(program, inputs, device);
+  if (device.is_cpu()) return Run(program, std::move(inputs)).results();
+  return run_on_cuda(program, inputs, indexed(device), CudaDriver::of_libtorch());
+}
+
+std::string reason_against(c10::Device device) {
+  if (device.is_cpu()) return "";
+  if (!device.is_cuda()) return "programs run on CPUs and on GPUs with CUDA, and the device is " + device.str() + ".";
+  try {
+    CudaDriver::of_libtorch();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
 }
 
 }  // namespace acc::fused

@@ -1,17 +1,15 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
 #include "engine/error.h"
 #include "engine/fused/program.h"
-#include "engine/row_math.h"
+#include "engine/fused/scalars.h"
 
-// The loops of fused programs: one per operator, over a block of elements in the L1 cache. Each does
-// one operation, so nothing is contracted, and elementary operators round as libtorch's do. Functions
-// are approximated: there the compiler may contract a product and a sum.
+// The loops of fused programs on a CPU: one per operator, over a block of elements in the L1 cache.
+// Functions are approximated: there the compiler may contract a product and a sum.
 
 // `out` may be the same register as an operand. Elements do not depend on each other.
 #if defined(__clang__)
@@ -20,24 +18,23 @@
 #define ACC_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-#define ACC_FUSED_LOOP(name, value)                                                                         \
+#define ACC_FUSED_LOOP(name, ...)                                                                           \
   ACC_EVERY_CPU inline void name(const float* x, const float* y, const float* z, float* out, int64_t n) { \
     ACC_INDEPENDENT                                                                                         \
     for (int64_t i = 0; i < n; ++i) {                                                                       \
       [[maybe_unused]] const float a = x[i], b = y[i], c = z[i];                                            \
-      out[i] = value;                                                                                       \
+      out[i] = scalar::name(__VA_ARGS__);                                                                   \
     }                                                                                                       \
   }
 
 // A function of several operations. The compiler may contract them in vectors in another way than in
 // what is left after the last vector. So there are whole vectors only: the bits of an element do not
 // depend on its place.
-#define ACC_FUSED_FUNCTION(name, value)                                                                       \
+#define ACC_FUSED_FUNCTION(name)                                                                              \
   ACC_EVERY_CPU inline void name##_of_vectors(const float* x, float* out, int64_t n) {                      \
     ACC_INDEPENDENT                                                                                           \
     for (int64_t i = 0; i < (n & ~(kVector - 1)); ++i) {                                                      \
-      const float a = x[i];                                                                                   \
-      out[i] = value;                                                                                         \
+      out[i] = scalar::name(x[i]);                                                                            \
     }                                                                                                         \
   }                                                                                                           \
   inline void name(const float* x, const float*, const float*, float* out, int64_t n) {                     \
@@ -52,9 +49,9 @@
 
 // The loops of an operator with two operands, either of which may be one number for a whole block or
 // one for each row. They save the block that the number would fill, and reading it.
-#define ACC_FUSED_PAIR_LOOPS(name, value)                                                                                \
+#define ACC_FUSED_PAIR_LOOPS(name)                                                                                       \
   struct name {                                                                                                          \
-    ACC_INLINE static float of(float a, float b) { return value; }                                                       \
+    ACC_INLINE static float of(float a, float b) { return scalar::name(a, b); }                                          \
     ACC_EVERY_CPU static void blocks(const float* x, const float* y, const float*, float* out, int64_t n) {              \
       ACC_INDEPENDENT                                                                                                    \
       for (int64_t i = 0; i < n; ++i) out[i] = of(x[i], y[i]);                                                           \
@@ -90,35 +87,34 @@ namespace acc::fused {
 // The number of floats in the longest vectors of a CPU.
 inline constexpr int64_t kVector = 16;
 
-ACC_FUSED_PAIR_LOOPS(add, a + b)
-ACC_FUSED_PAIR_LOOPS(sub, a - b)
-ACC_FUSED_PAIR_LOOPS(mul, a * b)
-ACC_FUSED_PAIR_LOOPS(div, a / b)
-// A NaN in either operand gives NaN.
-ACC_FUSED_PAIR_LOOPS(max, (a != a) | (a > b) ? a : b)
-ACC_FUSED_PAIR_LOOPS(min, (a != a) | (a < b) ? a : b)
-ACC_FUSED_PAIR_LOOPS(greater, a > b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(greater_equal, a >= b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(less, a < b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(less_equal, a <= b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(equal, a == b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(not_equal, a != b ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(logical_and, (a != 0.f) & (b != 0.f) ? 1.f : 0.f)
-ACC_FUSED_PAIR_LOOPS(logical_or, (a != 0.f) | (b != 0.f) ? 1.f : 0.f)
-ACC_FUSED_LOOP(neg, -a)
-ACC_FUSED_LOOP(abs, std::fabs(a))
-ACC_FUSED_LOOP(sqrt, std::sqrt(a))
-ACC_FUSED_LOOP(rsqrt, 1.f / std::sqrt(a))
-ACC_FUSED_LOOP(reciprocal, 1.f / a)
-ACC_FUSED_FUNCTION(tanh, rows::tanh(a))
-ACC_FUSED_FUNCTION(sigmoid, rows::sigmoid(a))
-ACC_FUSED_LOOP(relu, a < 0.f ? 0.f : a)
-ACC_FUSED_LOOP(logical_not, a == 0.f ? 1.f : 0.f)
+ACC_FUSED_PAIR_LOOPS(add)
+ACC_FUSED_PAIR_LOOPS(sub)
+ACC_FUSED_PAIR_LOOPS(mul)
+ACC_FUSED_PAIR_LOOPS(div)
+ACC_FUSED_PAIR_LOOPS(max)
+ACC_FUSED_PAIR_LOOPS(min)
+ACC_FUSED_PAIR_LOOPS(greater)
+ACC_FUSED_PAIR_LOOPS(greater_equal)
+ACC_FUSED_PAIR_LOOPS(less)
+ACC_FUSED_PAIR_LOOPS(less_equal)
+ACC_FUSED_PAIR_LOOPS(equal)
+ACC_FUSED_PAIR_LOOPS(not_equal)
+ACC_FUSED_PAIR_LOOPS(logical_and)
+ACC_FUSED_PAIR_LOOPS(logical_or)
+ACC_FUSED_LOOP(neg, a)
+ACC_FUSED_LOOP(abs, a)
+ACC_FUSED_LOOP(sqrt, a)
+ACC_FUSED_LOOP(rsqrt, a)
+ACC_FUSED_LOOP(reciprocal, a)
+ACC_FUSED_FUNCTION(tanh)
+ACC_FUSED_FUNCTION(sigmoid)
+ACC_FUSED_LOOP(relu, a)
+ACC_FUSED_LOOP(logical_not, a)
 ACC_FUSED_LOOP(copy, a)
-ACC_FUSED_LOOP(round_to_bfloat16, rows::of_bfloat16_bits(rows::bfloat16_bits(a)))
-ACC_FUSED_LOOP(select, a != 0.f ? b : c)
-ACC_FUSED_FUNCTION(exp, rows::exp_of_any(a))
-ACC_FUSED_FUNCTION(log, rows::log(a))
+ACC_FUSED_LOOP(round_to_bfloat16, a)
+ACC_FUSED_LOOP(select, a, b, c)
+ACC_FUSED_FUNCTION(exp)
+ACC_FUSED_FUNCTION(log)
 
 // The loops of an operator with two operands.
 struct PairLoops {

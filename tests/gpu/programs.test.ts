@@ -1,0 +1,34 @@
+import { assert, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { difference } from '../../packages/kernels/src/fusion/testing-replays.js';
+import { resultsOn, type ProgramCase } from '../cuda/program-case.js';
+import { CASES } from '../cuda/program-cases.js';
+import { caseOf, randomPrograms } from '../cuda/random-programs.js';
+
+// Fused programs on the GPU, compiled by libtorch's NVRTC, beside the CPU. tests/cuda has the same
+// programs on an emulated GPU.
+
+function check(given: ProgramCase): void {
+  const expected = resultsOn('cpu', given);
+  const values = resultsOn('cuda:0', given);
+  const differences = given.results.flatMap(({ name, bound }, k) => {
+    const found = difference(expected[k]!, values[k]!, bound);
+    return found || expected[k]!.length !== values[k]!.length ? [{ name, found }] : [];
+  });
+  expect(differences).toEqual([]);
+}
+
+describe('a program computes on the GPU as on the CPU', () => {
+  it.each(CASES.map((each) => [each.name, each] as const))('%s', (_, given) => check(given));
+});
+
+it('random programs compute on the GPU as on the CPU', () => {
+  assert(
+    property(randomPrograms, (program) => check(caseOf(program))),
+    { numRuns: 40 },
+  );
+});
+
+it('computes the same bits each time', () => {
+  for (const given of CASES) expect(resultsOn('cuda:0', given)).toEqual(resultsOn('cuda:0', given));
+});
