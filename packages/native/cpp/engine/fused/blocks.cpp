@@ -68,20 +68,32 @@ Source::Source(at::Tensor tensor, at::IntArrayRef shape)
   }
 }
 
+Access Source::access(int64_t row) const {
+  if (dtype_ == at::kBFloat16 && is_whole_) return Access::kBfloat16;
+  if (dtype_ != at::kFloat || is_whole_) return Access::kBlock;
+  if (sizes_.size() == 1 && strides_[0] == 0) return Access::kNumber;
+  if (row == 0 || sizes_.size() != 2 || sizes_[1] != row) return Access::kBlock;
+  if (strides_[0] == 1 && strides_[1] == 0) return Access::kRows;
+  if (strides_[0] == 0 && strides_[1] == 1) return Access::kColumns;
+  return Access::kBlock;
+}
+
+int64_t Source::offset_of(int64_t element) const {
+  int64_t offset = 0;
+  for (size_t d = sizes_.size(); d-- > 0;) {
+    offset += element % sizes_[d] * strides_[d];
+    element /= sizes_[d];
+  }
+  return offset;
+}
+
 template <typename T>
 void Source::gather(int64_t first, int64_t count, float* buffer) const {
   const auto* data = reinterpret_cast<const T*>(data_);
-  const size_t inner = sizes_.size() - 1;
+  const int64_t length = sizes_.back();
   while (count > 0) {
-    const int64_t start = first % sizes_[inner];
-    int64_t offset = start * strides_[inner];
-    int64_t rest = first / sizes_[inner];
-    for (size_t d = inner; d-- > 0;) {
-      offset += rest % sizes_[d] * strides_[d];
-      rest /= sizes_[d];
-    }
-    const int64_t run = std::min(count, sizes_[inner] - start);
-    copy_run(data + offset, strides_[inner], run, buffer);
+    const int64_t run = std::min(count, length - first % length);
+    copy_run(data + offset_of(first), strides_.back(), run, buffer);
     buffer += run;
     first += run;
     count -= run;
@@ -89,7 +101,9 @@ void Source::gather(int64_t first, int64_t count, float* buffer) const {
 }
 
 const float* Source::read(int64_t first, int64_t count, float* buffer) const {
-  if (is_whole_ && dtype_ == at::kFloat) return reinterpret_cast<const float*>(data_) + first;
+  if (dtype_ == at::kFloat && (is_whole_ || is_one_run(first, count))) {
+    return reinterpret_cast<const float*>(data_) + (is_whole_ ? first : offset_of(first));
+  }
   switch (dtype_) {
     case at::kFloat:
       gather<float>(first, count, buffer);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
 #include "engine/fused/steps.h"
 
@@ -25,6 +26,18 @@ at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
     throw Error(kInvalidArgument, "The operator acc::elementwise takes a program with one result.");
   }
   return run(read, inputs.vec()).front();
+}
+
+// Any program, as machine code or by the interpreter. For tests and measurements.
+std::vector<at::Tensor> fused_program(at::TensorList inputs, at::ArrayRef<double> program, bool compiles) {
+  const std::vector<double> numbers = program.vec();
+  NumberReader reader(numbers);
+  Program read = read_program(reader);
+  if (compiles && !machine_code::has_kernels()) {
+    throw Error(kInvalidArgument, "There is no machine code for this CPU: it has no AVX-512.");
+  }
+  if (compiles) read.code = std::make_shared<machine_code::CodeCache>();
+  return run(read, inputs.vec());
 }
 
 // The dtype of a result of floats, as libtorch promotes the operands. Others are not for programs.
@@ -76,7 +89,7 @@ at::Tensor compute(std::vector<at::Tensor> inputs, std::vector<Step> steps) {
 
 Step step(Op op, uint16_t out, uint16_t a, uint16_t b) {
   const auto pair = pair_loops_of(op);
-  return {pair ? pair->blocks : loop_of(op), nullptr, out, a, b, a, Extent::kElements};
+  return {pair ? pair->blocks : loop_of(op), nullptr, out, a, b, a, Extent::kElements, op};
 }
 
 // Operators of one operand. Its register is 0, that of the constant 1, that of the result 2.
@@ -118,6 +131,7 @@ at::Tensor binary_of_floats(const at::Tensor& x, const at::Tensor& y) {
 TORCH_LIBRARY_FRAGMENT(acc, library) {
   using namespace acc::fused;
   library.def("elementwise(Tensor[] inputs, float[] program) -> Tensor", elementwise);
+  library.def("fused_program(Tensor[] inputs, float[] program, bool compiles) -> Tensor[]", fused_program);
   library.def("tanh(Tensor x) -> Tensor", unary<Op::kTanh, at::tanh>);
   library.def("sigmoid(Tensor x) -> Tensor", unary<Op::kSigmoid, at::sigmoid>);
   library.def("exp(Tensor x) -> Tensor", unary<Op::kExp, at::exp>);

@@ -86,15 +86,15 @@ class ProgramReader {
       if (program_.row == 0 || of != given) refuse("has an operator on rows without rows");
       check_operand(a, taken);
       read_as_block(a);
-      program_.steps.push_back({nullptr, row_loop, out, a, a, a, of});
+      program_.steps.push_back({nullptr, row_loop, out, a, a, a, of, op});
     } else if (const auto loops = pair_loops_of(op)) {
-      program_.steps.push_back(pair_step(*loops, {nullptr, nullptr, out, a, b, b, of}));
+      program_.steps.push_back(pair_step(*loops, {nullptr, nullptr, out, a, b, b, of, op}));
     } else {
       for (const auto operand : {a, b, c}) {
         check_operand(operand, of);
         read_as_block(operand);
       }
-      program_.steps.push_back({loop_of(op), nullptr, out, a, b, c, of});
+      program_.steps.push_back({loop_of(op), nullptr, out, a, b, c, of, op});
     }
     extents_[out] = of;
   }

@@ -3,11 +3,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/number_reader.h"
 
 namespace acc::fused {
+
+namespace machine_code {
+class CodeCache;
+}
 
 // What a step computes. packages/kernels/src/fusion/fused-program.ts uses the same numbers.
 // Comparisons give 0 or 1.
@@ -44,6 +49,7 @@ struct Step {
   RowLoop row_loop;  // or null
   uint16_t out, a, b, c;
   Extent extent;  // of `out`
+  Op op;
 };
 
 struct Input {
@@ -79,6 +85,8 @@ struct Program {
   std::vector<Constant> constants;
   std::vector<Step> steps;
   std::vector<Result> results;
+  // Null: the interpreter runs the program. Compiling it pays if it runs more than a few times.
+  std::shared_ptr<machine_code::CodeCache> code;
 };
 
 // Reads a program: the number of elements, the length of a row and the number of registers; the lists

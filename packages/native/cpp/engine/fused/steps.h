@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -90,13 +91,20 @@ namespace acc::fused {
 // The number of floats in the longest vectors of a CPU.
 inline constexpr int64_t kVector = 16;
 
+// Chooses by bits. For a choice between floats, compilers may take an instruction that makes denormal
+// numbers zero, and take another one for another loop.
+ACC_INLINE float chosen(bool is_first, float a, float b) {
+  const int32_t mask = -static_cast<int32_t>(is_first);
+  return std::bit_cast<float>((std::bit_cast<int32_t>(a) & mask) | (std::bit_cast<int32_t>(b) & ~mask));
+}
+
 ACC_FUSED_PAIR_LOOPS(add, a + b)
 ACC_FUSED_PAIR_LOOPS(sub, a - b)
 ACC_FUSED_PAIR_LOOPS(mul, a * b)
 ACC_FUSED_PAIR_LOOPS(div, a / b)
 // A NaN in either operand gives NaN.
-ACC_FUSED_PAIR_LOOPS(max, (a != a) | (a > b) ? a : b)
-ACC_FUSED_PAIR_LOOPS(min, (a != a) | (a < b) ? a : b)
+ACC_FUSED_PAIR_LOOPS(max, chosen((a != a) | (a > b), a, b))
+ACC_FUSED_PAIR_LOOPS(min, chosen((a != a) | (a < b), a, b))
 ACC_FUSED_PAIR_LOOPS(greater, a > b ? 1.f : 0.f)
 ACC_FUSED_PAIR_LOOPS(greater_equal, a >= b ? 1.f : 0.f)
 ACC_FUSED_PAIR_LOOPS(less, a < b ? 1.f : 0.f)
