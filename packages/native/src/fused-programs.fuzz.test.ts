@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { array, assert, constantFrom, integer, nat, property, record, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
 import type { NativeDtype } from '@acc/contract';
@@ -6,13 +7,14 @@ import { numThreads, setNumThreads } from './memory.js';
 import { operator, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// Random programs give the same bits as machine code and by the interpreter.
+// Random programs give the same bits as machine code and by the interpreter. The operator refuses to
+// compile where there is no machine code.
 
 const runProgram = operatorWithResults('acc::fused_program');
 const transpose = operator('aten::t');
 const convert = operator('aten::to.dtype');
 
-const RUNS = 500;
+const RUNS = 1500;
 /** Numbers of operators in cpp/engine/fused/program.h, and the number of their operands. */
 const [SUM_ROW, MAX_ROW, SPREAD] = [28, 29, 30];
 const PAIR_OPERATORS = 14;
@@ -41,7 +43,7 @@ const SPECIAL = [
 const lengths = constantFrom(1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 100, 1024, 1025);
 const dtypes = constantFrom<NativeDtype>('float32', 'bfloat16', 'bool');
 const cases = record({
-  rows: constantFrom(1, 2, 3, 5, 33, 300),
+  rows: constantFrom(1, 2, 3, 5, 33),
   row: lengths,
   inputs: array(
     tuple(constantFrom('whole', 'whole', 'rows', 'columns', 'number', 'transposed', 'of rows'), dtypes),
@@ -142,13 +144,16 @@ function stepOf(
 }
 
 /** The bits of a tensor's elements. All NaN are one. */
-function bitsOf(x: Tensor): Uint32Array {
+function bitsOf(x: Tensor): Buffer {
   using floats = convert(x, 'float32');
   const values = floats.read() as Float32Array;
-  return new Uint32Array(values.map((value) => (Number.isNaN(value) ? NaN : value)).buffer);
+  return Buffer.from(values.map((value) => (Number.isNaN(value) ? NaN : value)).buffer);
 }
 
-it('gives the same bits as machine code and by the interpreter', () => {
+const hasMachineCode =
+  process.platform === 'linux' && /\bavx512f\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
+
+it.runIf(hasMachineCode)('gives the same bits as machine code and by the interpreter', () => {
   const threads = numThreads();
   assert(
     property(cases, (one) => {
@@ -158,7 +163,7 @@ it('gives the same bits as machine code and by the interpreter', () => {
       const [interpreted, compiled] = [false, true].map(
         (compiles) => runProgram(inputs, program, compiles).flat() as Tensor[],
       );
-      interpreted!.forEach((x, i) => expect(bitsOf(compiled![i]!)).toEqual(bitsOf(x)));
+      interpreted!.forEach((x, i) => expect(bitsOf(compiled![i]!).equals(bitsOf(x))).toBe(true));
       for (const x of [...inputs, ...interpreted!, ...compiled!]) x.dispose();
     }),
     { numRuns: RUNS },
