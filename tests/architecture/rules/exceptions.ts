@@ -14,11 +14,15 @@ export const MAX_FUNCTION_LINES = 60;
 export const MAX_PRODUCT_FUNCTION_LINES = 40;
 export const MAX_PARAMETERS = 4;
 
+const XBYAK = 'a library of others, unchanged';
+
 export const LONG_FILES: readonly Exception[] = [
   {
     where: 'packages/core/src/accelerator.ts',
     reason: 'the public class: each method has a docstring and one line that calls the implementation',
   },
+  { where: 'packages/native/cpp/third_party/xbyak/xbyak.h', reason: XBYAK },
+  { where: 'packages/native/cpp/third_party/xbyak/xbyak_mnemonic.h', reason: XBYAK },
 ];
 
 export const LONG_FUNCTIONS: readonly Exception[] = [

@@ -11,6 +11,7 @@
 // Lists begin with their length.
 
 #include "engine/error.h"
+#include "engine/fused/machine_code/code.h"
 #include "engine/number_reader.h"
 #include "engine/plan_call.h"
 #include "engine/recording.h"
@@ -90,6 +91,7 @@ class PlanReader {
       const auto& made = program.results[i];
       define(call.results[i], {made.dtype, made.shape, true});
     }
+    program.code = std::make_shared<fused::machine_code::CodeCache>();
     call.program = std::make_shared<const fused::Program>(std::move(program));
     return call;
   }

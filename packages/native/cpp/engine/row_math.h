@@ -124,7 +124,12 @@ ACC_INLINE float tanh(float x) {
   p = p * z + 1.33314422036e-1f;
   p = p * z - 3.33332819422e-1f;
   const float near_zero = p * z * x + x;
-  const float elsewhere = 1.f - 2.f / (exp(2.f * x) + 1.f);
+  // From 9.02 on, 1 is nearest. The exponent of e^2x is that of a normal number.
+  float twice = 2.f * magnitude_of(x);
+  twice = twice > 18.04f ? 18.04f : twice;
+  const auto [n, of_r] = exp_parts(twice);
+  const float e = of_bits(bits_of(of_r) + (n << 23));
+  const float elsewhere = 1.f - 2.f / (e + 1.f);
   // The sum of -0 and 0 is 0.
   return with_sign_of(magnitude_of(x) < 0.625f ? near_zero : elsewhere, x);
 }

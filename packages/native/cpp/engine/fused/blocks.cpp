@@ -75,21 +75,34 @@ Source::Source(at::Tensor tensor, at::IntArrayRef shape)
   layout_ = layout_of(broadcast);
 }
 
+Access Source::access(int64_t row) const {
+  const auto& [dtype, sizes, strides] = layout_;
+  if (dtype == at::kBFloat16 && is_whole_) return Access::kBfloat16;
+  if (dtype != at::kFloat || is_whole_) return Access::kBlock;
+  if (sizes.size() == 1 && strides[0] == 0) return Access::kNumber;
+  if (row == 0 || sizes.size() != 2 || sizes[1] != row) return Access::kBlock;
+  if (strides[0] == 1 && strides[1] == 0) return Access::kRows;
+  if (strides[0] == 0 && strides[1] == 1) return Access::kColumns;
+  return Access::kBlock;
+}
+
+int64_t Source::offset_of(int64_t element) const {
+  const auto& [dtype, sizes, strides] = layout_;
+  int64_t offset = 0;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    offset += element % sizes[d] * strides[d];
+    element /= sizes[d];
+  }
+  return offset;
+}
+
 template <typename T>
 void Source::gather(int64_t first, int64_t count, float* buffer) const {
   const auto* data = reinterpret_cast<const T*>(data_);
-  const auto& [dtype, sizes, strides] = layout_;
-  const size_t inner = sizes.size() - 1;
+  const int64_t length = layout_.sizes.back();
   while (count > 0) {
-    const int64_t start = first % sizes[inner];
-    int64_t offset = start * strides[inner];
-    int64_t rest = first / sizes[inner];
-    for (size_t d = inner; d-- > 0;) {
-      offset += rest % sizes[d] * strides[d];
-      rest /= sizes[d];
-    }
-    const int64_t run = std::min(count, sizes[inner] - start);
-    copy_run(data + offset, strides[inner], run, buffer);
+    const int64_t run = std::min(count, length - first % length);
+    copy_run(data + offset_of(first), layout_.strides.back(), run, buffer);
     buffer += run;
     first += run;
     count -= run;
@@ -97,7 +110,9 @@ void Source::gather(int64_t first, int64_t count, float* buffer) const {
 }
 
 const float* Source::read(int64_t first, int64_t count, float* buffer) const {
-  if (is_whole_ && layout_.dtype == at::kFloat) return reinterpret_cast<const float*>(data_) + first;
+  if (layout_.dtype == at::kFloat && (is_whole_ || is_one_run(first, count))) {
+    return reinterpret_cast<const float*>(data_) + (is_whole_ ? first : offset_of(first));
+  }
   switch (layout_.dtype) {
     case at::kFloat:
       gather<float>(first, count, buffer);

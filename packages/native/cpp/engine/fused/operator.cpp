@@ -14,6 +14,7 @@
 
 #include "engine/error.h"
 #include "engine/fused/cuda_run.h"
+#include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
 #include "engine/fused/steps.h"
 
@@ -34,12 +35,18 @@ at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
 }
 
 // `program` as `read_program` takes it. `driver` is a library with the functions of CUDA and NVRTC that
-// runs the program, on the device of the inputs. By default the device's own way is taken.
-std::vector<at::Tensor> program_of(at::TensorList inputs, at::ArrayRef<double> program, std::optional<std::string_view> driver) {
+// runs the program, on the device of the inputs. By default the device's own way is taken; on a CPU that
+// is machine code if `compiles`, and else the interpreter.
+std::vector<at::Tensor> program_of(at::TensorList inputs, at::ArrayRef<double> program, std::optional<std::string_view> driver,
+                                   bool compiles) {
   const std::vector<double> numbers = program.vec();
   NumberReader reader(numbers);
-  const Program read = read_program(reader);
+  Program read = read_program(reader);
   if (!reader.is_at_end()) throw Error(kInvalidArgument, "The operator acc::program takes one program.");
+  if (compiles && !machine_code::has_kernels()) {
+    throw Error(kInvalidArgument, "There is no machine code for this CPU: it has no AVX-512.");
+  }
+  if (compiles) read.code = std::make_shared<machine_code::CodeCache>();
   const auto device = device_of(inputs);
   if (!driver) return run(read, inputs.vec(), device);
   check_inputs(read, inputs.vec(), device);
@@ -138,7 +145,7 @@ at::Tensor binary_of_floats(const at::Tensor& x, const at::Tensor& y) {
 TORCH_LIBRARY_FRAGMENT(acc, library) {
   using namespace acc::fused;
   library.def("elementwise(Tensor[] inputs, float[] program) -> Tensor", elementwise);
-  library.def("program(Tensor[] inputs, float[] program, str? driver=None) -> Tensor[]", program_of);
+  library.def("program(Tensor[] inputs, float[] program, str? driver=None, bool compiles=False) -> Tensor[]", program_of);
   library.def("tanh(Tensor x) -> Tensor", unary<Op::kTanh, at::tanh>);
   library.def("sigmoid(Tensor x) -> Tensor", unary<Op::kSigmoid, at::sigmoid>);
   library.def("exp(Tensor x) -> Tensor", unary<Op::kExp, at::exp>);

@@ -11,6 +11,10 @@
 
 namespace acc::fused {
 
+namespace machine_code {
+class CodeCache;
+}
+
 // What a step computes. packages/kernels/src/fusion/fused-program.ts uses the same numbers.
 // Comparisons give 0 or 1.
 enum class Op : uint8_t {
@@ -86,6 +90,8 @@ struct Program {
   std::vector<Result> results;
   // What the last run on a GPU compiled.
   mutable std::shared_ptr<const CudaProgram> compiled;
+  // Null: the interpreter runs the program. Compiling it pays if it runs more than a few times.
+  std::shared_ptr<machine_code::CodeCache> code;
 };
 
 // Reads a program: the number of elements, the length of a row and the number of registers; the lists

@@ -11,8 +11,11 @@ namespace acc::fused {
 class Registers {
  public:
   Registers(size_t count, int64_t elements)
-      : stride_((static_cast<size_t>(elements) + kFloats - 1) / kFloats * kFloats),
+      : stride_(stride(elements)),
         memory_(static_cast<float*>(::operator new(count * stride_ * sizeof(float), kAlignment))) {}
+
+  // The number of floats from one register to the next.
+  static size_t stride(int64_t elements) { return (static_cast<size_t>(elements) + kFloats - 1) / kFloats * kFloats; }
 
   float* at(size_t reg) const { return memory_.get() + reg * stride_; }
 

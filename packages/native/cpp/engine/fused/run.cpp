@@ -8,11 +8,12 @@
 
 #include "engine/error.h"
 #include "engine/flush_denormals.h"
+#include "engine/fused/block_runner.h"
 #include "engine/fused/blocks.h"
 #include "engine/fused/column_sums.h"
 #include "engine/fused/cuda_run.h"
+#include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
-#include "engine/fused/registers.h"
 
 namespace acc::fused {
 namespace {
@@ -26,21 +27,6 @@ bool is_held_once(const at::Tensor& tensor) {
          tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
 }
 
-struct Output {
-  at::Tensor tensor;
-  // Whether the memory is that of an input: it is written after all steps of a block.
-  bool is_reused;
-};
-
-// The elements, and rows if there are any, of a block or of all blocks of a thread.
-struct Range {
-  int64_t first, count;
-  int64_t first_row, rows;
-
-  int64_t first_of(Extent extent) const { return extent == Extent::kRows ? first_row : first; }
-  int64_t count_of(Extent extent) const { return extent == Extent::kRows ? rows : count; }
-};
-
 class Run {
  public:
   Run(const Program& program, std::vector<at::Tensor> inputs)
@@ -50,6 +36,9 @@ class Run {
       sources_.emplace_back(std::move(inputs[i]), program.inputs[i].shape);
     }
     make_outputs();
+    if (program.code && program.count > 0) {
+      code_ = program.code->find(program, machine_code::layout_of(program, sources_, outputs_), block_);
+    }
   }
 
   std::vector<at::Tensor> results() {
@@ -83,9 +72,9 @@ class Run {
       while (i < sources_.size() && (is_taken[i] || is_summed(i) || !can_take(sources_[i], result))) ++i;
       if (i < sources_.size()) {
         is_taken[i] = true;
-        outputs_.push_back({sources_[i].tensor(), true});
+        outputs_.push_back({sources_[i].tensor(), static_cast<int>(i)});
       } else {
-        outputs_.push_back({at::empty(result.shape, at::TensorOptions().dtype(result.dtype)), false});
+        outputs_.push_back({at::empty(result.shape, at::TensorOptions().dtype(result.dtype)), -1});
       }
     }
   }
@@ -106,22 +95,18 @@ class Run {
   // Returns the sums of columns, in the order of the results that are such.
   std::vector<ColumnSums> run_blocks(int64_t begin, int64_t end) const {
     const FlushDenormals flush;
-    const size_t registers = program_.register_count;
-    const Registers memory(registers, block_);
-    std::vector<const float*> from(registers);
-    std::vector<float*> to(registers);
-    for (size_t r = 0; r < registers; ++r) from[r] = to[r] = memory.at(r);
-    const int64_t longest = std::min(block_, program_.count);
-    for (const auto& [reg, number, is_block] : program_.constants) std::fill_n(to[reg], is_block ? longest : 1, number);
+    const auto runner = code_ ? machine_code::run_code(program_, code_, sources_, outputs_, block_)
+                              : interpret(program_, sources_, outputs_, block_);
     std::vector<ColumnSums> sums;
     for (const auto& result : program_.results) {
       if (result.extent == Extent::kColumns) sums.emplace_back(program_.row);
     }
     for (int64_t block = begin; block < end; ++block) {
-      run_block(range_of(block), memory, from, to);
+      const auto range = range_of(block);
+      runner->run(range);
       auto sum = sums.begin();
-      for (const auto& result : program_.results) {
-        if (result.extent == Extent::kColumns) (sum++)->add(from[result.reg], range_of(block).rows);
+      for (size_t k = 0; k < program_.results.size(); ++k) {
+        if (program_.results[k].extent == Extent::kColumns) (sum++)->add(runner->numbers_of(k), range.rows);
       }
     }
     return sums;
@@ -131,36 +116,6 @@ class Run {
     const int64_t first = block * block_, count = std::min(block_, program_.count - first);
     if (program_.row == 0) return {first, count, 0, 0};
     return {first, count, first / program_.row, count / program_.row};
-  }
-
-  void run_block(const Range& range, const Registers& memory, std::vector<const float*>& from, std::vector<float*>& to) const {
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      const auto extent = program_.inputs[i].extent;
-      from[i] = sources_[i].read(range.first_of(extent), range.count_of(extent), memory.at(i));
-    }
-    for (size_t k = 0; k < outputs_.size(); ++k) {
-      if (!is_written_directly(k)) continue;
-      const auto& result = program_.results[k];
-      from[result.reg] = to[result.reg] = outputs_[k].tensor.mutable_data_ptr<float>() + range.first_of(result.extent);
-    }
-    for (const auto& step : program_.steps) {
-      if (step.row_loop) {
-        step.row_loop(from[step.a], from[step.b], to[step.out], range.rows, program_.row);
-      } else {
-        step.loop(from[step.a], from[step.b], from[step.c], to[step.out], range.count_of(step.extent));
-      }
-    }
-    for (size_t k = 0; k < outputs_.size(); ++k) {
-      const auto& result = program_.results[k];
-      if (is_written_directly(k) || result.extent == Extent::kColumns) continue;
-      write_block(from[result.reg], outputs_[k].tensor, range.first_of(result.extent), range.count_of(result.extent));
-    }
-  }
-
-  // A register of a step can lie in the memory of the result.
-  bool is_written_directly(size_t k) const {
-    const auto& result = program_.results[k];
-    return !outputs_[k].is_reused && result.dtype == at::kFloat && result.extent != Extent::kColumns;
   }
 
   // Adds the sums of the parts in the order of the parts.
@@ -180,6 +135,8 @@ class Run {
   const int64_t block_;
   std::vector<Source> sources_;
   std::vector<Output> outputs_;
+  // Null: the interpreter runs.
+  std::shared_ptr<const machine_code::Code> code_;
 };
 
 // A device without an index is the current one of its kind.

@@ -12,9 +12,15 @@ ACC_INLINE float add(float a, float b) { return a + b; }
 ACC_INLINE float sub(float a, float b) { return a - b; }
 ACC_INLINE float mul(float a, float b) { return a * b; }
 ACC_INLINE float div(float a, float b) { return a / b; }
+// Chooses by bits. For a choice between floats, compilers may take an instruction that makes denormal
+// numbers zero, and take another one for another loop.
+ACC_INLINE float chosen(bool is_first, float a, float b) {
+  const int32_t mask = -static_cast<int32_t>(is_first);
+  return rows::of_bits((rows::bits_of(a) & mask) | (rows::bits_of(b) & ~mask));
+}
 // A NaN in either operand gives NaN.
-ACC_INLINE float max(float a, float b) { return (a != a) | (a > b) ? a : b; }
-ACC_INLINE float min(float a, float b) { return (a != a) | (a < b) ? a : b; }
+ACC_INLINE float max(float a, float b) { return chosen((a != a) | (a > b), a, b); }
+ACC_INLINE float min(float a, float b) { return chosen((a != a) | (a < b), a, b); }
 ACC_INLINE float greater(float a, float b) { return a > b ? 1.f : 0.f; }
 ACC_INLINE float greater_equal(float a, float b) { return a >= b ? 1.f : 0.f; }
 ACC_INLINE float less(float a, float b) { return a < b ? 1.f : 0.f; }
