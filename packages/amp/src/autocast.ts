@@ -1,6 +1,6 @@
-import { Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import { Identity, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
-import { engineInternals, patch, type CustomOperator, type Undo } from '@acc/tfjs-internals';
+import { besideTape, engineInternals, patch, type CustomOperator, type Undo } from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
@@ -189,8 +189,23 @@ export class Autocast {
     const known = this.#known();
     const found = known.get(x);
     if (found && !found.isDisposed) return found;
-    const y = this.precision()!.cast(x, dtype);
+    const isAgain = found !== undefined && dtype === 'float32' && this.#engine.isTapeOn();
+    const y = isAgain ? this.#widenedAgain(x, found) : this.precision()!.cast(x, dtype);
     known.set(x, y);
+    return y;
+  }
+
+  /**
+   * Converts `x` to float32 once more: the scope of an operator disposes `before`, which the operator
+   * converted. On the tape the result is `before`, so gradients with respect to it are added in
+   * float32, and converted to 16 bits once. Shares the data of `before` if the tape keeps them.
+   */
+  #widenedAgain(x: Tensor, before: Tensor): Tensor {
+    const engine = this.#engine;
+    const inputs = { x: before };
+    if (engine.state.tensorInfo.has(before.dataId)) return engine.runKernel(Identity, inputs) as Tensor;
+    const y = besideTape(() => this.precision()!.cast(x, 'float32'));
+    engine.addTapeNode(Identity, inputs, [y], null, [], {});
     return y;
   }
 

@@ -76,10 +76,7 @@ export function waitingFloat32(backend: AccBackend, x: TensorInfo): TensorInfo |
 
 /** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
 export function pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
-  const pending = dataId instanceof TensorData ? dataId.pending : undefined;
-  return pending && util.arraysEqual(pending.shape as number[], shape)
-    ? pending.computedAs(dtype)
-    : undefined;
+  return dataId instanceof TensorData ? dataId.pending?.computedAs(dtype, shape) : undefined;
 }
 
 /** The kernel with an elementwise form: its large results wait. */
