@@ -1,9 +1,12 @@
-import { Identity, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import { Identity, Softmax, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
-import { besideTape, engineInternals, patch, type CustomOperator, type Undo } from '@acc/tfjs-internals';
+import { besideTape, engineInternals, patch, replaceData, type CustomOperator, type Undo } from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
+
+/** A product that takes a result of a softmax is this near on the tape. */
+const NEAR_NODES = 8;
 
 type Treatment = 'lower' | 'float32' | 'asGiven';
 type Phase = 'forward' | 'backward';
@@ -192,7 +195,21 @@ export class Autocast {
     const isAgain = found !== undefined && dtype === 'float32' && this.#engine.isTapeOn();
     const y = isAgain ? this.#widenedAgain(x, found) : this.precision()!.cast(x, dtype);
     known.set(x, y);
+    if (dtype === 'bfloat16') this.#saveShortResult(x, y);
     return y;
+  }
+
+  /**
+   * Lets the softmax that made `x` save its 16-bit form, which a product takes and saves too. Its
+   * gradient is then as exact as before: it also takes the gradient of `x`, a product in 16 bits.
+   */
+  #saveShortResult(x: Tensor, short: Tensor): void {
+    if (!this.#engine.isTapeOn()) return;
+    const tape = this.#engine.state.activeTape!;
+    for (const { kernelName, outputs, saved = [] } of tape.slice(-NEAR_NODES)) {
+      if (kernelName !== Softmax || outputs[0] !== x) continue;
+      for (const result of saved) if (!result.isDisposed) replaceData(result, short);
+    }
   }
 
   /**
