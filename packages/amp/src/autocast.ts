@@ -1,6 +1,13 @@
 import { Identity, Softmax, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
-import { besideTape, engineInternals, patch, replaceData, type CustomOperator, type Undo } from '@acc/tfjs-internals';
+import {
+  besideTape,
+  engineInternals,
+  patch,
+  replaceData,
+  type CustomOperator,
+  type Undo,
+} from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';

@@ -10,7 +10,8 @@ import { PendingValue, releaseOperand, type Leaf, type PendingOperand } from './
 
 const expand = operator('aten::expand');
 
-const copy: ElementwiseOperator = { emit: (program, [x]) => program.step('copy', x!), isExact: true };
+/** Inputs are broadcast and converted where they are read. */
+const copy: ElementwiseOperator = { emit: (_program, [x]) => x!, isExact: true };
 
 /**
  * The result of an operator, which is computed when somebody reads it. Undefined if it cannot wait:

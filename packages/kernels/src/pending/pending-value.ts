@@ -158,7 +158,8 @@ export class PendingValue {
       known.set(value, result);
       return result;
     };
-    const result = stepOf(this);
+    const value = stepOf(this);
+    const result = program.isStep(value) ? value : program.step('copy', value);
     const size = util.sizeFromShape(shape as number[]);
     return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
   }
