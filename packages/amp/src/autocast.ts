@@ -12,6 +12,12 @@ import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
 
+/**
+ * The gradient of a softmax. It computes in 16 bits if the softmax has saved its result in them, because
+ * the products before and after it do. Within, libtorch adds in float32.
+ */
+const SOFTMAX_GRAD = 'SoftmaxGrad';
+
 /** A product that takes a result of a softmax is this near on the tape. */
 const NEAR_NODES = 8;
 
@@ -146,7 +152,8 @@ export class Autocast {
       case undefined:
     }
     if (!this.#isMixed(inputs)) return inputs;
-    return this.#isWithBias(inputs) ? this.#lowered(inputs) : this.#widened(inputs);
+    const isShort = kernelName === SOFTMAX_GRAD || this.#isWithBias(inputs);
+    return isShort ? this.#lowered(inputs) : this.#widened(inputs);
   }
 
   #lowered(inputs: NamedTensorMap): NamedTensorMap {
@@ -208,7 +215,7 @@ export class Autocast {
 
   /**
    * Lets the softmax that made `x` save its 16-bit form, which a product takes and saves too. Its
-   * gradient is then as exact as before: it also takes the gradient of `x`, a product in 16 bits.
+   * gradient also takes the gradient of `x`, a product of 16 bits, which is not more exact.
    */
   #saveShortResult(x: Tensor, short: Tensor): void {
     if (!this.#engine.isTapeOn()) return;

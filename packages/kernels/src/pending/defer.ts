@@ -6,12 +6,9 @@ import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
 import { TensorData } from '../tensor-data.js';
 import { mayWait } from './all-pending.js';
-import { PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
+import { copy, PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
 
 const expand = operator('aten::expand');
-
-/** Inputs are broadcast and converted where they are read. */
-const copy: ElementwiseOperator = { emit: (_program, [x]) => x!, isExact: true };
 
 /**
  * The result of an operator, which is computed when somebody reads it. Undefined if it cannot wait:

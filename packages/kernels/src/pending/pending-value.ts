@@ -6,6 +6,7 @@ import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
 import { forgetPending, noteHeld, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
+const reshape = operator('aten::reshape');
 
 /** A tensor that a pending value reads. The value owns the handle. */
 export interface Leaf {
@@ -27,6 +28,9 @@ export interface Computation {
 }
 
 const BYTES_PER_ELEMENT = 4;
+
+/** Its operand is broadcast and converted where it is read. */
+export const copy: ElementwiseOperator = { emit: (_program, [x]) => x!, isExact: true };
 
 /** Limits of what one program computes; see {@link PendingValue.fits}. */
 const MAX_STEPS = 32;
@@ -131,6 +135,8 @@ export class PendingValue {
    * value itself. Caller disposes.
    */
   computedAs(dtype: NativeDtype, shape = this.shape): NativeTensor {
+    const same = this.#converted;
+    if (same?.dtype === dtype) return reshape(same, shape);
     this.#storeOperands(new Set());
     const program = new ProgramBuilder();
     const inputs: NativeTensor[] = [];
@@ -162,6 +168,16 @@ export class PendingValue {
     const result = program.isStep(value) ? value : program.step('copy', value);
     const size = util.sizeFromShape(shape as number[]);
     return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
+  }
+
+  /** The tensor in another dtype that the value only converts. Borrowed. */
+  get #converted(): NativeTensor | undefined {
+    const { form, operands } = this.#computation!;
+    const [operand] = operands;
+    if (form !== copy || operand === undefined || !isLeaf(operand)) return undefined;
+    const { native } = operand;
+    const isWhole = util.sizeFromShape(native.shape as number[]) * BYTES_PER_ELEMENT === this.byteLength;
+    return isWhole ? native : undefined;
   }
 
   /**
