@@ -1,5 +1,6 @@
 import { AccError, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
 import { Autocast, type LowerDtype } from './autocast.js';
+import { float32Only } from './float32-only.js';
 import { LossScaler, stateSchema } from './loss-scaler.js';
 import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
 
@@ -20,13 +21,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
   return {
     name: 'amp',
     attach({ kernels }: StrategyContext) {
-      if (!kernels.precision) {
-        throw new AccError(
-          'ACC_PRECISION_UNSUPPORTED',
-          `The tfjs backend '${kernels.backendName}' computes in float32 only.`,
-          { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or mixedPrecision 'no'." },
-        );
-      }
+      if (!kernels.precision) throw float32Only(kernels.backendName);
       const problem = kernels.precision.lowerProblem?.(dtype);
       if (problem !== undefined) {
         throw new AccError('ACC_PRECISION_UNSUPPORTED', problem, {

@@ -24,6 +24,8 @@ export const MAY_NAME_THEM = [
   'packages/core/src/presets/trackers.ts',
   'packages/core/src/options.ts',
   'packages/core/src/mesh-options.ts',
+  'packages/core/src/platform/mixed-precision.ts',
+  'packages/core/src/platform/mixed-precision.browser.ts',
   'packages/core/src/platform/requirements.browser.ts',
   'packages/core/src/platform/strategies.ts',
   'packages/core/src/platform/strategies.browser.ts',

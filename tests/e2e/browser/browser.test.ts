@@ -251,6 +251,7 @@ it('what needs several processes or native code is refused with a code', async (
     'offload to the host': refused,
     preemption: refused,
     'mixed precision of 8 bits': 'ACC_PRECISION_UNSUPPORTED',
+    'mixed precision of 16 bits': 'ACC_PRECISION_UNSUPPORTED',
     'an unknown option': 'ACC_UNKNOWN_OPTION',
     'a tracker by the name of its package': refused,
     'saving a run to a download': 'ACC_INVALID_ARGUMENT',

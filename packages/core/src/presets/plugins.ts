@@ -1,7 +1,8 @@
 import { AccError, type KernelLayer, type Plugin, type PrecisionPlugin } from '@acc/contract';
-import { amp, float32Precision } from '@acc/amp';
+import { float32Precision } from '@acc/amp';
 import { BACKEND_NAME } from '@acc/kernels';
 import { monitor, resolveAutoLog, type MonitorSink } from '@acc/monitor';
+import { amp } from '#platform/mixed-precision';
 import { contextParallel } from '#platform/strategies';
 import { schedules } from '@acc/schedule';
 import { backendWatch } from '../backend/backend-watch.js';

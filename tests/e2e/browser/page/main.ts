@@ -240,6 +240,7 @@ export const calls = {
       'offload to the host': { strategy: 'fsdp', fsdp: { cpuOffload: true } },
       preemption: { checkpoint: { preemption: true } },
       'mixed precision of 8 bits': { mixedPrecision: 'fp8' },
+      'mixed precision of 16 bits': { mixedPrecision: 'bf16' },
       'an unknown option': { gradientClip: 1 } as AcceleratorOptions,
     };
     const codes: Record<string, string> = {};

@@ -1,0 +1,1 @@
+export { amp } from '@acc/amp';
