@@ -201,6 +201,90 @@ describe('autocast', () => {
     after.forEach((value, i) => expect(Math.abs(value - 2 * before[i]!)).toBeLessThan(0.05));
   });
 
+  /** How often tensors of the dtype `from` and a shape are converted to `to`. */
+  const conversionsDuring = (
+    [from, to]: readonly [string, string],
+    shape: readonly number[],
+    run: () => void,
+  ): number => {
+    let conversions = 0;
+    observeCalls((name, args) => {
+      const [x, dtype] = args as readonly [NativeTensor, string];
+      if (
+        name === 'aten::_to_copy' &&
+        x.dtype === from &&
+        dtype === to &&
+        String(x.shape) === String(shape)
+      ) {
+        conversions++;
+      }
+    });
+    run();
+    observeCalls(undefined);
+    return conversions;
+  };
+
+  it('adds the gradients of a tensor that several operators widen in float32', () => {
+    const [one, small] = [tf.ones([3, 3]), tf.fill([3, 3], 2 ** -9)];
+    const grad = tf.grad((x) =>
+      autocast.forward(() => {
+        const y = product(x);
+        return tf.addN([one, small, small, small].map((factor) => y.mul(factor))).sum();
+      }),
+    )(wave([3, 3]));
+    // In bfloat16, 1 + 2⁻⁹ is 1.
+    expect([...grad.dataSync()]).toEqual(new Array(9).fill(1 + 2 ** -7));
+  });
+
+  it.each([
+    ['once while the tape keeps it', 1, (y: tf.Tensor) => y.pow(2.5)],
+    ['again when the tape did not keep it', 2, (y: tf.Tensor) => y.sum(1, true)],
+  ])('widens a tensor on a tape %s', (_, times, first) => {
+    let conversions = NaN;
+    const grad = tf.grad((x) =>
+      autocast.forward(() => {
+        const y = tf.matMul(x as tf.Tensor2D, tf.eye(5));
+        let z!: tf.Tensor;
+        conversions = conversionsDuring(['bfloat16', 'float32'], [3, 5], () => {
+          z = tf.add(first(y), y.pow(3.5));
+        });
+        return z.sum();
+      }),
+    )(tf.ones([3, 5]));
+    expect([...grad.dataSync()].every(Number.isFinite)).toBe(true);
+    expect(conversions).toBe(times);
+  });
+
+  describe('a softmax', () => {
+    const [scores, values] = [wave([2, 5, 5], 3), wave([2, 5, 4])];
+    const attend = (s: tf.Tensor) => tf.matMul(tf.softmax(s), values).square().sum();
+    const gradientOf = (f: (s: tf.Tensor) => tf.Tensor) =>
+      autocast.backward(() => tf.grad((s) => autocast.forward(() => f(s)))(scores));
+
+    it('that a product takes saves 16 bits', () => {
+      const dtypes: string[] = [];
+      observeCalls((name, args) => {
+        if (name !== 'aten::_softmax_backward_data') return;
+        for (const x of args.slice(0, 2)) dtypes.push((x as NativeTensor).dtype);
+      });
+      gradientOf(attend).dispose();
+      observeCalls(undefined);
+      expect(dtypes).toEqual(['bfloat16', 'bfloat16']);
+      expect(difference(gradientOf(attend), tf.grad(attend)(scores))).toBeLessThan(0.02);
+    });
+
+    it('that no product takes saves float32', () => {
+      const f = (s: tf.Tensor) => tf.softmax(s).square().sum();
+      expect(difference(gradientOf(f), tf.grad(f)(scores))).toBe(0);
+    });
+
+    it('has second gradients', () => {
+      const second = (f: (s: tf.Tensor) => tf.Tensor) => tf.grad((s) => tf.grad(f)(s).square().sum())(scores);
+      const short = autocast.forward(() => second(attend));
+      expect(difference(short, second(attend))).toBeLessThan(0.05);
+    });
+  });
+
   it('leaves no tensors behind', () => {
     const weight = tf.variable(wave([3, 3]));
     const step = () =>

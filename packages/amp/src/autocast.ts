@@ -1,9 +1,25 @@
-import { Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
+import { Identity, Softmax, Tensor, Variable, type NamedTensorMap } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type NativeDtype, type PrecisionLayer } from '@acc/contract';
-import { engineInternals, patch, type CustomOperator, type Undo } from '@acc/tfjs-internals';
+import {
+  besideTape,
+  engineInternals,
+  patch,
+  replaceData,
+  type CustomOperator,
+  type Undo,
+} from '@acc/tfjs-internals';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
+
+/**
+ * The gradient of a softmax. It computes in 16 bits if the softmax has saved its result in them, because
+ * the products before and after it do. Within, libtorch adds in float32.
+ */
+const SOFTMAX_GRAD = 'SoftmaxGrad';
+
+/** A product that takes a result of a softmax is this near on the tape. */
+const NEAR_NODES = 8;
 
 type Treatment = 'lower' | 'float32' | 'asGiven';
 type Phase = 'forward' | 'backward';
@@ -136,7 +152,8 @@ export class Autocast {
       case undefined:
     }
     if (!this.#isMixed(inputs)) return inputs;
-    return this.#isWithBias(inputs) ? this.#lowered(inputs) : this.#widened(inputs);
+    const isShort = kernelName === SOFTMAX_GRAD || this.#isWithBias(inputs);
+    return isShort ? this.#lowered(inputs) : this.#widened(inputs);
   }
 
   #lowered(inputs: NamedTensorMap): NamedTensorMap {
@@ -189,8 +206,37 @@ export class Autocast {
     const known = this.#known();
     const found = known.get(x);
     if (found && !found.isDisposed) return found;
-    const y = this.precision()!.cast(x, dtype);
+    const isAgain = found !== undefined && dtype === 'float32' && this.#engine.isTapeOn();
+    const y = isAgain ? this.#widenedAgain(x, found) : this.precision()!.cast(x, dtype);
     known.set(x, y);
+    if (dtype === 'bfloat16') this.#saveShortResult(x, y);
+    return y;
+  }
+
+  /**
+   * Lets the softmax that made `x` save its 16-bit form, which a product takes and saves too. Its
+   * gradient also takes the gradient of `x`, a product of 16 bits, which is not more exact.
+   */
+  #saveShortResult(x: Tensor, short: Tensor): void {
+    if (!this.#engine.isTapeOn()) return;
+    const tape = this.#engine.state.activeTape!;
+    for (const { kernelName, outputs, saved = [] } of tape.slice(-NEAR_NODES)) {
+      if (kernelName !== Softmax || outputs[0] !== x) continue;
+      for (const result of saved) if (!result.isDisposed) replaceData(result, short);
+    }
+  }
+
+  /**
+   * Converts `x` to float32 once more: the scope of an operator disposes `before`, which the operator
+   * converted. On the tape the result is `before`, so gradients with respect to it are added in
+   * float32, and converted to 16 bits once. Shares the data of `before` if the tape keeps them.
+   */
+  #widenedAgain(x: Tensor, before: Tensor): Tensor {
+    const engine = this.#engine;
+    const inputs = { x: before };
+    if (engine.state.tensorInfo.has(before.dataId)) return engine.runKernel(Identity, inputs) as Tensor;
+    const y = besideTape(() => this.precision()!.cast(x, 'float32'));
+    engine.addTapeNode(Identity, inputs, [y], null, [], {});
     return y;
   }
 

@@ -6,11 +6,9 @@ import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
 import { TensorData } from '../tensor-data.js';
 import { mayWait } from './all-pending.js';
-import { PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
+import { copy, PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
 
 const expand = operator('aten::expand');
-
-const copy: ElementwiseOperator = { emit: (program, [x]) => program.step('copy', x!), isExact: true };
 
 /**
  * The result of an operator, which is computed when somebody reads it. Undefined if it cannot wait:
@@ -76,10 +74,7 @@ export function waitingFloat32(backend: AccBackend, x: TensorInfo): TensorInfo |
 
 /** A value that is not computed yet, in `dtype`, without keeping it. Caller disposes. */
 export function pendingAs({ dataId, shape }: TensorInfo, dtype: NativeDtype): NativeTensor | undefined {
-  const pending = dataId instanceof TensorData ? dataId.pending : undefined;
-  return pending && util.arraysEqual(pending.shape as number[], shape)
-    ? pending.computedAs(dtype)
-    : undefined;
+  return dataId instanceof TensorData ? dataId.pending?.computedAs(dtype, shape) : undefined;
 }
 
 /** The kernel with an elementwise form: its large results wait. */

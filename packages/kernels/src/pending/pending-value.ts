@@ -6,6 +6,7 @@ import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
 import { forgetPending, noteHeld, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
+const reshape = operator('aten::reshape');
 
 /** A tensor that a pending value reads. The value owns the handle. */
 export interface Leaf {
@@ -28,6 +29,9 @@ export interface Computation {
 
 const BYTES_PER_ELEMENT = 4;
 
+/** Its operand is broadcast and converted where it is read. */
+export const copy: ElementwiseOperator = { emit: (_program, [x]) => x!, isExact: true };
+
 /** Limits of what one program computes; see {@link PendingValue.fits}. */
 const MAX_STEPS = 32;
 const MAX_WIDE_LEAVES = 3;
@@ -49,8 +53,6 @@ export class PendingValue {
   #inlined = 0;
   /** Undefined once the value needs its operands no longer. */
   #computation: Computation | undefined;
-  /** The number of operators in its program, at most. */
-  readonly #steps: number;
   /** Handles of the leaves that are at least half as large as the value. */
   readonly #wideLeaves: ReadonlySet<number>;
 
@@ -63,7 +65,6 @@ export class PendingValue {
     const { operands } = computation;
     const size = util.sizeFromShape(shape as number[]);
     this.byteLength = size * BYTES_PER_ELEMENT;
-    this.#steps = 1 + sumOf(operands, stepsOf);
     this.#wideLeaves = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
     notePending(this);
   }
@@ -71,7 +72,7 @@ export class PendingValue {
   /** Whether a value of these operands stays small: its program, and the memory that it keeps alive. */
   static fits(operands: readonly PendingOperand[], size: number): boolean {
     const wide = new Set(operands.flatMap((operand) => wideLeavesOf(operand, size)));
-    return sumOf(operands, stepsOf) < MAX_STEPS && wide.size <= MAX_WIDE_LEAVES;
+    return wide.size <= MAX_WIDE_LEAVES && stepsOf(operands, new Set()) < MAX_STEPS;
   }
 
   /** The tensors that it holds itself. */
@@ -129,8 +130,13 @@ export class PendingValue {
     return this.#native;
   }
 
-  /** The value in `dtype`, which is computed without keeping the value itself. Caller disposes. */
-  computedAs(dtype: NativeDtype): NativeTensor {
+  /**
+   * The value in `dtype`, and in a shape of as many elements, which is computed without keeping the
+   * value itself. Caller disposes.
+   */
+  computedAs(dtype: NativeDtype, shape = this.shape): NativeTensor {
+    const same = this.#converted;
+    if (same?.dtype === dtype) return reshape(same, shape);
     this.#storeOperands(new Set());
     const program = new ProgramBuilder();
     const inputs: NativeTensor[] = [];
@@ -158,10 +164,20 @@ export class PendingValue {
       known.set(value, result);
       return result;
     };
-    const result = stepOf(this);
-    const { shape } = this;
+    const value = stepOf(this);
+    const result = program.isStep(value) ? value : program.step('copy', value);
     const size = util.sizeFromShape(shape as number[]);
     return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
+  }
+
+  /** The tensor in another dtype that the value only converts. Borrowed. */
+  get #converted(): NativeTensor | undefined {
+    const { form, operands } = this.#computation!;
+    const [operand] = operands;
+    if (form !== copy || operand === undefined || !isLeaf(operand)) return undefined;
+    const { native } = operand;
+    const isWhole = util.sizeFromShape(native.shape as number[]) * BYTES_PER_ELEMENT === this.byteLength;
+    return isWhole ? native : undefined;
   }
 
   /**
@@ -184,11 +200,12 @@ export class PendingValue {
     this.#computation = undefined;
   }
 
-  /** For the limits of values that use this one. */
-  get steps(): number {
-    return this.#native ? 0 : this.#steps;
+  /** What its program computes it from; empty once it is computed. */
+  get operands(): readonly PendingOperand[] {
+    return this.#computation?.operands ?? [];
   }
 
+  /** For the limits of values that use this one. */
   wideLeaves(): readonly number[] {
     return this.#native ? [this.#native.id] : [...this.#wideLeaves];
   }
@@ -203,16 +220,19 @@ export function releaseOperand(operand: PendingOperand): void {
 const isLeaf = (operand: PendingOperand): operand is Leaf =>
   typeof operand !== 'number' && !(operand instanceof PendingValue);
 
-function stepsOf(operand: PendingOperand): number {
-  return operand instanceof PendingValue ? operand.steps : 0;
+/** How many operators a program runs for these operands, each once, but those in `seen`. */
+function stepsOf(operands: readonly PendingOperand[], seen: Set<PendingValue>): number {
+  let steps = 0;
+  for (const operand of operands) {
+    if (!(operand instanceof PendingValue) || operand.isComputed || seen.has(operand)) continue;
+    seen.add(operand);
+    steps += 1 + stepsOf(operand.operands, seen);
+  }
+  return steps;
 }
 
 function wideLeavesOf(operand: PendingOperand, size: number): readonly number[] {
   if (typeof operand === 'number') return [];
   if (operand instanceof PendingValue) return operand.wideLeaves();
   return 2 * util.sizeFromShape(operand.native.shape as number[]) >= size ? [operand.source] : [];
-}
-
-function sumOf<T>(items: readonly T[], numberOf: (item: T) => number): number {
-  return items.reduce((sum, item) => sum + numberOf(item), 0);
 }

@@ -1,8 +1,16 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { liveTensors, MemoryFlag, memoryFlags, memoryStats, operatorInPlace } from '@acc/native';
+import {
+  liveTensors,
+  MemoryFlag,
+  memoryFlags,
+  memoryStats,
+  observeCalls,
+  operatorInPlace,
+} from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { StepRecorder } from '../recording/recorder.js';
+import { cast } from '../precision/index.js';
 import { registerAccBackend } from '../register-backend.js';
 import type { TensorData } from '../tensor-data.js';
 import { expectSameAsCpu } from '../testing/compare.js';
@@ -112,6 +120,36 @@ describe('results that wait', () => {
         .add(tf.tensor1d([4, 5, 6], 'int32'))
         .mul(2),
     ));
+});
+
+describe('run as one program', () => {
+  const programsOf = (compute: () => void): number => {
+    let programs = 0;
+    observeCalls((name, [inputs]) => {
+      if (name === 'acc::elementwise' || name === 'aten::_to_copy') programs++;
+      if (Array.isArray(inputs)) expect(inputs).toHaveLength(1);
+    });
+    tf.tidy(compute);
+    observeCalls(undefined);
+    return programs;
+  };
+
+  it('in which an operator counts once, also where it is used twice', () => {
+    const a = x();
+    expect(programsOf(() => void CASES['a chain that doubles']!(a).dataSync())).toBe(1);
+  });
+
+  it('that gives 16 bits, in another shape', () => {
+    const a = x();
+    const y = tf.tidy(() => {
+      const later = a.mul(3).add(1).reshape([2, 12]);
+      let short!: tf.Tensor;
+      expect(programsOf(() => (short = tf.keep(cast(later, 'bfloat16', 'float32'))))).toBe(1);
+      return cast(short, 'float32', 'bfloat16');
+    });
+    expect(y.shape).toEqual([2, 12]);
+    y.dataSync().forEach((value, i) => expect(value).toBeCloseTo(a.dataSync()[i]! * 3 + 1, 1));
+  });
 });
 
 describe('values do not change under results that wait', () => {
