@@ -160,6 +160,11 @@ export class TensorData {
     return this.isDisposed || this.isStandIn || this.inPieces !== undefined || this.join !== undefined;
   }
 
+  /** Whether the values come when they are needed, and can be freed again. See `Defer`. */
+  get isDeferred(): boolean {
+    return this.join !== undefined && this.inPieces === undefined;
+  }
+
   /** Takes note that the only element is `value`, which a JavaScript number gave. */
   setUploaded(value: number): void {
     this.uploaded = value;

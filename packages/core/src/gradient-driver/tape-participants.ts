@@ -1,6 +1,7 @@
 import { Variable, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
 import {
   finallyAfter,
+  type ActionOptions,
   type RecordedAction,
   type Recorder,
   type TapeHooks,
@@ -24,6 +25,8 @@ export class TapeParticipants {
   readonly #byData = new WeakMap<object, Variable>();
   readonly #packs: readonly Pack[];
   #isForward = false;
+  /** The passes that participants take part in, since their last `end`. */
+  readonly #passes = new Map<TapeHooks, { isOngoing: boolean }>();
 
   /**
    * @param hooks The hooks of the strategy come first.
@@ -52,11 +55,14 @@ export class TapeParticipants {
   end(): void {
     if (this.#engine.state.gradientDepth > 0 || isInHook) return;
     for (const hooks of this.hooks) {
+      const pass = this.#passes.get(hooks);
+      this.#passes.delete(hooks);
       if (!hooks.end || hooks.isIdle?.()) continue;
-      this.#runHook([], () => {
+      const end = withoutResults(() => {
         hooks.end!();
-        return [];
+        if (pass) pass.isOngoing = false;
       });
+      this.#runHook([], end, labelOf(hooks));
     }
   }
 
@@ -88,38 +94,47 @@ export class TapeParticipants {
   /** Runs the gradient of a tape node. */
   aroundGradient<T>(node: TapeNode, run: () => T): T {
     // Operators that an activation checkpoint recomputes call hooks themselves.
-    return isComputedAgain(node) ? run() : this.#around(node.inputs, 'backward', run);
+    return isComputedAgain(node)
+      ? run()
+      : this.#around(node.inputs, { phase: 'backward', isSingle: true }, run);
   }
 
   /** Runs an action of hooks. In a recorded step it runs again in each replay. */
-  readonly #runHook = (inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] => {
-    const act = (given: readonly Tensor[]) => {
-      const before = isInHook;
-      isInHook = true;
-      try {
-        return this.#engine.tidy('tape hook', () => besideTape(() => [...action(given)]));
-      } finally {
-        isInHook = before;
-      }
-    };
+  readonly #runHook = (
+    inputs: readonly Tensor[],
+    action: RecordedAction,
+    options?: ActionOptions,
+  ): readonly (Tensor | null)[] => {
+    const act = (given: readonly Tensor[]) => this.#act(given, action);
     const recorder = this.recorder();
-    return recorder ? recorder.runAction(inputs, act) : act(inputs);
+    return recorder ? recorder.runAction(inputs, act, options) : act(inputs);
   };
+
+  #act(given: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] {
+    const before = isInHook;
+    isInHook = true;
+    try {
+      return this.#engine.tidy('tape hook', () => besideTape(() => [...action(given)]));
+    } finally {
+      isInHook = before;
+    }
+  }
 
   #announceOperators(): Undo {
     const engine = this.#engine;
     return patch(engine, 'runKernelFunc', (own) => (operator) => {
       const run = () => own.call(engine, operator);
-      return isInHook ? run() : this.#around(operator.inputs, 'forward', run);
+      const about = { phase: 'forward', isSingle: 'kernelName' in operator } as const;
+      return isInHook ? run() : this.#around(operator.inputs, about, run);
     });
   }
 
-  #around<T>(inputs: NamedTensorMap, phase: TapePhase, run: () => T): T {
+  #around<T>(inputs: NamedTensorMap, about: Omit<Use, 'variables'>, run: () => T): T {
     const variables = this.#variablesIn(inputs);
     if (variables.length === 0) return run();
     for (const variable of variables) this.#inUse.add(variable);
     try {
-      return this.#within(0, variables, phase, run);
+      return this.#within(0, { ...about, variables }, run);
     } finally {
       for (const variable of variables) this.#inUse.delete(variable);
     }
@@ -147,30 +162,69 @@ export class TapeParticipants {
   }
 
   /** Calls the hooks of the participants from `index` on, nested in each other. */
-  #within<T>(index: number, variables: readonly Variable[], phase: TapePhase, run: () => T): T {
+  #within<T>(index: number, use: Use, run: () => T): T {
     const hooks = this.hooks[index];
     if (!hooks) return run();
-    if (hooks.isIdle?.()) return this.#within(index + 1, variables, phase, run);
-    this.#call(hooks.before?.bind(hooks), variables, phase);
+    if (hooks.isIdle?.()) return this.#within(index + 1, use, run);
+    const call = this.#callerOf(hooks, use);
+    call('before');
     let result: T;
     try {
-      result = this.#within(index + 1, variables, phase, run);
+      result = this.#within(index + 1, use, run);
     } catch (error) {
-      withoutErrors(() => this.#call(hooks.after?.bind(hooks), variables, phase));
+      withoutErrors(() => call('after'));
       throw error;
     }
-    this.#call(hooks.after?.bind(hooks), variables, phase);
+    call('after');
     return result;
   }
 
-  #call(hook: TapeHooks['before'], variables: readonly Variable[], phase: TapePhase): void {
-    if (!hook) return;
-    this.#runHook([], () => {
-      hook(variables, phase);
-      return [];
-    });
+  /** Calls the hooks around one operator. */
+  #callerOf(hooks: TapeHooks, { variables, phase, isSingle }: Use): (name: 'before' | 'after') => void {
+    const isInert = isSingle && this.recorder()?.isRecording && hooks.isInert?.(variables, phase);
+    /** Whether `before` has run without `after`, in this run or in the current replay. */
+    let isOpen = false;
+    const known = this.#passes.get(hooks);
+    const pass = known ?? { isOngoing: false };
+    this.#passes.set(hooks, pass);
+    const run = (name: 'before' | 'after') => {
+      hooks[name]!(variables, phase);
+      isOpen = name === 'before';
+      if (isOpen) pass.isOngoing = true;
+    };
+    // A replay that fails ends what its hooks have begun, as a pass does that throws.
+    const afterFailure = () => {
+      const ending = [
+        () => isOpen && hooks.after && run('after'),
+        () => !known && pass.isOngoing && hooks.end?.(),
+      ];
+      for (const each of ending) withoutErrors(() => this.#act([], withoutResults(each)));
+    };
+    return (name) => {
+      if (!hooks[name]) return;
+      const action = withoutResults(() => run(name));
+      if (isInert) this.#act([], action);
+      else this.#runHook([], action, { ...labelOf(hooks), ...(name === 'before' && { afterFailure }) });
+    };
   }
 }
+
+/** An operator that uses variables. */
+interface Use {
+  readonly variables: readonly Variable[];
+  readonly phase: TapePhase;
+  /** Whether it contains no other operators. */
+  readonly isSingle: boolean;
+}
+
+function withoutResults(run: () => unknown): RecordedAction {
+  return () => {
+    run();
+    return [];
+  };
+}
+
+const labelOf = ({ what }: TapeHooks): ActionOptions => (what === undefined ? {} : { what });
 
 /**
  * Undefined if there are no participants. Nothing is patched then, and passes have no extra cost.

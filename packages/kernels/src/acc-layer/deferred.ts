@@ -1,6 +1,6 @@
 import { engine, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
-import { operator } from '@acc/native';
+import { operator, refuseRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { TensorData } from '../tensor-data.js';
 
@@ -8,10 +8,15 @@ const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 
-/** Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with. */
-export function deferOn(backend: AccBackend): Defer {
+/**
+ * Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with.
+ *
+ * @param records Whether a step is being recorded: what loads values is not one of its calls.
+ */
+export function deferOn(backend: AccBackend, records: () => boolean): Defer {
   return ({ shape, dtype, held }, load) => {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
+      if (records()) refuseRecording('takes sharded values where no pass has gathered them');
       load();
       return data.held!;
     });
