@@ -86,6 +86,8 @@ export class TensorData {
   valuelessResult: ValuelessResult | undefined;
   /** Whether it is a stand-in, which has only a shape and a dtype. */
   isStandIn = false;
+  /** The element type of deferred values, if it is known. */
+  deferredDtype: NativeDtype | undefined;
   /** The pieces of the data, if it is stored in pieces. */
   inPieces: DataPieces | undefined;
 
