@@ -1,3 +1,4 @@
+import { HookCalls } from '#platform/hook-calls';
 import { Variable, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
 import {
   finallyAfter,
@@ -5,13 +6,24 @@ import {
   type RecordedAction,
   type Recorder,
   type TapeHooks,
-  type TapePhase,
 } from '@acc/contract';
 import { besideTape, engineInternals, patch, type TapeNode, type Undo } from '@acc/tfjs-internals';
 import { freeSaved, pack, packSaved, type Pack, type StandIn } from './packed-tensors.js';
+import type { OperatorUse } from './hook-calls.js';
 import { inputOf, isComputedAgain } from './tape.js';
 
 let isInHook = false;
+
+/** Runs code of a hook. */
+function runInHook(run: () => readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  const before = isInHook;
+  isInHook = true;
+  try {
+    return engineInternals().tidy('tape hook', () => besideTape(() => [...run()]));
+  } finally {
+    isInHook = before;
+  }
+}
 
 /** Whether a hook is running. */
 export const runsHook = (): boolean => isInHook;
@@ -25,8 +37,6 @@ export class TapeParticipants {
   readonly #byData = new WeakMap<object, Variable>();
   readonly #packs: readonly Pack[];
   #isForward = false;
-  /** The passes that participants take part in, since their last `end`. */
-  readonly #passes = new Map<TapeHooks, { isOngoing: boolean }>();
 
   /**
    * @param hooks The hooks of the strategy come first.
@@ -54,16 +64,7 @@ export class TapeParticipants {
   /** Tells the participants that an outermost pass has ended. Does nothing inside another one. */
   end(): void {
     if (this.#engine.state.gradientDepth > 0 || isInHook) return;
-    for (const hooks of this.hooks) {
-      const pass = this.#passes.get(hooks);
-      this.#passes.delete(hooks);
-      if (!hooks.end || hooks.isIdle?.()) continue;
-      const end = withoutResults(() => {
-        hooks.end!();
-        if (pass) pass.isOngoing = false;
-      });
-      this.#runHook([], end, labelOf(hooks));
-    }
+    for (const hooks of this.hooks) if (hooks.end && !hooks.isIdle?.()) this.#calls.end(hooks);
   }
 
   /** Packs the tensors that operators on `tape` save from now on. */
@@ -105,20 +106,11 @@ export class TapeParticipants {
     action: RecordedAction,
     options?: ActionOptions,
   ): readonly (Tensor | null)[] => {
-    const act = (given: readonly Tensor[]) => this.#act(given, action);
+    const act = (given: readonly Tensor[]) => runInHook(() => action(given));
     const recorder = this.recorder();
     return recorder ? recorder.runAction(inputs, act, options) : act(inputs);
   };
-
-  #act(given: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] {
-    const before = isInHook;
-    isInHook = true;
-    try {
-      return this.#engine.tidy('tape hook', () => besideTape(() => [...action(given)]));
-    } finally {
-      isInHook = before;
-    }
-  }
+  readonly #calls = new HookCalls(this.#runHook, () => this.recorder());
 
   #announceOperators(): Undo {
     const engine = this.#engine;
@@ -129,7 +121,7 @@ export class TapeParticipants {
     });
   }
 
-  #around<T>(inputs: NamedTensorMap, about: Omit<Use, 'variables'>, run: () => T): T {
+  #around<T>(inputs: NamedTensorMap, about: Omit<OperatorUse, 'variables'>, run: () => T): T {
     const variables = this.#variablesIn(inputs);
     if (variables.length === 0) return run();
     for (const variable of variables) this.#inUse.add(variable);
@@ -162,11 +154,11 @@ export class TapeParticipants {
   }
 
   /** Calls the hooks of the participants from `index` on, nested in each other. */
-  #within<T>(index: number, use: Use, run: () => T): T {
+  #within<T>(index: number, use: OperatorUse, run: () => T): T {
     const hooks = this.hooks[index];
     if (!hooks) return run();
     if (hooks.isIdle?.()) return this.#within(index + 1, use, run);
-    const call = this.#callerOf(hooks, use);
+    const call = this.#calls.around(hooks, use);
     call('before');
     let result: T;
     try {
@@ -178,53 +170,7 @@ export class TapeParticipants {
     call('after');
     return result;
   }
-
-  /** Calls the hooks around one operator. */
-  #callerOf(hooks: TapeHooks, { variables, phase, isSingle }: Use): (name: 'before' | 'after') => void {
-    const isInert = isSingle && this.recorder()?.isRecording && hooks.isInert?.(variables, phase);
-    /** Whether `before` has run without `after`, in this run or in the current replay. */
-    let isOpen = false;
-    const known = this.#passes.get(hooks);
-    const pass = known ?? { isOngoing: false };
-    this.#passes.set(hooks, pass);
-    const run = (name: 'before' | 'after') => {
-      hooks[name]!(variables, phase);
-      isOpen = name === 'before';
-      if (isOpen) pass.isOngoing = true;
-    };
-    // A replay that fails ends what its hooks have begun, as a pass does that throws.
-    const afterFailure = () => {
-      const ending = [
-        () => isOpen && hooks.after && run('after'),
-        () => !known && pass.isOngoing && hooks.end?.(),
-      ];
-      for (const each of ending) withoutErrors(() => this.#act([], withoutResults(each)));
-    };
-    return (name) => {
-      if (!hooks[name]) return;
-      const action = withoutResults(() => run(name));
-      if (isInert) this.#act([], action);
-      else this.#runHook([], action, { ...labelOf(hooks), ...(name === 'before' && { afterFailure }) });
-    };
-  }
 }
-
-/** An operator that uses variables. */
-interface Use {
-  readonly variables: readonly Variable[];
-  readonly phase: TapePhase;
-  /** Whether it contains no other operators. */
-  readonly isSingle: boolean;
-}
-
-function withoutResults(run: () => unknown): RecordedAction {
-  return () => {
-    run();
-    return [];
-  };
-}
-
-const labelOf = ({ what }: TapeHooks): ActionOptions => (what === undefined ? {} : { what });
 
 /**
  * Undefined if there are no participants. Nothing is patched then, and passes have no extra cost.

@@ -34,8 +34,8 @@ export class Limits {
     if (traits.unrecordable === undefined) return;
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `compile cannot record steps of the strategy '${name}' here, because ${traits.unrecordable}.`,
-      { help: 'Call the step without compile, or leave out what the message names.' },
+      `compile cannot record steps of the strategy '${name}': ${traits.unrecordable}.`,
+      { help: 'Call the step without compile.' },
     );
   }
 
