@@ -10,6 +10,7 @@ import {
   type CompiledStep,
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
+import type { Plugin } from '@acc/contract';
 import { reportResult, seededRandom } from '@acc/testkit';
 import { gpt2 } from '@acc/transformer';
 
@@ -31,6 +32,8 @@ export interface Case {
   readonly reads?: readonly number[];
   /** Saves the state to this folder after half of the steps, and begins there again at the end. */
   readonly folder?: string;
+  /** A plugin throws in the backward pass of this step. */
+  readonly failsIn?: number;
   /** The size of hidden layers. */
   readonly width?: number;
   /** What the step returns and does besides: see {@link stepOf}. */
@@ -180,6 +183,7 @@ function stepOf(accelerator: Accelerator, model: Model, optimizer: tf.Optimizer,
   };
 }
 
+const FAILURE = 'the plugin of the test';
 const elements = (x: tf.Tensor) => Array.from(x.dataSync());
 const peak = () => (tf.memory() as unknown as { peakAllocatedBytes: number }).peakAllocatedBytes;
 const kept = () => (tf.memory() as unknown as { allocatedBytes: number }).allocatedBytes;
@@ -206,7 +210,7 @@ function takeSteps({ accelerator, model, take, compiled, given }: Run, first: nu
     const [x, y] = batchOf(model, rows(size, given.varies === true && i % 4 === 3), i, rank);
     accelerator.communication();
     accelerator.resetPeakMemory();
-    const { loss, more } = tf.tidy(() => accelerator.accumulate(() => step(x, y)));
+    const { loss, more } = taken(() => tf.tidy(() => accelerator.accumulate(() => step(x, y))));
     sent = accelerator.communication();
     peakBytes = peak();
     losses.push(...elements(loss), ...(more ? elements(more) : []));
@@ -219,9 +223,37 @@ function takeSteps({ accelerator, model, take, compiled, given }: Run, first: nu
   return { losses, read, left, sent, peakBytes };
 }
 
+const broken = (): ReturnType<Step> => ({ loss: tf.scalar(NaN) });
+
+function taken(step: () => ReturnType<Step>): ReturnType<Step> {
+  try {
+    return step();
+  } catch (error) {
+    if ((error as Error).message !== FAILURE) throw error;
+    return broken();
+  }
+}
+
+/** Throws when a few gradients of a step are there. */
+function failing(failsIn: number): Plugin {
+  let steps = 0;
+  let ready = 0;
+  return {
+    name: 'failing',
+    loss: () => {
+      steps++;
+      ready = 0;
+    },
+    ready: () => {
+      if (steps === failsIn + 1 && ++ready === 3) throw new Error(FAILURE);
+    },
+  };
+}
+
 async function train(given: Case): Promise<Trained> {
-  const { steps = 10, compile, ranks } = given;
-  const accelerator = await Accelerator.create(given.options ?? {});
+  const { steps = 10, compile, ranks, failsIn } = given;
+  const plugins = failsIn === undefined ? [] : [failing(failsIn)];
+  const accelerator = await Accelerator.create({ plugins, ...given.options });
   setSeed(3);
   const model = made(given);
   const optimizer = tf.train.adam(0.01, 0.9, 0.99, 1e-2);
