@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import type { DeferredTensor, Recording } from '@acc/contract';
+import { engineInternals } from '@acc/tfjs-internals';
 import { deferOn } from '../acc-layer/deferred.js';
 import type { AccBackend } from '../backend.js';
 import { registerAccBackend } from '../register-backend.js';
@@ -29,7 +30,7 @@ function deferred(held: tf.Tensor): tf.Tensor {
 }
 
 function record(x: tf.Tensor, step: () => readonly tf.Tensor[]): Recording | string {
-  return tf.tidy(() => recorder.record([x], step).recording);
+  return engineInternals().tidy('test', () => recorder.record([x], step).recording);
 }
 
 it('a deferred result of an action goes to later actions and to the caller without values', () => {
