@@ -35,6 +35,10 @@ export interface DeferredInfo {
    * loaded from. The call disposes it.
    */
   readonly held?: Tensor;
+  /**
+   * Has the element type of the values, which is then known without them. The call borrows it.
+   */
+  readonly like?: Tensor;
 }
 
 /**

@@ -31,10 +31,10 @@ export interface StrategyTraits {
    */
   readonly accumulates?: 'beforeReduction' | 'afterReduction';
   /**
-   * False: the memory of parameters comes and goes, so steps cannot be recorded, and
-   * `accelerator.compile` is refused. Default true.
+   * Why steps cannot be recorded, as an end of a sentence: `accelerator.compile` is refused with
+   * it. Absent if they can.
    */
-  readonly isRecordable?: boolean;
+  readonly unrecordable?: string;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -234,7 +234,7 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
   isLocal: true,
   syncAt: true,
   accumulates: true,
-  isRecordable: true,
+  unrecordable: true,
 };
 
 /** The traits that a strategy may have. Core rejects others. */

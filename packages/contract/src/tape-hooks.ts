@@ -48,10 +48,18 @@ export interface TapeHooks {
    * divide a recorded step. Absent: they are always called.
    */
   isIdle?(): boolean;
+  /**
+   * Whether `before` and `after` would run no operator and change no memory for an operator with
+   * these variables. A recorded step then does not repeat these two calls. Asked before `before`, and
+   * only for operators that contain no others. Absent: a recorded step repeats all calls.
+   */
+  isInert?(variables: readonly Variable[], phase: TapePhase): boolean;
+  /** What the hooks do, for `explain` of a compiled step. */
+  readonly what?: string;
 }
 
 /** The members of {@link TapeHooks}. Core rejects others. */
-export const TAPE_HOOK_KEYS = ['before', 'after', 'end', 'pack', 'isIdle'] as const;
+export const TAPE_HOOK_KEYS = ['before', 'after', 'end', 'pack', 'isIdle', 'isInert', 'what'] as const;
 
 /** Replaces a tensor that is saved for a gradient. */
 export interface PackedTensor {

@@ -13,6 +13,7 @@ import {
 import { ddp, requireSameVariables } from '@acc/ddp';
 import { listedFor } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
+import { Arrival } from './arrival.js';
 import { cannotDefer, withoutMesh } from './errors.js';
 import { Gathering } from './gathering.js';
 import { openOffload, requireState, type Offload } from './offload/index.js';
@@ -56,12 +57,16 @@ export function precisionOf(strategy: Strategy): FsdpDtype | undefined {
 class Fsdp implements Strategy {
   readonly name = 'fsdp';
   readonly traits: StrategyTraits;
-  readonly tape?: TapeHooks;
+  readonly tape: TapeHooks;
   readonly #options: ResolvedFsdpOptions;
   /** For variables that are not divided, and for statistics of layers. */
   readonly #whole: Strategy;
   readonly #buffers: RoundedBuffers;
   readonly #gathering: Gathering;
+  readonly #arrival = new Arrival(
+    (variables) => this.#unitsWith(variables),
+    () => this.#context.kernels.recorder?.isRecording ?? false,
+  );
   #context!: StrategyContext;
   /** The ranks over which parameters are divided. */
   #sharing!: Collective;
@@ -77,17 +82,22 @@ class Fsdp implements Strategy {
     this.#buffers = new RoundedBuffers(wireDtypeOf(options.mixedPrecision.buffer));
     this.traits = {
       parameters: 'sharded',
-      isRecordable: false,
+      ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };
     this.#gathering = new Gathering(options, () => this.#held.units.length);
-    if (options.stage === 3) {
-      this.tape = {
-        before: (variables, phase) => this.#gathering.before(this.#unitsWith(variables), phase),
-        after: (variables, phase) => this.#gathering.after(this.#unitsWith(variables), phase),
-        end: () => this.#gathering.release(),
-      };
-    }
+    this.tape = options.stage === 3 ? this.#gathersForUse() : this.#arrival.hooks;
+  }
+
+  #gathersForUse(): TapeHooks {
+    const gathering = this.#gathering;
+    return {
+      what: 'gathering of sharded parameters',
+      before: (variables, phase) => gathering.before(this.#unitsWith(variables), phase),
+      after: (variables, phase) => gathering.after(this.#unitsWith(variables), phase),
+      isInert: (variables, phase) => gathering.isInert(this.#unitsWith(variables), phase),
+      end: () => gathering.release(),
+    };
   }
 
   attach(context: StrategyContext): void {
@@ -180,7 +190,9 @@ class Fsdp implements Strategy {
 
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     const units = this.#held.update(grads, { optimizer, apply });
-    if (this.#keepsWhole) for (const unit of units) unit.startGather('reading');
+    if (!this.#keepsWhole) return;
+    for (const unit of units) unit.startGather('reading');
+    this.#arrival.begin();
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {

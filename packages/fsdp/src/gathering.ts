@@ -62,6 +62,17 @@ export class Gathering {
     }
   }
 
+  /** Whether {@link before} and {@link after} would neither gather nor release anything now. */
+  isInert(units: readonly Unit[], phase: TapePhase): boolean {
+    const [unit] = units;
+    if (this.#isBackward !== (phase === 'backward')) return false;
+    if (!unit) return true;
+    if (units.length > 1 || unit !== this.#current || !unit.isReady('step')) return false;
+    const isAlone = phase === 'backward' && this.options.backwardPrefetch === 'none';
+    const next = this.#order.next(this.#ahead);
+    return (isAlone || next.every((one) => one.isStarted('step'))) && this.#unneeded(unit).length === 0;
+  }
+
   /**
    * Values are read without an operator that announced it, such as by `dataSync`. They stay until
    * another unit is used or read: whether they are there must not depend on when a rank comes to
@@ -127,12 +138,16 @@ export class Gathering {
   }
 
   #releaseOthers(unit: Unit): void {
-    if (!this.#isBackward && !this.options.reshardAfterForward) return;
-    const next = this.#order.next(this.#ahead);
-    for (const other of this.#resident) {
-      if (other === unit || other.uses > 0 || next.includes(other)) continue;
+    for (const other of this.#unneeded(unit)) {
       other.release();
       this.#resident.delete(other);
     }
+  }
+
+  /** The units in memory that are neither in use nor next. */
+  #unneeded(unit: Unit): Unit[] {
+    if (!this.#isBackward && !this.options.reshardAfterForward) return [];
+    const next = this.#order.next(this.#ahead);
+    return [...this.#resident].filter((other) => other !== unit && other.uses === 0 && !next.includes(other));
   }
 }

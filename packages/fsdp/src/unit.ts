@@ -90,6 +90,21 @@ export class Unit {
     return this.#isThere && !this.#isRounded;
   }
 
+  /** Whether the values are in memory as {@link gather} leaves them, and no variable has others. */
+  isReady(purpose: Purpose): boolean {
+    return this.#isGathered && this.isStarted(purpose);
+  }
+
+  /** Whether {@link startGather} has nothing to do, and no variable has other values. */
+  isStarted(purpose: Purpose): boolean {
+    const isAsNeeded = this.#isRounded === this.#isRoundedFor(purpose) || this.uses > 0;
+    return this.#isThere && isAsNeeded && !this.shards.some(({ isAssigned }) => isAssigned);
+  }
+
+  #isRoundedFor(purpose: Purpose): boolean {
+    return purpose === 'step' && this.#context.wire?.param !== undefined;
+  }
+
   /** Starts to read this rank's shards, if they are in a file and will be gathered. */
   readAhead(): void {
     if (!this.#isThere) this.#offload?.readAhead(this.shards);
@@ -98,7 +113,7 @@ export class Unit {
   /** Starts to gather, if that was not done. Every rank calls it. */
   startGather(purpose: Purpose): void {
     const wireDtype = purpose === 'step' ? this.#context.wire?.param : undefined;
-    const isRounded = wireDtype !== undefined;
+    const isRounded = this.#isRoundedFor(purpose);
     if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
     if (this.#isThere) return;
     const start = () => {

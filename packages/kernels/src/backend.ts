@@ -199,8 +199,10 @@ export class AccBackend extends KernelBackend {
   /** The native dtype of `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
     const [piece] = this.piecesOf(info)?.pieces ?? [];
-    if (this.#dataOf(info.dataId).pending) return 'float32';
-    return piece ? this.nativeDtypeOf(piece) : this.nativeOfData(info)?.dtype;
+    const data = this.#dataOf(info.dataId);
+    if (data.pending) return 'float32';
+    if (piece) return this.nativeDtypeOf(piece);
+    return data.held?.dtype ?? data.deferredDtype ?? data.native?.dtype;
   }
 
   /** Elements in the memory that `info`'s data keeps alive: its own or, for a view, its base's. */

@@ -115,7 +115,8 @@ export class HeldVariable {
 
   /** Gives the variable a tensor without memory, in place of its values. */
   #release(): DeferredTensor {
-    const deferred = this.#source.defer(this.variable, () => {
+    const { shape, dtype } = this.variable;
+    const deferred = this.#source.defer({ shape, dtype, like: this.own }, () => {
       if (this.own.isDisposed) throw this.#source.freed(this.variable);
       if (this.#deferred !== deferred) throw this.#source.outdated(this.variable);
       this.#source.load();

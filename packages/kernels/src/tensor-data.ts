@@ -86,6 +86,8 @@ export class TensorData {
   valuelessResult: ValuelessResult | undefined;
   /** Whether it is a stand-in, which has only a shape and a dtype. */
   isStandIn = false;
+  /** The element type of deferred values, if it is known. */
+  deferredDtype: NativeDtype | undefined;
   /** The pieces of the data, if it is stored in pieces. */
   inPieces: DataPieces | undefined;
 
@@ -158,6 +160,11 @@ export class TensorData {
   /** Whether the values are not simply in {@link native}: in pieces, deferred, or nowhere. */
   get isElsewhere(): boolean {
     return this.isDisposed || this.isStandIn || this.inPieces !== undefined || this.join !== undefined;
+  }
+
+  /** Whether the values come when they are needed, and can be freed again. See `Defer`. */
+  get isDeferred(): boolean {
+    return this.join !== undefined && this.inPieces === undefined;
   }
 
   /** Takes note that the only element is `value`, which a JavaScript number gave. */

@@ -103,7 +103,15 @@ class TensorStrategy implements Strategy {
   constructor(inner: Strategy) {
     this.#inner = inner;
     this.name = inner.name;
-    this.traits = { ...inner.traits, parameters: 'sharded', isLocal: false };
+    const unrecordable =
+      inner.traits.unrecordable ??
+      (inner.traits.parameters === 'sharded' ? 'cut weights are sharded besides' : undefined);
+    this.traits = {
+      ...inner.traits,
+      parameters: 'sharded',
+      isLocal: false,
+      ...(unrecordable !== undefined && { unrecordable }),
+    };
     const { tape, stages } = inner;
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) {

@@ -74,7 +74,6 @@ describe.each([2, 3])('on %i ranks, under fsdp', (ranks) => {
       expect(codes).toEqual({
         'a clone from before the step': 'ACC_SHARD_OUTDATED',
         'an optimizer of the program': 'ACC_STRATEGY_CANNOT',
-        compile: 'ACC_STRATEGY_CANNOT',
         'an optimizer in noSync': 'ACC_STRATEGY_CANNOT',
         joinUnevenInputs: 'ACC_STRATEGY_CANNOT',
         'a read after freeMemory': 'ACC_SHARD_FREED',

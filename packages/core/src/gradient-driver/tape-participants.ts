@@ -1,16 +1,29 @@
+import { HookCalls } from '#platform/hook-calls';
 import { Variable, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
 import {
   finallyAfter,
+  type ActionOptions,
   type RecordedAction,
   type Recorder,
   type TapeHooks,
-  type TapePhase,
 } from '@acc/contract';
 import { besideTape, engineInternals, patch, type TapeNode, type Undo } from '@acc/tfjs-internals';
 import { freeSaved, pack, packSaved, type Pack, type StandIn } from './packed-tensors.js';
+import type { OperatorUse } from './hook-calls.js';
 import { inputOf, isComputedAgain } from './tape.js';
 
 let isInHook = false;
+
+/** Runs code of a hook. */
+function runInHook(run: () => readonly (Tensor | null)[]): readonly (Tensor | null)[] {
+  const before = isInHook;
+  isInHook = true;
+  try {
+    return engineInternals().tidy('tape hook', () => besideTape(() => [...run()]));
+  } finally {
+    isInHook = before;
+  }
+}
 
 /** Whether a hook is running. */
 export const runsHook = (): boolean => isInHook;
@@ -51,13 +64,7 @@ export class TapeParticipants {
   /** Tells the participants that an outermost pass has ended. Does nothing inside another one. */
   end(): void {
     if (this.#engine.state.gradientDepth > 0 || isInHook) return;
-    for (const hooks of this.hooks) {
-      if (!hooks.end || hooks.isIdle?.()) continue;
-      this.#runHook([], () => {
-        hooks.end!();
-        return [];
-      });
-    }
+    for (const hooks of this.hooks) if (hooks.end && !hooks.isIdle?.()) this.#calls.end(hooks);
   }
 
   /** Packs the tensors that operators on `tape` save from now on. */
@@ -88,38 +95,38 @@ export class TapeParticipants {
   /** Runs the gradient of a tape node. */
   aroundGradient<T>(node: TapeNode, run: () => T): T {
     // Operators that an activation checkpoint recomputes call hooks themselves.
-    return isComputedAgain(node) ? run() : this.#around(node.inputs, 'backward', run);
+    return isComputedAgain(node)
+      ? run()
+      : this.#around(node.inputs, { phase: 'backward', isSingle: true }, run);
   }
 
   /** Runs an action of hooks. In a recorded step it runs again in each replay. */
-  readonly #runHook = (inputs: readonly Tensor[], action: RecordedAction): readonly (Tensor | null)[] => {
-    const act = (given: readonly Tensor[]) => {
-      const before = isInHook;
-      isInHook = true;
-      try {
-        return this.#engine.tidy('tape hook', () => besideTape(() => [...action(given)]));
-      } finally {
-        isInHook = before;
-      }
-    };
+  readonly #runHook = (
+    inputs: readonly Tensor[],
+    action: RecordedAction,
+    options?: ActionOptions,
+  ): readonly (Tensor | null)[] => {
+    const act = (given: readonly Tensor[]) => runInHook(() => action(given));
     const recorder = this.recorder();
-    return recorder ? recorder.runAction(inputs, act) : act(inputs);
+    return recorder ? recorder.runAction(inputs, act, options) : act(inputs);
   };
+  readonly #calls = new HookCalls(this.#runHook, () => this.recorder());
 
   #announceOperators(): Undo {
     const engine = this.#engine;
     return patch(engine, 'runKernelFunc', (own) => (operator) => {
       const run = () => own.call(engine, operator);
-      return isInHook ? run() : this.#around(operator.inputs, 'forward', run);
+      const about = { phase: 'forward', isSingle: 'kernelName' in operator } as const;
+      return isInHook ? run() : this.#around(operator.inputs, about, run);
     });
   }
 
-  #around<T>(inputs: NamedTensorMap, phase: TapePhase, run: () => T): T {
+  #around<T>(inputs: NamedTensorMap, about: Omit<OperatorUse, 'variables'>, run: () => T): T {
     const variables = this.#variablesIn(inputs);
     if (variables.length === 0) return run();
     for (const variable of variables) this.#inUse.add(variable);
     try {
-      return this.#within(0, variables, phase, run);
+      return this.#within(0, { ...about, variables }, run);
     } finally {
       for (const variable of variables) this.#inUse.delete(variable);
     }
@@ -147,28 +154,21 @@ export class TapeParticipants {
   }
 
   /** Calls the hooks of the participants from `index` on, nested in each other. */
-  #within<T>(index: number, variables: readonly Variable[], phase: TapePhase, run: () => T): T {
+  #within<T>(index: number, use: OperatorUse, run: () => T): T {
     const hooks = this.hooks[index];
     if (!hooks) return run();
-    if (hooks.isIdle?.()) return this.#within(index + 1, variables, phase, run);
-    this.#call(hooks.before?.bind(hooks), variables, phase);
+    if (hooks.isIdle?.()) return this.#within(index + 1, use, run);
+    const call = this.#calls.around(hooks, use);
+    call('before');
     let result: T;
     try {
-      result = this.#within(index + 1, variables, phase, run);
+      result = this.#within(index + 1, use, run);
     } catch (error) {
-      withoutErrors(() => this.#call(hooks.after?.bind(hooks), variables, phase));
+      withoutErrors(() => call('after'));
       throw error;
     }
-    this.#call(hooks.after?.bind(hooks), variables, phase);
+    call('after');
     return result;
-  }
-
-  #call(hook: TapeHooks['before'], variables: readonly Variable[], phase: TapePhase): void {
-    if (!hook) return;
-    this.#runHook([], () => {
-      hook(variables, phase);
-      return [];
-    });
   }
 }
 

@@ -31,11 +31,11 @@ export class Limits {
   /** @throws AccError `ACC_STRATEGY_CANNOT` if steps of the strategy cannot be recorded. */
   requireRecordable(): void {
     const { name, traits } = this.run.strategy;
-    if (traits.isRecordable !== false) return;
+    if (traits.unrecordable === undefined) return;
     throw new AccError(
       'ACC_STRATEGY_CANNOT',
-      `compile records where parameters are in memory. The strategy '${name}' frees and replaces their memory in each step.`,
-      { help: 'Call the step without compile, or use a strategy that replicates parameters.' },
+      `compile cannot record steps of the strategy '${name}': ${traits.unrecordable}.`,
+      { help: 'Call the step without compile.' },
     );
   }
 

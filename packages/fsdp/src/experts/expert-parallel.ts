@@ -57,7 +57,7 @@ class ExpertParallel implements Strategy {
   readonly name: string;
   readonly traits: StrategyTraits = {
     parameters: 'sharded',
-    isRecordable: false,
+    unrecordable: 'ranks exchange numbers of rows that depend on the data',
     accumulates: 'afterReduction',
   };
   readonly tape?: TapeHooks;

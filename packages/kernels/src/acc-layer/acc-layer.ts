@@ -53,7 +53,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       functions: accFunctions(backend),
       layerCalls: accLayerCalls(backend),
       fusedApply,
-      defer: deferOn(backend),
+      defer: deferOn(backend, () => recorder.records),
       divideMemory: divideMemoryOn(backend),
       localPieces: (options) => localPieces(backend, options),
       resetPeakMemory,

@@ -1,6 +1,6 @@
 import { engine, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
-import { operator } from '@acc/native';
+import { operator, refuseRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { TensorData } from '../tensor-data.js';
 
@@ -8,13 +8,21 @@ const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 
-/** Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with. */
-export function deferOn(backend: AccBackend): Defer {
-  return ({ shape, dtype, held }, load) => {
+const READ = 'it reads a sharded variable outside of a pass, or a sharded gradient';
+
+/**
+ * Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with.
+ *
+ * @param records Whether a step is being recorded: what loads values is not one of its calls.
+ */
+export function deferOn(backend: AccBackend, records: () => boolean): Defer {
+  return ({ shape, dtype, held, like }, load) => {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
+      if (records()) refuseRecording(READ);
       load();
       return data.held!;
     });
+    if (like && !like.isDisposed) data.deferredDtype = backend.heldNative(like)?.dtype;
     const own = held && contiguous(backend.native(held));
     held?.dispose();
     if (own) data.attach([own]);

@@ -2,7 +2,7 @@ import { engine, type DataType, type Tensor, type TensorInfo } from '@tensorflow
 import type { PieceLayout } from '@acc/contract';
 import type { Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import type { DataPieces } from '../tensor-data.js';
+import { TensorData, type DataPieces } from '../tensor-data.js';
 
 /** How a tensor is made of a native one. */
 export interface RecordedForm {
@@ -23,6 +23,11 @@ export function heldOf(x: TensorInfo, backend: AccBackend): TensorInfo | undefin
   const inPieces = backend.piecesOf(x);
   if (inPieces?.index === undefined) return x;
   return inPieces.isFreed ? undefined : inPieces.pieces![0];
+}
+
+/** Whether the values of `x` come when they are needed; see `Defer`. */
+export function isDeferred({ dataId }: TensorInfo): boolean {
+  return dataId instanceof TensorData && dataId.isDeferred;
 }
 
 export function formOf({ dtype, shape, dataId }: Tensor, backend: AccBackend): RecordedForm {

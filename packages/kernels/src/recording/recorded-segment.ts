@@ -17,10 +17,18 @@ export type Source =
   /** A tensor that the step captured, by its handle: the same in every replay. */
   | { readonly kind: 'captured'; readonly id: number };
 
-/** The result of an action. `shape` is that of its native data at recording time. */
+/**
+ * The result of an action. `shape` is that of its native data at recording time, or of a deferred
+ * tensor.
+ */
 export interface Given {
   readonly shape: readonly number[];
   readonly form: RecordedForm;
+  /**
+   * The number of a deferred tensor, such as a sharded gradient. It goes to later actions as it is,
+   * and native calls do not take it.
+   */
+  readonly handed?: number;
 }
 
 /** JavaScript that follows native calls. */
@@ -33,7 +41,15 @@ export interface RecordedSegment {
   /** The previous action's results; null for a null result. */
   readonly given: readonly (Given | null)[];
   readonly sources: readonly Source[];
-  /** The action's inputs, or the step's results; then the new values of {@link assigned}. */
+  /**
+   * For each of the action's inputs, or of the step's results: the number of the deferred tensor, if
+   * it is one that an action gave.
+   */
+  readonly handed: readonly (number | undefined)[];
+  /**
+   * The action's inputs, or the step's results, without those of {@link handed}; then the new values
+   * of {@link assigned}.
+   */
   readonly outputs: readonly OutputMeta[];
   /** Of {@link outputs}. */
   readonly forms: readonly RecordedForm[];
@@ -54,6 +70,10 @@ export function differenceOfSources(
   const otherAssigned = assigned(theirs);
   const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
   if (!isSame) return 'it assigns different variables in different runs';
+  const handed = (segments: readonly RecordedSegment[]) =>
+    segments.map((segment) => segment.handed.join()).join(';');
+  if (handed(ours) !== handed(theirs))
+    return 'it passes sharded values on in different ways in different runs';
   const forms = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.forms);
   const otherForms = forms(theirs);
   const isHeldAlike = forms(ours).every((form, i) => areOfOneKind(form, otherForms[i]));

@@ -20,7 +20,7 @@ import type { AccBackend } from '../backend.js';
 import { withoutPending } from '../pending/all-pending.js';
 import { forgetShapes } from '../tensor-data.js';
 import { placeGradients } from './gradient-places.js';
-import { formOf, heldOf } from './recorded-form.js';
+import { formOf, heldOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
 import { SourcePlaces } from './source-places.js';
 import { isNumeric, StepRecording } from './step-recording.js';
@@ -102,6 +102,8 @@ class Session {
   #variables = new Map<Variable, object>();
   /** The last action's results; null for a null result. */
   #given: (Given | null)[] = [];
+  /** The deferred tensors that actions gave, by their data. */
+  readonly #handed = new Map<object, { readonly number: number; readonly shape: readonly number[] }>();
   readonly #places = new SourcePlaces();
   readonly #endOfGradients: (() => void) | undefined;
 
@@ -128,15 +130,30 @@ class Session {
   resume(outputs: readonly (Tensor | null)[]): void {
     forgetShapes();
     const variables = this.#beginSegment();
-    const given = outputs.map((output) => output && this.#nativeOf(output));
-    this.#given = outputs.map(
-      (output, i) => output && { shape: given[i]!.shape, form: formOf(output, this.backend) },
-    );
-    resumeRecording(
-      given.filter((native) => native !== null),
-      variables,
-    );
+    const given: NativeTensor[] = [];
+    this.#given = outputs.map((output) => {
+      if (!output) return null;
+      const form = formOf(output, this.backend);
+      if (isDeferred(output)) return { shape: output.shape, form, handed: this.#hand(output) };
+      const native = this.#nativeOf(output);
+      given.push(native);
+      return { shape: native.shape, form };
+    });
+    resumeRecording(given, variables);
     this.#placeCalls();
+  }
+
+  /** Numbers a deferred result of an action. */
+  #hand({ dataId, shape }: Tensor): number {
+    const number = this.#handed.get(dataId)?.number ?? this.#handed.size;
+    this.#handed.set(dataId, { number, shape });
+    return number;
+  }
+
+  #numberOf({ dataId, shape }: Tensor): number | undefined {
+    const handed = this.#handed.get(dataId);
+    if (handed && handed.shape.join() !== shape.join()) this.#refuse('reshapes a sharded gradient');
+    return handed?.number;
   }
 
   /** Call it also after an error. */
@@ -219,7 +236,9 @@ class Session {
 
   #endSegment(outputs: readonly Tensor[], action?: SegmentAction): void {
     const assigned = this.#assigned();
-    const tensors = [...outputs, ...assigned].filter((tensor) => {
+    const handed = outputs.map((output) => this.#numberOf(output));
+    const taken = outputs.filter((_, i) => handed[i] === undefined);
+    const tensors = [...taken, ...assigned].filter((tensor) => {
       if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');
       return isNumeric(tensor);
     });
@@ -232,6 +251,7 @@ class Session {
     this.#segments.push({
       given: this.#given,
       sources,
+      handed,
       outputs: meta,
       forms: tensors.map((tensor) => formOf(tensor, this.backend)),
       assigned,

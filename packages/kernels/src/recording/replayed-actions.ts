@@ -8,6 +8,8 @@ const OTHERS = 'optimizers, plugins and reductions, which JavaScript calls';
 export class ReplayedActions {
   /** The results of the last action. */
   given: readonly (Tensor | null)[] = [];
+  /** The deferred tensors among the results of actions, by number. */
+  readonly handed = new Map<number, Tensor>();
   hasRun = false;
   readonly #timesMs = new Map<string, number>();
   readonly #undos: (() => void)[] = [];

@@ -155,7 +155,7 @@ export class StepRecording implements Recording {
     args: readonly Tensor[],
     actions: ReplayedActions,
   ): Tensor[] | Error {
-    const inputs = this.#givenHandles(segment, actions.given);
+    const inputs = this.#givenHandles(segment, actions);
     for (const source of segment.sources) inputs.push(this.#handleOf(source, args));
     let natives;
     try {
@@ -167,16 +167,18 @@ export class StepRecording implements Recording {
     actions.areTaken();
     const tensors = natives.map((native, i) => tensorIn(segment.forms[i]!, native, this.backend));
     const { assigned } = segment;
-    if (assigned.length === 0) return tensors;
     const values = tensors.splice(tensors.length - assigned.length);
     assigned.forEach((variable, i) => {
       variable.assign(values[i]!);
       values[i]!.dispose();
     });
-    return tensors;
+    let at = 0;
+    return segment.handed.map((number) =>
+      number === undefined ? tensors[at++]! : actions.handed.get(number)!,
+    );
   }
 
-  #givenHandles(segment: RecordedSegment, given: readonly (Tensor | null)[]): number[] {
+  #givenHandles(segment: RecordedSegment, { given, handed }: ReplayedActions): number[] {
     const handles: number[] = [];
     segment.given.forEach((recorded, i) => {
       const tensor = given[i] ?? null;
@@ -184,7 +186,9 @@ export class StepRecording implements Recording {
         const now = tensor ? describe(tensor.shape, formOf(tensor, this.backend)) : 'nothing';
         throw changed(now, recorded ? describe(recorded.shape, recorded.form) : 'nothing');
       }
-      if (tensor && recorded) handles.push(this.#handleIn(tensor, recorded.shape));
+      if (!tensor || !recorded) return;
+      if (recorded.handed === undefined) handles.push(this.#handleIn(tensor, recorded.shape));
+      else handed.set(recorded.handed, tensor);
     });
     return handles;
   }

@@ -66,9 +66,16 @@ class Staged implements Strategy, StagedWeights {
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    const { parameters, accumulates, isRecordable = true } = inner.traits;
+    const { parameters, accumulates } = inner.traits;
     this.#isSharded = parameters === 'sharded';
-    this.traits = { parameters: 'sharded', isRecordable, ...(accumulates && { accumulates }) };
+    const unrecordable =
+      inner.traits.unrecordable ??
+      (this.#isSharded ? 'the weights of its pipeline stages are sharded' : undefined);
+    this.traits = {
+      parameters: 'sharded',
+      ...(unrecordable !== undefined && { unrecordable }),
+      ...(accumulates && { accumulates }),
+    };
     const { tape } = inner;
     this.tape = {
       before: (variables, phase) => {

@@ -297,7 +297,6 @@ async function codes(): Promise<Record<string, string>> {
   optimizer.minimize(loss, false, [w]);
   await attempt('a clone from before the step', () => clone.dataSync());
   await attempt('an optimizer of the program', () => accelerator.prepare(new OwnOptimizer(0.1)));
-  await attempt('compile', () => accelerator.compile(() => undefined));
   await attempt('an optimizer in noSync', () =>
     accelerator.noSync(() => optimizer.minimize(loss, false, [w])),
   );

@@ -1,4 +1,5 @@
 // What each stage of fsdp refuses, and what ends with an error after a mistake: codes, with every rank's view.
+import { tmpdir } from 'node:os';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DiLoCo, isAccError, LocalSGD, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -73,10 +74,6 @@ async function refused(layout: Layout): Promise<Tried> {
     local.end();
   };
   const tried: Tried = {
-    compile: await outcomeOf(() => {
-      const compiled = accelerator.compile(step);
-      for (let i = 0; i < 4; i++) compiled();
-    }, [w]),
     joinUnevenInputs: await outcomeOf(
       () => accelerator.joinUnevenInputs(() => Promise.resolve(steps(2 + rank))),
       [w],
@@ -86,7 +83,20 @@ async function refused(layout: Layout): Promise<Tried> {
   };
   accelerator.freeMemory(w, optimizer);
   w.dispose();
-  return { ...tried, deterministic: await deterministic(layout) };
+  const offloaded = isSharded(layout) && { 'compile with offload': await compileWithOffload(layout) };
+  return { ...tried, ...offloaded, deterministic: await deterministic(layout) };
+}
+
+const isSharded = (layout: Layout): boolean => layout !== 'ddp' && layout !== 'unsharded';
+
+async function compileWithOffload(layout: Layout): Promise<Outcome> {
+  const options = LAYOUTS[layout];
+  const offload = { optimizer: true, to: tmpdir() };
+  const fsdp = { ...('fsdp' in options && options.fsdp), offload };
+  const accelerator = await Accelerator.create({ ...options, fsdp });
+  const outcome = await outcomeOf(() => accelerator.compile(() => undefined));
+  accelerator.freeMemory();
+  return outcome;
 }
 
 async function deterministic(layout: Layout): Promise<Outcome> {

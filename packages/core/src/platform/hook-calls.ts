@@ -1,0 +1,1 @@
+export { HookCalls } from '../gradient-driver/hook-calls.js';
