@@ -25,6 +25,11 @@ const CASES = {
     plan: SEQUENCE,
     options: { context: { attention: 'ring' } },
   },
+  'context × fsdp': {
+    model: 'gpt2',
+    mesh: { fsdp: 2, context: 2 },
+    options: { strategy: 'fsdp', context: { attention: 'ring' } },
+  },
   'pipeline × tensor': { model: 'gpt2', ...PIPELINE_TENSOR, ...AUTO, dropout: 0.2 },
   'pipeline × tensor along the sequence': { model: 'gpt2', ...PIPELINE_TENSOR, plan: SEQUENCE },
 } satisfies Record<string, Case>;
