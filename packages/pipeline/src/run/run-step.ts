@@ -191,20 +191,24 @@ class Step {
       grads,
     );
     dispose([...grads, ...fromNext.values()]);
-    if (ofWeights) this.#end(index, microBatch, ofWeights);
+    if (ofWeights) this.#end(index, microBatch, ofWeights());
   }
 
-  /** The gradients of a pass's inputs and, unless they come later, of its weights. */
+  /**
+   * The gradients of a pass's inputs and, unless they come later, of its weights. The stage before
+   * waits for the first ones, so those of weights are computed when they are sent.
+   */
   #gradients(
     { taped, used }: Pass,
     dys: readonly (Tensor | null)[],
-  ): [(Tensor | null)[], (Tensor | null)[] | undefined] {
+  ): [(Tensor | null)[], (() => (Tensor | null)[]) | undefined] {
     const { lossSeed } = this.#step;
     if (this.#subject.schedule.name === 'zeroBubble') {
       return [taped.backwardTo(used.length, dys, lossSeed), undefined];
     }
+    if (used.length > 0) return [taped.backwardTo(used.length, dys, lossSeed), () => taped.backwardRest()];
     const grads = taped.backward(dys, lossSeed);
-    return [grads.slice(0, used.length), grads.slice(used.length)];
+    return [[], () => grads];
   }
 
   #weights({ stage, microBatch }: Action): void {
