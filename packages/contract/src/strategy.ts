@@ -35,6 +35,11 @@ export interface StrategyTraits {
    * `accelerator.compile` is refused. Default true.
    */
   readonly isRecordable?: boolean;
+  /**
+   * True if a reduction starts nothing before {@link GradientReduction.finish}. It then gets all
+   * gradients of a pass just before that, and a recorded step calls it once. Default false.
+   */
+  readonly startsAtFinish?: boolean;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -235,6 +240,7 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
   syncAt: true,
   accumulates: true,
   isRecordable: true,
+  startsAtFinish: true,
 };
 
 /** The traits that a strategy may have. Core rejects others. */

@@ -56,7 +56,11 @@ export class BackwardPasses {
     // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
     const lossScale = lossScaleOf(plugins);
     const isReduced = !accumulation.isHolding || accumulatesReduced(strategy);
+    const { startsAtFinish = false } = strategy.traits;
+    const waiting: (readonly [at: number, grad: Tensor])[] = [];
     let pass!: Pass;
+    const report = (at: number, grad: Tensor) =>
+      named(() => pass.ready(at, unscaled(this.#final(grad, variables[at]!), lossScale)));
     perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
       named(() => (pass = this.#beginPass(variables, y, lossLocal)));
       return [];
@@ -65,20 +69,22 @@ export class BackwardPasses {
       indices,
       weight: pass.weight * lossScale,
       ready: (index, grad) => {
-        perform([grad], ([gradLocal]) => {
-          const at = place.get(index)!;
-          named(() => pass.ready(at, unscaled(this.#final(gradLocal!, variables[at]!), lossScale)));
-          return [];
-        });
+        const at = place.get(index)!;
+        if (startsAtFinish) waiting.push([at, grad]);
+        else perform([grad], ([gradLocal]) => (report(at, gradLocal!), []));
       },
       finish: () => [
-        ...perform([], () => {
-          const { grads, isUsable, samples } = named(() => pass.finish());
-          unusable.note(variables, isUsable);
-          this.#samples = samples;
-          if (sync.isAfterPass || !isReduced) return grads;
-          return strategy.wholeGradients?.(grads, variables) ?? grads;
-        }),
+        ...perform(
+          waiting.map(([, grad]) => grad),
+          (gradsLocal) => {
+            waiting.forEach(([at], i) => report(at, gradsLocal[i]!));
+            const { grads, isUsable, samples } = named(() => pass.finish());
+            unusable.note(variables, isUsable);
+            this.#samples = samples;
+            if (sync.isAfterPass || !isReduced) return grads;
+            return strategy.wholeGradients?.(grads, variables) ?? grads;
+          },
+        ),
       ],
     };
   }
