@@ -66,6 +66,8 @@ class Step {
   #messages!: Messages;
   readonly #passes = new Map<string, Pass>();
   readonly #grads = new Map<Variable, Tensor>();
+  /** The variables whose gradients are sums that this step has made. */
+  readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
   #peakPasses = 0;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
@@ -226,9 +228,11 @@ class Step {
       more.map(({ variable }) => this.#grads.get(variable)!),
       more.map(({ grad }) => grad),
       1,
+      more.every(({ variable }) => this.#summed.has(variable)),
     );
     more.forEach(({ variable, grad }, i) => {
       this.#grads.set(variable, sums[i]!);
+      this.#summed.add(variable);
       grad.dispose();
     });
     for (const { variable, grad } of present) if (!this.#grads.has(variable)) this.#grads.set(variable, grad);
