@@ -11,6 +11,7 @@ const GUIDE = [
   ['Data', '/guide/data'],
   ['Mixed precision', '/guide/mixed-precision'],
   ['Gradient accumulation', '/guide/accumulation'],
+  ['Compiled steps', '/guide/compile'],
   ['Sharding', '/guide/sharding'],
   ['Long sequences', '/guide/long-sequences'],
   ['Pipeline parallel', '/guide/pipeline'],

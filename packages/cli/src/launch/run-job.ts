@@ -26,6 +26,8 @@ export interface Job {
    * own process writes. Default false.
    */
   readonly isPiped?: boolean;
+  /** Whether a failure is only returned, and not written to stderr. Default false. */
+  readonly isSilent?: boolean;
   /** Resolves to end the ranks from outside. Default: never. */
   readonly stop?: Promise<StopRequest>;
   /** Where ranks keep their state if the job is started again. Default: nowhere. */
@@ -102,7 +104,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     watchdog.close();
     interruption.dispose();
   }
-  if (ending.kind === 'failed') process.stderr.write(describeFailure(ending.failure, job));
+  if (ending.kind === 'failed' && !job.isSilent) process.stderr.write(describeFailure(ending.failure, job));
   const exits = await Promise.all(ranks.map(({ exited }) => exited));
   const failure = ending.kind === 'failed' ? ending.failure : undefined;
   return {

@@ -2,6 +2,9 @@ import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { Failure } from './root-cause.js';
 import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
+/** The next step after SIGKILL. */
+export const OUT_OF_MEMORY_HELP = 'Linux may have killed it because memory ran out; see: dmesg | tail';
+
 /** The message for stderr about the rank that ended the job. */
 export function describeFailure(
   { exit, rank: { stderrTail, logPath } }: Failure,
@@ -21,7 +24,7 @@ export function describeFailure(
   }
   if (logPath) lines.push(`  all of it: ${logPath}`);
   if (signal === 'SIGKILL') {
-    lines.push('→ Linux may have killed it because memory ran out; see: dmesg | tail');
+    lines.push(`→ ${OUT_OF_MEMORY_HELP}`);
   }
   if (exitCode === 1 && failedByTopLevelAwait(script, stderrTail)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;

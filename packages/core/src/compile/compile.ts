@@ -35,7 +35,7 @@ export interface CompiledStep<Args extends unknown[], R> {
 export interface CompileContext {
   readonly kernels: KernelLayer;
   readonly fuse: Fusion;
-  /** A key for everything besides its arguments that a step depends on and that rarely changes. */
+  /** In words, everything besides its arguments that a step depends on and that rarely changes. */
   readonly surroundings: () => string;
   /** The reason why a step cannot be recorded now. Undefined if there is none. */
   readonly obstacle: () => string | undefined;

@@ -66,6 +66,14 @@ it('explains steps that fuse nothing in the same way', () => {
   expect(text).not.toContain('× fused');
 });
 
+it('names the arguments of a recording, and what else it depends on', async () => {
+  expect(trained({}).text).toMatch(/^Arguments \[float32\[16,8\]\]\n/);
+  accelerator.freeMemory();
+  const amp = { lossScale: { initial: 1024 } };
+  accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision: 'fp16', amp });
+  expect(trained({}).text).toMatch(/^Arguments \[float32\[16,8\]\], loss scale 1024\n/);
+});
+
 it('states times whose sum is the time of a replay', () => {
   const { text } = trained({ fuse: true });
   const lines = text.split('\n');

@@ -31,6 +31,14 @@ export interface Candidate {
   readonly onDropped: () => void;
 }
 
+/** What the recordings of a family share. */
+export interface FamilyKey {
+  /** See `Flattened.kind`. */
+  readonly kind: string;
+  /** See `CompileContext.surroundings`. */
+  readonly surroundings: string;
+}
+
 /** The largest number of candidates. A recording that nothing else shares needs much memory. */
 const MAX_CANDIDATES = 8;
 
@@ -54,7 +62,7 @@ export class Family {
 
   /** @param hasRoom Whether the step may have one more recording. */
   constructor(
-    private readonly kind: string,
+    private readonly key: FamilyKey,
     private readonly fuse: Fusion,
     private readonly hasRoom: () => boolean,
   ) {}
@@ -146,7 +154,7 @@ export class Family {
   /** For each recording which arguments it serves and what its replays fuse, as text for people. */
   explanations(): string[] {
     return this.#recordings.map(
-      ({ first, served }) => `${describeArguments(this.kind, [...served])}\n${first.recording.explanation}`,
+      ({ first, served }) => `${describeArguments(this.key, [...served])}\n${first.recording.explanation}`,
     );
   }
 
@@ -166,7 +174,10 @@ export class Family {
 }
 
 /** Describes arguments of one or several sizes. Dims that always have the same size share a letter. */
-function describeArguments(kind: string, served: readonly (readonly number[])[]): string {
+function describeArguments(
+  { kind, surroundings }: FamilyKey,
+  served: readonly (readonly number[])[],
+): string {
   const letters = new Map<string, string>();
   const dims = served[0]!.map((_, i) => {
     const values = [...new Set(served.map((sizes) => sizes[i]!))];
@@ -179,8 +190,9 @@ function describeArguments(kind: string, served: readonly (readonly number[])[])
   const text = pieces
     .map((piece, i) => (i % 2 === 0 ? piece : `[${dims.splice(0, Number(piece)).join()}]`))
     .join('');
+  const whole = surroundings === '' ? text : `${text}, ${surroundings}`;
   const many = [...letters].map(([all, letter]) => `${letter} = ${all.replaceAll(',', ', ')}`);
   return many.length === 0
-    ? `Arguments ${text}`
-    : `Arguments ${text}, one recording for ${served.length} sizes: ${many.join('; ')}`;
+    ? `Arguments ${whole}`
+    : `Arguments ${whole}, one recording for ${served.length} sizes: ${many.join('; ')}`;
 }

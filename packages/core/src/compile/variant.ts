@@ -6,10 +6,12 @@ import { recordStep, type RecordedStep } from './recorded-step.js';
 /** The largest number of recordings before two consecutive ones must be equal. */
 const MAX_RECORDINGS = 4;
 /**
- * The largest number of times that recordings are discarded because an outer tensor that they used
- * was disposed.
+ * The largest number of times in a row that recordings are discarded after a few replays, because an
+ * outer tensor that they used was disposed, or a variable was frozen or thawed.
  */
 const MAX_RENEWALS = 4;
+/** A recording that was replayed more often was worth its time. */
+const FEW_REPLAYS = 16;
 /** The largest number of times that a replay may fail if the step itself does not. */
 const MAX_FAILURES = 4;
 
@@ -38,6 +40,7 @@ export class Variant<R> {
   #calls = 0;
   #recordings = 0;
   #renewals = 0;
+  #replaysAtRenewal = 0;
   #last: RecordedStep<R> | undefined;
   /** The place of the last recording among those for other sizes. */
   #share: Share | undefined;
@@ -96,12 +99,16 @@ export class Variant<R> {
     return result;
   }
 
-  /** Records again, because an outer tensor was disposed that was not an argument. */
+  /** Records again, because a tensor of the recording is not what it was. */
   #renew(step: () => R): R {
     this.dispose();
     this.#recordings = 0;
+    if (this.replays - this.#replaysAtRenewal > FEW_REPLAYS) this.#renewals = 0;
+    this.#replaysAtRenewal = this.replays;
     if (++this.#renewals > MAX_RENEWALS) {
-      this.#refuse('it uses changing tensors that are neither arguments nor variables');
+      this.#refuse(
+        'it uses changing tensors that are neither arguments nor variables, or variables that are frozen and thawed all the time',
+      );
     }
     return step();
   }

@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Fusion, Recorder } from '@acc/contract';
-import { Family } from './family.js';
+import { Family, type FamilyKey } from './family.js';
 import { flatten, type Flattened } from './nested-values.js';
 import { MAX_VARIANTS, TOO_MANY, Variant } from './variant.js';
 
@@ -77,7 +77,7 @@ export class Variants<R> {
       this.#variants.set(whole, known);
       return known;
     }
-    const family = this.#familyOf(`${kind}|${surroundings}`, fuse);
+    const family = this.#familyOf({ kind, surroundings }, fuse);
     if (!family) return void onRefused(TOO_MANY);
     const variant = new Variant<R>({ recorder, family, sizes, onRefused });
     this.#variants.set(whole, variant);
@@ -85,10 +85,11 @@ export class Variants<R> {
     return variant;
   }
 
-  #familyOf(key: string, fuse: Fusion): Family | undefined {
+  #familyOf(of: FamilyKey, fuse: Fusion): Family | undefined {
+    const key = `${of.kind}|${of.surroundings}`;
     const known = this.#families.get(key);
     if (known || this.#families.size >= MAX_VARIANTS) return known;
-    const family = new Family(key, fuse, () => this.#hasRoom());
+    const family = new Family(of, fuse, () => this.#hasRoom());
     this.#families.set(key, family);
     return family;
   }

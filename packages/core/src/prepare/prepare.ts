@@ -64,7 +64,16 @@ export class Preparation {
   constructor(options: PreparationOptions) {
     this.#options = options;
     this.adoption = new Adoption({ ...options, optimizers: () => this.optimizers });
-    this.#undos.push(watchOptimizers((optimizer, names) => this.#prepareUser(optimizer, names)));
+    this.#undos.push(
+      watchOptimizers({
+        prepares: (optimizer, names) => this.#prepareUser(optimizer, names),
+        runAction: (inputs, action) => {
+          const { recorder } = options.kernels;
+          if (recorder) recorder.runAction(inputs, action);
+          else action(inputs);
+        },
+      }),
+    );
   }
 
   /**

@@ -8,7 +8,9 @@ import {
   RMSPropOptimizer,
   SGDOptimizer,
   type NamedTensorMap,
+  type Tensor,
 } from '@tensorflow/tfjs-core';
+import type { RecordedAction } from '@acc/contract';
 import { SlotOptimizer } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 
@@ -24,18 +26,27 @@ const CLASSES: readonly { readonly prototype: Optimizer }[] = [
   SlotOptimizer,
 ];
 
+type NamedTensors = NamedTensorMap | { readonly name: string; readonly tensor: Tensor }[];
+
+export interface OptimizerWatch {
+  /** Returns true if it has prepared the optimizer that computes or applies gradients of these names. */
+  readonly prepares: (optimizer: Optimizer, names: readonly string[]) => boolean;
+  /** Runs JavaScript that each replay of a recorded step runs again. */
+  readonly runAction: (inputs: readonly Tensor[], action: RecordedAction) => void;
+}
+
 /**
- * Watches optimizers that were not prepared. Each calls `prepares` with the names of the gradients
- * that it computes or applies. If that returns true, the optimizer has been prepared, and its own
- * methods take over.
+ * Watches optimizers that were not prepared. Each asks `prepares`. If that returns true, the
+ * optimizer's own methods take over. Else it applies gradients as it does without an Accelerator,
+ * with the learning rate that it has in each replay.
  */
-export function watchOptimizers(prepares: (optimizer: Optimizer, names: readonly string[]) => boolean): Undo {
-  const undos = CLASSES.map(({ prototype }) => watchApply(prototype, prepares));
+export function watchOptimizers(watch: OptimizerWatch): Undo {
+  const undos = CLASSES.map(({ prototype }) => watchApply(prototype, watch));
   undos.push(
     patch(Optimizer.prototype, 'computeGradients', (own) => {
       return function (this: Optimizer, ...args) {
         const result = own.apply(this, args);
-        prepares(this, Object.keys(result.grads));
+        watch.prepares(this, Object.keys(result.grads));
         return result;
       };
     }),
@@ -45,15 +56,32 @@ export function watchOptimizers(prepares: (optimizer: Optimizer, names: readonly
   };
 }
 
-function watchApply(
-  prototype: Optimizer,
-  prepares: (optimizer: Optimizer, names: readonly string[]) => boolean,
-): Undo {
+function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatch): Undo {
   return patch(prototype, 'applyGradients', (own) => {
     return function (this: Optimizer, given) {
-      const names = Array.isArray(given) ? given.map(({ name }) => name) : Object.keys(given);
-      if (prepares(this, names)) this.applyGradients(given as NamedTensorMap);
-      else own.call(this, given);
+      const named = listOf(given as NamedTensors);
+      if (
+        prepares(
+          this,
+          Array.from(named, ({ name }) => name),
+        )
+      ) {
+        this.applyGradients(given as NamedTensorMap);
+        return;
+      }
+      const inputs = named.flatMap(({ tensor }) => tensor ?? []);
+      runAction(inputs, (tensors) => {
+        const left = tensors.values();
+        // Slots of optimizers belong to places in the list, so null gradients keep theirs.
+        const list = Array.from(named, ({ name, tensor }) => ({ name, tensor: tensor && left.next().value }));
+        own.call(this, tensors === inputs ? given : (list as Extract<typeof given, unknown[]>));
+        return [];
+      });
     };
   });
+}
+
+/** The gradients of a variable on which the loss does not depend may be null. */
+function listOf(given: NamedTensors): readonly { readonly name: string; readonly tensor: Tensor | null }[] {
+  return Array.isArray(given) ? given : Object.entries(given).map(([name, tensor]) => ({ name, tensor }));
 }

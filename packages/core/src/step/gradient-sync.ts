@@ -64,8 +64,12 @@ export class GradientSync {
     return this.isTrainingAlone || this.isAtApply;
   }
 
-  /** Differs between two states in which a recorded step has different constants. */
-  get key(): string {
-    return `${this.#isLocal} ${this.#averaged.size}`;
+  /** Differs between two states in which a recorded step has different constants. In words. */
+  get surroundings(): readonly string[] {
+    const apart = this.#averaged.size;
+    return [
+      ...(this.#isLocal ? ['without reductions of gradients'] : []),
+      ...(apart > 0 ? [`training apart ${apart} variables`] : []),
+    ];
   }
 }

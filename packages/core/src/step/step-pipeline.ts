@@ -100,9 +100,11 @@ export class StepPipeline implements DriverHooks {
     return lossScaleOf(this.#options.plugins);
   }
 
-  /** The values on which the constants of a recorded step depend. */
+  /** The values on which the constants of a recorded step depend, in words. Empty for the usual ones. */
   get surroundings(): string {
-    return `${this.share} ${this.sync.key} ${this.lossScale}`;
+    const share = this.share === 1 ? [] : [`with ${this.share} of the batch's rows`];
+    const scale = this.lossScale === 1 ? [] : [`loss scale ${this.lossScale}`];
+    return [...share, ...this.sync.surroundings, ...scale].join(', ');
   }
 
   /** The reason why a step cannot be recorded now. */

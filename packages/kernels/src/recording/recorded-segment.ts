@@ -13,7 +13,7 @@ interface SourceData {
 /** The source of a tensor from outside. */
 export type Source =
   | ({ readonly kind: 'argument'; readonly index: number } & SourceData)
-  | ({ readonly kind: 'variable'; readonly variable: Variable } & SourceData)
+  | ({ readonly kind: 'variable'; readonly variable: Variable; readonly isTrainable: boolean } & SourceData)
   /** A tensor that the step captured, by its handle: the same in every replay. */
   | { readonly kind: 'captured'; readonly id: number };
 
@@ -63,6 +63,7 @@ export function differenceOfSources(
 function isSameSource(a: Source, b: Source | undefined): boolean {
   if (a.kind === 'captured') return b?.kind === 'captured' && a.id === b.id;
   if (!b || b.kind === 'captured' || !areOfOneKind(a.form, b.form)) return false;
-  if (a.kind === 'variable') return b.kind === 'variable' && a.variable === b.variable;
+  if (a.kind === 'variable')
+    return b.kind === 'variable' && a.variable === b.variable && a.isTrainable === b.isTrainable;
   return b.kind === 'argument' && a.index === b.index;
 }

@@ -178,7 +178,13 @@ class Session {
       natives.push(native);
       const isShared = this.#known.has(native.id);
       if (isShared) this.#shared.add(native.id);
-      this.#known.set(native.id, { kind: 'variable', variable, ...this.#dataOf(variable, native) });
+      const { trainable: isTrainable } = variable;
+      this.#known.set(native.id, {
+        kind: 'variable',
+        variable,
+        isTrainable,
+        ...this.#dataOf(variable, native),
+      });
     }
     this.args.forEach((arg, index) => {
       // A disposed argument cannot be used any more. A handle that belongs to a variable stays with

@@ -211,7 +211,11 @@ export class StepRecording implements Recording {
     return sources.every((source) => {
       if (source.kind === 'captured') return true;
       const tensor = source.kind === 'argument' ? args[source.index]! : source.variable;
-      const isThere = source.kind === 'variable' ? isLive(source.variable) : !tensor.isDisposed;
+      // A variable that was frozen or thawed has another gradient.
+      const isThere =
+        source.kind === 'variable'
+          ? isLive(source.variable) && source.variable.trainable === source.isTrainable
+          : !tensor.isDisposed;
       return (
         isThere && areCutAlike(formOf(tensor, this.backend), source.form) && this.#hasDtype(tensor, source)
       );

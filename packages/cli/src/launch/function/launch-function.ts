@@ -11,6 +11,7 @@ import { placementOf } from '../placement.js';
 import { rankCommands } from '../rank-commands.js';
 import { runJob, type JobEnd } from '../run-job.js';
 import { nodeOptions, type Program } from '../script.js';
+import { OUT_OF_MEMORY_HELP } from '../summary.js';
 import { readResult, writeCall, type FunctionCall, type ModuleTarget } from './call-files.js';
 import { portableFunction } from './free-names.js';
 import { requirePlain } from './plain-values.js';
@@ -93,7 +94,8 @@ async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): 
   // The ranks do not read stdin, which belongs to the program or notebook.
   const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
   const { worldSize } = place;
-  return runJob({ script: plan.script, commands, worldSize, prefix: plan.prefix, isPiped: true });
+  const { script, prefix } = plan;
+  return runJob({ script, commands, worldSize, prefix, isPiped: true, isSilent: true });
 }
 
 async function functionCall(
@@ -141,9 +143,12 @@ function failed(folder: string, { exit, rank: { stderrTail } }: NonNullable<JobE
   const { rank, exitCode, signal } = exit;
   const result = readResult(folder, rank);
   const how = signal ? `was killed by ${signal}` : `failed with exit code ${exitCode}`;
-  const details = { rank, exitCode, stderr: stderrTail };
+  const details = { rank, exitCode };
   if (result?.kind !== 'threw') {
-    return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${how}.`, { details });
+    return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${how}.`, {
+      ...(signal === 'SIGKILL' && { help: OUT_OF_MEMORY_HELP }),
+      details: { ...details, stderr: stderrTail },
+    });
   }
   const { error: cause, code } = result;
   const message = cause instanceof Error ? cause.message : String(cause);

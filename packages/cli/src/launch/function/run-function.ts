@@ -1,7 +1,7 @@
 // The program of a rank of `launch(fn)`. Its argument is the folder with the call.
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
-import { compileFunction, constants } from 'node:vm';
+import { compileFunction, constants, type CompileFunctionOptions } from 'node:vm';
 import { AccError } from '@acc/contract';
 import * as tslib from 'tslib';
 import { readCall, writeResult, type FunctionCall } from './call-files.js';
@@ -65,11 +65,27 @@ function compiled({ name, source, freeNames }: PortableFunction, base: string): 
       },
     );
   }
-  const make = compileFunction(`return (${source});`, ['require', '__name', ...helpers], {
-    filename: base,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  }) as (...given: unknown[]) => AnyFunction;
+  const importing = { filename: base, importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER };
+  useUpWarning(importing);
+  const parameters = ['require', '__name', ...helpers];
+  const make = compileFunction(`return (${source});`, parameters, importing) as (
+    ...given: unknown[]
+  ) => AnyFunction;
   // esbuild, and so tsx, wraps functions in calls of __name.
   const keepName = (fn: unknown) => fn;
   return make(createRequire(base), keepName, ...helpers.map((helper) => HELPERS[helper]));
+}
+
+/**
+ * Uses up the warning of Node.js 20 that `USE_MAIN_CONTEXT_DEFAULT_LOADER` is experimental, which comes
+ * with the first import of a process. The user did not choose it.
+ */
+function useUpWarning(importing: CompileFunctionOptions): void {
+  const { emitWarning } = process;
+  process.emitWarning = () => undefined;
+  try {
+    compileFunction("import('node:vm');", [], importing)();
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
