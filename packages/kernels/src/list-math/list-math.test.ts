@@ -119,5 +119,5 @@ it('sums that nobody shares are written in place in a recorded step', async () =
   );
   expect([results, ...replayed].map((list) => values(list))).toEqual([[[9, -18]], [[9, -18]], [[90, -180]]]);
   recording.dispose();
-  tf.dispose([results, replayed, x]);
+  tf.dispose([[...results], replayed, x]);
 });

@@ -58,7 +58,7 @@ async function measure(schedule: PipelineOptions['schedule']): Promise<Memory> {
 /** Bytes that `prepare` needs beside the weights of a model of 40 MiB. */
 async function beyondWeights(): Promise<number> {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
-  const units = { units: 1024, inputShape: [1024], kernelInitializer: 'zeros' } as const;
+  const units = { units: 1024, inputShape: [1024], kernelInitializer: 'zeros' as const };
   const model = tf.sequential({ layers: Array.from({ length: 10 }, () => tf.layers.dense(units)) });
   resetPeakMemory();
   const { allocatedBytes } = memoryStats();
