@@ -56,10 +56,11 @@ export class BackwardPasses {
     // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
     const lossScale = lossScaleOf(plugins);
     const isReduced = !accumulation.isHolding || accumulatesReduced(strategy);
-    const { startsAtFinish = false } = strategy.traits;
-    const waiting: (readonly [at: number, grad: Tensor])[] = [];
+    // The gradients that are handed over in one action at the end, and the places of their variables.
+    const grads: Tensor[] = [];
+    const places: number[] = [];
     let pass!: Pass;
-    const report = (at: number, grad: Tensor) =>
+    const report = (grad: Tensor, at: number) =>
       named(() => pass.ready(at, unscaled(this.#final(grad, variables[at]!), lossScale)));
     perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
       named(() => (pass = this.#beginPass(variables, y, lossLocal)));
@@ -70,21 +71,18 @@ export class BackwardPasses {
       weight: pass.weight * lossScale,
       ready: (index, grad) => {
         const at = place.get(index)!;
-        if (startsAtFinish) waiting.push([at, grad]);
-        else perform([grad], ([gradLocal]) => (report(at, gradLocal!), []));
+        if (strategy.traits.startsAtFinish) places[grads.push(grad) - 1] = at;
+        else perform([grad], ([gradLocal]) => (report(gradLocal!, at), []));
       },
       finish: () => [
-        ...perform(
-          waiting.map(([, grad]) => grad),
-          (gradsLocal) => {
-            waiting.forEach(([at], i) => report(at, gradsLocal[i]!));
-            const { grads, isUsable, samples } = named(() => pass.finish());
-            unusable.note(variables, isUsable);
-            this.#samples = samples;
-            if (sync.isAfterPass || !isReduced) return grads;
-            return strategy.wholeGradients?.(grads, variables) ?? grads;
-          },
-        ),
+        ...perform(grads, (gradsLocal) => {
+          gradsLocal.forEach((grad, i) => report(grad, places[i]!));
+          const { grads, isUsable, samples } = named(() => pass.finish());
+          unusable.note(variables, isUsable);
+          this.#samples = samples;
+          if (sync.isAfterPass || !isReduced) return grads;
+          return strategy.wholeGradients?.(grads, variables) ?? grads;
+        }),
       ],
     };
   }
