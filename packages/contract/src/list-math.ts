@@ -10,8 +10,11 @@ export interface ListMath {
   /**
    * Computes list + factor · others, pairwise. Each pair must have one shape. The caller still owns
    * `others`.
+   *
+   * @param isOwn Whether `list` is what an earlier call returned, and nobody has shared it since. A
+   * recorded step then writes into its memory, too. Default false.
    */
-  add(list: readonly Tensor[], others: readonly Tensor[], factor: number): Tensor[];
+  add(list: readonly Tensor[], others: readonly Tensor[], factor: number, isOwn?: boolean): Tensor[];
   /**
    * Computes factor · list. A factor that is a tensor must be a scalar, and the caller still owns
    * it.

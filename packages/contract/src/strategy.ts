@@ -35,6 +35,13 @@ export interface StrategyTraits {
    * it. Absent if they can.
    */
   readonly unrecordable?: string;
+  /** True if steps cannot be recorded where another strategy wraps this one. Default false. */
+  readonly recordsAlone?: boolean;
+  /**
+   * True if a reduction starts nothing before {@link GradientReduction.finish}. It then gets all
+   * gradients of a pass just before that, and a recorded step calls it once. Default false.
+   */
+  readonly startsAtFinish?: boolean;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -235,6 +242,8 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
   syncAt: true,
   accumulates: true,
   unrecordable: true,
+  recordsAlone: true,
+  startsAtFinish: true,
 };
 
 /** The traits that a strategy may have. Core rejects others. */

@@ -74,7 +74,8 @@ export function assemble(
   const mesh = meshOf(resolved, collective, environment);
   // A strategy of the program uses the axis itself, or leaves it.
   const isOurs = typeof resolved.strategy !== 'object';
-  const tensor = isOurs && mesh.size('tensor') > 1 ? tensorParallel(inner) : undefined;
+  const tensor =
+    isOurs && mesh.size('tensor') > 1 ? tensorParallel(inner, mesh.gradientRanks.size === 1) : undefined;
   const strategy = tensor?.strategy ?? inner;
   const attached: Participant[] = [];
   try {

@@ -1,8 +1,11 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
 
-/** Variables are sent together in tensors of about this many elements (64 MiB of float32). */
-const CHUNK_ELEMENTS = 16 * 1024 * 1024;
+/**
+ * Variables are sent together in tensors of at most this many elements (4 MiB of float32), and larger
+ * ones alone. While a chunk is sent, its elements are in memory several times.
+ */
+const CHUNK_ELEMENTS = 1024 * 1024;
 
 /** Copies the values of variables on `fromRank` to every rank. */
 export function broadcastVariables(
@@ -12,6 +15,8 @@ export function broadcastVariables(
 ): void {
   for (const chunk of chunksByDtype(variables)) {
     tidy(() => {
+      const [first] = chunk as [Variable];
+      if (chunk.length === 1) return first.assign(collective.broadcast(first as Tensor, fromRank));
       const flat = concat(chunk.map((v) => reshape(v as Tensor, [-1])));
       const received = collective.broadcast(flat, fromRank);
       const parts = split(

@@ -82,6 +82,7 @@ class Fsdp implements Strategy {
     this.#buffers = new RoundedBuffers(wireDtypeOf(options.mixedPrecision.buffer));
     this.traits = {
       parameters: 'sharded',
+      recordsAlone: true,
       ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };

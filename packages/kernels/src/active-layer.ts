@@ -118,7 +118,7 @@ function activeApply(layer: () => KernelLayer): NonNullable<KernelLayer['fusedAp
 
 function activeLists(layer: () => KernelLayer): ListMath {
   return {
-    add: (list, others, factor) => layer().lists.add(list, others, factor),
+    add: (...args) => layer().lists.add(...args),
     scale: (list, factor) => layer().lists.scale(list, factor),
     unscale: (list, factor) => layer().lists.unscale(list, factor),
     clamp: (list, min, max) => layer().lists.clamp(list, min, max),

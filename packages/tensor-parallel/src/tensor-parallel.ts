@@ -62,9 +62,11 @@ export interface TensorParallel {
  * Tensor parallelism over the mesh's axis `tensor` (Shoeybi et al., "Megatron-LM", 2019), for
  * variables that `parallelize` and `cut` have marked. `inner` combines gradients over the other
  * axes: it sees this rank's pieces as variables of their own.
+ *
+ * @param sumsAlone Whether no other rank has gradients of the same pieces.
  */
-export function tensorParallel(inner: Strategy): TensorParallel {
-  const strategy = new TensorStrategy(inner);
+export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParallel {
+  const strategy = new TensorStrategy(inner, sumsAlone);
   return {
     strategy,
     plugin: {
@@ -100,16 +102,18 @@ class TensorStrategy implements Strategy {
   readonly #areTerms = new Map<Variable, boolean>();
   #attached!: Attached;
 
-  constructor(inner: Strategy) {
+  constructor(inner: Strategy, sumsAlone: boolean) {
     this.#inner = inner;
     this.name = inner.name;
+    const startsAtFinish = sumsAlone && inner.traits.parameters === 'replicated';
     const unrecordable =
       inner.traits.unrecordable ??
-      (inner.traits.parameters === 'sharded' ? 'cut weights are sharded besides' : undefined);
+      (inner.traits.recordsAlone ? 'cut weights are sharded besides' : undefined);
     this.traits = {
       ...inner.traits,
       parameters: 'sharded',
       isLocal: false,
+      startsAtFinish,
       ...(unrecordable !== undefined && { unrecordable }),
     };
     const { tape, stages } = inner;

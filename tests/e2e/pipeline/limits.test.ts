@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { resultsOfRanks, runRanks } from '@acc/testkit';
-import type { Memory } from './ranks/memory.js';
+import type { Report } from './ranks/memory.js';
 
 const env = { OMP_NUM_THREADS: '1' };
 const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
@@ -57,10 +57,10 @@ it.each(['error', 'signal'])(
 );
 
 it('keeps the weights and the activations that a stage needs', async () => {
-  const found = await resultsOfRanks<Record<'gpipe' | '1f1b', Memory>>({
-    ...{ script: urlOf('memory'), ranks: 2, env },
-  });
-  for (const [rank, { gpipe, '1f1b': alternating }] of found.entries()) {
+  const found = await resultsOfRanks<Report>({ script: urlOf('memory'), ranks: 2, env });
+  for (const [rank, { gpipe, '1f1b': alternating, beyondWeights }] of found.entries()) {
+    // Weights are broadcast in chunks of 4 MiB.
+    expect(beyondWeights).toBeLessThan(13 * 2 ** 20);
     // 1F1B keeps the activations of one or two micro-batches, GPipe those of eight.
     expect(alternating.peak).toBeLessThan(gpipe.peak * (rank === 0 ? 0.6 : 0.5));
     for (const each of [gpipe, alternating]) {

@@ -56,7 +56,12 @@ export class BackwardPasses {
     // A replay uses the scale of the recorded seed, even if an earlier step has changed it.
     const lossScale = lossScaleOf(plugins);
     const isReduced = !accumulation.isHolding || accumulatesReduced(strategy);
+    // The gradients that are handed over in one action at the end, and the places of their variables.
+    const grads: Tensor[] = [];
+    const places: number[] = [];
     let pass!: Pass;
+    const report = (grad: Tensor, at: number) =>
+      named(() => pass.ready(at, unscaled(this.#final(grad, variables[at]!), lossScale)));
     perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
       named(() => (pass = this.#beginPass(variables, y, lossLocal)));
       return [];
@@ -65,14 +70,13 @@ export class BackwardPasses {
       indices,
       weight: pass.weight * lossScale,
       ready: (index, grad) => {
-        perform([grad], ([gradLocal]) => {
-          const at = place.get(index)!;
-          named(() => pass.ready(at, unscaled(this.#final(gradLocal!, variables[at]!), lossScale)));
-          return [];
-        });
+        const at = place.get(index)!;
+        if (strategy.traits.startsAtFinish) places[grads.push(grad) - 1] = at;
+        else perform([grad], ([gradLocal]) => (report(gradLocal!, at), []));
       },
       finish: () => [
-        ...perform([], () => {
+        ...perform(grads, (gradsLocal) => {
+          gradsLocal.forEach((grad, i) => report(grad, places[i]!));
           const { grads, isUsable, samples } = named(() => pass.finish());
           unusable.note(variables, isUsable);
           this.#samples = samples;

@@ -89,3 +89,35 @@ it('lists on acc take one native call in place, and very long ones a few', async
   });
   expect(names.filter((name) => name === 'aten::_foreach_add_.List')).toHaveLength(2);
 });
+
+it('sums that nobody shares are written in place in a recorded step', async () => {
+  registerAccBackend();
+  await tf.setBackend('acc');
+  const { lists, recorder } = kernelLayerOf('acc', tf.backend());
+  const step = (x: tf.Tensor) =>
+    tf.tidy(() => {
+      const products = [2, 3, 4].map((factor) => tf.mul(x, factor));
+      const made = lists.add([products[0]!], [products[1]!], 1);
+      recorder!.runAction([], () => []);
+      const again = lists.add(made, [products[2]!], 1, true);
+      expect(again).toEqual(made);
+      return again;
+    });
+  const x = tf.tensor1d([1, -2]);
+  const names: string[] = [];
+  observeCalls((name) => void names.push(name));
+  const { results, recording } = recorder!.record([x], () => step(x));
+  observeCalls(undefined);
+  expect(names.filter((name) => name.includes('foreach_add'))).toEqual([
+    'aten::_foreach_add.List',
+    'aten::_foreach_add_.List',
+  ]);
+  if (typeof recording === 'string') throw new Error(recording);
+  recording.seal(true);
+  const replayed = [1, 10].map((factor) =>
+    tf.tidy(() => recording.replay([tf.mul(x, factor)]) as tf.Tensor[]),
+  );
+  expect([results, ...replayed].map((list) => values(list))).toEqual([[[9, -18]], [[9, -18]], [[90, -180]]]);
+  recording.dispose();
+  tf.dispose([[...results], replayed, x]);
+});

@@ -35,14 +35,16 @@ export function nativeLists(backend: AccBackend, isRecorded: () => boolean): Lis
   const owner: Owner = { backend, isRecorded };
   const natives = (list: readonly Tensor[]) => list.map((x) => backend.native(x));
   return {
-    add: (list, others, factor) =>
-      changed(owner, list, (part, start) => {
+    add: (list, others, factor, isOwn = false) => {
+      const changeOf = (part: readonly Tensor[], start: number): Change => {
         const second = natives(others.slice(start, start + part.length));
         return {
           inPlace: (targets) => add_(targets, second, factor),
           anew: (sources) => add(sources, second, factor)[0] as Handle[],
         };
-      }),
+      };
+      return changed(owner, list, changeOf, isOwn);
+    },
     scale: (list, factor) =>
       changed(owner, list, () =>
         typeof factor === 'number'
@@ -100,12 +102,13 @@ function changed(
   { backend, isRecorded }: Owner,
   list: readonly Tensor[],
   changeOf: (part: readonly Tensor[], start: number) => Change,
+  isOwn = false,
 ): Tensor[] {
   const results: Tensor[] = [];
   for (let start = 0; start < list.length; start += MAX_LIST) {
     const part = list.slice(start, start + MAX_LIST);
     const change = changeOf(part, start);
-    const targets = isRecorded() ? undefined : writable(backend, part);
+    const targets = isRecorded() ? isOwn && part.map((x) => backend.native(x)) : writable(backend, part);
     if (targets) {
       change.inPlace(targets);
       results.push(...part);

@@ -66,6 +66,8 @@ class Step {
   #messages!: Messages;
   readonly #passes = new Map<string, Pass>();
   readonly #grads = new Map<Variable, Tensor>();
+  /** The variables whose gradients are sums that this step has made. */
+  readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
   #peakPasses = 0;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
@@ -191,20 +193,24 @@ class Step {
       grads,
     );
     dispose([...grads, ...fromNext.values()]);
-    if (ofWeights) this.#end(index, microBatch, ofWeights);
+    if (ofWeights) this.#end(index, microBatch, ofWeights());
   }
 
-  /** The gradients of a pass's inputs and, unless they come later, of its weights. */
+  /**
+   * The gradients of a pass's inputs and, unless they come later, of its weights. The stage before
+   * waits for the first ones, so those of weights are computed when they are sent.
+   */
   #gradients(
     { taped, used }: Pass,
     dys: readonly (Tensor | null)[],
-  ): [(Tensor | null)[], (Tensor | null)[] | undefined] {
+  ): [(Tensor | null)[], (() => (Tensor | null)[]) | undefined] {
     const { lossSeed } = this.#step;
     if (this.#subject.schedule.name === 'zeroBubble') {
       return [taped.backwardTo(used.length, dys, lossSeed), undefined];
     }
+    if (used.length > 0) return [taped.backwardTo(used.length, dys, lossSeed), () => taped.backwardRest()];
     const grads = taped.backward(dys, lossSeed);
-    return [grads.slice(0, used.length), grads.slice(used.length)];
+    return [[], () => grads];
   }
 
   #weights({ stage, microBatch }: Action): void {
@@ -222,9 +228,11 @@ class Step {
       more.map(({ variable }) => this.#grads.get(variable)!),
       more.map(({ grad }) => grad),
       1,
+      more.every(({ variable }) => this.#summed.has(variable)),
     );
     more.forEach(({ variable, grad }, i) => {
       this.#grads.set(variable, sums[i]!);
+      this.#summed.add(variable);
       grad.dispose();
     });
     for (const { variable, grad } of present) if (!this.#grads.has(variable)) this.#grads.set(variable, grad);

@@ -66,11 +66,11 @@ class Staged implements Strategy, StagedWeights {
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    const { parameters, accumulates } = inner.traits;
+    const { parameters, accumulates, recordsAlone } = inner.traits;
     this.#isSharded = parameters === 'sharded';
     const unrecordable =
       inner.traits.unrecordable ??
-      (this.#isSharded ? 'the weights of its pipeline stages are sharded' : undefined);
+      (recordsAlone ? 'the weights of its pipeline stages are sharded' : undefined);
     this.traits = {
       parameters: 'sharded',
       ...(unrecordable !== undefined && { unrecordable }),

@@ -14,6 +14,12 @@ export interface Memory {
   readonly grown: number;
 }
 
+export interface Report {
+  readonly gpipe: Memory;
+  readonly '1f1b': Memory;
+  readonly beyondWeights: number;
+}
+
 const [WIDTH, ROWS, LAYERS, MICRO_BATCHES] = [64, 2048, 6, 8];
 
 async function measure(schedule: PipelineOptions['schedule']): Promise<Memory> {
@@ -49,4 +55,22 @@ async function measure(schedule: PipelineOptions['schedule']): Promise<Memory> {
   return { peak, weights, held, grown: after[4]! - after[2]! };
 }
 
-reportResult({ gpipe: await measure('gpipe'), '1f1b': await measure('1f1b') });
+/** Bytes that `prepare` needs beside the weights of a model of 40 MiB. */
+async function beyondWeights(): Promise<number> {
+  const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
+  const units = { units: 1024, inputShape: [1024], kernelInitializer: 'zeros' as const };
+  const model = tf.sequential({ layers: Array.from({ length: 10 }, () => tf.layers.dense(units)) });
+  resetPeakMemory();
+  const { allocatedBytes } = memoryStats();
+  accelerator.prepare(model, tf.train.sgd(0.01));
+  const beyond = memoryStats().peakAllocatedBytes - allocatedBytes;
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return beyond;
+}
+
+reportResult({
+  gpipe: await measure('gpipe'),
+  '1f1b': await measure('1f1b'),
+  beyondWeights: await beyondWeights(),
+});

@@ -1,4 +1,4 @@
-// Rank 1 ends in the backward pass of a replay, by an error of a plugin or by a signal.
+// Rank 1 ends before the exchanges of backward in a replay, by an error of a plugin or by a signal.
 import { Accelerator, parallelize } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 
@@ -9,7 +9,7 @@ const accelerator = await Accelerator.create({
   plugins: [
     {
       name: 'ending',
-      ready: () => {
+      loss: () => {
         if (++calls < end) return;
         if (process.argv[2] === 'error') throw new Error('the plugin of rank 1');
         process.kill(process.pid, 'SIGKILL');
@@ -31,7 +31,7 @@ const step = accelerator.compile((x: tf.Tensor) =>
 );
 const x = tf.ones([3, 4]);
 for (let i = 0; i < 8; i++) {
-  if (i === 6 && accelerator.processIndex === 1) end = calls + 3;
+  if (i === 6 && accelerator.processIndex === 1) end = calls + 1;
   step(x)!.dispose();
   console.log(`replays: ${step.replays}`);
 }
