@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resultsOfRanks } from '@acc/testkit';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
+import { GPT2_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
 
 const AUTO = { plan: 'auto' } as const;
 const DATA_TENSOR = { data: 2, tensor: 2 };
 const CONTEXT_TENSOR = { context: 2, tensor: 2 };
-const PIPELINE_TENSOR = { mesh: { pipeline: 2, tensor: 2 }, pipelined: { microBatches: 2 } };
+const PIPELINE_TENSOR = { pipeline: 2, tensor: 2 };
+const [FIRST, LAST] = GPT2_STAGES.stages;
 
 /** Steps that are replayed. */
 const CASES = {
@@ -30,8 +32,19 @@ const CASES = {
     mesh: { fsdp: 2, context: 2 },
     options: { strategy: 'fsdp', context: { attention: 'ring' } },
   },
-  'pipeline × tensor': { model: 'gpt2', ...PIPELINE_TENSOR, ...AUTO, dropout: 0.2 },
-  'pipeline × tensor along the sequence': { model: 'gpt2', ...PIPELINE_TENSOR, plan: SEQUENCE },
+  'pipeline × tensor': {
+    model: 'gpt2',
+    mesh: PIPELINE_TENSOR,
+    ...AUTO,
+    dropout: 0.2,
+    pipelined: { microBatches: 2, stages: [[...FIRST, 'drop'], LAST] },
+  },
+  'pipeline × tensor along the sequence': {
+    model: 'gpt2',
+    mesh: PIPELINE_TENSOR,
+    plan: SEQUENCE,
+    pipelined: { microBatches: 2, ...GPT2_STAGES },
+  },
 } satisfies Record<string, Case>;
 
 /** Steps that are not. */

@@ -1,16 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import { GPT2_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
 
 const PARTS = { microBatches: 4 } as const;
 const ZERO_BUBBLE = { microBatches: 2, schedule: 'zeroBubble' } as const;
-/** Stages with about the same number of weights, where a rank's share of the state is compared. */
-const GPT2_STAGES = {
-  stages: [
-    ['wte', 'wpe', 'h.0'],
-    ['h.1', 'ln_f'],
-  ],
-};
+/** As {@link GPT2_STAGES}. */
 const LLAMA_STAGES = {
   stages: [
     ['embed_tokens', 'layers.0'],
