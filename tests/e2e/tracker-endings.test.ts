@@ -72,15 +72,16 @@ describe('a run is finished', () => {
     if (way === 'throw') expect(ended.output).toContain('the loop is broken');
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)(
-    'by %s: as aborted, and the signal ends the process',
-    async (signal) => {
-      // Signals arrive twice, from a terminal and from a launcher.
-      const ended = await train('wait', { signals: [signal, signal] });
-      expect(ended.signal, ended.output).toBe(signal);
-      expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
-    },
-  );
+  it.each([
+    ['SIGINT', 'wait'],
+    ['SIGTERM', 'wait'],
+    ['SIGINT', 'epochs'],
+  ] as const)('by %s in the loop %s: as aborted, and the signal ends the process', async (signal, way) => {
+    // Signals arrive twice, from a terminal and from a launcher.
+    const ended = await train(way, { signals: [signal, signal] });
+    expect(ended.signal, ended.output).toBe(signal);
+    expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
+  });
 });
 
 describe('a run that an earlier Accelerator left open is finished, too', () => {

@@ -57,6 +57,8 @@ export interface Delivery {
  * waits for anything that would let the event loop run.
  */
 const TURN_MS = 50;
+/** When the event loop last ran for some loop. An epoch may be shorter than the interval. */
+let turnedMs = performance.now();
 
 /** Makes up to `count` batches while the loop computes. */
 export function ahead<T>(steps: AsyncGenerator<Step<T>>, count: number): AsyncGenerator<Step<T>> {
@@ -72,7 +74,6 @@ export async function* deliver<T>(
   { prefetch, sequence, onBatch, atBoundary }: Delivery,
   iteration: Iteration,
 ): AsyncGenerator<T, void, undefined> {
-  let turnedMs = performance.now();
   try {
     for await (const { batch, counts, end } of ahead(
       sequence ? cutSequences(steps, sequence) : steps,

@@ -1,7 +1,7 @@
 // A training that logs, and ends as its first argument says. With a third argument, an earlier
 // Accelerator left a run open in that folder.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator } from '@acc/core';
+import { Accelerator, DataLoader } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const [way, projectDir, earlier] = process.argv.slice(2) as [string, string, string?];
@@ -43,6 +43,17 @@ const ways: Record<string, () => Promise<void> | void> = {
     for (;;) {
       step();
       await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  },
+  // Epochs over data in memory that are short, and never wait.
+  epochs: async () => {
+    const data = accelerator.prepare(new DataLoader(tf.ones([4, 2]), { batchSize: 2 }));
+    console.log('waiting');
+    for (;;) {
+      for await (const batch of data) {
+        step();
+        batch.dispose();
+      }
     }
   },
   // Like `wait`, with a signal handler of the program.
