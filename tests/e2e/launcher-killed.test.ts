@@ -34,7 +34,7 @@ it('ranks inside collectives end within seconds after acc launch is killed, and 
   );
   expect(pids.every(sharesMemory)).toBe(true);
   launcher.kill('SIGKILL');
-  // SIGTERM, and SIGKILL three seconds later. Ranks inside a collective do not handle signals.
+  // SIGTERM, and SIGKILL six seconds later. Ranks inside a collective do not handle signals.
   await vi.waitUntil(() => !pids.some(isRunning), { timeout: 15_000 });
   expect(readdirSync('/dev/shm')).toEqual(before);
 });

@@ -4,10 +4,12 @@ import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { scriptArguments } from '@acc/transpile';
 
-const program = await scriptArguments(fileURLToPath(new URL('./ranks/tracked.ts', import.meta.url)));
+const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
+const script = fileURLToPath(new URL('./ranks/tracked.ts', import.meta.url));
+const program = await scriptArguments(script);
 
 interface Ended {
   readonly code: number | null;
@@ -82,6 +84,21 @@ describe('a run is finished', () => {
     expect(ended.signal, ended.output).toBe(signal);
     expect(ended.lines.at(-1)).toMatchObject({ _status: 'aborted' });
   });
+});
+
+it('on two ranks by Ctrl-C while they wait for each other, as aborted', async () => {
+  const projectDir = newFolder();
+  const launch = [acc, 'launch', '-n', '2', '--threads', '1', script, 'epochs', projectDir];
+  // A group of its own, which gets the signal as that of a terminal does.
+  const launcher = spawn(process.execPath, launch, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  onTestFinished(() => void launcher.kill('SIGKILL'));
+  let output = '';
+  launcher.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  launcher.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  await vi.waitUntil(() => output.match(/waiting/g)?.length === 2, { timeout: 60_000 });
+  process.kill(-launcher.pid!, 'SIGINT');
+  await once(launcher, 'close');
+  expect(linesOf(projectDir).at(-1), output).toMatchObject({ _status: 'aborted' });
 });
 
 describe('a run that an earlier Accelerator left open is finished, too', () => {

@@ -1,8 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { poll } from '@acc/contract';
 
-/** The time between the first signal and SIGKILL, in milliseconds. */
-export const GRACE_MS = 3_000;
+/**
+ * The time between the first signal and SIGKILL, in milliseconds. A rank in a collective handles no
+ * signal before the collective fails, three seconds after another rank has ended. Then it finishes the
+ * runs of its trackers.
+ */
+export const GRACE_MS = 6_000;
 /**
  * The time that the kernel may need after SIGKILL, in milliseconds. After that the process is stuck
  * in the kernel, and cannot be ended.

@@ -1,4 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { GRACE_MS } from './process-group.js';
+
+const SECONDS = Array.from({ length: GRACE_MS / 1_000 }, (_, i) => i + 1).join(' ');
 
 /**
  * Kills the process groups of the ranks, and deletes a folder, if the launcher dies without ending them, for example by
@@ -18,7 +21,7 @@ done
 if [ -n "$folder" ] && mv -- "$folder" "$folder.old" 2>/dev/null; then rm -rf -- "$folder.old"; fi
 send() { for g in $groups; do kill -s "$1" -- "-$g" 2>/dev/null && any=1; done; [ "$any" ]; }
 any=; send TERM || exit 0
-for second in 1 2 3; do sleep 1; any=; send 0 || exit 0; done
+for second in ${SECONDS}; do sleep 1; any=; send 0 || exit 0; done
 send KILL
 `;
 

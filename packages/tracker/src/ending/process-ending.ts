@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { RunStatus } from '@acc/contract';
 
@@ -116,13 +117,22 @@ export class ProcessEnding {
   readonly #onError = (error: unknown): void => {
     // The program's own listener handles errors, and the program may continue.
     if (process.listenerCount('uncaughtException') > waiting.size || this.#isEnding) return;
-    if (!ProcessEnding.#areEnding) process.stderr.write(`Uncaught ${inspect(error)}\n`);
+    const isFirst = !ProcessEnding.#areEnding;
     this.#isEnding = true;
-    void this.#handlers.finish('failed').finally(() => {
+    void this.#endBy(error, isFirst).finally(() => {
       this.dispose();
       if (!ProcessEnding.#areEnding) process.exit(process.exitCode ?? 1);
     });
   };
+
+  async #endBy(error: unknown, isFirst: boolean): Promise<void> {
+    // A signal that came while the event loop was blocked is handled in the next turn but one. Then the
+    // error is that other ranks have ended by it.
+    await nextTurn();
+    await nextTurn();
+    if (isFirst && !this.#wasInterrupted) process.stderr.write(`Uncaught ${inspect(error)}\n`);
+    await this.#handlers.finish(this.#wasInterrupted ? 'aborted' : 'failed');
+  }
 
   readonly #onIdle = (code: number): void => {
     if (this.#isEnding) return;
