@@ -1,5 +1,5 @@
 import { util } from '@tensorflow/tfjs-core';
-import type { NativeDtype } from '@acc/contract';
+import { AccError, isAccError, type NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
@@ -167,7 +167,12 @@ export class PendingValue {
     const value = stepOf(this);
     const result = program.isStep(value) ? value : program.step('copy', value);
     const size = util.sizeFromShape(shape as number[]);
-    return run(inputs, program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]));
+    const built = program.build(size, [{ operand: result, extent: 'elements', dtype, shape }]);
+    try {
+      return run(inputs, built);
+    } catch (error) {
+      throw readable(error, `${dtype}[${shape.join()}]`);
+    }
   }
 
   /** The tensor in another dtype that the value only converts. Borrowed. */
@@ -209,6 +214,15 @@ export class PendingValue {
   wideLeaves(): readonly number[] {
     return this.#native ? [this.#native.id] : [...this.#wideLeaves];
   }
+}
+
+/** The error of a program, without its numbers. */
+function readable(error: unknown, result: string): unknown {
+  if (!isAccError(error)) return error;
+  const { code, message, help, details } = error;
+  const reason = message.replace(/^acc::elementwise\(.*?\]\): /s, '').split('\n→')[0]!;
+  const what = `The result ${result} of elementwise operators, which is computed when it is read`;
+  return new AccError(code, `${what}: ${reason}`, { ...(help && { help }), details, cause: error });
 }
 
 /** Gives back what a value would have used. */
