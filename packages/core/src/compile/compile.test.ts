@@ -244,6 +244,15 @@ describe('a step that cannot be replayed runs as usual, with a reason', () => {
     expect(step.reason).toMatch(/different plain values/);
   });
 
+  it('because it returns a tensor from outside', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const outside = tf.tensor1d([7]);
+    const step = accelerator.compile((x: tf.Tensor) => [outside, x.add(outside)]);
+    for (let i = 0; i < 5; i++) expect(step(x()).map((one) => one.dataSync()[0])).toEqual([7, 8]);
+    expect(step.replays).toBe(0);
+    expect(step.reason).toMatch(/returns a tensor from outside/);
+  });
+
   it('because of an argument of an unknown type', () => {
     vi.spyOn(console, 'warn').mockImplementation(() => {});
     const step = accelerator.compile((x: Float32Array) => tf.tensor1d(x).sum());

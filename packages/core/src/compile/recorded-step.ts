@@ -1,4 +1,4 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import { scalar, type Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { flatten, withTensors, type Flattened } from './nested-values.js';
@@ -24,6 +24,7 @@ export function recordStep<R>(
   isExplained: boolean,
 ): { result: R; recorded: RecordedStep<R> | string } {
   const before = engineInternals().state.numTensors;
+  const firstId = nextId();
   let result!: R;
   let flattened!: Flattened;
   const traced = (): readonly Tensor[] => {
@@ -38,9 +39,11 @@ export function recordStep<R>(
   const problem =
     flattened.foreign !== undefined
       ? `it returns a ${flattened.foreign}`
-      : kept !== 0
-        ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
-        : undefined;
+      : made.some(({ id }) => id < firstId)
+        ? 'it returns a tensor from outside that is neither an argument nor a variable (return a clone of it)'
+        : kept !== 0
+          ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
+          : undefined;
   if (problem !== undefined) {
     recording.dispose();
     return { result, recorded: problem };
@@ -48,6 +51,13 @@ export function recordStep<R>(
   const { key, kind } = flattened;
   const resultOf = resultBuilder(result, args, results);
   return { result, recorded: { recording, result: { key, kind }, resultOf } };
+}
+
+/** Tensors that are made later have larger ids. */
+function nextId(): number {
+  const marker = scalar(0);
+  marker.dispose();
+  return marker.id;
 }
 
 /**
