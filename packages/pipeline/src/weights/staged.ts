@@ -310,7 +310,9 @@ class Staged implements Strategy, StagedWeights {
 
   /** Whether the values of a weight are in memory only while an operator uses them. */
   #comes({ isOwn, own }: Placed): boolean {
-    return isOwn && this.#inner.tape?.before !== undefined && this.#inner.shardsOf?.(own) !== undefined;
+    const { tape } = this.#inner;
+    const isBrought = tape?.before !== undefined && tape.isIdle?.() !== true;
+    return isOwn && isBrought && this.#inner.shardsOf?.(own) !== undefined;
   }
 
   /** The weights that come for an operator of this step. */
