@@ -17,6 +17,7 @@
 __asm__(".symver dlopen, dlopen@" ACC_GLIBC_BASE);
 __asm__(".symver dlsym, dlsym@" ACC_GLIBC_BASE);
 __asm__(".symver dlerror, dlerror@" ACC_GLIBC_BASE);
+__asm__(".symver dladdr, dladdr@" ACC_GLIBC_BASE);
 
 #ifdef __GLIBCXX__
 // GCC 12 added a second version, which tolerates the exception of a cancelled thread.
