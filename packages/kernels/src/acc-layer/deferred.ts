@@ -8,7 +8,7 @@ const contiguous = operator('aten::contiguous');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 
-const READ = 'it reads a sharded variable outside of a pass, or a sharded gradient';
+const READ = 'it reads weights that other ranks have outside of a pass, or a sharded gradient';
 
 /**
  * Deferred tensors of the backend `acc`. Values are views of the tensors that they are filled with.

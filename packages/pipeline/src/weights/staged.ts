@@ -337,7 +337,6 @@ class Staged implements Strategy, StagedWeights {
   }
 
   #beforeLoad(placed: Placed): void {
-    this.#context.kernels.recorder?.refuse('it reads weights outside of a pipelined step');
     // A kernel that loads one variable may have the memory of another at hand.
     if (engineInternals().state.kernelDepth === 0) this.#keepOnly([placed.variable]);
     this.#read.add(placed);
