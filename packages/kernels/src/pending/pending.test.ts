@@ -235,11 +235,7 @@ describe('errors', () => {
     const large = tf.zeros([2 ** 22, 1]).add(tf.zeros([1, 2 ** 24]));
     const live = liveTensors();
     expect(() => scalar.add(large)).toThrowError(expect.objectContaining({ code: 'ACC_OUT_OF_MEMORY' }));
-    const error = {
-      code: 'ACC_OUT_OF_MEMORY',
-      message: expect.stringMatching(/^The result float32\[.*: Out of memory: /) as string,
-    };
-    expect(() => large.max().dataSync()).toThrowError(expect.objectContaining(error));
+    expect(() => large.max().dataSync()).toThrowError(/^The result float32\[.*: Out of memory: /);
     expect(liveTensors()).toBe(live);
     const y = a.mul(2);
     const { recording } = new StepRecorder(tf.backend() as AccBackend).record([], () => [
