@@ -7,6 +7,7 @@ import {
   type Operand,
   type ProgramResult,
 } from '../../packages/kernels/src/fusion/fused-program.js';
+import { difference } from '../../packages/kernels/src/fusion/testing-replays.js';
 
 const runProgram = operatorWithResults('acc::program');
 const castTo = operator('aten::_to_copy');
@@ -158,3 +159,15 @@ const LAYOUTS: Readonly<Record<MemoryLayout, (values: Float32Array, shape: reado
     return { base, baseShape: [...shape.slice(0, -1), length], view: (x) => sliced(x, -1, 1, length, 2) };
   },
 };
+
+/** The results whose `values` differ from those of the CPU by more than their bounds. */
+export function differencesFromCpu(
+  given: ProgramCase,
+  values: ReturnType<typeof resultsOn>,
+): { readonly name: string; readonly found: ReturnType<typeof difference> }[] {
+  const expected = resultsOn('cpu', given);
+  return given.results.flatMap(({ name, bound }, k) => {
+    const found = difference(expected[k]!, values[k]!, bound);
+    return found || expected[k]!.length !== values[k]!.length ? [{ name, found }] : [];
+  });
+}

@@ -1,9 +1,8 @@
 import { assert, property } from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { memoryStats } from '@acc/native';
-import { difference } from '../../packages/kernels/src/fusion/testing-replays.js';
 import { EmulatedDriver } from './emulated.js';
-import { CaseBuilder, resultsOn, type ProgramCase } from './program-case.js';
+import { CaseBuilder, differencesFromCpu, resultsOn, type ProgramCase } from './program-case.js';
 import { CASES } from './program-cases.js';
 import { caseOf, randomPrograms } from './random-programs.js';
 
@@ -16,13 +15,7 @@ beforeAll(() => {
 });
 
 function check(given: ProgramCase): void {
-  const expected = resultsOn('cpu', given);
-  const values = resultsOn('cpu', given, driver.path);
-  const differences = given.results.flatMap(({ name, bound }, k) => {
-    const found = difference(expected[k]!, values[k]!, bound);
-    return found || expected[k]!.length !== values[k]!.length ? [{ name, found }] : [];
-  });
-  expect(differences).toEqual([]);
+  expect(differencesFromCpu(given, resultsOn('cpu', given, driver.path))).toEqual([]);
 }
 
 describe('a program for CUDA computes as on a CPU', () => {

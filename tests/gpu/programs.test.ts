@@ -1,7 +1,6 @@
 import { assert, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { difference } from '../../packages/kernels/src/fusion/testing-replays.js';
-import { resultsOn, type ProgramCase } from '../cuda/program-case.js';
+import { differencesFromCpu, resultsOn, type ProgramCase } from '../cuda/program-case.js';
 import { CASES } from '../cuda/program-cases.js';
 import { caseOf, randomPrograms } from '../cuda/random-programs.js';
 
@@ -9,13 +8,7 @@ import { caseOf, randomPrograms } from '../cuda/random-programs.js';
 // programs on an emulated GPU.
 
 function check(given: ProgramCase): void {
-  const expected = resultsOn('cpu', given);
-  const values = resultsOn('cuda:0', given);
-  const differences = given.results.flatMap(({ name, bound }, k) => {
-    const found = difference(expected[k]!, values[k]!, bound);
-    return found || expected[k]!.length !== values[k]!.length ? [{ name, found }] : [];
-  });
-  expect(differences).toEqual([]);
+  expect(differencesFromCpu(given, resultsOn('cuda:0', given))).toEqual([]);
 }
 
 describe('a program computes on the GPU as on the CPU', () => {
