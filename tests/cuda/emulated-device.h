@@ -1,16 +1,7 @@
 // Comes before the source of a program that g++ compiles in place of NVRTC: the built-in names of CUDA.
 // emulated-driver.cpp runs the threads.
 
-struct Dim3 {
-  unsigned x, y, z;
-};
-
-/** What the driver shares with a program. Its current thread is the one that runs. */
-struct Emulated {
-  Dim3 thread, block, grid;
-  void (*wait)();
-  float (*exchange)(float, int);
-};
+#include "emulated-threads.h"
 
 extern "C" {
 __attribute__((visibility("default"))) Emulated* emulated = nullptr;

@@ -18,21 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "emulated-threads.h"
+
 namespace {
 
 constexpr int kSuccess = 0, kFailed = 6;
 constexpr int kInvalidLaunch = 1, kLaunchFailed = 719;
 constexpr int kWarp = 32;
-
-struct Dim3 {
-  unsigned x, y, z;
-};
-
-struct Emulated {
-  Dim3 thread, block, grid;
-  void (*wait)();
-  float (*exchange)(float, int);
-};
 
 std::string folder() {
   Dl_info info;

@@ -60,12 +60,8 @@ function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatc
   return patch(prototype, 'applyGradients', (own) => {
     return function (this: Optimizer, given) {
       const named = listOf(given as NamedTensors);
-      if (
-        prepares(
-          this,
-          Array.from(named, ({ name }) => name),
-        )
-      ) {
+      const names = named.map(({ name }) => name);
+      if (prepares(this, names)) {
         this.applyGradients(given as NamedTensorMap);
         return;
       }
@@ -73,7 +69,7 @@ function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatc
       runAction(inputs, (tensors) => {
         const left = tensors.values();
         // Slots of optimizers belong to places in the list, so null gradients keep theirs.
-        const list = Array.from(named, ({ name, tensor }) => ({ name, tensor: tensor && left.next().value }));
+        const list = named.map(({ name, tensor }) => ({ name, tensor: tensor && left.next().value }));
         own.call(this, tensors === inputs ? given : (list as Extract<typeof given, unknown[]>));
         return [];
       });

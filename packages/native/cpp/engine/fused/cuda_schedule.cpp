@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/fused/steps.h"
-
 namespace acc::fused {
-
-int operands_of(Op op) {
-  if (op == Op::kSelect) return 3;
-  return pair_loops_of(op) ? 2 : 1;
-}
 
 CudaSchedule::CudaSchedule(const Program& program) : at_(program.register_count, -1) {
   using Value = CudaSchedule::Value;

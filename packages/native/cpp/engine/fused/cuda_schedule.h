@@ -58,7 +58,4 @@ class CudaSchedule {
   int loops_ = 1;
 };
 
-// The number of operands that an operator takes.
-int operands_of(Op op);
-
 }  // namespace acc::fused

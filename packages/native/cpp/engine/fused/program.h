@@ -29,6 +29,12 @@ enum class Op : uint8_t {
   kCount,
 };
 
+// The number of operands that an operator takes.
+inline int operands_of(Op op) {
+  if (op == Op::kSelect) return 3;
+  return op < Op::kNeg ? 2 : 1;
+}
+
 // What a register has a number for. packages/kernels/src/fusion/fused-program.ts uses the same numbers.
 enum class Extent : uint8_t {
   kElements,

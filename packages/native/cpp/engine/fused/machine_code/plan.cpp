@@ -8,11 +8,6 @@ namespace {
 
 constexpr int kForever = std::numeric_limits<int>::max();
 
-int operand_count_of(Op op) {
-  if (op < Op::kNeg) return 2;
-  return op == Op::kSelect ? 3 : 1;
-}
-
 class Planner {
  public:
   Planner(const Program& program, const Layout& layout) : program_(program), layout_(layout) {}
@@ -63,7 +58,7 @@ class Planner {
       value.extent = step.extent;
       value.step = &step;
       value.is_loop = step.extent != Extent::kElements || !is_in_kernels(step.op);
-      value.operand_count = operand_count_of(step.op);
+      value.operand_count = operands_of(step.op);
       const uint16_t registers[] = {step.a, step.b, step.c};
       for (int k = 0; k < value.operand_count; ++k) value.operands[k] = of_register[registers[k]];
       add(step.out, std::move(value));
