@@ -1,5 +1,5 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
-import { AccError, type Collective } from '@acc/contract';
+import { AccError, valuesOf, type Collective } from '@acc/contract';
 import * as z from 'zod';
 import type { ResolvedLossScaleOptions } from './options.js';
 
@@ -67,7 +67,9 @@ export class LossScaler {
    */
   rejoin(collective: Collective): void {
     const { scale, goodSteps, patience } = this.#state;
-    const least = tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min').dataSync());
+    const least = valuesOf(
+      tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min')),
+    );
     this.#state = { scale: least[0]!, goodSteps: least[1]!, patience: least[2]! };
   }
 

@@ -141,4 +141,5 @@ export {
   type Tracker,
   type TrackerFactory,
 } from './tracker.js';
+export { valuesOf } from './values-of.js';
 export { withLifecycle } from './with-lifecycle.js';

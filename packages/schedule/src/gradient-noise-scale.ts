@@ -12,6 +12,7 @@ import {
 import {
   AccError,
   checkKeys,
+  valuesOf,
   type PassInfo,
   type Plugin,
   type SettleInfo,
@@ -163,7 +164,7 @@ function estimate(
   grads: readonly (Tensor | null)[],
   { mesh, kernels }: StrategyContext,
 ): NoiseScaleState | undefined {
-  const all = tidy(() => [...mesh.dataRanks.allReduce(tensor1d(own), 'sum').dataSync()]);
+  const all = [...valuesOf(tidy(() => mesh.dataRanks.allReduce(tensor1d(own), 'sum')))];
   const [squares, inverses, samples, passes] = all as [number, number, number, number];
   const whole = grads.filter((grad) => grad !== null);
   const bigSquared = tidy(() => square(kernels.lists.norm(whole)).dataSync()[0]!);

@@ -13,7 +13,7 @@ import {
   type Scalar,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import { AccError, type Collective } from '@acc/contract';
+import { AccError, valuesOf, type Collective } from '@acc/contract';
 import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
 import type { LossWeight } from '../step/weighted-losses.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
@@ -124,13 +124,10 @@ class Losses {
   exchange({ losses, penalty }: PipelineResult, pipe: Collective): Exchanged {
     const own = losses.length > 0 ? this.#read(losses) : undefined;
     const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
-    const sums = tidy(() =>
-      pipe
-        .allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, ...values]))
-        .dataSync()
-        .slice(),
+    const sums = valuesOf(
+      tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, ...values]))),
     );
-    const [allPenalties, allFactor, allItems, isSum, loss, ...metrics] = sums as unknown as number[];
+    const [allPenalties, allFactor, allItems, isSum, loss, ...metrics] = sums;
     const weight = isSum ? 'sum' : allItems! >= 0 ? { items: allItems! } : undefined;
     return { values: [loss! + allPenalties!, ...metrics], factor: allFactor!, weight };
   }
@@ -146,7 +143,7 @@ class Losses {
       Array.from({ length: this.batch.metrics }, (_, k) => {
         return list.reduce((sum, each) => sum + each[k]!, 0) / microBatches;
       });
-    const each = tidy(() => [...stack([...losses]).dataSync()]);
+    const each = [...valuesOf(stack([...losses]))];
     const metrics = mean(this.#metrics.map((list) => list.map((metric) => metric.dataSync()[0]!)));
     for (const list of this.#metrics) for (const metric of list) metric.dispose();
     const total = each.reduce((sum, value) => sum + value, 0);

@@ -1,6 +1,6 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SAVED_EXIT_CODE, type Collective } from '@acc/contract';
+import { SAVED_EXIT_CODE, valuesOf, type Collective } from '@acc/contract';
 
 /**
  * Cluster managers send SIGTERM before they kill a process. Slurm sends the signal that `--signal`
@@ -82,12 +82,10 @@ export class Preemption {
     if (collective.size === 1) return own;
     if (--this.#left > 0) return false;
     const ms = (performance.now() - this.#lastCheck) / this.#interval;
-    const [asked, slowestMs] = tidy(() =>
-      collective
-        .allReduceAsync(tensor1d([own ? 1 : 0, ms]), 'max', { agreed: true })
-        .wait()
-        .dataSync(),
-    ) as unknown as [number, number];
+    const all = tidy(() =>
+      collective.allReduceAsync(tensor1d([own ? 1 : 0, ms]), 'max', { agreed: true }).wait(),
+    );
+    const [asked, slowestMs] = valuesOf(all) as unknown as [number, number];
     this.#lastCheck = performance.now();
     this.#interval = Math.min(Math.max(Math.round(CHECK_MS / slowestMs), 1), MAX_BOUNDARIES);
     this.#left = this.#interval;

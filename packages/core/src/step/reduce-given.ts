@@ -1,5 +1,5 @@
 import { mul, tensor1d, tidy, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, Strategy } from '@acc/contract';
+import { valuesOf, type Collective, type Strategy } from '@acc/contract';
 import type { TrainedVariables } from './trained-variables.js';
 
 export interface ReduceGivenOptions {
@@ -40,8 +40,9 @@ export function reduceGiven(grads: NamedTensorMap, options: ReduceGivenOptions):
 /** The number of ranks that have a gradient, for each place. */
 function anyRank(given: readonly (Tensor | null | undefined)[], collective: Collective): ArrayLike<number> {
   if (given.length === 0) return [];
-  return tidy(() => {
+  const sums = tidy(() => {
     const flags = tensor1d(given.map((grad) => (grad ? 1 : 0)));
-    return collective.allReduceAsync(flags, 'sum', { agreed: true }).wait().dataSync();
+    return collective.allReduceAsync(flags, 'sum', { agreed: true }).wait();
   });
+  return valuesOf(sums);
 }

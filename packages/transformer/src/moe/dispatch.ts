@@ -1,6 +1,6 @@
 import { tensor1d, tidy, type Tensor, type Tensor2D } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
-import type { HeldPart } from '@acc/contract';
+import { valuesOf, type HeldPart } from '@acc/contract';
 import { spreadRows, type RowMap } from './row-map.js';
 import { startsOf } from './routing.js';
 
@@ -39,8 +39,8 @@ export function onRanksOfExperts(
 /** The rows that each rank sends to each of this rank's experts: `[rank][expert]`. */
 function exchangedCounts(counts: readonly number[], { group }: Pick<HeldPart, 'group'>): number[][] {
   const own = counts.length / group.size;
-  const flat = tidy(() => group.allToAll(tensor1d([...counts], 'int32')).dataSync());
-  return Array.from({ length: group.size }, (_, rank) => [...flat.slice(rank * own, (rank + 1) * own)]);
+  const flat = [...valuesOf(tidy(() => group.allToAll(tensor1d([...counts], 'int32'))))];
+  return Array.from({ length: group.size }, (_, rank) => flat.slice(rank * own, (rank + 1) * own));
 }
 
 /** Rows arrive sorted by rank, and within a rank by expert. */

@@ -14,7 +14,7 @@ import {
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
 import { initializers, type layers, type Shape } from '@tensorflow/tfjs-layers';
-import { AccError } from '@acc/contract';
+import { AccError, valuesOf } from '@acc/contract';
 import { gradientDepth } from '@acc/tfjs-internals';
 import { Composite, partsOf } from '../layers/composite.js';
 import { FeedForward, SwiGlu } from '../layers/feed-forward.js';
@@ -115,7 +115,7 @@ export class Moe extends Composite<MoeSettings> {
     const logits = this.#router.call(this.#jittered(rows, kwargs), kwargs) as Tensor2D;
     const probabilities = softmax(logits, -1);
     // Which rows go where decides shapes, so it must be known here.
-    const choices = tidy(() => topk(probabilities, topK).indices.dataSync());
+    const choices = valuesOf(tidy(() => topk(probabilities, topK).indices));
     const capacity =
       capacityFactor === undefined ? undefined : capacityOf(tokens, topK, experts, capacityFactor);
     const routing = new Routing(choices, tokens, { experts, capacity });
