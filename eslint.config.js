@@ -14,6 +14,17 @@ const unnamedBackend = {
   message: 'Name the backend that holds the data: the second argument, or AccBackend.tensorOf.',
 };
 
+/** See `valuesOf` of `contract`. */
+const numbersFromTidy = {
+  selector: ['> CallExpression.body', '> ArrayExpression.body > SpreadElement > CallExpression']
+    .map((body) => `CallExpression[callee.name='tidy'] > ArrowFunctionExpression ${body}`)
+    .map((call) => `${call}[callee.property.name='dataSync']`)
+    .join(),
+  message: 'tidy looks for tensors among the numbers: return the tensor, and read it by valuesOf.',
+};
+/** What holds in all packages. */
+const everywhere = [unnamedBackend, numbersFromTidy];
+
 /** What this Node has globally; TypeScript knows it from @types/node. */
 const nodeGlobals = Object.fromEntries(
   Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly']),
@@ -103,7 +114,7 @@ export default tseslint.config(
     files: ['**/*.cjs'],
     languageOptions: { sourceType: 'commonjs', globals: { __filename: 'readonly', __dirname: 'readonly' } },
   },
-  { files: ['packages/*/src/**/*.ts'], rules: { 'no-restricted-syntax': ['error', unnamedBackend] } },
+  { files: ['packages/*/src/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...everywhere] } },
   {
     files: ['packages/*/src/**/*.{ts,mjs,js}'],
     ignores: [
@@ -144,7 +155,7 @@ export default tseslint.config(
     rules: {
       'no-restricted-syntax': [
         'error',
-        unnamedBackend,
+        ...everywhere,
         ...strategyComparisons.map((selector) => ({ selector, message: askTraits })),
       ],
     },

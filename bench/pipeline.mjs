@@ -96,18 +96,20 @@ function formatBubble(sides) {
       ...[cost('forward'), cost('backward'), schedule === 'zeroBubble' ? cost('weights') : ''],
       percent((RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * MANY)),
       percent(of('simulated')),
+      percent(of('simulatedByStage')),
       percent(of('measured')),
-      percent(of('measured') - of('simulated')),
+      percent(of('measured') - of('simulatedByStage')),
     ];
   });
   const header = [
     'bubble, ours',
     ...['forward, ms', 'backward, ms', 'weights, ms'],
-    ...['(p − 1) / (v · m)', 'simulated', 'measured', 'overheads'],
+    ...['(p − 1) / (v · m)', 'simulated', 'by stage', 'measured', 'overheads'],
   ];
   return `${formatColumns(header, lines)}
 
 The bubble is the time that the rank with the most of it is idle, relative to the time that it computes; medians of all steps.
-Simulated: the schedule's table with the measured mean times of actions. The overheads are waiting for messages on their way, and
-for actions that take longer than the mean. zeroBubble divides (p − 1) / m by 3.`;
+Simulated: the schedule's table with the measured mean times of actions. By stage: with the mean times of each stage. The first stage
+computes no gradients of its inputs, and the last one computes the loss, so the first rank waits for the last one. The overheads are
+waiting for messages on their way, and for actions that take longer than the mean. zeroBubble divides (p − 1) / m by 3.`;
 }

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks';
 import {
   simulate,
+  type Action,
   type ActionCosts,
   type ActionKind,
   type ObservedAction,
@@ -11,8 +12,10 @@ import {
 export interface Bubble {
   /** The idle time of the rank that is idle longest, relative to the time that it computes. */
   readonly measured: number;
-  /** The same by the table of the schedule, if each action takes its measured mean time. */
+  /** The same by the table of the schedule, if each action takes the mean time of its kind. */
   readonly simulated: number;
+  /** The same if each takes the mean time of its kind in its stage: stages differ in work. */
+  readonly simulatedByStage: number;
   /** The mean time of each kind of action, in milliseconds. */
   readonly costs: ActionCosts;
 }
@@ -37,8 +40,8 @@ export function bubbleOf(schedule: Schedule, rows: readonly (readonly ObservedAc
     const busy = row.reduce((sum, action) => sum + busyIn(action), 0);
     return (last - first - busy) / busy;
   });
-  const meanOf = (kind: ActionKind) => {
-    const times = all.filter((action) => action.kind === kind).map(busyIn);
+  const meanOf = (kind: ActionKind, isCounted: (action: Action) => boolean = () => true) => {
+    const times = all.filter((action) => action.kind === kind && isCounted(action)).map(busyIn);
     return times.reduce((sum, time) => sum + time, 0) / Math.max(times.length, 1);
   };
   const costs: ActionCosts = {
@@ -46,5 +49,11 @@ export function bubbleOf(schedule: Schedule, rows: readonly (readonly ObservedAc
     backward: meanOf('backward'),
     weights: meanOf('weights'),
   };
-  return { measured: Math.max(...idle), simulated: simulate(schedule, costs).bubble, costs };
+  const ofStage = ({ kind, stage }: Action) => meanOf(kind, (action) => action.stage === stage);
+  return {
+    measured: Math.max(...idle),
+    simulated: simulate(schedule, costs).bubble,
+    simulatedByStage: simulate(schedule, ofStage).bubble,
+    costs,
+  };
 }

@@ -67,9 +67,7 @@ export class LossScaler {
    */
   rejoin(collective: Collective): void {
     const { scale, goodSteps, patience } = this.#state;
-    const least = valuesOf(
-      tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min')),
-    );
+    const least = valuesOf(tidy(() => collective.allReduce(tensor1d([scale, goodSteps, patience]), 'min')));
     this.#state = { scale: least[0]!, goodSteps: least[1]!, patience: least[2]! };
   }
 

@@ -24,9 +24,7 @@ export type Figures = Readonly<Record<(typeof FIGURES)[number], number>>;
 /** Gathers the figures of every rank in one collective. Ranks whose data has ended are left out. */
 export function exchange(own: Figures, collective: Pick<Collective, 'allGather' | 'size'>): Figures[] {
   if (collective.size === 1) return [own];
-  const values = valuesOf(
-    tidy(() => collective.allGather(tensor2d([FIGURES.map((name) => own[name])]))),
-  );
+  const values = valuesOf(tidy(() => collective.allGather(tensor2d([FIGURES.map((name) => own[name])]))));
   return Array.from({ length: values.length / FIGURES.length }, (_, i) => {
     const at = i * FIGURES.length;
     return Object.fromEntries(FIGURES.map((name, j) => [name, values[at + j]!])) as Figures;

@@ -13,7 +13,7 @@ import {
   tidy,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import type { ListMath } from '@acc/contract';
+import { valuesOf, type ListMath } from '@acc/contract';
 
 /** List math tensor by tensor, in tfjs's operations. Works on every backend. */
 export function portableLists(): ListMath {
@@ -22,7 +22,7 @@ export function portableLists(): ListMath {
     scale: (list, factor) => replaced(list, (x) => mul(x, factor)),
     unscale(list, factor) {
       const scaled = replaced(list, (x) => mul(x, factor));
-      const finite = tidy(() => scaled.map((x) => x.size === 0 || all(isFinite(x)).dataSync()[0]));
+      const finite = scaled.map((x) => x.size === 0 || valuesOf(tidy(() => all(isFinite(x))))[0] === 1);
       return { list: scaled, isFinite: finite.every(Boolean) };
     },
     clamp: (list, min, max) => replaced(list, (x) => clipByValue(x, min, max)),

@@ -56,6 +56,20 @@ describe('schedules have no deadlock, and keep', () => {
     );
   });
 
+  it('1f1b: the other rank waits for the stage with most work', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 24 }), fc.integer({ min: 1, max: 9 }), (m, more) => {
+        const schedule = scheduleOf('1f1b', { ranks: 2, chunks: 1, microBatches: m });
+        const { duration, bubble } = simulate(schedule, ({ stage, kind }) =>
+          kind === 'forward' ? 1 : 2 + stage * more,
+        );
+        // Rank 1 begins after a forward action of rank 0, and ends before a backward action of it.
+        expect(duration).toBeCloseTo(m * (3 + more) + 3, 10);
+        expect(bubble).toBeCloseTo((duration - 3 * m) / (3 * m), 10);
+      }),
+    );
+  });
+
   it('zeroBubble with few micro-batches: all actions, no deadlock', () => {
     fc.assert(
       fc.property(ranks, microBatches, (p, m) => {

@@ -4,6 +4,9 @@ import { keyOf, rankOf, upTo, type Action, type ActionKind, type Schedule } from
 /** How long each kind of action takes in one stage, in any unit. */
 export type ActionCosts = Readonly<Record<ActionKind, number>>;
 
+/** How long each action takes, for stages whose work differs. */
+export type CostOfAction = (action: Action) => number;
+
 export interface TimedAction extends Action {
   readonly start: number;
   readonly end: number;
@@ -28,8 +31,12 @@ export interface Simulation {
  * @throws AccError `ACC_PIPELINE_DEADLOCK` if ranks wait for each other, or if the table lacks an
  * action or repeats one.
  */
-export function simulate(schedule: Schedule, costs: ActionCosts = unitCosts(schedule)): Simulation {
+export function simulate(
+  schedule: Schedule,
+  costs: ActionCosts | CostOfAction = unitCosts(schedule),
+): Simulation {
   requireComplete(schedule);
+  const costOf: CostOfAction = typeof costs === 'function' ? costs : ({ kind }) => costs[kind];
   const { ranks, rows } = schedule;
   const ends = new Map<string, number>();
   const timed: TimedAction[][] = rows.map(() => []);
@@ -39,7 +46,7 @@ export function simulate(schedule: Schedule, costs: ActionCosts = unitCosts(sche
     const starts = action && startsOf(action, schedule).map((key) => ends.get(key));
     if (!action || starts!.includes(undefined)) return false;
     const start = Math.max(clocks[rank]!, ...(starts as number[]));
-    const end = start + costs[action.kind];
+    const end = start + costOf(action);
     timed[rank]!.push({ ...action, start, end });
     ends.set(keyOf(action), end);
     clocks[rank] = end;
