@@ -45,6 +45,7 @@
 #include "engine/recording_plan.cpp"
 #include "engine/recording_sizes.cpp"
 #include "engine/recurrent.cpp"
+#include "engine/recurrent_rows.cpp"
 #include "engine/replay_memory.cpp"
 #include "engine/tensor_file.cpp"
 #include "engine/tensor_table.cpp"
