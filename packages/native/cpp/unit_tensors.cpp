@@ -31,6 +31,7 @@
 #include "engine/fused/run.cpp"
 #include "engine/mapped_file.cpp"
 #include "engine/max_pool.cpp"
+#include "engine/max_pool_rows.cpp"
 #include "engine/norm.cpp"
 #include "engine/operator_call.cpp"
 #include "engine/operator_plan.cpp"

@@ -31,6 +31,25 @@ Tensor gradient_of_last(const OptionalTensor& grad, const Tensor& like) {
   return grad ? grad->clone(at::MemoryFormat::Contiguous) : at::zeros_like(like);
 }
 
+// The gradient of the bias: the sum of the gates' gradients [T, B, G], or an empty tensor if it is not
+// asked for. Adding each step after its computation reads memory that is still in a cache.
+class BiasGradient {
+ public:
+  BiasGradient(bool is_asked, const Tensor& grads)
+      : is_asked_(is_asked), grads_(grads),
+        sum_(is_asked && has_rows(grads) ? at::zeros({grads.size(2)}, grads.options().dtype(at::kFloat))
+                                         : at::empty({0}, grads.options())) {}
+
+  void add(int64_t t) {
+    if (is_asked_ && has_rows(grads_)) add_rows_to(sum_, grads_[t]);
+  }
+  Tensor get() const { return is_asked_ && !has_rows(grads_) ? grads_.sum(at::IntArrayRef{0, 1}) : sum_; }
+
+ private:
+  bool is_asked_;
+  Tensor grads_, sum_;
+};
+
 void lstm_cell(const Tensor& gates, const Tensor& before, Tensor c, Tensor h, Activations activations) {
   const auto width = c.size(1);
   const auto candidate = gates.narrow(1, 2 * width, width), out = gates.narrow(1, 3 * width, width);
@@ -86,13 +105,13 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   return {h, c};
 }
 
-// Returns the gradients [T, B, 4H] of the gates before their activations, and the gradients of the
-// initial h and c. `grad_sequence` [T, B, H] is the gradient of every step's h. `grad_h` and
-// `grad_c` are the gradients of the last states.
-std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
-                                                 const OptionalTensor& grad_c, const Tensor& gates, const Tensor& c,
-                                                 const Tensor& recurrent, std::string activation,
-                                                 std::string gate_activation) {
+// Returns the gradients [T, B, 4H] of the gates before their activations, those of the initial h and c,
+// and with `of_bias` that of the bias. `grad_sequence` [T, B, H] is the gradient of every step's h.
+// `grad_h` and `grad_c` are the gradients of the last states.
+std::tuple<Tensor, Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
+                                                         const OptionalTensor& grad_c, const Tensor& gates, const Tensor& c,
+                                                         const Tensor& recurrent, std::string activation,
+                                                         std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
   const PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
@@ -102,13 +121,15 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequ
   const auto dc = gradient_of_last(grad_c, c[0]).to(by_rows ? at::kFloat : c.scalar_type());
   const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
   const SequenceGradient dy(grad_sequence);
+  BiasGradient bias(of_bias, grads);
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
     const auto d_gates = grads[t];
     if (by_rows) lstm_backward_rows({gates[t], c[t], c[t + 1], dh, dc, d_gates, dy, t}, activations);
     else lstm_backward_cell({gates[t], c[t], c[t + 1], dy.add_to(dh, t), dc, d_gates, of_c, through}, activations);
+    bias.add(t);
     dh = turned.product(d_gates);
   }
-  return {grads, dh, dc.to(c.scalar_type())};
+  return {grads, dh, dc.to(c.scalar_type()), bias.get()};
 }
 
 // The columns z, r and candidate of gates [B, 3H], or of their gradients.
@@ -174,11 +195,11 @@ void gru_reset_backward_cell(const GruColumns& gate, GruColumns& grad, const Gru
   activate_backward(activations.of_gates, grad.both, gate.both);
 }
 
-// Returns the gradients [T, B, 3H] of the gates before their activations, and the gradient of the
-// initial state.
-std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
-                                        const Tensor& gates, const Tensor& h, const Tensor& recurrent,
-                                        std::string activation, std::string gate_activation) {
+// Returns the gradients [T, B, 3H] of the gates before their activations, that of the initial state, and
+// with `of_bias` that of the bias.
+std::tuple<Tensor, Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
+                                                const Tensor& gates, const Tensor& h, const Tensor& recurrent,
+                                                std::string activation, std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto width = recurrent.size(0);
   const auto of_gates = recurrent.narrow(1, 0, 2 * width).t().contiguous();
@@ -188,6 +209,7 @@ std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, con
   auto dh = gradient_of_last(grad_h, h[0]);
   auto kept = at::empty_like(dh), of_reset = at::empty_like(dh);
   const SequenceGradient dy(grad_sequence);
+  BiasGradient bias(of_bias, grads);
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
     const GruBackwardStep step{gates[t], h[t], by_rows ? dh : dy.add_to(dh, t), kept, of_reset, grads[t], dy, t};
     const GruColumns gate(step.gates, width);
@@ -197,20 +219,22 @@ std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, con
     at::mm_out(of_reset, grad.candidate, of_candidate);
     if (by_rows) gru_reset_backward_rows(step, activations);
     else gru_reset_backward_cell(gate, grad, step, activations);
+    bias.add(t);
     at::addmm_out(dh, kept, grad.both, of_gates);
   }
-  return {grads, dh};
+  return {grads, dh, bias.get()};
 }
 
 TORCH_LIBRARY(acc, library) {
   library.def("lstm(Tensor(a!) gates, Tensor recurrent, Tensor? h0, Tensor? c0, str activation, str gate_activation)"
               " -> (Tensor, Tensor)", &lstm);
   library.def("lstm_backward(Tensor? grad_sequence, Tensor? grad_h, Tensor? grad_c, Tensor gates, Tensor c, "
-              "Tensor recurrent, str activation, str gate_activation) -> (Tensor, Tensor, Tensor)", &lstm_backward);
+              "Tensor recurrent, str activation, str gate_activation, bool of_bias) -> (Tensor, Tensor, Tensor, Tensor)",
+              &lstm_backward);
   library.def("gru(Tensor(a!) gates, Tensor recurrent, Tensor? h0, str activation, str gate_activation)"
               " -> (Tensor, Tensor)", &gru);
   library.def("gru_backward(Tensor? grad_sequence, Tensor? grad_h, Tensor gates, Tensor h, Tensor recurrent, "
-              "str activation, str gate_activation) -> (Tensor, Tensor)", &gru_backward);
+              "str activation, str gate_activation, bool of_bias) -> (Tensor, Tensor, Tensor)", &gru_backward);
 }
 
 }  // namespace

@@ -55,15 +55,19 @@ T* memory_of(const Tensor& x) {
   return x.mutable_data_ptr<T>();
 }
 
-// Scratch memory of one thread, in rows of the state's width.
+// Scratch memory in rows of the state's width. A thread keeps it for the next step.
 class Scratch {
  public:
-  Scratch(int64_t rows, int64_t width) : width_(width), memory_(rows * width) {}
-  float* row(int64_t index) { return memory_.data() + index * width_; }
+  Scratch(int64_t rows, int64_t width) : width_(width) {
+    static thread_local std::vector<float> memory;
+    if (memory.size() < static_cast<size_t>(rows * width)) memory.resize(rows * width);
+    memory_ = memory.data();
+  }
+  float* row(int64_t index) { return memory_ + index * width_; }
 
  private:
   int64_t width_;
-  std::vector<float> memory_;
+  float* memory_;
 };
 
 // Calls compute(row, scratch) for each row, with `scratch_rows` rows of scratch memory.
@@ -92,6 +96,20 @@ ACC_EVERY_CPU void add_row(const float* x, const float* y, float* out, int64_t w
 ACC_EVERY_CPU void multiply_row(const float* x, const float* y, float* out, int64_t width) {
   ACC_INDEPENDENT
   for (int64_t j = 0; j < width; ++j) out[j] = x[j] * y[j];
+}
+
+// Adds the columns from `begin` to `end` of all rows. The sum of each step is added to that of the
+// others, which adds fewer numbers of the same size to a large one than a single sum would.
+template <typename T>
+void add_columns(const T* grads, int64_t rows, int64_t width, float* sum, int64_t begin, int64_t end) {
+  const auto count = end - begin;
+  Scratch scratch(2, count);
+  float* const total = scratch.row(0);
+  std::fill(total, total + count, 0.f);
+  for (int64_t row = 0; row < rows; ++row) {
+    add_row(total, read_row(grads + row * width + begin, scratch.row(1), count), total, count);
+  }
+  add_row(sum + begin, total, sum + begin, count);
 }
 
 // The gradient of the state after a step: `dh` and that of the sequence.
@@ -241,6 +259,16 @@ void lstm_backward_rows(const LstmBackwardStep& step, Activations activations) {
       activate_backward(activations.of_gates, grad + 3 * width, gate + 3 * width, width);
       write_row(grad, grads + 4 * at, 4 * width);
     });
+  });
+}
+
+void add_rows_to(const Tensor& sum, const Tensor& grads) {
+  for_dtype(grads, [&]<typename T>(T*) {
+    const auto rows = grads.size(0), width = grads.size(1);
+    const T* const from = grads.const_data_ptr<T>();
+    float* const to = memory_of<float>(sum);
+    at::parallel_for(0, width, std::max<int64_t>(1, kThreadElements / std::max<int64_t>(1, rows)),
+                     [&](int64_t begin, int64_t end) { add_columns(from, rows, width, to, begin, end); });
   });
 }
 

@@ -51,6 +51,9 @@ struct LstmBackwardStep {
 };
 void lstm_backward_rows(const LstmBackwardStep& step, Activations activations);
 
+// Adds the sum of the rows of `grads` [B, G] to `sum` [G], which is float32: the gradient of the bias.
+void add_rows_to(const at::Tensor& sum, const at::Tensor& grads);
+
 // `gates` [B, 3H] has the columns z, r and candidate, as in LstmStep. The first function computes z, r
 // and `reset` = r·h; the product with it follows. The second computes the candidate and the state.
 struct GruStep {
