@@ -13,9 +13,9 @@
 namespace acc {
 namespace {
 
-using Maxima = std::tuple<at::Tensor, at::Tensor>;
+using PoolResults = std::tuple<at::Tensor, at::Tensor>;
 
-Maxima maxima_of(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
+PoolResults maxima_of(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
                  bool ceil_mode) {
   return window.size() == 2 ? at::max_pool2d_with_indices(images, window, stride, padding, 1, ceil_mode)
                             : at::max_pool3d_with_indices(images, window, stride, padding, 1, ceil_mode);
@@ -33,7 +33,7 @@ int64_t windows_along(int64_t size, int64_t window, int64_t stride, int64_t padd
   return ceil_mode && steps * stride >= size + padding ? steps : steps + 1;
 }
 
-Maxima max_pool(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
+PoolResults max_pool(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
                 bool ceil_mode) {
   if (has_pool_rows(images)) {
     const auto along = [&](int64_t dim) {

@@ -16,68 +16,41 @@ namespace {
 using at::Tensor;
 using c10::BFloat16;
 
+// With fewer channels than a vector has places, libtorch's loops are faster.
+constexpr int64_t kVectorPlaces = 16;
+
 // The number of elements that justifies a separate thread.
 constexpr int64_t kPoolThreadElements = 32768;
 
-struct Best {
-  float* value;
-  int32_t* place;
-};
+// Rows of floats and of 32-bit places are what the loops below work on, because vectors hold as many
+// of one as of the other. bfloat16 and the 64-bit indices of libtorch are converted once for a row.
 
-ACC_INLINE float number_of(float x) { return x; }
-ACC_INLINE float number_of(BFloat16 x) { return rows::of_bfloat16_bits(x.x); }
-ACC_INLINE void set_number(float& x, float value) { x = value; }
-ACC_INLINE void set_number(BFloat16& x, float value) { x.x = rows::bfloat16_bits(value); }
-
-template <typename T>
-ACC_INLINE void take_larger(const T* x, int32_t place, Best best, int64_t channels) {
+ACC_EVERY_CPU void widen_pooled(const BFloat16* x, float* out, int64_t count) {
   ACC_INDEPENDENT
-  for (int64_t c = 0; c < channels; ++c) {
-    const float value = number_of(x[c]);
-    const bool is_larger = value > best.value[c];
-    best.place[c] = is_larger ? place : best.place[c];
-    best.value[c] = is_larger ? value : best.value[c];
-  }
+  for (int64_t i = 0; i < count; ++i) out[i] = rows::of_bfloat16_bits(x[i].x);
 }
-ACC_EVERY_CPU void larger_row(const float* x, int32_t place, Best best, int64_t channels) {
-  take_larger(x, place, best, channels);
+ACC_EVERY_CPU void narrow_pooled(const float* x, BFloat16* out, int64_t count) {
+  ACC_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) out[i].x = rows::bfloat16_bits(x[i]);
 }
-ACC_EVERY_CPU void larger_row(const BFloat16* x, int32_t place, Best best, int64_t channels) {
-  take_larger(x, place, best, channels);
+ACC_EVERY_CPU void widen_places(const int32_t* x, int64_t* out, int64_t count) {
+  ACC_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) out[i] = x[i];
+}
+ACC_EVERY_CPU void narrow_places(const int64_t* x, int32_t* out, int64_t count) {
+  ACC_INDEPENDENT
+  for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(x[i]);
 }
 
-template <typename T>
-ACC_INLINE void store(Best best, T* value, int64_t* index, int64_t channels) {
-  ACC_INDEPENDENT
-  for (int64_t c = 0; c < channels; ++c) set_number(value[c], best.value[c]);
-  ACC_INDEPENDENT
-  for (int64_t c = 0; c < channels; ++c) index[c] = best.place[c];
+const float* pooled_floats(const float* x, float*, int64_t) { return x; }
+const float* pooled_floats(const BFloat16* x, float* scratch, int64_t count) {
+  widen_pooled(x, scratch, count);
+  return scratch;
 }
-ACC_EVERY_CPU void store_row(Best best, float* value, int64_t* index, int64_t channels) {
-  store(best, value, index, channels);
-}
-ACC_EVERY_CPU void store_row(Best best, BFloat16* value, int64_t* index, int64_t channels) {
-  store(best, value, index, channels);
-}
-
-// Adds the gradients of the maxima that are at `place`.
-template <typename T>
-ACC_INLINE void add_of_place(const T* dy, const int64_t* index, int32_t place, float* sum, int64_t channels) {
-  ACC_INDEPENDENT
-  for (int64_t c = 0; c < channels; ++c) sum[c] += static_cast<int32_t>(index[c]) == place ? number_of(dy[c]) : 0.f;
-}
-ACC_EVERY_CPU void add_of_place_row(const float* dy, const int64_t* index, int32_t place, float* sum, int64_t channels) {
-  add_of_place(dy, index, place, sum, channels);
-}
-ACC_EVERY_CPU void add_of_place_row(const BFloat16* dy, const int64_t* index, int32_t place, float* sum, int64_t channels) {
-  add_of_place(dy, index, place, sum, channels);
-}
-
-void store_sum(const float* sum, float* out, int64_t channels) { std::copy(sum, sum + channels, out); }
-ACC_EVERY_CPU void store_sum(const float* sum, BFloat16* out, int64_t channels) {
-  ACC_INDEPENDENT
-  for (int64_t c = 0; c < channels; ++c) set_number(out[c], sum[c]);
-}
+float* pooled_target(float* out, float*) { return out; }
+float* pooled_target(BFloat16*, float* scratch) { return scratch; }
+void finish_pooled(const float*, float*, int64_t) {}
+void finish_pooled(const float* scratch, BFloat16* out, int64_t count) { narrow_pooled(scratch, out, count); }
 
 // One dim of the windows.
 struct PoolAxis {
@@ -104,72 +77,105 @@ struct PoolShape {
   PoolAxis height, width;
 };
 
-// Calls compute with a row of images or of maxima: its image and its number in it.
+// The maxima so far of the windows of one row, and where they are.
+struct Maxima {
+  float* value;
+  int32_t* place;
+};
+
+// Compares the windows with row `y` of an image.
+ACC_EVERY_CPU void take_larger_row(const float* image_row, int64_t y, const PoolShape& of, Maxima of_windows) {
+  const auto channels = of.channels;
+  for (int64_t column = 0; column < of.width.outputs; ++column) {
+    float* const value = of_windows.value + column * channels;
+    int32_t* const place = of_windows.place + column * channels;
+    for (auto x = of.width.begin(column); x < of.width.end(column); ++x) {
+      const float* const from = image_row + x * channels;
+      const auto here = static_cast<int32_t>(y * of.width.size + x);
+      ACC_INDEPENDENT
+      for (int64_t c = 0; c < channels; ++c) {
+        const bool is_larger = from[c] > value[c];
+        place[c] = is_larger ? here : place[c];
+        value[c] = is_larger ? from[c] : value[c];
+      }
+    }
+  }
+}
+
+// Adds the gradients of the windows of one row whose maximum is in row `y` to the gradient of that row.
+ACC_EVERY_CPU void add_gradients_row(const float* dy, const int32_t* places, const PoolShape& of, int64_t y, float* grad) {
+  const auto channels = of.channels;
+  for (int64_t x = 0; x < of.width.size; ++x) {
+    float* const to = grad + x * channels;
+    const auto here = static_cast<int32_t>(y * of.width.size + x);
+    for (auto column = of.width.first_window(x); column < of.width.end_of_windows(x); ++column) {
+      const float* const from = dy + column * channels;
+      const int32_t* const place = places + column * channels;
+      ACC_INDEPENDENT
+      for (int64_t c = 0; c < channels; ++c) to[c] += place[c] == here ? from[c] : 0.f;
+    }
+  }
+}
+
+struct PoolScratch {
+  explicit PoolScratch(const PoolShape& of)
+      : image_row(of.width.size * of.channels), output_row(of.width.outputs * of.channels), places(output_row.size()) {}
+  std::vector<float> image_row, output_row;
+  std::vector<int32_t> places;
+};
+
+// Calls compute with each row of `rows` in each image.
 template <typename Compute>
-void for_image_rows(int64_t batch, int64_t rows, int64_t elements, const Compute& compute) {
+void for_image_rows(const PoolShape& of, int64_t rows, const Compute& compute) {
+  const auto elements = of.width.size * of.channels;
   const auto grain = std::max<int64_t>(1, kPoolThreadElements / std::max<int64_t>(1, elements));
-  at::parallel_for(0, batch * rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) compute(row / rows, row % rows);
+  at::parallel_for(0, of.batch * rows, grain, [&](int64_t begin, int64_t end) {
+    PoolScratch scratch(of);
+    for (int64_t row = begin; row < end; ++row) compute(row / rows, row % rows, scratch);
   });
 }
 
 template <typename T>
-void row_of_maxima(const T* image, const PoolShape& of, int64_t row, T* values, int64_t* indices) {
-  const auto channels = of.channels;
-  std::vector<float> value(channels);
-  std::vector<int32_t> place(channels);
-  const Best best{value.data(), place.data()};
-  for (int64_t column = 0; column < of.width.outputs; ++column) {
-    const auto left = of.width.begin(column), top = of.height.begin(row);
-    std::fill(value.begin(), value.end(), -std::numeric_limits<float>::infinity());
-    std::fill(place.begin(), place.end(), static_cast<int32_t>(top * of.width.size + left));
-    for (auto y = top; y < of.height.end(row); ++y) {
-      for (auto x = left; x < of.width.end(column); ++x) {
-        const auto at = y * of.width.size + x;
-        larger_row(image + at * channels, static_cast<int32_t>(at), best, channels);
-      }
-    }
-    store_row(best, values + column * channels, indices + column * channels, channels);
-  }
-}
-
-// `dy` and `indices` are of one image.
-template <typename T>
-void row_of_gradient(const T* dy, const int64_t* indices, const PoolShape& of, int64_t y, T* grad) {
-  const auto channels = of.channels;
-  std::vector<float> sum(channels);
-  for (int64_t x = 0; x < of.width.size; ++x) {
-    std::fill(sum.begin(), sum.end(), 0.f);
-    for (auto row = of.height.first_window(y); row < of.height.end_of_windows(y); ++row) {
-      for (auto column = of.width.first_window(x); column < of.width.end_of_windows(x); ++column) {
-        const auto at = (row * of.width.outputs + column) * channels;
-        add_of_place_row(dy + at, indices + at, static_cast<int32_t>(y * of.width.size + x), sum.data(), channels);
-      }
-    }
-    store_sum(sum.data(), grad + x * channels, channels);
-  }
-}
-
-template <typename T>
 void fill_maxima(const Tensor& images, const PoolShape& of, const Tensor& values, const Tensor& indices) {
-  const auto row_size = of.width.outputs * of.channels, image_size = of.height.size * of.width.size * of.channels;
+  const auto image_row = of.width.size * of.channels, output_row = of.width.outputs * of.channels;
   const T* const from = images.const_data_ptr<T>();
   T* const to = values.mutable_data_ptr<T>();
   auto* const places = indices.mutable_data_ptr<int64_t>();
-  for_image_rows(of.batch, of.height.outputs, row_size, [&](int64_t image, int64_t row) {
-    const auto at = (image * of.height.outputs + row) * row_size;
-    row_of_maxima(from + image * image_size, of, row, to + at, places + at);
+  for_image_rows(of, of.height.outputs, [&](int64_t image, int64_t row, PoolScratch& scratch) {
+    const auto at = (image * of.height.outputs + row) * output_row;
+    const Maxima best{pooled_target(to + at, scratch.output_row.data()), scratch.places.data()};
+    const auto top = of.height.begin(row);
+    std::fill(best.value, best.value + output_row, -std::numeric_limits<float>::infinity());
+    for (int64_t column = 0; column < of.width.outputs; ++column) {
+      const auto first = static_cast<int32_t>(top * of.width.size + of.width.begin(column));
+      std::fill_n(best.place + column * of.channels, of.channels, first);
+    }
+    for (auto y = top; y < of.height.end(row); ++y) {
+      const T* const x = from + (image * of.height.size + y) * image_row;
+      take_larger_row(pooled_floats(x, scratch.image_row.data(), image_row), y, of, best);
+    }
+    finish_pooled(best.value, to + at, output_row);
+    widen_places(best.place, places + at, output_row);
   });
 }
 
 template <typename T>
 void fill_gradient(const Tensor& dy, const Tensor& indices, const PoolShape& of, const Tensor& grad) {
-  const auto row_size = of.width.size * of.channels, outputs = of.height.outputs * of.width.outputs * of.channels;
+  const auto image_row = of.width.size * of.channels, output_row = of.width.outputs * of.channels;
   const T* const from = dy.const_data_ptr<T>();
   const auto* const places = indices.const_data_ptr<int64_t>();
   T* const to = grad.mutable_data_ptr<T>();
-  for_image_rows(of.batch, of.height.size, row_size, [&](int64_t image, int64_t row) {
-    row_of_gradient(from + image * outputs, places + image * outputs, of, row, to + (image * of.height.size + row) * row_size);
+  for_image_rows(of, of.height.size, [&](int64_t image, int64_t y, PoolScratch& scratch) {
+    T* const out = to + (image * of.height.size + y) * image_row;
+    float* const sum = pooled_target(out, scratch.image_row.data());
+    std::fill(sum, sum + image_row, 0.f);
+    for (auto row = of.height.first_window(y); row < of.height.end_of_windows(y); ++row) {
+      const auto at = (image * of.height.outputs + row) * output_row;
+      narrow_places(places + at, scratch.places.data(), output_row);
+      const float* const of_windows = pooled_floats(from + at, scratch.output_row.data(), output_row);
+      add_gradients_row(of_windows, scratch.places.data(), of, y, sum);
+    }
+    finish_pooled(sum, out, image_row);
   });
 }
 
@@ -178,7 +184,7 @@ constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 }  // namespace
 
 bool has_pool_rows(const Tensor& images) {
-  return images.dim() == 4 && images.is_cpu() &&
+  return images.dim() == 4 && images.is_cpu() && images.size(1) >= kVectorPlaces &&
          (images.scalar_type() == at::kFloat || images.scalar_type() == at::kBFloat16) &&
          images.is_contiguous(kChannelsLast) && images.size(2) * images.size(3) <= std::numeric_limits<int32_t>::max();
 }

@@ -5,7 +5,7 @@
 #include <tuple>
 
 // Max pooling of 2-D images in host memory whose channels lie next to each other: float32 and
-// bfloat16. libtorch moves the channels of a gradient one by one, and adds them in bfloat16.
+// bfloat16. libtorch moves the channels of a gradient one by one. NaN needs no second pass.
 
 namespace acc {
 
