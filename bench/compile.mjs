@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatReport, summaryOf } from './compile/report.mjs';
-import { peakOfTheirs, runWay, waysOf } from './compile/ways.mjs';
+import { floorOfProducts, peakOfTheirs, runWay, waysOf } from './compile/ways.mjs';
 import { checkModels } from './harness/check-models.mjs';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
@@ -89,6 +89,7 @@ async function measureWays(one, options, before) {
   for (const [name, way] of ways) {
     if (way.side === 'theirs') peaks[name] ??= await peakOfTheirs(one, way, options);
   }
+  measured.floor = await floorOfProducts(one, options);
   const times = summaryOf(measured).rows.map(({ name, stepMs }) => `${name} ${stepMs.toPrecision(3)} ms`);
   console.error(`${keyOf(one)}: ${times.join(', ')}`);
   return measured;

@@ -5,7 +5,8 @@ import { BASELINES } from './ways.mjs';
 
 /** The lines of `explain()` up to the calls are those of kinds of calls. */
 const END_OF_KINDS = 'calls, those that take most time first:';
-const PRODUCTS = /([\d.]+) ms +[\d.]+ % \d+ × matrix products and convolutions/;
+const PRODUCTS =
+  /([\d.]+) ms +[\d.]+ % \d+ × (?:matrix products and convolutions|recurrent layers|attention)/g;
 const REPLAY = /A replay takes ([\d.]+) ms/;
 
 /** What the report says of one case. `ratios` refer to the baselines, within each repeat. */
@@ -95,7 +96,7 @@ ${repeats} ${repeats === 1 ? 'repeat' : 'repeats'} of ${blocks} blocks, in turn,
 
 ${formatColumns(header, table)}
 
-${formatLimit(explanation, eager)}`;
+${formatLimit(explanation, eager, measured.floor)}`;
 }
 
 /** The workload of the GPT in plain operators refers to that of the other one. */
@@ -103,18 +104,26 @@ const titleOf = (model) =>
   model === 'gpt-plain' ? `${workloads.gpt.title}, in plain operators` : workloads[model].title;
 
 /** The share of products in a fused step, and the time below which no fusion leads. */
-function formatLimit(explanation, eager) {
+function formatLimit(explanation, eager, floor) {
   const kinds = explanation.split(END_OF_KINDS)[0].split('\n');
   const first = kinds.findIndex((line) => REPLAY.test(line));
   const replayMs = Number(REPLAY.exec(kinds[first])?.[1]);
-  const productMs = Number(PRODUCTS.exec(explanation)?.[1] ?? 0);
+  const productMs = [...explanation.matchAll(PRODUCTS)].reduce((sum, [, ms]) => sum + Number(ms), 0);
   const share = Math.round((100 * productMs) / replayMs);
-  return `Matrix products and convolutions, which come from libtorch on both sides, take ${share} % of a fused replay, and ${two(productMs / eager.stepMs)} of the
-time of PyTorch's eager step. \`step.explain()\` of the fused step:
+  return `Operators with products (matrix products, convolutions, attention, recurrent layers with their cells) take ${share} % of a
+fused replay, and ${two(productMs / eager.stepMs)} of the time of PyTorch's eager step. ${formatFloor(floor, eager)}\`step.explain()\` of the fused step:
 
 \`\`\`text
 ${kinds.slice(first).join('\n').trim()}
 \`\`\``;
+}
+
+/** Results of earlier versions have no floor. */
+function formatFloor(floor, eager) {
+  if (!floor) return '';
+  const { flops, flopsPerSecond, floorMs } = floor;
+  return `The products of PyTorch's step are ${(flops / 1e9).toPrecision(3)} GFLOP:
+${time(floorMs)} ms at the rate of a large product (${(flopsPerSecond / 1e9).toFixed(0)} GFLOP/s), or ${two(floorMs / eager.stepMs)} of PyTorch's eager step. `;
 }
 
 const two = (number) => number.toFixed(2);

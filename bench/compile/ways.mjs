@@ -1,5 +1,5 @@
 import { jobOf } from '../harness/measure.mjs';
-import { compileSides, memoryProbes } from '../harness/sides.mjs';
+import { compileSides, findProductFloor, memoryProbes } from '../harness/sides.mjs';
 import { parameterCountOf, workloads } from '../harness/workloads.mjs';
 
 /** Warm-up steps of both sides. Ours takes a block more, and the recorded steps. */
@@ -43,6 +43,11 @@ export async function peakOfTheirs({ model, precision, threads }, way, { python,
     { python, env: cacheIn(cache) },
   );
   return peakBytes;
+}
+
+/** How long the products of a step would take at the rate of a large product. */
+export function floorOfProducts({ model, precision, threads }, { python }) {
+  return findProductFloor(jobOf(model, { device: 'cpu', precision, threads, blocks: 1 }), { python });
 }
 
 function jobOfWay({ model, ...rest }, { side, isByHand, ...way }) {

@@ -37,6 +37,9 @@ export const compileSides = {
   theirs: (job, { python, env }) => runTheirs('train.py', job, { ranks: 1, python, env }),
 };
 
+/** Counts the FLOPs of a step's products, and times a large product. */
+export const findProductFloor = (job, { python }) => runTheirs('product_floor.py', job, { ranks: 1, python });
+
 /** Times and measures the step of one strategy, on both sides. */
 export const shardingSides = {
   ours: (job, { ranks }) => runOurs('sharding/ours.ts', job, ranks),

@@ -2,34 +2,54 @@ import { describe, expect, it } from 'vitest';
 import { operator, operatorInPlace, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// The operators of cpp/engine/recurrent.cpp: on float32 the cell of an LSTM runs over rows, elsewhere in libtorch's operators.
+// The operators of cpp/engine/recurrent.cpp: on float32 and bfloat16 cells are code on rows, on float64 libtorch's operators.
 
 const lstm = operatorWithResults('acc::lstm');
 const lstmBackward = operatorWithResults('acc::lstm_backward');
 const gru = operatorWithResults('acc::gru');
 const gruBackward = operatorWithResults('acc::gru_backward');
 const clone = operator('aten::clone');
+const permute = operator('aten::permute');
+const toDtype = operator('aten::to.dtype');
 
 const [T, B, H] = [8, 3, 21];
 
-/** The same numbers in every run, from -limit to limit. */
-function wave(shape: number[], dtype: 'float32' | 'float64', limit = 1.5): Tensor {
+type Dtype = 'float32' | 'float64' | 'bfloat16';
+
+/** The same numbers in every run, from -limit to limit. All dtypes have those of bfloat16. */
+function wave(shape: number[], dtype: Dtype, limit = 1.5): Tensor {
   const size = shape.reduce((count, length) => count * length, 1);
-  const values = Array.from({ length: size }, (_, i) => limit * Math.sin(1.7 * i + shape.length));
-  return dtype === 'float32'
-    ? tensorFrom(Float32Array.from(values), dtype, shape)
-    : tensorFrom(Float64Array.from(values), dtype, shape);
+  const values = Float64Array.from({ length: size }, (_, i) => limit * Math.sin(1.7 * i + shape.length));
+  using exact = tensorFrom(values, 'float64', shape);
+  using rounded = toDtype(exact, 'bfloat16', false, false);
+  return toDtype(rounded, dtype, false, true);
+}
+
+/** A view `[T, B, H]` of numbers that lie as `[B, T, H]`, as the gradient of a layer's result does. */
+function sequence(dtype: Dtype): Tensor {
+  using byBatch = wave([B, T, H], dtype);
+  return permute(byBatch, [1, 0, 2]);
 }
 
 /** All results of the forward and the backward operator. */
-function lstmResults(dtype: 'float32' | 'float64', activation: string, gateActivation: string): number[][] {
+function lstmResults(dtype: Dtype, activation: string, gateActivation: string): number[][] {
   using gates = wave([T, B, 4 * H], dtype);
   using recurrent = wave([H, 4 * H], dtype, 0.1);
   using h0 = wave([B, H], dtype);
   const [h, c] = lstm(gates, recurrent, h0, h0, activation, gateActivation) as [Tensor, Tensor];
-  using dy = wave([T, B, H], dtype);
-  const grads = lstmBackward(dy, h0, h0, gates, c, recurrent, activation, gateActivation) as Tensor[];
+  using dy = sequence(dtype);
+  const grads = lstmBackward(dy, h0, h0, gates, c, recurrent, activation, gateActivation, true) as Tensor[];
   return readAll([clone(gates), h, c, ...grads]);
+}
+
+function gruResults(dtype: Dtype, activation: string, gateActivation: string): number[][] {
+  using gates = wave([T, B, 3 * H], dtype);
+  using recurrent = wave([H, 3 * H], dtype, 0.1);
+  using h0 = wave([B, H], dtype);
+  const [h, resets] = gru(gates, recurrent, h0, activation, gateActivation) as [Tensor, Tensor];
+  using dy = sequence(dtype);
+  const grads = gruBackward(dy, h0, gates, h, recurrent, activation, gateActivation, true) as Tensor[];
+  return readAll([clone(gates), h, resets, ...grads]);
 }
 
 function readAll(tensors: Tensor[]): number[][] {
@@ -49,15 +69,51 @@ const PAIRS = ACTIVATIONS.flatMap((one) => ACTIVATIONS.map((other) => [one, othe
   ([, gate]) => gate !== 'linear' && gate !== 'relu',
 );
 
-describe('acc::lstm', () => {
-  it.each(PAIRS)('gives the results of single operators: %s, gates %s', (activation, gateActivation) => {
-    const rows = lstmResults('float32', activation, gateActivation);
-    const operators = lstmResults('float64', activation, gateActivation);
-    expect(rows).toHaveLength(6);
-    const scale = operators.map((values) => Math.max(1, ...values.map(Math.abs)));
+// A bfloat16 has 8 bits: 0.002 for each rounding of the results and of the states of 8 steps.
+const LIMITS = { float32: 2e-5, bfloat16: 0.03 } as const;
+
+/** Rows in float32 give what operators give in float64, and those in bfloat16 nearly so. */
+function expectCellsOfRows(
+  resultsOf: (dtype: Dtype, activation: string, gateActivation: string) => number[][],
+  activations: readonly [string, string],
+  count: number,
+): void {
+  const operators = resultsOf('float64', ...activations);
+  const scale = operators.map((values) => Math.max(1, ...values.map(Math.abs)));
+  // A rounded result of hardSigmoid may reach an end, where the gradient is 0.
+  const dtypes = activations.includes('hardSigmoid')
+    ? (['float32'] as const)
+    : (['float32', 'bfloat16'] as const);
+  for (const dtype of dtypes) {
+    const rows = resultsOf(dtype, ...activations);
+    expect(rows).toHaveLength(count);
     differences(rows, operators).forEach((difference, i) => {
-      expect(difference / scale[i]!).toBeLessThan(2e-5);
+      expect(difference / scale[i]!, `result ${i} in ${dtype}`).toBeLessThan(LIMITS[dtype]);
     });
+  }
+}
+
+describe('acc::lstm', () => {
+  it.each(PAIRS)('gives the results of single operators: %s, gates %s', (...activations) => {
+    expectCellsOfRows(lstmResults, activations, 7);
+  });
+
+  it('has no gradient of a bias that is not asked for', () => {
+    using gates = wave([T, B, 4 * H], 'float32');
+    using recurrent = wave([H, 4 * H], 'float32', 0.1);
+    const results = lstm(gates, recurrent, null, null, 'tanh', 'sigmoid') as [Tensor, Tensor];
+    const grads = lstmBackward(
+      null,
+      null,
+      null,
+      gates,
+      results[1],
+      recurrent,
+      'tanh',
+      'sigmoid',
+      false,
+    ) as Tensor[];
+    expect(readAll([...results, ...grads]).at(-1)).toEqual([]);
   });
 
   it('is accurate for large values and propagates NaN', () => {
@@ -98,7 +154,7 @@ describe('acc::lstm', () => {
     using ones = operator('aten::ones')([T, B, H], 'float64');
     using onesOfC = operator('aten::ones')([B, H], 'float64');
     const [grads] = readAll(
-      lstmBackward(ones, null, onesOfC, gates, heldC, recurrent, 'tanh', 'sigmoid') as Tensor[],
+      lstmBackward(ones, null, onesOfC, gates, heldC, recurrent, 'tanh', 'sigmoid', true) as Tensor[],
     ) as [number[]];
     const expected = (loss(1e-4) - loss(-1e-4)) / 2e-4;
     const actual = [0, 1, 2].reduce((total, row) => total + grads[(2 * B + row) * 4 * H + 30]!, 0);
@@ -113,6 +169,10 @@ describe('acc::lstm', () => {
 });
 
 describe('acc::gru', () => {
+  it.each(PAIRS)('gives the results of single operators: %s, gates %s', (...activations) => {
+    expectCellsOfRows(gruResults, activations, 6);
+  });
+
   it('has the gradient of finite differences', () => {
     const run = (shift: number) => {
       const gates = wave([T, B, 3 * H], 'float64');
@@ -123,7 +183,7 @@ describe('acc::gru', () => {
       const [h, resets] = gru(gates, recurrent, null, 'tanh', 'sigmoid') as [Tensor, Tensor];
       resets.dispose();
       using ones = operator('aten::ones')([T, B, H], 'float64');
-      const grads = gruBackward(ones, null, gates, h, recurrent, 'tanh', 'sigmoid') as Tensor[];
+      const grads = gruBackward(ones, null, gates, h, recurrent, 'tanh', 'sigmoid', true) as Tensor[];
       const [states, dGates] = readAll([h, ...grads]) as [number[], number[]];
       gates.dispose();
       return { loss: sum(states), dGates };

@@ -68,14 +68,14 @@ export const recurrent: Rule = (call) => {
 
 /**
  * The first results have the rows of all steps, one step after another. The gradients of states
- * follow.
+ * follow, then that of a bias, the only vector.
  */
 export const recurrentGradient: Rule = (call) => {
   const weight = call.names.at(-2)!;
   const plan = bySample(...call.names.filter((name) => name !== weight))(call);
   if (typeof plan === 'string') return plan;
   const samples = call.shape(call.names.at(-1)!)[0]! / call.pieces;
-  return { ...plan, results: ([length]) => rows(0, length! / samples) };
+  return { ...plan, results: (shape) => (shape.length === 1 ? sum() : rows(0, shape[0]! / samples)) };
 };
 
 /** The input has shape `[…, classes]`. The result is one number for all samples, or one for each. */

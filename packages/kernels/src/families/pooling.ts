@@ -7,12 +7,10 @@ import { after, explicitPads, padded, paddedSizes, unpadded, type WindowAxis } f
 
 const OPERATORS = {
   2: {
-    maxBackward: operator('aten::max_pool2d_with_indices_backward'),
     average: operator('aten::avg_pool2d'),
     averageBackward: operator('aten::avg_pool2d_backward'),
   },
   3: {
-    maxBackward: operator('aten::max_pool3d_with_indices_backward'),
     average: operator('aten::avg_pool3d'),
     averageBackward: operator('aten::avg_pool3d_backward'),
   },
@@ -20,6 +18,7 @@ const OPERATORS = {
 
 /** From this package's addon: NaN counts as the smallest value, and nothing is read back. */
 const max = operatorWithResults('acc::max_pool');
+const maxBackward = operator('acc::max_pool_backward');
 const clone = operator('aten::clone');
 const newOnes = operator('aten::new_ones');
 const flip = operator('aten::flip');
@@ -34,7 +33,6 @@ type Axes = readonly WindowAxis[];
 const operatorsOf = (axes: Axes) => OPERATORS[axes.length as 2 | 3];
 const windows = (axes: Axes): number[] => axes.map(({ window }) => window);
 const strides = (axes: Axes): number[] => axes.map(({ stride }) => stride);
-const ones = (axes: Axes): number[] => axes.map(() => 1);
 
 /** The placement of the windows in libtorch. */
 interface Placement {
@@ -123,19 +121,9 @@ export function scatteredToMaxima(
   indices: NativeTensor,
   axes: Axes,
 ): NativeTensor {
-  const { maxBackward } = operatorsOf(axes);
   const { padding, ceil, pads } = placementOf(axes);
   using images = pads && shapeOnly(x, [...x.shape.slice(0, 2), ...paddedSizes(axes)]);
-  const gradient = maxBackward(
-    dy,
-    images ?? x,
-    windows(axes),
-    strides(axes),
-    padding,
-    ones(axes),
-    ceil,
-    indices,
-  );
+  const gradient = maxBackward(dy, images ?? x, windows(axes), strides(axes), padding, ceil, indices);
   if (!pads) return gradient;
   using whole = gradient;
   return unpadded(whole, pads);

@@ -45,11 +45,11 @@ function textOfProgram({ members, uses, results }: FusedCall, { values }: Graph)
   return `${typeText(values[results[0]!]!)}, ${uses.length} in, ${results.length} out: ${names}`;
 }
 
-/** Operators whose time is mostly that of a library's products. */
+/** Only in `other` operators no product takes time. Names may begin with a library: `acc::lstm`. */
 function kindOf(name: string): CallKind {
   if (/attention|sdp/.test(name)) return 'attention';
-  if (/(^|_)(lstm|gru|rnn)/.test(name)) return 'recurrent';
-  return /(^|_)(mm|bmm|addmm|baddbmm|matmul|linear|conv\d?d?|convolution)(_|$)/.test(name)
+  if (/(^|_|:)(lstm|gru|rnn)/.test(name)) return 'recurrent';
+  return /(^|_|:)(mm|bmm|addmm|baddbmm|matmul|linear|conv\d?d?|convolution)(_|$)/.test(name)
     ? 'product'
     : 'other';
 }

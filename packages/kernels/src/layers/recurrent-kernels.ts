@@ -4,7 +4,6 @@ import {
   matMul,
   reshape as reshapeTensor,
   slice,
-  sum,
   transpose,
   type GradConfig,
   type KernelConfig,
@@ -58,8 +57,8 @@ export interface Recurrence {
   /** Indices of those results of `run` whose last step is a state. */
   readonly stateOf: readonly number[];
   /**
-   * Returns the gradients of the gates before their activations, and of the states before the first
-   * step.
+   * Returns the gradients of the gates before their activations, of the states before the first
+   * step, and of the bias. The last one is empty without a bias.
    */
   runBackward(
     dSequence_TBH: Native | null,
@@ -93,8 +92,8 @@ export const LSTM: Recurrence = {
   stateOf: [0, 1],
   run: (gates, weight, [h0, c0], { activation, gateActivation }) =>
     lstmForward(gates, weight, h0, c0, activation, gateActivation) as Native[],
-  runBackward: (dSequence, [dh, dc], [gates, , c], weight, { activation, gateActivation }) =>
-    lstmBackward(dSequence, dh, dc, gates, c, weight, activation, gateActivation) as Native[],
+  runBackward: (dSequence, [dh, dc], [gates, , c], weight, { activation, gateActivation, hasBias }) =>
+    lstmBackward(dSequence, dh, dc, gates, c, weight, activation, gateActivation, hasBias) as Native[],
   multiplied: [1],
   ofWeight: (dGates, [h]) => matMul(h!, dGates, true),
 };
@@ -105,8 +104,8 @@ export const GRU: Recurrence = {
   stateOf: [0],
   run: (gates, weight, [h0], { activation, gateActivation }) =>
     gruForward(gates, weight, h0, activation, gateActivation) as Native[],
-  runBackward: (dSequence, [dh], [gates, h], weight, { activation, gateActivation }) =>
-    gruBackward(dSequence, dh, gates, h, weight, activation, gateActivation) as Native[],
+  runBackward: (dSequence, [dh], [gates, h], weight, { activation, gateActivation, hasBias }) =>
+    gruBackward(dSequence, dh, gates, h, weight, activation, gateActivation, hasBias) as Native[],
   multiplied: [1, 2],
   /**
    * The weights of the gates multiply the state; those of the candidate multiply the state after
@@ -187,7 +186,7 @@ function lastOf(states: Native, T: number): Native {
 
 /**
  * Returns the gradients of the gates, then the tensors that the recurrent weight multiplied, then
- * the gradients of the initial states if those were inputs.
+ * the gradients of the initial states if those were inputs, then that of the bias if there is one.
  */
 function backward(
   recurrence: Recurrence,
@@ -206,8 +205,10 @@ function backward(
     using before = narrow(kept[i]!, 0, 0, T);
     return reshape(before, [T * B, before.shape[2]!]);
   });
+  const dBias = dBefore.pop()!;
+  if (!attrs.hasBias) dBias.dispose();
   if (!attrs.hasStates) for (const state of dBefore.splice(0)) state.dispose();
-  return [reshape(held, [T * B, G]), ...multiplied, ...dBefore];
+  return [reshape(held, [T * B, G]), ...multiplied, ...dBefore, ...(attrs.hasBias ? [dBias] : [])];
 }
 
 /** The gradient of {@link recurrentKernels}. Each weight's gradient is computed only on demand. */
@@ -223,11 +224,12 @@ export function recurrentGradient(recurrence: Recurrence): GradConfig {
     const [rows_NI, dGates_NG] = grads as [Tensor, Tensor];
     const multiplied_NH = grads.slice(2, 2 + multiplied.length);
     const dStates = grads.slice(2 + multiplied.length);
+    const dBias = attrs.hasBias ? [dStates.pop()!] : [];
     return [
       () => sequenceByBatch(matMul(dGates_NG, inputWeight, false, true), output.shape[0]!),
       () => matMul(rows_NI, dGates_NG, true),
       () => ofWeight(dGates_NG, multiplied_NH),
-      ...(attrs.hasBias ? [() => sum(dGates_NG, 0)] : []),
+      ...dBias.map((grad) => () => grad),
       ...dStates.map((dState) => () => dState),
     ];
   };

@@ -11,7 +11,7 @@ const MAX_ROWS = 40;
 const KINDS: Readonly<Record<CallKind, string>> = {
   product: 'matrix products and convolutions',
   attention: 'attention operators',
-  recurrent: 'recurrent operators',
+  recurrent: 'recurrent layers, products and cells',
   program: 'fused programs',
   other: 'other operators that run alone',
 };

@@ -13,18 +13,22 @@ constexpr float kHardSlope = 0.2f;
 constexpr float kHardMiddle = 0.5f;
 
 ACC_EVERY_CPU void relu_row(float* x, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) x[i] = x[i] < 0.f ? 0.f : x[i];
 }
 
 ACC_EVERY_CPU void tanh_row(float* x, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) x[i] = rows::tanh(x[i]);
 }
 
 ACC_EVERY_CPU void sigmoid_row(float* x, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) x[i] = rows::sigmoid(x[i]);
 }
 
 ACC_EVERY_CPU void hard_sigmoid_row(float* x, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) {
     const float y = x[i] * kHardSlope + kHardMiddle;
     const float above = y < 0.f ? 0.f : y;
@@ -33,18 +37,22 @@ ACC_EVERY_CPU void hard_sigmoid_row(float* x, int64_t count) {
 }
 
 ACC_EVERY_CPU void relu_backward_row(float* grad, const float* y, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) grad[i] = y[i] > 0.f ? grad[i] : 0.f;
 }
 
 ACC_EVERY_CPU void tanh_backward_row(float* grad, const float* y, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) grad[i] *= 1.f - y[i] * y[i];
 }
 
 ACC_EVERY_CPU void sigmoid_backward_row(float* grad, const float* y, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) grad[i] *= y[i] * (1.f - y[i]);
 }
 
 ACC_EVERY_CPU void hard_sigmoid_backward_row(float* grad, const float* y, int64_t count) {
+  ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) grad[i] = (y[i] > 0.f) & (y[i] < 1.f) ? grad[i] * kHardSlope : 0.f;
 }
 

@@ -3,12 +3,10 @@
 //
 // The caller computes one matrix product of all steps' inputs before these operators, and the
 // products for the weights' gradients after them. This file computes the recurrence from step to
-// step: a product, and the arithmetic of the cell. It uses at:: operators, which run on any device.
-// For float32 in host memory, the LSTM cell is one pass over each row. Letters in shapes: T steps,
-// B batch, H width of the state.
+// step: a product, and the arithmetic of the cell. The cells are code on rows (recurrent_rows.h), or
+// at:: operators, which run on any device. Letters in shapes: T steps, B batch, H width of the state.
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <torch/library.h>
 
 #include <optional>
@@ -16,18 +14,13 @@
 
 #include "engine/activation.h"
 #include "engine/packed_matrix.h"
-#include "engine/row_math.h"
+#include "engine/recurrent_rows.h"
 
 namespace acc {
 namespace {
 
 using at::Tensor;
 using OptionalTensor = std::optional<Tensor>;
-
-struct Activations {
-  Activation of_state;
-  Activation of_gates;
-};
 
 void start(const Tensor& state, const OptionalTensor& value) {
   if (value) state.copy_(*value);
@@ -38,67 +31,24 @@ Tensor gradient_of_last(const OptionalTensor& grad, const Tensor& like) {
   return grad ? grad->clone(at::MemoryFormat::Contiguous) : at::zeros_like(like);
 }
 
-// True for float32 in host memory. Then the code on rows applies. It requires contiguous tensors.
-bool has_rows(const Tensor& x) { return x.is_cpu() && x.scalar_type() == at::kFloat; }
+// The gradient of the bias: the sum of the gates' gradients [T, B, G], or an empty tensor if it is not
+// asked for. Adding each step after its computation reads memory that is still in a cache.
+class BiasGradient {
+ public:
+  BiasGradient(bool is_asked, const Tensor& grads)
+      : is_asked_(is_asked), grads_(grads),
+        sum_(is_asked && has_rows(grads) ? at::zeros({grads.size(2)}, grads.options().dtype(at::kFloat))
+                                         : at::empty({0}, grads.options())) {}
 
-// The number of gate elements that justifies a separate thread.
-constexpr int64_t kThreadElements = 16384;
-
-template <typename Compute>
-void for_rows(int64_t batch, int64_t width, const Compute& compute) {
-  const auto grain = std::max<int64_t>(1, kThreadElements / (4 * width));
-  at::parallel_for(0, batch, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) compute(row);
-  });
-}
-
-// A row holds the four gates one after the other: i, f, candidate, o.
-
-ACC_EVERY_CPU void cell_row(const float* gate, const float* before, float* c, float* h, int64_t width) {
-  for (int64_t j = 0; j < width; ++j) c[j] = gate[width + j] * before[j] + gate[j] * gate[2 * width + j];
-  for (int64_t j = 0; j < width; ++j) h[j] = c[j];
-}
-
-ACC_EVERY_CPU void multiply_row(float* x, const float* by, int64_t width) {
-  for (int64_t j = 0; j < width; ++j) x[j] *= by[j];
-}
-
-ACC_EVERY_CPU void out_backward_row(const float* dh, const float* of_c, const float* out, float* d_out, float* through,
-                                    int64_t width) {
-  for (int64_t j = 0; j < width; ++j) {
-    d_out[j] = dh[j] * of_c[j];
-    through[j] = dh[j] * out[j];
+  void add(int64_t t) {
+    if (is_asked_ && has_rows(grads_)) add_rows_to(sum_, grads_[t]);
   }
-}
+  Tensor get() const { return is_asked_ && !has_rows(grads_) ? grads_.sum(at::IntArrayRef{0, 1}) : sum_; }
 
-ACC_EVERY_CPU void cell_backward_row(const float* gate, const float* before, const float* through, float* dc, float* grad,
-                                     int64_t width) {
-  for (int64_t j = 0; j < width; ++j) {
-    const float of_cell = dc[j] + through[j];
-    grad[j] = of_cell * gate[2 * width + j];
-    grad[width + j] = of_cell * before[j];
-    grad[2 * width + j] = of_cell * gate[j];
-    dc[j] = of_cell * gate[width + j];
-  }
-}
-
-void lstm_rows(const Tensor& gates, const Tensor& before, const Tensor& c, const Tensor& h, Activations activations) {
-  const auto width = c.size(1);
-  float* const gate = gates.mutable_data_ptr<float>();
-  float* const c_out = c.mutable_data_ptr<float>();
-  float* const h_out = h.mutable_data_ptr<float>();
-  const float* const c_before = before.const_data_ptr<float>();
-  for_rows(c.size(0), width, [&](int64_t row) {
-    float* const g = gate + row * 4 * width;
-    float* const hidden = h_out + row * width;
-    activate(activations.of_gates, g, 2 * width);
-    activate(activations.of_state, g + 2 * width, width);
-    activate(activations.of_gates, g + 3 * width, width);
-    cell_row(g, c_before + row * width, c_out + row * width, hidden, width);
-    activate(activations.of_state, hidden, width);
-    multiply_row(hidden, g + 3 * width, width);
-  });
-}
+ private:
+  bool is_asked_;
+  Tensor grads_, sum_;
+};
 
 void lstm_cell(const Tensor& gates, const Tensor& before, Tensor c, Tensor h, Activations activations) {
   const auto width = c.size(1);
@@ -113,36 +63,11 @@ void lstm_cell(const Tensor& gates, const Tensor& before, Tensor c, Tensor h, Ac
 }
 
 // `of_c` and `through` are scratch memory.
-struct LstmStep {
+struct LstmTensors {
   Tensor gates, before, c, dh, dc, grads, of_c, through;
 };
 
-void lstm_backward_rows(const LstmStep& step, Activations activations) {
-  const auto width = step.c.size(1);
-  const float* const gate = step.gates.const_data_ptr<float>();
-  const float* const before = step.before.const_data_ptr<float>();
-  const float* const c = step.c.const_data_ptr<float>();
-  const float* const dh = step.dh.const_data_ptr<float>();
-  float* const dc = step.dc.mutable_data_ptr<float>();
-  float* const grads = step.grads.mutable_data_ptr<float>();
-  float* const of_c = step.of_c.mutable_data_ptr<float>();
-  float* const through = step.through.mutable_data_ptr<float>();
-  for_rows(step.c.size(0), width, [&](int64_t row) {
-    const auto at = row * width;
-    const float* const g = gate + 4 * at;
-    float* const d = grads + 4 * at;
-    std::copy(c + at, c + at + width, of_c + at);
-    activate(activations.of_state, of_c + at, width);
-    out_backward_row(dh + at, of_c + at, g + 3 * width, d + 3 * width, through + at, width);
-    activate_backward(activations.of_state, through + at, of_c + at, width);
-    cell_backward_row(g, before + at, through + at, dc + at, d, width);
-    activate_backward(activations.of_gates, d, g, 2 * width);
-    activate_backward(activations.of_state, d + 2 * width, g + 2 * width, width);
-    activate_backward(activations.of_gates, d + 3 * width, g + 3 * width, width);
-  });
-}
-
-void lstm_backward_cell(LstmStep& step, Activations activations) {
+void lstm_backward_cell(LstmTensors step, Activations activations) {
   const auto width = step.c.size(1);
   const auto gate = [&](int64_t index, int64_t count = 1) { return step.gates.narrow(1, index * width, count * width); };
   const auto grad = [&](int64_t index, int64_t count = 1) { return step.grads.narrow(1, index * width, count * width); };
@@ -174,33 +99,58 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   for (int64_t t = 0; t < steps; ++t) {
     const auto step = gates[t];
     step.addmm_(h[t], recurrent);
-    if (has_rows(gates)) lstm_rows(step, c[t], c[t + 1], h[t + 1], activations);
+    if (has_rows(gates)) lstm_rows({step, c[t], c[t + 1], h[t + 1]}, activations);
     else lstm_cell(step, c[t], c[t + 1], h[t + 1], activations);
   }
   return {h, c};
 }
 
-// Returns the gradients [T, B, 4H] of the gates before their activations, and the gradients of the
-// initial h and c. `grad_sequence` [T, B, H] is the gradient of every step's h. `grad_h` and
-// `grad_c` are the gradients of the last states.
-std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
-                                                 const OptionalTensor& grad_c, const Tensor& gates, const Tensor& c,
-                                                 const Tensor& recurrent, std::string activation,
-                                                 std::string gate_activation) {
+// Returns the gradients [T, B, 4H] of the gates before their activations, those of the initial h and c,
+// and with `of_bias` that of the bias. `grad_sequence` [T, B, H] is the gradient of every step's h.
+// `grad_h` and `grad_c` are the gradients of the last states.
+std::tuple<Tensor, Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
+                                                         const OptionalTensor& grad_c, const Tensor& gates, const Tensor& c,
+                                                         const Tensor& recurrent, std::string activation,
+                                                         std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
   const PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   auto dh = gradient_of_last(grad_h, c[0]);
-  const auto dc = gradient_of_last(grad_c, c[0]);
+  const bool by_rows = has_rows(gates);
+  // The code on rows keeps dc in float32 from step to step.
+  const auto dc = gradient_of_last(grad_c, c[0]).to(by_rows ? at::kFloat : c.scalar_type());
   const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
+  const SequenceGradient dy(grad_sequence);
+  BiasGradient bias(of_bias, grads);
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
-    if (grad_sequence) dh.add_((*grad_sequence)[t]);
-    LstmStep step{gates[t], c[t], c[t + 1], dh, dc, grads[t], of_c, through};
-    if (has_rows(gates)) lstm_backward_rows(step, activations);
-    else lstm_backward_cell(step, activations);
-    dh = turned.product(step.grads);
+    const auto d_gates = grads[t];
+    if (by_rows) lstm_backward_rows({gates[t], c[t], c[t + 1], dh, dc, d_gates, dy, t}, activations);
+    else lstm_backward_cell({gates[t], c[t], c[t + 1], dy.add_to(dh, t), dc, d_gates, of_c, through}, activations);
+    bias.add(t);
+    dh = turned.product(d_gates);
   }
-  return {grads, dh, dc};
+  return {grads, dh, dc.to(c.scalar_type()), bias.get()};
+}
+
+// The columns z, r and candidate of gates [B, 3H], or of their gradients.
+struct GruColumns {
+  explicit GruColumns(const Tensor& gates, int64_t width)
+      : both(gates.narrow(1, 0, 2 * width)), update(gates.narrow(1, 0, width)), reset(gates.narrow(1, width, width)),
+        candidate(gates.narrow(1, 2 * width, width)) {}
+  // `both` are z and r.
+  Tensor both, update, reset, candidate;
+};
+
+void gru_reset_cell(const GruColumns& gate, const GruStep& step, Activations activations) {
+  auto reset = step.reset;
+  activate(activations.of_gates, gate.both);
+  at::mul_out(reset, gate.reset, step.h);
+}
+
+void gru_state_cell(const GruColumns& gate, const GruStep& step, Activations activations) {
+  auto after = step.h_after;
+  activate(activations.of_state, gate.candidate);
+  at::lerp_out(after, gate.candidate, step.h, gate.update);
 }
 
 // Like tfjs, it applies the reset gate to the state before the matrix product. `gates` [T, B, 3H]
@@ -213,63 +163,78 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
   const auto of_gates = recurrent.narrow(1, 0, 2 * width), of_candidate = recurrent.narrow(1, 2 * width, width);
   const auto h = at::empty({steps + 1, batch, width}, gates.options());
   const auto resets = at::empty({steps, batch, width}, gates.options());
+  const bool by_rows = has_rows(gates);
   start(h[0], h0);
   for (int64_t t = 0; t < steps; ++t) {
-    const auto both = gates[t].narrow(1, 0, 2 * width), candidate = gates[t].narrow(1, 2 * width, width);
-    const auto before = h[t];
-    both.addmm_(before, of_gates);
-    activate(activations.of_gates, both);
-    auto reset = resets[t], after = h[t + 1];
-    at::mul_out(reset, both.narrow(1, width, width), before);
-    candidate.addmm_(reset, of_candidate);
-    activate(activations.of_state, candidate);
-    at::lerp_out(after, candidate, before, both.narrow(1, 0, width));
+    const GruStep step{gates[t], h[t], resets[t], h[t + 1]};
+    GruColumns gate(step.gates, width);
+    gate.both.addmm_(step.h, of_gates);
+    if (by_rows) gru_reset_rows(step, activations);
+    else gru_reset_cell(gate, step, activations);
+    gate.candidate.addmm_(step.reset, of_candidate);
+    if (by_rows) gru_state_rows(step, activations);
+    else gru_state_cell(gate, step, activations);
   }
   return {h, resets};
 }
 
-// Returns the gradients [T, B, 3H] of the gates before their activations, and the gradient of the
-// initial state.
-std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
-                                        const Tensor& gates, const Tensor& h, const Tensor& recurrent,
-                                        std::string activation, std::string gate_activation) {
+void gru_candidate_backward_cell(const GruColumns& gate, GruColumns& grad, const GruBackwardStep& step,
+                                 Activations activations) {
+  auto kept = step.kept;
+  at::mul_out(kept, step.dh, gate.update);
+  at::sub_out(grad.candidate, step.dh, kept);
+  at::sub_out(grad.update, step.h, gate.candidate);
+  grad.update.mul_(step.dh);
+  activate_backward(activations.of_state, grad.candidate, gate.candidate);
+}
+
+void gru_reset_backward_cell(const GruColumns& gate, GruColumns& grad, const GruBackwardStep& step,
+                             Activations activations) {
+  at::mul_out(grad.reset, step.of_reset, step.h);
+  step.kept.addcmul_(step.of_reset, gate.reset);
+  activate_backward(activations.of_gates, grad.both, gate.both);
+}
+
+// Returns the gradients [T, B, 3H] of the gates before their activations, that of the initial state, and
+// with `of_bias` that of the bias.
+std::tuple<Tensor, Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, const OptionalTensor& grad_h,
+                                                const Tensor& gates, const Tensor& h, const Tensor& recurrent,
+                                                std::string activation, std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto width = recurrent.size(0);
   const auto of_gates = recurrent.narrow(1, 0, 2 * width).t().contiguous();
   const auto of_candidate = recurrent.narrow(1, 2 * width, width).t().contiguous();
   const auto grads = at::empty_like(gates);
+  const bool by_rows = has_rows(gates);
   auto dh = gradient_of_last(grad_h, h[0]);
   auto kept = at::empty_like(dh), of_reset = at::empty_like(dh);
+  const SequenceGradient dy(grad_sequence);
+  BiasGradient bias(of_bias, grads);
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
-    if (grad_sequence) dh.add_((*grad_sequence)[t]);
-    const auto before = h[t], gate = gates[t], grad = grads[t];
-    const auto both = gate.narrow(1, 0, 2 * width), d_both = grad.narrow(1, 0, 2 * width);
-    const auto candidate = gate.narrow(1, 2 * width, width);
-    auto d_update = grad.narrow(1, 0, width), d_reset = grad.narrow(1, width, width);
-    auto d_candidate = grad.narrow(1, 2 * width, width);
-    at::mul_out(kept, dh, gate.narrow(1, 0, width));
-    at::sub_out(d_candidate, dh, kept);
-    at::sub_out(d_update, before, candidate);
-    d_update.mul_(dh);
-    activate_backward(activations.of_state, d_candidate, candidate);
-    at::mm_out(of_reset, d_candidate, of_candidate);
-    at::mul_out(d_reset, of_reset, before);
-    kept.addcmul_(of_reset, gate.narrow(1, width, width));
-    activate_backward(activations.of_gates, d_both, both);
-    at::addmm_out(dh, kept, d_both, of_gates);
+    const GruBackwardStep step{gates[t], h[t], by_rows ? dh : dy.add_to(dh, t), kept, of_reset, grads[t], dy, t};
+    const GruColumns gate(step.gates, width);
+    GruColumns grad(step.grads, width);
+    if (by_rows) gru_candidate_backward_rows(step, activations);
+    else gru_candidate_backward_cell(gate, grad, step, activations);
+    at::mm_out(of_reset, grad.candidate, of_candidate);
+    if (by_rows) gru_reset_backward_rows(step, activations);
+    else gru_reset_backward_cell(gate, grad, step, activations);
+    bias.add(t);
+    at::addmm_out(dh, kept, grad.both, of_gates);
   }
-  return {grads, dh};
+  return {grads, dh, bias.get()};
 }
 
 TORCH_LIBRARY(acc, library) {
   library.def("lstm(Tensor(a!) gates, Tensor recurrent, Tensor? h0, Tensor? c0, str activation, str gate_activation)"
               " -> (Tensor, Tensor)", &lstm);
   library.def("lstm_backward(Tensor? grad_sequence, Tensor? grad_h, Tensor? grad_c, Tensor gates, Tensor c, "
-              "Tensor recurrent, str activation, str gate_activation) -> (Tensor, Tensor, Tensor)", &lstm_backward);
+              "Tensor recurrent, str activation, str gate_activation, bool of_bias) -> (Tensor, Tensor, Tensor, Tensor)",
+              &lstm_backward);
   library.def("gru(Tensor(a!) gates, Tensor recurrent, Tensor? h0, str activation, str gate_activation)"
               " -> (Tensor, Tensor)", &gru);
   library.def("gru_backward(Tensor? grad_sequence, Tensor? grad_h, Tensor gates, Tensor h, Tensor recurrent, "
-              "str activation, str gate_activation) -> (Tensor, Tensor)", &gru_backward);
+              "str activation, str gate_activation, bool of_bias) -> (Tensor, Tensor, Tensor)", &gru_backward);
 }
 
 }  // namespace

@@ -19,6 +19,13 @@
 // Without inlining, every clone of a function would call the baseline version of this one.
 #define ACC_INLINE __attribute__((always_inline)) inline
 
+// For loops in which elements do not depend on each other, so that results may lie where operands lie.
+#if defined(__clang__)
+#define ACC_INDEPENDENT _Pragma("clang loop vectorize(enable)")
+#else
+#define ACC_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 // Declares functions, and their text as a string: programs for GPUs are compiled from the text
 // (fused/cuda_source.cpp). So both compute with the same formulas. The text may use nothing but what
 // is text itself, and the helpers below.

@@ -11,13 +11,6 @@
 // The loops of fused programs on a CPU: one per operator, over a block of elements in the L1 cache.
 // Functions are approximated: there the compiler may contract a product and a sum.
 
-// `out` may be the same register as an operand. Elements do not depend on each other.
-#if defined(__clang__)
-#define ACC_INDEPENDENT _Pragma("clang loop vectorize(enable)")
-#else
-#define ACC_INDEPENDENT _Pragma("GCC ivdep")
-#endif
-
 #define ACC_FUSED_LOOP(name, ...)                                                                           \
   ACC_EVERY_CPU inline void name(const float* x, const float* y, const float* z, float* out, int64_t n) { \
     ACC_INDEPENDENT                                                                                         \
