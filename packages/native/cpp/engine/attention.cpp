@@ -122,9 +122,10 @@ Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, cons
 }  // namespace acc::attention
 
 TORCH_LIBRARY_FRAGMENT(acc, library) {
-  // Whether this CPU has matrix units for a dtype, on which attention takes less time than its products.
-  library.def("has_matrix_units(ScalarType dtype) -> bool",
-              [](at::ScalarType dtype) { return at::native::cpublas::could_pack(dtype); });
+  // Whether attention takes less time than its products, on matrix units or by attention/vectors.h.
+  library.def("has_fast_attention(ScalarType dtype, int width) -> bool", [](at::ScalarType dtype, int64_t width) {
+    return at::native::cpublas::could_pack(dtype) || acc::attention::vectors::has_kernels(dtype, width);
+  });
   library.def("attention(Tensor q, Tensor k, Tensor v, bool is_causal, Tensor? mask, float scale) -> (Tensor, Tensor)",
               acc::attention::attention);
   library.def("attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor output, Tensor sums, bool is_causal, "

@@ -7,7 +7,7 @@
 // A step is 32 bits of a row: two bfloat16, or one float32. A product adds step by step, in this
 // order, so its bits depend neither on the number of rows nor on that of columns.
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
 #define ACC_HAS_VECTOR_ATTENTION
 
 // GCC 12 warns about its own header.
@@ -169,11 +169,11 @@ ACC_AVX512 void multiply(Left a, const Right& b, const Part& part, float* c, int
   }
 }
 
-// The steps of x as left factor, in `count` contiguous rows. Rows that x lacks stay as they are: 0.
+// The steps of x as left factor, in contiguous rows. What is behind them stays as it is.
 template <class Number>
 void copy_rows(const Rows<const Number>& x, int64_t width, Step* to) {
-  const auto bytes = static_cast<size_t>(width) * sizeof(Number);
-  for (int64_t i = 0; i < x.count; ++i) std::memcpy(reinterpret_cast<char*>(to) + static_cast<size_t>(i) * bytes, x.row(i), bytes);
+  auto* numbers = reinterpret_cast<Number*>(to);
+  for (int64_t i = 0; i < x.count; ++i) std::copy_n(x.row(i), width, numbers + i * width);
 }
 
 // Packs `x[rows, width]` as right factor, with its rows in steps. `steps` is that of the factor; those
@@ -212,8 +212,10 @@ ACC_AVX512_INLINE void transpose_tile(__m512i (&x)[kLanes]) {
   // x[4·i + j] has in lane part p of 128 bits the rows 4·i to 4·i + 3 of column 4·p + j.
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
-    const auto low01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0x88), low23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0x88);
-    const auto high01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0xDD), high23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0xDD);
+    const auto low01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0x88);
+    const auto low23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0x88);
+    const auto high01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0xDD);
+    const auto high23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0xDD);
     y[j] = _mm512_shuffle_i32x4(low01, low23, 0x88);
     y[8 + j] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
     y[4 + j] = _mm512_shuffle_i32x4(high01, high23, 0x88);
@@ -259,9 +261,10 @@ ACC_AVX512_INLINE __m512 power_of_two(__m512 x) {
   const auto n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   const auto r = _mm512_sub_ps(x, n);
   auto p = _mm512_set1_ps(1.535336182e-04f);
-  for (const float factor : {1.339887445e-03f, 9.618437358e-03f, 5.550332471e-02f, 2.402264791e-01f, 6.931472029e-01f, 1.f}) {
-    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(factor));
-  }
+  constexpr float kOthers[] = {1.339887445e-03f, 9.618437358e-03f, 5.550332471e-02f,
+                               2.402264791e-01f, 6.931472029e-01f, 1.f};
+#pragma GCC unroll 6
+  for (const float factor : kOthers) p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(factor));
   return _mm512_scalef_ps(p, n);
 }
 

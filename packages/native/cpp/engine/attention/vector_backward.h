@@ -30,8 +30,8 @@ class Backward {
   Backward(int64_t queries, int64_t keys, int64_t width)
       : width_(width),
         steps_(width / Type::kPerStep),
-        queries_(up_to(kBlock, queries)),
-        keys_(up_to(kBlock, keys)),
+        queries_(up_to(kLanes, queries)),
+        keys_(up_to(kLanes, keys)),
         k_(keys_ * steps_),
         v_(keys_ * steps_),
         k_rows_(steps_of(keys_) * width),
@@ -83,7 +83,7 @@ class Backward {
 
  private:
   using Number = typename Type::Number;
-  static constexpr int64_t kBlock = 64;
+  static constexpr int64_t kBlock = 128;
   static constexpr int64_t steps_of(int64_t numbers) { return numbers / Type::kPerStep; }
 
   // `keys` keys from j on, and `count` queries from i on.
@@ -138,7 +138,8 @@ class Backward {
   // for queries that do not see the key.
   ACC_AVX512_INLINE void weigh(const BackwardHead<Type>& head, const Block& block, int64_t tile, int64_t r, int64_t c) {
     __m512 weights[2], dscores[2];
-    const auto sums = _mm512_load_ps(sums_.data() + block.i + c), products = _mm512_load_ps(products_.data() + block.i + c);
+    const auto sums = _mm512_load_ps(sums_.data() + block.i + c);
+    const auto products = _mm512_load_ps(products_.data() + block.i + c);
     const auto scale = _mm512_set1_ps(head.scale), scale_of_exponents = _mm512_set1_ps(head.scale * kLog2E);
 #pragma GCC unroll 2
     for (int64_t n = 0; n < 2; ++n) {
@@ -169,13 +170,15 @@ class Backward {
     const auto* from = static_cast<const float*>(mask.data) + i * mask.query_stride + j * mask.key_stride;
     if (mask.query_stride == 0) return _mm512_set1_ps(*from);
     const auto stride = _mm512_set1_epi32(static_cast<int>(mask.query_stride));
-    const auto indices = _mm512_mullo_epi32(stride, _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+    const auto lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const auto indices = _mm512_mullo_epi32(stride, lane);
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), lanes, indices, from, 4);
   }
 
   ACC_AVX512 void write(const Lines<float>& from, const Rows<Number>& to) const {
     for (int64_t i = 0; i < to.count; ++i) {
-      for (int64_t d = 0; d < width_; d += kLanes) Type::store(to.row(i) + d, _mm512_load_ps(from.data() + i * width_ + d));
+      const float* row = from.data() + i * width_;
+      for (int64_t d = 0; d < width_; d += kLanes) Type::store(to.row(i) + d, _mm512_load_ps(row + d));
     }
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/attention/tiles.h"
+#include "engine/row_math.h"
 
 // Attention by blocks of keys (Dao, "FlashAttention-2", 2023, algorithm 1): scores, weights and sums
 // of a few queries are in the L1 cache, and only the output and the logarithms of the sums are kept.
@@ -28,7 +29,7 @@ ACC_AVX512_INLINE __m512 mask_of_query(const Mask& mask, int64_t i, int64_t j, _
   const auto* floats = static_cast<const float*>(mask.data) + at;
   const auto* halves = static_cast<const uint16_t*>(mask.data) + at;
   if (mask.key_stride == 0) {
-    return _mm512_set1_ps(mask.is_float32 ? *floats : _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(*halves << 16))));
+    return _mm512_set1_ps(mask.is_float32 ? *floats : rows::of_bfloat16_bits(*halves));
   }
   if (mask.is_float32) return _mm512_maskz_loadu_ps(lanes, floats);
   const auto half = _mm512_castsi512_si256(_mm512_maskz_loadu_epi16(lanes, halves));
@@ -69,6 +70,7 @@ class Forward {
   // Computes the queries from `first` on, up to kQueries.
   ACC_AVX512 void compute(const ForwardHead<Type>& head, int64_t first) {
     const int64_t count = std::min(kQueries, head.q.count - first);
+    // Rows of a tile that no query has are 0, or what earlier queries left.
     copy_rows<Number>({head.q.row(first), count, head.q.stride}, width_, q_.data());
     output_.clear();
     std::fill_n(maxima_.data(), count, -std::numeric_limits<float>::infinity());

@@ -47,18 +47,19 @@ inline Mask mask_of(const at::Tensor& mask, int64_t batch, int64_t head) {
 template <class Type>
 void forward_of(const Inputs& inputs, const at::Tensor& output, const at::Tensor& sums) {
   using Number = typename Type::Number;
-  const auto& [q, k, v, _, is_causal, scale] = inputs;
+  const auto& q = inputs.q;
   const auto mask = expanded_mask(inputs);
-  const int64_t heads = q.size(1), group = heads / k.size(1), queries = q.size(2);
+  const int64_t heads = q.size(1), group = heads / inputs.k.size(1), queries = q.size(2);
   const int64_t parts = (queries + kQueries - 1) / kQueries;
   float* of_sums = sums.mutable_data_ptr<float>();
   at::parallel_for(0, q.size(0) * heads * parts, 1, [&](int64_t begin, int64_t end) {
-    Forward<Type> state(queries, inputs.k.size(2), inputs.q.size(3));
+    Forward<Type> state(queries, inputs.k.size(2), q.size(3));
     for (int64_t i = begin; i < end; ++i) {
       const int64_t batch = i / parts / heads, head = i / parts % heads;
-      state.compute({rows_of<const Number>(inputs.q, batch, head), rows_of<const Number>(inputs.k, batch, head / group),
-                     rows_of<const Number>(inputs.v, batch, head / group), rows_of<Number>(output, batch, head),
-                     of_sums + (i / parts) * queries, mask_of(mask, batch, head), inputs.is_causal, inputs.scale},
+      const int64_t key_head = head / group;
+      state.compute({rows_of<const Number>(q, batch, head), rows_of<const Number>(inputs.k, batch, key_head),
+                     rows_of<const Number>(inputs.v, batch, key_head), rows_of<Number>(output, batch, head),
+                     of_sums + i / parts * queries, mask_of(mask, batch, head), inputs.is_causal, inputs.scale},
                     i % parts * kQueries);
     }
   });
@@ -91,13 +92,16 @@ void backward_of(const Call& call) {
   });
 }
 
-// Other widths than multiples of a vector, and numbers of heads that do not divide, are left to libtorch.
+inline bool has_kernels(at::ScalarType dtype, int64_t width) { return has_kernels(dtype) && width % kLanes == 0; }
+
+// Left to libtorch: widths that are no multiple of a vector, and in float32 fewer queries than a tile has,
+// where it is faster to multiply k and v as they are.
 inline bool fits(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const std::optional<at::Tensor>& mask) {
   const auto dtype = q.scalar_type();
   const auto is_mask = [&] { return mask->scalar_type() == at::kFloat || mask->scalar_type() == dtype; };
-  return q.is_cpu() && has_kernels(dtype) && k.scalar_type() == dtype && v.scalar_type() == dtype &&
-         q.size(3) % kLanes == 0 && v.size(3) == q.size(3) && q.numel() > 0 && k.numel() > 0 &&
-         q.size(1) % k.size(1) == 0 && (!mask || is_mask());
+  return q.is_cpu() && has_kernels(dtype, q.size(3)) && k.scalar_type() == dtype && v.scalar_type() == dtype &&
+         v.size(3) == q.size(3) && q.numel() > 0 && k.numel() > 0 && q.size(1) % k.size(1) == 0 &&
+         (dtype == at::kBFloat16 || q.size(2) >= kRows) && (!mask || is_mask());
 }
 
 inline void forward(const Inputs& inputs, const at::Tensor& output, const at::Tensor& sums) {
@@ -112,7 +116,7 @@ inline void backward(const Call& call) {
 
 #else
 
-inline bool has_kernels(at::ScalarType) { return false; }
+inline bool has_kernels(at::ScalarType, int64_t) { return false; }
 inline bool fits(const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&) {
   return false;
 }
