@@ -26,7 +26,7 @@ interface Case {
   readonly keys: number;
   readonly width: number;
   readonly isCausal: boolean;
-  readonly mask: 'none' | 'keys' | 'queries' | 'all';
+  readonly mask: 'none' | 'keys' | 'queries' | 'rows' | 'all';
   readonly isMaskShort: boolean;
   /** The standard deviation of the elements of q. */
   readonly size: number;
@@ -44,7 +44,7 @@ const cases = fc.record<Case>({
   keys: length,
   width: fc.constantFrom(8, 16, 32, 48, 64, 80, 128),
   isCausal: fc.boolean(),
-  mask: fc.constantFrom('none', 'keys', 'queries', 'all'),
+  mask: fc.constantFrom('none', 'keys', 'queries', 'rows', 'all'),
   isMaskShort: fc.boolean(),
   size: fc.constantFrom(1, 1, 30),
   isTurned: fc.boolean(),
@@ -90,6 +90,7 @@ function maskOf({ batch, keyHeads, group, queries, keys, ...rest }: Case): Opera
   const shapes = {
     keys: [batch, 1, 1, keys],
     queries: [1, 1, queries, keys],
+    rows: [batch, 1, queries, 1],
     all: [batch, keyHeads * group, queries, keys],
   };
   const shape = shapes[rest.mask];

@@ -27,13 +27,13 @@ Rows<Number> rows_of(const at::Tensor& x, int64_t batch, int64_t head) {
   return {data + batch * x.stride(0) + head * x.stride(1), x.size(2), x.stride(2)};
 }
 
-// The mask with all dims of the scores, and contiguous keys unless it has one for all. No mask is
+// The mask with all dims of the scores, and contiguous keys or one number for all. No mask is
 // undefined.
-inline at::Tensor expanded_mask(const Inputs& inputs) {
+inline at::Tensor expanded_mask(const Inputs& inputs, bool is_float32) {
   if (!inputs.mask) return {};
-  const auto& mask = *inputs.mask;
   const auto& q = inputs.q;
-  const bool is_ready = mask.size(3) == 1 || mask.stride(3) == 1;
+  const auto mask = is_float32 ? inputs.mask->to(at::kFloat) : *inputs.mask;
+  const bool is_ready = mask.size(3) == 1 || mask.stride(3) <= 1;
   return (is_ready ? mask : mask.contiguous()).expand({q.size(0), q.size(1), q.size(2), inputs.k.size(2)});
 }
 
@@ -48,7 +48,7 @@ template <class Type>
 void forward_of(const Inputs& inputs, const at::Tensor& output, const at::Tensor& sums) {
   using Number = typename Type::Number;
   const auto& q = inputs.q;
-  const auto mask = expanded_mask(inputs);
+  const auto mask = expanded_mask(inputs, false);
   const int64_t heads = q.size(1), group = heads / inputs.k.size(1), queries = q.size(2);
   const int64_t parts = (queries + kQueries - 1) / kQueries;
   float* of_sums = sums.mutable_data_ptr<float>();
@@ -69,8 +69,7 @@ template <class Type>
 void backward_of(const Call& call) {
   using Number = typename Type::Number;
   const int64_t heads = call.q.size(1), key_heads = call.k.size(1), group = heads / key_heads;
-  const auto given = expanded_mask(call);
-  const auto mask = given.defined() ? given.to(at::kFloat) : given;
+  const auto mask = expanded_mask(call, true);
   const float* sums = call.sums.const_data_ptr<float>();
   at::parallel_for(0, call.q.size(0) * key_heads, 1, [&](int64_t begin, int64_t end) {
     Backward<Type> state(call.q.size(2), call.k.size(2), call.q.size(3));
