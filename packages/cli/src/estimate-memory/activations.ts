@@ -69,8 +69,9 @@ function float32Bytes({ kind, hidden: C, heads: H, kvHeads, headDim, ...rest }: 
     loss: 4 * (2 * C + 4 * V),
     // Labels, the gradient of the logits, and that of the last norm's result.
     head: 4 * (3 * C + 2 * V),
-    // Gradients of the layer's result and of two tensors inside the MLP.
-    mlp: 4 * (C + 2 * I + V),
+    // Gradients of the layer's result and of two tensors inside the MLP. GELU's result is freed before
+    // there is the second.
+    mlp: 4 * (C + (kind === 'gpt2' ? 1 : 2) * I + V),
     end: 4 * (C + V),
   };
 }

@@ -22,7 +22,7 @@ export interface AttentionKernelSettings {
 type Settings = AttentionKernelSettings;
 type Gradients = [dq: NativeTensor, dk: NativeTensor, dv: NativeTensor];
 
-/** One of libtorch's kernels, forward and backward, with memory linear in the length. */
+/** A kernel, forward and backward, with memory linear in the length. */
 interface AttentionWay {
   /**
    * Returns the output, and the tensors that the gradient needs besides inputs and output. Caller
@@ -38,8 +38,8 @@ interface AttentionWay {
   ): Gradients;
 }
 
-const hostForward = operatorWithResults('aten::_scaled_dot_product_flash_attention_for_cpu');
-/** From this package's addon. Same as libtorch's, but bfloat16 runs on the CPU's matrix units. */
+/** From this package's addon. Libtorch's kernels, or faster ones where the CPU has AVX-512. */
+const hostForward = operatorWithResults('acc::attention');
 const hostBackward = operatorWithResults('acc::attention_backward');
 const flashForward = operatorWithResults('aten::_scaled_dot_product_flash_attention');
 const flashBackward = operatorWithResults('aten::_scaled_dot_product_flash_attention_backward');
@@ -57,7 +57,7 @@ const NO_DROPOUT = 0;
 
 const host: AttentionWay = {
   forward({ q, k, v, mask }, { isCausal, scale }) {
-    const [output, sums] = hostForward(q, k, v, NO_DROPOUT, isCausal, mask, scale) as NativeTensor[];
+    const [output, sums] = hostForward(q, k, v, isCausal, mask, scale) as NativeTensor[];
     return [output!, [sums!]];
   },
   backward: (dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) =>

@@ -9,7 +9,7 @@ import { factorOf, type Factor } from './factors.js';
 import { scoresOf, type Scores } from './scores.js';
 import { takersOf, type Taker } from './takers.js';
 
-const hasMatrixUnits = operatorWithResults('acc::has_matrix_units');
+const hasFastAttention = operatorWithResults('acc::has_fast_attention');
 
 /** This many probabilities take 24 MiB in mixed precision. */
 const LARGE_ELEMENTS = 1 << 22;
@@ -72,7 +72,7 @@ function withFactors(
   if (!q || !turnedK || !v) return 'its q, k or v has other dims than its scores';
   const problem = problemOf([q.value, turnedK.value, v.value], mask, context);
   if (problem) return problem;
-  if (isFasterInProducts(rest.softmax, q.value, context)) {
+  if (isFasterInProducts(rest.softmax, q, context)) {
     return 'its products are faster on this CPU, and its probabilities are small';
   }
   const [queries, width] = sizesOf(q, context);
@@ -85,17 +85,21 @@ function withFactors(
 }
 
 /**
- * Whether an attention is kept for its time, on a CPU without matrix units. In bfloat16 flash attention
- * takes about 1.6 times as long as the products, and in float32 1.2 to 1.5 times with at most twice as
- * many keys as the width of a head. It pays where memory matters more.
+ * Whether an attention is kept for its time: without matrix units or AVX-512, or with a width that the
+ * kernels for these do not take. Libtorch's flash attention takes about 1.6 times as long as the products
+ * in bfloat16, and in float32 1.2 to 1.5 times with at most twice as many keys as the width of a head. It
+ * pays where memory matters more.
  */
-function isFasterInProducts({ results }: Call, q: number, { graph: { values, elements } }: Context): boolean {
-  const { dtype } = values[q]!;
+function isFasterInProducts(
+  { results }: Call,
+  q: Factor,
+  { graph: { values, elements }, shapeOf }: Context,
+): boolean {
+  const { dtype } = values[q.value]!;
   const probabilities = elements[results[0]!]!;
   if (probabilities >= LARGE_ELEMENTS) return false;
-  if (dtype === 'float32') return probabilities <= FEW_KEYS * elements[q]!;
-  const [hasUnits] = hasMatrixUnits(dtype);
-  return !hasUnits;
+  const [isFast] = hasFastAttention(dtype, sizesOf(q, { shapeOf })[1]);
+  return !isFast && (dtype !== 'float32' || probabilities <= FEW_KEYS * elements[q.value]!);
 }
 
 function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: Context): string | undefined {
@@ -109,7 +113,10 @@ function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: 
 }
 
 /** The sizes of the matrices that a product takes: rows, columns. */
-function sizesOf({ value, isTurned }: Factor, { shapeOf }: Context): readonly [number, number] {
+function sizesOf(
+  { value, isTurned }: Factor,
+  { shapeOf }: Pick<Context, 'shapeOf'>,
+): readonly [number, number] {
   const [rows, columns] = shapeOf(value).slice(-2) as [number, number];
   return isTurned ? [columns, rows] : [rows, columns];
 }
