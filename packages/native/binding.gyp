@@ -25,6 +25,7 @@
         "cpp/portable/glibc_2_28.cpp",
         "cpp/unit_tensors.cpp",
         "cpp/unit_distributed.cpp",
+        "cpp/unit_product.cpp",
         "cpp/unit_shm.cpp"
       ],
       "include_dirs": ["cpp", "cpp/gloo_headers", "<(acc_node_addon_api)"],
