@@ -13,6 +13,7 @@
 
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "engine/activation.h"
 #include "engine/packed_matrix.h"
@@ -171,9 +172,10 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   const auto c = at::empty_like(h);
   start(h[0], h0);
   start(c[0], c0);
+  PackedMatrix packed(recurrent, gates.size(1), steps);
   for (int64_t t = 0; t < steps; ++t) {
     const auto step = gates[t];
-    step.addmm_(h[t], recurrent);
+    packed.add_product(step, h[t]);
     if (has_rows(gates)) lstm_rows(step, c[t], c[t + 1], h[t + 1], activations);
     else lstm_cell(step, c[t], c[t + 1], h[t + 1], activations);
   }
@@ -189,7 +191,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_sequ
                                                  std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
-  const PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
+  PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   auto dh = gradient_of_last(grad_h, c[0]);
   const auto dc = gradient_of_last(grad_c, c[0]);
   const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
@@ -210,18 +212,19 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
                                std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto steps = gates.size(0), batch = gates.size(1), width = recurrent.size(0);
-  const auto of_gates = recurrent.narrow(1, 0, 2 * width), of_candidate = recurrent.narrow(1, 2 * width, width);
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width), batch, steps);
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width), batch, steps);
   const auto h = at::empty({steps + 1, batch, width}, gates.options());
   const auto resets = at::empty({steps, batch, width}, gates.options());
   start(h[0], h0);
   for (int64_t t = 0; t < steps; ++t) {
     const auto both = gates[t].narrow(1, 0, 2 * width), candidate = gates[t].narrow(1, 2 * width, width);
     const auto before = h[t];
-    both.addmm_(before, of_gates);
+    of_gates.add_product(both, before);
     activate(activations.of_gates, both);
     auto reset = resets[t], after = h[t + 1];
     at::mul_out(reset, both.narrow(1, width, width), before);
-    candidate.addmm_(reset, of_candidate);
+    of_candidate.add_product(candidate, reset);
     activate(activations.of_state, candidate);
     at::lerp_out(after, candidate, before, both.narrow(1, 0, width));
   }
@@ -235,8 +238,8 @@ std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, con
                                         std::string activation, std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto width = recurrent.size(0);
-  const auto of_gates = recurrent.narrow(1, 0, 2 * width).t().contiguous();
-  const auto of_candidate = recurrent.narrow(1, 2 * width, width).t().contiguous();
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width).t(), gates.size(1), gates.size(0));
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width).t(), gates.size(1), gates.size(0));
   const auto grads = at::empty_like(gates);
   auto dh = gradient_of_last(grad_h, h[0]);
   auto kept = at::empty_like(dh), of_reset = at::empty_like(dh);
@@ -252,11 +255,12 @@ std::tuple<Tensor, Tensor> gru_backward(const OptionalTensor& grad_sequence, con
     at::sub_out(d_update, before, candidate);
     d_update.mul_(dh);
     activate_backward(activations.of_state, d_candidate, candidate);
-    at::mm_out(of_reset, d_candidate, of_candidate);
+    of_candidate.product_to(of_reset, d_candidate);
     at::mul_out(d_reset, of_reset, before);
     kept.addcmul_(of_reset, gate.narrow(1, width, width));
     activate_backward(activations.of_gates, d_both, both);
-    at::addmm_out(dh, kept, d_both, of_gates);
+    of_gates.add_product(kept, d_both);
+    std::swap(dh, kept);
   }
   return {grads, dh};
 }

@@ -7,6 +7,10 @@
 // Copies parts of matrices into the layout of the kernels.
 namespace acc::product {
 
+constexpr size_t kPage = 4096;
+// How many lines ahead a lane is prefetched.
+constexpr int64_t kLinesAhead = 4;
+
 // Up to 16 rows of the left matrix, or columns of the right one. Strides are in numbers.
 template <typename Word>
 struct Lanes {
@@ -74,7 +78,9 @@ template <typename Word>
 ACC_AVX512 void pack_adjacent(const Lanes<Word>& lanes, int count, int64_t numbers, float* to, int64_t to_stride,
                               __mmask16 mask) {
   int64_t k = 0;
-  if (count == kVector && lanes.lane_stride % Word::kNumbers == 0) {
+  // Lines that are a multiple of a page apart share 8 places of the L1 cache, so each is read at once.
+  const bool shares_places = lanes.lane_stride * sizeof(typename Word::Number) % kPage == 0;
+  if (count == kVector && !shares_places && lanes.lane_stride % Word::kNumbers == 0) {
     for (; k + kVector * Word::kNumbers <= numbers; k += kVector * Word::kNumbers, to += kVector * to_stride) {
       __m512 x[kVector];
       load_transposed(reinterpret_cast<const float*>(lanes.data + k), lanes.lane_stride / Word::kNumbers, x);
@@ -86,6 +92,7 @@ ACC_AVX512 void pack_adjacent(const Lanes<Word>& lanes, int count, int64_t numbe
     __m512 x[kVector];
 #pragma GCC unroll 16
     for (int i = 0; i < kVector; ++i) {
+      if (i < count) _mm_prefetch(reinterpret_cast<const char*>(lanes.data + i * lanes.lane_stride + k + kLinesAhead * 16 * Word::kNumbers), _MM_HINT_T1);
       x[i] = i < count ? Word::load_words(lanes.data + i * lanes.lane_stride + k, numbers - k) : _mm512_setzero_ps();
     }
     transpose(x);
