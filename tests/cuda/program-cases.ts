@@ -15,7 +15,7 @@ const PAIRS: readonly StepOperator[] = [
 const EXACT: readonly StepOperator[] = [
   ...(['neg', 'abs', 'sqrt', 'rsqrt', 'reciprocal', 'relu', 'not', 'copy', 'roundToBfloat16'] as const),
 ];
-const FUNCTIONS: readonly StepOperator[] = ['tanh', 'sigmoid', 'exp', 'log'];
+const FUNCTIONS: readonly StepOperator[] = ['tanh', 'sigmoid', 'exp', 'log', 'erf'];
 
 /** Every operator with two operands, of which either may be a number. */
 function pairs(): ProgramCase {

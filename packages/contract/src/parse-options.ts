@@ -52,13 +52,10 @@ export function parseOptions<T>(
   const issue = innermost(result.error.issues[0]!);
   const { path } = issue;
   const name = [where, ...path].map(String).join('.');
-  if (issue.code === 'unrecognized_keys') {
-    throw new AccError('ACC_UNKNOWN_OPTION', `${name}: unknown option '${issue.keys?.[0]}'.`, {
-      details: { where: name, key: issue.keys?.[0] },
-    });
-  }
-  const isSecret = secret.includes(String(path[0]));
   const value = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], options);
+  if (issue.code === 'unrecognized_keys')
+    checkKeys(name, value as object, knownKeys(schema as InnerSchema, path, issue));
+  const isSecret = secret.includes(String(path[0]));
   const given = value === undefined ? 'is missing' : isSecret ? 'is not valid' : `is ${showValue(value)}`;
   const nearest =
     typeof value === 'string' && issue.values ? nearestName(value, issue.values.map(String)) : undefined;
@@ -67,6 +64,32 @@ export function parseOptions<T>(
     ...(nearest !== undefined && { help: `Did you mean '${nearest}'?` }),
     ...(secret.length === 0 && { cause: result.error }),
   });
+}
+
+/** The part of a zod schema in which {@link knownKeys} looks for the schema of a value. */
+interface InnerSchema {
+  readonly shape?: Readonly<Record<PropertyKey, InnerSchema>>;
+  /** Of an optional value, and one with a default. */
+  unwrap?(): InnerSchema;
+  /** Of a union. */
+  readonly options?: readonly InnerSchema[];
+}
+
+/** The keys of an object in options, at the place of an issue that names an unknown one. */
+function knownKeys(schema: InnerSchema, path: readonly PropertyKey[], { keys = [] }: OptionIssue): string[] {
+  const inner = path.reduce<readonly InnerSchema[]>(
+    (schemas, key) => schemas.flatMap(objectsIn).flatMap(({ shape }) => shape?.[key] ?? []),
+    [schema],
+  );
+  const known = inner.flatMap(objectsIn).flatMap(({ shape }) => Object.keys(shape ?? {}));
+  return [...new Set(known)].filter((key) => !keys.includes(key));
+}
+
+/** The object schemas of which a value may be. */
+function objectsIn(schema: InnerSchema): InnerSchema[] {
+  if (schema.shape) return [schema];
+  if (schema.options) return schema.options.flatMap(objectsIn);
+  return schema.unwrap ? objectsIn(schema.unwrap()) : [];
 }
 
 /**

@@ -1,7 +1,6 @@
 import {
   add,
   cast,
-  expandDims,
   linalg,
   log,
   matMul,
@@ -76,6 +75,7 @@ function additive(mask: Tensor): Tensor {
 export function repeatHeads(x: Tensor, heads: number): Tensor {
   const [batch, own, length, dim] = x.shape as [number, number, number, number];
   if (own === heads) return x;
-  const repeated = tile(expandDims(x, 2), [1, 1, heads / own, 1, 1]);
+  // tfjs has no gradient of tile for more than 4 dims.
+  const repeated = tile(reshape(x, [batch * own, 1, length * dim]), [1, heads / own, 1]);
   return reshape(repeated, [batch, heads, length, dim]);
 }

@@ -15,11 +15,12 @@ interface Attrs {
   readonly approximate: 'none' | 'tanh';
 }
 
-const forward = operator('aten::gelu');
-const backward = operator('aten::gelu_backward');
+const forward = operator('acc::gelu');
+const backward = operator('acc::gelu_backward');
 
 export const geluFunction = fusedFunction<Attrs>({
   kernelName: 'AccGelu',
+  needsOutput: false,
   forward: ({ inputs: [x], attrs, backend }) =>
     backend.wrap(forward(backend.native(x!), attrs.approximate), 'float32'),
   backward: ({ dy, inputs: [x], attrs, backend }) => {

@@ -58,7 +58,7 @@ const SAME: readonly (readonly Operand[])[] = [
 /** Those that libtorch and programs compute in different ways. */
 const OWN: Readonly<Record<string, readonly (readonly Operand[])[]>> = {
   relu: floats,
-  ...Object.fromEntries(['rsqrt', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log'].map((op) => [op, all])),
+  ...Object.fromEntries(['rsqrt', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'erf'].map((op) => [op, all])),
   ...Object.fromEntries(['maximum', 'minimum'].map((op) => [op, withMasks])),
   ...Object.fromEntries(['tanh_backward', 'sigmoid_backward'].map((op) => [op, SAME])),
 };
@@ -150,6 +150,25 @@ describe("an operator in a program computes as alone: the same bits with 'exact'
     const run = operator(`aten::${op}`);
     for (const operands of lists) {
       for (const given of settings) check(`aten::${op}`, operands, (...xs) => run(...xs, ...given));
+    }
+  });
+});
+
+describe('the tanh form of GELU', () => {
+  it.each([
+    ['gelu', floats],
+    ['gelu_backward', SAME],
+  ] as const)('%s', (name, lists) => {
+    const run =
+      (library: string) =>
+      (...xs: Native[]) =>
+        operator(`${library}::${name}`)(...xs, 'tanh');
+    for (const operands of lists) {
+      check(`acc::${name}`, operands, run('acc'));
+      const [own, libtorch] = ['acc', 'aten'].map((of) => replayer.replayed(operands, run(of), false));
+      own!.values.forEach((values, k) => {
+        expect(difference(values, libtorch!.values[k]!, BOUNDS[own!.dtype]!)).toBeUndefined();
+      });
     }
   });
 });

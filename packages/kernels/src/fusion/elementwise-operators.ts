@@ -1,4 +1,5 @@
 import type { NativeDtype } from '@acc/contract';
+import { gelu, geluBackward } from './gelu-form.js';
 import type { Argument } from './graph.js';
 import type { Operand, ProgramBuilder, StepOperator } from './fused-program.js';
 
@@ -90,6 +91,7 @@ const OWN: Readonly<Record<string, Emit>> = {
   tanh: steps('tanh'),
   exp: steps('exp'),
   log: steps('log'),
+  erf: steps('erf'),
   sigmoid: steps('sigmoid'),
   tanh_backward: ofResult((program, y) =>
     program.step('sub', program.constant(1), program.step('mul', y, y)),
@@ -112,6 +114,9 @@ const clamped: Emit = (program, [x], [, least, most]) => {
   return typeof most === 'number' ? program.step('min', raised, constant(most)) : raised;
 };
 const isBound = (arg: Argument | undefined): boolean => arg === null || typeof arg === 'number';
+
+/** Whether a GELU has its tanh form. The other one is faster alone. */
+const isByTanh = (args: readonly Argument[]): boolean => args.at(-1) === 'tanh';
 
 const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   ...Object.fromEntries(
@@ -172,6 +177,8 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
     isExact: false,
     accepts: (args) => typeof args[2] === 'number',
   },
+  'acc::gelu': { emit: gelu, isExact: true, accepts: isByTanh },
+  'acc::gelu_backward': { emit: geluBackward, isExact: true, accepts: isByTanh },
   'aten::clamp': { emit: clamped, isExact: false, accepts: (args) => args.slice(1).every(isBound) },
   // The conversion itself happens where inputs are read and results are written.
   'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, isExactOnGpu: true, takesIntegers: true },

@@ -10,7 +10,7 @@ const PAIR_OPERATORS = [
 const STEP_OPERATORS = [
   ...PAIR_OPERATORS,
   ...(['neg', 'abs', 'sqrt', 'rsqrt', 'reciprocal', 'tanh', 'sigmoid', 'relu', 'not'] as const),
-  ...(['copy', 'roundToBfloat16', 'select', 'exp', 'log'] as const),
+  ...(['copy', 'roundToBfloat16', 'select', 'exp', 'log', 'erf'] as const),
 ];
 const ROW_OPERATORS = ['sumRow', 'maxRow', 'spread'] as const;
 const CODES: readonly string[] = [...STEP_OPERATORS, ...ROW_OPERATORS];

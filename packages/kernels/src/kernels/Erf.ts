@@ -1,4 +1,4 @@
 import { Erf } from '@tensorflow/tfjs-core';
 import { FLOATS, unaryKernel } from '../families/elementwise.js';
 
-export const erf = unaryKernel(Erf, 'aten::erf', FLOATS);
+export const erf = unaryKernel(Erf, 'acc::erf', FLOATS);

@@ -47,6 +47,7 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
   sigmoid: (a) => a.sigmoid(),
   exp: (a) => a.exp(),
   log: (a) => a.log(),
+  erf: (a) => tf.erf(a),
   ...Object.fromEntries([-2, -1, -0.5, 0.5, 2, 3].map((n) => [`pow ${n}`, (a: tf.Tensor) => a.pow(n)])),
   ...Object.fromEntries(
     [-1, 0.5, 1.5, 2, 3, 4].map((n) => [`gradient of pow ${n}`, gradientOf((x) => x.pow(n))]),

@@ -134,6 +134,34 @@ ACC_INLINE float tanh(float x) {
   return with_sign_of(magnitude_of(x) < 0.625f ? near_zero : elsewhere, x);
 }
 
+// The error function, accurate to one or two units in the last place. Both polynomials are minimax fits
+// (Remez): of erf(x) / x - 1 by x^2 below 1, and of log(erfc(x)) from 1 on.
+ACC_INLINE float erf(float x) {
+  const float z = x * x;
+  float p = 7.8538611801e-5f;
+  p = p * z - 8.0101935693e-4f;
+  p = p * z + 5.1883276787e-3f;
+  p = p * z - 2.6853811931e-2f;
+  p = p * z + 1.1283585148e-1f;
+  p = p * z - 3.7612625824e-1f;
+  p = p * z + 1.2837916573e-1f;
+  const float near_zero = p * x + x;
+  // From 3.92 on, 1 is nearest.
+  float a = magnitude_of(x);
+  a = a > 4.f ? 4.f : a;
+  float q = 1.863789389e-4f;
+  q = q * a - 2.9476557875e-3f;
+  q = q * a + 2.1838053829e-2f;
+  q = q * a - 1.031067331e-1f;
+  q = q * a - 6.3814485771e-1f;
+  q = q * a - 1.1270891751f;
+  q = q * a - 3.4152674849e-4f;
+  const auto [n, of_r] = exp_parts(q);
+  const float elsewhere = 1.f - of_r * power_of_two(n);
+  // The sum of -0 and 0 is 0.
+  return with_sign_of(magnitude_of(x) < 1.f ? near_zero : elsewhere, x);
+}
+
 // The bits of the bfloat16 nearest to x; ties go to the even one.
 ACC_INLINE uint16_t bfloat16_bits(float x) {
   const auto bits = static_cast<uint32_t>(bits_of(x));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { locateAddon, prebuiltLines, type AddonFiles } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
 import { addonLoadError, libtorchLoadError } from './load-errors.js';
+import { withFewSpins } from './openmp-spins.js';
 import { libraryFile } from './platform.js';
 import { requireLibtorch } from './search.js';
 import { releaseLine } from './version.js';
@@ -56,7 +57,7 @@ export function loadFiles(libtorch: LibtorchInstall, files: AddonFiles): unknown
     existsSync(path),
   );
   try {
-    loader.open(libraries);
+    withFewSpins(() => loader.open(libraries));
   } catch (error) {
     throw libtorchLoadError(error, libtorch);
   }

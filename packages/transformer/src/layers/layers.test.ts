@@ -201,6 +201,18 @@ describe('a layer refuses', () => {
   });
 });
 
+it('a misspelt option inside of another one comes with the known ones', () => {
+  const block = (moe: object) => transformerBlock({ heads: 2, moe: { experts: 4, ...moe } } as never);
+  const known = expect.arrayContaining(['experts', 'topK']);
+  expect(() => block({ topk: 1 })).toThrowError(
+    expect.objectContaining({
+      code: 'ACC_UNKNOWN_OPTION',
+      help: "Did you mean 'topK'?",
+      details: { where: 'transformerBlock.moe', key: 'topk', nearest: 'topK', known },
+    }),
+  );
+});
+
 it('an embedding gives rows of tokens, and logits of what is not tokens', async () => {
   await tf.setBackend('acc');
   const layer = tokenEmbedding({ vocabularySize: 5, units: 3, initializerRange: 1 });

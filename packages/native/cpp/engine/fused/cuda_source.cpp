@@ -39,7 +39,7 @@ const char* function_of(Op op) {
       "greater", "greater_equal", "less", "less_equal", "equal", "not_equal",
       "logical_and", "logical_or",
       "neg", "abs", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid", "relu", "logical_not", "copy", "round_to_bfloat16",
-      "select", "exp", "log"};
+      "select", "exp", "log", "erf"};
   static_assert(std::size(names) == static_cast<size_t>(Op::kSumRow));
   return names[static_cast<size_t>(op)];
 }

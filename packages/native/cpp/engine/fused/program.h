@@ -23,7 +23,7 @@ enum class Op : uint8_t {
   kAnd, kOr,
   kNeg, kAbs, kSqrt, kRsqrt, kReciprocal, kTanh, kSigmoid, kRelu, kNot, kCopy, kRoundToBfloat16,
   kSelect,  // a ? b : c
-  kExp, kLog,
+  kExp, kLog, kErf,
   // Between elements and rows.
   kSumRow, kMaxRow, kSpread,
   kCount,

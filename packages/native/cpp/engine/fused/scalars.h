@@ -35,6 +35,7 @@ ACC_INLINE float sqrt(float a) { return rows::root_of(a); }
 ACC_INLINE float rsqrt(float a) { return 1.f / rows::root_of(a); }
 ACC_INLINE float reciprocal(float a) { return 1.f / a; }
 ACC_INLINE float tanh(float a) { return rows::tanh(a); }
+ACC_INLINE float erf(float a) { return rows::erf(a); }
 ACC_INLINE float sigmoid(float a) { return rows::sigmoid(a); }
 ACC_INLINE float relu(float a) { return a < 0.f ? 0.f : a; }
 ACC_INLINE float logical_not(float a) { return a == 0.f ? 1.f : 0.f; }

@@ -115,6 +115,7 @@ ACC_FUSED_LOOP(round_to_bfloat16, a)
 ACC_FUSED_LOOP(select, a, b, c)
 ACC_FUSED_FUNCTION(exp)
 ACC_FUSED_FUNCTION(log)
+ACC_FUSED_FUNCTION(erf)
 
 // The loops of an operator with two operands.
 struct PairLoops {
@@ -167,6 +168,7 @@ inline Loop loop_of(Op op) {
     case Op::kSelect: return select;
     case Op::kExp: return exp;
     case Op::kLog: return log;
+    case Op::kErf: return erf;
     default: throw Error(kInvalidArgument, "A fused program has an unknown operator.");
   }
 }

@@ -11,7 +11,17 @@ const FUNCTION_STEP = 4;
 /** What a step costs besides. */
 const STEP = 64;
 
-const FUNCTIONS = new Set(['tanh', 'sigmoid', 'exp', 'log', '_softmax', '_log_softmax']);
+const FUNCTIONS = new Set([
+  'tanh',
+  'sigmoid',
+  'exp',
+  'log',
+  'erf',
+  'gelu',
+  'gelu_backward',
+  '_softmax',
+  '_log_softmax',
+]);
 
 const ITEM_BYTES: Partial<Record<NativeDtype, number>> = {
   ...{ float64: 8, int64: 8, complex64: 8 },

@@ -56,7 +56,7 @@ class Planner {
     for (const auto& step : program_.steps) {
       Value value;
       value.extent = step.extent;
-      value.step = &step;
+      value.step = step;
       value.is_loop = step.extent != Extent::kElements || !is_in_kernels(step.op);
       value.operand_count = operands_of(step.op);
       const uint16_t registers[] = {step.a, step.b, step.c};
@@ -268,6 +268,7 @@ bool is_in_kernels(Op op) {
     case Op::kSigmoid:
     case Op::kExp:
     case Op::kLog:
+    case Op::kErf:
     case Op::kSumRow:
     case Op::kMaxRow:
       return false;

@@ -30,7 +30,7 @@ enum class Place : uint8_t {
 struct Value {
   Extent extent = Extent::kElements;
   // Null for an input or a constant.
-  const Step* step = nullptr;
+  std::optional<Step> step;
   // Whether a loop of the interpreter computes it, and not a kernel.
   bool is_loop = false;
   uint32_t operands[3] = {};
