@@ -20,12 +20,27 @@
   "targets": [
     { "target_name": "acc_loader", "sources": ["cpp/loader/loader.cpp", "cpp/portable/glibc_2_28.cpp"], "include_dirs": ["cpp"], "libraries": ["-ldl"] },
     {
+      # at::parallel_for is a loop on one thread in code that is compiled without OpenMP. Its runtime is
+      # the one that libtorch has loaded.
+      "target_name": "acc_product",
+      "type": "static_library",
+      "sources": ["cpp/unit_product.cpp"],
+      "include_dirs": ["cpp"],
+      "cflags_cc": ["-isystem", "<(acc_torch_include)", "-isystem", "<(acc_torch_include)/torch/csrc/api/include"],
+      "conditions": [["OS=='linux'", { "cflags_cc": ["-fopenmp", "-fPIC"] }]],
+      "xcode_settings": {
+        "OTHER_CPLUSPLUSFLAGS": [
+          "-isystem", "<(acc_torch_include)", "-isystem", "<(acc_torch_include)/torch/csrc/api/include"
+        ]
+      }
+    },
+    {
       "target_name": "acc_native",
+      "dependencies": ["acc_product"],
       "sources": [
         "cpp/portable/glibc_2_28.cpp",
         "cpp/unit_tensors.cpp",
         "cpp/unit_distributed.cpp",
-        "cpp/unit_product.cpp",
         "cpp/unit_shm.cpp"
       ],
       "include_dirs": ["cpp", "cpp/gloo_headers", "<(acc_node_addon_api)"],
