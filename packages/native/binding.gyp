@@ -8,7 +8,9 @@
   "target_defaults": {
     "cflags_cc": ["-std=c++20", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"],
     "conditions": [
-      ["OS=='linux'", { "cflags_cc": ["-include", "<(module_root_dir)/cpp/portable/glibc_2_28.h"] }]
+      # at::parallel_for is a loop on one thread in code that is compiled without OpenMP. Its runtime is
+      # the one that libtorch has loaded.
+      ["OS=='linux'", { "cflags_cc": ["-include", "<(module_root_dir)/cpp/portable/glibc_2_28.h", "-fopenmp"] }]
     ],
     "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
     "xcode_settings": {
@@ -23,6 +25,7 @@
       "target_name": "acc_native",
       "sources": [
         "cpp/portable/glibc_2_28.cpp",
+        "cpp/unit_product.cpp",
         "cpp/unit_tensors.cpp",
         "cpp/unit_distributed.cpp",
         "cpp/unit_shm.cpp"

@@ -49,6 +49,7 @@ export const MANY_PARAMETERS: readonly Exception[] = [
   { where: 'packages/kernels/src/families/product.ts#isSmall', reason: HOT },
   { where: 'packages/kernels/src/families/product.ts#nameOf', reason: HOT },
   { where: 'packages/kernels/src/families/product.ts#onednn', reason: HOT },
+  { where: 'packages/kernels/src/families/product.ts#panels', reason: HOT },
   { where: 'packages/kernels/src/families/reductions.ts#filled', reason: HOT },
   { where: 'packages/kernels/src/families/reductions.ts#reduceOver', reason: HOT },
   { where: 'packages/kernels/src/families/scatter.ts#scatter', reason: HOT },

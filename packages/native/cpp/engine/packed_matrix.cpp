@@ -5,13 +5,15 @@
 
 #include <optional>
 
+#include "engine/product/tensors.h"
+
 namespace acc {
 namespace {
 
 using at::Tensor;
 
-// Packing is used for at least this many products. It takes about the time that two packed products
-// save.
+// MKL's packing is used for at least this many products. It takes about the time that two packed
+// products save.
 constexpr int64_t kFewProducts = 8;
 
 // The signatures of libtorch's operators on packed matrices. They exist if libtorch was built with
@@ -38,21 +40,56 @@ const auto& multiply_operator() {
 
 }  // namespace
 
-PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products) : rows_(rows) {
-  const bool pays = products >= kFewProducts && rows > 0 && matrix.numel() > 0;
-  const bool is_known = pack_operator().has_value() && multiply_operator().has_value();
-  if (pays && is_known && matrix.is_cpu() && matrix.scalar_type() == at::kFloat) {
-    turned_ = matrix.t();
-    packed_ = pack_operator()->call(turned_, rows);
-  } else {
-    // A product is faster with a matrix that is contiguous in memory.
-    matrix_ = matrix.contiguous();
-  }
+PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products)
+    : matrix_(matrix), rows_(rows), products_(products) {
+  if (products < 2 || rows == 0 || matrix.numel() == 0 || !product::can_multiply(matrix, matrix)) return;
+  const auto sizes = product::Sizes{rows, matrix.size(0), matrix.size(1)};
+  const auto dtype = product::dtype_of(matrix);
+  panels_ = at::empty({product::packed_bytes(dtype, sizes)}, at::kByte);
+  product::pack(dtype, product::matrix_of(matrix), sizes, panels_.mutable_data_ptr());
 }
 
-Tensor PackedMatrix::product(const Tensor& x) const {
-  if (!packed_.defined()) return at::mm(x, matrix_);
+bool PackedMatrix::multiply_panels(const Tensor& out, const Tensor& x, bool is_added) const {
+  const bool fits = x.dim() == 2 && x.size(1) == matrix_.size(0) && out.size(0) == x.size(0) &&
+                    out.size(1) == matrix_.size(1) && out.stride(1) == 1 &&
+                    x.scalar_type() == matrix_.scalar_type() && out.scalar_type() == matrix_.scalar_type();
+  if (!panels_.defined() || !fits) return false;
+  product::Ending ending;
+  ending.is_added = is_added;
+  const auto sizes = product::sizes_of(x, matrix_);
+  product::multiply_packed(product::dtype_of(x), product::matrix_of(x), panels_.const_data_ptr(), sizes, ending,
+                           product::out_of(out));
+  return true;
+}
+
+// A product is faster with a matrix that is contiguous in memory.
+const Tensor& PackedMatrix::contiguous() {
+  matrix_ = matrix_.contiguous();
+  return matrix_;
+}
+
+Tensor PackedMatrix::product(const Tensor& x) {
+  if (panels_.defined()) {
+    auto out = at::empty({x.size(0), matrix_.size(1)}, x.options());
+    product_to(out, x);
+    return out;
+  }
+  const bool pays = products_ >= kFewProducts && rows_ > 0 && matrix_.numel() > 0;
+  const bool is_known = pack_operator().has_value() && multiply_operator().has_value();
+  if (!pays || !is_known || !matrix_.is_cpu() || matrix_.scalar_type() != at::kFloat) return at::mm(x, contiguous());
+  if (!packed_.defined()) {
+    turned_ = matrix_.t();
+    packed_ = pack_operator()->call(turned_, rows_);
+  }
   return multiply_operator()->call(x, packed_, turned_, std::nullopt, rows_);
+}
+
+void PackedMatrix::product_to(Tensor out, const Tensor& x) {
+  if (!multiply_panels(out, x, false)) at::mm_out(out, x, contiguous());
+}
+
+void PackedMatrix::add_product(Tensor out, const Tensor& x) {
+  if (!multiply_panels(out, x, true)) out.addmm_(x, contiguous());
 }
 
 }  // namespace acc

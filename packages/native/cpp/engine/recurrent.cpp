@@ -11,6 +11,7 @@
 
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "engine/activation.h"
 #include "engine/packed_matrix.h"
@@ -96,9 +97,10 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   const auto c = at::empty_like(h);
   start(h[0], h0);
   start(c[0], c0);
+  PackedMatrix packed(recurrent, gates.size(1), steps);
   for (int64_t t = 0; t < steps; ++t) {
     const auto step = gates[t];
-    step.addmm_(h[t], recurrent);
+    packed.add_product(step, h[t]);
     if (has_rows(gates)) lstm_rows({step, c[t], c[t + 1], h[t + 1]}, activations);
     else lstm_cell(step, c[t], c[t + 1], h[t + 1], activations);
   }
@@ -114,7 +116,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& g
                                                          std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
-  const PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
+  PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   auto dh = gradient_of_last(grad_h, c[0]);
   const bool by_rows = has_rows(gates);
   // The code on rows keeps dc in float32 from step to step.
@@ -160,7 +162,8 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
                                std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto steps = gates.size(0), batch = gates.size(1), width = recurrent.size(0);
-  const auto of_gates = recurrent.narrow(1, 0, 2 * width), of_candidate = recurrent.narrow(1, 2 * width, width);
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width), batch, steps);
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width), batch, steps);
   const auto h = at::empty({steps + 1, batch, width}, gates.options());
   const auto resets = at::empty({steps, batch, width}, gates.options());
   const bool by_rows = has_rows(gates);
@@ -168,10 +171,10 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
   for (int64_t t = 0; t < steps; ++t) {
     const GruStep step{gates[t], h[t], resets[t], h[t + 1]};
     GruColumns gate(step.gates, width);
-    gate.both.addmm_(step.h, of_gates);
+    of_gates.add_product(gate.both, step.h);
     if (by_rows) gru_reset_rows(step, activations);
     else gru_reset_cell(gate, step, activations);
-    gate.candidate.addmm_(step.reset, of_candidate);
+    of_candidate.add_product(gate.candidate, step.reset);
     if (by_rows) gru_state_rows(step, activations);
     else gru_state_cell(gate, step, activations);
   }
@@ -202,8 +205,8 @@ std::tuple<Tensor, Tensor, Tensor> gru_backward(const OptionalTensor& grad_seque
                                                 std::string activation, std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto width = recurrent.size(0);
-  const auto of_gates = recurrent.narrow(1, 0, 2 * width).t().contiguous();
-  const auto of_candidate = recurrent.narrow(1, 2 * width, width).t().contiguous();
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width).t(), gates.size(1), gates.size(0));
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width).t(), gates.size(1), gates.size(0));
   const auto grads = at::empty_like(gates);
   const bool by_rows = has_rows(gates);
   auto dh = gradient_of_last(grad_h, h[0]);
@@ -216,11 +219,12 @@ std::tuple<Tensor, Tensor, Tensor> gru_backward(const OptionalTensor& grad_seque
     GruColumns grad(step.grads, width);
     if (by_rows) gru_candidate_backward_rows(step, activations);
     else gru_candidate_backward_cell(gate, grad, step, activations);
-    at::mm_out(of_reset, grad.candidate, of_candidate);
+    of_candidate.product_to(of_reset, grad.candidate);
     if (by_rows) gru_reset_backward_rows(step, activations);
     else gru_reset_backward_cell(gate, grad, step, activations);
     bias.add(t);
-    at::addmm_out(dh, kept, grad.both, of_gates);
+    of_gates.add_product(kept, grad.both);
+    std::swap(dh, kept);
   }
   return {grads, dh, bias.get()};
 }

@@ -1,0 +1,286 @@
+#include "engine/product/product.h"
+
+#include "engine/error.h"
+
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "engine/product/pack.h"
+
+namespace acc::product {
+namespace {
+
+// The most words of k in one block. A panel then takes 64 KiB, which leaves room in the L2 cache.
+constexpr int64_t kMaxDepth = 512;
+// The blocks of rows that are multiplied by one panel before the next one: with their packed words
+// they take 500 KiB of the L2 cache.
+constexpr int64_t kChunk = 18;
+// Smaller products run on one thread.
+constexpr int64_t kThreadedWork = 1 << 19;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A range cut into parts whose lengths differ by 1 at most.
+struct Parts {
+  int64_t size, count;
+  int64_t begin(int64_t part) const { return size * part / count; }
+};
+
+Parts parts_of(int64_t size, int64_t most) { return {size, std::max<int64_t>(1, ceil_div(size, most))}; }
+
+template <typename Word>
+struct Blocking {
+  explicit Blocking(const Sizes& sizes)
+      : sizes(sizes), words(ceil_div(sizes.k, Word::kNumbers)), depths(parts_of(words, kMaxDepth)),
+        rows(parts_of(sizes.m, kMaxRows)), panels(ceil_div(sizes.n, kPanel)) {}
+
+  int64_t first_word(int64_t block) const { return depths.begin(block); }
+  int64_t words_of(int64_t block) const { return depths.begin(block + 1) - depths.begin(block); }
+  int64_t first_number(int64_t block) const { return first_word(block) * Word::kNumbers; }
+  int64_t numbers_of(int64_t block) const {
+    return std::min(first_number(block + 1), sizes.k) - first_number(block);
+  }
+  int64_t columns_of(int64_t panel) const { return std::min<int64_t>(kPanel, sizes.n - panel * kPanel); }
+  int64_t vectors_of(int64_t panel) const { return ceil_div(columns_of(panel), kVector); }
+  // The words of a right matrix: all panels of the first block of k, then those of the next.
+  int64_t right_words() const { return ceil_div(sizes.n, kVector) * kVector * words; }
+  int64_t right_begin(int64_t block, int64_t panel) const {
+    return ceil_div(sizes.n, kVector) * kVector * first_word(block) + panel * kPanel * words_of(block);
+  }
+
+  Sizes sizes;
+  int64_t words;
+  Parts depths, rows;
+  int64_t panels;
+};
+
+template <typename Word>
+Lanes<Word> lanes_at(const Matrix& x, int64_t lane_stride, int64_t lane, int64_t stride, int64_t k) {
+  return {static_cast<const typename Word::Number*>(x.data) + lane * lane_stride + k * stride, lane_stride, stride};
+}
+
+template <typename Word>
+void pack_panel(const Blocking<Word>& blocking, const Matrix& right, int64_t block, int64_t panel, float* to) {
+  const auto vectors = blocking.vectors_of(panel);
+  for (int64_t j = 0; j < vectors; ++j) {
+    const auto lanes = lanes_at<Word>(right, right.column_stride, panel * kPanel + j * kVector, right.row_stride,
+                                      blocking.first_number(block));
+    const auto count = std::min<int64_t>(kVector, blocking.columns_of(panel) - j * kVector);
+    pack_lanes(lanes, static_cast<int>(count), blocking.numbers_of(block), to + j * kVector, vectors * kVector, kVector);
+  }
+}
+
+at::Tensor scratch(int64_t words) { return at::empty({words}, at::kFloat); }
+
+// One product. `packed` is the right matrix, or null: then it is packed panel by panel.
+template <typename Word>
+class Run {
+  using Number = typename Word::Number;
+
+ public:
+  Run(const Matrix& left, const Matrix& right, const float* packed, const Sizes& sizes, const Ending& ending, const Out& out)
+      : blocking_(sizes), left_(left), right_(right), packed_(packed), ending_(ending), out_(out),
+        chunks_(parts_of(blocking_.rows.count, kChunk)) {}
+
+  void run() {
+    const auto most = ceil_div(blocking_.words, blocking_.depths.count);
+    const auto threads = at::get_num_threads();
+    const bool has_partials = Word::kNumbers > 1 && blocking_.depths.count > 1;
+    // With fewer chunks than threads, all threads pack the left matrix together, else each its chunks.
+    is_shared_ = chunks_.count < threads;
+    left_words_ = most * std::min(blocking_.sizes.m, ceil_div(blocking_.rows.count, chunks_.count) * kMaxRows);
+    panel_words_ = packed_ ? 0 : most * kPanel;
+    const auto lefts = scratch(is_shared_ ? most * blocking_.sizes.m : left_words_ * threads);
+    const auto panels = scratch(panel_words_ * threads);
+    const auto partials = scratch(has_partials ? blocking_.sizes.m * blocking_.sizes.n : 0);
+    left_memory_ = lefts.template mutable_data_ptr<float>();
+    panel_memory_ = panels.template mutable_data_ptr<float>();
+    partials_ = has_partials ? partials.template mutable_data_ptr<float>() : nullptr;
+    for (int64_t block = 0; block < blocking_.depths.count; ++block) run_block(block);
+  }
+
+ private:
+  void run_block(int64_t block) const {
+    const auto tasks = chunks_.count * blocking_.panels;
+    const bool is_threaded = blocking_.sizes.m * blocking_.sizes.n * blocking_.words_of(block) >= kThreadedWork;
+    if (is_shared_) {
+      at::parallel_for(0, blocking_.rows.count, is_threaded ? 1 : blocking_.rows.count, [&](int64_t begin, int64_t end) {
+        for (int64_t rows = begin; rows < end; ++rows) pack_rows_of(block, rows);
+      });
+    }
+    at::parallel_for(0, tasks, is_threaded ? 1 : tasks, [&](int64_t begin, int64_t end) {
+      int64_t packed_chunk = -1;
+      for (int64_t task = begin; task < end; ++task) {
+        const auto chunk = task / blocking_.panels;
+        if (!is_shared_ && chunk != packed_chunk) {
+          for (int64_t rows = chunks_.begin(chunk); rows < chunks_.begin(chunk + 1); ++rows) pack_rows_of(block, rows);
+        }
+        packed_chunk = chunk;
+        run_chunk(block, task % blocking_.panels, chunk);
+      }
+    });
+  }
+
+  // The packed block `rows` of the left matrix.
+  float* left_at(int64_t block, int64_t rows) const {
+    const auto chunk = ((rows + 1) * chunks_.count - 1) / chunks_.size;
+    auto* const memory = left_memory_ + (is_shared_ ? 0 : left_words_ * at::get_thread_num());
+    const auto before = is_shared_ ? 0 : blocking_.rows.begin(chunks_.begin(chunk));
+    return memory + (blocking_.rows.begin(rows) - before) * blocking_.words_of(block);
+  }
+
+  void pack_rows_of(int64_t block, int64_t rows) const {
+    const auto first = blocking_.rows.begin(rows);
+    const auto count = static_cast<int>(blocking_.rows.begin(rows + 1) - first);
+    const auto lanes = lanes_at<Word>(left_, left_.row_stride, first, left_.column_stride, blocking_.first_number(block));
+    pack_lanes(lanes, count, blocking_.numbers_of(block), left_at(block, rows), count, count);
+  }
+
+  Panel<Word> panel_at(int64_t block, int64_t panel) const {
+    const auto in_last = blocking_.columns_of(panel) - (blocking_.vectors_of(panel) - 1) * kVector;
+    Panel<Word> right{nullptr, nullptr, 0, static_cast<__mmask16>((1u << in_last) - 1)};
+    if (packed_) {
+      right.packed = const_cast<float*>(packed_) + blocking_.right_begin(block, panel);
+      return right;
+    }
+    right.packed = panel_memory_ + panel_words_ * at::get_thread_num();
+    if (right_.column_stride != 1 || blocking_.numbers_of(block) % Word::kNumbers != 0) {
+      pack_panel(blocking_, right_, block, panel, right.packed);
+      return right;
+    }
+    right.stride = right_.row_stride;
+    right.source = static_cast<const Number*>(right_.data) + blocking_.first_number(block) * right.stride + panel * kPanel;
+    return right;
+  }
+
+  // Whether the kernel's sums are the numbers of the result, or for float32 their first part.
+  bool is_plain(int64_t block) const {
+    if (block > 0 || ending_.is_added) return false;
+    return blocking_.depths.count == 1 ? !ending_.bias && !ending_.is_relu : Word::kNumbers == 1;
+  }
+
+  void run_chunk(int64_t block, int64_t panel, int64_t chunk) const {
+    const auto vectors = static_cast<size_t>(blocking_.vectors_of(panel));
+    const bool writes_out = is_plain(block);
+    auto right = panel_at(block, panel);
+    alignas(64) float sums[kMaxRows * kPanel];
+    for (int64_t rows = chunks_.begin(chunk); rows < chunks_.begin(chunk + 1); ++rows) {
+      const auto first = blocking_.rows.begin(rows);
+      const auto count = blocking_.rows.begin(rows + 1) - first;
+      if (count == 0) continue;
+      auto* const out = static_cast<Number*>(out_.data) + first * out_.row_stride + panel * kPanel;
+      for (int64_t i = 0; i < count; ++i) {
+        __builtin_prefetch(out + i * out_.row_stride, 1);
+        __builtin_prefetch(out + i * out_.row_stride + kVector, 1);
+      }
+      const Target<Word> target{sums, writes_out ? out : nullptr, out_.row_stride};
+      const auto& kernels = right.source ? kKernels<Word, false> : kKernels<Word, true>;
+      kernels[static_cast<size_t>(count) - 1][vectors - 1](left_at(block, rows), right, blocking_.words_of(block), target);
+      right.source = nullptr;
+      if (!writes_out) finish(block, panel, first, count, sums);
+    }
+  }
+
+  ACC_AVX512 void finish(int64_t block, int64_t panel, int64_t first, int64_t count, const float* sums) const {
+    const bool is_last = block + 1 == blocking_.depths.count;
+    const bool is_float = Word::kNumbers == 1;
+    // The sums of float32 are kept in the result.
+    const bool adds_out = is_float ? block > 0 || ending_.is_added : is_last && ending_.is_added;
+    const bool adds_partials = !is_float && block > 0;
+    for (int64_t j = 0; j < blocking_.vectors_of(panel); ++j) {
+      const auto column = panel * kPanel + j * kVector;
+      const auto columns = std::min<int64_t>(kVector, blocking_.sizes.n - column);
+      const auto mask = static_cast<__mmask16>((1u << columns) - 1);
+      const bool has_bias = is_last && ending_.bias;
+      const auto bias = has_bias ? Word::load_numbers(static_cast<const Number*>(ending_.bias) + column, mask)
+                                 : _mm512_setzero_ps();
+      for (int64_t i = 0; i < count; ++i) {
+        auto x = _mm512_load_ps(sums + i * kPanel + j * kVector);
+        auto* out = static_cast<Number*>(out_.data) + (first + i) * out_.row_stride + column;
+        auto* partial = is_float ? nullptr : partials_ + (first + i) * blocking_.sizes.n + column;
+        if (adds_out) x = _mm512_add_ps(Word::load_numbers(out, mask), x);
+        if (adds_partials) x = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, partial), x);
+        if (has_bias) x = _mm512_add_ps(x, bias);
+        // With a NaN, the result is the second operand.
+        if (is_last && ending_.is_relu) x = _mm512_max_ps(_mm512_setzero_ps(), x);
+        if (is_float || is_last) Word::store_numbers(out, mask, x);
+        else _mm512_mask_storeu_ps(partial, mask, x);
+      }
+    }
+  }
+
+  Blocking<Word> blocking_;
+  Matrix left_, right_;
+  const float* packed_;
+  Ending ending_;
+  Out out_;
+  // Of the blocks of rows.
+  Parts chunks_;
+  bool is_shared_ = false;
+  int64_t panel_words_ = 0, left_words_ = 0;
+  float *left_memory_ = nullptr, *panel_memory_ = nullptr, *partials_ = nullptr;
+};
+
+template <typename Word>
+void pack_all(const Matrix& right, const Sizes& sizes, void* packed) {
+  const Blocking<Word> blocking(sizes);
+  at::parallel_for(0, blocking.panels, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      for (int64_t block = 0; block < blocking.depths.count; ++block) {
+        pack_panel(blocking, right, block, panel, static_cast<float*>(packed) + blocking.right_begin(block, panel));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+bool is_supported(Dtype dtype) {
+  static const bool has_floats = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                                 __builtin_cpu_supports("avx512vl");
+  static const bool has_pairs = has_floats && __builtin_cpu_supports("avx512bf16");
+  return dtype == Dtype::kFloat ? has_floats : has_pairs;
+}
+
+int64_t packed_bytes(Dtype dtype, const Sizes& sizes) {
+  const auto words = dtype == Dtype::kFloat ? Blocking<Floats>(sizes).right_words() : Blocking<Pairs>(sizes).right_words();
+  return words * static_cast<int64_t>(sizeof(float));
+}
+
+void pack(Dtype dtype, const Matrix& right, const Sizes& sizes, void* packed) {
+  if (dtype == Dtype::kFloat) pack_all<Floats>(right, sizes, packed);
+  else pack_all<Pairs>(right, sizes, packed);
+}
+
+void multiply(Dtype dtype, const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending,
+              const Out& out) {
+  if (dtype == Dtype::kFloat) Run<Floats>(left, right, nullptr, sizes, ending, out).run();
+  else Run<Pairs>(left, right, nullptr, sizes, ending, out).run();
+}
+
+void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const Sizes& sizes, const Ending& ending,
+                     const Out& out) {
+  const auto* packed = static_cast<const float*>(right);
+  if (dtype == Dtype::kFloat) Run<Floats>(left, {}, packed, sizes, ending, out).run();
+  else Run<Pairs>(left, {}, packed, sizes, ending, out).run();
+}
+
+}  // namespace acc::product
+
+#else
+
+namespace acc::product {
+
+bool is_supported(Dtype) { return false; }
+int64_t packed_bytes(Dtype, const Sizes&) { return 0; }
+void pack(Dtype, const Matrix&, const Sizes&, void*) {}
+void multiply(Dtype, const Matrix&, const Matrix&, const Sizes&, const Ending&, const Out&) {}
+void multiply_packed(Dtype, const Matrix&, const void*, const Sizes&, const Ending&, const Out&) {}
+
+}  // namespace acc::product
+
+#endif

@@ -1,0 +1,3 @@
+// The kernels of matrix products, of which the compiler makes many.
+#include "engine/product/operator.cpp"
+#include "engine/product/product.cpp"

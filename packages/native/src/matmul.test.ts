@@ -1,0 +1,214 @@
+import * as fc from 'fast-check';
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { isAccError } from '@acc/contract';
+import { memoryStats, numThreads, setNumThreads } from './memory.js';
+import { operator } from './operator.js';
+import { tensorFrom, type Tensor } from './tensor.js';
+
+// The operator of cpp/engine/product: bits and values of products on CPUs with AVX-512.
+
+const matmul = operator('acc::matmul');
+const slice = operator('aten::slice.Tensor');
+const transpose = operator('aten::t');
+const convert = operator('aten::to.dtype');
+const mm = operator('aten::mm');
+
+const DTYPES = ['float32', 'bfloat16'] as const;
+type Dtype = (typeof DTYPES)[number];
+
+/** Whether the CPU has the instructions, by what the system says of it. */
+function hasInstructions(dtype: Dtype): boolean {
+  if (process.platform !== 'linux' || process.arch !== 'x64') return false;
+  const flags = readFileSync('/proc/cpuinfo', 'utf8');
+  return ['avx512f', 'avx512bw', 'avx512vl', ...(dtype === 'bfloat16' ? ['avx512_bf16'] : [])].every((flag) =>
+    new RegExp(`\\b${flag}\\b`).test(flags),
+  );
+}
+
+/** The same numbers in every run, of the dtype. Caller disposes. */
+function wave(shape: readonly number[], dtype: Dtype, seed: number): Tensor {
+  const size = shape.reduce((count, length) => count * length, 1);
+  const values = Float32Array.from({ length: size }, (_, i) => Math.sin(1.7 * i + seed) + 0.1);
+  using floats = tensorFrom(values, 'float32', shape);
+  return convert(floats, dtype);
+}
+
+/** A matrix as a layout stores it: rows in memory order, or every second row and third column of a larger one. */
+function stored(rows: number, columns: number, isView: boolean, dtype: Dtype, seed: number): Tensor {
+  if (!isView) return wave([rows, columns], dtype, seed);
+  using large = wave([2 * rows, 3 * columns], dtype, seed);
+  using some = slice(large, 0, 0, 2 * rows, 2);
+  return slice(some, 1, 0, 3 * columns, 3);
+}
+
+const read = (x: Tensor): Float64Array => x.read('float64') as Float64Array;
+
+interface Case {
+  readonly m: number;
+  readonly k: number;
+  readonly n: number;
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+  readonly isViewA: boolean;
+  readonly isViewB: boolean;
+  readonly hasBias: boolean;
+  readonly activation: string;
+}
+
+/** Sizes about those of vectors, panels, blocks of rows, chunks and blocks of k. */
+const near = (...sizes: number[]): fc.Arbitrary<number> =>
+  fc.oneof(
+    fc.integer({ min: 0, max: 40 }),
+    fc.tuple(fc.constantFrom(...sizes), fc.integer({ min: -2, max: 2 })).map(([size, by]) => size + by),
+  );
+
+const cases: fc.Arbitrary<Case> = fc.record({
+  m: near(14, 28, 252, 520),
+  k: near(16, 32, 64, 512, 1024, 1100),
+  n: near(16, 32, 64, 96),
+  transposeA: fc.boolean(),
+  transposeB: fc.boolean(),
+  isViewA: fc.boolean(),
+  isViewB: fc.boolean(),
+  hasBias: fc.boolean(),
+  activation: fc.constantFrom('linear', 'relu'),
+});
+
+interface Operands extends Disposable {
+  readonly a: Tensor;
+  readonly b: Tensor;
+  readonly bias: Tensor | null;
+}
+
+function operandsOf({ m, k, n, ...given }: Case, dtype: Dtype): Operands {
+  const a = stored(given.transposeA ? k : m, given.transposeA ? m : k, given.isViewA, dtype, 1);
+  const b = stored(given.transposeB ? n : k, given.transposeB ? k : n, given.isViewB, dtype, 2);
+  const bias = given.hasBias ? wave([n], dtype, 3) : null;
+  return { a, b, bias, [Symbol.dispose]: () => [a, b, bias].forEach((x) => x?.dispose()) };
+}
+
+const run = ({ a, b, bias }: Operands, { transposeA, transposeB, activation }: Case): Tensor =>
+  matmul(a, b, bias, transposeA, transposeB, activation);
+
+/** The largest difference from the product in float64, in units of the terms' magnitudes. */
+function errorOf(result: Float64Array, { a, b, bias }: Operands, given: Case): number {
+  const { m, k, n, transposeA, transposeB, activation } = given;
+  using left = transposeA ? transpose(a) : undefined;
+  using right = transposeB ? transpose(b) : undefined;
+  using wideA = convert(left ?? a, 'float64');
+  using wideB = convert(right ?? b, 'float64');
+  using product = mm(wideA, wideB);
+  const sums = read(product);
+  const added = bias ? read(bias) : undefined;
+  const magnitude = 1.21 * k + 1.1;
+  let worst = 0;
+  for (let i = 0; i < m * n; i++) {
+    const sum = sums[i]! + (added?.[i % n] ?? 0);
+    const expected = activation === 'relu' ? Math.max(0, sum) : sum;
+    worst = Math.max(worst, Math.abs(result[i]! - expected) / magnitude);
+  }
+  return worst;
+}
+
+describe('acc::matmul', () => {
+  it.each(DTYPES)('is there for %s if the CPU has the instructions', (dtype) => {
+    using a = wave([2, 3], dtype, 1);
+    using b = wave([3, 2], dtype, 1);
+    let failure: unknown;
+    try {
+      matmul(a, b, null, false, false, 'linear').dispose();
+    } catch (error) {
+      failure = error;
+    }
+    expect(failure === undefined).toBe(hasInstructions(dtype));
+    expect(failure === undefined || isAccError(failure, 'ACC_OPERATOR_FAILED')).toBe(true);
+  });
+
+  it.each([
+    ['another dtype', 'float64', [2, 3], 'linear'],
+    ['sizes that do not fit', 'float32', [2, 4], 'linear'],
+    ['a vector', 'float32', [3], 'linear'],
+    ['another activation', 'float32', [2, 3], 'tanh'],
+  ] as const)('refuses %s', (_, dtype, shape, activation) => {
+    using floats = wave(shape, 'float32', 1);
+    using a = convert(floats, dtype);
+    using b = wave([3, 2], 'float32', 1);
+    expect(() => matmul(a, b, null, false, false, activation)).toThrow(/acc::matmul/);
+  });
+});
+
+describe.each(DTYPES.filter(hasInstructions))('acc::matmul of %s', (dtype) => {
+  const threads = numThreads();
+  afterEach(() => setNumThreads(threads));
+
+  it('is the product in float64 but for rounding, with every layout', () => {
+    fc.assert(
+      fc.property(cases, (given) => {
+        using operands = operandsOf(given, dtype);
+        using result = run(operands, given);
+        expect(result.shape).toEqual([given.m, given.n]);
+        expect(errorOf(read(result), operands, given)).toBeLessThan(dtype === 'float32' ? 1e-6 : 2 ** -8);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('has the same bits with any number of threads', () => {
+    fc.assert(
+      fc.property(cases, fc.integer({ min: 2, max: 5 }), (given, count) => {
+        using operands = operandsOf(given, dtype);
+        setNumThreads(1);
+        using one = run(operands, given);
+        setNumThreads(count);
+        using several = run(operands, given);
+        expect(read(several)).toEqual(read(one));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('has the same bits in a row, however many rows there are', () => {
+    const given = { k: 1100, n: 70, transposeA: false, transposeB: false, isViewA: false, isViewB: false };
+    const options = { ...given, hasBias: true, activation: 'linear' };
+    using all = operandsOf({ ...options, m: 300 }, dtype);
+    using product = run(all, { ...options, m: 300 });
+    for (const m of [1, 13, 14, 15, 253]) {
+      using a = slice(all.a, 0, 0, m, 1);
+      using rows = matmul(a, all.b, all.bias, false, false, 'linear');
+      expect(read(rows)).toEqual(read(product).subarray(0, m * given.n));
+    }
+  });
+
+  it.each(['linear', 'relu'])('keeps NaN and infinity: %s', (activation) => {
+    using floats = tensorFrom(Float32Array.of(1, NaN, 1, 1, Infinity, 1, 1, 1, 0), 'float32', [3, 3]);
+    using a = convert(floats, dtype);
+    using b = wave([3, 40], dtype, 5);
+    using result = matmul(a, b, null, false, false, activation);
+    const values = read(result);
+    expect(values.subarray(0, 40).every(Number.isNaN)).toBe(true);
+    const signs = read(b).subarray(40, 80).map(Math.sign);
+    const infinite = Array.from(signs, (sign) =>
+      sign > 0 ? Infinity : activation === 'relu' ? 0 : -Infinity,
+    );
+    expect([...values.subarray(40, 80)]).toEqual(infinite);
+    expect(values.subarray(80).every(Number.isFinite)).toBe(true);
+  });
+
+  it('keeps no memory', () => {
+    const given = {
+      m: 300,
+      k: 1100,
+      n: 70,
+      transposeA: true,
+      transposeB: true,
+      isViewA: false,
+      isViewB: false,
+    };
+    const all = { ...given, hasBias: true, activation: 'relu' };
+    using operands = operandsOf(all, dtype);
+    const before = memoryStats().allocatedBytes;
+    for (let i = 0; i < 3; i++) run(operands, all).dispose();
+    expect(memoryStats().allocatedBytes).toBe(before);
+  });
+});
