@@ -41,7 +41,7 @@ const RUNS = {
     using recurrent = wave([width, 4 * width], dtype, 1 / width);
     using h0 = wave([batch, width], dtype, 1);
     const [h, c] = lstm(gates, recurrent, h0, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
-    const grads = lstmBackward(null, h0, h0, gates, c, recurrent, 'tanh', 'sigmoid') as Tensor[];
+    const grads = lstmBackward(null, h0, h0, gates, c, recurrent, 'tanh', 'sigmoid', true) as Tensor[];
     return readAll([h, c, ...grads]);
   },
   gru: ({ steps, batch, width }: Sizes, dtype: Dtype): number[][] => {
@@ -49,7 +49,7 @@ const RUNS = {
     using recurrent = wave([width, 3 * width], dtype, 1 / width);
     using h0 = wave([batch, width], dtype, 1);
     const [h, resets] = gru(gates, recurrent, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
-    const grads = gruBackward(null, h0, gates, h, recurrent, 'tanh', 'sigmoid') as Tensor[];
+    const grads = gruBackward(null, h0, gates, h, recurrent, 'tanh', 'sigmoid', true) as Tensor[];
     return readAll([h, resets, ...grads]);
   },
 };
