@@ -63,6 +63,27 @@ it('refuses steps that would train copies of a model, before weights change', as
   }
 }, 90_000);
 
+it('refuses different batches of ranks of one pipeline', async () => {
+  const found = await resultsOfRanks<Record<string, string>>({
+    script: urlOf('other-batches'),
+    ranks: 2,
+    env,
+  });
+  for (const each of found) {
+    expect(each).toEqual({
+      rows: 'ACC_BATCHES_DIFFER shapes',
+      inputs: 'ACC_BATCHES_DIFFER values',
+      labels: 'ACC_BATCHES_DIFFER values',
+      'a compiled step': 'ACC_BATCHES_DIFFER values',
+      same: 'none',
+      'another size': 'ACC_BATCHES_DIFFER values',
+      'the same of another size': 'none',
+      fit: 'ACC_BATCHES_DIFFER values',
+      calls: 'as many in later steps',
+    });
+  }
+}, 90_000);
+
 it.each([
   ['promise', 'returned a promise', 'without async'],
   ['number', 'returned number 3', 'tf.losses.meanSquaredError'],

@@ -34,6 +34,8 @@ export interface BatchStep {
   readonly microBatches: number;
   /** The rows of each micro-batch. */
   readonly rows: number;
+  /** All tensors that the program gave for the step. They keep their owner. */
+  readonly given: readonly Tensor[];
   /** The inputs of the model, in its order. They keep their owner. */
   readonly xs: readonly Tensor[];
   /** The loss and metrics of a micro-batch, scalars. It runs in a tidy. */
@@ -51,6 +53,7 @@ export interface BatchStep {
  */
 export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
   if (pipeline.sync.isLocal || pipeline.sync.isOff) throw insideNoSync();
+  model.compareBatch(batch.given);
   const { lossScale } = pipeline;
   const losses = new Losses(batch, pipeline, lossScale);
   const step = {
