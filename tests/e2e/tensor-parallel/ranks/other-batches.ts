@@ -34,6 +34,7 @@ async function on(
     optimizer.minimize(() => lossOf() as tf.Scalar);
   }, accelerator.processIndex);
   accelerator.freeMemory();
+  tf.disposeVariables();
 }
 
 function refused(name: string, act: () => unknown): void {
