@@ -15,8 +15,17 @@ describe('requireSameOptions', () => {
       expect.objectContaining({
         code: 'ACC_OPTIONS_DIFFER',
         details: expect.objectContaining({ options: ['ddp.a', 'ddp.c'] }) as unknown,
+        help: 'Create the Accelerator with the same options on every rank.',
         message: expect.stringMatching(/ddp\.a:\n\s+rank 0: 1\n\s+rank 1: 2\n/) as unknown,
       }),
+    );
+  });
+
+  it('says where options are given that are not those of create', () => {
+    const ranks = [{ a: 1 }, { a: 2 }];
+    const gather = { allGatherObject: <T>() => ranks as T[] };
+    expect(() => requireSameOptions('pipelined', ranks[0]!, gather, 'Give pipelined …')).toThrowError(
+      expect.objectContaining({ help: 'Give pipelined …' }),
     );
   });
 });

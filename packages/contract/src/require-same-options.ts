@@ -7,12 +7,14 @@ import { AccError } from './errors.js';
  *
  * @param where The options as the user wrote them: `ddp`.
  * @param own The values that must be the same on all ranks. They must be JSON values.
+ * @param help The next step, for options that are given elsewhere than to `Accelerator.create`.
  * @throws AccError `ACC_OPTIONS_DIFFER`, on every rank, with the option and each rank's value.
  */
 export function requireSameOptions(
   where: string,
   own: Readonly<Record<string, unknown>>,
   collective: Pick<Collective, 'allGatherObject'>,
+  help = 'Create the Accelerator with the same options on every rank.',
 ): void {
   const ranks = collective.allGatherObject(own);
   const names = Object.keys(own);
@@ -26,7 +28,7 @@ export function requireSameOptions(
     return `  ${where}.${name}:\n${sides.join('\n')}`;
   });
   throw new AccError('ACC_OPTIONS_DIFFER', `Ranks have different options:\n${lines.join('\n')}`, {
-    help: 'Create the Accelerator with the same options on every rank.',
+    help,
     details: { options: differing.map((name) => `${where}.${name}`), ranks },
   });
 }

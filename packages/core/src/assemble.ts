@@ -1,5 +1,6 @@
 import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import {
+  cutOf,
   requireSameOptions,
   type Collective,
   type Determinism,
@@ -184,6 +185,7 @@ function pluginsOf(
   const used = {
     hasModel: () => later().preparation.hasModel,
     hasData: () => later().data.hasData,
+    hasCuts: () => size > 1 && later().pipeline.trained.known.some((each) => cutOf(each)?.axis === 'tensor'),
     hasTrackers: () => tracking.bus.isRunning,
     isInWindow: () => later().pipeline.accumulation.isInWindow,
   };

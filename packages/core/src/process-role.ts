@@ -81,7 +81,7 @@ export class ProcessRole {
   }
 
   splitBetween<T extends Splittable, R>(inputs: T, fn: (share: T) => R, options: SplitOptions): R {
-    requireFunction('splitBetweenProcesses', fn);
+    requireFunction('splitBetweenProcesses', fn, 'inputs, (share) => …');
     checkKeys('splitBetweenProcesses', options, ['applyPadding']);
     const { processIndex: rank, numProcesses: size } = this;
     const { share, made, rows } = shareOf(inputs, { rank, size, ...options });

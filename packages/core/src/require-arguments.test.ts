@@ -9,6 +9,17 @@ afterAll(() => accelerator.freeMemory());
 const given = (value: unknown) => value as never;
 const model = () => tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
 
+it.each<[string, string, () => unknown]>([
+  ['pipelined', 'pipelined(model, (yTrue, yPred) => …)', () => accelerator.pipelined(model(), given('mse'))],
+  [
+    'splitBetweenProcesses',
+    'splitBetweenProcesses(inputs, (share) => …)',
+    () => accelerator.splitBetweenProcesses([1], given(3)),
+  ],
+])('%s without its function shows a whole call', (_, written, call) => {
+  expect(call).toThrowError(expect.objectContaining({ help: `Write ${written}.` }));
+});
+
 it.each<[string, () => unknown]>([
   ['accumulate', () => accelerator.accumulate(given(3))],
   ['noSync', () => accelerator.noSync(given(undefined))],

@@ -1,11 +1,14 @@
 import { AccError, type RunStatus } from '@acc/contract';
 import { describe } from './nested/nested.js';
 
-/** @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a function. */
-export function requireFunction(method: string, value: unknown): void {
+/**
+ * @param args The arguments of a right call.
+ * @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a function.
+ */
+export function requireFunction(method: string, value: unknown, args = '() => …'): void {
   if (typeof value === 'function') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a function, not ${describe(value)}.`, {
-    help: `Write ${method}(() => …).`,
+    help: `Write ${method}(${args}).`,
   });
 }
 

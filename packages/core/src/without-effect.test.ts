@@ -1,7 +1,9 @@
 import * as tf from '@tensorflow/tfjs';
+import type { StepInfo } from '@acc/contract';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from './accelerator.js';
-import type { AcceleratorOptions } from './options.js';
+import { resolveOptions, type AcceleratorOptions } from './options.js';
+import { withoutEffect } from './without-effect.js';
 
 let warnings: string[] = [];
 let accelerator: Accelerator;
@@ -66,4 +68,18 @@ describe('an option that has nothing to act on at the first step is told of once
     });
     expect(messages).toEqual([]);
   });
+});
+
+it.each([
+  ['no axis tensor', {}, true, 1],
+  ['a size of it', { mesh: { tensor: 1 } }, true, 0],
+  ['nothing cut', {}, false, 0],
+] as const)('cut variables on a mesh with %s', (_, options, hasCuts, count) => {
+  const used = { hasModel: () => true, hasData: () => true, hasTrackers: () => true, isInWindow: () => true };
+  const warned: string[] = [];
+  const plugin = withoutEffect(resolveOptions(options), { ...used, hasCuts: () => hasCuts }, (message) =>
+    warned.push(message),
+  );
+  for (let step = 0; step < 2; step++) plugin.afterStep!({ isInFit: false } as StepInfo);
+  expect(warned.filter((message) => message.includes('parallelize has no effect'))).toHaveLength(count);
 });

@@ -6,6 +6,8 @@ export interface Used {
   readonly hasModel: () => boolean;
   readonly hasData: () => boolean;
   readonly hasTrackers: () => boolean;
+  /** Whether prepared variables are to be cut over the axis `tensor`. */
+  readonly hasCuts: () => boolean;
   /** Whether the current step belongs to a micro-batch of `accumulate` or `fit`. */
   readonly isInWindow: () => boolean;
 }
@@ -27,7 +29,7 @@ export function withoutEffect(options: ResolvedOptions, used: Used, warn: (messa
 }
 
 function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo): string[] {
-  const { gradientAccumulationSteps, checkpointEvery, dataLoader, autoLog, logWith } = options;
+  const { gradientAccumulationSteps, checkpointEvery, dataLoader, autoLog, logWith, mesh } = options;
   const { splitBatches, evenBatches, shuffle, dispatchBatches, prefetch } = dataLoader;
   const isDataGiven = splitBatches || !evenBatches || !shuffle;
   const idleData = [
@@ -40,6 +42,10 @@ function idleOptions(options: ResolvedOptions, used: Used, { isInFit }: StepInfo
     gradientAccumulationSteps > 1 &&
       !used.isInWindow() &&
       `gradientAccumulationSteps is ${gradientAccumulationSteps}, but the first step was taken outside accelerator.accumulate(). So each micro-batch takes a step.`,
+    typeof options.strategy !== 'object' &&
+      mesh?.tensor === undefined &&
+      used.hasCuts() &&
+      'parallelize has no effect: the mesh has no axis tensor, so each rank computes whole layers on rows of its own. Give mesh: { tensor: … }, or tensor: 1 if this is meant.',
     checkpointEvery !== undefined &&
       !used.hasModel() &&
       'checkpointEvery has no effect: no LayersModel is prepared. Put checkpoint(fn, inputs) around parts of the loss function.',

@@ -41,6 +41,18 @@ export function outsideStep({ name }: Variable): AccError {
   );
 }
 
+/** The error for a step in which the ranks of the pipeline would each train a copy of the model. */
+export function notDivided({ name }: Variable, ranks: number): AccError {
+  return new AccError(
+    'ACC_PIPELINE_OUTSIDE',
+    `mesh.pipeline has no effect on '${name}': its model is not divided into stages, so each of the ${ranks} ranks would train a copy of its own.`,
+    {
+      help: 'Train by the function that accelerator.pipelined(model, loss) returns, in place of minimize and applyGradients, or by model.fit. Or leave the axis pipeline out.',
+      details: { variable: name, ranks },
+    },
+  );
+}
+
 /** The error for a weight of another stage that is used within a step. */
 export function elsewhere({ name }: Variable): AccError {
   return new AccError(

@@ -11,8 +11,10 @@ import {
 } from '@tensorflow/tfjs-core';
 import {
   AccError,
+  fingerprintOf,
   finallyAfter,
   heldPartOf,
+  requireSameBatch,
   requireSameOptions,
   type Collective,
   type ListMath,
@@ -97,6 +99,9 @@ export interface PipelineResult {
   readonly peakPasses: number;
 }
 
+const SAME_OPTIONS =
+  'Give accelerator.pipelined, or the option pipeline of the Accelerator, the same values on every rank.';
+
 /** The number of stages of each rank that the schedule `interleaved` has by default. */
 const DEFAULT_CHUNKS = 2;
 
@@ -107,6 +112,8 @@ export class ModelPipeline {
   readonly trained: readonly Variable[];
   readonly #context: ModelPipelineContext;
   readonly #schedules = new Map<string, Schedule>();
+  /** The shapes of batches that ranks have compared. */
+  readonly #compared = new Set<string>();
 
   /**
    * Gives each rank the weights of its stages. Other ranks free them.
@@ -119,7 +126,7 @@ export class ModelPipeline {
     context: ModelPipelineContext,
   ) {
     const { collective, pipe } = context;
-    requireSameOptions('pipelined', { schedule, stages, microBatches }, collective);
+    requireSameOptions('pipelined', { schedule, stages, microBatches }, collective, SAME_OPTIONS);
     this.#context = context;
     const count = stages && pipe.size > 1 ? stages.length : defaultStages(schedule, pipe.size);
     const stageOf = this.#stageOf(model, stages, count);
@@ -153,6 +160,25 @@ export class ModelPipeline {
     const made = scheduleOf(name, { ranks: size, chunks, microBatches });
     this.#schedules.set(key, made);
     return made;
+  }
+
+  /**
+   * Compares the first batch of each shape over the ranks of the pipeline. Later ones are not
+   * compared: that would cost an exchange in each step.
+   *
+   * @throws AccError `ACC_BATCHES_DIFFER`.
+   */
+  compareBatch(tensors: readonly Tensor[]): void {
+    const { pipe, runAction } = this.#context;
+    const key = tensors.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join();
+    if (pipe.size === 1 || this.#compared.has(key)) return;
+    runAction(tensors, (given) => {
+      if (this.#compared.has(key)) return [];
+      const own = given.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
+      requireSameBatch({ call: 'pipelined', axis: 'pipeline' }, own, pipe);
+      this.#compared.add(key);
+      return [];
+    });
   }
 
   /**

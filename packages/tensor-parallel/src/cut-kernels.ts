@@ -1,6 +1,7 @@
 import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
 import { LINEAR_RULES, RULES, SAME_DATA, type ShardedCall } from '@acc/sharding-rules';
 import { replaceKernel } from '@acc/tfjs-internals';
+import { compareWhole } from './compare-whole.js';
 import { withoutRule } from './errors.js';
 import type { Kernels } from './kernels.js';
 import { KnownPlans } from './known-plans.js';
@@ -36,6 +37,8 @@ export class CutKernels {
   readonly #context: SpecialContext;
   readonly #tools: { readonly kernels: Kernels; readonly pieces: Pieces };
   readonly #kernels = new Map<string, CutKernel>();
+  /** Whether ranks have compared what a kernel was given whole. */
+  #isCompared = false;
 
   constructor(
     private readonly kernels: Kernels,
@@ -80,6 +83,7 @@ export class CutKernels {
     const { kernelName, kernelFunc } = config;
     if (!this.#hasCut(call)) return special?.ofWhole?.(this.#context, call) ?? kernelFunc(call);
     const inputs = call.inputs as CallInputs;
+    if (!this.#isCompared) this.#isCompared = compareWhole(inputs, this.pieces);
     // Each round leaves fewer inputs that are not whole.
     for (;;) {
       const given = special?.ofCut?.(this.#context, call);

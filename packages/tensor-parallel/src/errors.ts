@@ -54,12 +54,24 @@ export function invalidPlan(problem: string, help: string, details: object = {})
   });
 }
 
-/** The error for a step in which the ranks of the axis would all compute the same. */
-export function nothingCut(ranks: number): AccError {
+/**
+ * The error for a step in which the ranks of the axis would all compute the same.
+ *
+ * @param uneven Variables that `auto` would cut, but whose dim the ranks cannot share equally.
+ */
+export function nothingCut(ranks: number, uneven: readonly Pick<Variable, 'name' | 'shape'>[]): AccError {
+  const left = uneven.map(({ name, shape }) => `'${name}' [${shape.join()}]`);
+  const reason =
+    left.length > 0 ? ` The plan 'auto' leaves whole what ${ranks} does not divide: ${left.join(', ')}.` : '';
   return new AccError(
     'ACC_TENSOR_PARALLEL_PLAN',
-    `mesh.tensor has no effect: no prepared variable is cut, so its ${ranks} ranks compute the same.`,
-    { help: "Call parallelize(model, 'auto') or cut(variable, …) before prepare, or leave the axis out." },
+    `mesh.tensor has no effect: no prepared variable is cut, so its ${ranks} ranks compute the same.${reason}`,
+    {
+      help:
+        left.length > 0
+          ? 'Change the sizes of the layers or of the axis, or leave the axis out.'
+          : "Call parallelize(model, 'auto') or cut(variable, …) before prepare, or leave the axis out.",
+    },
   );
 }
 

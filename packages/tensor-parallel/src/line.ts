@@ -1,5 +1,12 @@
 import { Multiply, Transpose, type KernelBackend, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
-import type { Collective, KernelLayer, LocalPiece, ReduceOp } from '@acc/contract';
+import {
+  fingerprintOf,
+  requireSameBatch,
+  type Collective,
+  type KernelLayer,
+  type LocalPiece,
+  type ReduceOp,
+} from '@acc/contract';
 import type { Kernels } from './kernels.js';
 import { sizeOf, withTensor } from './tensor-info.js';
 
@@ -66,6 +73,21 @@ export class Line {
     );
     if (parts !== x) this.kernels.free(parts);
     return this.#scaled(own, scale);
+  }
+
+  /** Whether a step is recorded, in which values cannot be read. */
+  get isRecording(): boolean {
+    return this.layer.recorder?.isRecording === true;
+  }
+
+  /**
+   * Throws unless all ranks have these tensors with the same values.
+   *
+   * @throws AccError `ACC_BATCHES_DIFFER`.
+   */
+  requireSame(tensors: readonly TensorInfo[]): void {
+    const own = tensors.map((x) => fingerprintOf(x, this.backend.readSync(x.dataId) as Float32Array));
+    requireSameBatch({ call: 'tensor parallel', axis: 'tensor' }, own, this.collective);
   }
 
   #exchanged(x: TensorInfo, call: (x: Tensor) => Tensor): TensorInfo {

@@ -77,6 +77,8 @@ export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParall
   };
 }
 
+const SAME_PLAN = 'Call parallelize with the same plan, and cut with the same options, on every rank.';
+
 /** What exists while an Accelerator runs. */
 interface Attached {
   readonly kernels: KernelLayer;
@@ -157,7 +159,7 @@ class TensorStrategy implements Strategy {
     const { job, tensor, pieces } = this.#attached;
     this.#forgetDisposed();
     const marks = variables.map((variable): [string, unknown] => [variable.name, markOf(variable) ?? null]);
-    requireSameOptions('parallelize', Object.fromEntries(marks), job);
+    requireSameOptions('parallelize', Object.fromEntries(marks), job, SAME_PLAN);
     const places = variables.map((variable) => placeIn(variable, tensor.size));
     variables.forEach((variable, i) => {
       const at = places[i];
@@ -184,7 +186,7 @@ class TensorStrategy implements Strategy {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { tensor } = this.#attached;
-    if (this.#cuts.size === 0) throw nothingCut(tensor.size);
+    if (this.#cuts.size === 0) throw nothingCut(tensor.size, variables.filter(markOf));
     const reduction = this.#inner.beginReduction(this.#owns(variables));
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {

@@ -45,6 +45,59 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
   }
 }, 90_000);
 
+it('refuses steps that would train copies of a model, before weights change', async () => {
+  const found = await resultsOfRanks<Record<string, string>>({ script: urlOf('undivided'), ranks: 2, env });
+  for (const each of found) {
+    expect(each).toEqual({
+      minimize: 'ACC_PIPELINE_OUTSIDE, no effect, next',
+      computeGradients: 'ACC_PIPELINE_OUTSIDE, no effect, next',
+      variableGrads: 'ACC_PIPELINE_OUTSIDE, no effect, next',
+      'own gradients': 'ACC_PIPELINE_OUTSIDE, no effect, next',
+      'minimize in noSync': 'ACC_STRATEGY_CANNOT',
+      'a plain variable': 'ACC_PIPELINE_OUTSIDE, no effect, next',
+      weights: 'the same',
+      'minimize of stages': 'ACC_PIPELINE_OUTSIDE',
+      'own gradients of stages': 'ACC_PIPELINE_OUTSIDE',
+      'steps after all that': 'fall',
+    });
+  }
+}, 90_000);
+
+it('refuses different batches of ranks of one pipeline', async () => {
+  const found = await resultsOfRanks<Record<string, string>>({
+    script: urlOf('other-batches'),
+    ranks: 2,
+    env,
+  });
+  for (const each of found) {
+    expect(each).toEqual({
+      rows: 'ACC_BATCHES_DIFFER shapes',
+      inputs: 'ACC_BATCHES_DIFFER values',
+      labels: 'ACC_BATCHES_DIFFER values',
+      'a compiled step': 'ACC_BATCHES_DIFFER values',
+      same: 'none',
+      'another size': 'ACC_BATCHES_DIFFER values',
+      'the same of another size': 'none',
+      fit: 'ACC_BATCHES_DIFFER values',
+      calls: 'as many in later steps',
+    });
+  }
+}, 90_000);
+
+it.each([
+  ['promise', 'returned a promise', 'without async'],
+  ['number', 'returned number 3', 'tf.losses.meanSquaredError'],
+  ['nothing', 'returned undefined', 'tf.losses.meanSquaredError'],
+])(
+  'a loss that is no tensor is named: %s',
+  async (what, message, help) => {
+    const [, last] = await runRanks({ script: urlOf('no-tensor'), ranks: 2, args: [what], env });
+    expect(last!.exitCode).toBe(1);
+    for (const part of ['ACC_INVALID_ARGUMENT', message, help]) expect(last!.stderr).toContain(part);
+  },
+  60_000,
+);
+
 it.each(['error', 'signal'])(
   'a rank that ends in a step ends the others: %s',
   async (how) => {

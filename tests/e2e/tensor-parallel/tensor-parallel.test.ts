@@ -209,3 +209,19 @@ describe('a plain program with cut variables', () => {
     for (const { lamb } of plain) expectClose(lamb, one.lamb, { rtol: 1e-4, atol: 1e-6 });
   });
 });
+
+it('refuses different batches of ranks of one line, and warns without the axis', async () => {
+  const script = new URL('./ranks/other-batches.ts', import.meta.url);
+  const found = await resultsOfRanks<unknown>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+  const expected = {
+    rows: 'ACC_BATCHES_DIFFER shapes',
+    values: 'ACC_BATCHES_DIFFER values',
+    'the same': 'none',
+    'the same again': 'none',
+    'with a size of 1': 0,
+  };
+  expect(found).toEqual([
+    { ...expected, 'without the axis': 1 },
+    { ...expected, 'without the axis': 0 },
+  ]);
+}, 60_000);

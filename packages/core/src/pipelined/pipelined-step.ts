@@ -6,15 +6,16 @@ import {
   reshape,
   scalar,
   stack,
+  Tensor,
   tensor1d,
   tidy,
   type NamedTensorMap,
   type Optimizer,
   type Scalar,
-  type Tensor,
 } from '@tensorflow/tfjs-core';
 import { AccError, valuesOf, type Collective } from '@acc/contract';
 import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
+import { describe } from '../nested/nested.js';
 import type { LossWeight } from '../step/weighted-losses.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { partOf } from './micro-batches.js';
@@ -33,6 +34,8 @@ export interface BatchStep {
   readonly microBatches: number;
   /** The rows of each micro-batch. */
   readonly rows: number;
+  /** All tensors that the program gave for the step. They keep their owner. */
+  readonly given: readonly Tensor[];
   /** The inputs of the model, in its order. They keep their owner. */
   readonly xs: readonly Tensor[];
   /** The loss and metrics of a micro-batch, scalars. It runs in a tidy. */
@@ -50,6 +53,7 @@ export interface BatchStep {
  */
 export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
   if (pipeline.sync.isLocal || pipeline.sync.isOff) throw insideNoSync();
+  model.compareBatch(batch.given);
   const { lossScale } = pipeline;
   const losses = new Losses(batch, pipeline, lossScale);
   const step = {
@@ -103,6 +107,7 @@ class Losses {
   compute(microBatch: number, outputs: readonly Tensor[]): Tensor {
     const { lossItems } = this.pipeline;
     const [loss, ...metrics] = lossItems.watching(() => this.batch.values(microBatch, outputs));
+    if (!(loss instanceof Tensor)) throw noTensor(loss);
     if (loss.size !== 1) throw notScalar(loss);
     this.#weights[microBatch] = lossItems.weightOf(loss, this.batch.rows);
     this.#metrics[microBatch] = metrics.map((metric) => keep(metric));
@@ -202,6 +207,19 @@ function insideNoSync(): AccError {
     'ACC_STRATEGY_CANNOT',
     'A pipelined step was taken where gradients stay local: inside noSync, LocalSGD or DiLoCo.',
     { help: 'Take the step outside, or accumulate micro-batches with accelerator.accumulate.' },
+  );
+}
+
+function noTensor(loss: unknown): AccError {
+  const isLater = typeof (loss as { then?: unknown } | null | undefined)?.then === 'function';
+  return new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `pipelined: the loss function returned ${isLater ? 'a promise' : describe(loss)}, not a tensor.`,
+    {
+      help: isLater
+        ? 'Write it without async and await: gradients need the tensor when the function returns.'
+        : 'Return a tensor with one number, such as tf.losses.meanSquaredError(yTrue, yPred).',
+    },
   );
 }
 

@@ -73,9 +73,10 @@ export class Pipelines {
     divided.scheduleFor(schedule, microBatches);
     return (xs, ys) => {
       const list = inputList(model, xs);
-      const rows = rowsOf([...list, ...tensorsIn(ys)], microBatches);
+      const given = [...list, ...tensorsIn(ys)];
+      const rows = rowsOf(given, microBatches);
       const [value] = this.#take(model, divided, {
-        ...{ schedule, microBatches, rows, xs: list },
+        ...{ schedule, microBatches, rows, given, xs: list },
         values: (i, outputs) => [
           loss(partOf(ys, i, rows), (outputs.length === 1 ? outputs[0] : outputs) as P),
         ],
@@ -97,7 +98,7 @@ export class Pipelines {
       const rows = rowsOf(given, microBatches);
       const part = (i: number) => data.map((column) => column && partOf(column, i, rows));
       return this.#take(model, divided, {
-        ...{ schedule, microBatches, rows },
+        ...{ schedule, microBatches, rows, given },
         xs: data.slice(0, model.inputs.length),
         values: (i, outputs) => fitLoss(model, part(i), outputs),
         metrics: model.metricsTensors.length,

@@ -107,7 +107,7 @@ export class TrainingSteps {
     loss: PipelinedLoss<Y, P>,
     options: PipelineOptions,
   ): (xs: X, ys: Y) => Scalar {
-    const { pipelines } = this.#contextToRun('pipelined', loss);
+    const { pipelines } = this.#contextToRun('pipelined', loss, 'model, (yTrue, yPred) => …');
     if (!isModel(model)) throw notAModel();
     const step = pipelines.stepOf<X, Y, P>(model as AnyModel, loss, options);
     return (xs, ys) => {
@@ -133,8 +133,8 @@ export class TrainingSteps {
   }
 
   /** @throws AccError also if `fn` is not a function. */
-  #contextToRun(method: string, fn: unknown): TrainingStepsContext {
-    requireFunction(method, fn);
+  #contextToRun(method: string, fn: unknown, args?: string): TrainingStepsContext {
+    requireFunction(method, fn, args);
     return this.#contextFor(method);
   }
 }

@@ -27,7 +27,7 @@ import {
 } from '@acc/contract';
 import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
 import { engineInternals } from '@acc/tfjs-internals';
-import { cannotCombine, cannotDefer, outsideStep } from '../errors.js';
+import { cannotCombine, cannotDefer, notDivided, outsideStep } from '../errors.js';
 import { cutState, freeState } from './own-state.js';
 import { Placed, type PlacedContext } from './placed.js';
 
@@ -53,7 +53,7 @@ class Staged implements Strategy, StagedWeights {
   readonly #ofModel = new Map<Variable, readonly Variable[]>();
   /** Whether `inner` shards the weights of a stage, which it gets when stages are known. */
   readonly #isSharded: boolean;
-  /** The weights of models that it will get. */
+  /** The weights of models that are not divided yet. A sharding `inner` gets them when they are. */
   readonly #waiting = new Set<Variable>();
   #context!: StrategyContext;
   #pipe!: Collective;
@@ -110,13 +110,15 @@ class Staged implements Strategy, StagedWeights {
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
     for (const [variable, placed] of this.#placed) if (!isLive(variable)) this.#drop(placed);
     for (const variable of this.#waiting) if (!isLive(variable)) this.#waiting.delete(variable);
-    if (!this.#isSharded) return this.#inner.prepareVariables(variables, layers);
-    const { collective } = this.#context;
-    requireSameVariables(variables, collective);
     const fresh = variables.filter((each) => !this.#placed.has(each) && !this.#waiting.has(each));
-    broadcastVariables(fresh, collective);
-    if (layers.length === 0) this.#inner.prepareVariables(variables);
-    else for (const variable of fresh) this.#waiting.add(variable);
+    const ofModel = layers.length > 0 ? fresh : [];
+    if (this.#isSharded) {
+      const { collective } = this.#context;
+      requireSameVariables(variables, collective);
+      broadcastVariables(fresh, collective);
+      if (layers.length === 0) this.#inner.prepareVariables(variables);
+    } else this.#inner.prepareVariables(variables, layers);
+    for (const variable of ofModel) this.#waiting.add(variable);
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
@@ -196,11 +198,11 @@ class Staged implements Strategy, StagedWeights {
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
-    const placed = variables.find((variable) => this.#placed.has(variable));
-    const outside = this.#isInStep
-      ? undefined
-      : (placed ?? variables.find((each) => this.#waiting.has(each)));
-    if (outside) throw outsideStep(outside);
+    if (!this.#isInStep) {
+      const placed = variables.find((variable) => this.#placed.has(variable));
+      if (placed) throw outsideStep(placed);
+      this.#requireDivided(variables);
+    }
     return this.#inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
   }
 
@@ -242,6 +244,9 @@ class Staged implements Strategy, StagedWeights {
   }
 
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
+    this.#requireDivided(Object.keys(grads).flatMap((name) => registeredVariable(name) ?? []));
+    const foreign = this.#placedIn(grads).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
+    if (foreign) throw outsideStep(foreign.variable);
     const [first] = Object.keys(grads).flatMap((name) => {
       return this.#ofModel.get(registeredVariable(name)!) ?? [];
     });
@@ -285,6 +290,13 @@ class Staged implements Strategy, StagedWeights {
     for (const placed of [...this.#placed.values()]) this.#drop(placed);
     this.#layers.clear();
     this.#waiting.clear();
+  }
+
+  /** Ranks of a pipeline whose model is not divided would train copies that drift apart. */
+  #requireDivided(variables: readonly Variable[]): void {
+    const waiting = variables.find((variable) => this.#waiting.has(variable));
+    const isNothingDivided = this.#placed.size === 0 && variables.length > 0;
+    if (waiting || isNothingDivided) throw notDivided(waiting ?? variables[0]!, this.#pipe.size);
   }
 
   #shardsOfOwn(placed: Placed): readonly TensorShard[] {

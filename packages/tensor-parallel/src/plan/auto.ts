@@ -1,4 +1,5 @@
 import { parallelPartsOf, type ParallelPart } from '@acc/contract';
+import { markOf } from '../marks.js';
 import { cutLayer, isRecurrent, type PlannedLayer } from './layer-cuts.js';
 
 interface GraphLayer extends PlannedLayer {
@@ -27,8 +28,24 @@ const ELEMENTWISE: ReadonlySet<string> = new Set([
  * recurrent layers by units, embeddings by tokens, and the dense layer of logits over the tokens of
  * such an embedding. Sizes that the number of ranks does not divide stay whole, unless heads are
  * cut.
+ *
+ * @returns Why each layer with weights stays whole, if all of them do. Otherwise undefined.
  */
-export function cutAll(layers: readonly PlannedLayer[]): void {
+export function cutAll(layers: readonly PlannedLayer[]): string[] | undefined {
+  mark(layers);
+  const weighted = layers.filter(({ weights }) => weights.length > 0);
+  const isCut = weighted.some(({ weights }) => weights.some((weight) => markOf(weight.read())));
+  return isCut ? undefined : weighted.map((layer) => `${layer.name}: ${reasonOf(layer as GraphLayer)}`);
+}
+
+/** Why a layer that no mark names is not cut. */
+function reasonOf(layer: GraphLayer): string {
+  if (!isDense(layer)) return `a ${layer.getClassName()}, for which no cut is known`;
+  if (!isElementwise(layer)) return 'its softmax needs whole rows';
+  return 'no dense layer alone takes its result, with only elementwise layers between';
+}
+
+function mark(layers: readonly PlannedLayer[]): void {
   const done = new Set<object>();
   const vocabularies = new Set<number>();
   for (const layer of layers) {

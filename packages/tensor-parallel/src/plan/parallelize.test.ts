@@ -113,7 +113,35 @@ describe("the plan 'auto'", () => {
   it('cuts no pair of which another layer uses the middle', () => {
     const input = tf.input({ shape: [4] });
     const middle = dense('a', 8).apply(input) as tf.SymbolicTensor;
-    const outputs = [dense('b', 4).apply(middle), dense('c', 4).apply(middle)] as tf.SymbolicTensor[];
-    expect(dimsOf(parallelize(tf.model({ inputs: input, outputs }), 'auto'))).toEqual({});
+    const pair = dense('e', 4).apply(dense('d', 8).apply(input));
+    const outputs = [dense('b', 4).apply(middle), dense('c', 4).apply(middle), pair] as tf.SymbolicTensor[];
+    const ofPair = { 'd/kernel': 1, 'd/bias': 0, 'e/kernel': 0 };
+    expect(dimsOf(parallelize(tf.model({ inputs: input, outputs }), 'auto'))).toEqual(ofPair);
+  });
+});
+
+describe('a model in which auto finds nothing', () => {
+  it('is refused, with the reason for each layer', () => {
+    const given = tf.sequential({
+      layers: [
+        tf.layers.dense({ name: 'in', units: 4, inputShape: [3] }),
+        tf.layers.batchNormalization({ name: 'norm' }),
+        dense('out', 2, 'softmax'),
+      ],
+    });
+    expect(() => parallelize(given, 'auto')).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_TENSOR_PARALLEL_PLAN',
+        message: expect.stringMatching(
+          /'auto' finds nothing[^]*in: no dense layer[^]*norm: a BatchNormalization[^]*out: its softmax/,
+        ) as unknown,
+        help: expect.stringContaining('a plan by names') as unknown,
+      }),
+    );
+  });
+
+  it('is refused also without weights', () => {
+    const given = tf.sequential({ layers: [tf.layers.flatten({ inputShape: [3, 2] })] });
+    expect(() => parallelize(given, 'auto')).toThrowError(/No layer has weights/);
   });
 });

@@ -20,17 +20,19 @@ export type ParallelPlan = 'auto' | Readonly<Record<string, ParallelStyle>>;
 /**
  * States how the layers of a model are computed by the ranks of the mesh's axis `tensor` together.
  * Call it before `prepare`; it takes effect there. Layers that no pattern names are whole on every
- * rank. Without that axis it has no effect. Returns the model.
+ * rank. Without that axis it has no effect, which a warning tells on several ranks unless
+ * `mesh.tensor` is 1. Returns the model.
  *
  * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for two patterns of one layer, a pattern that matches
- * none, and a layer that cannot be cut so.
+ * none, a layer that cannot be cut so, and a model in which `auto` finds nothing to cut.
  */
 export function parallelize<M extends object>(model: M, plan: ParallelPlan): M {
   const { layers } = model as { readonly layers?: readonly unknown[] };
   if (!Array.isArray(layers)) throw noModel();
   const named = [...nestedLayers(layers)].filter(isLayer);
   if (plan === 'auto') {
-    cutAll(named);
+    const kept = cutAll(named);
+    if (kept) throw autoCutsNothing(kept);
     return model;
   }
   if (typeof plan !== 'object' || plan === null) throw noPlan(plan);
@@ -102,6 +104,15 @@ function unknownStyle(pattern: string, style: unknown) {
       pattern,
       style: String(style),
     },
+  );
+}
+
+function autoCutsNothing(kept: readonly string[]) {
+  const shown = kept.length > 20 ? [...kept.slice(0, 20), '…'] : kept;
+  return invalidPlan(
+    `'auto' finds nothing to cut in this model. ${shown.length > 0 ? `It leaves whole:\n${shown.map((each) => `  ${each}`).join('\n')}` : 'No layer has weights.'}`,
+    "Give a plan by names, such as { 'dense_1': 'column', 'dense_2': 'row' }, or leave parallelize and the axis tensor out.",
+    { kept: [...kept] },
   );
 }
 

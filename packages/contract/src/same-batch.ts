@@ -1,0 +1,91 @@
+import type { Collective } from './collective.js';
+import { AccError } from './errors.js';
+
+/** What ranks compare of a tensor. It is small, whatever the size of the tensor. */
+export interface Fingerprint {
+  /** The dtype and the shape: `float32[8,3]`. */
+  readonly form: string;
+  readonly sum: number;
+  /** The sum of magnitudes. */
+  readonly sumOfAbs: number;
+  /** The square root of the sum of squares. */
+  readonly norm: number;
+  /** A sum with a weight in [-1, 1) for each position, which tells permuted values apart. */
+  readonly mix: number;
+}
+
+/** The fingerprint of a tensor with these values. */
+export function fingerprintOf(
+  { dtype, shape }: { readonly dtype: string; readonly shape: readonly number[] },
+  values: ArrayLike<unknown>,
+): Fingerprint {
+  let [sum, sumOfAbs, squares, mix] = [0, 0, 0, 0];
+  if (dtype !== 'string') {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number;
+      let bits = Math.imul(i + 1, 0x9e3779b1);
+      bits = Math.imul(bits ^ (bits >>> 15), 0x85ebca77);
+      sum += value;
+      sumOfAbs += Math.abs(value);
+      squares += value * value;
+      mix += value * (bits / 2 ** 31);
+    }
+  }
+  return { form: `${dtype}[${shape.join()}]`, sum, sumOfAbs, norm: Math.sqrt(squares), mix };
+}
+
+/** Hosts with other CPUs round in another way, so that computed inputs differ a little. */
+const RELATIVE_TOLERANCE = 1e-3;
+
+/**
+ * Throws if ranks that compute one batch together were given different ones. Every rank of `ranks`
+ * must call it.
+ *
+ * @param where The call, and the axis of `ranks`.
+ * @param own The fingerprints of this rank's tensors.
+ * @throws AccError `ACC_BATCHES_DIFFER`, on every rank, with what differs.
+ */
+export function requireSameBatch(
+  where: { readonly call: string; readonly axis: string },
+  own: readonly Fingerprint[],
+  ranks: Pick<Collective, 'allGatherObject' | 'worldRanks'>,
+): void {
+  const all = ranks.allGatherObject(own);
+  const lines = (describe: (each: readonly Fingerprint[]) => string) =>
+    all.map((each, i) => `    rank ${ranks.worldRanks[i]}: ${describe(each)}`).join('\n');
+  const forms = (each: readonly Fingerprint[]) => each.map(({ form }) => form).join(', ');
+  const [first] = all as [readonly Fingerprint[]];
+  if (all.some((each) => forms(each) !== forms(first))) throw differ(where, lines(forms), 'shapes');
+  const place = first.findIndex((print, i) => all.some((each) => !agree(print, each[i]!)));
+  if (place < 0) return;
+  const numbers = ({ sum, norm, mix }: Fingerprint) =>
+    `sum ${round(sum)}, norm ${round(norm)}, sum with weights by position ${round(mix)}`;
+  const what = `tensor ${place + 1} of ${first.length}, ${first[place]!.form}, has different values`;
+  throw differ(where, `  ${what}\n${lines((each) => numbers(each[place]!))}`, 'values');
+}
+
+function agree(a: Fingerprint, b: Fingerprint): boolean {
+  const isNear = (x: number, y: number, scale: number) =>
+    Object.is(x, y) || Math.abs(x - y) <= RELATIVE_TOLERANCE * scale;
+  const scale = Math.max(a.norm, b.norm);
+  const isSameSum = isNear(a.sum, b.sum, Math.max(a.sumOfAbs, b.sumOfAbs));
+  return isSameSum && isNear(a.norm, b.norm, scale) && isNear(a.mix, b.mix, scale);
+}
+
+/** JSON has null in place of numbers that are not finite. */
+const round = (value: number | null): string => (value === null ? 'not finite' : `${+value.toPrecision(6)}`);
+
+function differ(
+  { call, axis }: { readonly call: string; readonly axis: string },
+  lines: string,
+  what: 'shapes' | 'values',
+): AccError {
+  return new AccError(
+    'ACC_BATCHES_DIFFER',
+    `${call}: ranks of one line of the mesh axis ${axis} were given different batches:\n${lines}`,
+    {
+      help: `These ranks compute one batch together. Give all ranks of the axis ${axis} the same batch, as data from accelerator.prepare(data) is.`,
+      details: { axis, what },
+    },
+  );
+}
