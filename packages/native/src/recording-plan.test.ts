@@ -202,7 +202,7 @@ describe('a plan', () => {
     ['with a step for each row, but no rows', [...changed(10, 1), END]],
     ['with an unknown extent', [...changed(10, 3), END]],
     ['with a step that reads what no step has written', [...changed(12, 1), END]],
-    ['with a reduction, but no rows', [...changed(9, 28), END]],
+    ['with a reduction, but no rows', [...changed(9, 29), END]],
     ['with a result for each row of elements', [...fused(TWICE.with(1, 1).with(17, 1)), END]],
     ['with a result of integers', [...changed(18, 3), END]],
   ])('%s is refused, and nothing changes', (_, plan) => {

@@ -17,5 +17,11 @@ export {
 } from './schedule/action.js';
 export { pictureOf } from './schedule/picture.js';
 export { scheduleOf } from './schedule/schedule.js';
-export { simulate, type ActionCosts, type CostOfAction, type Simulation, type TimedAction } from './schedule/simulate.js';
+export {
+  simulate,
+  type ActionCosts,
+  type CostOfAction,
+  type Simulation,
+  type TimedAction,
+} from './schedule/simulate.js';
 export { staged } from './weights/staged.js';

@@ -113,6 +113,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
+  { where: 'packages/native/src/libtorch/openmp-spins.ts', reason: 'libgomp reads its settings there' },
   { where: 'packages/platform/src/platform/host.ts', reason: 'passes it on; a page has none' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
   { where: 'packages/cli/src/config/command.ts', reason: 'where the config file is' },
