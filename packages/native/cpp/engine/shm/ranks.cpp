@@ -221,7 +221,9 @@ void Ranks::fail(uint64_t broken) const {
     case Broken::kDied:
       throw Error(kPeerLost, name + " (process " + std::to_string(segment_.control(culprit).pid) + ") has died");
     case Broken::kLeft: throw Error(kPeerLost, name + " has left the group");
-    default: throw Error(kCollectiveTimeout, name + " did not come in time");
+    default:
+      if (culprit == rank_) throw Error(kCollectiveTimeout, "another rank gave up waiting for this one in another call");
+      throw Error(kCollectiveTimeout, name + " did not come in time");
   }
 }
 
