@@ -16,7 +16,7 @@ namespace {
 using PoolResults = std::tuple<at::Tensor, at::Tensor>;
 
 PoolResults maxima_of(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
-                 bool ceil_mode) {
+                      bool ceil_mode) {
   return window.size() == 2 ? at::max_pool2d_with_indices(images, window, stride, padding, 1, ceil_mode)
                             : at::max_pool3d_with_indices(images, window, stride, padding, 1, ceil_mode);
 }
@@ -34,7 +34,7 @@ int64_t windows_along(int64_t size, int64_t window, int64_t stride, int64_t padd
 }
 
 PoolResults max_pool(const at::Tensor& images, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
-                bool ceil_mode) {
+                     bool ceil_mode) {
   if (has_pool_rows(images)) {
     const auto along = [&](int64_t dim) {
       return windows_along(images.size(dim + 2), window[dim], stride[dim], padding[dim], ceil_mode);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "engine/bfloat16_rows.h"
 #include "engine/row_math.h"
 
 namespace acc {
@@ -25,14 +26,6 @@ constexpr int64_t kPoolThreadElements = 32768;
 // Rows of floats and of 32-bit places are what the loops below work on, because vectors hold as many
 // of one as of the other. bfloat16 and the 64-bit indices of libtorch are converted once for a row.
 
-ACC_EVERY_CPU void widen_pooled(const BFloat16* x, float* out, int64_t count) {
-  ACC_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) out[i] = rows::of_bfloat16_bits(x[i].x);
-}
-ACC_EVERY_CPU void narrow_pooled(const float* x, BFloat16* out, int64_t count) {
-  ACC_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) out[i].x = rows::bfloat16_bits(x[i]);
-}
 ACC_EVERY_CPU void widen_places(const int32_t* x, int64_t* out, int64_t count) {
   ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) out[i] = x[i];
@@ -41,16 +34,6 @@ ACC_EVERY_CPU void narrow_places(const int64_t* x, int32_t* out, int64_t count) 
   ACC_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<int32_t>(x[i]);
 }
-
-const float* pooled_floats(const float* x, float*, int64_t) { return x; }
-const float* pooled_floats(const BFloat16* x, float* scratch, int64_t count) {
-  widen_pooled(x, scratch, count);
-  return scratch;
-}
-float* pooled_target(float* out, float*) { return out; }
-float* pooled_target(BFloat16*, float* scratch) { return scratch; }
-void finish_pooled(const float*, float*, int64_t) {}
-void finish_pooled(const float* scratch, BFloat16* out, int64_t count) { narrow_pooled(scratch, out, count); }
 
 // One dim of the windows.
 struct PoolAxis {
@@ -143,7 +126,7 @@ void fill_maxima(const Tensor& images, const PoolShape& of, const Tensor& values
   auto* const places = indices.mutable_data_ptr<int64_t>();
   for_image_rows(of, of.height.outputs, [&](int64_t image, int64_t row, PoolScratch& scratch) {
     const auto at = (image * of.height.outputs + row) * output_row;
-    const Maxima best{pooled_target(to + at, scratch.output_row.data()), scratch.places.data()};
+    const Maxima best{rows::place_row(to + at, scratch.output_row.data()), scratch.places.data()};
     const auto top = of.height.begin(row);
     std::fill(best.value, best.value + output_row, -std::numeric_limits<float>::infinity());
     for (int64_t column = 0; column < of.width.outputs; ++column) {
@@ -152,9 +135,9 @@ void fill_maxima(const Tensor& images, const PoolShape& of, const Tensor& values
     }
     for (auto y = top; y < of.height.end(row); ++y) {
       const T* const x = from + (image * of.height.size + y) * image_row;
-      take_larger_row(pooled_floats(x, scratch.image_row.data(), image_row), y, of, best);
+      take_larger_row(rows::read_row(x, scratch.image_row.data(), image_row), y, of, best);
     }
-    finish_pooled(best.value, to + at, output_row);
+    rows::write_row(best.value, to + at, output_row);
     widen_places(best.place, places + at, output_row);
   });
 }
@@ -167,15 +150,15 @@ void fill_gradient(const Tensor& dy, const Tensor& indices, const PoolShape& of,
   T* const to = grad.mutable_data_ptr<T>();
   for_image_rows(of, of.height.size, [&](int64_t image, int64_t y, PoolScratch& scratch) {
     T* const out = to + (image * of.height.size + y) * image_row;
-    float* const sum = pooled_target(out, scratch.image_row.data());
+    float* const sum = rows::place_row(out, scratch.image_row.data());
     std::fill(sum, sum + image_row, 0.f);
     for (auto row = of.height.first_window(y); row < of.height.end_of_windows(y); ++row) {
       const auto at = (image * of.height.outputs + row) * output_row;
       narrow_places(places + at, scratch.places.data(), output_row);
-      const float* const of_windows = pooled_floats(from + at, scratch.output_row.data(), output_row);
+      const float* const of_windows = rows::read_row(from + at, scratch.output_row.data(), output_row);
       add_gradients_row(of_windows, scratch.places.data(), of, y, sum);
     }
-    finish_pooled(sum, out, image_row);
+    rows::write_row(sum, out, image_row);
   });
 }
 

@@ -15,6 +15,7 @@
 #include <tuple>
 #include <vector>
 
+#include "engine/bfloat16_rows.h"
 #include "engine/row_math.h"
 
 namespace acc::norm {
@@ -81,10 +82,6 @@ ACC_EVERY_CPU void gradient_of_row(const float* __restrict dy, const Bits* __res
     dgain[j] += dy[j] * n;
   }
   for (int64_t j = 0; j < count; ++j) dbias[j] += dy[j];
-}
-
-ACC_EVERY_CPU void widen_row(const Bits* from, int64_t count, float* to) {
-  for (int64_t j = 0; j < count; ++j) to[j] = rows::of_bfloat16_bits(from[j]);
 }
 
 const float* data_or_null(const OptionalTensor& x) { return x ? x->const_data_ptr<float>() : nullptr; }
@@ -164,7 +161,7 @@ Results backward_in_rows(const Tensor& given, const Tensor& normalized, const Te
     for (int64_t part = begin; part < end; ++part) {
       for (int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
         const int64_t start = row * columns;
-        if (is_short) widen_row(short_dy + start, columns, widened.data());
+        if (is_short) rows::widen(short_dy + start, widened.data(), columns);
         gradient_of_row(is_short ? widened.data() : wide_dy + start, kept + start, factors[row], columns, is_centred,
                         gain_data, g.data(), to + start, of_gain + part * columns, of_bias + part * columns);
       }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/bfloat16_rows.h"
 #include "engine/row_math.h"
 
 namespace acc {
@@ -17,38 +18,7 @@ using c10::BFloat16;
 // The number of gate elements that justifies a separate thread.
 constexpr int64_t kThreadElements = 16384;
 
-// Rows that are float32 are read and written where they lie. Others go through scratch memory in the
-// L1 cache.
-
-ACC_EVERY_CPU void widen_bfloat16(const BFloat16* x, float* out, int64_t count) {
-  const auto* const bits = reinterpret_cast<const uint16_t*>(x);
-  ACC_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) out[i] = rows::of_bfloat16_bits(bits[i]);
-}
-
-ACC_EVERY_CPU void narrow_to_bfloat16(const float* x, BFloat16* out, int64_t count) {
-  auto* const bits = reinterpret_cast<uint16_t*>(out);
-  ACC_INDEPENDENT
-  for (int64_t i = 0; i < count; ++i) bits[i] = rows::bfloat16_bits(x[i]);
-}
-
-const float* read_row(const float* row, float*, int64_t) { return row; }
-const float* read_row(const BFloat16* row, float* scratch, int64_t count) {
-  widen_bfloat16(row, scratch, count);
-  return scratch;
-}
-
-float* edit_row(float* row, float*, int64_t) { return row; }
-float* edit_row(BFloat16* row, float* scratch, int64_t count) {
-  widen_bfloat16(row, scratch, count);
-  return scratch;
-}
-
-float* place_row(float* row, float*) { return row; }
-float* place_row(BFloat16*, float* scratch) { return scratch; }
-
-void write_row(const float*, float*, int64_t) {}
-void write_row(const float* scratch, BFloat16* row, int64_t count) { narrow_to_bfloat16(scratch, row, count); }
+using rows::edit_row, rows::place_row, rows::read_row, rows::write_row;
 
 template <typename T>
 T* memory_of(const Tensor& x) {

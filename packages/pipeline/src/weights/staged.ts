@@ -244,12 +244,12 @@ class Staged implements Strategy, StagedWeights {
   }
 
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
-    this.#requireDivided(Object.keys(grads).flatMap((name) => registeredVariable(name) ?? []));
-    const foreign = this.#placedIn(grads).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
+    const variables = Object.keys(grads).flatMap((name) => registeredVariable(name) ?? []);
+    this.#requireDivided(variables);
+    const placedOf = (variable: Variable) => this.#placed.get(variable) ?? [];
+    const foreign = variables.flatMap(placedOf).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
     if (foreign) throw outsideStep(foreign.variable);
-    const [first] = Object.keys(grads).flatMap((name) => {
-      return this.#ofModel.get(registeredVariable(name)!) ?? [];
-    });
+    const [first] = variables.flatMap((variable) => this.#ofModel.get(variable) ?? []);
     const updated = (first ? this.#ofModel.get(first)! : []).map((variable) => this.#placed.get(variable)!);
     for (const placed of updated) {
       if (placed.isAssigned) placed.takeOver();

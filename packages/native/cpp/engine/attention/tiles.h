@@ -7,28 +7,19 @@
 // A step is 32 bits of a row: two bfloat16, or one float32. A product adds step by step, in this
 // order, so its bits depend neither on the number of rows nor on that of columns.
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
-#define ACC_HAS_VECTOR_ATTENTION
+#include "engine/avx512.h"
 
-// GCC 12 warns about its own header.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
-#pragma GCC diagnostic pop
+#ifdef ACC_HAS_AVX512
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#define ACC_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")))
-#define ACC_AVX512_INLINE \
-  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16"), always_inline)) inline
-
 namespace acc::attention::vectors {
 
 // The rows of a tile, and the numbers in a vector.
-constexpr int64_t kRows = 8, kLanes = 16;
+constexpr int64_t kRows = 8, kLanes = avx512::kLanes;
 // Columns of a right factor are in panels of this many, or of kLanes in the last.
 constexpr int64_t kPanel = 2 * kLanes;
 
@@ -194,37 +185,6 @@ ACC_AVX512 void pack_rows(const Rows<const typename Type::Number>& x, int64_t wi
   }
 }
 
-// Transposes 16 rows of 16 steps.
-ACC_AVX512_INLINE void transpose_tile(__m512i (&x)[kLanes]) {
-  __m512i y[kLanes];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    y[2 * i] = _mm512_unpacklo_epi32(x[2 * i], x[2 * i + 1]);
-    y[2 * i + 1] = _mm512_unpackhi_epi32(x[2 * i], x[2 * i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    x[4 * i] = _mm512_unpacklo_epi64(y[4 * i], y[4 * i + 2]);
-    x[4 * i + 1] = _mm512_unpackhi_epi64(y[4 * i], y[4 * i + 2]);
-    x[4 * i + 2] = _mm512_unpacklo_epi64(y[4 * i + 1], y[4 * i + 3]);
-    x[4 * i + 3] = _mm512_unpackhi_epi64(y[4 * i + 1], y[4 * i + 3]);
-  }
-  // x[4·i + j] has in lane part p of 128 bits the rows 4·i to 4·i + 3 of column 4·p + j.
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    const auto low01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0x88);
-    const auto low23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0x88);
-    const auto high01 = _mm512_shuffle_i32x4(x[j], x[4 + j], 0xDD);
-    const auto high23 = _mm512_shuffle_i32x4(x[8 + j], x[12 + j], 0xDD);
-    y[j] = _mm512_shuffle_i32x4(low01, low23, 0x88);
-    y[8 + j] = _mm512_shuffle_i32x4(low01, low23, 0xDD);
-    y[4 + j] = _mm512_shuffle_i32x4(high01, high23, 0x88);
-    y[12 + j] = _mm512_shuffle_i32x4(high01, high23, 0xDD);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kLanes; ++i) x[i] = y[i];
-}
-
 // Packs the transpose of `x[rows, width]` as right factor: a column for each row. `columns`, a multiple
 // of kLanes, is that of the factor; those that x lacks become 0.
 template <class Type>
@@ -236,18 +196,18 @@ ACC_AVX512 void pack_transposed(const Rows<const typename Type::Number>& x, int6
       for (int64_t s = 0; s < steps; s += kLanes) {
         const int64_t count = std::min(kLanes, steps - s);
         const auto present = static_cast<__mmask16>((1u << count) - 1);
-        __m512i rows[kLanes];
+        __m512 rows[kLanes];
 #pragma GCC unroll 16
         for (int64_t i = 0; i < kLanes; ++i) {
           const int64_t row = panel + first + i;
-          rows[i] = row < x.count ? _mm512_maskz_loadu_epi32(present, reinterpret_cast<const Step*>(x.row(row)) + s)
-                                  : _mm512_setzero_si512();
+          rows[i] = row < x.count ? _mm512_maskz_loadu_ps(present, reinterpret_cast<const float*>(x.row(row)) + s)
+                                  : _mm512_setzero_ps();
         }
-        transpose_tile(rows);
+        avx512::transpose(rows);
         Step* out = to + s * in_panel + first;
 #pragma GCC unroll 16
         for (int64_t i = 0; i < kLanes; ++i) {
-          if (i < count) _mm512_store_si512(out + i * in_panel, rows[i]);
+          if (i < count) _mm512_store_ps(out + i * in_panel, rows[i]);
         }
       }
     }

@@ -13,12 +13,9 @@ namespace acc::attention::vectors {
 #ifdef ACC_HAS_VECTOR_ATTENTION
 
 inline bool has_kernels(at::ScalarType dtype) {
-  static const bool has_vectors = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  static const bool has_bfloat16 = has_vectors && __builtin_cpu_supports("avx512bf16");
-  if (dtype == at::kFloat) return has_vectors;
+  if (dtype == at::kFloat) return avx512::is_supported();
   // Matrix units are faster.
-  return dtype == at::kBFloat16 && has_bfloat16 && !at::native::cpublas::could_pack(dtype);
+  return dtype == at::kBFloat16 && avx512::has_bfloat16() && !at::native::cpublas::could_pack(dtype);
 }
 
 template <class Number>

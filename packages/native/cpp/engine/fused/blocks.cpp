@@ -3,19 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/bfloat16_rows.h"
 #include "engine/error.h"
-#include "engine/row_math.h"
 
 namespace acc::fused {
 namespace {
-
-ACC_EVERY_CPU void widen(const uint16_t* from, int64_t count, float* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = rows::of_bfloat16_bits(from[i]);
-}
-
-ACC_EVERY_CPU void shorten(const float* from, int64_t count, uint16_t* to) {
-  for (int64_t i = 0; i < count; ++i) to[i] = rows::bfloat16_bits(from[i]);
-}
 
 struct Bfloat16 {
   uint16_t bits;
@@ -38,7 +30,7 @@ void copy_run(const T* from, int64_t stride, int64_t count, float* to) {
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
       return;
     } else if constexpr (std::is_same_v<T, Bfloat16>) {
-      widen(reinterpret_cast<const uint16_t*>(from), count, to);
+      rows::widen(reinterpret_cast<const uint16_t*>(from), to, count);
       return;
     }
   }
@@ -142,7 +134,7 @@ void write_block(const float* from, const at::Tensor& tensor, int64_t first, int
       std::memcpy(static_cast<float*>(data) + first, from, static_cast<size_t>(count) * sizeof(float));
       return;
     case at::kBFloat16:
-      shorten(from, count, static_cast<uint16_t*>(data) + first);
+      rows::narrow(from, static_cast<uint16_t*>(data) + first, count);
       return;
     default: {
       auto* to = static_cast<bool*>(data) + first;

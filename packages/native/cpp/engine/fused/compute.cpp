@@ -26,8 +26,7 @@ Loop loop_for(const Step& step, size_t first_constant, size_t end_of_constants) 
   const auto pair = pair_loops_of(step.op);
   if (!pair) return loop_of(step.op);
   const auto is_constant = [&](uint16_t reg) { return reg >= first_constant && reg < end_of_constants; };
-  if (is_constant(step.b)) return pair->second_number;
-  return is_constant(step.a) ? pair->first_number : pair->blocks;
+  return loop_beside(*pair, is_constant(step.a), is_constant(step.b));
 }
 
 // Gives the result of a step the register of a step that nobody reads any more, so that all registers

@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/error.h"
 #include "engine/fused/compute.h"
 #include "engine/fused/machine_code/code.h"
 
@@ -20,12 +19,6 @@ namespace {
 
 constexpr float kCubic = 0.044715f, kThreeCubic = 3 * 0.044715;
 constexpr float kRootOfTwoByPi = M_2_SQRTPI * M_SQRT1_2;
-
-bool by_tanh(std::string_view approximate) {
-  if (approximate == "tanh") return true;
-  if (approximate == "none") return false;
-  throw Error(kInvalidArgument, "gelu: approximate is '" + std::string(approximate) + "', which is neither 'none' nor 'tanh'.");
-}
 
 // The machine code of both formulas, for each dtype.
 std::shared_ptr<machine_code::CodeCache> code_of(size_t formula, const std::vector<at::Tensor>& inputs) {
@@ -61,11 +54,11 @@ at::Tensor tanh_form_backward(const at::Tensor& dy, const at::Tensor& x) {
 }
 
 at::Tensor gelu(const at::Tensor& x, std::string_view approximate) {
-  return by_tanh(approximate) && is_for_programs({x}) ? tanh_form(x) : at::gelu(x, approximate);
+  return approximate == "tanh" && is_for_programs({x}) ? tanh_form(x) : at::gelu(x, approximate);
 }
 
 at::Tensor gelu_backward(const at::Tensor& dy, const at::Tensor& x, std::string_view approximate) {
-  const bool is_for_program = by_tanh(approximate) && is_for_programs({dy, x});
+  const bool is_for_program = approximate == "tanh" && is_for_programs({dy, x});
   return is_for_program ? tanh_form_backward(dy, x) : at::gelu_backward(dy, x, approximate);
 }
 

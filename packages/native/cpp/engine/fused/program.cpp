@@ -109,12 +109,9 @@ class ProgramReader {
       return step;
     }
     for (const auto operand : {step.a, step.b}) check_operand(operand, step.extent);
-    if (is_constant_[step.b] && !is_constant_[step.a]) {
-      step.loop = loops.second_number;
-    } else if (is_constant_[step.a] && !is_constant_[step.b]) {
-      step.loop = loops.first_number;
-    } else {
-      step.loop = loops.blocks;
+    const bool is_first_number = is_constant_[step.a], is_second_number = is_constant_[step.b];
+    step.loop = loop_beside(loops, is_first_number, is_second_number);
+    if (is_first_number == is_second_number) {
       for (const auto operand : {step.a, step.b}) read_as_block(operand);
     }
     return step;

@@ -124,6 +124,12 @@ constexpr PairLoops pair_loops() {
   return {Operator::blocks, Operator::first_number, Operator::second_number, Operator::first_of_rows, Operator::second_of_rows};
 }
 
+// The loop for operands of which one may be a number. Two are read as blocks.
+inline Loop loop_beside(const PairLoops& loops, bool is_first_number, bool is_second_number) {
+  if (is_first_number == is_second_number) return loops.blocks;
+  return is_first_number ? loops.first_number : loops.second_number;
+}
+
 inline std::optional<PairLoops> pair_loops_of(Op op) {
   switch (op) {
     case Op::kAdd: return pair_loops<add>();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <immintrin.h>
+#include "engine/avx512.h"
 
 #include <array>
 #include <cstdint>
@@ -10,17 +10,13 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 
-// Only the code for bfloat16 contains instructions of AVX512_BF16.
-#define ACC_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
-#define ACC_AVX512_INLINE ACC_AVX512 __attribute__((always_inline)) inline
-
 // The kernels: the sums of one block of rows and one panel of columns.
 //
 // Both operands consist of 32-bit words: of float32, or of pairs of bfloat16 that are adjacent in k.
 namespace acc::product {
 
 // The number of words in a vector.
-constexpr int kVector = 16;
+constexpr int kVector = avx512::kLanes;
 // With the most rows and columns, 28 of the 32 registers hold sums.
 constexpr int kMaxRows = 14;
 constexpr int kMaxVectors = 2;

@@ -19,37 +19,6 @@ struct Lanes {
   int64_t stride;
 };
 
-// Transposes 16 vectors of 16 words.
-ACC_AVX512_INLINE void transpose(__m512 (&x)[kVector]) {
-  __m512 y[kVector];
-#pragma GCC unroll 8
-  for (int i = 0; i < kVector; i += 2) {
-    y[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
-    y[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < kVector; i += 4) {
-    x[i] = _mm512_shuffle_ps(y[i], y[i + 2], 0x44);
-    x[i + 1] = _mm512_shuffle_ps(y[i], y[i + 2], 0xEE);
-    x[i + 2] = _mm512_shuffle_ps(y[i + 1], y[i + 3], 0x44);
-    x[i + 3] = _mm512_shuffle_ps(y[i + 1], y[i + 3], 0xEE);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    y[i] = _mm512_shuffle_f32x4(x[i], x[i + 4], 0x88);
-    y[i + 4] = _mm512_shuffle_f32x4(x[i], x[i + 4], 0xDD);
-    y[i + 8] = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0x88);
-    y[i + 12] = _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0xDD);
-  }
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) {
-    x[i] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0x88);
-    x[i + 4] = _mm512_shuffle_f32x4(y[i + 4], y[i + 12], 0x88);
-    x[i + 8] = _mm512_shuffle_f32x4(y[i], y[i + 8], 0xDD);
-    x[i + 12] = _mm512_shuffle_f32x4(y[i + 4], y[i + 12], 0xDD);
-  }
-}
-
 // 16 words of 16 lanes, `stride` words apart, as 16 vectors of one word of each lane. Only the last of
 // its three steps moves words between registers, the others read 4 words into a quarter of a vector.
 ACC_AVX512_INLINE void load_transposed(const float* from, int64_t stride, __m512 (&x)[kVector]) {
@@ -95,7 +64,7 @@ ACC_AVX512 void pack_adjacent(const Lanes<Word>& lanes, int count, int64_t numbe
       if (i < count) _mm_prefetch(reinterpret_cast<const char*>(lanes.data + i * lanes.lane_stride + k + kLinesAhead * 16 * Word::kNumbers), _MM_HINT_T1);
       x[i] = i < count ? Word::load_words(lanes.data + i * lanes.lane_stride + k, numbers - k) : _mm512_setzero_ps();
     }
-    transpose(x);
+    avx512::transpose(x);
     const int64_t words = (numbers - k + Word::kNumbers - 1) / Word::kNumbers;
 #pragma GCC unroll 16
     for (int i = 0; i < kVector; ++i) {

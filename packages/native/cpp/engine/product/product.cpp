@@ -1,18 +1,18 @@
 #include "engine/product/product.h"
 
+#include "engine/avx512.h"
 #include "engine/error.h"
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+#ifdef ACC_HAS_AVX512
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <tuple>
 #include <utility>
 
+#include "engine/aligned_floats.h"
 #include "engine/product/pack.h"
 
 namespace acc::product {
@@ -84,26 +84,16 @@ class Packed {
  public:
   // Two parts, whose words are whatever was there.
   std::pair<float*, float*> parts(int64_t first, int64_t second) {
-    const auto start = ceil_div(first, kFloats) * kFloats;
-    if (start + second > size_) {
-      memory_.reset();
-      size_ = 0;
-      memory_.reset(static_cast<float*>(::operator new(static_cast<size_t>(start + second) * sizeof(float), kAlignment)));
-      size_ = start + second;
+    const auto start = static_cast<size_t>(ceil_div(first, kVector) * kVector), size = start + static_cast<size_t>(second);
+    if (size > memory_.size()) {
+      memory_ = {};
+      memory_ = AlignedFloats(size);
     }
-    return {memory_.get(), memory_.get() + start};
+    return {memory_.data(), memory_.data() + start};
   }
 
  private:
-  static constexpr int64_t kFloats = 16;
-  static constexpr std::align_val_t kAlignment{kFloats * sizeof(float)};
-
-  struct Free {
-    void operator()(float* memory) const { ::operator delete(memory, kAlignment); }
-  };
-
-  int64_t size_ = 0;
-  std::unique_ptr<float, Free> memory_;
+  AlignedFloats memory_;
 };
 
 // One product. `packed` is the right matrix, or null: then it is packed panel by panel.
@@ -269,10 +259,7 @@ void pack_all(const Matrix& right, const Sizes& sizes, void* packed) {
 }  // namespace
 
 bool is_supported(Dtype dtype) {
-  static const bool has_floats = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                                 __builtin_cpu_supports("avx512vl");
-  static const bool has_pairs = has_floats && __builtin_cpu_supports("avx512bf16");
-  return dtype == Dtype::kFloat ? has_floats : has_pairs;
+  return dtype == Dtype::kFloat ? avx512::is_supported() : avx512::has_bfloat16();
 }
 
 int64_t packed_bytes(Dtype dtype, const Sizes& sizes) {

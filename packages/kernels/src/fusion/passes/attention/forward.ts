@@ -90,15 +90,12 @@ function withFactors(
  * in bfloat16, and in float32 1.2 to 1.5 times with at most twice as many keys as the width of a head. It
  * pays where memory matters more.
  */
-function isFasterInProducts(
-  { results }: Call,
-  q: Factor,
-  { graph: { values, elements }, shapeOf }: Context,
-): boolean {
+function isFasterInProducts({ results }: Call, q: Factor, context: Context): boolean {
+  const { values, elements } = context.graph;
   const { dtype } = values[q.value]!;
   const probabilities = elements[results[0]!]!;
   if (probabilities >= LARGE_ELEMENTS) return false;
-  const [isFast] = hasFastAttention(dtype, sizesOf(q, { shapeOf })[1]);
+  const [isFast] = hasFastAttention(dtype, sizesOf(q, context)[1]);
   return !isFast && (dtype !== 'float32' || probabilities <= FEW_KEYS * elements[q.value]!);
 }
 
@@ -113,10 +110,7 @@ function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: 
 }
 
 /** The sizes of the matrices that a product takes: rows, columns. */
-function sizesOf(
-  { value, isTurned }: Factor,
-  { shapeOf }: Pick<Context, 'shapeOf'>,
-): readonly [number, number] {
+function sizesOf({ value, isTurned }: Factor, { shapeOf }: Context): readonly [number, number] {
   const [rows, columns] = shapeOf(value).slice(-2) as [number, number];
   return isTurned ? [columns, rows] : [rows, columns];
 }
