@@ -8,8 +8,8 @@ const peakOf = (ranks: number, attention: string): Promise<number[]> =>
 
 it('n ranks need one n-th of the memory for a long sequence', async () => {
   const [alone] = await peakOf(1, 'ring');
-  // The weights and their gradients are on every rank, and the keys and values of two pieces.
-  for (const peak of await peakOf(4, 'ring')) expect(peak / alone!).toBeLessThan(0.27);
+  // Each rank has all weights and their gradients, and keys, values and their gradients of two pieces.
+  for (const peak of await peakOf(4, 'ring')) expect(peak / alone!).toBeLessThan(0.29);
   // Exchanges of whole sequences are copies.
   for (const peak of await peakOf(2, 'heads')) expect(peak / alone!).toBeLessThan(0.65);
 });

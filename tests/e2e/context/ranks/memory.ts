@@ -1,4 +1,4 @@
-// One training step of a transformer block on one long sequence. The argument is `context.attention`.
+// One training step of four transformer blocks on one long sequence. The argument is `context.attention`.
 // Reports the most bytes that this rank had allocated in it beyond what it had before.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
@@ -7,11 +7,14 @@ import { transformerBlock } from '@acc/transformer';
 
 const attention = process.argv[2] as 'ring' | 'heads';
 const accelerator = await Accelerator.create({ mesh: { context: -1 }, context: { attention } });
-const [LENGTH, UNITS] = [4096, 64];
+const [LENGTH, UNITS, BLOCKS] = [4096, 64, 4];
 const length = LENGTH / accelerator.numProcesses;
 const input = tf.input({ shape: [null, UNITS] });
-const block = transformerBlock({ heads: 4, causal: true, rotary: true }).apply(input);
-const model = tf.model({ inputs: input, outputs: block as tf.SymbolicTensor });
+let output = input;
+for (let block = 0; block < BLOCKS; block++) {
+  output = transformerBlock({ heads: 4, causal: true, rotary: true }).apply(output) as tf.SymbolicTensor;
+}
+const model = tf.model({ inputs: input, outputs: output });
 const [, optimizer] = accelerator.prepare(model, tf.train.sgd(0.01));
 const bytes = (name: 'allocatedBytes' | 'peakAllocatedBytes') =>
   (tf.memory() as unknown as Record<typeof name, number>)[name];
