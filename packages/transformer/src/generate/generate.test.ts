@@ -181,6 +181,16 @@ describe('generate refuses', () => {
     ],
     ['an empty prompt', () => generate(small(), [[]], { maxNewTokens: 1 }), 'ACC_SHAPE_MISMATCH'],
     ['a token below 0', () => generate(small(), [-1], { maxNewTokens: 1 }), 'ACC_INVALID_ARGUMENT'],
+    [
+      'a token beyond the vocabulary',
+      () => generate(small(), [99], { maxNewTokens: 1 }),
+      'ACC_INVALID_ARGUMENT',
+    ],
+    [
+      'such a token in a tensor',
+      () => generate(small(), tf.tensor2d([[1, -1]], [1, 2], 'int32'), { maxNewTokens: 1 }),
+      'ACC_INVALID_ARGUMENT',
+    ],
     ['too many positions', () => generate(small(), [1, 2], { maxNewTokens: 16 }), 'ACC_SEQUENCE_TOO_LONG'],
     [
       'attention to later positions',

@@ -15,7 +15,7 @@ import { isModel } from '@acc/tfjs-internals';
 import { KeyValueCache } from '../layers/key-value-cache.js';
 import { promptOf } from './prompt.js';
 import { generateSchema, isGreedy, type GenerateOptions, type GenerateSettings } from './options.js';
-import { requireCacheable, requireRoom } from './requirements.js';
+import { requireCacheable, requireKnownTokens, requireRoom } from './requirements.js';
 import { drawToken, newSeed, randomOf, type Random } from './sampling.js';
 
 /**
@@ -51,6 +51,7 @@ export function generate(
   if (settings.useCache) requireCacheable(model);
   const onOneRank = () => {
     const prompt = promptOf(tokens);
+    requireKnownTokens(model, prompt);
     requireRoom(model, prompt.shape[1] + settings.maxNewTokens - 1);
     return continued(model, prompt, settings);
   };

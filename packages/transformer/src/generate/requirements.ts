@@ -1,7 +1,8 @@
+import type { Tensor2D } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { AccError } from '@acc/contract';
 import { nestedLayers } from '@acc/tfjs-internals';
-import { PositionEmbedding } from '../layers/embeddings.js';
+import { PositionEmbedding, TokenEmbedding } from '../layers/embeddings.js';
 import { MultiHeadAttention } from '../layers/multi-head-attention.js';
 
 /** @throws AccError `ACC_CACHE_UNSUPPORTED`. */
@@ -33,4 +34,25 @@ export function requireRoom(model: LayersModel, length: number): void {
       { help: 'Shorten the prompt, or lower maxNewTokens.', details: { length, positions: layer.positions } },
     );
   }
+}
+
+/**
+ * Compares prompts with the vocabulary of the model's token embeddings. A model without any is not checked.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT`.
+ */
+export function requireKnownTokens(model: LayersModel, prompt: Tensor2D): void {
+  const embeddings = [...nestedLayers(model.layers)].filter((layer) => layer instanceof TokenEmbedding);
+  if (embeddings.length === 0) return;
+  const known = Math.max(...embeddings.map(({ vocabularySize }) => vocabularySize));
+  const wrong = prompt.dataSync().find((token) => token < 0 || token >= known);
+  if (wrong === undefined) return;
+  throw new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `generate: ${wrong} is not a token of '${embeddings[0]!.name}'.`,
+    {
+      help: `Its tokens are whole numbers from 0 to ${known - 1}.`,
+      details: { token: wrong, vocabularySize: known },
+    },
+  );
 }

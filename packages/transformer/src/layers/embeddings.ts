@@ -55,6 +55,11 @@ export class TokenEmbedding extends layers.Layer implements ParallelLayer {
     this.#settings = parseArgs('tokenEmbedding', TOKENS, args);
   }
 
+  /** The number of tokens. */
+  get vocabularySize(): number {
+    return this.#settings.vocabularySize;
+  }
+
   /** Each rank has the rows of some tokens. */
   parallelParts(): readonly ParallelPart[] {
     return [{ layer: this, cut: 'vocab' }];
