@@ -1,6 +1,6 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective } from '@acc/contract';
-import { slotListsOf } from '@acc/kernels';
+import { placeSlots, slotListsOf } from '@acc/kernels';
 import type { Shard } from './shard.js';
 
 export interface OwnStateContext {
@@ -19,6 +19,7 @@ export interface OwnStateContext {
  */
 export function requireOwnState(optimizer: Optimizer, { names, shards, collective }: OwnStateContext): void {
   const lists = slotListsOf(optimizer) ?? [];
+  placeSlots(names, lists);
   const held = new Map(shards.map(({ variable, own }) => [variable.name, own]));
   const wrong = names.flatMap((name, i) => {
     const own = held.get(name);

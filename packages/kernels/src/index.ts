@@ -50,6 +50,8 @@ export {
   SgdW,
   slotListsOf,
   updateInPieces,
+  noteUse,
+  placeSlots,
   updatesOf,
   type Adafactor,
   type AdafactorOptions,

@@ -1,6 +1,6 @@
 import { util, type NamedTensorMap, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { slotListsOf } from '@acc/kernels';
+import { noteUse, placeSlots, slotListsOf } from '@acc/kernels';
 import { stateLost } from './errors.js';
 import type { StoredVariable } from './stored-variable.js';
 import { isLost, type VariableStore } from './variable-store.js';
@@ -19,6 +19,7 @@ export function storedSlots(
   store: VariableStore,
 ): ReadonlyMap<string, readonly StoredVariable[]> {
   const lists = slotListsOf(optimizer) ?? [];
+  placeSlots(Object.keys(grads), lists);
   const found = new Map<string, StoredVariable[]>();
   Object.keys(grads).forEach((name, i) => {
     const variable = held.get(name);
@@ -26,10 +27,12 @@ export function storedSlots(
     const stored = lists.flatMap(({ slots, suffix, initial, shapeFor }) => {
       const shape = shapeFor?.(variable) ?? variable.shape;
       if (util.sizeFromShape([...shape]) === 0) return [];
-      if (slots[i]) return store.of(slots[i].variable);
-      const made = store.create({ shape, initial: () => initial(variable) });
-      slots[i] = { originalName: `${name}/${suffix}`, variable: made.variable };
-      return made;
+      slots[i] ??= {
+        originalName: `${name}/${suffix}`,
+        variable: store.create({ shape, initial: () => initial(variable) }).variable,
+      };
+      noteUse(slots[i].variable, name);
+      return store.of(slots[i].variable);
     });
     found.set(name, stored);
   });

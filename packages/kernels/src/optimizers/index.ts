@@ -20,6 +20,8 @@ export { sgdw, SgdW, type SgdWOptions } from './sgdw.js';
 export { SlotOptimizer } from './slot-optimizer.js';
 export {
   namedGradients,
+  noteUse,
+  placeSlots,
   updatesOf,
   type Gradients,
   type NamedGradient,

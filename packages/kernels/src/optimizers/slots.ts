@@ -1,5 +1,6 @@
 import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { OptimizerVariable } from '@acc/tfjs-internals';
+import { registeredVariable } from '../live-variables.js';
 
 /** The gradients that tfjs's optimizers accept: a record, or a list in the order of the state. */
 export type Gradients = Parameters<Optimizer['applyGradients']>[0];
@@ -45,6 +46,41 @@ export interface Update {
   readonly state: readonly Variable[];
 }
 
+/** The name of the variable whose last step used a state variable. */
+const usedFor = new WeakMap<Variable, string>();
+
+/** Takes note that a state variable was used for the variable of that name: see {@link placeSlots}. */
+export function noteUse(state: Variable, name: string): void {
+  if (usedFor.get(state) !== name) usedFor.set(state, name);
+}
+
+/**
+ * Moves state to where optimizers look for it: to the position of its variable's gradient. Positions
+ * change if variables are frozen or thawed, or if a program trains variables in turn. State of other
+ * variables goes to the end. As in tfjs, state belongs to the gradient of its position if no variable
+ * that exists has used it, for example after `setWeights`.
+ */
+export function placeSlots(names: readonly string[], lists: readonly SlotList[]): void {
+  for (const { slots } of lists) {
+    const owners = slots.map((slot) => ownerOf(slot));
+    if (names.every((name, i) => owners[i] === undefined || owners[i] === name)) continue;
+    const placed = names.map((name, i) => {
+      const place = owners.indexOf(name);
+      if (place >= 0) return slots[place];
+      return owners[i] === undefined ? slots[i] : undefined;
+    });
+    const others = slots.filter((slot) => !placed.includes(slot));
+    // State of variables without any is made at their positions.
+    slots.splice(0, slots.length, ...(placed as Slot[]), ...others);
+  }
+}
+
+/** The variable that has used the state, if it exists still. */
+function ownerOf(slot: Slot | undefined): string | undefined {
+  const name = slot && usedFor.get(slot.variable);
+  return name !== undefined && registeredVariable(name) ? name : undefined;
+}
+
 /**
  * The updates of a step: `gradients[i]` updates `variables[i]`. As in tfjs, state is created for
  * every position, and positions without a gradient are skipped.
@@ -54,6 +90,10 @@ export function updatesOf(
   variables: readonly Variable[],
   lists: readonly SlotList[],
 ): Update[] {
+  placeSlots(
+    gradients.map(({ name }) => name),
+    lists,
+  );
   const updates: Update[] = [];
   gradients.forEach(({ name, grad }, i) => {
     const variable = variables[i]!;
@@ -63,6 +103,7 @@ export function updatesOf(
         originalName: `${name}/${suffix}`,
         variable: tidy(() => initial(variable).variable(false)),
       };
+      noteUse(slots[i].variable, name);
       state.push(slots[i].variable);
     }
     if (grad) updates.push({ variable, grad, state });
