@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { observeCalls } from '@acc/native';
 import { expectClose } from '@acc/testkit';
 import { Accelerator } from '../accelerator.js';
+import type { AcceleratorOptions } from '../options.js';
 
 const MICRO_BATCHES = 4;
 const ROWS = 3;
@@ -26,8 +27,8 @@ const wave = (rows: number, columns: number, seed: number) =>
       .reshape([rows, columns]),
   );
 
-async function training(mixedPrecision?: 'bf16') {
-  accelerator = await Accelerator.create({ engine: 'acc', ...(mixedPrecision && { mixedPrecision }) });
+async function training(options: AcceleratorOptions = {}) {
+  accelerator = await Accelerator.create({ engine: 'acc', ...options });
   const layers = [6, 4, 2].map((units, i) =>
     tf.layers.dense({
       units,
@@ -91,7 +92,7 @@ it('a pipelined step has the gradients of a whole batch', async () => {
 });
 
 it('sums of products in bfloat16 are float32, and added in lists', async () => {
-  const { model, loss, xs, ys } = await training('bf16');
+  const { model, loss, xs, ys } = await training({ mixedPrecision: 'bf16' });
   const step = accelerator.pipelined(model, loss, { microBatches: MICRO_BATCHES });
   step(xs, ys).dispose();
   expect(namesIn(() => step(xs, ys).dispose())).not.toContain('aten::addmm_');

@@ -128,6 +128,25 @@ describe('products on acc', () => {
     }
   });
 
+  it('are alone if they are products of pieces, which a kernel multiplies one by one', () => {
+    const [x, dy, sum] = [wave(7, 5, 1), wave(7, 6, 2), wave(5, 6, 3)];
+    const piece = ({ dataId, shape, dtype }: tf.Tensor) => ({ dataId, shape, dtype }) as tf.Tensor;
+    const attrs = { transposeA: true, transposeB: false };
+    const { kernelFunc } = tf.getKernel('BatchMatMul', 'acc');
+    const before = values([sum]);
+    const alone = lists.addProduct!(sum, () => {
+      const inputs = { a: piece(x), b: piece(dy) };
+      return tf
+        .engine()
+        .makeTensorFromTensorInfo(
+          kernelFunc({ inputs, attrs, backend: tf.backend() }) as tf.TensorInfo,
+          tf.backend(),
+        );
+    });
+    expect(values([alone])).toEqual(values([tf.matMul(x, dy, true)]));
+    expect(values([sum])).toEqual(before);
+  });
+
   it('are the first ones only, and nothing may be computed from them', () => {
     const [x, sum] = [wave(5, 5, 1), wave(5, 5, 2)];
     expect(() => lists.addProduct!(sum, () => tf.matMul(x, x).neg())).toThrow(/addProduct/);
