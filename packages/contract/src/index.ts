@@ -33,7 +33,7 @@ export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
 export { lossSeed, withLossSeed } from './loss-seed.js';
-export type { RunForward, TapedForward } from './taped-forward.js';
+export type { ProductSums, RunForward, TapedForward } from './taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
 export {
   FUSED_LAYERS,

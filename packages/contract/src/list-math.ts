@@ -16,6 +16,15 @@ export interface ListMath {
    */
   add(list: readonly Tensor[], others: readonly Tensor[], factor: number, isOwn?: boolean): Tensor[];
   /**
+   * Runs `product`, which computes one matrix product and returns its result, so that the product is
+   * added to `sum` in place: it is neither stored nor read again. Nothing else may hold the memory of
+   * `sum`.
+   *
+   * @returns A tensor that shares the data of `sum`, or the product alone if it cannot be added so.
+   * Absent: it never can.
+   */
+  addProduct?(sum: Tensor, product: () => Tensor): Tensor;
+  /**
    * Computes factor · list. A factor that is a tensor must be a scalar, and the caller still owns
    * it.
    */

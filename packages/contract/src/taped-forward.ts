@@ -1,5 +1,16 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 
+/** Takes gradients that are one matrix product each, so that products are added up as they are computed. */
+export interface ProductSums {
+  /**
+   * Gets the function that computes the gradient of `xs[index]`, which no other operator contributes
+   * to. Nobody else holds what it returns.
+   *
+   * @returns What the backward pass returns as the gradient.
+   */
+  ofProduct(index: number, gradient: () => Tensor): Tensor;
+}
+
 /**
  * A forward pass whose backward pass comes later. It keeps the tensors that the gradients need,
  * until {@link backward} or {@link dispose}.
@@ -15,12 +26,13 @@ export interface TapedForward {
    * on. The caller still owns them.
    * @param lossSeed The gradient of the training's loss that `dys` come from. Layers that add terms to
    * that loss need it; see `lossSeed`.
+   * @param sums Computes those gradients that are products.
    * @returns Gradients in the order of `xs`. Null for an input that the outputs do not depend on.
    * The caller disposes them.
    * @throws AccError `ACC_INVALID_ARGUMENT` for gradients that do not fit, `ACC_TAPE_USED` after
    * `backward` or `dispose`, `ACC_GRADIENT_NESTED` inside another gradient computation.
    */
-  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[];
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number, sums?: ProductSums): (Tensor | null)[];
   /**
    * Computes the gradients of the first `count` of `xs` only, and keeps what those of the others
    * need, for {@link backwardRest}. A zero-bubble pipeline needs the gradients of a stage's inputs
@@ -31,8 +43,10 @@ export interface TapedForward {
   /**
    * Computes the gradients of the other `xs`, in their order, after {@link backwardTo}, and frees the
    * kept tensors.
+   *
+   * @param sums As for {@link backward}, with positions among these `xs`.
    */
-  backwardRest(): (Tensor | null)[];
+  backwardRest(sums?: ProductSums): (Tensor | null)[];
   /**
    * Frees the kept tensors. Call it for a pass without `backward`. After `backward` it has no
    * effect.

@@ -119,6 +119,7 @@ function activeApply(layer: () => KernelLayer): NonNullable<KernelLayer['fusedAp
 function activeLists(layer: () => KernelLayer): ListMath {
   return {
     add: (...args) => layer().lists.add(...args),
+    addProduct: (sum, product) => layer().lists.addProduct?.(sum, product) ?? product(),
     scale: (list, factor) => layer().lists.scale(list, factor),
     unscale: (list, factor) => layer().lists.unscale(list, factor),
     clamp: (list, min, max) => layer().lists.clamp(list, min, max),

@@ -3,12 +3,15 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isAccError } from '@acc/contract';
 import { memoryStats, numThreads, setNumThreads } from './memory.js';
-import { operator } from './operator.js';
+import { operator, operatorInPlace } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
 // The operator of cpp/engine/product: bits and values of products on CPUs with AVX-512.
 
 const matmul = operator('acc::matmul');
+const addmm = operator('acc::addmm');
+const addmm_ = operatorInPlace('acc::addmm_');
+const add = operator('aten::add.Tensor');
 const slice = operator('aten::slice.Tensor');
 const transpose = operator('aten::t');
 const convert = operator('aten::to.dtype');
@@ -193,6 +196,64 @@ describe.each(DTYPES.filter(hasInstructions))('acc::matmul of %s', (dtype) => {
     );
     expect([...values.subarray(40, 80)]).toEqual(infinite);
     expect(values.subarray(80).every(Number.isFinite)).toBe(true);
+  });
+
+  it('is added to a sum in place, as by a separate addition', () => {
+    // Products of one block of k; the last of two blocks would be added to what is in the sum already.
+    const most = dtype === 'float32' ? 512 : 1024;
+    fc.assert(
+      fc.property(cases, fc.integer({ min: 1, max: 3 }), (drawn, threads) => {
+        const given = { ...drawn, k: Math.min(drawn.k, most), hasBias: false, activation: 'linear' };
+        setNumThreads(threads);
+        using operands = operandsOf(given, dtype);
+        using product = run(operands, given);
+        using sum = wave([given.m, given.n], dtype, 4);
+        using expected = add(sum, product);
+        using anew = addmm(sum, operands.a, operands.b, given.transposeA, given.transposeB);
+        addmm_(sum, operands.a, operands.b, given.transposeA, given.transposeB);
+        expect(read(anew)).toEqual(read(sum));
+        if (dtype === 'float32') expect(read(sum)).toEqual(read(expected));
+        else {
+          const limit = 2 ** -8 * (2.21 + 1.21 * given.k);
+          read(sum).forEach((value, i) =>
+            expect(Math.abs(value - read(expected)[i]!)).toBeLessThanOrEqual(limit),
+          );
+        }
+      }),
+      { numRuns: dtype === 'float32' ? 100 : 20 },
+    );
+  });
+
+  it('is added to a sum over several blocks of k', () => {
+    const given = {
+      m: 30,
+      k: 2100,
+      n: 40,
+      transposeA: false,
+      transposeB: false,
+      isViewA: false,
+      isViewB: false,
+    };
+    using operands = operandsOf({ ...given, hasBias: false, activation: 'linear' }, dtype);
+    using sum = wave([30, 40], dtype, 4);
+    const before = read(sum);
+    addmm_(sum, operands.a, operands.b, false, false);
+    const added = read(sum).map((value, i) => value - before[i]!);
+    const limit = dtype === 'float32' ? 1e-6 : 2 ** -8;
+    expect(errorOf(added, operands, { ...given, hasBias: false, activation: 'linear' })).toBeLessThan(limit);
+  });
+
+  it('is not added to a sum of another shape, dtype or layout', () => {
+    using a = wave([4, 3], dtype, 1);
+    using b = wave([3, 5], dtype, 2);
+    using short = wave([4, 4], dtype, 3);
+    using floats = wave([4, 5], dtype, 3);
+    using wide = convert(floats, 'float64');
+    using stored = wave([5, 4], dtype, 3);
+    using turned = transpose(stored);
+    for (const sum of [short, wide, turned]) {
+      expect(() => addmm_(sum, a, b, false, false)).toThrow(/acc::addmm_ needs a contiguous sum/);
+    }
   });
 
   it('keeps no memory', () => {

@@ -19,6 +19,13 @@ const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly stri
   [3, 1, ['1f1b', 'zeroBubble', 'tied', 'compiled tied']],
   [4, 2, ['1f1b', 'interleaved', 'accumulated', 'weighed', 'compiled']],
 ];
+/** The plain steps that compiled ones repeat. */
+const PLAIN: Readonly<Record<string, string>> = {
+  compiled: '1f1b',
+  'compiled tied': 'tied',
+  'compiled bf16': 'bf16',
+  'compiled interleaved': 'interleaved',
+};
 const results = new Map<number, Results[]>();
 
 const run = (ranks: number, data: number, ways: readonly string[]) =>
@@ -61,6 +68,13 @@ describe.each(JOBS)('on %i ranks, %i with rows of their own', (ranks, data, ways
 
   it.each(ways.filter((way) => way.startsWith('compiled')))('replays its steps: %s', (way) => {
     for (const each of results.get(ranks)!) expect(each[way]!.replays).toBeGreaterThan(10);
+  });
+
+  it.each(ways.filter((way) => way in PLAIN))('replays have the bits of plain steps: %s', (way) => {
+    for (const each of results.get(ranks)!) {
+      const plain = each[PLAIN[way]!]!;
+      expect([each[way]!.losses, each[way]!.weights]).toEqual([plain.losses, plain.weights]);
+    }
   });
 
   it('has optimizer state of its own stages only', () => {

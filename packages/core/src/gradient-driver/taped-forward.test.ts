@@ -261,3 +261,48 @@ describe.each([
     expect(await products(() => pass.backwardRest())).toEqual(['5,6']);
   });
 });
+
+describe('gradients that are products', () => {
+  beforeEach(() => create());
+
+  /** The positions among `xs` that `sums` is asked for, and the gradients. */
+  function asked(f: () => tf.Tensor, xs: readonly tf.Tensor[], isInHalves: boolean) {
+    const positions: number[] = [];
+    const sums = {
+      ofProduct(index: number, gradient: () => tf.Tensor) {
+        positions.push(index);
+        return gradient().mul(10);
+      },
+    };
+    const pass = runForward(f, xs);
+    const dys = pass.outputs.map((y) => tf.onesLike(y));
+    const grads = isInHalves
+      ? [...pass.backwardTo(1, dys), ...pass.backwardRest(sums)]
+      : pass.backward(dys, 1, sums);
+    return { positions, grads: grads.map((grad) => [...grad!.dataSync()]) };
+  }
+
+  it.each([false, true])('are computed by the given function, and no others: in halves %s', (isInHalves) => {
+    tf.tidy(() => {
+      const matrix = (seed: number) => tf.randomNormal<tf.Rank.R2>([3, 3], 0, 1, 'float32', seed);
+      const [x, once, twice, penalized, bias] = [matrix(1), matrix(2), matrix(3), matrix(4), matrix(5)];
+      const xs = [x, once, twice, penalized, bias];
+      const f = () => {
+        const product = x.matMul(once).matMul(twice).relu().matMul(twice).matMul(penalized);
+        return product.add(bias).square().mean().add(penalized.square().mean());
+      };
+      const { positions, grads } = asked(f, xs, isInHalves);
+      expect(positions).toEqual(isInHalves ? [0] : [0, 1]);
+      const plain = tf
+        .grads(() => f())(xs)
+        .map((grad) => [...grad.dataSync()]);
+      const isTaken = [!isInHalves, true, false, false, false];
+      grads.forEach((grad, i) =>
+        expectClose(grad, isTaken[i] ? plain[i]!.map((value) => 10 * value) : plain[i]!, {
+          rtol: 1e-5,
+          atol: 1e-6,
+        }),
+      );
+    });
+  });
+});

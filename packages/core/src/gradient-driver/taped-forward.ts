@@ -1,12 +1,12 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
-import { AccError, withLossSeed, type TapedForward } from '@acc/contract';
+import { AccError, withLossSeed, type ProductSums, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
 import { heldOf, pathBetween, requireHeldOnly, type Path } from './tape.js';
-import { owned, walkBackward } from './walk.js';
+import { owned, walkBackward, type WalkOptions } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
 
@@ -62,11 +62,13 @@ class KeptPass implements TapedForward {
     this.#pass = pass;
   }
 
-  backward(dys: readonly (Tensor | null)[], lossSeed?: number): (Tensor | null)[] {
+  backward(dys: readonly (Tensor | null)[], lossSeed?: number, sums?: ProductSums): (Tensor | null)[] {
     const pass = this.#usable();
     requireFitting(dys, pass.outputs);
     try {
-      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, seedsOf(pass.outputs, dys)));
+      return walking(pass, lossSeed, (engine) =>
+        gradientsOf(engine, pass, seedsOf(pass.outputs, dys), { sums }),
+      );
     } finally {
       this.dispose();
     }
@@ -82,7 +84,7 @@ class KeptPass implements TapedForward {
         const seeds = seedsOf(pass.outputs, dys);
         rest.addSeeds(seeds, split.first);
         const first = { ...pass, xs: pass.xs.slice(0, count), path: split.first };
-        return gradientsOf(engine, first, seeds, rest);
+        return gradientsOf(engine, first, seeds, { rest });
       });
       this.#rest = rest;
       return grads;
@@ -93,13 +95,13 @@ class KeptPass implements TapedForward {
     }
   }
 
-  backwardRest(): (Tensor | null)[] {
+  backwardRest(sums?: ProductSums): (Tensor | null)[] {
     const rest = this.#rest;
     this.#usable();
     if (!rest) throw notBegun();
     const { pass, lossSeed } = rest;
     try {
-      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, rest.seeds));
+      return walking(pass, lossSeed, (engine) => gradientsOf(engine, pass, rest.seeds, { sums }));
     } finally {
       this.dispose();
     }
@@ -147,7 +149,7 @@ function gradientsOf(
   engine: EngineInternals,
   { xs, path, hooks }: Pass,
   seeds: ReadonlyMap<number, Tensor>,
-  rest?: Rest,
+  { rest, sums }: { readonly rest?: Rest; readonly sums?: ProductSums | undefined },
 ): (Tensor | null)[] {
   const found = walkBackward({
     engine,
@@ -157,6 +159,7 @@ function gradientsOf(
     finals: new Map(),
     freesEarly: true,
     participants: hooks.participants,
+    ...(sums && { products: productsOf(xs, sums) }),
     ...(rest && { later: rest.later }),
   });
   rest?.addFound(found);
@@ -164,6 +167,11 @@ function gradientsOf(
     const grad = found.get(id);
     return grad ? owned(grad, { engine }) : null;
   });
+}
+
+/** The functions that compute gradients of `xs`, by tensor id, if they are products. */
+function productsOf(xs: readonly Tensor[], sums: ProductSums): WalkOptions['products'] {
+  return new Map(xs.map(({ id }, i) => [id, (gradient: () => Tensor) => sums.ofProduct(i, gradient)]));
 }
 
 /** The part of the path that leads to outputs with a gradient. */

@@ -1,4 +1,4 @@
-import { add, clone, util, type Tensor } from '@tensorflow/tfjs-core';
+import { _FusedMatMul, add, BatchMatMul, clone, util, type Tensor } from '@tensorflow/tfjs-core';
 import type { EngineInternals, TapeNode } from '@acc/tfjs-internals';
 import { freeSaved, unpackSaved } from './packed-tensors.js';
 import type { Path, PathNode } from './tape.js';
@@ -20,6 +20,11 @@ export interface WalkOptions {
   readonly freesEarly: boolean;
   /** Absent if there are no participants. */
   readonly participants?: TapeParticipants | undefined;
+  /**
+   * Functions that run the gradient function of a tensor, by its id, if its gradient is one matrix
+   * product.
+   */
+  readonly products?: ReadonlyMap<number, (gradient: () => Tensor) => Tensor>;
   /**
    * Nodes that are walked again later, for other inputs. They keep what they have saved, and give
    * the gradients of their outputs here.
@@ -70,7 +75,7 @@ function addInputGradients(
   options: WalkOptions,
 ): void {
   const dys = node.outputs.map(({ id }) => grads.get(id) ?? null);
-  const dxs = inputGradients({ node, inputs }, dys, options.engine);
+  const dxs = inputGradients({ node, inputs }, dys, options);
   inputs.forEach(([name, x], i) => {
     const dx = dxs[i]!;
     requireFits(node, name, x, dx);
@@ -94,22 +99,27 @@ function addInputGradients(
 function inputGradients(
   { node, inputs }: PathNode,
   dys: readonly (Tensor | null)[],
-  engine: EngineInternals,
+  options: WalkOptions,
 ): Tensor[] {
+  const { engine } = options;
   // A gradient function may return its argument, a saved tensor, or one tensor for two inputs.
   const own = (dx: Tensor, others: readonly Tensor[]) =>
     dx.kept || dys.includes(dx) || others.includes(dx) ? clone(dx) : dx;
   if (inputs.length === 1) {
-    const [[name]] = inputs as readonly [readonly [string, Tensor]];
-    return [engine.tidy('gradient', () => own(gradientOf(node, name, gradientsOf(node, dys, inputs)), []))];
+    const [input] = inputs as readonly [PathNode['inputs'][number]];
+    return [
+      engine.tidy('gradient', () =>
+        own(gradientOf(node, input, gradientsOf(node, dys, inputs), options), []),
+      ),
+    ];
   }
   return engine.tidy('gradient', () => {
     const gradients = gradientsOf(node, dys, inputs);
     const dxs: Tensor[] = [];
-    for (const [name] of inputs) {
+    for (const input of inputs) {
       dxs.push(
         own(
-          engine.tidy('gradient', () => gradientOf(node, name, gradients)),
+          engine.tidy('gradient', () => gradientOf(node, input, gradients, options)),
           dxs,
         ),
       );
@@ -127,20 +137,38 @@ function gradientsOf(
   throw new Error(`Cannot compute gradient: gradient function not found for ${node.kernelName}.`);
 }
 
-function gradientOf(node: TapeNode, name: string, gradients: Record<string, () => Tensor>): Tensor {
+function gradientOf(
+  node: TapeNode,
+  [name, x]: PathNode['inputs'][number],
+  gradients: Record<string, () => Tensor>,
+  options: WalkOptions,
+): Tensor {
   const gradient = gradients[name];
   if (!gradient) {
     throw new Error(
       `Cannot backprop through input ${name}. Available gradients found: ${Object.keys(gradients).join(',')}.`,
     );
   }
-  const dx = gradient();
+  const ofProduct = isProduct(node, name, x, options) ? options.products?.get(x.id) : undefined;
+  const dx = ofProduct ? ofProduct(gradient) : gradient();
   if (dx.dtype !== 'float32') {
     throw new Error(
       `Error in gradient for op ${node.kernelName}. The gradient of input ${name} must have 'float32' dtype, but has '${dx.dtype}'`,
     );
   }
   return dx;
+}
+
+/** Whether the gradient of a tensor is one matrix product, made anew, to which nothing else is added. */
+function isProduct(
+  { kernelName }: TapeNode,
+  name: string,
+  { id }: Tensor,
+  { path, seeds }: Pick<WalkOptions, 'path' | 'seeds'>,
+): boolean {
+  const isFactor = name === 'a' || name === 'b';
+  const isOfProduct = kernelName === BatchMatMul || kernelName === _FusedMatMul;
+  return isFactor && isOfProduct && path.uses.get(id) === 1 && !seeds.has(id);
 }
 
 function requireFits(node: TapeNode, name: string, x: Tensor, dx: Tensor): void {

@@ -3,6 +3,7 @@ import {
   AccError,
   type Collective,
   type KernelLayer,
+  type ListMath,
   type Mesh,
   type MeshAxis,
   type RunForward,
@@ -124,15 +125,13 @@ export class Pipelines {
     if (known?.key === key) return known.model;
     if (known) throw dividedBefore();
     const { kernels, checkpointEvery: every, optimizers, ...shared } = this.#context;
-    const isCut = shared.mesh.size('tensor') > 1;
     const made = new ModelPipeline(
       { model, schedule, stages, microBatches },
       {
         ...shared,
         pipe: this.#pipe,
         weights: this.#weights(),
-        // Lists are added up as whole tensors; kernels add pieces.
-        lists: isCut ? portableLists() : kernels.lists,
+        lists: listsFor(shared.mesh, kernels.lists),
         runAction: (inputs, action, options) =>
           kernels.recorder ? kernels.recorder.runAction(inputs, action, options) : action(inputs),
         measures: isFirst(shared.mesh),
@@ -175,6 +174,14 @@ export class Pipelines {
 
 /** The axes whose ranks compute a layer together. */
 const TOGETHER: readonly MeshAxis[] = ['tensor', 'context', 'expert'];
+
+/** What adds up gradients. Of tensors in pieces, kernels add the pieces. */
+function listsFor(mesh: Mesh, lists: ListMath): ListMath {
+  if (mesh.size('tensor') > 1) return portableLists();
+  if (TOGETHER.every((axis) => mesh.size(axis) === 1)) return lists;
+  const { addProduct: _ofWholeMatrices, ...others } = lists;
+  return others;
+}
 
 /** Whether this is the first rank of the job, or one that computes layers together with it. */
 function isFirst({ axes, coordinates }: Mesh): boolean {

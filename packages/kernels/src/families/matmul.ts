@@ -1,9 +1,10 @@
-import { util, type TensorInfo } from '@tensorflow/tfjs-core';
+import { Tensor, util, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { activated, type Activation } from './activation.js';
+import { activated, isLinear, type Activation } from './activation.js';
+import { takeSum } from './added-product.js';
 import { toDtype, wrapElements } from './conversion.js';
-import { isEnded, product } from './product.js';
+import { addProduct, isEnded, product } from './product.js';
 
 // Every matrix product of the backend runs through `product` (two matrices) or `products` (stacks
 // of matrices).
@@ -95,6 +96,14 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   const { transposeA, transposeB, activation, leakyreluAlpha } = attrs;
   using left = lent(backend, matrixOf(a));
   using right = lent(backend, matrixOf(b));
+  const shape = [a.shape.at(transposeA ? -1 : -2)!, b.shape.at(transposeB ? -2 : -1)!] as const;
+  const isPlain = !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
+  const sum = isPlain ? takeSum(backend, shape, [left.native, right.native]) : undefined;
+  if (sum) {
+    addProduct(sum.native, left.native, right.native, transposeA, transposeB);
+    backend.incRef(sum.info.dataId);
+    return { dataId: sum.info.dataId, shape: [...shape], dtype: 'float32' };
+  }
   const ended = product(
     left.native,
     right.native,
@@ -109,6 +118,10 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   const rank = Math.max(a.shape.length, b.shape.length);
   return rank === 2 ? info : { ...info, shape: [...ones(rank - 2), ...info.shape] };
 }
+
+/** Whether the product is that of tfjs's tensors. That of pieces is a part of it, and has no tensors as factors. */
+const areWhole = (backend: AccBackend, factors: readonly TensorInfo[]): boolean =>
+  factors.every((factor) => factor instanceof Tensor && !backend.piecesOf(factor));
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 

@@ -7,6 +7,9 @@ const addmm = operator('aten::addmm');
 const transpose = operator('aten::t');
 const linear = operator('mkldnn::_linear_pointwise');
 const matmul = operator('acc::matmul');
+const addmm_ = operatorInPlace('aten::addmm_');
+const add_ = operatorInPlace('aten::add_.Tensor');
+const addMatmul_ = operatorInPlace('acc::addmm_');
 const relu = operatorInPlace('aten::relu_');
 
 /** Below this many multiplications, a product takes less time than the call of the operator. */
@@ -24,6 +27,9 @@ type Args = readonly [
   transposeB: boolean,
   activation: Activation,
 ];
+
+/** Two matrices as stored, and whether to transpose each. */
+type Factors = readonly [a: NativeTensor, b: NativeTensor, transposeA: boolean, transposeB: boolean];
 
 /** Whether {@link product} applies the activation itself. */
 export function isEnded(activation: Activation | null | undefined): boolean {
@@ -74,6 +80,28 @@ export const product = tuned<Args>({
     return `${a.dtype} ${left} · ${right}${bias ? ' + bias' : ''}`;
   },
 });
+
+/** How each way of {@link product} adds a product to a sum. */
+const ADDING: Readonly<Record<string, (sum: NativeTensor, ...factors: Factors) => void>> = {
+  blas: (sum, a, b, transposeA, transposeB) => {
+    using turnedA = transposeA ? transpose(a) : undefined;
+    using turnedB = transposeB ? transpose(b) : undefined;
+    addmm_(sum, turnedA ?? a, turnedB ?? b);
+  },
+  // oneDNN's operator returns a new tensor.
+  onednn: (sum, a, b, transposeA, transposeB) => {
+    using added = product(a, b, null, transposeA, transposeB, 'linear');
+    add_(sum, added);
+  },
+  panels: addMatmul_,
+};
+
+/** Adds a product to `sum`, a float32 matrix, in the way that is fastest for the product alone. */
+export function addProduct(sum: NativeTensor, ...factors: Factors): void {
+  const [a, b, transposeA, transposeB] = factors;
+  const way = product.wayFor(a, b, null, transposeA, transposeB, 'linear');
+  ADDING[way]!(sum, ...factors);
+}
 
 function sizes(
   a: NativeTensor,

@@ -12,6 +12,12 @@ const ELEMENTWISE = [
 /** Operators that write what an index or a mask selects, in the dtype of `self`. Their results are contiguous. */
 const SELECTIVE = ['masked_fill', 'scatter_add', 'index_add', 'index_copy', 'index_fill'];
 
+/** Operators that add a product to a sum. Their results are contiguous. */
+const ADDS_PRODUCT: Readonly<Record<string, string>> = {
+  'aten::addmm_': 'aten::addmm',
+  'acc::addmm_': 'acc::addmm',
+};
+
 /** In place, libtorch rounds the number to the dtype of a short float, and out of place it does not. */
 const ROUNDS_NUMBER: ReadonlySet<string> = new Set(['aten::mul_.Scalar']);
 
@@ -28,9 +34,12 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
  * @param isDense Whether the first argument is known to fill its memory in some order of its dims.
  */
 export function outOfPlace(call: Call, graph: Graph, isDense: boolean): string | undefined {
-  const [, name, overload = ''] = NAME.exec(call.op) ?? [];
-  if (name === undefined || call.results.length > 0 || !call.args.every(isNewArgument)) return undefined;
+  if (call.results.length > 0 || !call.args.every(isNewArgument)) return undefined;
   const [self, ...others] = call.uses.map((value) => graph.values[value]!) as [Value, ...Value[]];
+  const adding = ADDS_PRODUCT[call.op];
+  if (adding) return self.isContiguous && self.dtype === 'float32' ? adding : undefined;
+  const [, name, overload = ''] = NAME.exec(call.op) ?? [];
+  if (name === undefined) return undefined;
   if (ROUNDS_NUMBER.has(call.op) && self.dtype !== 'float32') return undefined;
   const keepsType = ELEMENTWISE.includes(name)
     ? (self.isContiguous || isDense) && others.every((other) => promotesTo(self, other))

@@ -2,8 +2,10 @@ import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ListMath } from '@acc/contract';
 import { liveTensors, observeCalls } from '@acc/native';
+import { expectClose } from '@acc/testkit';
 import { kernelLayerOf } from '../kernel-layer.js';
 import { registerAccBackend } from '../register-backend.js';
+import { chosenWays, kernelChoices, takeWays } from '../tuning/tuning.js';
 
 const values = (list: readonly tf.Tensor[]) => list.map((x) => [...x.dataSync()]);
 
@@ -64,6 +66,120 @@ describe.each(['acc', 'cpu'])('lists on %s', (name) => {
     lists.norm(result).dispose();
     expect([tf.memory().numTensors, liveTensors()]).toEqual(before);
   });
+});
+
+describe('products on acc', () => {
+  let lists: ListMath;
+  beforeEach(async () => {
+    registerAccBackend();
+    await tf.setBackend('acc');
+    ({ lists } = kernelLayerOf('acc', tf.backend()));
+    tf.engine().startScope();
+  });
+  afterEach(() => tf.engine().endScope());
+
+  const wave = (rows: number, columns: number, seed: number) =>
+    tf.tensor2d(
+      Float32Array.from({ length: rows * columns }, (_, i) => Math.sin(1.7 * i + seed)),
+      [rows, columns],
+    );
+  const namesIn = (action: () => void) => {
+    const names: string[] = [];
+    observeCalls((name) => void names.push(name));
+    action();
+    observeCalls(undefined);
+    return names;
+  };
+
+  it('are added to a sum in place, in each way', () => {
+    const operators = { blas: 'aten::addmm_', onednn: 'aten::add_.Tensor', panels: 'acc::addmm_' };
+    const [x, dy] = [wave(20, 50, 1), wave(20, 60, 2)];
+    const expected = values([wave(50, 60, 3).add(tf.matMul(x, dy, true))])[0]!;
+    const { shapes, measuredMs } = kernelChoices().findLast(({ family }) => family === 'matmul')!;
+    const key = Object.keys(chosenWays()).find((each) => each.includes(shapes))!;
+    const ways = Object.keys(measuredMs) as (keyof typeof operators)[];
+    expect(ways).toEqual(expect.arrayContaining(['blas', 'onednn']));
+    for (const way of ways) {
+      takeWays({ [key]: way });
+      const sum = wave(50, 60, 3);
+      const before = [tf.memory().numTensors, liveTensors()];
+      let added!: tf.Tensor;
+      const names = namesIn(() => (added = lists.addProduct!(sum, () => tf.matMul(x, dy, true))));
+      expect(names).toContain(operators[way]);
+      expect(added.dataId).toBe(sum.dataId);
+      sum.dispose();
+      expectClose(values([added])[0]!, expected, { rtol: 1e-5, atol: 1e-5 });
+      expect([tf.memory().numTensors, liveTensors()]).toEqual(before);
+    }
+  });
+
+  it('are alone where a sum cannot be written', () => {
+    const [x, dy] = [wave(7, 5, 1), wave(7, 6, 2)];
+    const product = () => tf.matMul(x, dy, true);
+    const expected = values([product()]);
+    const shared = wave(5, 6, 3);
+    const clone = shared.clone();
+    for (const sum of [shared, clone, wave(6, 5, 3), tf.zeros([1, 5, 6]), tf.variable(wave(5, 6, 3))]) {
+      const before = values([sum]);
+      const alone = lists.addProduct!(sum, product);
+      expect(alone.dataId).not.toBe(sum.dataId);
+      expect(values([alone])).toEqual(expected);
+      expect(values([sum])).toEqual(before);
+    }
+  });
+
+  it('are alone if they are products of pieces, which a kernel multiplies one by one', () => {
+    const [x, dy, sum] = [wave(7, 5, 1), wave(7, 6, 2), wave(5, 6, 3)];
+    const piece = ({ dataId, shape, dtype }: tf.Tensor) => ({ dataId, shape, dtype }) as tf.Tensor;
+    const attrs = { transposeA: true, transposeB: false };
+    const { kernelFunc } = tf.getKernel('BatchMatMul', 'acc');
+    const before = values([sum]);
+    const alone = lists.addProduct!(sum, () => {
+      const inputs = { a: piece(x), b: piece(dy) };
+      return tf
+        .engine()
+        .makeTensorFromTensorInfo(
+          kernelFunc({ inputs, attrs, backend: tf.backend() }) as tf.TensorInfo,
+          tf.backend(),
+        );
+    });
+    expect(values([alone])).toEqual(values([tf.matMul(x, dy, true)]));
+    expect(values([sum])).toEqual(before);
+  });
+
+  it('are the first ones only, and nothing may be computed from them', () => {
+    const [x, sum] = [wave(5, 5, 1), wave(5, 5, 2)];
+    expect(() => lists.addProduct!(sum, () => tf.matMul(x, x).neg())).toThrow(/addProduct/);
+    const later = tf.matMul(x, x);
+    expect(values([later])).toEqual(values([tf.matMul(x, x)]));
+  });
+
+  it.each([false, 'exact', true] as const)(
+    'are added in a recorded step with the same bits: fuse %s',
+    (fuse) => {
+      const { recorder } = kernelLayerOf('acc', tf.backend());
+      const x = wave(8, 40, 1);
+      const step = () =>
+        tf.tidy(() => {
+          let sum = tf.matMul(x, x.relu(), true) as tf.Tensor;
+          for (const factor of [2, 3]) {
+            const dy = x.mul(factor).relu();
+            const added = lists.addProduct!(sum, () => tf.matMul(x, dy, true));
+            expect(added.dataId).toBe(sum.dataId);
+            sum.dispose();
+            sum = added;
+          }
+          return [sum];
+        });
+      const { results, recording } = recorder!.record([x], step);
+      if (typeof recording === 'string') throw new Error(recording);
+      recording.seal(fuse);
+      const replayed = [1, 2].map(() => values(recording.replay([x]) as tf.Tensor[]));
+      expect(replayed).toEqual([values(results), values(results)]);
+      expect(recording.explanation).toContain('addmm_');
+      recording.dispose();
+    },
+  );
 });
 
 it('lists on acc take one native call in place, and very long ones a few', async () => {

@@ -2,6 +2,7 @@ import { dispose, scalar, type Tensor } from '@tensorflow/tfjs-core';
 import type { ListMath, NativeTensor } from '@acc/contract';
 import { MemoryFlag, memoryFlags, operator, operatorInPlace, operatorWithResults } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { addingTo } from '../families/added-product.js';
 import { add_, scale, scale_, Temporaries, type TensorList } from '../optimizers/fused/foreach.js';
 import { isVariable, MAX_LIST } from '../optimizers/fused/native-step.js';
 
@@ -45,6 +46,7 @@ export function nativeLists(backend: AccBackend, isRecorded: () => boolean): Lis
       };
       return changed(owner, list, changeOf, isOwn);
     },
+    addProduct: (sum, product) => addingTo(sum, product),
     scale: (list, factor) =>
       changed(owner, list, () =>
         typeof factor === 'number'

@@ -8,6 +8,13 @@ import type { TuningOptions } from './options.js';
  */
 export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
 
+/** Runs the chosen way of a family. */
+export interface TunedWay<Args extends readonly unknown[]> {
+  (...args: Args): NativeTensor;
+  /** The name of the way that runs with these arguments. May measure the ways. */
+  wayFor(...args: Args): string;
+}
+
 /** A computation for which libtorch has several ways. */
 export interface Family<Args extends readonly unknown[]> {
   readonly name: string;
@@ -130,25 +137,26 @@ export class Tuner {
   }
 
   /** Returns a function that runs the chosen way. */
-  tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
+  tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedWay<Args> {
     this.#families.add(family.name);
+    const { ways } = family;
     let generation = this.#generation;
-    const chosen = new Map<number | string, Way<Args>>();
-    return (...args) => {
+    const chosen = new Map<number | string, string>();
+    const wayFor = (...args: Args): string => {
       if (generation !== this.#generation) {
         chosen.clear();
         generation = this.#generation;
       }
       const shapeClass = family.classOf(...args);
       let way = chosen.get(shapeClass);
-      if (!way) {
-        const choice = this.#choose(family, args);
-        if (choice === undefined) return Object.values(family.ways)[0]!(...args);
-        way = family.ways[choice]!;
+      if (way === undefined) {
+        way = this.#choose(family, args);
+        if (way === undefined) return Object.keys(ways)[0]!;
         chosen.set(shapeClass, way);
       }
-      return way(...args);
+      return way;
     };
+    return Object.assign((...args: Args) => ways[wayFor(...args)]!(...args), { wayFor });
   }
 
   #forget(): void {

@@ -1,5 +1,5 @@
 import { tuningOptions } from './options.js';
-import { Tuner, type Choice, type ChoiceStore, type Family, type Way } from './tuner.js';
+import { Tuner, type Choice, type ChoiceStore, type Family, type TunedWay } from './tuner.js';
 
 const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
 
@@ -7,7 +7,7 @@ const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
  * Returns a function that runs, for each class of shapes, the way that was fastest at first use.
  */
 /* @__NO_SIDE_EFFECTS__ */
-export function tuned<Args extends readonly unknown[]>(family: Family<Args>): Way<Args> {
+export function tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedWay<Args> {
   return tuner.tuned(family);
 }
 

@@ -1,5 +1,5 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, ListMath, Recorder, RunForward, TapedForward } from '@acc/contract';
+import type { Collective, ListMath, ProductSums, Recorder, RunForward, TapedForward } from '@acc/contract';
 import type { Action, Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
 import { Messages, type Message } from './messages.js';
@@ -66,7 +66,7 @@ class Step {
   #messages!: Messages;
   readonly #passes = new Map<string, Pass>();
   readonly #grads = new Map<Variable, Tensor>();
-  /** The variables whose gradients are sums that this step has made. */
+  /** The variables whose gradients are sums, or products, that this step has made. */
   readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
   #peakPasses = 0;
@@ -201,21 +201,38 @@ class Step {
    * waits for the first ones, so those of weights are computed when they are sent.
    */
   #gradients(
-    { taped, used }: Pass,
+    { taped, used, trained }: Pass,
     dys: readonly (Tensor | null)[],
   ): [(Tensor | null)[], (() => (Tensor | null)[]) | undefined] {
     const { lossSeed } = this.#step;
     if (this.#subject.schedule.name === 'zeroBubble') {
       return [taped.backwardTo(used.length, dys, lossSeed), undefined];
     }
-    if (used.length > 0) return [taped.backwardTo(used.length, dys, lossSeed), () => taped.backwardRest()];
-    const grads = taped.backward(dys, lossSeed);
+    const sums = this.#sumsOf(trained);
+    if (used.length > 0) {
+      return [taped.backwardTo(used.length, dys, lossSeed), () => taped.backwardRest(sums)];
+    }
+    const grads = taped.backward(dys, lossSeed, sums);
     return [[], () => grads];
   }
 
   #weights({ stage, microBatch }: Action): void {
     const pass = this.#passes.get(keyOf(stage, microBatch))!;
-    this.#end(stage, microBatch, pass.taped.backwardRest());
+    this.#end(stage, microBatch, pass.taped.backwardRest(this.#sumsOf(pass.trained)));
+  }
+
+  /** Adds gradients that are products to the sums of earlier micro-batches. */
+  #sumsOf(trained: readonly Variable[]): ProductSums {
+    const { lists } = this.#subject;
+    return {
+      ofProduct: (index, gradient) => {
+        const variable = trained[index]!;
+        const sum = this.#grads.get(variable);
+        if (sum && this.#summed.has(variable)) return lists.addProduct?.(sum, gradient) ?? gradient();
+        if (!sum) this.#summed.add(variable);
+        return gradient();
+      },
+    };
   }
 
   /** Adds the gradients of a micro-batch, which is then done on this stage. */
@@ -223,7 +240,14 @@ class Step {
     const { trained } = this.#passes.get(keyOf(stage, microBatch))!;
     this.#passes.delete(keyOf(stage, microBatch));
     const present = trained.flatMap((variable, i) => (grads[i] ? [{ variable, grad: grads[i] }] : []));
-    const more = present.filter(({ variable }) => this.#grads.has(variable));
+    const more = present.filter(({ variable, grad }) => {
+      const sum = this.#grads.get(variable);
+      if (sum?.dataId !== grad.dataId) return sum !== undefined;
+      // The product has been added.
+      sum.dispose();
+      this.#grads.delete(variable);
+      return false;
+    });
     const sums = this.#subject.lists.add(
       more.map(({ variable }) => this.#grads.get(variable)!),
       more.map(({ grad }) => grad),

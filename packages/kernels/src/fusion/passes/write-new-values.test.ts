@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Report } from '../report.js';
 import { GraphBuilder, operatorsOf } from '../testing.js';
+import { withNodes } from '../graph.js';
 import { fuseElementwise } from './fuse-elementwise.js';
 import { RecomputeReport } from './recompute/recompute-report.js';
+import { writeInPlace } from './write-in-place.js';
 import { writeNewValues } from './write-new-values.js';
 
 describe('writeNewValues', () => {
@@ -40,6 +42,22 @@ describe('writeNewValues', () => {
     expect(operatorsOf(changed)).toEqual(['mm', 'reshape', 'abs', 'reshape', 'relu', 'reshape']);
     const { nodes } = changed.segments[0]!;
     expect(nodes.at(-1)!.uses).toEqual(nodes.at(-2)!.results);
+  });
+
+  it.each(['aten::addmm', 'acc::addmm'])('adds products to a sum that is a new value: %s', (op) => {
+    const graph = new GraphBuilder();
+    const [a, b] = [graph.input(), graph.input()];
+    const sum = graph.call('mm', [a, b]);
+    graph.write(`${op.split('::')[1]}_`, [sum, a, b]);
+    const built = graph.build(sum);
+    const named = withNodes(built, ({ nodes }) =>
+      nodes.map((node) =>
+        node.kind === 'call' && node.effect === 'writes' ? { ...node, op: `${op}_` } : node,
+      ),
+    );
+    const changed = writeNewValues(named);
+    expect(changed.segments[0]!.nodes[1]).toMatchObject({ op, inPlace: `${op}_`, uses: [sum, a, b] });
+    expect(writeInPlace(changed).segments[0]!.nodes[1]).toMatchObject({ op: `${op}_`, effect: 'writes' });
   });
 
   it('continues with the new value in later segments', () => {

@@ -85,12 +85,14 @@ struct Panel {
   __mmask16 last;
 };
 
-// Where a kernel writes: the sums [rows, kPanel], or if `out` is given, the numbers of the result.
+// Where a kernel writes: the sums [rows, kPanel], or if `out` is given, the numbers of the result, to which
+// it may add.
 template <typename Word>
 struct Target {
   float* sums;
   typename Word::Number* out;
   int64_t stride;
+  bool is_added;
 };
 
 template <typename Word>
@@ -144,7 +146,9 @@ ACC_AVX512 void multiply_block(const float* left, const Panel<Word>& panel, int6
     for (int j = 0; j < kVectors; ++j) {
       if (target.out) {
         auto* out = target.out + i * target.stride + j * kVector;
-        Word::store_numbers(out, j + 1 < kVectors ? 0xFFFF : last, sum[i][j]);
+        const __mmask16 columns = j + 1 < kVectors ? 0xFFFF : last;
+        const auto x = target.is_added ? _mm512_add_ps(Word::load_numbers(out, columns), sum[i][j]) : sum[i][j];
+        Word::store_numbers(out, columns, x);
       } else {
         _mm512_store_ps(target.sums + i * kPanel + j * kVector, sum[i][j]);
       }

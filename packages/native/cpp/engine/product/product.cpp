@@ -176,10 +176,17 @@ class Run {
     return right;
   }
 
-  // Whether the kernel's sums are the numbers of the result, or for float32 their first part.
+  bool is_last(int64_t block) const { return block + 1 == blocking_.depths.count; }
+
+  // Whether the kernel writes the result, or for float32 a part of its sums.
   bool is_plain(int64_t block) const {
-    if (block > 0 || ending_.is_added) return false;
-    return blocking_.depths.count == 1 ? !ending_.bias && !ending_.is_relu : Word::kNumbers == 1;
+    if (Word::kNumbers > 1 && blocking_.depths.count > 1) return false;
+    return !is_last(block) || (!ending_.bias && !ending_.is_relu);
+  }
+
+  // Whether sums are added to what the result holds. There the sums of float32 are kept.
+  bool adds_out(int64_t block) const {
+    return Word::kNumbers == 1 ? block > 0 || ending_.is_added : is_last(block) && ending_.is_added;
   }
 
   void run_chunk(int64_t block, int64_t panel, int64_t chunk) const {
@@ -196,7 +203,7 @@ class Run {
         __builtin_prefetch(out + i * out_.row_stride, 1);
         __builtin_prefetch(out + i * out_.row_stride + kVector, 1);
       }
-      const Target<Word> target{sums, writes_out ? out : nullptr, out_.row_stride};
+      const Target<Word> target{sums, writes_out ? out : nullptr, out_.row_stride, adds_out(block)};
       const auto& kernels = right.source ? kKernels<Word, false> : kKernels<Word, true>;
       kernels[static_cast<size_t>(count) - 1][vectors - 1](left_at(block, rows), right, blocking_.words_of(block), target);
       right.source = nullptr;
@@ -205,28 +212,25 @@ class Run {
   }
 
   ACC_AVX512 void finish(int64_t block, int64_t panel, int64_t first, int64_t count, const float* sums) const {
-    const bool is_last = block + 1 == blocking_.depths.count;
     const bool is_float = Word::kNumbers == 1;
-    // The sums of float32 are kept in the result.
-    const bool adds_out = is_float ? block > 0 || ending_.is_added : is_last && ending_.is_added;
     const bool adds_partials = !is_float && block > 0;
     for (int64_t j = 0; j < blocking_.vectors_of(panel); ++j) {
       const auto column = panel * kPanel + j * kVector;
       const auto columns = std::min<int64_t>(kVector, blocking_.sizes.n - column);
       const auto mask = static_cast<__mmask16>((1u << columns) - 1);
-      const bool has_bias = is_last && ending_.bias;
+      const bool has_bias = is_last(block) && ending_.bias;
       const auto bias = has_bias ? Word::load_numbers(static_cast<const Number*>(ending_.bias) + column, mask)
                                  : _mm512_setzero_ps();
       for (int64_t i = 0; i < count; ++i) {
         auto x = _mm512_load_ps(sums + i * kPanel + j * kVector);
         auto* out = static_cast<Number*>(out_.data) + (first + i) * out_.row_stride + column;
         auto* partial = is_float ? nullptr : partials_ + (first + i) * blocking_.sizes.n + column;
-        if (adds_out) x = _mm512_add_ps(Word::load_numbers(out, mask), x);
+        if (adds_out(block)) x = _mm512_add_ps(Word::load_numbers(out, mask), x);
         if (adds_partials) x = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, partial), x);
         if (has_bias) x = _mm512_add_ps(x, bias);
         // With a NaN, the result is the second operand.
-        if (is_last && ending_.is_relu) x = _mm512_max_ps(_mm512_setzero_ps(), x);
-        if (is_float || is_last) Word::store_numbers(out, mask, x);
+        if (is_last(block) && ending_.is_relu) x = _mm512_max_ps(_mm512_setzero_ps(), x);
+        if (is_float || is_last(block)) Word::store_numbers(out, mask, x);
         else _mm512_mask_storeu_ps(partial, mask, x);
       }
     }
