@@ -3,6 +3,7 @@ import {
   addN,
   dispose,
   scalar,
+  tensor1d,
   zeros,
   type Optimizer,
   type Scalar,
@@ -163,20 +164,20 @@ export class ModelPipeline {
   }
 
   /**
-   * Compares the first batch of each shape over the ranks of the pipeline. Later ones are not
-   * compared: that would cost an exchange in each step.
+   * Compares the shapes of batches over the ranks of the pipeline in each step, and the values of the
+   * first batch of each shape: to compare all values would cost a pass over each batch.
    *
    * @throws AccError `ACC_BATCHES_DIFFER`.
    */
   compareBatch(tensors: readonly Tensor[]): void {
     const { pipe, runAction } = this.#context;
-    const key = tensors.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join();
-    if (pipe.size === 1 || this.#compared.has(key)) return;
+    if (pipe.size === 1) return;
     runAction(tensors, (given) => {
-      if (this.#compared.has(key)) return [];
+      const shapes = given.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join();
+      if (isSameOnAll(shapes, pipe) && this.#compared.has(shapes)) return [];
       const own = given.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
       requireSameBatch({ call: 'pipelined', axis: 'pipeline' }, own, pipe);
-      this.#compared.add(key);
+      this.#compared.add(shapes);
       return [];
     });
   }
@@ -302,6 +303,17 @@ export class ModelPipeline {
     const costs = measures ? measureCosts(model, runForward, pieces) : [];
     return stagesByCost(collective.broadcastObject(costs), trainingCalls(calls), count);
   }
+}
+
+/** Compares one number of each text, so that every step can afford it. */
+function isSameOnAll(text: string, ranks: Collective): boolean {
+  let hash = 0;
+  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  const own = tensor1d([hash], 'int32');
+  const all = ranks.allGather(own);
+  const isSame = all.dataSync().every((other) => other === hash);
+  dispose([own, all]);
+  return isSame;
 }
 
 function defaultStages(schedule: ScheduleName, ranks: number): number {

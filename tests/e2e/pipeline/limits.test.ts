@@ -78,6 +78,10 @@ it('refuses different batches of ranks of one pipeline', async () => {
       same: 'none',
       'another size': 'ACC_BATCHES_DIFFER values',
       'the same of another size': 'none',
+      'new rows on one rank': 'ACC_BATCHES_DIFFER shapes',
+      'known rows that differ': 'ACC_BATCHES_DIFFER shapes',
+      'new rows in replays': 'ACC_BATCHES_DIFFER shapes',
+      'after that': 'none',
       fit: 'ACC_BATCHES_DIFFER values',
       calls: 'as many in later steps',
     });

@@ -46,6 +46,12 @@ refused('a compiled step', () => compiled(xs(1 + rank), ys(2)));
 refused('same', () => step(xs(1), ys(2)));
 refused('another size', () => step(xs(1 + rank, 16), ys(2, 16)));
 refused('the same of another size', () => step(xs(1, 16), ys(2, 16)));
+refused('new rows on one rank', () => step(xs(1, 8 + 4 * rank), ys(2, 8 + 4 * rank)));
+refused('known rows that differ', () => step(xs(1, 8 + 8 * rank), ys(2, 8 + 8 * rank)));
+for (let call = 0; call < 5; call++) compiled(xs(1), ys(2));
+if (compiled.replays === 0) throw new Error(compiled.reason);
+refused('new rows in replays', () => compiled(xs(1, 8 + 4 * rank), ys(2, 8 + 4 * rank)));
+refused('after that', () => compiled(xs(1), ys(2)));
 try {
   await model.fit(xs(1 + rank, 12), ys(2, 12), { epochs: 1, batchSize: 12, verbose: 0 });
   found['fit'] = 'none';
