@@ -40,14 +40,14 @@ class Packed {
   AlignedFloats memory_;
 };
 
-// One product. `packed` is the right matrix, or null: then it is packed panel by panel.
+// One product. The right matrix is packed panel by panel.
 template <typename Word>
 class Run {
   using Number = typename Word::Number;
 
  public:
-  Run(const Matrix& left, const Matrix& right, const float* packed, const Sizes& sizes, const Ending& ending, const Out& out)
-      : blocking_(sizes), left_(left), right_(right), packed_(packed), ending_(ending), out_(out),
+  Run(const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending, const Out& out)
+      : blocking_(sizes), left_(left), right_(right), ending_(ending), out_(out),
         chunks_(parts_of(blocking_.rows.count, kChunk)) {}
 
   void run() {
@@ -57,7 +57,7 @@ class Run {
     // With fewer chunks than threads, all threads pack the left matrix together, else each its chunks.
     is_shared_ = chunks_.count < threads;
     left_words_ = most * std::min(blocking_.sizes.m, ceil_div(blocking_.rows.count, chunks_.count) * kMaxRows);
-    panel_words_ = packed_ ? 0 : most * kPanel;
+    panel_words_ = most * kPanel;
     static thread_local Packed packed;
     const auto left_words = is_shared_ ? most * blocking_.sizes.m : left_words_ * threads;
     std::tie(left_memory_, panel_memory_) = packed.parts(left_words, panel_words_ * threads);
@@ -106,10 +106,6 @@ class Run {
   Panel<Word> panel_at(int64_t block, int64_t panel) const {
     const auto in_last = blocking_.columns_of(panel) - (blocking_.vectors_of(panel) - 1) * kVector;
     Panel<Word> right{nullptr, nullptr, 0, static_cast<__mmask16>((1u << in_last) - 1)};
-    if (packed_) {
-      right.packed = const_cast<float*>(packed_) + blocking_.right_begin(block, panel);
-      return right;
-    }
     right.packed = panel_memory_ + panel_words_ * at::get_thread_num();
     if (right_.column_stride != 1 || blocking_.numbers_of(block) % Word::kNumbers != 0) {
       pack_panel(blocking_, right_, block, panel, right.packed);
@@ -178,7 +174,6 @@ class Run {
 
   Blocking<Word> blocking_;
   Matrix left_, right_;
-  const float* packed_;
   Ending ending_;
   Out out_;
   // Of the blocks of rows.
@@ -188,45 +183,16 @@ class Run {
   float *left_memory_ = nullptr, *panel_memory_ = nullptr, *partials_ = nullptr;
 };
 
-template <typename Word>
-void pack_all(const Matrix& right, const Sizes& sizes, void* packed) {
-  const Blocking<Word> blocking(sizes);
-  at::parallel_for(0, blocking.panels, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
-      for (int64_t block = 0; block < blocking.depths.count; ++block) {
-        pack_panel(blocking, right, block, panel, static_cast<float*>(packed) + blocking.right_begin(block, panel));
-      }
-    }
-  });
-}
-
 }  // namespace
 
 bool is_supported(Dtype dtype) {
   return dtype == Dtype::kFloat ? avx512::is_supported() : avx512::has_bfloat16();
 }
 
-int64_t packed_bytes(Dtype dtype, const Sizes& sizes) {
-  const auto words = dtype == Dtype::kFloat ? Blocking<Floats>(sizes).right_words() : Blocking<Pairs>(sizes).right_words();
-  return words * static_cast<int64_t>(sizeof(float));
-}
-
-void pack(Dtype dtype, const Matrix& right, const Sizes& sizes, void* packed) {
-  if (dtype == Dtype::kFloat) pack_all<Floats>(right, sizes, packed);
-  else pack_all<Pairs>(right, sizes, packed);
-}
-
 void multiply(Dtype dtype, const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending,
               const Out& out) {
-  if (dtype == Dtype::kFloat) Run<Floats>(left, right, nullptr, sizes, ending, out).run();
-  else Run<Pairs>(left, right, nullptr, sizes, ending, out).run();
-}
-
-void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const Sizes& sizes, const Ending& ending,
-                     const Out& out) {
-  const auto* packed = static_cast<const float*>(right);
-  if (dtype == Dtype::kFloat) Run<Floats>(left, {}, packed, sizes, ending, out).run();
-  else Run<Pairs>(left, {}, packed, sizes, ending, out).run();
+  if (dtype == Dtype::kFloat) Run<Floats>(left, right, sizes, ending, out).run();
+  else Run<Pairs>(left, right, sizes, ending, out).run();
 }
 
 }  // namespace acc::product
@@ -236,10 +202,7 @@ void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const S
 namespace acc::product {
 
 bool is_supported(Dtype) { return false; }
-int64_t packed_bytes(Dtype, const Sizes&) { return 0; }
-void pack(Dtype, const Matrix&, const Sizes&, void*) {}
 void multiply(Dtype, const Matrix&, const Matrix&, const Sizes&, const Ending&, const Out&) {}
-void multiply_packed(Dtype, const Matrix&, const void*, const Sizes&, const Ending&, const Out&) {}
 
 }  // namespace acc::product
 

@@ -19,6 +19,7 @@ struct GruCell {
       for (int64_t j = 0; j < width; j += kLanes) {
         const auto mask = mask_of(width, j);
         auto* const at = gates.at(sums, i, j);
+        prefetch_next(gates, sums, i, j, 3, width);
         const auto z = activate(activations.of_gates, _mm512_add_ps(Word::load_numbers(at, mask), _mm512_load_ps(sums.at(0, i, j))));
         const auto r = activate(activations.of_gates, _mm512_add_ps(Word::load_numbers(at + width, mask), _mm512_load_ps(sums.at(1, i, j))));
         Word::store_numbers(at, mask, z);
@@ -66,6 +67,7 @@ struct GruBackwardCell {
       for (int64_t j = 0; j < width; j += kLanes) {
         const auto mask = mask_of(width, j);
         const auto* const gate = gates.at(sums, i, j);
+        prefetch_next(gates, sums, i, j, 3, width);
         const auto z = Word::load_numbers(gate, mask), candidate = Word::load_numbers(gate + 2 * width, mask);
         const auto dh = _mm512_add_ps(load_floats(kept.at(sums, i, j), mask), _mm512_load_ps(sums.at(0, i, j)));
         const auto previous = Word::load_numbers(before.at(sums, i, j), mask);

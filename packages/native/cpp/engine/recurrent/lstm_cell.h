@@ -27,6 +27,7 @@ struct LstmCell {
     for (int64_t j = 0; j < width; j += kLanes) {
       const auto mask = mask_of(width, j);
       auto* const at = gates.at(sums, i, j);
+      prefetch_next(gates, sums, i, j, 4, width);
       const auto in = activate(activations.of_gates, sum_of(sums, 0, i, j, at, mask));
       const auto forget = activate(activations.of_gates, sum_of(sums, 1, i, j, at + width, mask));
       const auto candidate = activate(activations.of_state, sum_of(sums, 2, i, j, at + 2 * width, mask));
@@ -75,6 +76,7 @@ struct LstmBackwardCell {
     for (int64_t j = 0; j < width; j += kLanes) {
       const auto mask = mask_of(width, j);
       const auto* const gate = gates.at(sums, i, j);
+      prefetch_next(gates, sums, i, j, 4, width);
       const auto in = Word::load_numbers(gate, mask), forget = Word::load_numbers(gate + width, mask);
       const auto candidate = Word::load_numbers(gate + 2 * width, mask), out = Word::load_numbers(gate + 3 * width, mask);
       const auto dh = _mm512_load_ps(sums.at(0, i, j));

@@ -41,6 +41,13 @@ inline __mmask16 mask_of(int64_t width, int64_t j) {
   return static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1u << left) - 1);
 }
 
+// Fetches the vectors of the next row, of `count` gates at column j.
+template <typename Word>
+ACC_AVX512_INLINE void prefetch_next(const Rows<Word>& gates, const Sums& sums, int64_t i, int64_t j, int64_t count, int64_t width) {
+  const auto* const next = gates.at(sums, i + 1, j);
+  for (int64_t gate = 0; gate < count; ++gate) _mm_prefetch(reinterpret_cast<const char*>(next + gate * width), _MM_HINT_T0);
+}
+
 ACC_AVX512_INLINE __m512 load_floats(const float* from, __mmask16 mask) { return _mm512_maskz_loadu_ps(mask, from); }
 
 // Adds rows to the sums of the first matrix.
