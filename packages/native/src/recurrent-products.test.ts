@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { operator, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// The products of cpp/engine/recurrent.cpp with the recurrent weights, which packed_matrix.cpp packs once for all steps.
+// The products of cpp/engine/recurrent.cpp with the recurrent weights, which recurrent/ (AVX-512) or packed_matrix.cpp packs once for all steps.
 
 const lstm = operatorWithResults('acc::lstm');
 const lstmBackward = operatorWithResults('acc::lstm_backward');

@@ -5,8 +5,6 @@
 
 #include <optional>
 
-#include "engine/product/tensors.h"
-
 namespace acc {
 namespace {
 
@@ -41,26 +39,7 @@ const auto& multiply_operator() {
 }  // namespace
 
 PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products)
-    : matrix_(matrix), rows_(rows), products_(products) {
-  if (products < 2 || rows == 0 || matrix.numel() == 0 || !product::can_multiply(matrix, matrix)) return;
-  const auto sizes = product::Sizes{rows, matrix.size(0), matrix.size(1)};
-  const auto dtype = product::dtype_of(matrix);
-  panels_ = at::empty({product::packed_bytes(dtype, sizes)}, at::kByte);
-  product::pack(dtype, product::matrix_of(matrix), sizes, panels_.mutable_data_ptr());
-}
-
-bool PackedMatrix::multiply_panels(const Tensor& out, const Tensor& x, bool is_added) const {
-  const bool fits = x.dim() == 2 && x.size(1) == matrix_.size(0) && out.size(0) == x.size(0) &&
-                    out.size(1) == matrix_.size(1) && out.stride(1) == 1 &&
-                    x.scalar_type() == matrix_.scalar_type() && out.scalar_type() == matrix_.scalar_type();
-  if (!panels_.defined() || !fits) return false;
-  product::Ending ending;
-  ending.is_added = is_added;
-  const auto sizes = product::sizes_of(x, matrix_);
-  product::multiply_packed(product::dtype_of(x), product::matrix_of(x), panels_.const_data_ptr(), sizes, ending,
-                           product::out_of(out));
-  return true;
-}
+    : matrix_(matrix), rows_(rows), products_(products) {}
 
 // A product is faster with a matrix that is contiguous in memory.
 const Tensor& PackedMatrix::contiguous() {
@@ -69,11 +48,6 @@ const Tensor& PackedMatrix::contiguous() {
 }
 
 Tensor PackedMatrix::product(const Tensor& x) {
-  if (panels_.defined()) {
-    auto out = at::empty({x.size(0), matrix_.size(1)}, x.options());
-    product_to(out, x);
-    return out;
-  }
   const bool pays = products_ >= kFewProducts && rows_ > 0 && matrix_.numel() > 0;
   const bool is_known = pack_operator().has_value() && multiply_operator().has_value();
   if (!pays || !is_known || !matrix_.is_cpu() || matrix_.scalar_type() != at::kFloat) return at::mm(x, contiguous());
@@ -85,11 +59,11 @@ Tensor PackedMatrix::product(const Tensor& x) {
 }
 
 void PackedMatrix::product_to(Tensor out, const Tensor& x) {
-  if (!multiply_panels(out, x, false)) at::mm_out(out, x, contiguous());
+  at::mm_out(out, x, contiguous());
 }
 
 void PackedMatrix::add_product(Tensor out, const Tensor& x) {
-  if (!multiply_panels(out, x, true)) out.addmm_(x, contiguous());
+  out.addmm_(x, contiguous());
 }
 
 }  // namespace acc

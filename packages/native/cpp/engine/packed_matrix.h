@@ -7,8 +7,8 @@
 namespace acc {
 
 // A matrix by which many others are multiplied, one after the other. It is packed once into the
-// layout that the kernel of the products reads, instead of anew for every product. That is the layout
-// of product/ for float32 and bfloat16 on CPUs with AVX-512, else that of MKL for float32.
+// layout that MKL's kernels read, instead of anew for every product. Other dtypes than float32 are not
+// packed. On CPUs with AVX-512, recurrent/ multiplies.
 class PackedMatrix {
  public:
   // `matrix` is [K, N]. `products` matrices of `rows` rows are to be multiplied by it.
@@ -22,12 +22,9 @@ class PackedMatrix {
   void add_product(at::Tensor out, const at::Tensor& x);
 
  private:
-  bool multiply_panels(const at::Tensor& out, const at::Tensor& x, bool is_added) const;
   const at::Tensor& contiguous();
 
   at::Tensor matrix_;
-  // In panels of product/.
-  at::Tensor panels_;
   // For MKL.
   at::Tensor turned_;
   at::Tensor packed_;

@@ -15,6 +15,7 @@
 
 #include "engine/activation.h"
 #include "engine/packed_matrix.h"
+#include "engine/recurrent/vectors.h"
 #include "engine/recurrent_rows.h"
 
 namespace acc {
@@ -97,6 +98,10 @@ std::tuple<Tensor, Tensor> lstm(Tensor gates, const Tensor& recurrent, const Opt
   const auto c = at::empty_like(h);
   start(h[0], h0);
   start(c[0], c0);
+  if (recurrent::has_vectors(gates, recurrent)) {
+    recurrent::run(recurrent::LstmSteps{gates, recurrent, h, c, !h0}, activations);
+    return {h, c};
+  }
   PackedMatrix packed(recurrent, gates.size(1), steps);
   for (int64_t t = 0; t < steps; ++t) {
     const auto step = gates[t];
@@ -116,14 +121,18 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& g
                                                          std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto grads = at::empty_like(gates);
-  PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   auto dh = gradient_of_last(grad_h, c[0]);
   const bool by_rows = has_rows(gates);
   // The code on rows keeps dc in float32 from step to step.
   const auto dc = gradient_of_last(grad_c, c[0]).to(by_rows ? at::kFloat : c.scalar_type());
-  const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
   const SequenceGradient dy(grad_sequence);
   BiasGradient bias(of_bias, grads);
+  if (recurrent::has_vectors(gates, recurrent)) {
+    recurrent::run(recurrent::LstmGradients{gates, recurrent, c, dh, dc, grads, bias.get(), dy}, activations);
+    return {grads, dh, dc.to(c.scalar_type()), bias.get()};
+  }
+  const auto of_c = at::empty_like(dc), through = at::empty_like(dc);
+  PackedMatrix turned(recurrent.t(), gates.size(1), gates.size(0));
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
     const auto d_gates = grads[t];
     if (by_rows) lstm_backward_rows({gates[t], c[t], c[t + 1], dh, dc, d_gates, dy, t}, activations);
@@ -162,12 +171,16 @@ std::tuple<Tensor, Tensor> gru(Tensor gates, const Tensor& recurrent, const Opti
                                std::string gate_activation) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto steps = gates.size(0), batch = gates.size(1), width = recurrent.size(0);
-  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width), batch, steps);
-  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width), batch, steps);
   const auto h = at::empty({steps + 1, batch, width}, gates.options());
   const auto resets = at::empty({steps, batch, width}, gates.options());
-  const bool by_rows = has_rows(gates);
   start(h[0], h0);
+  if (recurrent::has_vectors(gates, recurrent)) {
+    recurrent::run(recurrent::GruSteps{gates, recurrent, h, resets, !h0}, activations);
+    return {h, resets};
+  }
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width), batch, steps);
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width), batch, steps);
+  const bool by_rows = has_rows(gates);
   for (int64_t t = 0; t < steps; ++t) {
     const GruStep step{gates[t], h[t], resets[t], h[t + 1]};
     GruColumns gate(step.gates, width);
@@ -205,14 +218,18 @@ std::tuple<Tensor, Tensor, Tensor> gru_backward(const OptionalTensor& grad_seque
                                                 std::string activation, std::string gate_activation, bool of_bias) {
   const Activations activations{activation_of(activation), activation_of(gate_activation)};
   const auto width = recurrent.size(0);
-  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width).t(), gates.size(1), gates.size(0));
-  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width).t(), gates.size(1), gates.size(0));
   const auto grads = at::empty_like(gates);
-  const bool by_rows = has_rows(gates);
   auto dh = gradient_of_last(grad_h, h[0]);
-  auto kept = at::empty_like(dh), of_reset = at::empty_like(dh);
   const SequenceGradient dy(grad_sequence);
   BiasGradient bias(of_bias, grads);
+  if (recurrent::has_vectors(gates, recurrent)) {
+    recurrent::run(recurrent::GruGradients{gates, recurrent, h, dh, grads, bias.get(), dy}, activations);
+    return {grads, dh, bias.get()};
+  }
+  PackedMatrix of_gates(recurrent.narrow(1, 0, 2 * width).t(), gates.size(1), gates.size(0));
+  PackedMatrix of_candidate(recurrent.narrow(1, 2 * width, width).t(), gates.size(1), gates.size(0));
+  const bool by_rows = has_rows(gates);
+  auto kept = at::empty_like(dh), of_reset = at::empty_like(dh);
   for (int64_t t = gates.size(0) - 1; t >= 0; --t) {
     const GruBackwardStep step{gates[t], h[t], by_rows ? dh : dy.add_to(dh, t), kept, of_reset, grads[t], dy, t};
     const GruColumns gate(step.gates, width);

@@ -30,6 +30,8 @@ class SequenceGradient {
   at::Tensor add_to(at::Tensor dh, int64_t t) const;
   // The gradient of a step's state in one sequence of the batch. Null if there is none.
   const void* row(int64_t t, int64_t row) const;
+  // The distance of rows, in elements. 0 if there is none.
+  int64_t row_stride() const { return grad_.defined() ? grad_.stride(1) : 0; }
 
  private:
   at::Tensor grad_;

@@ -13,70 +13,14 @@
 #include <utility>
 
 #include "engine/aligned_floats.h"
-#include "engine/product/pack.h"
+#include "engine/product/blocking.h"
 
 namespace acc::product {
 namespace {
 
-// The most words of k in one block. A panel then takes 64 KiB, which leaves room in the L2 cache.
-constexpr int64_t kMaxDepth = 512;
 // The blocks of rows that are multiplied by one panel before the next one: with their packed words
 // they take 500 KiB of the L2 cache.
 constexpr int64_t kChunk = 18;
-// Smaller products run on one thread.
-constexpr int64_t kThreadedWork = 1 << 19;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-// A range cut into parts whose lengths differ by 1 at most.
-struct Parts {
-  int64_t size, count;
-  int64_t begin(int64_t part) const { return size * part / count; }
-};
-
-Parts parts_of(int64_t size, int64_t most) { return {size, std::max<int64_t>(1, ceil_div(size, most))}; }
-
-template <typename Word>
-struct Blocking {
-  explicit Blocking(const Sizes& sizes)
-      : sizes(sizes), words(ceil_div(sizes.k, Word::kNumbers)), depths(parts_of(words, kMaxDepth)),
-        rows(parts_of(sizes.m, kMaxRows)), panels(ceil_div(sizes.n, kPanel)) {}
-
-  int64_t first_word(int64_t block) const { return depths.begin(block); }
-  int64_t words_of(int64_t block) const { return depths.begin(block + 1) - depths.begin(block); }
-  int64_t first_number(int64_t block) const { return first_word(block) * Word::kNumbers; }
-  int64_t numbers_of(int64_t block) const {
-    return std::min(first_number(block + 1), sizes.k) - first_number(block);
-  }
-  int64_t columns_of(int64_t panel) const { return std::min<int64_t>(kPanel, sizes.n - panel * kPanel); }
-  int64_t vectors_of(int64_t panel) const { return ceil_div(columns_of(panel), kVector); }
-  // The words of a right matrix: all panels of the first block of k, then those of the next.
-  int64_t right_words() const { return ceil_div(sizes.n, kVector) * kVector * words; }
-  int64_t right_begin(int64_t block, int64_t panel) const {
-    return ceil_div(sizes.n, kVector) * kVector * first_word(block) + panel * kPanel * words_of(block);
-  }
-
-  Sizes sizes;
-  int64_t words;
-  Parts depths, rows;
-  int64_t panels;
-};
-
-template <typename Word>
-Lanes<Word> lanes_at(const Matrix& x, int64_t lane_stride, int64_t lane, int64_t stride, int64_t k) {
-  return {static_cast<const typename Word::Number*>(x.data) + lane * lane_stride + k * stride, lane_stride, stride};
-}
-
-template <typename Word>
-void pack_panel(const Blocking<Word>& blocking, const Matrix& right, int64_t block, int64_t panel, float* to) {
-  const auto vectors = blocking.vectors_of(panel);
-  for (int64_t j = 0; j < vectors; ++j) {
-    const auto lanes = lanes_at<Word>(right, right.column_stride, panel * kPanel + j * kVector, right.row_stride,
-                                      blocking.first_number(block));
-    const auto count = std::min<int64_t>(kVector, blocking.columns_of(panel) - j * kVector);
-    pack_lanes(lanes, static_cast<int>(count), blocking.numbers_of(block), to + j * kVector, vectors * kVector, kVector);
-  }
-}
 
 // Memory for packed words, which a thread keeps for its next product, as BLAS libraries do. Blocks bound
 // its size: 600 KiB for each thread that multiplies.
@@ -96,14 +40,14 @@ class Packed {
   AlignedFloats memory_;
 };
 
-// One product. `packed` is the right matrix, or null: then it is packed panel by panel.
+// One product. The right matrix is packed panel by panel.
 template <typename Word>
 class Run {
   using Number = typename Word::Number;
 
  public:
-  Run(const Matrix& left, const Matrix& right, const float* packed, const Sizes& sizes, const Ending& ending, const Out& out)
-      : blocking_(sizes), left_(left), right_(right), packed_(packed), ending_(ending), out_(out),
+  Run(const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending, const Out& out)
+      : blocking_(sizes), left_(left), right_(right), ending_(ending), out_(out),
         chunks_(parts_of(blocking_.rows.count, kChunk)) {}
 
   void run() {
@@ -113,7 +57,7 @@ class Run {
     // With fewer chunks than threads, all threads pack the left matrix together, else each its chunks.
     is_shared_ = chunks_.count < threads;
     left_words_ = most * std::min(blocking_.sizes.m, ceil_div(blocking_.rows.count, chunks_.count) * kMaxRows);
-    panel_words_ = packed_ ? 0 : most * kPanel;
+    panel_words_ = most * kPanel;
     static thread_local Packed packed;
     const auto left_words = is_shared_ ? most * blocking_.sizes.m : left_words_ * threads;
     std::tie(left_memory_, panel_memory_) = packed.parts(left_words, panel_words_ * threads);
@@ -162,10 +106,6 @@ class Run {
   Panel<Word> panel_at(int64_t block, int64_t panel) const {
     const auto in_last = blocking_.columns_of(panel) - (blocking_.vectors_of(panel) - 1) * kVector;
     Panel<Word> right{nullptr, nullptr, 0, static_cast<__mmask16>((1u << in_last) - 1)};
-    if (packed_) {
-      right.packed = const_cast<float*>(packed_) + blocking_.right_begin(block, panel);
-      return right;
-    }
     right.packed = panel_memory_ + panel_words_ * at::get_thread_num();
     if (right_.column_stride != 1 || blocking_.numbers_of(block) % Word::kNumbers != 0) {
       pack_panel(blocking_, right_, block, panel, right.packed);
@@ -238,7 +178,6 @@ class Run {
 
   Blocking<Word> blocking_;
   Matrix left_, right_;
-  const float* packed_;
   Ending ending_;
   Out out_;
   // Of the blocks of rows.
@@ -248,45 +187,16 @@ class Run {
   float *left_memory_ = nullptr, *panel_memory_ = nullptr, *partials_ = nullptr;
 };
 
-template <typename Word>
-void pack_all(const Matrix& right, const Sizes& sizes, void* packed) {
-  const Blocking<Word> blocking(sizes);
-  at::parallel_for(0, blocking.panels, 4, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
-      for (int64_t block = 0; block < blocking.depths.count; ++block) {
-        pack_panel(blocking, right, block, panel, static_cast<float*>(packed) + blocking.right_begin(block, panel));
-      }
-    }
-  });
-}
-
 }  // namespace
 
 bool is_supported(Dtype dtype) {
   return dtype == Dtype::kFloat ? avx512::is_supported() : avx512::has_bfloat16();
 }
 
-int64_t packed_bytes(Dtype dtype, const Sizes& sizes) {
-  const auto words = dtype == Dtype::kFloat ? Blocking<Floats>(sizes).right_words() : Blocking<Pairs>(sizes).right_words();
-  return words * static_cast<int64_t>(sizeof(float));
-}
-
-void pack(Dtype dtype, const Matrix& right, const Sizes& sizes, void* packed) {
-  if (dtype == Dtype::kFloat) pack_all<Floats>(right, sizes, packed);
-  else pack_all<Pairs>(right, sizes, packed);
-}
-
 void multiply(Dtype dtype, const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending,
               const Out& out) {
-  if (dtype == Dtype::kFloat) Run<Floats>(left, right, nullptr, sizes, ending, out).run();
-  else Run<Pairs>(left, right, nullptr, sizes, ending, out).run();
-}
-
-void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const Sizes& sizes, const Ending& ending,
-                     const Out& out) {
-  const auto* packed = static_cast<const float*>(right);
-  if (dtype == Dtype::kFloat) Run<Floats>(left, {}, packed, sizes, ending, out).run();
-  else Run<Pairs>(left, {}, packed, sizes, ending, out).run();
+  if (dtype == Dtype::kFloat) Run<Floats>(left, right, sizes, ending, out).run();
+  else Run<Pairs>(left, right, sizes, ending, out).run();
 }
 
 }  // namespace acc::product
@@ -296,10 +206,7 @@ void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const S
 namespace acc::product {
 
 bool is_supported(Dtype) { return false; }
-int64_t packed_bytes(Dtype, const Sizes&) { return 0; }
-void pack(Dtype, const Matrix&, const Sizes&, void*) {}
 void multiply(Dtype, const Matrix&, const Matrix&, const Sizes&, const Ending&, const Out&) {}
-void multiply_packed(Dtype, const Matrix&, const void*, const Sizes&, const Ending&, const Out&) {}
 
 }  // namespace acc::product
 

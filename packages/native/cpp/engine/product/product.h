@@ -44,15 +44,7 @@ struct Out {
   int64_t row_stride;
 };
 
-// The number of bytes of a right matrix after `pack`.
-int64_t packed_bytes(Dtype dtype, const Sizes& sizes);
-
-// Packs a right matrix for `multiply_packed`. `packed` is aligned to 64 bytes.
-void pack(Dtype dtype, const Matrix& right, const Sizes& sizes, void* packed);
-
 void multiply(Dtype dtype, const Matrix& left, const Matrix& right, const Sizes& sizes, const Ending& ending,
               const Out& out);
-void multiply_packed(Dtype dtype, const Matrix& left, const void* right, const Sizes& sizes, const Ending& ending,
-                     const Out& out);
 
 }  // namespace acc::product
