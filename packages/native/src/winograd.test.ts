@@ -14,7 +14,6 @@ const convolution = operator('aten::convolution');
 const plainWeightGradient = operator('acc::convolution_weight_gradient');
 const convert = operator('aten::to.dtype');
 const contiguous = operator('aten::contiguous');
-const permute = operator('aten::permute');
 
 /** Whether the CPU has the instructions, by what the system says of it. */
 function hasInstructions(): boolean {
@@ -55,10 +54,14 @@ const cases: fc.Arbitrary<Case> = fc
     return Math.max(y, x) < window && height + 2 * y >= window && width + 2 * x >= window;
   });
 
-/** The same numbers in every run. Caller disposes. */
-function wave(shape: readonly number[], seed: number, isChannelsLast = false): Tensor {
+/** Numbers from -1 to 1 that look random, the same in every run. Caller disposes. */
+function noise(shape: readonly number[], seed: number, isChannelsLast = false): Tensor {
   const size = shape.reduce((count, length) => count * length, 1);
-  const values = Float32Array.from({ length: size }, (_, i) => Math.sin(1.7 * i + seed) + 0.1);
+  let state = seed;
+  const values = Float32Array.from({ length: size }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 31 - 1;
+  });
   using rows = tensorFrom(values, 'float32', shape);
   return contiguous(rows, isChannelsLast ? 2 : 0);
 }
@@ -74,12 +77,12 @@ interface Operands extends Disposable {
 
 function operandsOf(of: Case): Operands {
   const { batch, height, width, channels, outputs, window, padding, hasBias, isChannelsLast } = of;
-  const x = wave([batch, channels, height, width], 1, isChannelsLast);
-  const weight = wave([outputs, channels, window, window], 2, isChannelsLast);
-  const bias = hasBias ? wave([outputs], 3) : null;
+  const x = noise([batch, channels, height, width], 1, isChannelsLast);
+  const weight = noise([outputs, channels, window, window], 2, isChannelsLast);
+  const bias = hasBias ? noise([outputs], 3) : null;
   const outHeight = height + 2 * padding[0] - window + 1;
   const outWidth = width + 2 * padding[1] - window + 1;
-  const dy = wave([batch, outputs, outHeight, outWidth], 4, isChannelsLast);
+  const dy = noise([batch, outputs, outHeight, outWidth], 4, isChannelsLast);
   const dispose = () => [x, weight, bias, dy].forEach((tensor) => tensor?.dispose());
   return { x, weight, bias, dy, [Symbol.dispose]: dispose };
 }
@@ -106,14 +109,12 @@ const WAYS: Record<string, Compared> = {
   },
   'a gradient of images': {
     own: ({ padding }, { dy, weight }) => convolve(dy, weight, null, padding, true),
-    plain: ({ padding }, { dy, weight }) =>
-      convolution(dy, weight, null, ones, padding, ones, true, none, 1),
+    plain: ({ padding }, { dy, weight }) => convolution(dy, weight, null, ones, padding, ones, true, none, 1),
     terms: ({ outputs, window }) => outputs * window ** 2,
   },
   'a gradient of a weight': {
     own: ({ padding, window }, { x, dy }) => weightGradient(dy, x, [window, window], padding),
-    plain: ({ padding }, { x, dy, weight }) =>
-      plainWeightGradient(dy, x, weight, ones, padding, ones, 1),
+    plain: ({ padding }, { x, dy, weight }) => plainWeightGradient(dy, x, weight, ones, padding, ones, 1),
     terms: ({ batch, height, width }) => batch * height * width,
   },
 };
@@ -131,47 +132,56 @@ describe('convolutions by Winograd', () => {
   const threads = numThreads();
   afterEach(() => setNumThreads(threads));
 
-  it.each(Object.entries(isSupported ? WAYS : {}))('%s is that in float64', (_name, { own, plain, terms }) => {
-    const before = memoryStats().tensors;
-    fc.assert(
-      fc.property(cases, fc.integer({ min: 1, max: 2 }), (of, count) => {
-        setNumThreads(count);
-        using operands = operandsOf(of);
-        using wide = widened(operands);
-        using result = own(of, operands);
-        using expected = plain(of, wide);
-        expect(result.shape).toEqual(expected.shape);
-        // A sum of n products of about 1 with independent errors is off by √n of them. The
-        // transforms make the largest error several times as large.
-        const tolerance = 2e-5 * Math.sqrt(terms(of)) + 1e-5;
-        const exact = read(expected);
-        const worst = read(result).reduce((most, value, i) => Math.max(most, Math.abs(value - exact[i]!)), 0);
-        expect(worst).toBeLessThan(tolerance);
-      }),
-      { numRuns: 150 },
-    );
-    expect(memoryStats().tensors).toBe(before);
-  });
+  it.each(Object.entries(isSupported ? WAYS : {}))(
+    '%s is that in float64',
+    (_name, { own, plain, terms }) => {
+      const before = memoryStats().tensors;
+      fc.assert(
+        fc.property(cases, fc.integer({ min: 1, max: 2 }), (of, count) => {
+          setNumThreads(count);
+          using operands = operandsOf(of);
+          using wide = widened(operands);
+          using result = own(of, operands);
+          using expected = plain(of, wide);
+          expect(result.shape).toEqual(expected.shape);
+          // A sum of n products with independent errors is off by √n of them. The transforms make
+          // the largest error several times as large. One wrong tap is off by about 1.
+          const tolerance = 2e-5 * (Math.sqrt(terms(of)) + 1);
+          const exact = read(expected);
+          const worst = read(result).reduce(
+            (most, value, i) => Math.max(most, Math.abs(value - exact[i]!)),
+            0,
+          );
+          expect(worst).toBeLessThan(tolerance);
+        }),
+        { numRuns: 150 },
+      );
+      expect(memoryStats().tensors).toBe(before);
+    },
+  );
 
-  it.each(Object.entries(isSupported ? WAYS : {}))('%s has the same bits on two threads', (_name, { own }) => {
-    const of: Case = {
-      ...{ batch: 9, height: 14, width: 13, channels: 32, outputs: 48, window: 5 },
-      ...{ padding: [2, 2], hasBias: true, isChannelsLast: true },
-    };
-    using operands = operandsOf(of);
-    const [one, two] = [1, 2].map((count) => {
-      setNumThreads(count);
-      using result = own(of, operands);
-      return read(result);
-    });
-    expect(two).toEqual(one);
-  });
+  it.each(Object.entries(isSupported ? WAYS : {}))(
+    '%s has the same bits on two threads',
+    (_name, { own }) => {
+      const of: Case = {
+        ...{ batch: 9, height: 14, width: 13, channels: 32, outputs: 48, window: 5 },
+        ...{ padding: [2, 2], hasBias: true, isChannelsLast: true },
+      };
+      using operands = operandsOf(of);
+      const [one, two] = [1, 2].map((count) => {
+        setNumThreads(count);
+        using result = own(of, operands);
+        return read(result);
+      });
+      expect(two).toEqual(one);
+    },
+  );
 
   it('refuses what it cannot compute', () => {
-    using images = wave([1, 16, 6, 6], 1);
-    using odd = wave([1, 17, 6, 6], 1);
-    using weight = wave([16, 16, 3, 3], 1);
-    using large = wave([16, 16, 7, 7], 1);
+    using images = noise([1, 16, 6, 6], 1);
+    using odd = noise([1, 17, 6, 6], 1);
+    using weight = noise([16, 16, 3, 3], 1);
+    using large = noise([16, 16, 7, 7], 1);
     using wide = convert(images, 'float64');
     const refused: (() => Tensor)[] = [
       () => convolve(odd, weight, null, [1, 1], false),

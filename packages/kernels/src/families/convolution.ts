@@ -136,7 +136,9 @@ function convolveByWinograd(
   bias: NativeTensor | null,
   sliding: Sliding,
 ): NativeTensor {
-  return winograd(x, weight, bias, winogradPadding(sliding), false);
+  const { padding, pads } = winogradPadding(sliding);
+  using images = pads && padded(x, pads);
+  return winograd(images ?? x, weight, bias, padding, false);
 }
 
 /** The gradient with respect to the images, `[batch, in, ...sizes]`. Caller disposes. */
@@ -159,7 +161,11 @@ function inputGradientAsIs(dy: NativeTensor, weight: NativeTensor, { axes, group
 }
 
 function inputGradientByWinograd(dy: NativeTensor, weight: NativeTensor, sliding: Sliding): NativeTensor {
-  return winograd(dy, weight, null, winogradPadding(sliding), true);
+  const { padding, pads } = winogradPadding(sliding);
+  const gradient = winograd(dy, weight, null, padding, true);
+  if (!pads) return gradient;
+  using whole = gradient;
+  return unpadded(whole, pads);
 }
 
 /** The gradient with respect to a weight of `shape`. Caller disposes. */
@@ -197,21 +203,26 @@ function weightGradientByWinograd(
   shape: readonly number[],
   sliding: Sliding,
 ): NativeTensor {
-  return winogradWeightGradient(dy, x, shape.slice(2), winogradPadding(sliding));
+  const { padding, pads } = winogradPadding(sliding);
+  using images = pads && padded(x, pads);
+  return winogradWeightGradient(dy, images ?? x, shape.slice(2), padding);
 }
 
 /**
- * The padding for the own kernel.
+ * The padding for the own kernel. The kernel itself refuses other numbers of channels, sizes of
+ * windows, dtypes and CPUs.
  *
- * @throws AccError `ACC_OPERATOR_FAILED` if the kernel has no such windows: the tuner then leaves it
- * out. The kernel itself refuses other numbers of channels, sizes of windows, and CPUs.
+ * @throws AccError `ACC_OPERATOR_FAILED` for strides, dilations and groups, so that the tuner
+ *   excludes the kernel.
  */
-function winogradPadding({ axes, groups }: Sliding): number[] {
-  const { padding, pads } = paddingOf(axes);
-  if (pads ?? (groups !== 1 || axes.some(({ stride, dilation }) => stride * dilation !== 1))) {
-    throw new AccError('ACC_OPERATOR_FAILED', 'acc::winograd_convolution has no strides, dilations, groups or uneven padding.');
+function winogradPadding({ axes, groups }: Sliding): ReturnType<typeof paddingOf> {
+  if (groups !== 1 || axes.some(({ stride, dilation }) => stride !== 1 || dilation !== 1)) {
+    throw new AccError(
+      'ACC_OPERATOR_FAILED',
+      'acc::winograd_convolution has no strides, dilations or groups.',
+    );
   }
-  return padding;
+  return paddingOf(axes);
 }
 
 const UNIT_AXIS = { window: 1, stride: 1, dilation: 1, before: 0 };

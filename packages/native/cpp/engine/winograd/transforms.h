@@ -12,7 +12,7 @@
 // Winograd's transforms in one dimension, of 16 channels at a time. A tile of a convolution with `r`
 // taps has 6 pixels of the image and m = 7 - r pixels of the result. Polynomials with the pixels and the
 // taps as coefficients are evaluated at 6 points: 0, ±3/4, ±3/2 and infinity. With these points the
-// error in float32 is about twice that of the plain sum; with the usual 0, ±1, ±2 it is four times.
+// error in float32 is two to four times that of the plain sum; with the usual 0, ±1, ±2 it is twice that.
 namespace acc::winograd {
 
 constexpr int kVector = avx512::kLanes;

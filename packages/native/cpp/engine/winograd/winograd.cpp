@@ -4,6 +4,7 @@
 
 #ifdef ACC_HAS_AVX512
 
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -19,15 +20,6 @@ namespace {
 constexpr int64_t kGap = kVector;
 // The tiles whose transforms a thread holds for the gradient of a weight.
 constexpr int64_t kGradientTiles = 32;
-
-// Memory that a thread keeps for its next convolution.
-float* kept_memory(AlignedFloats& memory, int64_t size) {
-  if (static_cast<size_t>(size) > memory.size()) {
-    memory = {};
-    memory = AlignedFloats(static_cast<size_t>(size));
-  }
-  return memory.data();
-}
 
 // Transformed filters: for each point a matrix [in, out] in panels of 32 columns; the last may have 16.
 struct Filters {
@@ -125,9 +117,15 @@ class Convolution {
 
   void run() const {
     at::parallel_for(0, (tiles_.count + kRows - 1) / kRows, 4, [&](int64_t begin, int64_t end) {
-      static thread_local AlignedFloats memory;
       const auto most = std::max(x_.channels, y_.channels);
-      auto* const left = kept_memory(memory, kPoints * (left_stride_ + sums_stride_) + 2 * most);
+      const auto size = static_cast<size_t>(kPoints * (left_stride_ + sums_stride_) + 2 * most);
+      // A thread keeps it for its next convolution: 200 KiB with 32 and 64 channels.
+      static thread_local AlignedFloats memory;
+      if (size > memory.size()) {
+        memory = {};
+        memory = AlignedFloats(size);
+      }
+      auto* const left = memory.data();
       auto* const sums = left + kPoints * left_stride_;
       auto* const zeros = sums + kPoints * sums_stride_;
       std::fill_n(zeros, most, 0.f);
@@ -208,9 +206,9 @@ class WeightGradient {
         sums_stride_(x.channels * dy.channels + kGap) {}
 
   void run(float* gradient) {
-    static thread_local AlignedFloats memory;
     const auto most = std::max(x_.channels, dy_.channels);
-    left_ = kept_memory(memory, kPoints * (left_stride_ + right_stride_ + sums_stride_) + most);
+    const auto memory = at::empty({kPoints * (left_stride_ + right_stride_ + sums_stride_) + most}, at::kFloat);
+    left_ = memory.mutable_data_ptr<float>();
     right_ = left_ + kPoints * left_stride_;
     sums_ = right_ + kPoints * right_stride_;
     zeros_ = sums_ + kPoints * sums_stride_;
@@ -279,8 +277,8 @@ template <int kWindow>
 void convolve_with(const Images& x, const float* weight, bool is_turned, const float* bias, const Window& window,
                    const Result& y) {
   const Filters filters{x.channels, y.channels};
-  static thread_local AlignedFloats memory;
-  auto* const transformed = kept_memory(memory, filters.size());
+  const auto memory = at::empty({filters.size()}, at::kFloat);
+  auto* const transformed = memory.mutable_data_ptr<float>();
   transform_filters<kWindow>(weight, is_turned, filters, transformed);
   Convolution<kWindow>(x, transformed, bias, window, y).run();
 }

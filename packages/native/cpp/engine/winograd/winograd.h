@@ -8,7 +8,8 @@
 // or 2.8 (5 × 5) times fewer multiplications. Tiles are transformed and multiplied in groups that fit
 // in the L2 cache.
 //
-// No result depends on the number of threads.
+// No result depends on the number of threads. A pixel that is infinite or NaN makes every result of its
+// tiles NaN, not only those whose windows contain it.
 namespace acc::winograd {
 
 // Whether this CPU has the instructions.
