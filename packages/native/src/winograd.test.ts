@@ -135,7 +135,7 @@ describe('convolutions by Winograd', () => {
   it.each(Object.entries(isSupported ? WAYS : {}))(
     '%s is that in float64',
     (_name, { own, plain, terms }) => {
-      const before = memoryStats().tensors;
+      const before = memoryStats().allocatedBytes;
       fc.assert(
         fc.property(cases, fc.integer({ min: 1, max: 2 }), (of, count) => {
           setNumThreads(count);
@@ -156,7 +156,7 @@ describe('convolutions by Winograd', () => {
         }),
         { numRuns: 150 },
       );
-      expect(memoryStats().tensors).toBe(before);
+      expect(memoryStats().allocatedBytes).toBe(before);
     },
   );
 
