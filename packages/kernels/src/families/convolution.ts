@@ -1,3 +1,4 @@
+import { AccError } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { channelsLastStrides, shapeOnly } from './images.js';
 import { tuned } from '../tuning/tuning.js';
@@ -8,6 +9,8 @@ import { after, explicitPads, isSymmetric, padded, unpadded, type WindowAxis } f
 
 const convolution = operator('aten::convolution');
 const weightGradientOf = operator('acc::convolution_weight_gradient');
+const winograd = operator('acc::winograd_convolution');
+const winogradWeightGradient = operator('acc::winograd_convolution_weight_gradient');
 const reshape = operator('aten::reshape');
 const slice = operator('aten::slice.Tensor');
 const transpose = operator('aten::t');
@@ -44,16 +47,20 @@ function paddingOf(axes: readonly WindowAxis[]): { padding: number[]; pads: numb
     : { padding: zeros(axes), pads: explicitPads(axes) };
 }
 
+type Compute<Rest extends unknown[]> = (a: NativeTensor, b: NativeTensor, ...rest: Rest) => NativeTensor;
+
 /**
  * Runs `compute` in one of libtorch's two layouts: channels innermost in memory, as in tfjs's
  * images, or outermost. The result has the same layout, so a whole network can stay in the faster
- * one.
+ * one. The third way is this project's own kernel, with channels innermost, for windows of 3 × 3 or
+ * 5 × 5 pixels on CPUs with AVX-512.
  */
 function inBothLayouts<Rest extends unknown[]>(
   name: string,
-  compute: (a: NativeTensor, b: NativeTensor, ...rest: Rest) => NativeTensor,
+  compute: Compute<Rest>,
+  byWinograd: Compute<Rest>,
   nameOf: (a: NativeTensor, b: NativeTensor, ...rest: Rest) => string,
-): (a: NativeTensor, b: NativeTensor, ...rest: Rest) => NativeTensor {
+): Compute<Rest> {
   const within =
     (formats: readonly number[]) =>
     (a: NativeTensor, b: NativeTensor, ...rest: Rest): NativeTensor => {
@@ -64,7 +71,11 @@ function inBothLayouts<Rest extends unknown[]>(
     };
   return tuned<[NativeTensor, NativeTensor, ...Rest]>({
     name,
-    ways: { channelsLast: within(CHANNELS_LAST), channelsFirst: within([ROW_MAJOR, ROW_MAJOR]) },
+    ways: {
+      channelsLast: within(CHANNELS_LAST),
+      channelsFirst: within([ROW_MAJOR, ROW_MAJOR]),
+      winograd: byWinograd,
+    },
     // If neighbouring operators use the other layout, each converts between the layouts.
     clearly: 0.85,
     classOf: nameOf,
@@ -93,6 +104,7 @@ function className(
 export const convolve = inBothLayouts(
   'convolution',
   convolveAsIs,
+  convolveByWinograd,
   (x, weight, bias: NativeTensor | null, sliding: Sliding) =>
     `${className(x, weight.shape, sliding)}${bias ? ' + bias' : ''}`,
 );
@@ -118,10 +130,22 @@ function convolveAsIs(
   );
 }
 
+function convolveByWinograd(
+  x: NativeTensor,
+  weight: NativeTensor,
+  bias: NativeTensor | null,
+  sliding: Sliding,
+): NativeTensor {
+  const { padding, pads } = winogradPadding(sliding);
+  using images = pads && padded(x, pads);
+  return winograd(images ?? x, weight, bias, padding, false);
+}
+
 /** The gradient with respect to the images, `[batch, in, ...sizes]`. Caller disposes. */
 export const inputGradient = inBothLayouts(
   'convolutionInputGradient',
   inputGradientAsIs,
+  inputGradientByWinograd,
   (dy, weight, sliding: Sliding) => className(dy, weight.shape, sliding),
 );
 
@@ -136,10 +160,19 @@ function inputGradientAsIs(dy: NativeTensor, weight: NativeTensor, { axes, group
   return unpadded(whole, pads);
 }
 
+function inputGradientByWinograd(dy: NativeTensor, weight: NativeTensor, sliding: Sliding): NativeTensor {
+  const { padding, pads } = winogradPadding(sliding);
+  const gradient = winograd(dy, weight, null, padding, true);
+  if (!pads) return gradient;
+  using whole = gradient;
+  return unpadded(whole, pads);
+}
+
 /** The gradient with respect to a weight of `shape`. Caller disposes. */
 export const weightGradient = inBothLayouts(
   'convolutionWeightGradient',
   weightGradientAsIs,
+  weightGradientByWinograd,
   (x, _dy, shape: readonly number[], sliding: Sliding) => className(x, shape, sliding),
 );
 
@@ -162,6 +195,34 @@ function weightGradientAsIs(
   // the gradient.
   using weight = shapeOnly(dy, shape);
   return weightGradientOf(dy, images ?? x, weight, strides(axes), padding, dilations(axes), groups);
+}
+
+function weightGradientByWinograd(
+  x: NativeTensor,
+  dy: NativeTensor,
+  shape: readonly number[],
+  sliding: Sliding,
+): NativeTensor {
+  const { padding, pads } = winogradPadding(sliding);
+  using images = pads && padded(x, pads);
+  return winogradWeightGradient(dy, images ?? x, shape.slice(2), padding);
+}
+
+/**
+ * The padding for the own kernel. The kernel itself refuses other numbers of channels, sizes of
+ * windows, dtypes and CPUs.
+ *
+ * @throws AccError `ACC_OPERATOR_FAILED` for strides, dilations and groups, so that the tuner
+ *   excludes the kernel.
+ */
+function winogradPadding({ axes, groups }: Sliding): ReturnType<typeof paddingOf> {
+  if (groups !== 1 || axes.some(({ stride, dilation }) => stride !== 1 || dilation !== 1)) {
+    throw new AccError(
+      'ACC_OPERATOR_FAILED',
+      'acc::winograd_convolution has no strides, dilations or groups.',
+    );
+  }
+  return paddingOf(axes);
 }
 
 const UNIT_AXIS = { window: 1, stride: 1, dilation: 1, before: 0 };
