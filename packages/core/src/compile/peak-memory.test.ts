@@ -52,7 +52,13 @@ function attention(x: tf.Tensor2D, qkv: tf.Variable<tf.Rank.R2>): tf.Tensor2D {
 
 /** The tanh form. */
 const gelu = (x: tf.Tensor2D): tf.Tensor2D =>
-  x.mul(0.5).mul(x.add(x.pow(3).mul(0.044715)).mul(Math.sqrt(2 / Math.PI)).tanh().add(1));
+  x.mul(0.5).mul(
+    x
+      .add(x.pow(3).mul(0.044715))
+      .mul(Math.sqrt(2 / Math.PI))
+      .tanh()
+      .add(1),
+  );
 
 function transformer(x: tf.Tensor2D, blocks: readonly Block[]): tf.Tensor2D {
   const times = (a: tf.Tensor2D, b: tf.Variable<tf.Rank.R2>) =>
@@ -105,23 +111,28 @@ async function train(mixedPrecision: 'no' | 'bf16', options?: CompileOptions): P
   return trained;
 }
 
-describe.each(['no', 'bf16'] as const)('a transformer in plain operators, mixed precision %s', (precision) => {
-  it('needs at most the memory of plain steps, except where each call is made by itself', async () => {
-    const plain = await train(precision);
-    const ratioOf = ({ peakBytes }: Trained) => peakBytes / plain.peakBytes;
-    const compiled = await train(precision, {});
-    expect(ratioOf(compiled)).toBeLessThanOrEqual(1.02);
-    const exact = await train(precision, { fuse: 'exact' });
-    expect(ratioOf(exact)).toBeLessThanOrEqual(1.02);
-    expect(ratioOf(await train(precision, { fuse: true }))).toBeLessThanOrEqual(1.02);
-    const single = await train(precision, { fuse: false });
-    // It keeps what plain steps compute again.
-    expect(ratioOf(single)).toBeGreaterThan(1.05);
-    for (const { losses, weights } of [compiled, exact, single]) {
-      expect(losses).toEqual(plain.losses);
-      expect(weights).toEqual(plain.weights);
-    }
-    expect(compiled.explanation).toMatch(/The option fuse is 'plain'.*\n[^]*calls run as \d+ fused programs/);
-    expect(compiled.explanation).not.toMatch(/after the pass '(merge|fold)/);
-  });
-});
+describe.each(['no', 'bf16'] as const)(
+  'a transformer in plain operators, mixed precision %s',
+  (precision) => {
+    it('needs at most the memory of plain steps, except where each call is made by itself', async () => {
+      const plain = await train(precision);
+      const ratioOf = ({ peakBytes }: Trained) => peakBytes / plain.peakBytes;
+      const compiled = await train(precision, {});
+      expect(ratioOf(compiled)).toBeLessThanOrEqual(1.02);
+      const exact = await train(precision, { fuse: 'exact' });
+      expect(ratioOf(exact)).toBeLessThanOrEqual(1.02);
+      expect(ratioOf(await train(precision, { fuse: true }))).toBeLessThanOrEqual(1.02);
+      const single = await train(precision, { fuse: false });
+      // It keeps what plain steps compute again.
+      expect(ratioOf(single)).toBeGreaterThan(1.05);
+      for (const { losses, weights } of [compiled, exact, single]) {
+        expect(losses).toEqual(plain.losses);
+        expect(weights).toEqual(plain.weights);
+      }
+      expect(compiled.explanation).toMatch(
+        /The option fuse is 'plain'.*\n[^]*calls run as \d+ fused programs/,
+      );
+      expect(compiled.explanation).not.toMatch(/after the pass '(merge|fold)/);
+    });
+  },
+);
