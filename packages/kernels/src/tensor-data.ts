@@ -24,6 +24,23 @@ export function forgetShapes(): void {
   shapesEpoch++;
 }
 
+let constantsEpoch = 0;
+let constantsEpochs = 0;
+
+/**
+ * From now on, scalars that exist are no constants: code that runs again may get others.
+ *
+ * @returns For {@link rememberConstants}, what is a constant from now on.
+ */
+export function forgetConstants(): number {
+  return (constantsEpoch = ++constantsEpochs);
+}
+
+/** Scalars that became constants after {@link forgetConstants} gave `epoch` are the constants again. */
+export function rememberConstants(epoch: number): void {
+  constantsEpoch = epoch;
+}
+
 /** The native side of a {@link TensorData}, without a reference to it. */
 export interface NativeHandles {
   readonly native: NativeTensor | undefined;
@@ -78,7 +95,7 @@ export class TensorData {
    * change it.
    */
   uploaded: number | undefined;
-  /** The epoch of shapes in which {@link uploaded} became a constant. */
+  /** The epoch of constants in which {@link uploaded} became one. */
   #constantIn: number | undefined;
   /** The tape on which {@link uploaded} became a constant. */
   #tape: number | undefined;
@@ -170,13 +187,13 @@ export class TensorData {
   /** Takes note that the only element is `value`, which a JavaScript number gave. */
   setUploaded(value: number): void {
     this.uploaded = value;
-    this.#constantIn = shapesEpoch;
+    this.#constantIn = constantsEpoch;
     this.#tape = currentTape();
   }
 
   /** See `constantOf` in host-constants.ts. */
   get constant(): number | undefined {
-    return this.#constantIn === shapesEpoch && !this.isDisposed ? this.uploaded : undefined;
+    return this.#constantIn === constantsEpoch && !this.isDisposed ? this.uploaded : undefined;
   }
 
   /** See `isConstantOnTape` in host-constants.ts. */

@@ -39,7 +39,7 @@ const TRAININGS = {
 export type Trainings = Record<keyof typeof TRAININGS, Trained>;
 
 const STEPS = 8;
-const COLUMNS = 8;
+const COLUMNS = 32;
 /** Rows of batches if they vary. Each rank begins with another one. */
 const ROWS = [6, 6, 6, 4, 3, 6, 4, 3, 6];
 
@@ -53,8 +53,8 @@ async function train(
     gradientClipping: { norm: 0.3, value: 0.05 },
     seed: 3,
   });
-  const weight = tf.variable(tf.randomNormal<tf.Rank.R2>([8, 8], 0, 1, 'float32', 3));
-  const gain = tf.variable(tf.ones([8]));
+  const weight = tf.variable(tf.randomNormal<tf.Rank.R2>([COLUMNS, COLUMNS], 0, 1, 'float32', 3));
+  const gain = tf.variable(tf.ones([COLUMNS]));
   const [, optimizer] = accelerator.prepare([weight, gain], tf.train.adam(0.01));
 
   /** A layer norm and a GELU in plain operators. */

@@ -2,6 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Recording } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
+import { constantOf } from '../host-constants.js';
 import { registerAccBackend } from '../register-backend.js';
 import { StepRecorder } from './recorder.js';
 
@@ -61,6 +62,28 @@ describe('StepRecorder', () => {
     expect(replayed(recording, tf.scalar(10))).toBe(12);
     expect(replayed(recording, tf.scalar(20))).toBe(23);
     expect(seen).toEqual([2, 20, 40]);
+    recording.dispose();
+  });
+
+  it('knows scalars of the step in all segments, and none that actions or others made', () => {
+    const outer = tf.scalar(2);
+    const known: (number | undefined)[][] = [];
+    const recording = sealed([tf.scalar(1)], () => {
+      const own = tf.scalar(3);
+      const constants = (...xs: tf.Tensor[]) => void known.push(xs.map(constantOf));
+      constants(outer, own);
+      const [given] = recorder.runAction([own], ([passed]) => {
+        constants(outer, own, passed!);
+        return [tf.scalar(4)];
+      });
+      constants(outer, own, given!);
+      return given!.add(own);
+    });
+    expect(known).toEqual([
+      [undefined, 3],
+      [undefined, undefined, undefined],
+      [undefined, 3, undefined],
+    ]);
     recording.dispose();
   });
 

@@ -18,7 +18,7 @@ import {
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { withoutPending } from '../pending/all-pending.js';
-import { forgetShapes } from '../tensor-data.js';
+import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
 import { placeGradients } from './gradient-places.js';
 import { formOf, heldOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
@@ -63,6 +63,7 @@ export class StepRecorder implements Recorder {
       session.end();
       if (!isFinished) abortRecording();
       forgetShapes();
+      forgetConstants();
     }
   }
 
@@ -106,6 +107,8 @@ class Session {
   readonly #handed = new Map<object, { readonly number: number; readonly shape: readonly number[] }>();
   readonly #places = new SourcePlaces();
   readonly #endOfGradients: (() => void) | undefined;
+  /** The scalars that the step made, in any segment, are its constants. Those of actions are not. */
+  readonly #constants = forgetConstants();
 
   constructor(
     private readonly backend: AccBackend,
@@ -125,10 +128,12 @@ class Session {
     this.#endSegment(inputs, action);
     placeRecordedCalls(undefined);
     forgetShapes();
+    forgetConstants();
   }
 
   resume(outputs: readonly (Tensor | null)[]): void {
     forgetShapes();
+    rememberConstants(this.#constants);
     const variables = this.#beginSegment();
     const given: NativeTensor[] = [];
     this.#given = outputs.map((output) => {
