@@ -21,7 +21,7 @@ interface Pass {
 }
 
 interface ConditionalPass extends Pass {
-  /** Whether plain steps do nothing alike: they compute again what repeats, and constants in each step. */
+  /** Whether plain steps do nothing alike: they compute again what repeats. */
   readonly isMoreThanPlain?: boolean;
   readonly rounds?: boolean;
   readonly needsHost?: boolean;
@@ -51,7 +51,7 @@ function passesOf({ fusion, isOnHost, read }: OptimizeOptions, reports: Reports)
     { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true, needsHost: true },
     // What only the replaced calls took.
     { name: 'remove dead code', run: removeDeadCode },
-    { name: 'fold constants', run: foldConstants, isMoreThanPlain: true },
+    { name: 'fold constants', run: foldConstants },
     {
       name: 'fuse elementwise operators',
       run: fuseElementwise(mode, reports.elementwise, reports.recompute),
