@@ -74,6 +74,7 @@ async function measureWays(one, options, before) {
     runs: Object.fromEntries(ways.map(([name]) => [name, []])),
   };
   const { runs, peaks } = measured;
+  for (const [name] of ways) runs[name] ??= [];
   for (let repeat = 0; repeat < options.repeats; repeat++) {
     const isTurned = runs['PyTorch eager'].length % 2 > 0;
     for (const [name, way] of isTurned ? ways.toReversed() : ways) {

@@ -11,7 +11,7 @@ const WAYS = {
   'PyTorch eager': { side: 'theirs' },
   'torch.compile': { side: 'theirs', torchCompile: true },
   eager: { side: 'ours' },
-  compiled: { side: 'ours', fuse: false },
+  compiled: { side: 'ours', fuse: 'plain' },
   "compiled, fuse: 'exact'": { side: 'ours', fuse: 'exact' },
   'compiled, fuse: true': { side: 'ours', fuse: true },
 };

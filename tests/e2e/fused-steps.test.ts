@@ -19,26 +19,29 @@ describe.each(['no', 'bf16'])('on two ranks with clipping, in mixed precision %s
     }
   });
 
-  it("compiled steps equal plain ones bit for bit, without fusion and with 'exact'", () => {
+  it("compiled steps equal plain ones bit for bit, without fusion, with 'plain' and with 'exact'", () => {
     for (const { [precision]: results } of ranks) {
-      const { plain, unfused, exact } = results!;
+      const { plain, unfused, usual, exact } = results!;
       expect(numbersOf(unfused)).toEqual(numbersOf(plain));
-      expect(numbersOf(exact)).toEqual(numbersOf(plain));
-      expect([unfused.replays, exact.replays]).toEqual([5, 5]);
-      expect(exact.explanation).toMatch(/calls run as [1-9]\d* fused programs/);
-      expect(exact.explanation).toMatch(/recomputed in later programs/);
+      expect(unfused.replays).toBe(5);
+      for (const compiled of [usual, exact]) {
+        expect(numbersOf(compiled)).toEqual(numbersOf(plain));
+        expect(compiled.replays).toBe(5);
+        expect(compiled.explanation).toMatch(/calls run as [1-9]\d* fused programs/);
+        expect(compiled.explanation).toMatch(/recomputed in later programs/);
+      }
     }
   });
 
   it('compiled steps on batches of sizes that differ between ranks equal plain ones bit for bit', () => {
     ranks.forEach(({ [precision]: results }, rank) => {
-      const { 'plain sizes': plain, 'unfused sizes': unfused, 'exact sizes': exact } = results!;
-      expect(numbersOf(unfused)).toEqual(numbersOf(plain));
-      expect(numbersOf(exact)).toEqual(numbersOf(plain));
+      const { 'plain sizes': plain, ...others } = results!;
+      const compiled = (['unfused', 'usual', 'exact'] as const).map((name) => others[`${name} sizes`]);
+      for (const each of compiled) expect(numbersOf(each)).toEqual(numbersOf(plain));
       // Rank 1 meets another size one batch earlier, and needs no second recording for 6 rows.
       const replays = [3, 4][rank];
-      expect([unfused.replays, exact.replays]).toEqual([replays, replays]);
-      expect(exact.explanation).toMatch(/one recording for 3 sizes/);
+      expect(compiled.map((each) => each.replays)).toEqual([replays, replays, replays]);
+      for (const { explanation } of compiled) expect(explanation).toMatch(/one recording for 3 sizes/);
     });
   });
 

@@ -56,10 +56,11 @@ export interface Recorded {
 }
 
 /**
- * Whether a replay fuses native calls: `'exact'` fuses only where every bit of the results stays the
- * same, `true` also where they round in another way.
+ * Whether a replay fuses native calls: `'plain'` does what plain steps do on the same device, and so
+ * needs no more memory than they. `'exact'` fuses only where every bit of the results stays the same,
+ * `true` also where they round in another way.
  */
-export type Fusion = boolean | 'exact';
+export type Fusion = boolean | 'plain' | 'exact';
 
 /** A recorded step. The owner disposes it. */
 export interface Recording {

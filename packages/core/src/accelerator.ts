@@ -426,7 +426,8 @@ export class Accelerator {
    * owns its results. Other JavaScript code in it runs only in the first few calls. A step that
    * cannot be recorded runs as usual. The reason is in `reason` of the result and in one warning.
    *
-   * With the option `fuse` a replay on a CPU runs chains of elementwise operators as one.
+   * A replay on a CPU runs chains of elementwise operators as one, as a plain step does. The option
+   * `fuse` says what else is fused.
    *
    * @throws AccError `ACC_COMPILE_ASYNC`, `ACC_COMPILE_CHANGED`, and the errors of the step, when
    * called.

@@ -26,12 +26,14 @@ interface Training {
 const TRAININGS = {
   plain: {},
   unfused: { fuse: false },
+  usual: { fuse: 'plain' },
   exact: { fuse: 'exact' },
   fused: { fuse: true },
   'plain windows': { accumulates: true },
   'exact windows': { fuse: 'exact', accumulates: true },
   'plain sizes': { varies: true },
   'unfused sizes': { fuse: false, varies: true },
+  'usual sizes': { fuse: 'plain', varies: true },
   'exact sizes': { fuse: 'exact', varies: true },
 } as const satisfies Record<string, Training>;
 export type Trainings = Record<keyof typeof TRAININGS, Trained>;

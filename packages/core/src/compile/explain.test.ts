@@ -61,7 +61,7 @@ it('names the lines of the program of a fused program, of its gradient and of si
 });
 
 it('explains steps that fuse nothing in the same way', () => {
-  const { text } = trained({});
+  const { text } = trained({ fuse: false });
   expect(rowOf(text, / × tanh, float32\[16,8\]/)).toContain(`at ${lineWith('the program')}`);
   expect(text).not.toContain('× fused');
 });

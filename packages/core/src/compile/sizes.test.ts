@@ -128,9 +128,9 @@ describe.each([
   ['attention', attention, SEQUENCES, 20 - 1 - 4],
   ['attention with places', () => attention(true), SEQUENCES, 20 - 1 - 4 - 4],
 ] as const)('%s on batches of several sizes', (_, model, shapes, replays) => {
-  it("equals plain steps bit for bit, without fusion and with 'exact'", () => {
+  it("equals plain steps bit for bit, without fusion, with 'plain' and with 'exact'", () => {
     const plain = train(model, shapes as number[][]);
-    for (const fuse of [false, 'exact'] as const) {
+    for (const fuse of [false, 'plain', 'exact'] as const) {
       const compiled = train(model, shapes as number[][], { fuse });
       expect(compiled.reason).toBeUndefined();
       expect(compiled.values).toEqual(plain.values);
@@ -230,7 +230,7 @@ it('a convnet on large and small batches has one recording, fused or not', () =>
     return { losses, replays: compiled?.replays, explanation: compiled?.explain() };
   };
   const { losses } = train();
-  for (const fuse of [false, 'exact'] as const) {
+  for (const fuse of [false, 'plain', 'exact'] as const) {
     const compiled = train(fuse);
     expect(compiled.losses).toEqual(losses);
     // Batch norm multiplies by n / (n - 1), which is no constant times a count n.

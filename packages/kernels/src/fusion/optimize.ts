@@ -1,6 +1,6 @@
+import type { Fusion } from '@acc/contract';
 import { factsOf, type CallFacts } from './call-facts.js';
 import type { ReadConstant } from './constants.js';
-import type { FusionMode } from './elementwise-operators.js';
 import { graphOf, type Graph, type GraphFacts } from './graph.js';
 import { fuseAttention } from './passes/attention/fuse-attention.js';
 import { mergeCommonSubexpressions } from './passes/common-subexpressions.js';
@@ -20,6 +20,13 @@ interface Pass {
   readonly run: (graph: Graph) => Graph;
 }
 
+interface ConditionalPass extends Pass {
+  /** Whether plain steps do nothing alike: they compute again what repeats. */
+  readonly isMoreThanPlain?: boolean;
+  readonly rounds?: boolean;
+  readonly needsHost?: boolean;
+}
+
 /** What the passes tell people. */
 interface Reports {
   readonly patterns: PatternReport;
@@ -28,18 +35,19 @@ interface Reports {
 }
 
 export interface OptimizeOptions extends GraphFacts {
-  readonly mode: FusionMode;
+  readonly fusion: Exclude<Fusion, false>;
   /** Computes constants of the recording. */
   readonly read: ReadConstant;
 }
 
 /** The passes, in the order in which they run. */
-function passesOf({ mode, isOnHost, read }: OptimizeOptions, reports: Reports): readonly Pass[] {
-  const passes: readonly (Pass & { readonly rounds?: boolean; readonly needsHost?: boolean })[] = [
+function passesOf({ fusion, isOnHost, read }: OptimizeOptions, reports: Reports): readonly Pass[] {
+  const mode = fusion === true ? 'fast' : 'exact';
+  const passes: readonly ConditionalPass[] = [
     { name: 'write new values', run: writeNewValues },
     { name: 'remove dead code', run: removeDeadCode },
     { name: 'remove identity views', run: removeIdentityViews },
-    { name: 'merge common subexpressions', run: mergeCommonSubexpressions },
+    { name: 'merge common subexpressions', run: mergeCommonSubexpressions, isMoreThanPlain: true },
     { name: 'fuse attention', run: fuseAttention(read, reports.patterns), rounds: true, needsHost: true },
     // What only the replaced calls took.
     { name: 'remove dead code', run: removeDeadCode },
@@ -50,7 +58,10 @@ function passesOf({ mode, isOnHost, read }: OptimizeOptions, reports: Reports): 
     },
     { name: 'write in place', run: writeInPlace },
   ];
-  return passes.filter(({ rounds, needsHost }) => (mode === 'fast' || !rounds) && (isOnHost || !needsHost));
+  return passes.filter(
+    ({ isMoreThanPlain, rounds, needsHost }) =>
+      (fusion !== 'plain' || !isMoreThanPlain) && (fusion === true || !rounds) && (isOnHost || !needsHost),
+  );
 }
 
 export interface Optimized {

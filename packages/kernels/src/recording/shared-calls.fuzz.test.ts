@@ -97,7 +97,7 @@ const ALL_SIZES = uniqueArray(
   { minLength: 2, maxLength: 5, selector: String },
 );
 
-it.each([false, 'exact'] as const)(
+it.each([false, 'plain', 'exact'] as const)(
   'replays of each size equal plain runs bit for bit, with fuse: %s',
   (fuse) => {
     let shared = 0;

@@ -119,16 +119,15 @@ export class StepRecording implements Recording {
 
   #rewrite(fusion: Fusion, elements?: readonly number[]): FusedCalls {
     if (fusion === false) return { lines: ['Nothing is fused: the option fuse is false.'] };
+    const { device } = this.backend;
+    const isOnHost = device === 'cpu';
+    if (fusion === 'plain' && !isOnHost) return { lines: [nothingOn(device)] };
     const reason = reasonAgainstPrograms();
     if (reason) return { lines: [`Nothing is fused: ${reason}`] };
-    const { plan, ...fused } = optimize(this.#native.describe(), {
-      mode: fusion === 'exact' ? 'exact' : 'fast',
-      isOnHost: this.backend.device === 'cpu',
-      read: this.#constant,
-      elements,
-    });
+    const options = { fusion, isOnHost, read: this.#constant, elements };
+    const { plan, lines, ...fused } = optimize(this.#native.describe(), options);
     this.#native.rewrite(plan);
-    return fused;
+    return { ...fused, lines: fusion === 'plain' ? [AS_PLAIN, ...lines] : lines };
   }
 
   /** Computes a constant of the native calls before they are rewritten. */
@@ -233,6 +232,11 @@ export class StepRecording implements Recording {
     return held ? held.dtype === dtype : kind === 'variable';
   }
 }
+
+const AS_PLAIN =
+  "The option fuse is 'plain': elementwise operators run in programs, as in the plain step. Other calls are those that were recorded.";
+const nothingOn = (device: string): string =>
+  `Nothing is fused: the option fuse is 'plain', and plain steps on ${device} fuse nothing.`;
 
 function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
   if (bytes === 0) return [];

@@ -139,6 +139,7 @@ const isRecomputed = ({ explanation }: Replayed): boolean => explanation.include
 
 it.each<[Fusion, typeof FUSED]>([
   [true, { ...FUSED, ...ALONE, ...EFFECTS }],
+  ['plain', { ...FUSED, ...ALONE, ...EFFECTS, ...CLOSE }],
   ['exact', { ...FUSED, ...ALONE, ...EFFECTS, ...CLOSE }],
 ])('fuse %s: values that are computed again have the same bits', (fusion, operators) => {
   let count = 0;
