@@ -29,7 +29,7 @@ export interface OptionIssue {
 }
 
 export interface ParseOptions {
-  /** Options with secret values. Messages do not contain them, and the error has no `cause`. */
+  /** Options with secret values. Messages do not contain them. */
   readonly secret?: readonly string[];
 }
 
@@ -62,7 +62,6 @@ export function parseOptions<T>(
   throw new AccError('ACC_INVALID_OPTION', `${name} ${given}; expected ${expectation(issue)}.`, {
     details: { path },
     ...(nearest !== undefined && { help: `Did you mean '${nearest}'?` }),
-    ...(secret.length === 0 && { cause: result.error }),
   });
 }
 

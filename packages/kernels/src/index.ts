@@ -74,6 +74,7 @@ export {
 } from './optimizers/index.js';
 export { HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
 export { isLive, listedFor, livesWith, registeredVariable } from './live-variables.js';
+export { withIndicesChecked } from './families/indexing.js';
 export { droppedInputs } from './layers/recurrent.js';
 export { resultWithoutValues } from './gradients/saved-shapes.js';
 export { hasValuesOnly } from './gradients/values-only.js';

@@ -191,6 +191,7 @@ describe('a plain program with cut variables', () => {
 
   it.each([
     ['a kernel without a rule', 'ACC_TENSOR_PARALLEL_KERNEL'],
+    ['rows that a cut table does not have', 'ACC_INDEX_OUT_OF_RANGE'],
     ['a size that does not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
     ['heads that do not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
     ['an optimizer that needs rows and columns', 'ACC_STRATEGY_CANNOT'],
@@ -202,7 +203,13 @@ describe('a plain program with cut variables', () => {
   });
 
   it('names the kernel and its inputs', () => {
-    for (const { message } of plain) expect(message).toMatch(/'ArgMin'.*\n {2}x: \[12,12\], cut along dim 1/);
+    for (const { messages } of plain)
+      expect(messages[0]).toMatch(/'ArgMin'.*\n {2}x: \[12,12\], cut along dim 1/);
+  });
+
+  it('names the range of a whole table', () => {
+    for (const { messages } of plain)
+      expect(messages[1]).toBe('GatherV2: the index value 12 is not in [0, 11].');
   });
 
   it('lamb has the norms of whole weights', () => {

@@ -37,7 +37,11 @@ export function withIndicesChecked<T>(
     throw new AccError(
       'ACC_INDEX_OUT_OF_RANGE',
       `${kernelName}: the index value ${outside} is not in [0, ${size - 1}].`,
-      { cause: error, details: { index: outside, size } },
+      {
+        help: `Indices choose from ${size} elements. Check the ids, and the size of the table or embedding.`,
+        cause: error,
+        details: { index: outside, size },
+      },
     );
   }
 }

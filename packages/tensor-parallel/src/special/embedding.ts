@@ -1,4 +1,5 @@
 import { GatherV2, type DataId, type GatherV2Attrs, type TensorInfo } from '@tensorflow/tfjs-core';
+import { withIndicesChecked } from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { KernelCall } from '../run-on-piece.js';
 import type { Special, SpecialContext } from './context.js';
@@ -33,7 +34,8 @@ export const embedding: Special = {
     using isOwn = isWithin(native, pieces.line.index * own.shape[0]!, own.shape[0]!);
     using places = ownPlaces(native, isOwn, { begin: pieces.line.index * own.shape[0]!, total });
     const chosen = backend.wrap(places.alias(), 'int32');
-    const taken = kernels.run(GatherV2, { x: own, indices: chosen }, attrs);
+    const take = () => kernels.run(GatherV2, { x: own, indices: chosen }, attrs);
+    const taken = withIndicesChecked(GatherV2, native, total, take);
     using mask = reshape(isOwn, [...indices.shape, ...own.shape.slice(1).map(() => 1)]);
     const result = backend.wrap(multiply(backend.native(taken), mask), 'float32');
     kernels.free(chosen);

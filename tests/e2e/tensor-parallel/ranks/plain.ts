@@ -18,8 +18,8 @@ export interface Result {
   readonly listed: readonly boolean[];
   /** By what was tried. */
   readonly codes: Record<string, string>;
-  /** Of the kernel without a rule. */
-  readonly message: string;
+  /** In the order of `codes`. */
+  readonly messages: readonly string[];
 }
 
 const tensor = Number(process.argv[2]);
@@ -75,19 +75,22 @@ const [assigned, expected] = [Array.from(w1.dataSync()), before.map((value) => M
 setSeed(11);
 const mask = tf.tidy(() => Array.from(dropout(tf.onesLike(hidden()), 0.5).dataSync()));
 
-let message = '';
+const messages: string[] = [];
 async function codeOf(act: () => unknown): Promise<string> {
   try {
     await act();
   } catch (error) {
     if (!isAccError(error)) throw error;
-    message ||= error.message;
+    messages.push(error.message);
     return error.code;
   }
   return 'none';
 }
 const codes: Record<string, string> = {};
 codes['a kernel without a rule'] = await codeOf(() => tf.tidy(() => tf.argMin(hidden(), 1)));
+codes['rows that a cut table does not have'] = await codeOf(() =>
+  tf.tidy(() => tf.gather(variables[2]!, tf.tensor1d([3, 12], 'int32'))),
+);
 codes['an optimizer that needs rows and columns'] = await codeOf(() => {
   const whole = accelerator.prepare(adafactor());
   whole.minimize(loss, false, variables);
@@ -132,4 +135,4 @@ tf.disposeVariables();
 await tf.setBackend('cpu');
 codes['the backend cpu'] = await codeOf(() => Accelerator.create({ ...options, engine: 'tfjs' }));
 const clones = { before, kept, after, assigned, expected };
-reportResult({ losses, weights, lamb: ofLamb, sent, clones, mask, listed, codes, message });
+reportResult({ losses, weights, lamb: ofLamb, sent, clones, mask, listed, codes, messages });
