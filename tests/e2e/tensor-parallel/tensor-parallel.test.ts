@@ -209,7 +209,7 @@ describe('a plain program with cut variables', () => {
 
   it('names the range of a whole table', () => {
     for (const { messages } of plain)
-      expect(messages[1]).toBe('GatherV2: the index value 12 is not in [0, 11].');
+      expect(messages[1]).toMatch(/^GatherV2: the index value 12 is not in \[0, 11\]/);
   });
 
   it('lamb has the norms of whole weights', () => {
