@@ -6,7 +6,7 @@
 // algorithm 4). Scores and their gradients are transposed, with one row per key, so that they are
 // left factors for dk and dv as they are. For dq, rows of two keys are interleaved.
 
-#ifdef ACC_HAS_VECTOR_ATTENTION
+#ifdef ACC_HAS_AVX512
 
 namespace acc::attention::vectors {
 

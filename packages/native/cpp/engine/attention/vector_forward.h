@@ -7,7 +7,7 @@
 // of a few queries are in the L1 cache, and only the output and the logarithms of the sums are kept.
 // Scores and all sums are float32; weights are rounded once, for the product with v.
 
-#ifdef ACC_HAS_VECTOR_ATTENTION
+#ifdef ACC_HAS_AVX512
 
 #include <cmath>
 #include <limits>

@@ -10,7 +10,7 @@
 // Attention by vector_forward.h and vector_backward.h, of tensors.
 namespace acc::attention::vectors {
 
-#ifdef ACC_HAS_VECTOR_ATTENTION
+#ifdef ACC_HAS_AVX512
 
 inline bool has_kernels(at::ScalarType dtype) {
   if (dtype == at::kFloat) return avx512::is_supported();
