@@ -1,4 +1,4 @@
-import { AccError, type ReduceOp } from '@acc/contract';
+import { AccError, hashOf, type ReduceOp } from '@acc/contract';
 import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
 import { rankName } from './rank-name.js';
 import type { Member } from './rendezvous.js';
@@ -142,12 +142,6 @@ export function codeOfName(name: string): number {
     names.set(code, name);
   }
   return code;
-}
-
-function hashOf(text: string): number {
-  let hash = 0;
-  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
-  return hash;
 }
 
 /** Whether calls agree. `words` holds the description of every rank, by rank. */

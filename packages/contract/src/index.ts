@@ -31,6 +31,7 @@ export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
 export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
+export { hashOf } from './hash-of.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
 export { lossSeed, withLossSeed } from './loss-seed.js';
 export type { ProductSums, RunForward, TapedForward } from './taped-forward.js';

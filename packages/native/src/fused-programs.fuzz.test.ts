@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { array, assert, constantFrom, integer, nat, property, record, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
 import type { NativeDtype } from '@acc/contract';
+import { cpuHas } from '@acc/testkit';
 import { scalarTypeOf } from './dtype.js';
 import { numThreads, setNumThreads } from './memory.js';
 import { operator, operatorWithResults } from './operator.js';
@@ -150,8 +150,7 @@ function bitsOf(x: Tensor): Buffer {
   return Buffer.from(values.map((value) => (Number.isNaN(value) ? NaN : value)).buffer);
 }
 
-const hasMachineCode =
-  process.platform === 'linux' && /\bavx512f\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
+const hasMachineCode = cpuHas('avx512f');
 
 it.runIf(hasMachineCode)('gives the same bits as machine code and by the interpreter', () => {
   const threads = numThreads();

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isAccError } from '@acc/contract';
+import { cpuHas } from '@acc/testkit';
 import { memoryStats, numThreads, setNumThreads } from './memory.js';
 import { operator, operatorInPlace } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
@@ -21,13 +21,8 @@ const DTYPES = ['float32', 'bfloat16'] as const;
 type Dtype = (typeof DTYPES)[number];
 
 /** Whether the CPU has the instructions, by what the system says of it. */
-function hasInstructions(dtype: Dtype): boolean {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return false;
-  const flags = readFileSync('/proc/cpuinfo', 'utf8');
-  return ['avx512f', 'avx512bw', 'avx512vl', ...(dtype === 'bfloat16' ? ['avx512_bf16'] : [])].every((flag) =>
-    new RegExp(`\\b${flag}\\b`).test(flags),
-  );
-}
+const hasInstructions = (dtype: Dtype): boolean =>
+  cpuHas('avx512f', 'avx512bw', 'avx512vl', ...(dtype === 'bfloat16' ? ['avx512_bf16'] : []));
 
 /** The same numbers in every run, of the dtype. Caller disposes. */
 function wave(shape: readonly number[], dtype: Dtype, seed: number): Tensor {

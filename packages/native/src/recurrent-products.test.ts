@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { numThreads, setNumThreads } from './memory.js';
 import { operator, operatorWithResults } from './operator.js';
-import { tensorFrom, type Tensor } from './tensor.js';
+import type { Tensor } from './tensor.js';
+import { readAll, wave } from './test-support.js';
 
-// The products of cpp/engine/recurrent.cpp with the recurrent weights, which recurrent/ (AVX-512) or packed_matrix.cpp packs once for all steps.
+// The operators of cpp/engine/recurrent.cpp, which pack the recurrent weights once for all steps. On CPUs with
+// AVX-512, recurrent/ divides the panels of a product and the rows of a cell among threads.
 
 const lstm = operatorWithResults('acc::lstm');
 const lstmBackward = operatorWithResults('acc::lstm_backward');
 const gru = operatorWithResults('acc::gru');
 const gruBackward = operatorWithResults('acc::gru_backward');
-const convert = operator('aten::to.dtype');
+const zeros = operator('aten::zeros');
 
 type Dtype = 'float32' | 'bfloat16' | 'float64';
 
@@ -18,41 +21,56 @@ interface Sizes {
   readonly width: number;
 }
 
-/** The same numbers in every run, representable in every dtype, from about -limit to limit. */
-function wave(shape: readonly number[], dtype: Dtype, limit: number): Tensor {
-  const size = shape.reduce((count, length) => count * length, 1);
-  const values = Float32Array.from({ length: size }, (_, i) => limit * Math.sin(1.7 * i + shape.length));
-  using floats = tensorFrom(values, 'float32', shape);
-  using rounded = convert(floats, 'bfloat16');
-  return convert(rounded, dtype);
+interface Inputs {
+  /** Null: zeros. */
+  readonly h0: Tensor | null;
+  /** The gradient of all states. Null: only the last state has one. */
+  readonly dy: Tensor | null;
+  /** Of the recurrent weight. */
+  readonly limit: number;
 }
 
-function readAll(tensors: readonly Tensor[]): number[][] {
-  return tensors.map((tensor) => {
-    using held = tensor;
-    return [...(held.read('float64') as Float64Array)];
-  });
-}
-
-/** The states, the gates' gradients and the gradients of the initial states. */
+/** The states, the gates' gradients, and those of the initial states and of the bias. */
 const RUNS = {
-  lstm: ({ steps, batch, width }: Sizes, dtype: Dtype): number[][] => {
+  lstm: ({ steps, batch, width }: Sizes, dtype: Dtype, { h0, dy, limit }: Inputs): number[][] => {
     using gates = wave([steps, batch, 4 * width], dtype, 1);
-    using recurrent = wave([width, 4 * width], dtype, 1 / width);
-    using h0 = wave([batch, width], dtype, 1);
-    const [h, c] = lstm(gates, recurrent, h0, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
-    const grads = lstmBackward(null, h0, h0, gates, c, recurrent, 'tanh', 'sigmoid', true) as Tensor[];
+    using weight = wave([width, 4 * width], dtype, limit);
+    const [h, c] = lstm(gates, weight, h0, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
+    const grads = lstmBackward(dy, h0, h0, gates, c, weight, 'tanh', 'sigmoid', true) as Tensor[];
     return readAll([h, c, ...grads]);
   },
-  gru: ({ steps, batch, width }: Sizes, dtype: Dtype): number[][] => {
+  gru: ({ steps, batch, width }: Sizes, dtype: Dtype, { h0, dy, limit }: Inputs): number[][] => {
     using gates = wave([steps, batch, 3 * width], dtype, 1);
-    using recurrent = wave([width, 3 * width], dtype, 1 / width);
-    using h0 = wave([batch, width], dtype, 1);
-    const [h, resets] = gru(gates, recurrent, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
-    const grads = gruBackward(null, h0, gates, h, recurrent, 'tanh', 'sigmoid', true) as Tensor[];
+    using weight = wave([width, 3 * width], dtype, limit);
+    const [h, resets] = gru(gates, weight, h0, 'tanh', 'sigmoid') as [Tensor, Tensor];
+    const grads = gruBackward(dy, h0, gates, h, weight, 'tanh', 'sigmoid', true) as Tensor[];
     return readAll([h, resets, ...grads]);
   },
 };
+
+function withThreads<Result>(count: number, run: () => Result): Result {
+  const before = numThreads();
+  setNumThreads(count);
+  try {
+    return run();
+  } finally {
+    setNumThreads(before);
+  }
+}
+
+/** Requires that each result differs from the expected one by less than `tolerance` times its largest number. */
+function expectNear(found: readonly number[][], expected: readonly number[][], tolerance: number): void {
+  expect(found).toHaveLength(expected.length);
+  found.forEach((values, i) => {
+    const most = (numbers: readonly number[]) => numbers.reduce((a, b) => Math.max(a, Math.abs(b)), 0);
+    const difference = most(values.map((value, k) => value - expected[i]![k]!));
+    expect(difference / most(expected[i]!), `result ${i}`).toBeLessThan(tolerance);
+  });
+}
+
+// Several parts of the rows with a shorter last one, several blocks of k in every product, and a last
+// panel with part of a vector.
+const LARGE: Sizes = { steps: 3, batch: 33, width: 290 };
 
 describe.each(['lstm', 'gru'] as const)('acc::%s', (name) => {
   it.each([
@@ -64,12 +82,37 @@ describe.each(['lstm', 'gru'] as const)('acc::%s', (name) => {
       { steps: 4, batch: 1, width: 16 },
       { steps: 6, batch: 17, width: 37 },
     ]) {
-      const expected = RUNS[name](sizes, 'float64');
-      RUNS[name](sizes, dtype).forEach((values, i) => {
-        const scale = Math.max(...expected[i]!.map(Math.abs));
-        const difference = Math.max(...values.map((value, k) => Math.abs(value - expected[i]![k]!)));
-        expect(difference / scale).toBeLessThan(tolerance);
-      });
+      const run = (of: Dtype): number[][] => {
+        using h0 = wave([sizes.batch, sizes.width], of, 1);
+        return RUNS[name](sizes, of, { h0, dy: null, limit: 1 / sizes.width });
+      };
+      expectNear(run(dtype), run('float64'), tolerance);
     }
+  });
+
+  const runLarge = (dtype: Dtype, h0: Tensor | null): number[][] => {
+    using dy = wave([LARGE.steps, LARGE.batch, LARGE.width], dtype, 1);
+    return RUNS[name](LARGE, dtype, { h0, dy, limit: 0.1 });
+  };
+
+  it.each([
+    ['float32', 1e-5],
+    ['bfloat16', 0.03],
+  ] as const)('has the same bits in %s on 1, 2 and 3 threads, near float64', (dtype, tolerance) => {
+    const run = (of: Dtype): number[][] => {
+      using h0 = wave([LARGE.batch, LARGE.width], of, 1);
+      return runLarge(of, h0);
+    };
+    const one = withThreads(1, () => run(dtype));
+    for (const threads of [2, 3]) expect(withThreads(threads, () => run(dtype))).toEqual(one);
+    expectNear(one, run('float64'), tolerance);
+  });
+
+  it.each(['float32', 'bfloat16'] as const)('starts at zero in %s without initial states', (dtype) => {
+    using zero = zeros([LARGE.batch, LARGE.width], dtype);
+    // -0 + 0 is 0: the sign of a zero may differ.
+    const unsigned = (results: number[][]): number[][] =>
+      results.map((values) => values.map((value) => value + 0));
+    expect(unsigned(runLarge(dtype, null))).toEqual(unsigned(runLarge(dtype, zero)));
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { operator, operatorInPlace, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
+import { readAll, wave } from './test-support.js';
 
 // The operators of cpp/engine/recurrent.cpp: on float32 and bfloat16 cells are code on rows, on float64 libtorch's operators.
 
@@ -10,20 +11,10 @@ const gru = operatorWithResults('acc::gru');
 const gruBackward = operatorWithResults('acc::gru_backward');
 const clone = operator('aten::clone');
 const permute = operator('aten::permute');
-const toDtype = operator('aten::to.dtype');
 
 const [T, B, H] = [8, 3, 21];
 
 type Dtype = 'float32' | 'float64' | 'bfloat16';
-
-/** The same numbers in every run, from -limit to limit. All dtypes have those of bfloat16. */
-function wave(shape: number[], dtype: Dtype, limit = 1.5): Tensor {
-  const size = shape.reduce((count, length) => count * length, 1);
-  const values = Float64Array.from({ length: size }, (_, i) => limit * Math.sin(1.7 * i + shape.length));
-  using exact = tensorFrom(values, 'float64', shape);
-  using rounded = toDtype(exact, 'bfloat16', false, false);
-  return toDtype(rounded, dtype, false, true);
-}
 
 /** A view `[T, B, H]` of numbers that lie as `[B, T, H]`, as the gradient of a layer's result does. */
 function sequence(dtype: Dtype): Tensor {
@@ -50,13 +41,6 @@ function gruResults(dtype: Dtype, activation: string, gateActivation: string): n
   using dy = sequence(dtype);
   const grads = gruBackward(dy, h0, gates, h, recurrent, activation, gateActivation, true) as Tensor[];
   return readAll([clone(gates), h, resets, ...grads]);
-}
-
-function readAll(tensors: Tensor[]): number[][] {
-  return tensors.map((tensor) => {
-    using held = tensor;
-    return [...(held.read('float64') as Float64Array)];
-  });
 }
 
 /** Largest difference in each of the results. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isAccError } from '@acc/contract';
+import { cpuHas } from '@acc/testkit';
 import { memoryStats, numThreads, setNumThreads } from './memory.js';
 import { operator } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
@@ -14,15 +14,6 @@ const convolution = operator('aten::convolution');
 const plainWeightGradient = operator('acc::convolution_weight_gradient');
 const convert = operator('aten::to.dtype');
 const contiguous = operator('aten::contiguous');
-
-/** Whether the CPU has the instructions, by what the system says of it. */
-function hasInstructions(): boolean {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return false;
-  const flags = readFileSync('/proc/cpuinfo', 'utf8');
-  return ['avx512f', 'avx512bw', 'avx512dq', 'avx512vl'].every((flag) =>
-    new RegExp(`\\b${flag}\\b`).test(flags),
-  );
-}
 
 interface Case {
   readonly batch: number;
@@ -126,7 +117,7 @@ function widened({ x, weight, bias, dy }: Operands): Operands {
   return { x: wideX, weight: wideWeight, bias: wideBias, dy: wideDy, [Symbol.dispose]: dispose };
 }
 
-const isSupported = hasInstructions();
+const isSupported = cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl');
 
 describe('convolutions by Winograd', () => {
   const threads = numThreads();

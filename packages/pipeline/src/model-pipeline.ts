@@ -14,6 +14,7 @@ import {
   AccError,
   fingerprintOf,
   finallyAfter,
+  hashOf,
   heldPartOf,
   requireSameBatch,
   requireSameOptions,
@@ -307,8 +308,7 @@ export class ModelPipeline {
 
 /** Compares one number of each text, so that every step can afford it. */
 function isSameOnAll(text: string, ranks: Collective): boolean {
-  let hash = 0;
-  for (let i = 0; i < text.length; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  const hash = hashOf(text);
   const own = tensor1d([hash], 'int32');
   const all = ranks.allGather(own);
   const isSame = all.dataSync().every((other) => other === hash);

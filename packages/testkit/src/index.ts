@@ -1,5 +1,6 @@
 export { collectiveCases, runCollectiveCases, type CaseResult } from './collectives/conformance.js';
 export type { CollectiveCase, CollectiveSubject, Content } from './collectives/subject.js';
+export { cpuHas } from './cpu-has.js';
 export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { freePort } from '@acc/platform/ports';

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, hashOf } from '@acc/contract';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -67,7 +67,5 @@ const PORTS = 15_000;
  * different for other jobs.
  */
 export function portOfJob(job: string): number {
-  let hash = 0;
-  for (let i = 0; i < job.length; i++) hash = (Math.imul(hash, 31) + job.charCodeAt(i)) | 0;
-  return FIRST_PORT + ((hash >>> 0) % PORTS);
+  return FIRST_PORT + ((hashOf(job) >>> 0) % PORTS);
 }

@@ -1,19 +1,14 @@
 import { engine, setBackend, tensor, type NamedAttrMap, type Tensor } from '@tensorflow/tfjs-core';
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { numThreads, setNumThreads } from '@acc/native';
+import { cpuHas } from '@acc/testkit';
 import { BACKEND_NAME } from '../acc-names.js';
 import { registerAccBackend } from '../register-backend.js';
 import { chosenWays, kernelChoices, takeWays } from '../tuning/tuning.js';
 
 // The kernels of convolutions with the way 'winograd' of the tuner, beside libtorch's.
 
-const hasInstructions =
-  process.platform === 'linux' &&
-  process.arch === 'x64' &&
-  ['avx512f', 'avx512bw', 'avx512dq', 'avx512vl'].every((flag) =>
-    readFileSync('/proc/cpuinfo', 'utf8').includes(` ${flag} `),
-  );
+const hasInstructions = cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl');
 
 const threads = numThreads();
 beforeAll(async () => {

@@ -1,8 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import fc from 'fast-check';
-import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { numThreads, operator, operatorWithResults, setNumThreads, type Tensor } from '@acc/native';
+import { cpuHas } from '@acc/testkit';
 import type { AccBackend } from '../backend.js';
 import { registerAccBackend } from '../register-backend.js';
 
@@ -267,11 +267,8 @@ describe('acc::attention and acc::attention_backward', () => {
 
 it('has its own kernels where the CPU has the instructions', () => {
   const hasFastAttention = operatorWithResults('acc::has_fast_attention');
-  const isKnown = process.platform === 'linux' && process.arch === 'x64';
-  const flags = isKnown ? readFileSync('/proc/cpuinfo', 'utf8') : '';
-  const has = (...names: string[]) => names.every((name) => new RegExp(`\\b${name}\\b`).test(flags));
-  const hasVectors = has('avx512f', 'avx512bw', 'avx512dq', 'avx512vl');
+  const hasVectors = cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl');
   expect(hasFastAttention('float32', 64)).toEqual([+hasVectors]);
-  const hasBfloat16 = has('amx_bf16') || (hasVectors && has('avx512_bf16'));
+  const hasBfloat16 = cpuHas('amx_bf16') || (hasVectors && cpuHas('avx512_bf16'));
   expect(hasFastAttention('bfloat16', 64)).toEqual([+hasBfloat16]);
 });

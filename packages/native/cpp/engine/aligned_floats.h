@@ -26,6 +26,15 @@ class AlignedFloats {
   size_t size() const { return size_; }
   float* data() const { return memory_.get(); }
 
+  // Memory for `size` floats. If there is less, the old memory and its floats are gone.
+  float* at_least(size_t size) {
+    if (size > size_) {
+      *this = {};
+      *this = AlignedFloats(size);
+    }
+    return data();
+  }
+
  private:
   static constexpr std::align_val_t kAlignment{kFloatsInLine * sizeof(float)};
 

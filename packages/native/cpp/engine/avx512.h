@@ -33,6 +33,11 @@ inline bool has_bfloat16() {
   return has_products;
 }
 
+// The first `count` lanes: none if it is negative, all from kLanes on.
+inline __mmask16 lanes_below(int64_t count) {
+  return count >= kLanes ? 0xFFFF : count <= 0 ? 0 : static_cast<__mmask16>((1u << count) - 1);
+}
+
 // Transposes 16 vectors of 16 words.
 ACC_AVX512_INLINE void transpose(__m512 (&x)[kLanes]) {
   __m512 y[kLanes];

@@ -195,7 +195,7 @@ ACC_AVX512 void pack_transposed(const Rows<const typename Type::Number>& x, int6
     for (int64_t first = 0; first < in_panel; first += kLanes) {
       for (int64_t s = 0; s < steps; s += kLanes) {
         const int64_t count = std::min(kLanes, steps - s);
-        const auto present = static_cast<__mmask16>((1u << count) - 1);
+        const auto present = avx512::lanes_below(count);
         __m512 rows[kLanes];
 #pragma GCC unroll 16
         for (int64_t i = 0; i < kLanes; ++i) {
@@ -226,11 +226,6 @@ ACC_AVX512_INLINE __m512 power_of_two(__m512 x) {
 #pragma GCC unroll 6
   for (const float factor : kOthers) p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(factor));
   return _mm512_scalef_ps(p, n);
-}
-
-// The first `count` lanes: none if it is negative, all from kLanes on.
-ACC_AVX512_INLINE __mmask16 lanes_below(int64_t count) {
-  return count >= kLanes ? 0xFFFF : count <= 0 ? 0 : static_cast<__mmask16>((1u << count) - 1);
 }
 
 }  // namespace acc::attention::vectors

@@ -144,8 +144,8 @@ class Backward {
 #pragma GCC unroll 2
     for (int64_t n = 0; n < 2; ++n) {
       const int64_t row = tile + r + n;
-      auto seeing = row < block.keys ? lanes_below(block.count - c) : __mmask16{0};
-      if (head.is_causal) seeing &= static_cast<__mmask16>(~lanes_below(block.j + row - block.i - c));
+      auto seeing = row < block.keys ? avx512::lanes_below(block.count - c) : __mmask16{0};
+      if (head.is_causal) seeing &= static_cast<__mmask16>(~avx512::lanes_below(block.j + row - block.i - c));
       auto exponent = _mm512_fmsub_ps(_mm512_load_ps(scores_.data() + (r + n) * kBlock + c), scale_of_exponents, sums);
       if (head.mask.data != nullptr) {
         const auto mask = mask_of_key(head.mask, block.i + c, block.j + row, seeing);

@@ -124,7 +124,7 @@ class Forward {
     const auto hidden = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
     auto highest = hidden;
     for (int64_t c = 0; c < block.columns; c += kLanes) {
-      const auto lanes = lanes_below(seen - c);
+      const auto lanes = avx512::lanes_below(seen - c);
       auto score = _mm512_mul_ps(_mm512_load_ps(scores + c), scale);
       if (head.mask.data != nullptr) {
         const auto mask = mask_of_query(head.mask, query, block.j + c, lanes);

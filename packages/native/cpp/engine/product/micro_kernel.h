@@ -37,7 +37,7 @@ struct Floats {
   }
   // Up to 16 adjacent words, which hold `count` numbers.
   ACC_AVX512_INLINE static __m512 load_words(const float* source, int64_t count) {
-    return _mm512_maskz_loadu_ps(count >= kVector ? 0xFFFF : (1u << count) - 1, source);
+    return _mm512_maskz_loadu_ps(avx512::lanes_below(count), source);
   }
   ACC_AVX512_INLINE static __m512 load_numbers(const float* source, __mmask16 mask) {
     return _mm512_maskz_loadu_ps(mask, source);

@@ -78,7 +78,7 @@ ACC_AVX512 void pack_adjacent(const Lanes<Word>& lanes, int count, int64_t numbe
 template <typename Word>
 ACC_AVX512 void pack_rows(const Lanes<Word>& lanes, int count, int64_t numbers, float* to, int64_t to_stride,
                           __mmask16 mask) {
-  const auto given = static_cast<__mmask16>((1u << count) - 1);
+  const auto given = avx512::lanes_below(count);
   const auto* from = lanes.data;
   const int64_t whole = numbers / Word::kNumbers;
   for (int64_t k = 0; k < whole; ++k, from += Word::kNumbers * lanes.stride, to += to_stride) {
@@ -106,7 +106,7 @@ void pack_numbers(const Lanes<Word>& lanes, int count, int64_t numbers, float* t
 // The other lanes are 0.
 template <typename Word>
 void pack_lanes(const Lanes<Word>& lanes, int count, int64_t numbers, float* to, int64_t to_stride, int width) {
-  const auto mask = static_cast<__mmask16>((1u << width) - 1);
+  const auto mask = avx512::lanes_below(width);
   if (lanes.stride == 1) pack_adjacent(lanes, count, numbers, to, to_stride, mask);
   else if (lanes.lane_stride == 1) pack_rows(lanes, count, numbers, to, to_stride, mask);
   else pack_numbers(lanes, count, numbers, to, to_stride, width);

@@ -28,12 +28,9 @@ class Packed {
  public:
   // Two parts, whose words are whatever was there.
   std::pair<float*, float*> parts(int64_t first, int64_t second) {
-    const auto start = static_cast<size_t>(ceil_div(first, kVector) * kVector), size = start + static_cast<size_t>(second);
-    if (size > memory_.size()) {
-      memory_ = {};
-      memory_ = AlignedFloats(size);
-    }
-    return {memory_.data(), memory_.data() + start};
+    const auto start = static_cast<size_t>(ceil_div(first, kVector) * kVector);
+    auto* const memory = memory_.at_least(start + static_cast<size_t>(second));
+    return {memory, memory + start};
   }
 
  private:
@@ -105,7 +102,7 @@ class Run {
 
   Panel<Word> panel_at(int64_t block, int64_t panel) const {
     const auto in_last = blocking_.columns_of(panel) - (blocking_.vectors_of(panel) - 1) * kVector;
-    Panel<Word> right{nullptr, nullptr, 0, static_cast<__mmask16>((1u << in_last) - 1)};
+    Panel<Word> right{nullptr, nullptr, 0, avx512::lanes_below(in_last)};
     right.packed = panel_memory_ + panel_words_ * at::get_thread_num();
     if (right_.column_stride != 1 || blocking_.numbers_of(block) % Word::kNumbers != 0) {
       pack_panel(blocking_, right_, block, panel, right.packed);
@@ -156,8 +153,7 @@ class Run {
     const bool adds_partials = !is_float && block > 0;
     for (int64_t j = 0; j < blocking_.vectors_of(panel); ++j) {
       const auto column = panel * kPanel + j * kVector;
-      const auto columns = std::min<int64_t>(kVector, blocking_.sizes.n - column);
-      const auto mask = static_cast<__mmask16>((1u << columns) - 1);
+      const auto mask = avx512::lanes_below(blocking_.sizes.n - column);
       const bool has_bias = is_last(block) && ending_.bias;
       const auto bias = has_bias ? Word::load_numbers(static_cast<const Number*>(ending_.bias) + column, mask)
                                  : _mm512_setzero_ps();

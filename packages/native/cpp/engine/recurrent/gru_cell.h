@@ -17,7 +17,7 @@ struct GruCell {
   ACC_AVX512 void compute_gates(const Sums& sums, Activations activations) const {
     for (int64_t i = 0; i < sums.rows; ++i) {
       for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = mask_of(width, j);
+        const auto mask = avx512::lanes_below(width - j);
         auto* const at = gates.at(sums, i, j);
         prefetch_next(gates, sums, i, j, 3, width);
         const auto z = activate(activations.of_gates, _mm512_add_ps(Word::load_numbers(at, mask), _mm512_load_ps(sums.at(0, i, j))));
@@ -35,7 +35,7 @@ struct GruCell {
     const auto half = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1.f);
     for (int64_t i = 0; i < sums.rows; ++i) {
       for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = mask_of(width, j);
+        const auto mask = avx512::lanes_below(width - j);
         auto* const at = gates.at(sums, i, j);
         const auto argument = _mm512_add_ps(Word::load_numbers(at + 2 * width, mask), _mm512_load_ps(sums.at(0, i, j)));
         const auto candidate = activate(activations.of_state, argument);
@@ -65,7 +65,7 @@ struct GruBackwardCell {
     if (dy.data) add_rows(sums, dy, width);
     for (int64_t i = 0; i < sums.rows; ++i) {
       for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = mask_of(width, j);
+        const auto mask = avx512::lanes_below(width - j);
         const auto* const gate = gates.at(sums, i, j);
         prefetch_next(gates, sums, i, j, 3, width);
         const auto z = Word::load_numbers(gate, mask), candidate = Word::load_numbers(gate + 2 * width, mask);
@@ -84,7 +84,7 @@ struct GruBackwardCell {
   ACC_AVX512 void compute_reset(const Sums& sums, Activations activations) const {
     for (int64_t i = 0; i < sums.rows; ++i) {
       for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = mask_of(width, j);
+        const auto mask = avx512::lanes_below(width - j);
         const auto r = Word::load_numbers(gates.at(sums, i, j) + width, mask);
         const auto of_reset = _mm512_load_ps(sums.at(0, i, j));
         const auto previous = Word::load_numbers(before.at(sums, i, j), mask);

@@ -25,7 +25,7 @@ struct LstmCell {
  private:
   ACC_AVX512 void compute_gates(const Sums& sums, int64_t i, Activations activations) const {
     for (int64_t j = 0; j < width; j += kLanes) {
-      const auto mask = mask_of(width, j);
+      const auto mask = avx512::lanes_below(width - j);
       auto* const at = gates.at(sums, i, j);
       prefetch_next(gates, sums, i, j, 4, width);
       const auto in = activate(activations.of_gates, sum_of(sums, 0, i, j, at, mask));
@@ -47,7 +47,7 @@ struct LstmCell {
   ACC_AVX512 void compute_state(const Sums& sums, int64_t i, Activations activations) const {
     for (int64_t j = 0; j < width; j += kLanes) {
       const auto of_state = activate(activations.of_state, _mm512_load_ps(sums.at(0, i, j)));
-      Word::store_numbers(h.at(sums, i, j), mask_of(width, j), _mm512_mul_ps(of_state, _mm512_load_ps(sums.at(3, i, j))));
+      Word::store_numbers(h.at(sums, i, j), avx512::lanes_below(width - j), _mm512_mul_ps(of_state, _mm512_load_ps(sums.at(3, i, j))));
     }
   }
 
@@ -74,7 +74,7 @@ struct LstmBackwardCell {
  private:
   ACC_AVX512 void compute_row(const Sums& sums, int64_t i, Activations activations) const {
     for (int64_t j = 0; j < width; j += kLanes) {
-      const auto mask = mask_of(width, j);
+      const auto mask = avx512::lanes_below(width - j);
       const auto* const gate = gates.at(sums, i, j);
       prefetch_next(gates, sums, i, j, 4, width);
       const auto in = Word::load_numbers(gate, mask), forget = Word::load_numbers(gate + width, mask);

@@ -35,12 +35,6 @@ Rows<Word> const_rows_of(const at::Tensor& x) {
   return {static_cast<typename Word::Number*>(const_cast<void*>(x.const_data_ptr())), x.stride(0)};
 }
 
-// The lanes at column j of `width`.
-inline __mmask16 mask_of(int64_t width, int64_t j) {
-  const auto left = width - j;
-  return static_cast<__mmask16>(left >= kLanes ? 0xFFFF : (1u << left) - 1);
-}
-
 // Fetches the vectors of the next row, of `count` gates at column j.
 template <typename Word>
 ACC_AVX512_INLINE void prefetch_next(const Rows<Word>& gates, const Sums& sums, int64_t i, int64_t j, int64_t count, int64_t width) {
@@ -56,7 +50,7 @@ ACC_AVX512 void add_rows(const Sums& sums, const Rows<Word>& rows, int64_t width
   for (int64_t i = 0; i < sums.rows; ++i) {
     for (int64_t j = 0; j < width; j += kLanes) {
       float* const to = sums.at(0, i, j);
-      _mm512_store_ps(to, _mm512_add_ps(Word::load_numbers(rows.at(sums, i, j), mask_of(width, j)), _mm512_load_ps(to)));
+      _mm512_store_ps(to, _mm512_add_ps(Word::load_numbers(rows.at(sums, i, j), avx512::lanes_below(width - j)), _mm512_load_ps(to)));
     }
   }
 }
@@ -66,7 +60,7 @@ template <typename Word>
 ACC_AVX512 void store_rows(const Sums& sums, const Rows<Word>& rows, int64_t width) {
   for (int64_t i = 0; i < sums.rows; ++i) {
     for (int64_t j = 0; j < width; j += kLanes) {
-      Word::store_numbers(rows.at(sums, i, j), mask_of(width, j), _mm512_load_ps(sums.at(0, i, j)));
+      Word::store_numbers(rows.at(sums, i, j), avx512::lanes_below(width - j), _mm512_load_ps(sums.at(0, i, j)));
     }
   }
 }

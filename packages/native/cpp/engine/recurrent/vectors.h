@@ -5,7 +5,8 @@
 #include "engine/recurrent_rows.h"
 
 // Recurrent layers on CPUs with AVX-512, for float32 and bfloat16: the cell is one pass over the rows of
-// the recurrent product's sums. It computes in float32, and rounds what it stores in bfloat16 once. Letters in shapes: T steps, B batch, H width of the state.
+// the recurrent product's sums. It computes in float32, and rounds what it stores in bfloat16 once.
+// Letters in shapes: T steps, B batch, H width of the state.
 namespace acc::recurrent {
 
 // Whether this code applies to `gates` [T, B, G] and the recurrent weight.

@@ -33,7 +33,7 @@ Tensor channels_last(const Tensor& x) { return x.contiguous(at::MemoryFormat::Ch
 
 // If `transposed`, the gradient of a convolution with this weight and padding with respect to its images.
 Tensor convolved(const Tensor& images, const Tensor& weight, const std::optional<Tensor>& bias,
-                   at::IntArrayRef padding, bool transposed) {
+                 at::IntArrayRef padding, bool transposed) {
   require_images(images);
   require_images(weight);
   auto window = window_of(weight.size(2), weight.size(3), padding);

@@ -121,11 +121,7 @@ class Convolution {
       const auto size = static_cast<size_t>(kPoints * (left_stride_ + sums_stride_) + 2 * most);
       // A thread keeps it for its next convolution: 200 KiB with 32 and 64 channels.
       static thread_local AlignedFloats memory;
-      if (size > memory.size()) {
-        memory = {};
-        memory = AlignedFloats(size);
-      }
-      auto* const left = memory.data();
+      auto* const left = memory.at_least(size);
       auto* const sums = left + kPoints * left_stride_;
       auto* const zeros = sums + kPoints * sums_stride_;
       std::fill_n(zeros, most, 0.f);
