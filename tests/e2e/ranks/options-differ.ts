@@ -1,6 +1,7 @@
-// Creates Accelerators with different options on the two ranks, and reports which differences are
-// detected.
-import { Accelerator, type AccError, type AcceleratorOptions } from '@acc/core';
+// Creates Accelerators with different options on the two ranks, and prepares optimizers with different
+// settings. Reports which differences are detected.
+import * as tf from '@tensorflow/tfjs';
+import { Accelerator, adamw, sgdw, type AccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const rank = Number(process.env['RANK']);
@@ -35,10 +36,28 @@ const cases: Record<string, AcceleratorOptions> = {
   },
 };
 
+class OwnSgd extends tf.SGDOptimizer {
+  static override readonly className = 'OwnSgd';
+}
+
+const optimizers: Record<string, tf.Optimizer> = {
+  'optimizer.class': of(tf.train.sgd(0.1), new OwnSgd(0.1)),
+  'optimizer.learningRate': tf.train.adam(of(0.1, 0.2)),
+  'optimizer.beta2, optimizer.epsilon': tf.train.adam(0.1, 0.9, of(0.99, 0.999), of(1e-7, 1e-8)),
+  'optimizer.weightDecay': adamw({ weightDecay: of(0, 0.1) }),
+  'optimizer.excludeFromWeightDecay': adamw({ excludeFromWeightDecay: of(['a'], ['b']) }),
+  // The configs of these throw.
+  'optimizer.class, optimizer.learningRate': of<tf.Optimizer>(
+    adamw({ learningRate: 0.1, excludeFromWeightDecay: () => true }),
+    sgdw({ learningRate: 0.2, excludeFromWeightDecay: () => true }),
+  ),
+};
+
 const found: Record<string, string> = {};
-for (const [name, options] of Object.entries(cases)) {
+
+async function report(name: string, run: () => unknown): Promise<void> {
   try {
-    (await Accelerator.create(options)).freeMemory();
+    await run();
     found[name] = '';
   } catch (error) {
     const { code, details } = error as AccError;
@@ -47,5 +66,13 @@ for (const [name, options] of Object.entries(cases)) {
       code === 'ACC_OPTIONS_DIFFER' ? names.join(', ').replaceAll('AcceleratorOptions.', '') : code;
   }
 }
-await (await Accelerator.create()).endTraining();
+
+for (const [name, options] of Object.entries(cases)) {
+  await report(name, async () => (await Accelerator.create(options)).freeMemory());
+}
+const accelerator = await Accelerator.create();
+for (const [name, optimizer] of Object.entries(optimizers)) {
+  await report(name, () => accelerator.prepare(optimizer));
+}
+await accelerator.endTraining();
 reportResult(found);

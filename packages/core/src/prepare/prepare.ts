@@ -18,6 +18,7 @@ import type { Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
+import { requireSameSettings } from './optimizer-settings.js';
 import { placeInData } from './place-in-data.js';
 import { isModel } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
@@ -122,7 +123,8 @@ export class Preparation {
   }
 
   #prepareOptimizer(optimizer: Optimizer): void {
-    const { pipeline, kernels, strategy } = this.#options;
+    const { pipeline, kernels, strategy, collective } = this.#options;
+    if (!this.#done.has(optimizer) && !pipeline.sync.isOff) requireSameSettings(optimizer, collective);
     strategy.prepareOptimizer?.(optimizer);
     this.#optimizers.add(optimizer);
     const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);

@@ -1,5 +1,5 @@
 /** libgomp's own number where threads share cores. Its default, 300,000, takes milliseconds. */
-const SPINS = '1000';
+const SPINS = '3000';
 
 /**
  * Loads libtorch, and with it libgomp, which reads the environment then. Idle threads of libgomp poll

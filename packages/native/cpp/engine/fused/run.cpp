@@ -19,7 +19,7 @@ namespace acc::fused {
 namespace {
 
 // The number of elements that justifies a separate thread.
-constexpr int64_t kThreadElements = 16384;
+constexpr int64_t kThreadElements = 65536;
 
 // Whether nobody but the caller holds the tensor or its memory.
 bool is_held_once(const at::Tensor& tensor) {

@@ -50,47 +50,39 @@ class Run {
   void run() {
     const auto most = ceil_div(blocking_.words, blocking_.depths.count);
     const auto threads = at::get_num_threads();
+    const auto tasks = chunks_.count * blocking_.panels;
+    const bool is_threaded = blocking_.sizes.m * blocking_.sizes.n * blocking_.words >= kThreadedWork;
     const bool has_partials = Word::kNumbers > 1 && blocking_.depths.count > 1;
-    // With fewer chunks than threads, all threads pack the left matrix together, else each its chunks.
-    is_shared_ = chunks_.count < threads;
     left_words_ = most * std::min(blocking_.sizes.m, ceil_div(blocking_.rows.count, chunks_.count) * kMaxRows);
     panel_words_ = most * kPanel;
     static thread_local Packed packed;
-    const auto left_words = is_shared_ ? most * blocking_.sizes.m : left_words_ * threads;
-    std::tie(left_memory_, panel_memory_) = packed.parts(left_words, panel_words_ * threads);
+    std::tie(left_memory_, panel_memory_) = packed.parts(left_words_ * threads, panel_words_ * threads);
     const auto partials = at::empty({has_partials ? blocking_.sizes.m * blocking_.sizes.n : 0}, at::kFloat);
     partials_ = has_partials ? partials.template mutable_data_ptr<float>() : nullptr;
-    for (int64_t block = 0; block < blocking_.depths.count; ++block) run_block(block);
-  }
-
- private:
-  void run_block(int64_t block) const {
-    const auto tasks = chunks_.count * blocking_.panels;
-    const bool is_threaded = blocking_.sizes.m * blocking_.sizes.n * blocking_.words_of(block) >= kThreadedWork;
-    if (is_shared_) {
-      at::parallel_for(0, blocking_.rows.count, is_threaded ? 1 : blocking_.rows.count, [&](int64_t begin, int64_t end) {
-        for (int64_t rows = begin; rows < end; ++rows) pack_rows_of(block, rows);
-      });
-    }
+    // Threads that share a chunk each pack it: that takes less time than to wait for each other.
     at::parallel_for(0, tasks, is_threaded ? 1 : tasks, [&](int64_t begin, int64_t end) {
-      int64_t packed_chunk = -1;
-      for (int64_t task = begin; task < end; ++task) {
-        const auto chunk = task / blocking_.panels;
-        if (!is_shared_ && chunk != packed_chunk) {
-          for (int64_t rows = chunks_.begin(chunk); rows < chunks_.begin(chunk + 1); ++rows) pack_rows_of(block, rows);
-        }
-        packed_chunk = chunk;
-        run_chunk(block, task % blocking_.panels, chunk);
-      }
+      for (int64_t block = 0; block < blocking_.depths.count; ++block) run_tasks(block, begin, end);
     });
   }
 
-  // The packed block `rows` of the left matrix.
+ private:
+  void run_tasks(int64_t block, int64_t begin, int64_t end) const {
+    int64_t packed_chunk = -1;
+    for (int64_t task = begin; task < end; ++task) {
+      const auto chunk = task / blocking_.panels;
+      if (chunk != packed_chunk) {
+        for (int64_t rows = chunks_.begin(chunk); rows < chunks_.begin(chunk + 1); ++rows) pack_rows_of(block, rows);
+      }
+      packed_chunk = chunk;
+      run_chunk(block, task % blocking_.panels, chunk);
+    }
+  }
+
+  // The packed block `rows` of the left matrix, of this thread.
   float* left_at(int64_t block, int64_t rows) const {
     const auto chunk = ((rows + 1) * chunks_.count - 1) / chunks_.size;
-    auto* const memory = left_memory_ + (is_shared_ ? 0 : left_words_ * at::get_thread_num());
-    const auto before = is_shared_ ? 0 : blocking_.rows.begin(chunks_.begin(chunk));
-    return memory + (blocking_.rows.begin(rows) - before) * blocking_.words_of(block);
+    auto* const memory = left_memory_ + left_words_ * at::get_thread_num();
+    return memory + (blocking_.rows.begin(rows) - blocking_.rows.begin(chunks_.begin(chunk))) * blocking_.words_of(block);
   }
 
   void pack_rows_of(int64_t block, int64_t rows) const {
@@ -178,7 +170,6 @@ class Run {
   Out out_;
   // Of the blocks of rows.
   Parts chunks_;
-  bool is_shared_ = false;
   int64_t panel_words_ = 0, left_words_ = 0;
   float *left_memory_ = nullptr, *panel_memory_ = nullptr, *partials_ = nullptr;
 };
