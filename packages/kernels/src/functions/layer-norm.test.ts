@@ -1,5 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
+import { numThreads, setNumThreads } from '@acc/native';
 import { expectSameAsCpu } from '../testing/compare.js';
 import { secondGradients, valueAndGradients, wave } from '../testing/function-gradients.js';
 import { layerNorm, type LayerNormOptions } from './layer-norm.js';
@@ -47,6 +48,19 @@ describe('normalisation', () => {
     const [layer, rms] = [layerNorm(row, null, null, { epsilon: 0.5 }), rmsNorm(row, null, { epsilon: 0.5 })];
     expect([...layer.dataSync()]).toEqual([-2, -1, 0, 3].map((v) => expect.closeTo(v / 2, 6)));
     expect([...rms.dataSync()]).toEqual([1, 2, 3, 6].map((v) => expect.closeTo(v / Math.sqrt(13), 6)));
+  });
+
+  it.each([1, 2, 3])('has the values and gradients of tfjs operators on %i threads', async (count) => {
+    const threads = numThreads();
+    setNumThreads(count);
+    try {
+      // A row more than two threads, or three, would share.
+      const inputs = () => [wave([673, 301]).mul(2).add(0.5), wave([301], 1).add(1), wave([301], 2)];
+      const f = (t: tf.Tensor, gain: tf.Tensor, bias: tf.Tensor) => layerNorm(t, gain, bias);
+      await expectSameAsCpu(() => valueAndGradients(f, inputs()), { rtol: 1e-4, atol: 2e-3 });
+    } finally {
+      setNumThreads(threads);
+    }
   });
 
   it('accepts a gradient that is an expanded view', async () => {

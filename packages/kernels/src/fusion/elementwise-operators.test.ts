@@ -178,8 +178,8 @@ it('computes blocks in several threads', () => {
   setNumThreads(3);
   const add = operator('aten::add.Tensor');
   const multiply = operator('aten::mul.Tensor');
-  const large: Operand = ['float32', [300, 301]];
-  const column: Operand = ['float32', [300, 1]];
+  const large: Operand = ['float32', [700, 301]];
+  const column: Operand = ['float32', [700, 1]];
   check('aten::mul.Tensor', [large, ['bfloat16', ROW], column], (x, row, other) =>
     multiply(add(negated(x), row), other),
   );

@@ -64,9 +64,10 @@ const OPERATORS: Readonly<Record<string, Operator>> = {
     ),
 };
 
-/** Below, at and above the vectors of any CPU, the blocks of a program, and what a thread gets. */
-const LARGEST = 2 ** 15 + 2 ** 14 + 1045;
-const SIZES = [...Array.from({ length: 40 }, (_, i) => i + 1), 1023, 1024, 1045, 2 ** 15 + 7, LARGEST];
+/** Below, at and above the vectors of any CPU and the blocks of a program. */
+const SIZES = [...Array.from({ length: 40 }, (_, i) => i + 1), 1023, 1024, 1045, 2 ** 15 + 7];
+/** Two threads get a part each, and three. */
+const SIZES_OF_THREADS = [2 ** 17 + 7, 2 ** 17 + 2 ** 16 + 1045];
 const SPECIAL = [
   0,
   -0,
@@ -149,12 +150,15 @@ function compiled(f: Operator, a: tf.Tensor, b: tf.Tensor): Float32Array {
 const sameBits = (a: Float32Array, b: Float32Array): number =>
   a.findIndex((value, i) => !Object.is(value, b[i]!));
 
-describe.each([1, 3])('with %i threads', (count) => {
+describe.each([
+  [1, SIZES],
+  [3, SIZES_OF_THREADS],
+])('with %i threads', (count, sizes) => {
   beforeAll(() => setNumThreads(count));
 
   describe.each<NativeDtype>(['float32', 'bfloat16'])('%s', (dtype) => {
     it.each(Object.entries(OPERATORS))('%s', (_, f) => {
-      for (const size of SIZES) {
+      for (const size of sizes) {
         tf.tidy(() => {
           const [a, b] = [operand(size, size, dtype), operand(size, size + 1, dtype)];
           const expected = alone(f, a, b);
