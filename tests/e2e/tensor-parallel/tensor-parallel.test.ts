@@ -149,6 +149,13 @@ describe('other sizes', () => {
     expectSame(three.one, alone.resumed[0]!);
     expectSame(three.two, alone.resumed[0]!);
   }, 120_000);
+
+  it('computes a sequence whole that the ranks do not divide', async () => {
+    const uneven = { model: 'gpt2', plan: SEQUENCE, ...SHORT } as const;
+    const three = await train<'uneven'>(3, { tensor: 3 }, { uneven });
+    const { losses } = alone.gpt2[0]!;
+    for (const found of three.uneven) expectClose(found.losses, losses.slice(0, 6), { rtol: 1e-4 });
+  }, 120_000);
 });
 
 describe('a plain program with cut variables', () => {
