@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
+import { pipelineUsage } from './harness/options.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { pipelineSides } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
@@ -25,8 +26,13 @@ const DIVIDED = { gpipe: 1, '1f1b': 1, interleaved: 1, zeroBubble: 3 };
 
 await exitOnError(async () => {
   const { values } = parseArgs({
-    options: { repeats: { type: 'string', default: '3' }, python: { type: 'string' } },
+    options: {
+      repeats: { type: 'string', default: '3' },
+      python: { type: 'string' },
+      help: { type: 'boolean' },
+    },
   });
+  if (values.help) return console.log(pipelineUsage);
   const machine = describeMachine();
   const python = ensurePeer(values.python);
   const job = { ...MODEL, device: 'cpu', threads: 1, cases: CASES, warmup: WARMUP, blocks: 5, steps: 4 };

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
+import { tensorUsage } from './harness/options.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { tensorSides } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
@@ -38,8 +39,10 @@ await exitOnError(async () => {
       repeats: { type: 'string', default: '3' },
       cases: { type: 'string', default: CASES.map(({ name }) => name).join(';') },
       python: { type: 'string' },
+      help: { type: 'boolean' },
     },
   });
+  if (values.help) return console.log(tensorUsage);
   const cases = casesOf(values.cases.split(';'));
   const machine = describeMachine();
   const python = ensurePeer(values.python);

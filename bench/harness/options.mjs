@@ -134,6 +134,17 @@ export const dataUsage = `node bench/data.mjs [options]
   --name NAME     the name of the file in bench/results (default: data)
   --help          print this text`;
 
+export const tensorUsage = `npm run bench:tensor -- [options]
+  --cases 'a;b'   some of gpt; gpt, along the sequence; gpt, 2 sequences; mlp (default: all)
+  --repeats N     the number of processes for each side and number of ranks, in turn (default: 3)
+  ${pythonUsage}
+  --help          print this text`;
+
+export const pipelineUsage = `npm run bench:pipeline -- [options]
+  --repeats N     the number of processes for each side, in turn (default: 3)
+  ${pythonUsage}
+  --help          print this text`;
+
 const text = (value) => ({ type: 'string', default: value });
 const given = { type: 'string' };
 const help = { type: 'boolean', default: false };
