@@ -36,7 +36,7 @@ class Shares {
     // Threads that divide rows meet once, those that divide columns meet in each phase.
     const auto by_rows = work * phases >= kThreadedWork ? std::clamp<int64_t>(rows / kShareRows, 1, threads) : 1;
     const bool divides_columns = work >= kThreadedWork;
-    auto least = rows * columns;
+    auto least = row_parts_.size * panel_parts_.size + 1;
     for (int64_t count = by_rows; count >= 1; --count) {
       const auto panels = divides_columns ? std::clamp<int64_t>(threads / count, 1, panel_parts_.size) : 1;
       const auto largest = ceil_div(row_parts_.size, count) * ceil_div(panel_parts_.size, panels);
@@ -48,6 +48,8 @@ class Shares {
   }
 
   int64_t rows() const { return rows_; }
+  // The parts in which the sums are used: they do not depend on the number of threads.
+  int64_t parts() const { return row_parts_.size; }
   int64_t count() const { return row_parts_.count * panel_parts_.count; }
   int64_t most_rows() const { return ceil_div(row_parts_.size, row_parts_.count) * kSumsRows; }
 

@@ -56,9 +56,6 @@ class SumsOfProducts {
     });
   }
 
-  // The number of parts in which `use` gets the rows.
-  int64_t parts() const { return ceil_div(blocking_.sizes.m, kSumsRows); }
-
   // Calls use(sums) for the rows of a share, kSumsRows at a time. Shares of the same rows each pack them:
   // that takes less time than to wait for each other.
   void multiply(const Share& share, const Matrix& x, UseSums use) {
@@ -71,15 +68,17 @@ class SumsOfProducts {
 
   // Calls use(sums) with the sums of the last product. They are 0 before the first one.
   void visit(const Share& share, UseSums use) {
-    const auto column = share.panel * kPanel, end = std::min(share.end_panel * kPanel, blocking_.sizes.n);
-    for (int64_t row = share.row; row < share.end_row; row += kSumsRows) {
-      use(sums_at(row, std::min(kSumsRows, share.end_row - row), column, end));
+    auto sums = sums_of(share);
+    for (; sums.row < share.end_row; sums.row += kSumsRows) {
+      sums.rows = std::min(kSumsRows, share.end_row - sums.row);
+      use(sums);
     }
   }
 
  private:
-  Sums sums_at(int64_t row, int64_t rows, int64_t column, int64_t end) {
-    return {row, rows, column, end, sums_.template mutable_data_ptr<float>(), matrices_, blocking_.sizes.m};
+  Sums sums_of(const Share& share) {
+    return {share.row, share.rows(), share.panel * kPanel, std::min(share.end_panel * kPanel, blocking_.sizes.n),
+            sums_.template mutable_data_ptr<float>(), matrices_, blocking_.sizes.m};
   }
   float* right_at(int64_t matrix, int64_t block, int64_t panel) {
     return packed_.template mutable_data_ptr<float>() + matrix * blocking_.right_words() + blocking_.right_begin(block, panel);
@@ -111,7 +110,7 @@ class SumsOfProducts {
       const Panel<Word> right{right_at(matrix, block, panel), nullptr, 0, 0xFFFF};
       for (int64_t part = 0; part < parts.count; ++part) {
         const auto first = parts.begin(part), count = parts.begin(part + 1) - first;
-        float* const to = sums_at(share.row, share.rows(), 0, 0).at(matrix, first, panel * kPanel);
+        float* const to = sums_of(share).at(matrix, first, panel * kPanel);
         const Target<Word> target{block == 0 ? to : more, nullptr, 0};
         kKernels<Word, true>[static_cast<size_t>(count) - 1][vectors - 1](left_at(share, block, first), right,
                                                                          blocking_.words_of(block), target);

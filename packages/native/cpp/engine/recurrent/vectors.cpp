@@ -97,7 +97,7 @@ void run_lstm_backward(const LstmGradients& of, Activations activations) {
   const auto width = of.weight.size(0), last = of.gates.size(0) - 1;
   const auto shares = shares_of<Word>(of.c, 4 * width, last + 2);
   auto product = product_of_gradients<Word>(of.weight, shares, 0, 4);
-  const BiasOfParts bias(of.bias, product.parts());
+  const BiasOfParts bias(of.bias, shares.parts());
   const auto dh = rows_of<Word>(of.dh);
   const auto run_step = [&](const Share& share, int64_t t) {
     const LstmBackwardCell<Word> cell{rows_at<Word>(of.gates, t), rows_at<Word>(of.c, t), rows_at<Word>(of.c, t + 1),
@@ -144,7 +144,7 @@ void run_gru_backward(const GruGradients& of, Activations activations) {
   const auto shares = shares_of<Word>(of.h, 2 * width, phases);
   auto of_gates = product_of_gradients<Word>(of.weight, shares, 0, 2);
   auto of_candidate = product_of_gradients<Word>(of.weight, shares, 2, 1);
-  const BiasOfParts bias(of.bias, of_gates.parts());
+  const BiasOfParts bias(of.bias, shares.parts());
   const auto dh = rows_of<Word>(of.dh);
   const auto kept_rows = at::zeros({shares.rows(), width}, at::kFloat);
   const auto kept = rows_of<Floats>(kept_rows);
