@@ -54,3 +54,17 @@ describe.each(['shm', 'gloo'])('ranks that wait for each other in different grou
     for (const outcome of await outcomesOf(engine, what)) expect(outcome).toEqual({ value: 4 });
   });
 });
+
+it('one pipelined step more than the others is told on every rank of a mesh', async () => {
+  const results = await runRanks<Outcome>({
+    script: new URL('./pipeline/ranks/one-step-more.ts', import.meta.url),
+    ranks: 4,
+    env: { OMP_NUM_THREADS: '1' },
+    timeoutMs: 110_000,
+  });
+  for (const { result, stderr } of results) {
+    expect(result?.code, stderr).toBe('ACC_COLLECTIVE_DEADLOCK');
+    expect(result!.message).toMatch(/rank 1 waits in .* the group of ranks 0, 1\b/);
+    expect(result!.message).toMatch(/rank 0 waits in barrier\(\), call \d+ of all ranks, for rank 1\b/);
+  }
+}, 120_000);

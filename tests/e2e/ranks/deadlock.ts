@@ -47,13 +47,14 @@ const scenes: Readonly<Record<string, () => unknown>> = {
     world.barrier();
     return sumOfOnes(world);
   },
-  // Rank 1 has begun the call that the others wait for, and waits elsewhere.
+  // Rank 1 waits for rank 3, which waits in a call that rank 1 has begun. Rank 0 computes.
   begun: () => {
     using ones = tensorFrom(new Float32Array(4).fill(1), 'float32', [4]);
-    if (rank === 3) compute(6000);
+    if (rank === 0) compute(6000);
     const pending = world.allReduceAsync(ones);
-    if (rank === 1 || rank === 3) sumOfOnes(pair);
+    if (rank === 1) sumOfOnes(pair);
     using sum = pending.wait() as Tensor;
+    if (rank === 3) sumOfOnes(pair);
     return sum.read('float32')[0];
   },
 };

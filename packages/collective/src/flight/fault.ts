@@ -39,8 +39,9 @@ export class Fault {
     this.#story ??= this.#tell(error, call);
     const { lines, help } = this.#story;
     return new AccError(error.code, `${call}: ${error.message.replace(/\.$/, '')}.\n${lines}`, {
-      help,
+      help: error.help === undefined ? help : `${error.help} ${help}`,
       cause: error,
+      details: error.details,
     });
   }
 
