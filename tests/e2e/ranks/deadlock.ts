@@ -10,10 +10,10 @@ const { rank } = started;
 const joined = await joinGroup({ ...started, isOneHost: true, engine, timeoutMs: 60_000 });
 const world = new GroupCollective({ joined, bridge: nativeBridge });
 const pairs = [world.subgroup([0, 2]), world.subgroup([1, 3])];
-const pair = (pairs[0] ?? pairs[1]) as GroupCollective<Tensor>;
+const pair = (pairs[0] ?? pairs[1]) as NativeCollective;
 const low = world.subgroup([0, 1]);
 const high = world.subgroup([2, 3]);
-const row = (low ?? high) as GroupCollective<Tensor>;
+const row = (low ?? high) as NativeCollective;
 
 /** The sum of ones over the ranks of a group. */
 function sumOfOnes(group: NativeCollective): number {
@@ -23,7 +23,7 @@ function sumOfOnes(group: NativeCollective): number {
 }
 
 function receive(from: number): number {
-  using got = pair.recv(from);
+  using got = pair.recv(from) as Tensor;
   return got.read('float32')[0] as number;
 }
 
