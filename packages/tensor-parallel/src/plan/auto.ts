@@ -26,8 +26,8 @@ const ELEMENTWISE: ReadonlySet<string> = new Set([
 /**
  * Cuts what has a well-known cut: layers that state their own, dense → activation → dense,
  * recurrent layers by units, embeddings by tokens, and the dense layer of logits over the tokens of
- * such an embedding. Sizes that the number of ranks does not divide stay whole, unless heads are
- * cut.
+ * such an embedding. Sizes and numbers of heads that the ranks cannot share stay whole, as
+ * `prepare` finds.
  *
  * @returns Why each layer with weights stays whole, if all of them do. Otherwise undefined.
  */
