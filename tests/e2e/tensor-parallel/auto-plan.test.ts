@@ -6,6 +6,19 @@ import type { Report } from './ranks/auto-plan.js';
 const CASES = {
   'one head of keys': { cut: /mlp.*kernel|embeddings|lm_head/, whole: /attn/ },
   'heads of queries': { cut: /mlp\/c_fc|mlp\/c_proj\/kernel|wte/, whole: /attn|mlp\/c_proj\/bias/ },
+  'lora of some projections': {
+    cut: /(q_proj|v_proj)\/lora_B|down_proj\/lora_A/,
+    whole: /(q_proj|v_proj)\/lora_A|down_proj\/lora_B/,
+  },
+  'lora of all projections': {
+    cut: /(c_attn|c_fc)\/lora_B|c_proj\/lora_A/,
+    whole: /(c_attn|c_fc)\/lora_A|c_proj\/lora_B/,
+  },
+  'lora of whole heads': { cut: /down_proj\/lora_A/, whole: /(q_proj|o_proj)\/lora/ },
+  'lora of a row of layers': {
+    cut: /(in|logits)\/lora_B|mid\/lora_A/,
+    whole: /(in|logits)\/lora_A|mid\/lora_B/,
+  },
 } as const satisfies Record<string, { cut: RegExp; whole: RegExp }>;
 const NAMES = Object.keys(CASES) as (keyof typeof CASES)[];
 

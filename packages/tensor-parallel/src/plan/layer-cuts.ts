@@ -12,10 +12,13 @@ export interface PlannedLayer {
 
 /** What a weight of a layer is cut along: its dim, by the end of its name. */
 const DIMS: Readonly<Record<WeightCut, Readonly<Record<string, number>>>> = {
-  column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1 },
-  row: { kernel: 0 },
-  vocab: { kernel: 1, bias: 0, embeddings: 0 },
+  column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1, lora_B: 1 },
+  row: { kernel: 0, lora_A: 0 },
+  vocab: { kernel: 1, bias: 0, embeddings: 0, lora_B: 1 },
 };
+
+/** Dense layers, without and with a low-rank adapter: x·W + x·A·B. */
+const DENSE: ReadonlySet<string> = new Set(['Dense', 'LoraDense']);
 
 /** Recurrent layers, with the number of their gates. Columns of the gates lie side by side. */
 const GATES: ReadonlyMap<string, number> = new Map([
@@ -25,7 +28,15 @@ const GATES: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Classes of layers whose weights can be cut without knowing more. */
-const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedding', ...GATES.keys()]);
+const CLASSES: ReadonlySet<string> = new Set([...DENSE, 'Embedding', 'TokenEmbedding', ...GATES.keys()]);
+
+export const isDense = (layer: PlannedLayer): boolean => DENSE.has(layer.getClassName());
+
+/** Whether a layer is of a class that {@link cutLayer} can cut so. */
+export function canCut(layer: PlannedLayer, cut: WeightCut): boolean {
+  const className = layer.getClassName();
+  return CLASSES.has(className) && (!GATES.has(className) || cut === 'column');
+}
 
 /** Whether a layer is recurrent and can be cut by its units. */
 export const isRecurrent = (layer: PlannedLayer): boolean => GATES.has(layer.getClassName());
@@ -44,8 +55,7 @@ export function cutLayer(
     isOptional = false,
   }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
 ): void {
-  const className = layer.getClassName();
-  if (!CLASSES.has(className) || (GATES.has(className) && cut !== 'column')) throw cannotCut(layer, cut);
+  if (!canCut(layer, cut)) throw cannotCut(layer, cut);
   if (layer.weights.length === 0) throw notBuilt(layer);
   const dims = DIMS[cut];
   const found = layer.weights.flatMap((weight) => {
@@ -57,7 +67,7 @@ export function cutLayer(
     markCut(variable, {
       axis: 'tensor',
       dim: dims[role]!,
-      times: GATES.get(className) ?? (part?.cut === cut ? (part.times ?? 1) : 1),
+      times: GATES.get(layer.getClassName()) ?? (part?.cut === cut ? (part.times ?? 1) : 1),
       ...(part?.units && { units: part.units }),
       ...(isOptional && { isOptional }),
     });

@@ -3,7 +3,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, parallelize, setSeed, type AcceleratorOptions } from '@acc/core';
 import { reportResult, seededRandom } from '@acc/testkit';
-import { gpt2, llama, multiHeadAttention } from '@acc/transformer';
+import { gpt2, llama, lora, multiHeadAttention } from '@acc/transformer';
 
 const [ROWS, LENGTH, VOCABULARY] = [6, 4, 12];
 
@@ -40,9 +40,27 @@ const gpt2Of = (n_head: number, dropout = 0) =>
     attn_pdrop: dropout,
   });
 
+const perceptron = () =>
+  tf.sequential({
+    layers: [
+      tf.layers.embedding({ inputDim: VOCABULARY, outputDim: 6, inputLength: LENGTH, name: 'tokens' }),
+      tf.layers.dense({ units: 12, activation: 'relu', name: 'in' }),
+      tf.layers.dropout({ rate: 0.1 }),
+      tf.layers.dense({ units: 6, name: 'mid' }),
+      tf.layers.dense({ units: VOCABULARY, name: 'logits' }),
+    ],
+  });
+
 const MODELS: Record<string, () => tf.LayersModel> = {
   'one head of keys': () => llamaOf(6, 1),
   'heads of queries': () => gpt2Of(1, 0.2),
+  'lora of some projections': () =>
+    lora(llamaOf(6, 6), { rank: 2, targets: ['*/q_proj', '*/v_proj', '*/down_proj'] }),
+  'lora of all projections': () => lora(gpt2Of(6, 0.2), { rank: 2, targets: ['*/c_*'], dropout: 0.1 }),
+  'lora of whole heads': () =>
+    lora(llamaOf(6, 1), { rank: 2, targets: ['*/q_proj', '*/o_proj', '*/down_proj'] }),
+  'lora of a row of layers': () =>
+    lora(perceptron(), { rank: 2, targets: ['in', 'mid', 'logits'], dropout: 0.1 }),
 };
 
 interface Moment {
