@@ -55,6 +55,23 @@ describe.each([2, 3])("the plan 'auto' on %i ranks", (ranks) => {
     }
   });
 
+  it.each([
+    ['auto', /parallelize: 'tokens\/embeddings\w*' is prepared/],
+    ['sequence', /parallelize: 'in' is prepared/],
+    ['cut', /cut: 'alone' is prepared/],
+    ['replicated', /parallelize: 'in\/kernel\w*' is prepared/],
+  ])('refuses what is stated after prepare: %s', (what, message) => {
+    for (const { late } of reports.get(ranks)!) {
+      expect(late[what]).toMatch(/^ACC_TENSOR_PARALLEL_PLAN .* before accelerator.prepare/s);
+      expect(late[what]).toMatch(message);
+    }
+  });
+
+  it('accepts the same plan again, and any plan after freeMemory', () => {
+    for (const { late } of reports.get(ranks)!)
+      expect([late['again'], late['after freeMemory']]).toEqual(['none', 'none']);
+  });
+
   it('refuses a step of a model of which the ranks can share nothing, and says why', () => {
     for (const { nothing } of reports.get(ranks)!) {
       expect(nothing.code).toBe('ACC_TENSOR_PARALLEL_PLAN');

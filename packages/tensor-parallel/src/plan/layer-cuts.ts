@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { markCut, type ParallelPart, type WeightCut } from '@acc/contract';
+import { type ParallelPart, type WeightCut } from '@acc/contract';
 import { invalidPlan } from '../errors.js';
-import { unmark } from '../marks.js';
+import { mark, unmark } from '../marks.js';
 
 /** The members of a tfjs-layers layer that plans read. */
 export interface PlannedLayer {
@@ -45,7 +45,7 @@ export const isRecurrent = (layer: PlannedLayer): boolean => GATES.has(layer.get
  * Marks the weights of a layer.
  *
  * @param part What an outer layer states about it.
- * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a layer that cannot be cut so.
+ * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a layer that cannot be cut so, or is prepared.
  */
 export function cutLayer(
   layer: PlannedLayer,
@@ -64,7 +64,7 @@ export function cutLayer(
   });
   if (!found.some(({ role }) => role !== 'bias')) throw cannotCut(layer, cut);
   for (const { variable, role } of found) {
-    markCut(variable, {
+    mark('parallelize', variable, {
       axis: 'tensor',
       dim: dims[role]!,
       times: GATES.get(layer.getClassName()) ?? (part?.cut === cut ? (part.times ?? 1) : 1),

@@ -1,7 +1,7 @@
 // Trains models by the plan 'auto', some of whose layers stay whole. The arguments are the size of the
 // axis tensor and names of cases. Reports losses, whole weights, and the dims of the pieces by variable.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, isAccError, parallelize, setSeed, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, cut, isAccError, parallelize, setSeed, type AcceleratorOptions } from '@acc/core';
 import { reportResult, seededRandom } from '@acc/testkit';
 import { gpt2, llama, lora, multiHeadAttention } from '@acc/transformer';
 
@@ -16,6 +16,8 @@ export interface Trained {
 
 export interface Report {
   readonly trained: Record<string, Trained>;
+  /** Errors by what was stated after `prepare`. */
+  readonly late: Record<string, string>;
   /** Of the error for a model of which the ranks can share nothing. */
   readonly nothing: { readonly code: string; readonly message: string };
 }
@@ -128,7 +130,37 @@ async function nothingCut(): Promise<Report['nothing']> {
   }
 }
 
+/** The errors of what is stated after `prepare`, by what was tried. A plan that was stated before is none. */
+async function lateErrors(): Promise<Report['late']> {
+  const accelerator = await Accelerator.create(options);
+  const whole = perceptron();
+  const variable = tf.variable(tf.ones([6, 6]), true, 'alone');
+  const planned = parallelize(perceptron(), 'auto');
+  accelerator.prepare(whole, planned, [variable]);
+  const tried: Record<string, () => unknown> = {
+    auto: () => parallelize(whole, 'auto'),
+    sequence: () => parallelize(whole, { in: 'sequence' }),
+    cut: () => cut(variable, { dim: 0, axis: 'tensor' }),
+    replicated: () => parallelize(planned, { in: 'replicated' }),
+    again: () => parallelize(planned, 'auto'),
+  };
+  const errorOf = (act: () => unknown) => {
+    try {
+      act();
+      return 'none';
+    } catch (error) {
+      if (!isAccError(error)) throw error;
+      return `${error.code} ${error.message} ${error.help}`;
+    }
+  };
+  const late = Object.fromEntries(Object.entries(tried).map(([name, act]) => [name, errorOf(act)]));
+  accelerator.freeMemory();
+  late['after freeMemory'] = errorOf(() => parallelize(whole, 'auto'));
+  tf.disposeVariables();
+  return late;
+}
+
 const trained: Record<string, Trained> = {};
 for (const name of process.argv.slice(3)) trained[name] = await train(name);
-const report: Report = { trained, nothing: await nothingCut() };
+const report: Report = { trained, nothing: await nothingCut(), late: await lateErrors() };
 reportResult(report);
