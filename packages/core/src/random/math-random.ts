@@ -28,7 +28,8 @@ export function installRandom(seedKernels: (seed: number) => void): void {
 
 /** The seed of the rank with piece `index` of each sequence: another one for each, and `seed` for piece 0. */
 export function seedOfPiece(seed: number, index: number): number {
-  return index === 0 ? seed : (seed + index) % Number.MAX_SAFE_INTEGER;
+  const room = Number.MAX_SAFE_INTEGER - seed;
+  return index <= room ? seed + index : index - room - 1;
 }
 
 /** Restores `Math.random`, unless someone else has replaced it since. */
