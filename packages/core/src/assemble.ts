@@ -122,9 +122,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const alike = tensor && mesh.along('tensor');
   const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
-  // Dropout of the pieces of a sequence draws different numbers.
-  const piece = mesh.coordinates.context ?? 0;
-  installRandom((given) => kernels.random?.seed(seedOfPiece(given, piece)));
+  installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };

@@ -26,7 +26,10 @@ export function installRandom(seedKernels: (seed: number) => void): void {
   seedToCome = undefined;
 }
 
-/** The seed of the rank with piece `index` of each sequence: another one for each, and `seed` for piece 0. */
+/**
+ * The seed of the rank with piece `index` of each sequence: another one for each, so that dropout of the
+ * pieces draws different numbers, and `seed` for piece 0.
+ */
 export function seedOfPiece(seed: number, index: number): number {
   const room = Number.MAX_SAFE_INTEGER - seed;
   return index <= room ? seed + index : index - room - 1;
