@@ -29,7 +29,7 @@ import { Preparation } from './prepare/prepare.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
-import { installRandom } from './random/math-random.js';
+import { installRandom, seedOfPiece } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
@@ -122,7 +122,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const alike = tensor && mesh.along('tensor');
   const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
-  installRandom((given) => kernels.random?.seed(given));
+  installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };

@@ -1,5 +1,6 @@
 import type { Optimizer, Tensor, TensorInfo, Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { markOf } from './marks.js';
 import type { Pieces } from './pieces.js';
 import type { Inputs } from './run-on-piece.js';
 
@@ -59,8 +60,8 @@ export function invalidPlan(problem: string, help: string, details: object = {})
  *
  * @param uneven Variables that `auto` would cut, but whose dim the ranks cannot share equally.
  */
-export function nothingCut(ranks: number, uneven: readonly Pick<Variable, 'name' | 'shape'>[]): AccError {
-  const left = uneven.map(({ name, shape }) => `'${name}' [${shape.join()}]`);
+export function nothingCut(ranks: number, uneven: readonly Variable[]): AccError {
+  const left = uneven.map((variable) => `'${variable.name}' [${variable.shape.join()}]${unitsOf(variable)}`);
   const reason =
     left.length > 0 ? ` The plan 'auto' leaves whole what ${ranks} does not divide: ${left.join(', ')}.` : '';
   return new AccError(
@@ -73,6 +74,12 @@ export function nothingCut(ranks: number, uneven: readonly Pick<Variable, 'name'
           : "Call parallelize(model, 'auto') or cut(variable, …) before prepare, or leave the axis out.",
     },
   );
+}
+
+/** ` of 4 heads and 1 kvHeads`, if a variable belongs to such. */
+function unitsOf(variable: Variable): string {
+  const units = markOf(variable)?.units?.map(({ name, count }) => `${count} ${name}`) ?? [];
+  return units.length > 0 ? ` of ${units.join(' and ')}` : '';
 }
 
 export function freed({ name }: Pick<Variable, 'name'>): AccError {

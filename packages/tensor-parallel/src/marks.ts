@@ -1,5 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, cutOf, markCut, type Cut } from '@acc/contract';
+import { tooLate } from './too-late.js';
 
 export interface CutOptions {
   /** The dim to cut. A negative number counts from the end. */
@@ -24,9 +25,34 @@ export function markOf(variable: Variable): Mark | undefined {
   return mark?.axis === 'tensor' ? (mark as Mark) : undefined;
 }
 
+/** Whether an Accelerator that has prepared variables has ended. */
+export interface Preparation {
+  readonly isOver: boolean;
+}
+
+const preparations = new WeakMap<Variable, Preparation>();
+
+/** Notes that the mark of a variable has taken effect, until its preparation is over. */
+export function notePrepared(variable: Variable, preparation: Preparation): void {
+  preparations.set(variable, preparation);
+}
+
+/**
+ * States how a variable is cut. Undefined: it is whole.
+ *
+ * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a prepared variable that is cut another way.
+ */
+export function mark(caller: string, variable: Variable, given: Cut | undefined): void {
+  const before = markOf(variable);
+  const isSame = before?.dim === given?.dim && (before?.times ?? 1) === (given?.times ?? 1);
+  const isPrepared = preparations.get(variable)?.isOver === false;
+  if (isPrepared && !isSame) throw tooLate(caller, variable.name);
+  if (before || given) markCut(variable, given);
+}
+
 /** Leaves a variable whole on every rank. */
 export function unmark(variable: Variable): void {
-  if (markOf(variable)) markCut(variable, undefined);
+  if (markOf(variable)) mark('parallelize', variable, undefined);
 }
 
 /**
@@ -36,7 +62,8 @@ export function unmark(variable: Variable): void {
  * Without that axis it has no effect, which a warning tells on several ranks unless
  * `mesh.tensor` is 1. Returns the variable.
  *
- * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`.
+ * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, `ACC_TENSOR_PARALLEL_PLAN` after
+ * `prepare`.
  */
 export function cut<V extends Variable>(variable: V, options: CutOptions): V {
   checkKeys('cut', options, ['dim', 'axis', 'times']);
@@ -48,7 +75,7 @@ export function cut<V extends Variable>(variable: V, options: CutOptions): V {
   if (!Number.isInteger(times) || times < 1) throw invalid(`times is ${times}; expected a positive integer`);
   if (variable.dtype !== 'float32')
     throw invalid(`'${variable.name}' is ${variable.dtype}; expected float32`);
-  markCut(variable, { axis, dim: dim < 0 ? dim + rank : dim, times });
+  mark('cut', variable, { axis, dim: dim < 0 ? dim + rank : dim, times });
   return variable;
 }
 

@@ -12,6 +12,7 @@ export function placeIn(variable: Variable, ranks: number): RowsAt | undefined {
   const mark = markOf(variable);
   if (!mark || ranks === 1) return undefined;
   const uneven = mark.units?.find(({ count }) => count % ranks !== 0);
+  if (uneven && mark.isOptional) return undefined;
   if (uneven) throw cutsUnits(variable, uneven, ranks);
   const at = placeOf(variable.shape, mark, ranks);
   if (!at && mark.isOptional) return undefined;

@@ -1,11 +1,19 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
 import { SEQUENCE, type Pieces } from './pieces.js';
+import { tooLate } from './too-late.js';
 
 const marked = new WeakSet<object>();
+/** Layers that an Accelerator with the axis `tensor` has prepared. */
+const prepared = new WeakSet<object>();
 
-/** States that a layer computes on this rank's piece of the sequence. */
-export function markSequence(layer: object): void {
+/**
+ * States that a layer computes on this rank's piece of the sequence.
+ *
+ * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a prepared layer.
+ */
+export function markSequence(layer: { readonly name: string }): void {
+  if (prepared.has(layer) && !marked.has(layer)) throw tooLate('parallelize', layer.name);
   marked.add(layer);
 }
 
@@ -16,7 +24,9 @@ export function markSequence(layer: object): void {
  * by columns gathers it.
  */
 export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
-  const undos = [...nestedLayers(layers)]
+  const all = [...nestedLayers(layers)];
+  for (const layer of all) prepared.add(layer);
+  const undos = all
     .filter((layer) => marked.has(layer))
     .map((layer) =>
       patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
@@ -26,6 +36,7 @@ export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
       }),
     );
   return () => {
+    for (const layer of all) prepared.delete(layer);
     for (const undo of undos) undo();
   };
 }

@@ -26,6 +26,15 @@ export function installRandom(seedKernels: (seed: number) => void): void {
   seedToCome = undefined;
 }
 
+/**
+ * The seed of the rank with piece `index` of each sequence: another one for each, so that dropout of the
+ * pieces draws different numbers, and `seed` for piece 0.
+ */
+export function seedOfPiece(seed: number, index: number): number {
+  const room = Number.MAX_SAFE_INTEGER - seed;
+  return index <= room ? seed + index : index - room - 1;
+}
+
 /** Restores `Math.random`, unless someone else has replaced it since. */
 export function uninstallRandom(): void {
   undo?.();
@@ -45,7 +54,8 @@ export function restoreRandomState(state: RandomState): void {
 /**
  * Sets the random numbers of this process: those of tfjs without a seed (`tf.random*`,
  * initializers, dropout), which come from `Math.random`, and those of libtorch. Ranks with the same
- * seed draw the same numbers.
+ * seed draw the same numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks
+ * drop elements of different pieces of a sequence.
  *
  * @param seed An integer from 0 to 2^53 - 1.
  * @throws AccError `ACC_INVALID_ARGUMENT`.

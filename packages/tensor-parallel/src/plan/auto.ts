@@ -1,6 +1,6 @@
 import { parallelPartsOf, type ParallelPart } from '@acc/contract';
 import { markOf } from '../marks.js';
-import { cutLayer, isRecurrent, type PlannedLayer } from './layer-cuts.js';
+import { canCut, cutLayer, isDense, isRecurrent, type PlannedLayer } from './layer-cuts.js';
 
 interface GraphLayer extends PlannedLayer {
   readonly inboundNodes: readonly { readonly inboundLayers: readonly GraphLayer[] }[];
@@ -26,8 +26,8 @@ const ELEMENTWISE: ReadonlySet<string> = new Set([
 /**
  * Cuts what has a well-known cut: layers that state their own, dense → activation → dense,
  * recurrent layers by units, embeddings by tokens, and the dense layer of logits over the tokens of
- * such an embedding. Sizes that the number of ranks does not divide stay whole, unless heads are
- * cut.
+ * such an embedding. Sizes and numbers of heads that the ranks cannot share stay whole, as
+ * `prepare` finds.
  *
  * @returns Why each layer with weights stays whole, if all of them do. Otherwise undefined.
  */
@@ -49,9 +49,13 @@ function mark(layers: readonly PlannedLayer[]): void {
   const done = new Set<object>();
   const vocabularies = new Set<number>();
   for (const layer of layers) {
-    for (const part of parallelPartsOf(layer) ?? []) {
-      cutPart(part, done);
-      if (part.cut === 'vocab') vocabularies.add(layer.weights[0]!.read().shape[0]!);
+    const parts = parallelPartsOf(layer) ?? [];
+    // All or none: they share dims.
+    const areCut = parts.every((part) => canCut(part.layer as PlannedLayer, part.cut));
+    for (const part of parts) {
+      if (areCut) cutPart(part, done);
+      else done.add(part.layer);
+      if (areCut && part.cut === 'vocab') vocabularies.add(layer.weights[0]!.read().shape[0]!);
     }
   }
   for (const layer of layers) {
@@ -81,8 +85,6 @@ function cutPart(part: ParallelPart, done: Set<object>): void {
   done.add(part.layer);
   cutLayer(part.layer as PlannedLayer, part.cut, { part, isOptional: true });
 }
-
-const isDense = (layer: GraphLayer): boolean => layer.getClassName() === 'Dense';
 
 function isElementwise({ activation }: GraphLayer): boolean {
   return activation?.getClassName?.() !== 'softmax';

@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { markCut, type ParallelPart, type WeightCut } from '@acc/contract';
+import { type ParallelPart, type WeightCut } from '@acc/contract';
 import { invalidPlan } from '../errors.js';
-import { unmark } from '../marks.js';
+import { mark, unmark } from '../marks.js';
 
 /** The members of a tfjs-layers layer that plans read. */
 export interface PlannedLayer {
@@ -12,10 +12,13 @@ export interface PlannedLayer {
 
 /** What a weight of a layer is cut along: its dim, by the end of its name. */
 const DIMS: Readonly<Record<WeightCut, Readonly<Record<string, number>>>> = {
-  column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1 },
-  row: { kernel: 0 },
-  vocab: { kernel: 1, bias: 0, embeddings: 0 },
+  column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1, lora_B: 1 },
+  row: { kernel: 0, lora_A: 0 },
+  vocab: { kernel: 1, bias: 0, embeddings: 0, lora_B: 1 },
 };
+
+/** Dense layers, without and with a low-rank adapter: x·W + x·A·B. */
+const DENSE: ReadonlySet<string> = new Set(['Dense', 'LoraDense']);
 
 /** Recurrent layers, with the number of their gates. Columns of the gates lie side by side. */
 const GATES: ReadonlyMap<string, number> = new Map([
@@ -25,7 +28,15 @@ const GATES: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Classes of layers whose weights can be cut without knowing more. */
-const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Embedding', 'TokenEmbedding', ...GATES.keys()]);
+const CLASSES: ReadonlySet<string> = new Set([...DENSE, 'Embedding', 'TokenEmbedding', ...GATES.keys()]);
+
+export const isDense = (layer: PlannedLayer): boolean => DENSE.has(layer.getClassName());
+
+/** Whether a layer is of a class that {@link cutLayer} can cut so. */
+export function canCut(layer: PlannedLayer, cut: WeightCut): boolean {
+  const className = layer.getClassName();
+  return CLASSES.has(className) && (!GATES.has(className) || cut === 'column');
+}
 
 /** Whether a layer is recurrent and can be cut by its units. */
 export const isRecurrent = (layer: PlannedLayer): boolean => GATES.has(layer.getClassName());
@@ -34,7 +45,7 @@ export const isRecurrent = (layer: PlannedLayer): boolean => GATES.has(layer.get
  * Marks the weights of a layer.
  *
  * @param part What an outer layer states about it.
- * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a layer that cannot be cut so.
+ * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a layer that cannot be cut so, or is prepared.
  */
 export function cutLayer(
   layer: PlannedLayer,
@@ -44,8 +55,7 @@ export function cutLayer(
     isOptional = false,
   }: { readonly part?: ParallelPart | undefined; readonly isOptional?: boolean } = {},
 ): void {
-  const className = layer.getClassName();
-  if (!CLASSES.has(className) || (GATES.has(className) && cut !== 'column')) throw cannotCut(layer, cut);
+  if (!canCut(layer, cut)) throw cannotCut(layer, cut);
   if (layer.weights.length === 0) throw notBuilt(layer);
   const dims = DIMS[cut];
   const found = layer.weights.flatMap((weight) => {
@@ -54,10 +64,10 @@ export function cutLayer(
   });
   if (!found.some(({ role }) => role !== 'bias')) throw cannotCut(layer, cut);
   for (const { variable, role } of found) {
-    markCut(variable, {
+    mark('parallelize', variable, {
       axis: 'tensor',
       dim: dims[role]!,
-      times: GATES.get(className) ?? (part?.cut === cut ? (part.times ?? 1) : 1),
+      times: GATES.get(layer.getClassName()) ?? (part?.cut === cut ? (part.times ?? 1) : 1),
       ...(part?.units && { units: part.units }),
       ...(isOptional && { isOptional }),
     });

@@ -110,6 +110,26 @@ describe("the plan 'auto'", () => {
     expect(dimsOf(parallelize(given, 'auto'))).toEqual({ 'tokens/embeddings': 0 });
   });
 
+  it('leaves all parts of a layer whole if one of them cannot be cut', () => {
+    const given = model(dense('a', 8), tf.layers.layerNormalization({ name: 'norm' }), dense('b', 4));
+    const [, a, norm, b] = given.layers as [unknown, tf.layers.Layer, tf.layers.Layer, tf.layers.Layer];
+    const parts = [
+      { layer: a, cut: 'column' },
+      { layer: b, cut: 'row' },
+    ];
+    Object.assign(norm, { parallelParts: () => parts });
+    expect(dimsOf(parallelize(given, 'auto'))).toMatchObject({ 'a/kernel': 1, 'b/kernel': 0 });
+    const other = model(dense('c', 8), tf.layers.layerNormalization({ name: 'other' }), dense('d', 4));
+    const [, c, between, d] = other.layers;
+    const own = [
+      { layer: c, cut: 'column' },
+      { layer: between, cut: 'column' },
+      { layer: d, cut: 'row' },
+    ];
+    Object.assign(between!, { parallelParts: () => own });
+    expect(dimsOf(parallelize(other, 'auto'))).toEqual({ 'tokens/embeddings': 0 });
+  });
+
   it('cuts no pair of which another layer uses the middle', () => {
     const input = tf.input({ shape: [4] });
     const middle = dense('a', 8).apply(input) as tf.SymbolicTensor;

@@ -24,7 +24,8 @@ export type ParallelPlan = 'auto' | Readonly<Record<string, ParallelStyle>>;
  * `mesh.tensor` is 1. Returns the model.
  *
  * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for two patterns of one layer, a pattern that matches
- * none, a layer that cannot be cut so, and a model in which `auto` finds nothing to cut.
+ * none, a layer that cannot be cut so, a model in which `auto` finds nothing to cut, and a prepared
+ * model.
  */
 export function parallelize<M extends object>(model: M, plan: ParallelPlan): M {
   const { layers } = model as { readonly layers?: readonly unknown[] };
