@@ -25,6 +25,7 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     collective,
     dataRanks: mesh.dataRanks,
     gradientRanks: mesh.gradientRanks,
+    mixesRanks: mesh.size('context') > 1 || mesh.size('expert') > 1,
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
