@@ -123,6 +123,7 @@ class Losses {
     if (!(loss instanceof Tensor)) throw noTensor(loss);
     if (loss.size !== 1) throw notScalar(loss);
     this.#weights[microBatch] = lossItems.weightOf(loss, this.batch.rows);
+    if (this.#rows) lossItems.requireNumber(this.#weights[microBatch]);
     this.#metrics[microBatch] = metrics.map((metric) => keep(metric));
     return reshape(loss, []);
   }
@@ -161,7 +162,9 @@ class Losses {
     if (this.#unit !== undefined) return this.#unit;
     const items = typeof firstWeight === 'object' ? firstWeight.items : 0;
     const { mixedRanks } = this.pipeline;
-    const first = mixedRanks ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]! : items;
+    const first = mixedRanks
+      ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]!
+      : items;
     return (this.#unit = (first > 0 ? first : 1) * this.batch.microBatches);
   }
 

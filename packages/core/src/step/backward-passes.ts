@@ -106,10 +106,11 @@ export class BackwardPasses {
   /** @param lossLocal The loss for plugins. Undefined if none of them receives it. */
   #beginPass(variables: readonly Variable[], y: Tensor, lossLocal: Tensor | undefined): Pass {
     const { strategy, collective, accumulation, plugins } = this.#options;
-    const { sync, trained, batch } = this.#state;
+    const { sync, trained, batch, lossItems } = this.#state;
     const counts = this.#countsOf(y);
     const isLocal = sync.isAfterPass;
     const used = isLocal ? this.#local : this.#options;
+    if (used.mixesRanks) lossItems.requireNumber(lossItems.last);
     const about = { counts, ownSamples: batch.ownSamples, settles: !sync.isAtApply };
     const pass = beginPassWithCandidates(variables, {
       trained,

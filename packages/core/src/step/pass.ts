@@ -94,9 +94,7 @@ export function freshWeight(
 function passOf(subject: PassSubject, options: PassOptions): Pass {
   const { accumulation, strategy } = options;
   if (!accumulation.isHolding) return flushingPass(subject, options);
-  return accumulatesReduced(strategy)
-    ? reducedHoldingPass(subject, options)
-    : holdingPass(subject, options);
+  return accumulatesReduced(strategy) ? reducedHoldingPass(subject, options) : holdingPass(subject, options);
 }
 
 /** If there are no items at all, the weight is 0. */
