@@ -12,6 +12,7 @@ import {
   type CallDescription,
   type Words,
 } from './agreement.js';
+import { deadlock } from './deadlock.js';
 import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { FlightRecorder } from './flight/recorder.js';
@@ -21,7 +22,12 @@ import { TrafficCounter } from './traffic.js';
 const newEmpty = operator('aten::new_empty');
 
 /** Errors after which a group cannot be used any more. */
-const FAULTS = ['ACC_COLLECTIVE_TIMEOUT', 'ACC_PEER_LOST', 'ACC_COLLECTIVE_FAILED'];
+const FAULTS = [
+  'ACC_COLLECTIVE_TIMEOUT',
+  'ACC_PEER_LOST',
+  'ACC_COLLECTIVE_FAILED',
+  'ACC_COLLECTIVE_DEADLOCK',
+];
 
 /** State that all `Calls` objects of one group share. */
 class Journal {
@@ -192,9 +198,10 @@ export class Calls {
     });
   }
 
-  #explain(error: unknown, call: Words | string): unknown {
-    if (!isAccError(error)) return error;
-    if (error.code === 'ACC_COLLECTIVE_MISMATCH') return this.#mismatch(wordsIn(error.message));
+  #explain(thrown: unknown, call: Words | string): unknown {
+    if (!isAccError(thrown)) return thrown;
+    if (thrown.code === 'ACC_COLLECTIVE_MISMATCH') return this.#mismatch(wordsIn(thrown.message));
+    const error = thrown.code === 'ACC_COLLECTIVE_DEADLOCK' ? deadlock(thrown) : thrown;
     const name = typeof call === 'string' ? call : `${formatWords(call)}, call ${call[NUMBER]}`;
     if (FAULTS.includes(error.code) && !this.isClosed) {
       return tellFault(this.journal.fault.explained(error, name));

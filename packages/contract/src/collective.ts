@@ -15,8 +15,9 @@ export interface Pending<T> {
    * Blocks until the collective has ended, and returns its result. The caller owns the result. A
    * second call returns the same result.
    *
-   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`. Engines
-   * that compare calls as they run also throw `ACC_COLLECTIVE_MISMATCH`.
+   * @throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`, `ACC_COLLECTIVE_FAILED`,
+   * `ACC_COLLECTIVE_DEADLOCK`. Engines that compare calls as they run also throw
+   * `ACC_COLLECTIVE_MISMATCH`.
    */
   wait(): T;
 }

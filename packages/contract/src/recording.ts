@@ -19,12 +19,16 @@ export interface ActionOptions {
   readonly isPassing?: boolean;
   /** What the action does, for `explain`. */
   readonly what?: string;
+  /** The object of the program that it uses, such as an optimizer. Recordings with others differ. */
+  readonly user?: object;
 }
 
 /** Records the native calls of a step while it runs. */
 export interface Recorder {
   /** Whether {@link record} is running. */
   readonly isRecording: boolean;
+  /** Whether native calls are being recorded: those of actions are not. */
+  readonly records: boolean;
   /**
    * Runs `step`, a function of the tensors `args`, and records it. Errors of `step` are passed to
    * the caller, and nothing is recorded then.

@@ -419,8 +419,8 @@ export class Accelerator {
 
   /**
    * Returns the same step, made faster. Its native calls are recorded, and repeated in C++ for
-   * arguments with the same shapes, dtypes and plain values. A replay runs no JavaScript kernels
-   * and no tape. Optimizers, reductions over ranks and plugins work as without it.
+   * arguments with the same dtypes and plain values. New sizes are recorded once. A replay runs no
+   * JavaScript kernels and no tape. Optimizers, reductions over ranks and plugins work as without it.
    *
    * The step works on its arguments (tensors, plain values, arrays and records of them) and on
    * variables. Other values that it reads must not change. It runs in a `tf.tidy`, and the caller

@@ -11,6 +11,8 @@
 #include "engine/store.cpp"
 #include "engine/watch/bulletin.cpp"
 #include "engine/watch/call_log.cpp"
+#include "engine/watch/deadlock_search.cpp"
+#include "engine/watch/rank_wait.cpp"
 #include "engine/watch/verdict.cpp"
 #include "engine/watch/watch.cpp"
 #include "engine/watched_group.cpp"

@@ -117,8 +117,9 @@ export type OnMismatch = 'refuses' | 'waits' | 'mixes';
  * A group of processes that call the same collectives in the same order. Tensors must be
  * contiguous.
  *
- * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST` or
- * `ACC_COLLECTIVE_FAILED`, when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
+ * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`,
+ * `ACC_COLLECTIVE_FAILED` or `ACC_COLLECTIVE_DEADLOCK`, whose message is a JSON array of waits
+ * (RankWait in cpp/engine/watch), when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
  * also throws `ACC_COLLECTIVE_MISMATCH`, whose message is a JSON array with the words of every
  * rank.
  */

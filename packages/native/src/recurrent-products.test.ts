@@ -5,7 +5,7 @@ import type { Tensor } from './tensor.js';
 import { readAll, wave } from './test-support.js';
 
 // The operators of cpp/engine/recurrent.cpp, which pack the recurrent weights once for all steps. On CPUs with
-// AVX-512, recurrent/ divides the panels of a product and the rows of a cell among threads.
+// AVX-512, recurrent/ divides the rows of the batch among threads, or the columns of the states.
 
 const lstm = operatorWithResults('acc::lstm');
 const lstmBackward = operatorWithResults('acc::lstm_backward');
@@ -72,6 +72,13 @@ function expectNear(found: readonly number[][], expected: readonly number[][], t
 // panel with part of a vector.
 const LARGE: Sizes = { steps: 3, batch: 33, width: 290 };
 
+/** What the numbers of threads divide, by product/shares.h. */
+const DIVIDED: readonly (readonly [string, Sizes, readonly number[]])[] = [
+  ['rows on 2 threads, columns on 3, both on 4', { steps: 3, batch: 16, width: 420 }, [2, 3, 4]],
+  ['rows of steps that are too small for threads', { steps: 60, batch: 37, width: 40 }, [2, 3]],
+  ['columns of a few rows', { steps: 3, batch: 7, width: 630 }, [2, 3]],
+];
+
 describe.each(['lstm', 'gru'] as const)('acc::%s', (name) => {
   it.each([
     ['float32', 1e-5],
@@ -106,6 +113,15 @@ describe.each(['lstm', 'gru'] as const)('acc::%s', (name) => {
     const one = withThreads(1, () => run(dtype));
     for (const threads of [2, 3]) expect(withThreads(threads, () => run(dtype))).toEqual(one);
     expectNear(one, run('float64'), tolerance);
+  });
+
+  it.each(DIVIDED)('has the same bits with %s', (_, sizes, threads) => {
+    for (const dtype of ['float32', 'bfloat16'] as const) {
+      using dy = wave([sizes.steps, sizes.batch, sizes.width], dtype, 1);
+      const run = (): number[][] => RUNS[name](sizes, dtype, { h0: null, dy, limit: 0.1 });
+      const one = withThreads(1, run);
+      for (const count of threads) expect(withThreads(count, run), `${count} threads`).toEqual(one);
+    }
   });
 
   it.each(['float32', 'bfloat16'] as const)('starts at zero in %s without initial states', (dtype) => {

@@ -98,7 +98,6 @@ export interface PipelineResult {
   readonly losses: readonly Tensor[];
   /** The sum of the penalties of this rank's weights. */
   readonly penalty: number;
-  readonly peakPasses: number;
 }
 
 const SAME_OPTIONS =
@@ -198,12 +197,12 @@ export class ModelPipeline {
     runAction([], enter, { afterFailure: leave });
     try {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
-      const { grads, losses, peakPasses } = runStep({ ...this.#context, plan, schedule }, step);
+      const { grads, losses } = runStep({ ...this.#context, plan, schedule }, step);
       const variables = [...grads.keys()];
       const results = runAction([...grads.values(), ...losses], (given) => {
         const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
         const finish = () =>
-          this.#finish(step, end, { grads: ofStep, losses: given.slice(variables.length), peakPasses });
+          this.#finish(step, end, { grads: ofStep, losses: given.slice(variables.length) });
         return end.update(finallyAfter(finish, leave));
       });
       return results.map((result) => result!);
@@ -212,7 +211,7 @@ export class ModelPipeline {
     }
   }
 
-  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses, peakPasses }: StepResult): T {
+  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses }: StepResult): T {
     try {
       const all = new Map(grads);
       this.#returnShared(all);
@@ -221,7 +220,6 @@ export class ModelPipeline {
         grads: this.trained.map((variable) => all.get(variable) ?? null),
         ...penalized,
         losses,
-        peakPasses,
       });
     } finally {
       dispose([...losses]);

@@ -18,8 +18,8 @@ export interface Plan {
   /** Whole inputs that are cut like the others, by name. Every piece gets all other whole inputs. */
   readonly cuts?: ReadonlyMap<string, RowsAt>;
   /**
-   * Factors by which inputs are multiplied first, by name. They are powers of two, so that nothing
-   * is rounded.
+   * Factors by which inputs are multiplied first, by name: powers of the number of pieces. Where
+   * that is a power of two, as in deterministic training, nothing is rounded.
    */
   readonly factors?: ReadonlyMap<string, number>;
   /** Attributes that differ for one piece. */

@@ -115,6 +115,8 @@ export interface EngineInternals {
    * backend.
    */
   incRef(tensor: Tensor, backend: KernelBackend | null): void;
+  /** Registers a new tensor, or one whose data was replaced. */
+  trackTensor(tensor: Tensor, backend: KernelBackend | null): void;
   /** Releases the data of `tensor`, which stays in the engine's scopes. */
   disposeTensor(tensor: Tensor): void;
   moveData(backend: KernelBackend, dataId: DataId): void;

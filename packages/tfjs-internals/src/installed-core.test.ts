@@ -43,6 +43,7 @@ const ENGINE: Members<EngineInternals> = {
   saveTensorsForBackwardMode: 'function(1)',
   makeTensorFromTensorInfo: 'function(2)',
   incRef: 'function(2)',
+  trackTensor: 'function(2)',
   disposeTensor: 'function(1)',
   moveData: 'function(2)',
   setBackend: 'function(1)',

@@ -111,10 +111,12 @@ describe('on two ranks', () => {
   });
 
   it('a transformer block adds up twice forward and twice backward', () => {
-    const calls = (name: Name) => two[name][0]!.sent['tensor']!.calls;
+    const calls = (name: Name, part: 'sent' | 'sentForward') => two[name][0]![part]['tensor']!.calls;
     // Besides: the embedding, the gradient of the logits' input, and three numbers a token for the loss.
-    expect(calls('gpt2')).toBe(2 * 4 + 2 + 3);
-    expect(calls('one more block') - calls('gpt2')).toBe(4);
+    expect(calls('gpt2', 'sent')).toBe(2 * 4 + 2 + 3);
+    expect(calls('gpt2', 'sentForward')).toBe(2 * 2 + 1);
+    expect(calls('one more block', 'sent') - calls('gpt2', 'sent')).toBe(2 + 2);
+    expect(calls('one more block', 'sentForward') - calls('gpt2', 'sentForward')).toBe(2);
   });
 
   it('the same bytes travel along the sequence, besides gradients of norms and biases', () => {
@@ -146,6 +148,13 @@ describe('other sizes', () => {
     expectSame(alone['resumed from two'], alone.resumed[0]!);
     expectSame(three.one, alone.resumed[0]!);
     expectSame(three.two, alone.resumed[0]!);
+  }, 120_000);
+
+  it('computes a sequence whole that the ranks do not divide', async () => {
+    const uneven = { model: 'gpt2', plan: SEQUENCE, ...SHORT } as const;
+    const three = await train<'uneven'>(3, { tensor: 3 }, { uneven });
+    const { losses } = alone.gpt2[0]!;
+    for (const found of three.uneven) expectClose(found.losses, losses.slice(0, 6), { rtol: 1e-4 });
   }, 120_000);
 });
 

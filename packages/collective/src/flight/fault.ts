@@ -38,9 +38,12 @@ export class Fault {
   explained(error: AccError, call: string): AccError {
     this.#story ??= this.#tell(error, call);
     const { lines, help } = this.#story;
-    return new AccError(error.code, `${call}: ${error.message.replace(/\.$/, '')}.\n${lines}`, {
-      help,
+    // The message of an AccError ends with its help.
+    const [what = ''] = error.message.split('\n→ ');
+    return new AccError(error.code, `${call}: ${what.replace(/\.$/, '')}.\n${lines}`, {
+      help: error.help === undefined ? help : `${error.help} ${help}`,
       cause: error,
+      details: error.details,
     });
   }
 

@@ -140,8 +140,8 @@ export class Round {
    */
   sent(): void {
     for (const send of this.#sends.splice(0)) send.wait();
-    const under = this.#homeward.splice(0);
-    for (const send of under) {
+    const underWay = this.#homeward.splice(0);
+    for (const send of underWay) {
       if (send.isDone) send.wait();
       else this.#homeward.push(send);
     }

@@ -208,7 +208,22 @@ describe('a step that cannot be replayed runs as usual, with a reason', () => {
       (x) => tf.image.nonMaxSuppression(tf.tensor2d([[0, 0, 1, 1]]), x.slice(0, 1) as tf.Tensor1D, 1),
       /cpu backend|reads/,
     ],
-    ['uploads other numbers each time', (x) => x.mul(tf.randomUniform([3])), /changes from run to run/],
+    ['draws numbers', (x) => x.mul(tf.randomUniform([3])), /draws numbers in JavaScript/],
+    [
+      'draws one of two numbers',
+      (x) => x.mul(tf.randomUniform([1], 0, 2, 'int32')),
+      /draws numbers in JavaScript/,
+    ],
+    [
+      'uploads other numbers each time',
+      (x) => x.mul(tf.tensor1d([1, 2, count++])),
+      /changes from run to run/,
+    ],
+    [
+      'replaces a tensor that it keeps',
+      (x) => (kept.pop()?.dispose(), kept.push(tf.keep(x.add(1))), x.add(2)),
+      /keeps tensors/,
+    ],
     ['counts in JavaScript', (x) => x.mul(tf.scalar(count++)), /changes from run to run/],
     ['clips by a number that changes', (x) => x.clipByValue(0, count++), /changes from run to run/],
     ['makes other calls each time', (x) => (count++ % 2 ? x.add(x) : x.mul(x)), /Tensor/],
@@ -234,6 +249,34 @@ describe('a step that cannot be replayed runs as usual, with a reason', () => {
     expect(step.reason).toMatch(reason);
     const ours = warn.mock.calls.filter(([text]) => String(text).startsWith('acc:'));
     expect(ours).toHaveLength(1);
+  });
+
+  it('because it makes an optimizer each time', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const w = tf.variable(tf.scalar(1));
+    const step = accelerator.compile((by: tf.Tensor) => {
+      const optimizer = tf.train.sgd(0.5);
+      const loss = optimizer.minimize(() => w.mul(by).asScalar(), true)!;
+      optimizer.dispose();
+      return loss;
+    });
+    expect(settle(step, tf.scalar(2))).toEqual([2, 0, -2, -4, -6]);
+    expect(step.reason).toBe('it uses different optimizers in different runs');
+    w.dispose();
+  });
+
+  it('because it changes a record of its arguments', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const state = { h: tf.scalar(1) };
+    const step = accelerator.compile((given: typeof state) => (given.h = given.h.mul(2)));
+    const values = Array.from({ length: 5 }, () => {
+      kept.push(state.h);
+      step(state);
+      return state.h.dataSync()[0];
+    });
+    kept.push(state.h);
+    expect(values).toEqual([2, 4, 8, 16, 32]);
+    expect(step.reason).toBe('it changes the arrays or records of its arguments');
   });
 
   it('because it returns other plain values each time', () => {

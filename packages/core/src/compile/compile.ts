@@ -75,7 +75,8 @@ export function compileStep<Args extends unknown[], R>(
     return engineInternals().tidy('compiled step', () => {
       if (!found) return synchronous(step(...args));
       for (const tensor of found.tensors) requireAlive(tensor);
-      return found.variant.call(found.tensors, () => synchronous(step(...args)));
+      const run = () => synchronous(step(...args));
+      return found.variant.call({ args: found.tensors, run, hasOtherArguments: found.hasOtherArguments });
     });
   };
   return Object.defineProperties(call, {

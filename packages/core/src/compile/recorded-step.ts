@@ -2,6 +2,7 @@ import { scalar, type Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { flatten, withTensors, type Flattened } from './nested-values.js';
+import { isVariable, StepEffects } from './step-effects.js';
 
 /** A recorded run of a step. */
 export interface RecordedStep<R> {
@@ -23,27 +24,24 @@ export function recordStep<R>(
   step: () => R,
   isExplained: boolean,
 ): { result: R; recorded: RecordedStep<R> | string } {
-  const before = engineInternals().state.numTensors;
+  const effects = new StepEffects(recorder);
   const firstId = nextId();
   let result!: R;
   let flattened!: Flattened;
   const traced = (): readonly Tensor[] => {
-    result = engineInternals().tidy('compiled step', step);
+    result = effects.watch(() => engineInternals().tidy('compiled step', step));
     flattened = flatten(result);
     return flattened.tensors;
   };
   const { results, recording } = recorder.record(args, traced, isExplained);
   if (typeof recording === 'string') return { result, recorded: recording };
   const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
-  const kept = engineInternals().state.numTensors - before - made.length;
   const problem =
     flattened.foreign !== undefined
       ? `it returns a ${flattened.foreign}`
       : made.some(({ id }) => id < firstId)
         ? 'it returns a tensor from outside that is neither an argument nor a variable (return a clone of it)'
-        : kept !== 0
-          ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
-          : undefined;
+        : effects.problem([...args, ...results]);
   if (problem !== undefined) {
     recording.dispose();
     return { result, recorded: problem };
@@ -77,8 +75,4 @@ function resultBuilder<R>(
       const index = indices.get(tensor);
       return index === undefined ? newResults[places.get(tensor)!]! : newArgs[index]!;
     });
-}
-
-function isVariable(tensor: Tensor): boolean {
-  return 'assign' in tensor;
 }

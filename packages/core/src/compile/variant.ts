@@ -20,6 +20,15 @@ export const MAX_VARIANTS = 8;
 /** The reason for which no more recordings are made. */
 export const TOO_MANY = `its arguments had more than ${MAX_VARIANTS} combinations of shapes, dtypes and plain values that need a recording each`;
 
+/** One call of a step. */
+export interface StepCall<R> {
+  /** The tensors of the arguments. */
+  readonly args: readonly Tensor[];
+  readonly run: () => R;
+  /** See `FoundVariant`. */
+  readonly hasOtherArguments: () => boolean;
+}
+
 /** The environment of a variant. */
 export interface VariantContext {
   readonly recorder: Recorder;
@@ -54,15 +63,15 @@ export class Variant<R> {
 
   constructor(private readonly context: VariantContext) {}
 
-  /** Runs `step`, or replays its recording. Call it in a tidy. */
-  call(args: readonly Tensor[], step: () => R): R {
+  /** Runs the step, or replays its recording. Call it in a tidy. */
+  call(call: StepCall<R>): R {
     const { family } = this.context;
     const isFirst = this.#calls++ === 0;
-    if (this.#refusal !== undefined || family.isRunning) return step();
+    if (this.#refusal !== undefined || family.isRunning) return call.run();
     return family.run(() => {
       // The first call of all creates state that later calls reuse, such as that of optimizers.
-      if (!family.hasRun) return step();
-      return this.#isSealed ? this.#replay(args, step) : this.#record(args, step, isFirst);
+      if (!family.hasRun) return call.run();
+      return this.#isSealed ? this.#replay(call.args, call.run) : this.#record(call, isFirst);
     });
   }
 
@@ -113,14 +122,19 @@ export class Variant<R> {
     return step();
   }
 
-  #record(args: readonly Tensor[], step: () => R, isFirst: boolean): R {
+  #record({ args, run, hasOtherArguments }: StepCall<R>, isFirst: boolean): R {
     const { family, recorder } = this.context;
     // A recording that is the second one of its calls may be kept whole, and is then explained.
     const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
-    const { result, recorded } = recordStep(recorder, args, step, isExplained);
+    const { result, recorded } = recordStep(recorder, args, run, isExplained);
     if (typeof recorded === 'string') {
       // The first call may do what later ones do not, such as to measure kernels.
       if (!isFirst) this.#refuse(recorded);
+      return result;
+    }
+    if (hasOtherArguments()) {
+      recorded.recording.dispose();
+      this.#refuse('it changes the arrays or records of its arguments');
       return result;
     }
     this.#recordings++;

@@ -19,6 +19,8 @@ export interface VariantsContext {
 export interface FoundVariant<R> {
   readonly variant: Variant<R>;
   readonly tensors: readonly Tensor[];
+  /** Whether the arguments are other ones now, since the step changed an array or a record of them. */
+  hasOtherArguments(): boolean;
 }
 
 /** The recordings of a step, by kind of arguments. */
@@ -51,7 +53,11 @@ export class Variants<R> {
       );
     }
     const variant = this.#variantOf(keys, context);
-    return variant && { variant, tensors };
+    const hasOtherArguments = () => {
+      const now = flatten(args);
+      return now.kind !== keys.kind || now.tensors.some((tensor, i) => tensor !== tensors[i]);
+    };
+    return variant && { variant, tensors, hasOtherArguments };
   }
 
   /** For each recording which arguments it serves and what its replays fuse, as text for people. */

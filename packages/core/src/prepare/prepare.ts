@@ -68,9 +68,9 @@ export class Preparation {
     this.#undos.push(
       watchOptimizers({
         prepares: (optimizer, names) => this.#prepareUser(optimizer, names),
-        runAction: (inputs, action) => {
+        runAction: (optimizer, inputs, action) => {
           const { recorder } = options.kernels;
-          if (recorder) recorder.runAction(inputs, action);
+          if (recorder) recorder.runAction(inputs, action, { user: optimizer });
           else action(inputs);
         },
       }),

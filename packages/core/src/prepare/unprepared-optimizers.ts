@@ -31,8 +31,8 @@ type NamedTensors = NamedTensorMap | { readonly name: string; readonly tensor: T
 export interface OptimizerWatch {
   /** Returns true if it has prepared the optimizer that computes or applies gradients of these names. */
   readonly prepares: (optimizer: Optimizer, names: readonly string[]) => boolean;
-  /** Runs JavaScript that each replay of a recorded step runs again. */
-  readonly runAction: (inputs: readonly Tensor[], action: RecordedAction) => void;
+  /** Runs JavaScript of an optimizer that each replay of a recorded step runs again. */
+  readonly runAction: (optimizer: Optimizer, inputs: readonly Tensor[], action: RecordedAction) => void;
 }
 
 /**
@@ -66,7 +66,7 @@ function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatc
         return;
       }
       const inputs = named.flatMap(({ tensor }) => tensor ?? []);
-      runAction(inputs, (tensors) => {
+      runAction(this, inputs, (tensors) => {
         const left = tensors.values();
         // Slots of optimizers belong to places in the list, so null gradients keep theirs.
         const list = named.map(({ name, tensor }) => ({ name, tensor: tensor && left.next().value }));

@@ -50,12 +50,13 @@ export class OptimizerUpdates {
       return collective.named(name, () => this.#update(optimizer, grads, applyGradients));
     const entries = Object.entries(grads) as [string, Tensor | null][];
     const recorded = entries.flatMap(([, grad]) => grad ?? []);
-    recorder.runAction(recorded, (tensors) => {
+    const update = (tensors: readonly Tensor[]) => {
       // The recorded run keeps its record, because plugins may replace tensors in it.
       const record = tensors === recorded ? grads : withTensors(entries, tensors);
       collective.named(name, () => this.#update(optimizer, record, applyGradients));
       return [];
-    });
+    };
+    recorder.runAction(recorded, update, { user: optimizer });
   }
 
   #update(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: ApplyGradients): void {

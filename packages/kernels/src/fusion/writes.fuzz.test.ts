@@ -82,7 +82,7 @@ const WRITES: Readonly<Record<string, Write>> = {
     fillWhere(a, mask, -1.5);
   },
 };
-/** Those that programs compute exactly also by default. */
+/** Those that programs compute exactly also with `fuse: true`. */
 const isExact = (name: string): boolean => !['exp', 'square'].includes(name);
 
 type Kind = 'new' | 'view' | 'write' | 'action';
@@ -224,6 +224,6 @@ it.each(['plain', 'exact'] as const)(
   },
 );
 
-it('computes the same bits by default, where no function is approximated in another way', () => {
+it('computes the same bits with true, where no function is approximated in another way', () => {
   check(true, isExact);
 });

@@ -70,6 +70,8 @@ export function differenceOfSources(
   const otherAssigned = assigned(theirs);
   const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
   if (!isSame) return 'it assigns different variables in different runs';
+  const isUsedAlike = ours.every(({ action }, i) => action?.user === theirs[i]?.action?.user);
+  if (!isUsedAlike) return 'it uses different optimizers in different runs';
   const handed = (segments: readonly RecordedSegment[]) =>
     segments.map((segment) => segment.handed.join()).join(';');
   if (handed(ours) !== handed(theirs))

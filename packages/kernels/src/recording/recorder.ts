@@ -40,7 +40,6 @@ export class StepRecorder implements Recorder {
     return this.#session !== undefined;
   }
 
-  /** Whether native calls are being recorded: those of actions are not. */
   get records(): boolean {
     return this.isRecording && !this.#isPaused;
   }

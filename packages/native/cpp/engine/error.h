@@ -25,6 +25,7 @@ inline constexpr const char* kCollectiveFailed = "ACC_COLLECTIVE_FAILED";
 inline constexpr const char* kCollectiveTimeout = "ACC_COLLECTIVE_TIMEOUT";
 inline constexpr const char* kPeerLost = "ACC_PEER_LOST";
 inline constexpr const char* kCollectiveMismatch = "ACC_COLLECTIVE_MISMATCH";
+inline constexpr const char* kCollectiveDeadlock = "ACC_COLLECTIVE_DEADLOCK";
 inline constexpr const char* kEngineUnavailable = "ACC_ENGINE_UNAVAILABLE";
 
 // An error with a stable code.

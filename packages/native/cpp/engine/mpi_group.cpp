@@ -59,6 +59,8 @@ class MpiGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   std::shared_ptr<Pending> start(CollectiveCall call) override;
   void cut() override { is_cut_ = true; }
+  // Ranks compare their calls before each collective.
+  bool meets_all(const CollectiveCall& call) const override { return call.kind != CollectiveKind::kSend; }
 
   // In an orderly shutdown every rank closes the group of all ranks, which finalizes MPI. Otherwise
   // this process ends without finalizing MPI, and mpirun then ends the other processes.

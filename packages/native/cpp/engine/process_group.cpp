@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "engine/error.h"
@@ -91,6 +92,21 @@ void join_many(CollectiveCall& call) {
   call.many.clear();
   const bool is_gather = call.kind == CollectiveKind::kAllGatherMany;
   call.kind = is_gather ? CollectiveKind::kAllGather : CollectiveKind::kReduceScatter;
+}
+
+bool needs_all(const CollectiveCall& call) {
+  const auto has_elements = [](const at::Tensor& tensor) { return tensor.numel() > 0; };
+  switch (call.kind) {
+    case CollectiveKind::kReceive: return true;
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kReduceScatter: return has_elements(call.input);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll: return has_elements(call.input) && call.counts.empty();
+    case CollectiveKind::kAllReduceMany:
+    case CollectiveKind::kReduceScatterMany:
+    case CollectiveKind::kAllGatherMany: return std::any_of(call.many.begin(), call.many.end(), has_elements);
+    default: return false;
+  }
 }
 
 void give_output(CollectiveCall& call) {

@@ -68,6 +68,9 @@ bool takes_many(CollectiveKind kind);
 // Replaces `many` of a kReduceScatterMany or kAllGatherMany by one `input`.
 void join_many(CollectiveCall& call);
 
+// True if the result on this rank depends on data of every other rank that takes part.
+bool needs_all(const CollectiveCall& call);
+
 // Makes the input contiguous and allocates an output of the same shape and dtype.
 void give_output(CollectiveCall& call);
 
@@ -102,6 +105,8 @@ class ProcessGroup {
 
   // True if the engine itself detects ranks that are dead or late, or that make different calls.
   virtual bool judges_itself() const { return false; }
+  // True if the call cannot end on this rank before every rank that takes part in it has begun it.
+  virtual bool meets_all(const CollectiveCall& call) const { return needs_all(call); }
   // False if only some ranks may detect that calls differ.
   virtual bool refuses_everywhere() const { return true; }
   // A rank to which the connection is, or may be, lost.

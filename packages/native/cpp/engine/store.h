@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +20,8 @@ struct StoreOptions {
   std::chrono::milliseconds timeout{0};
 };
 
+class CallLog;
+
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 // A connection to the store that the watches of this process share. After an answer that did not
@@ -30,6 +33,10 @@ struct StoreLine {
   // Held during each use of `keys`.
   std::mutex mutex;
   std::atomic<bool> is_reachable{true};
+
+  // The calls of this process, by the name of the group.
+  std::mutex logs_mutex;
+  std::map<std::string, const CallLog*> logs;
 };
 
 // The job's key-value store (c10d's TCPStore).

@@ -41,7 +41,7 @@ class WatchedPending final : public Pending {
 }  // namespace
 
 std::shared_ptr<Pending> WatchedGroup::start(CollectiveCall call) {
-  const auto ticket = watch_.log().begin(call, false);
+  const auto ticket = watch_.log().begin(call, false, engine_->meets_all(call));
   const auto number = call.words[kNumberWord];
   auto work = explained(number, [&] { return engine_->start(std::move(call)); });
   return std::make_shared<WatchedPending>(shared_from_this(), std::move(work), ticket, number);
@@ -49,7 +49,7 @@ std::shared_ptr<Pending> WatchedGroup::start(CollectiveCall call) {
 
 void WatchedGroup::run(CollectiveCall call) {
   auto& log = watch_.log();
-  const auto ticket = log.begin(call, true);
+  const auto ticket = log.begin(call, true, engine_->meets_all(call));
   const auto number = call.words[kNumberWord];
   try {
     explained(number, [&] { engine_->run(std::move(call)); });
@@ -65,9 +65,10 @@ void WatchedGroup::close() {
   engine_->close();
 }
 
-bool WatchedGroup::is_fault(const Error& error) const {
-  if (engine_->judges_itself()) return false;
+bool WatchedGroup::is_fault(const Error& error) {
   const std::string_view code = error.code();
+  // The watch of another rank has cut the group.
+  if (engine_->judges_itself()) return code == kPeerLost && watch_.is_deadlocked();
   if (code == kCollectiveMismatch) return !engine_->refuses_everywhere();
   return code == kCollectiveTimeout || code == kPeerLost || code == kCollectiveFailed;
 }
@@ -77,6 +78,7 @@ void WatchedGroup::throw_explained(const Error& error, int32_t number) {
   const bool is_mismatch = std::string_view(error.code()) == kCollectiveMismatch;
   const auto verdict = is_mismatch ? watch_.report_mismatch(number) : watch_.explain_failure();
   if (verdict.kind == Verdict::Kind::kMismatch) throw_mismatch(watch_.words_of(verdict.number));
+  if (verdict.kind == Verdict::Kind::kDeadlock) throw Error(kCollectiveDeadlock, verdict.cycle);
   const bool is_own = verdict.kind == Verdict::Kind::kFailed && verdict.by == options_.rank;
   throw Error(is_own ? error.code() : verdict.code(),
               is_own ? error.what() : verdict.message(options_.timeout.count(), options_.names));

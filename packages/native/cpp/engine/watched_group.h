@@ -32,7 +32,7 @@ class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_t
   }
 
  private:
-  bool is_fault(const Error& error) const;
+  bool is_fault(const Error& error);
   [[noreturn]] void throw_explained(const Error& error, int32_t number);
 
   std::shared_ptr<ProcessGroup> engine_;

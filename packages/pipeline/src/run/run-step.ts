@@ -37,8 +37,6 @@ export interface StepResult {
   readonly grads: ReadonlyMap<Variable, Tensor>;
   /** The losses of the micro-batches, on the rank with the last stage. The caller disposes them. */
   readonly losses: readonly Tensor[];
-  /** The most forward passes whose tensors were kept at one time. */
-  readonly peakPasses: number;
 }
 
 /**
@@ -69,7 +67,6 @@ class Step {
   /** The variables whose gradients are sums, or products, that this step has made. */
   readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
-  #peakPasses = 0;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
   #isReplay = false;
   /** What the last action of a replay has received. */
@@ -95,7 +92,7 @@ class Step {
       dispose(this.#losses);
       throw error;
     }
-    return { grads: this.#grads, losses: this.#losses, peakPasses: this.#peakPasses };
+    return { grads: this.#grads, losses: this.#losses };
   }
 
   /** Runs an action, which a replay repeats with tensors of its own. */
@@ -163,7 +160,6 @@ class Step {
     dispose([...received.values(), ...inputs]);
     const { trained } = stage;
     this.#passes.set(keyOf(index, microBatch), { taped, used, trained, made, shapes });
-    this.#peakPasses = Math.max(this.#peakPasses, this.#passes.size);
   }
 
   #compute({ stage, given, made, isLast, microBatch }: Computation): Tensor[] {

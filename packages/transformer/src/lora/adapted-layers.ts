@@ -4,7 +4,7 @@ import { nestedLayers } from '@acc/tfjs-internals';
 import { loraOf, type Dense } from './lora-dense.js';
 
 /** The layers of a model that have an adapter, in the model's order. */
-export function adaptedLayers(model: LayersModel): Dense[] {
+function adaptedLayers(model: LayersModel): Dense[] {
   return [...nestedLayers(model.layers)].filter((layer): layer is Dense => loraOf(layer) !== undefined);
 }
 

@@ -123,7 +123,7 @@ export function makeLoraDense(layer: object, settings: LoraSettings): void {
 }
 
 /** Freezes the weights of the layer itself. Those of its adapter stay trainable. */
-export function freezeBase(layer: Dense): void {
+function freezeBase(layer: Dense): void {
   layer.trainable = true;
   layer.kernel.trainable = false;
   if (layer.bias) layer.bias.trainable = false;

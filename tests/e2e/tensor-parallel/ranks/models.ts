@@ -40,7 +40,10 @@ export interface Trained {
   readonly weights: readonly number[][];
   /** The weights as `getStateDict` gives them. */
   readonly dict: readonly number[][];
+  /** In a step. */
   readonly sent: Record<string, { calls: number; bytes: number }>;
+  /** In a forward pass alone, without a loss. */
+  readonly sentForward: Record<string, { calls: number; bytes: number }>;
   readonly peakBytes: number;
   /** Of a compiled step. */
   readonly replays: number;
@@ -142,6 +145,9 @@ async function train(given: Case): Promise<Trained> {
     }
   }
   if (given.save) await accelerator.saveState(given.save);
+  accelerator.communication();
+  tf.tidy(() => void model.apply(data.x));
+  const sentForward = accelerator.communication();
   const whole = accelerator.getStateDict(model);
   const dict = Object.values(whole).map((value) => Array.from(value.dataSync()));
   const weights = model.weights.map((weight) => Array.from(weight.read().dataSync()));
@@ -149,7 +155,7 @@ async function train(given: Case): Promise<Trained> {
   accelerator.freeMemory();
   tf.disposeVariables();
   const { replays = 0, reason } = compiled ?? {};
-  return { losses, weights, dict, sent, peakBytes, replays, reason, left: left.size };
+  return { losses, weights, dict, sent, sentForward, peakBytes, replays, reason, left: left.size };
 }
 
 const results: Trained[] = [];

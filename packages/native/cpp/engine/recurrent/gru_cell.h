@@ -16,8 +16,8 @@ struct GruCell {
   // The sums are the state's parts of z and r. Computes r·h, too.
   ACC_AVX512 void compute_gates(const Sums& sums, Activations activations) const {
     for (int64_t i = 0; i < sums.rows; ++i) {
-      for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = avx512::lanes_below(width - j);
+      for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+        const auto mask = avx512::lanes_below(sums.end - j);
         auto* const at = gates.at(sums, i, j);
         prefetch_next(gates, sums, i, j, 3, width);
         const auto z = activate(activations.of_gates, _mm512_add_ps(Word::load_numbers(at, mask), _mm512_load_ps(sums.at(0, i, j))));
@@ -34,8 +34,8 @@ struct GruCell {
   ACC_AVX512 void compute_state(const Sums& sums, Activations activations) const {
     const auto half = _mm512_set1_ps(0.5f), one = _mm512_set1_ps(1.f);
     for (int64_t i = 0; i < sums.rows; ++i) {
-      for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = avx512::lanes_below(width - j);
+      for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+        const auto mask = avx512::lanes_below(sums.end - j);
         auto* const at = gates.at(sums, i, j);
         const auto argument = _mm512_add_ps(Word::load_numbers(at + 2 * width, mask), _mm512_load_ps(sums.at(0, i, j)));
         const auto candidate = activate(activations.of_state, argument);
@@ -62,10 +62,10 @@ struct GruBackwardCell {
 
   // The sums are the gradient of h from the next step, without the part that `kept` holds on entry.
   ACC_AVX512 void compute_state(const Sums& sums, Activations activations) const {
-    if (dy.data) add_rows(sums, dy, width);
+    if (dy.data) add_rows(sums, dy);
     for (int64_t i = 0; i < sums.rows; ++i) {
-      for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = avx512::lanes_below(width - j);
+      for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+        const auto mask = avx512::lanes_below(sums.end - j);
         const auto* const gate = gates.at(sums, i, j);
         prefetch_next(gates, sums, i, j, 3, width);
         const auto z = Word::load_numbers(gate, mask), candidate = Word::load_numbers(gate + 2 * width, mask);
@@ -83,8 +83,8 @@ struct GruBackwardCell {
   // The sums are the gradient of r·h.
   ACC_AVX512 void compute_reset(const Sums& sums, Activations activations) const {
     for (int64_t i = 0; i < sums.rows; ++i) {
-      for (int64_t j = 0; j < width; j += kLanes) {
-        const auto mask = avx512::lanes_below(width - j);
+      for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+        const auto mask = avx512::lanes_below(sums.end - j);
         const auto r = Word::load_numbers(gates.at(sums, i, j) + width, mask);
         const auto of_reset = _mm512_load_ps(sums.at(0, i, j));
         const auto previous = Word::load_numbers(before.at(sums, i, j), mask);

@@ -24,8 +24,8 @@ struct LstmCell {
 
  private:
   ACC_AVX512 void compute_gates(const Sums& sums, int64_t i, Activations activations) const {
-    for (int64_t j = 0; j < width; j += kLanes) {
-      const auto mask = avx512::lanes_below(width - j);
+    for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+      const auto mask = avx512::lanes_below(sums.end - j);
       auto* const at = gates.at(sums, i, j);
       prefetch_next(gates, sums, i, j, 4, width);
       const auto in = activate(activations.of_gates, sum_of(sums, 0, i, j, at, mask));
@@ -45,9 +45,9 @@ struct LstmCell {
   }
 
   ACC_AVX512 void compute_state(const Sums& sums, int64_t i, Activations activations) const {
-    for (int64_t j = 0; j < width; j += kLanes) {
+    for (int64_t j = sums.column; j < sums.end; j += kLanes) {
       const auto of_state = activate(activations.of_state, _mm512_load_ps(sums.at(0, i, j)));
-      Word::store_numbers(h.at(sums, i, j), avx512::lanes_below(width - j), _mm512_mul_ps(of_state, _mm512_load_ps(sums.at(3, i, j))));
+      Word::store_numbers(h.at(sums, i, j), avx512::lanes_below(sums.end - j), _mm512_mul_ps(of_state, _mm512_load_ps(sums.at(3, i, j))));
     }
   }
 
@@ -67,14 +67,14 @@ struct LstmBackwardCell {
   BiasSums bias;
 
   void compute(const Sums& sums, Activations activations) const {
-    if (dy.data) add_rows(sums, dy, width);
+    if (dy.data) add_rows(sums, dy);
     for (int64_t i = 0; i < sums.rows; ++i) compute_row(sums, i, activations);
   }
 
  private:
   ACC_AVX512 void compute_row(const Sums& sums, int64_t i, Activations activations) const {
-    for (int64_t j = 0; j < width; j += kLanes) {
-      const auto mask = avx512::lanes_below(width - j);
+    for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+      const auto mask = avx512::lanes_below(sums.end - j);
       const auto* const gate = gates.at(sums, i, j);
       prefetch_next(gates, sums, i, j, 4, width);
       const auto in = Word::load_numbers(gate, mask), forget = Word::load_numbers(gate + width, mask);

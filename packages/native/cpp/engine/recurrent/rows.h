@@ -28,11 +28,19 @@ struct Rows {
 // The rows of [rows, columns] with adjacent columns.
 template <typename Word>
 Rows<Word> rows_of(const at::Tensor& x) {
-  return {static_cast<typename Word::Number*>(x.mutable_data_ptr()), x.stride(0)};
-}
-template <typename Word>
-Rows<Word> const_rows_of(const at::Tensor& x) {
   return {static_cast<typename Word::Number*>(const_cast<void*>(x.const_data_ptr())), x.stride(0)};
+}
+
+// The rows of step t of [steps, rows, columns]. Slices of the tensor would take longer than a small step.
+template <typename Word>
+Rows<Word> rows_at(const at::Tensor& x, int64_t t) {
+  return {static_cast<typename Word::Number*>(const_cast<void*>(x.const_data_ptr())) + t * x.stride(0), x.stride(1)};
+}
+
+// The matrix of step t, from a column on.
+template <typename Word>
+product::Matrix matrix_at(const at::Tensor& x, int64_t t, int64_t column = 0) {
+  return {rows_at<Word>(x, t).data + column, x.stride(1), 1};
 }
 
 // Fetches the vectors of the next row, of `count` gates at column j.
@@ -46,21 +54,21 @@ ACC_AVX512_INLINE __m512 load_floats(const float* from, __mmask16 mask) { return
 
 // Adds rows to the sums of the first matrix.
 template <typename Word>
-ACC_AVX512 void add_rows(const Sums& sums, const Rows<Word>& rows, int64_t width) {
+ACC_AVX512 void add_rows(const Sums& sums, const Rows<Word>& rows) {
   for (int64_t i = 0; i < sums.rows; ++i) {
-    for (int64_t j = 0; j < width; j += kLanes) {
+    for (int64_t j = sums.column; j < sums.end; j += kLanes) {
       float* const to = sums.at(0, i, j);
-      _mm512_store_ps(to, _mm512_add_ps(Word::load_numbers(rows.at(sums, i, j), avx512::lanes_below(width - j)), _mm512_load_ps(to)));
+      _mm512_store_ps(to, _mm512_add_ps(Word::load_numbers(rows.at(sums, i, j), avx512::lanes_below(sums.end - j)), _mm512_load_ps(to)));
     }
   }
 }
 
 // Writes the sums of the first matrix.
 template <typename Word>
-ACC_AVX512 void store_rows(const Sums& sums, const Rows<Word>& rows, int64_t width) {
+ACC_AVX512 void store_rows(const Sums& sums, const Rows<Word>& rows) {
   for (int64_t i = 0; i < sums.rows; ++i) {
-    for (int64_t j = 0; j < width; j += kLanes) {
-      Word::store_numbers(rows.at(sums, i, j), avx512::lanes_below(width - j), _mm512_load_ps(sums.at(0, i, j)));
+    for (int64_t j = sums.column; j < sums.end; j += kLanes) {
+      Word::store_numbers(rows.at(sums, i, j), avx512::lanes_below(sums.end - j), _mm512_load_ps(sums.at(0, i, j)));
     }
   }
 }

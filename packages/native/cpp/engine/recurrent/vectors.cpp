@@ -17,7 +17,7 @@ namespace acc::recurrent {
 namespace {
 
 using at::Tensor;
-using product::Floats, product::Pairs, product::SumsOfProducts;
+using product::Floats, product::Pairs, product::Share, product::Shares, product::SumsOfProducts;
 
 // Packing the weight takes about the time of a product.
 constexpr int64_t kFewSteps = 2;
@@ -29,23 +29,30 @@ void for_word(const Tensor& x, const Compute& compute) {
   else compute(Pairs{});
 }
 
+// The shares of a recurrence whose largest product is [B, k] · [k, H].
+template <typename Word>
+Shares shares_of(const Tensor& states, int64_t k, int64_t phases) {
+  const auto batch = states.size(1), width = states.size(2);
+  return {batch, width, batch * width * product::ceil_div(k, Word::kNumbers), phases};
+}
+
 // The product of states [B, H] and some of the gates' weights, which are columns of `weight` [H, G].
 template <typename Word>
-SumsOfProducts<Word> product_of_gates(const Tensor& weight, int64_t rows, int64_t first, int64_t count) {
+SumsOfProducts<Word> product_of_gates(const Tensor& weight, const Shares& shares, int64_t first, int64_t count) {
   const auto width = weight.size(0);
   std::vector<product::Matrix> matrices;
   for (int64_t gate = first; gate < first + count; ++gate) {
     matrices.push_back(product::matrix_of(weight.narrow(1, gate * width, width)));
   }
-  return {matrices, {rows, width, width}};
+  return {matrices, {shares.rows(), width, width}, shares};
 }
 
 // The product of gradients [B, G] of some gates and the transposed weights.
 template <typename Word>
-SumsOfProducts<Word> product_of_gradients(const Tensor& weight, int64_t rows, int64_t first, int64_t count) {
+SumsOfProducts<Word> product_of_gradients(const Tensor& weight, const Shares& shares, int64_t first, int64_t count) {
   const auto width = weight.size(0);
   const auto turned = weight.narrow(1, first * width, count * width).t();
-  return {{product::matrix_of(turned)}, {rows, count * width, width}};
+  return {{product::matrix_of(turned)}, {shares.rows(), count * width, width}, shares};
 }
 
 template <typename Word>
@@ -73,85 +80,92 @@ class BiasOfParts {
 
 template <typename Word>
 void run_lstm(const LstmSteps& steps, Activations activations) {
-  const auto batch = steps.gates.size(1), width = steps.weight.size(0);
-  auto product = product_of_gates<Word>(steps.weight, batch, 0, 4);
-  for (int64_t t = 0; t < steps.gates.size(0); ++t) {
-    const LstmCell<Word> cell{rows_of<Word>(steps.gates[t]), rows_of<Word>(steps.c[t]), rows_of<Word>(steps.c[t + 1]),
-                              rows_of<Word>(steps.h[t + 1]), width};
+  const auto width = steps.weight.size(0), count = steps.gates.size(0);
+  const auto shares = shares_of<Word>(steps.h, 4 * width, count);
+  auto product = product_of_gates<Word>(steps.weight, shares, 0, 4);
+  shares.for_phases(count, [&](const Share& share, int64_t t) {
+    const LstmCell<Word> cell{rows_at<Word>(steps.gates, t), rows_at<Word>(steps.c, t), rows_at<Word>(steps.c, t + 1),
+                              rows_at<Word>(steps.h, t + 1), width};
     const auto use = [&](const Sums& sums) { cell.compute(sums, activations); };
-    if (t == 0 && steps.starts_at_zero) product.visit(use);
-    else product.multiply(product::matrix_of(steps.h[t]), use);
-  }
+    if (t == 0 && steps.starts_at_zero) product.visit(share, use);
+    else product.multiply(share, matrix_at<Word>(steps.h, t), use);
+  });
 }
 
 template <typename Word>
 void run_lstm_backward(const LstmGradients& of, Activations activations) {
-  const auto batch = of.gates.size(1), width = of.weight.size(0), last = of.gates.size(0) - 1;
-  auto product = product_of_gradients<Word>(of.weight, batch, 0, 4);
-  const BiasOfParts bias(of.bias, product.parts());
+  const auto width = of.weight.size(0), last = of.gates.size(0) - 1;
+  const auto shares = shares_of<Word>(of.c, 4 * width, last + 2);
+  auto product = product_of_gradients<Word>(of.weight, shares, 0, 4);
+  const BiasOfParts bias(of.bias, shares.parts());
   const auto dh = rows_of<Word>(of.dh);
-  for (int64_t t = last; t >= 0; --t) {
-    const LstmBackwardCell<Word> cell{const_rows_of<Word>(of.gates[t]), const_rows_of<Word>(of.c[t]),
-                                      const_rows_of<Word>(of.c[t + 1]), sequence_rows<Word>(of.dy, t),
-                                      rows_of<Word>(of.grads[t]), rows_of<Floats>(of.dc), width, bias.sums()};
+  const auto run_step = [&](const Share& share, int64_t t) {
+    const LstmBackwardCell<Word> cell{rows_at<Word>(of.gates, t), rows_at<Word>(of.c, t), rows_at<Word>(of.c, t + 1),
+                                      sequence_rows<Word>(of.dy, t), rows_at<Word>(of.grads, t), rows_of<Floats>(of.dc),
+                                      width, bias.sums()};
     const auto use = [&](const Sums& sums) {
-      if (t == last) add_rows(sums, dh, width);
+      if (t == last) add_rows(sums, dh);
       cell.compute(sums, activations);
     };
-    if (t == last) product.visit(use);
-    else product.multiply(product::matrix_of(of.grads[t + 1]), use);
-  }
-  product.multiply(product::matrix_of(of.grads[0]), [&](const Sums& sums) { store_rows(sums, dh, width); });
+    if (t == last) product.visit(share, use);
+    else product.multiply(share, matrix_at<Word>(of.grads, t + 1), use);
+  };
+  shares.for_phases(last + 2, [&](const Share& share, int64_t phase) {
+    if (phase <= last) return run_step(share, last - phase);
+    product.multiply(share, matrix_at<Word>(of.grads, 0), [&](const Sums& sums) { store_rows(sums, dh); });
+  });
   bias.finish();
 }
 
+// Steps of a GRU have two phases each, since the product of the candidate needs r·h of all columns.
 template <typename Word>
 void run_gru(const GruSteps& steps, Activations activations) {
-  const auto batch = steps.gates.size(1), width = steps.weight.size(0);
-  auto of_gates = product_of_gates<Word>(steps.weight, batch, 0, 2);
-  auto of_candidate = product_of_gates<Word>(steps.weight, batch, 2, 1);
-  for (int64_t t = 0; t < steps.gates.size(0); ++t) {
-    const GruCell<Word> cell{rows_of<Word>(steps.gates[t]), rows_of<Word>(steps.h[t]), rows_of<Word>(steps.resets[t]),
-                             rows_of<Word>(steps.h[t + 1]), width};
+  const auto width = steps.weight.size(0), phases = 2 * steps.gates.size(0);
+  const auto shares = shares_of<Word>(steps.h, 2 * width, phases);
+  auto of_gates = product_of_gates<Word>(steps.weight, shares, 0, 2);
+  auto of_candidate = product_of_gates<Word>(steps.weight, shares, 2, 1);
+  shares.for_phases(phases, [&](const Share& share, int64_t phase) {
+    const auto t = phase / 2;
+    const GruCell<Word> cell{rows_at<Word>(steps.gates, t), rows_at<Word>(steps.h, t), rows_at<Word>(steps.resets, t),
+                             rows_at<Word>(steps.h, t + 1), width};
     const auto use_gates = [&](const Sums& sums) { cell.compute_gates(sums, activations); };
     const auto use_state = [&](const Sums& sums) { cell.compute_state(sums, activations); };
-    if (t == 0 && steps.starts_at_zero) {
-      of_gates.visit(use_gates);
-      of_candidate.visit(use_state);
-      continue;
-    }
-    of_gates.multiply(product::matrix_of(steps.h[t]), use_gates);
-    of_candidate.multiply(product::matrix_of(steps.resets[t]), use_state);
-  }
+    const bool is_zero = t == 0 && steps.starts_at_zero;
+    if (phase % 2 == 0 && is_zero) of_gates.visit(share, use_gates);
+    else if (phase % 2 == 0) of_gates.multiply(share, matrix_at<Word>(steps.h, t), use_gates);
+    else if (is_zero) of_candidate.visit(share, use_state);
+    else of_candidate.multiply(share, matrix_at<Word>(steps.resets, t), use_state);
+  });
 }
 
 template <typename Word>
 void run_gru_backward(const GruGradients& of, Activations activations) {
-  const auto batch = of.gates.size(1), width = of.weight.size(0), last = of.gates.size(0) - 1;
-  auto of_gates = product_of_gradients<Word>(of.weight, batch, 0, 2);
-  auto of_candidate = product_of_gradients<Word>(of.weight, batch, 2, 1);
-  const BiasOfParts bias(of.bias, of_gates.parts());
+  const auto width = of.weight.size(0), last = of.gates.size(0) - 1, phases = 2 * (last + 1) + 1;
+  const auto shares = shares_of<Word>(of.h, 2 * width, phases);
+  auto of_gates = product_of_gradients<Word>(of.weight, shares, 0, 2);
+  auto of_candidate = product_of_gradients<Word>(of.weight, shares, 2, 1);
+  const BiasOfParts bias(of.bias, shares.parts());
   const auto dh = rows_of<Word>(of.dh);
-  const auto kept_rows = at::zeros({batch, width}, at::kFloat);
+  const auto kept_rows = at::zeros({shares.rows(), width}, at::kFloat);
   const auto kept = rows_of<Floats>(kept_rows);
-  const auto multiply_gates = [&](int64_t t, auto use) {
-    of_gates.multiply(product::matrix_of(of.grads[t].narrow(1, 0, 2 * width)), use);
-  };
-  for (int64_t t = last; t >= 0; --t) {
-    const GruBackwardCell<Word> cell{const_rows_of<Word>(of.gates[t]), const_rows_of<Word>(of.h[t]),
-                                     sequence_rows<Word>(of.dy, t), rows_of<Word>(of.grads[t]), kept, width, bias.sums()};
-    const auto use = [&](const Sums& sums) {
-      if (t == last) add_rows(sums, dh, width);
+  const auto run_phase = [&](const Share& share, int64_t t, bool is_first) {
+    const GruBackwardCell<Word> cell{rows_at<Word>(of.gates, t), rows_at<Word>(of.h, t), sequence_rows<Word>(of.dy, t),
+                                     rows_at<Word>(of.grads, t), kept, width, bias.sums()};
+    const auto use_state = [&](const Sums& sums) {
+      if (t == last) add_rows(sums, dh);
       cell.compute_state(sums, activations);
     };
-    if (t == last) of_gates.visit(use);
-    else multiply_gates(t + 1, use);
-    of_candidate.multiply(product::matrix_of(of.grads[t].narrow(1, 2 * width, width)),
-                          [&](const Sums& sums) { cell.compute_reset(sums, activations); });
-  }
-  multiply_gates(0, [&](const Sums& sums) {
-    add_rows(sums, kept, width);
-    store_rows(sums, dh, width);
+    const auto use_reset = [&](const Sums& sums) { cell.compute_reset(sums, activations); };
+    if (!is_first) of_candidate.multiply(share, matrix_at<Word>(of.grads, t, 2 * width), use_reset);
+    else if (t == last) of_gates.visit(share, use_state);
+    else of_gates.multiply(share, matrix_at<Word>(of.grads, t + 1), use_state);
+  };
+  shares.for_phases(phases, [&](const Share& share, int64_t phase) {
+    if (phase + 1 < phases) return run_phase(share, last - phase / 2, phase % 2 == 0);
+    of_gates.multiply(share, matrix_at<Word>(of.grads, 0), [&](const Sums& sums) {
+      add_rows(sums, kept);
+      store_rows(sums, dh);
+    });
   });
   bias.finish();
 }

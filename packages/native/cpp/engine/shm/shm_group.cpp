@@ -84,6 +84,12 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
 
   bool judges_itself() const override { return true; }
   void cut() override { ranks_.leave(); }
+  // Ranks compare their calls in the first step of each collective. A message that does not fit into
+  // the blocks of its channel waits for its receiver.
+  bool meets_all(const CollectiveCall& call) const override {
+    if (call.kind == CollectiveKind::kSend) return call.input.nbytes() > 2 * shm::Segment::kBlockBytes;
+    return true;
+  }
 
   // The running call fails once this rank has left. After that the queue's thread can be joined.
   void close() override {

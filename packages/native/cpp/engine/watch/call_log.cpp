@@ -14,22 +14,25 @@ int64_t milliseconds_since(CallLog::Clock::time_point time, CallLog::Clock::time
 
 }  // namespace
 
-uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited) {
+uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited, bool meets_all) {
   const bool is_message = call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
   const auto now = Clock::now();
   const std::lock_guard guard(mutex_);
   const auto ticket = tickets_++;
   auto& entry = ring_[ticket % kCalls];
   entry.number = call.words[kNumberWord];
-  if (entry.number > 0) last_number_ = entry.number;
+  if (entry.number > 0) begun_.number = entry.number;
   entry.kind = call.kind;
   entry.peer = is_message ? call.root : -1;
+  entry.place = is_message ? ++(call.kind == CollectiveKind::kSend ? begun_.sent : begun_.received)[call.root] : 0;
+  entry.meets_all = meets_all;
   entry.words = call.words;
   entry.started = now;
   entry.ended.reset();
   entry.awaited.reset();
   if (is_awaited) {
     entry.awaited = now;
+    entry.wait = ++waits_;
     awaited_ = ticket;
   }
   return ticket;
@@ -45,6 +48,7 @@ void CallLog::begin_wait(uint64_t ticket) {
   auto* entry = find(ticket);
   if (entry == nullptr) return;
   entry->awaited = now;
+  entry->wait = ++waits_;
   awaited_ = ticket;
 }
 
@@ -66,7 +70,12 @@ void CallLog::end(uint64_t ticket) {
 
 int32_t CallLog::last_number() const {
   const std::lock_guard guard(mutex_);
-  return last_number_;
+  return begun_.number;
+}
+
+CallLog::Begun CallLog::begun() const {
+  const std::lock_guard guard(mutex_);
+  return begun_;
 }
 
 std::vector<CallLog::Entry> CallLog::entries() const {

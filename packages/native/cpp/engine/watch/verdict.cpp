@@ -1,5 +1,6 @@
 #include "engine/watch/verdict.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "engine/error.h"
@@ -9,17 +10,20 @@ std::string Verdict::text() const {
   std::ostringstream out;
   out << static_cast<int>(kind) << ' ' << number << ' ' << by;
   for (const int rank : ranks) out << ' ' << rank;
+  if (!cycle.empty()) out << '\n' << cycle;
   return out.str();
 }
 
 std::optional<Verdict> Verdict::from_text(const std::string& text) {
-  std::istringstream in(text);
+  const auto end = std::min(text.find('\n'), text.size());
+  std::istringstream in(text.substr(0, end));
   Verdict verdict;
   int kind = 0;
   if (!(in >> kind >> verdict.number >> verdict.by)) return std::nullopt;
-  if (kind < 0 || kind > static_cast<int>(Kind::kFailed)) return std::nullopt;
+  if (kind < 0 || kind > static_cast<int>(Kind::kDeadlock)) return std::nullopt;
   verdict.kind = static_cast<Kind>(kind);
   for (int rank = 0; in >> rank;) verdict.ranks.push_back(rank);
+  if (end < text.size()) verdict.cycle = text.substr(end + 1);
   return verdict;
 }
 
@@ -28,6 +32,7 @@ const char* Verdict::code() const {
     case Kind::kLate: return kCollectiveTimeout;
     case Kind::kMismatch: return kCollectiveMismatch;
     case Kind::kFailed: return kCollectiveFailed;
+    case Kind::kDeadlock: return kCollectiveDeadlock;
     default: return kPeerLost;
   }
 }
@@ -45,6 +50,7 @@ std::string Verdict::message(long timeout_ms, const RankNames& rank_names) const
       return names + " did not come within " + std::to_string(timeout_ms) + " ms";
     case Kind::kMismatch: return "ranks called different collectives";
     case Kind::kFailed: return names + has + " failed";
+    case Kind::kDeadlock: return cycle;
   }
   return names;
 }

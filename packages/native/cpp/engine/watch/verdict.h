@@ -17,12 +17,15 @@ struct Verdict {
     kLate = 3,      // not in time; `ranks` is empty if all came and the call did not end
     kMismatch = 4,  // ranks made different calls; `number` is the call
     kFailed = 5,    // the engine failed on the rank
+    kDeadlock = 6,  // ranks wait for each other in several groups; `cycle` has their waits
   };
   Kind kind = Kind::kFailed;
   std::vector<int> ranks;
   int32_t number = 0;
   // The rank that found it.
   int by = 0;
+  // A JSON array of RankWait::json, each for the next one's rank.
+  std::string cycle = {};
 
   std::string text() const;
   static std::optional<Verdict> from_text(const std::string& text);

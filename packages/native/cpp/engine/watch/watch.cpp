@@ -51,7 +51,9 @@ Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupO
     : engine_(engine),
       options_(options),
       keeper_(options.names.store_keeper()),
-      bulletin_(std::move(line), options.name, options.rank) {
+      bulletin_(line, options.name, options.rank),
+      line_(line),
+      deadlocks_(std::move(line), options, log_) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -94,8 +96,10 @@ void Watch::tick() {
     if (!is_asked_ && bulletin_.find("asked")) is_asked_ = true;
     if (is_asked_) bulletin_.put_own("calls", log_.text());
   }
-  if (has_verdict || engine_.judges_itself()) return;
+  if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
+  if (waiting) look_for_deadlock(*waiting);
+  if (engine_.judges_itself()) return;
   if (looks && is_inspector_) {
     if (auto verdict = different_calls()) return decide(*verdict);
   }
@@ -106,6 +110,25 @@ void Watch::look_for_verdict() {
   const auto text = bulletin_.find("verdict");
   if (!text) return;
   if (const auto verdict = Verdict::from_text(*text)) settle(*verdict);
+}
+
+// The verdict holds for every group in which a rank of the cycle waits.
+void Watch::look_for_deadlock(const CallLog::Entry& waiting) {
+  const auto cycle = deadlocks_.look(waiting);
+  if (!cycle) return;
+  Verdict verdict{Verdict::Kind::kDeadlock, {}, waiting.number, options_.rank};
+  for (const auto& wait : *cycle) verdict.cycle += (verdict.cycle.empty() ? "[" : ",") + wait.json();
+  verdict.cycle += "]";
+  for (const auto& wait : *cycle) {
+    if (wait.group != options_.name) Bulletin(line_, wait.group, options_.rank).agree("verdict", verdict.text());
+  }
+  decide(verdict);
+}
+
+bool Watch::is_deadlocked() {
+  look_for_verdict();
+  const std::lock_guard guard(mutex_);
+  return verdict_ && verdict_->kind == Verdict::Kind::kDeadlock;
 }
 
 void Watch::judge(const std::optional<CallLog::Entry>& waiting, bool has_failed) {
@@ -239,7 +262,12 @@ Verdict Watch::explain_failure() {
   std::unique_lock lock(mutex_);
   has_failed_ = true;
   changed_.wait_for(lock, kExplanation, [this] { return verdict_.has_value(); });
-  if (verdict_) return *verdict_;
+  if (verdict_) {
+    const auto verdict = *verdict_;
+    lock.unlock();
+    if (verdict.kind == Verdict::Kind::kDeadlock) wait_for_other_groups();
+    return verdict;
+  }
   lock.unlock();
   decide({Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank});
   lock.lock();
@@ -288,6 +316,12 @@ void Watch::wait_for_readers(Clock::time_point deadline) {
       std::this_thread::sleep_for(kPoll);
     }
   }
+}
+
+// As wait_for_readers(), for the ranks that wait in other groups of a deadlock. They look for the
+// verdict every kMoment.
+void Watch::wait_for_other_groups() {
+  if (options_.rank == keeper_) std::this_thread::sleep_for(2 * kMoment);
 }
 
 void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }

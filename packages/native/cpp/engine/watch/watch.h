@@ -13,6 +13,7 @@
 #include "engine/process_group.h"
 #include "engine/watch/bulletin.h"
 #include "engine/watch/call_log.h"
+#include "engine/watch/deadlock_search.h"
 #include "engine/watch/verdict.h"
 
 namespace acc {
@@ -38,6 +39,8 @@ class Watch {
   // Call it when the engine has detected that ranks made different calls. Returns the verdict of
   // all ranks.
   Verdict report_mismatch(int32_t number);
+  // Whether ranks of this group wait for each other in several groups. Asks the store.
+  bool is_deadlocked();
   // Every rank's description of call `number`, kCallWords numbers each. A rank that does not come
   // to the call within 8 seconds gets zeros.
   std::vector<int32_t> words_of(int32_t number);
@@ -62,11 +65,13 @@ class Watch {
   void run();
   void tick();
   void look_for_verdict();
+  void look_for_deadlock(const CallLog::Entry& waiting);
   void judge(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> different_calls();
   std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
   void wait_for_readers(Clock::time_point deadline);
+  void wait_for_other_groups();
   std::optional<std::vector<int>> late_ranks(const CallLog::Entry& waiting);
   // CallLog::text as last posted, of every rank or of one rank.
   std::vector<std::string> posted_calls();
@@ -81,7 +86,9 @@ class Watch {
   // The rank whose process holds the store; -1 if it is not in the group.
   const int keeper_;
   Bulletin bulletin_;
+  const std::shared_ptr<StoreLine> line_;
   CallLog log_;
+  DeadlockSearch deadlocks_;
 
   // Used only by the watch's thread.
   bool is_asked_ = false;

@@ -1,5 +1,6 @@
 import { isFloat } from '../../elementwise-operators.js';
 import type { Call } from '../../graph.js';
+import { permutationOf } from '../../permutations.js';
 import { isSameShape } from '../../same-shape.js';
 import type { Context } from './context.js';
 
@@ -33,23 +34,20 @@ const leadingDims = (shape: readonly number[]): readonly number[] => shape.slice
  * 'same' for a call that returns the same matrices with other leading dims, and 'turned' for one
  * that returns their transposes.
  */
-export function kindOfView(call: Call, { shapeOf }: Context): 'same' | 'turned' | undefined {
-  const { op, uses, results, args } = call;
+export function kindOfView(call: Call, { graph, shapeOf }: Context): 'same' | 'turned' | undefined {
+  const { op, uses, results } = call;
   if (op === 'aten::reshape') {
     const [given, made] = [shapeOf(uses[0]!), shapeOf(results[0]!)];
     const isSame = given.length >= 2 && isSameShape(given.slice(-2), made.slice(-2));
     return isSame ? 'same' : undefined;
   }
-  if (op !== 'aten::transpose.int' && op !== 'aten::permute') return undefined;
-  const rank = shapeOf(uses[0]!).length;
-  const places = (op === 'aten::permute' ? args[1] : args.slice(1)) as readonly number[];
-  const dims = places.map((dim) => (dim < 0 ? dim + rank : dim));
+  const permutation = permutationOf(call, graph.values);
+  if (!permutation || permutation.length < 2) return undefined;
+  const rank = permutation.length;
   const swapped = Array.from({ length: rank }, (_, dim) => dim)
     .with(-1, rank - 2)
     .with(-2, rank - 1);
-  const expected = op === 'aten::permute' ? swapped : [rank - 2, rank - 1];
-  const given = op === 'aten::permute' ? dims : dims.toSorted((a, b) => a - b);
-  return isSameShape(given, expected) ? 'turned' : undefined;
+  return isSameShape(permutation, swapped) ? 'turned' : undefined;
 }
 
 /** Whether a call converts between floats. */
