@@ -42,10 +42,13 @@ export interface GradientAccumulation {
    */
   run<T>(fn: () => T, isLast: boolean): T;
   /**
-   * Begins a backward pass whose gradients are held. They must be means over this rank's items.
-   * `finish` returns the gradients of this pass unchanged.
+   * Begins a backward pass whose gradients are held. `finish` returns the gradients of this pass
+   * unchanged.
+   *
+   * @param unit The gradients are sums over items, divided by this number. Default: the number of
+   * this rank's items, so they are means over them.
    */
-  hold(variables: readonly Variable[], counts: ItemCounts): GradientReduction;
+  hold(variables: readonly Variable[], counts: ItemCounts, unit?: number): GradientReduction;
   /**
    * Takes the gradients that such passes of the window have left, for a reduction. Undefined if
    * there are none.

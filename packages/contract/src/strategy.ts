@@ -42,6 +42,12 @@ export interface StrategyTraits {
    * gradients of a pass just before that, and a recorded step calls it once. Default false.
    */
   readonly startsAtFinish?: boolean;
+  /**
+   * True if layers exchange values between ranks with different rows, so that a rank's gradients also
+   * come from the losses of others. All ranks then weight their losses before the backward pass, also
+   * in micro-batches that hold gradients. Default false.
+   */
+  readonly mixesRanks?: boolean;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -244,6 +250,7 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
   unrecordable: true,
   recordsAlone: true,
   startsAtFinish: true,
+  mixesRanks: true,
 };
 
 /** The traits that a strategy may have. Core rejects others. */

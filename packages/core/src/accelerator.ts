@@ -353,7 +353,8 @@ export class Accelerator {
    * over the items of all micro-batches of a window on all ranks. Every rank must call it for the
    * same losses.
    *
-   * @param count May differ between ranks and may be 0. A scalar tensor is read from the device.
+   * @param count May differ between ranks and may be 0. On the axes `context` and `expert`, and with
+   * synchronised batch normalisation, the loss must not be NaN then. A scalar tensor is read from the device.
    * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_DETERMINISTIC_UNSUPPORTED`.
    */
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {

@@ -33,7 +33,7 @@ export function ddp(options?: DdpOptions): Strategy {
 
   return {
     name: 'ddp',
-    traits: { parameters: 'replicated', syncAt },
+    traits: { parameters: 'replicated', syncAt, mixesRanks: batchNorm === 'sync' },
     attach(given) {
       context = given;
       requireSameOptions('ddp', comparedOptions(resolved), context.collective);

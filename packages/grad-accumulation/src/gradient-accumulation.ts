@@ -78,7 +78,7 @@ class Accumulation implements GradientAccumulation {
     });
   }
 
-  hold(variables: readonly Variable[], counts: ItemCounts): GradientReduction {
+  hold(variables: readonly Variable[], counts: ItemCounts, unit = counts.own): GradientReduction {
     const sum = this.#sumOf(variables, this.#placeOfNext(variables));
     const grads = new Array<Tensor | null>(variables.length).fill(null);
     return {
@@ -86,7 +86,7 @@ class Accumulation implements GradientAccumulation {
         grads[place] = grad;
       },
       finish() {
-        sum.add(grads, counts);
+        sum.add(grads, counts, unit);
         return grads;
       },
     };

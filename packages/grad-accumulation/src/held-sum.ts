@@ -9,8 +9,8 @@ import {
 } from '@acc/contract';
 
 /**
- * The weighted sum of gradients of the same variables. Each gradient is a mean over some items and
- * is weighted by their number. The unit is the number of items of the first gradient. Therefore the
+ * The weighted sum of gradients of the same variables. Each gradient is a sum over items, divided by
+ * a number of items, by which it is weighted. The unit is the number of items of the first gradient. Therefore the
  * first gradients are stored unchanged, and sums stay in the range of gradients.
  */
 export class HeldSum implements HeldGradients {
@@ -51,12 +51,16 @@ export class HeldSum implements HeldGradients {
     return this.#counts;
   }
 
-  /** Adds the gradients of one pass. The caller still owns them. */
-  add(grads: readonly (Tensor | null)[], counts: ItemCounts): void {
+  /**
+   * Adds the gradients of one pass. The caller still owns them.
+   *
+   * @param unit See `GradientAccumulation.hold`.
+   */
+  add(grads: readonly (Tensor | null)[], counts: ItemCounts, unit = counts.own): void {
     this.#counts = sumOfCounts(this.#counts, counts);
-    if (counts.own === 0) return;
-    if (this.#unit === 0) this.#unit = counts.own;
-    const weight = counts.own / this.#unit;
+    if (unit === 0) return;
+    if (this.#unit === 0) this.#unit = unit;
+    const weight = unit / this.#unit;
     const places = grads.flatMap((grad, place) => (grad && this.#sums[place] ? [place] : []));
     const sums = this.#lists.add(
       places.map((place) => this.#sums[place]!),

@@ -62,7 +62,7 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     inputs: (i: number) => partOf(batch.xs, i, batch.rows) as Tensor[],
     loss: (i: number, outputs: readonly Tensor[]) => losses.compute(i, outputs),
     seed: (i: number) => losses.seedOf(i),
-    lossSeed: lossScale / batch.microBatches,
+    lossSeed: (lossScale * losses.ownShare) / batch.microBatches,
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
     ...(batch.hasPenalties && { penaltySeed: lossScale }),
   };
@@ -88,8 +88,10 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
 interface Exchanged {
   /** The loss and the metrics. */
   readonly values: readonly number[];
-  /** The factor that makes the gradients those of the loss. */
+  /** The factor that makes the gradients those of the loss of this line of ranks. */
   readonly factor: number;
+  /** The number of items by which the seeds are divided. Undefined if it is that of this line. */
+  readonly unit: number | undefined;
   readonly weight: LossWeight | undefined;
 }
 
@@ -97,12 +99,23 @@ interface Exchanged {
 class Losses {
   readonly #weights: (LossWeight | undefined)[] = [];
   readonly #metrics: Tensor[][] = [];
+  /** The rows of this rank and of all ranks, if their gradients are mixed. */
+  readonly #rows: StepPipeline['rowCounts'] | undefined;
+  /** The number of items by which seeds are divided. The same on all ranks whose gradients are mixed. */
+  #unit: number | undefined;
 
   constructor(
     private readonly batch: BatchStep,
     private readonly pipeline: StepPipeline,
     private readonly lossScale: number,
-  ) {}
+  ) {
+    this.#rows = pipeline.mixedRanks && pipeline.rowCounts;
+  }
+
+  /** The share of the batch by which seeds are weighted already. */
+  get ownShare(): number {
+    return this.#rows ? this.#rows.own / this.#rows.all : 1;
+  }
 
   compute(microBatch: number, outputs: readonly Tensor[]): Tensor {
     const { lossItems } = this.pipeline;
@@ -110,6 +123,7 @@ class Losses {
     if (!(loss instanceof Tensor)) throw noTensor(loss);
     if (loss.size !== 1) throw notScalar(loss);
     this.#weights[microBatch] = lossItems.weightOf(loss, this.batch.rows);
+    if (this.#rows) lossItems.requireNumber(this.#weights[microBatch]);
     this.#metrics[microBatch] = metrics.map((metric) => keep(metric));
     return reshape(loss, []);
   }
@@ -120,26 +134,38 @@ class Losses {
    */
   seedOf(microBatch: number): number {
     const weight = this.#weights[microBatch];
-    if (weight === undefined) return this.lossScale / this.batch.microBatches;
+    if (weight === undefined) return (this.lossScale * this.ownShare) / this.batch.microBatches;
     if (weight === 'sum') return this.lossScale;
-    return (this.lossScale * weight.items) / (this.#unit * this.batch.microBatches);
+    return (this.lossScale * weight.items) / this.#unitOf(this.#weights[0]);
   }
 
   /** Gives every rank the values of the last stage. */
   exchange({ losses, penalty }: PipelineResult, pipe: Collective): Exchanged {
     const own = losses.length > 0 ? this.#read(losses) : undefined;
     const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
+    const unit = own ? (this.#unit ?? 0) : 0;
     const sums = valuesOf(
-      tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, ...values]))),
+      tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, unit, ...values]))),
     );
-    const [allPenalties, allFactor, allItems, isSum, loss, ...metrics] = sums;
+    const [allPenalties, allFactor, allItems, isSum, unitOfItems, loss, ...metrics] = sums;
     const weight = isSum ? 'sum' : allItems! >= 0 ? { items: allItems! } : undefined;
-    return { values: [loss! + allPenalties!, ...metrics], factor: allFactor!, weight };
+    return {
+      values: [loss! + allPenalties!, ...metrics],
+      factor: allFactor!,
+      weight,
+      unit: this.#rows && !isSum ? (weight ? unitOfItems : this.#rows.all) : undefined,
+    };
   }
 
-  get #unit(): number {
-    const [first] = this.#weights;
-    return typeof first === 'object' && first.items > 0 ? first.items : 1;
+  /** An estimate of the items of all micro-batches, of this line of ranks or of all that are mixed. */
+  #unitOf(firstWeight: LossWeight | undefined): number {
+    if (this.#unit !== undefined) return this.#unit;
+    const items = typeof firstWeight === 'object' ? firstWeight.items : 0;
+    const { mixedRanks } = this.pipeline;
+    const first = mixedRanks
+      ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]!
+      : items;
+    return (this.#unit = (first > 0 ? first : 1) * this.batch.microBatches);
   }
 
   #read(losses: readonly Tensor[]) {
@@ -162,7 +188,7 @@ class Losses {
     const items = counts.reduce((sum, count) => sum + count, 0);
     const weighted = each.reduce((sum, value, i) => sum + (counts[i] === 0 ? 0 : value * counts[i]!), 0);
     const values = [items === 0 ? 0 : weighted / items, ...metrics];
-    return { values, factor: items === 0 ? 0 : (this.#unit * microBatches) / items, items, isSum: false };
+    return { values, factor: items === 0 ? 0 : this.#unit! / items, items, isSum: false };
   }
 }
 
@@ -170,15 +196,16 @@ class Losses {
 function reduced(
   { model, pipeline }: Pick<StepTarget, 'model' | 'pipeline'>,
   { grads, penaltyGrads }: PipelineResult,
-  { values, factor, weight }: Exchanged,
+  { values, factor, weight, unit }: Exchanged,
 ): NamedTensorMap {
   const loss = scalar(values[0]!);
   if (weight !== undefined) pipeline.lossItems.note(loss, weight);
   const { trained } = model;
   const session = pipeline.begin(trained, loss)!;
   const share = session.weight / pipeline.lossScale;
+  const whole = unit === undefined ? factor * share : session.unit === 0 ? 0 : unit / session.unit;
   trained.forEach((_, i) => {
-    const grad = summed(scaled(grads[i]!, factor * share), scaled(penaltyGrads[i]!, share));
+    const grad = summed(scaled(grads[i]!, whole), scaled(penaltyGrads[i]!, share));
     if (grad) session.ready(i, grad);
   });
   const finished = session.finish();

@@ -10,6 +10,12 @@ import type { StepPipelineOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
 import { uniqueIndices } from './unique-indices.js';
 
+/** A session of the gradient driver. */
+export interface PassSession extends BackwardSession {
+  /** See {@link Pass.unit}. */
+  readonly unit: number;
+}
+
 interface PassState extends StepState {
   readonly lossItems: LossItems;
 }
@@ -25,7 +31,7 @@ export class BackwardPasses {
   constructor(options: StepPipelineOptions, state: PassState) {
     this.#options = options;
     this.#state = state;
-    this.#local = { ...options, strategy: singleStrategy() };
+    this.#local = { ...options, strategy: singleStrategy(), mixesRanks: false };
   }
 
   /** The number of samples on all ranks that the gradients of the last pass come from. */
@@ -34,7 +40,7 @@ export class BackwardPasses {
   }
 
   /** Undefined if the loss depends on no trained variable, or if gradients stay local. */
-  begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
+  begin(xs: readonly (Tensor | Variable)[], y: Tensor): PassSession | undefined {
     const { sync, trained } = this.#state;
     if (sync.isLocal) return undefined;
     const indices = uniqueIndices(xs, (x) => trained.takes(x as Variable));
@@ -46,7 +52,7 @@ export class BackwardPasses {
   }
 
   /** @param indices The positions of `variables` in the list of the driver. */
-  #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): BackwardSession {
+  #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): PassSession {
     const { plugins, collective, strategy, accumulation } = this.#options;
     const { names, unusable, sync } = this.#state;
     const place = new Map(indices.map((index, k) => [index, k]));
@@ -69,6 +75,7 @@ export class BackwardPasses {
     return {
       indices,
       weight: pass.weight * lossScale,
+      unit: pass.unit,
       ready: (index, grad) => {
         const at = place.get(index)!;
         if (strategy.traits.startsAtFinish) places[grads.push(grad) - 1] = at;
@@ -99,17 +106,18 @@ export class BackwardPasses {
   /** @param lossLocal The loss for plugins. Undefined if none of them receives it. */
   #beginPass(variables: readonly Variable[], y: Tensor, lossLocal: Tensor | undefined): Pass {
     const { strategy, collective, accumulation, plugins } = this.#options;
-    const { sync, trained, batch } = this.#state;
+    const { sync, trained, batch, lossItems } = this.#state;
     const counts = this.#countsOf(y);
     const isLocal = sync.isAfterPass;
     const used = isLocal ? this.#local : this.#options;
+    if (used.mixesRanks) lossItems.requireNumber(lossItems.last);
     const about = { counts, ownSamples: batch.ownSamples, settles: !sync.isAtApply };
     const pass = beginPassWithCandidates(variables, {
       trained,
       strategy,
       collective,
       begin: (some) => beginPass({ variables: some, ...about }, used),
-      weight: () => freshWeight(counts, used),
+      fresh: () => freshWeight(counts, used),
       isLocal,
       isInWindow: accumulation.isInWindow,
     });

@@ -9,8 +9,8 @@ export interface CandidatePassOptions {
   readonly collective: Collective;
   /** Starts a pass over prepared variables. */
   readonly begin: (variables: readonly Variable[]) => Pass;
-  /** The {@link Pass.weight} of a pass without held gradients. */
-  readonly weight: () => number;
+  /** The weight of a pass without held gradients. */
+  readonly fresh: () => Pick<Pass, 'weight' | 'unit'>;
   /** Whether ranks do not communicate in this pass. Candidates then stay candidates. */
   readonly isLocal: boolean;
   readonly isInWindow: boolean;
@@ -31,8 +31,10 @@ export function beginPassWithCandidates(variables: readonly Variable[], options:
   const subset = (some: readonly number[]) => begin(some.map((place) => variables[place]!));
   const first = prepared.length > 0 ? subset(prepared) : undefined;
   const order = new Map(prepared.map((place, k) => [place, k]));
+  const { weight, unit } = first ?? options.fresh();
   return {
-    weight: first?.weight ?? options.weight(),
+    weight,
+    unit,
     ready(place, grad) {
       const k = order.get(place);
       if (k === undefined) held.set(place, grad);

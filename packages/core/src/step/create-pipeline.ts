@@ -25,6 +25,7 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     collective,
     dataRanks: mesh.dataRanks,
     gradientRanks: mesh.gradientRanks,
+    mixesRanks: !isDeterministic && mixesRanks(mesh, strategy),
     countRanks,
     isDeterministic,
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
@@ -33,4 +34,10 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     accumulation: accumulationOf(options, kernels),
     clipping: new GradientClipping(options.gradientClipping, strategy, kernels.lists),
   });
+}
+
+/** See `PassOptions.mixesRanks`. Ranks exchange pieces of rows, or rows for experts. */
+function mixesRanks(mesh: Mesh, { traits }: Strategy): boolean {
+  if (mesh.gradientRanks.size === 1) return false;
+  return traits.mixesRanks === true || mesh.size('context') > 1 || mesh.size('expert') > 1;
 }

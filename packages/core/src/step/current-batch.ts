@@ -18,6 +18,14 @@ export class CurrentBatch {
     return this.rows ? sampleShares(this.rows)[dataRanks.rank]! / this.pieces : 1 / countRanks();
   }
 
+  /** The items of a loss that is weighted by its rows. Ranks have equal ones if rows are not counted. */
+  get rowCounts(): { readonly own: number; readonly all: number } {
+    const { samples } = this;
+    return samples
+      ? { own: this.ownSamples!, all: samples * this.pieces }
+      : { own: 1, all: this.#ranks.countRanks() };
+  }
+
   /** The number of ranks that share each row of the batch, with a piece of equal length each. */
   get pieces(): number {
     const { dataRanks, gradientRanks } = this.#ranks;

@@ -52,7 +52,8 @@ export class LossItems {
         },
       );
     }
-    this.note(loss, { items });
+    const isNaN = items === 0 && Number.isNaN(loss.dataSync()[0]);
+    this.note(loss, { items, ...(isNaN && { isNaN }) });
     return loss;
   }
 
@@ -88,6 +89,20 @@ export class LossItems {
     const all = isCounted ? samples! * pieces : countRanks();
     if (weight === 'sum') return { own: all, all, samples };
     return { own: isCounted ? batch.realRows[rank]! : 1, all, samples };
+  }
+
+  /**
+   * Rejects a loss of no items that is NaN. For ranks whose gradients are mixed.
+   *
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  requireNumber(weight: LossWeight | undefined): void {
+    if (typeof weight !== 'object' || !weight.isNaN) return;
+    throw new AccError(
+      'ACC_INVALID_ARGUMENT',
+      'weighLoss: the loss of no items on this rank is NaN, and so are the gradients that pass through this rank from losses of other ranks.',
+      { help: 'Divide by at least 1: accelerator.weighLoss(sum.div(count.maximum(1)), count).' },
+    );
   }
 
   /** Records the weight of a loss. */

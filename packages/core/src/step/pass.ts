@@ -17,6 +17,8 @@ import { settle } from './settle.js';
 export interface Pass {
   /** The weight of the gradient of this rank's mean loss. */
   readonly weight: number;
+  /** The number of items by which a sum of gradients over this rank's items is divided. */
+  readonly unit: number;
   /** Reports that the gradient of the variable at `place` is final. The pass takes it over. */
   ready(place: number, grad: Tensor): void;
   finish(): FinishedPass;
@@ -38,6 +40,11 @@ export interface PassOptions {
   readonly gradientRanks: Collective;
   readonly accumulation: GradientAccumulation;
   readonly lists: ListMath;
+  /**
+   * Whether gradients of this rank's weights also come from the losses of other ranks. All ranks then
+   * weight losses in the same unit before the backward pass.
+   */
+  readonly mixesRanks: boolean;
 }
 
 /** Whether gradients of micro-batches are reduced before they are added up. */
@@ -60,7 +67,8 @@ export interface PassSubject {
  */
 export function beginPass(subject: PassSubject, options: PassOptions): Pass {
   const given = passOf(subject, options);
-  const pass = subject.counts.own === 0 ? withoutGradients(given) : given;
+  const items = options.mixesRanks ? given.unit : subject.counts.own;
+  const pass = items === 0 ? withoutGradients(given) : given;
   const listeners = options.plugins.filter((plugin) => plugin.ready);
   if (listeners.length === 0) return pass;
   const info = { weight: pass.weight, samples: subject.ownSamples, variables: subject.variables };
@@ -76,23 +84,26 @@ export function beginPass(subject: PassSubject, options: PassOptions): Pass {
 /** The weight of a pass over variables without held gradients. */
 export function freshWeight(
   counts: ItemCounts,
-  options: Pick<PassOptions, 'accumulation' | 'gradientRanks' | 'strategy'>,
-): number {
-  if (options.accumulation.isHolding && !accumulatesReduced(options.strategy)) return 1;
-  return weightOf(counts, allItems(counts, options));
+  options: Pick<PassOptions, 'accumulation' | 'gradientRanks' | 'strategy' | 'mixesRanks'>,
+): Pick<Pass, 'weight' | 'unit'> {
+  const { accumulation, strategy, mixesRanks } = options;
+  const isMeanOfRank = accumulation.isHolding && !accumulatesReduced(strategy) && !mixesRanks;
+  return isMeanOfRank ? meanOfRank(counts) : weightIn(counts, allItems(counts, options));
 }
 
 function passOf(subject: PassSubject, options: PassOptions): Pass {
   const { accumulation, strategy } = options;
   if (!accumulation.isHolding) return flushingPass(subject, options);
-  return accumulatesReduced(strategy)
-    ? reducedHoldingPass(subject, options)
-    : holdingPass(subject, accumulation);
+  return accumulatesReduced(strategy) ? reducedHoldingPass(subject, options) : holdingPass(subject, options);
 }
 
 /** If there are no items at all, the weight is 0. */
-function weightOf({ own }: ItemCounts, all: number): number {
-  return all === 0 ? 0 : own / all;
+function weightIn({ own }: ItemCounts, unit: number): Pick<Pass, 'weight' | 'unit'> {
+  return { weight: unit === 0 ? 0 : own / unit, unit };
+}
+
+function meanOfRank({ own }: ItemCounts): Pick<Pass, 'weight' | 'unit'> {
+  return { weight: 1, unit: own };
 }
 
 /** A rank without items adds zeros, because a mean over no items, and its gradient, may be NaN. */
@@ -107,10 +118,11 @@ function withoutGradients(pass: Pass): Pass {
   };
 }
 
-function holdingPass({ variables, counts }: PassSubject, accumulation: GradientAccumulation): Pass {
-  const { ready, finish } = accumulation.hold(variables, counts);
+function holdingPass({ variables, counts }: PassSubject, options: PassOptions): Pass {
+  const fresh = freshWeight(counts, options);
+  const { ready, finish } = options.accumulation.hold(variables, counts, fresh.unit);
   return {
-    weight: 1,
+    ...fresh,
     ready,
     finish: () => ({ grads: finish(), isUsable: true, samples: counts.samples }),
   };
@@ -125,7 +137,7 @@ function reducedHoldingPass({ variables, counts }: PassSubject, options: PassOpt
   const sum = accumulation.hold(variables, { ...counts, own: all, all });
   const reduction = strategy.beginReduction(variables);
   return {
-    weight: weightOf(counts, all),
+    ...weightIn(counts, all),
     ready: (place, grad) => reduction.ready(place, grad),
     finish: () => ({ grads: handedOn(reduction.finish(), sum), isUsable: true, samples: counts.samples }),
   };
@@ -143,7 +155,7 @@ function flushingPass({ variables, counts, settles }: PassSubject, options: Pass
   const begun = strategy.beginReduction(variables);
   const reduction = held && !isReduced ? held.joinedTo(begun, factor) : begun;
   return {
-    weight: weightOf(counts, all),
+    ...weightIn(counts, all),
     ready: (place, grad) => reduction.ready(place, grad),
     finish() {
       const reduced = reduction.finish();

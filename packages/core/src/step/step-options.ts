@@ -18,6 +18,8 @@ export interface StepPipelineOptions {
   readonly dataRanks: Collective;
   /** The ranks whose gradients are summed: those with different rows or different pieces of rows. */
   readonly gradientRanks: Collective;
+  /** See `PassOptions.mixesRanks`. */
+  readonly mixesRanks: boolean;
   /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
   readonly countRanks: () => number;
   /** Whether weights must not depend on the number of ranks. */

@@ -1,8 +1,8 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { finallyAfter, type GradientAccumulation } from '@acc/contract';
-import type { BackwardSession, DriverHooks } from '../gradient-driver/driver.js';
+import { finallyAfter, type Collective, type GradientAccumulation } from '@acc/contract';
+import type { DriverHooks } from '../gradient-driver/driver.js';
 import { tapeParticipants, type TapeParticipants } from '../gradient-driver/tape-participants.js';
-import { BackwardPasses } from './backward-passes.js';
+import { BackwardPasses, type PassSession } from './backward-passes.js';
 import type { BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
 import { CurrentBatch } from './current-batch.js';
@@ -90,6 +90,17 @@ export class StepPipeline implements DriverHooks {
     return this.#batch.share;
   }
 
+  /** See {@link CurrentBatch.rowCounts}. */
+  get rowCounts(): CurrentBatch['rowCounts'] {
+    return this.#batch.rowCounts;
+  }
+
+  /** The ranks whose losses a backward pass mixes. See `PassOptions.mixesRanks`. */
+  get mixedRanks(): Collective | undefined {
+    const { mixesRanks, gradientRanks } = this.#options;
+    return mixesRanks ? gradientRanks : undefined;
+  }
+
   /** Whether gradients of the current or last micro-batch are reduced and applied. */
   get syncsGradients(): boolean {
     return !this.sync.isLocal && this.accumulation.closesWindow;
@@ -166,7 +177,7 @@ export class StepPipeline implements DriverHooks {
     return this.#slots.capture();
   }
 
-  begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined {
+  begin(xs: readonly (Tensor | Variable)[], y: Tensor): PassSession | undefined {
     return this.#passes.begin(xs, y);
   }
 

@@ -66,7 +66,7 @@ class Staged implements Strategy, StagedWeights {
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    const { parameters, accumulates, recordsAlone } = inner.traits;
+    const { parameters, accumulates, recordsAlone, mixesRanks } = inner.traits;
     this.#isSharded = parameters === 'sharded';
     const unrecordable =
       inner.traits.unrecordable ??
@@ -75,6 +75,7 @@ class Staged implements Strategy, StagedWeights {
       parameters: 'sharded',
       ...(unrecordable !== undefined && { unrecordable }),
       ...(accumulates && { accumulates }),
+      ...(mixesRanks && { mixesRanks }),
     };
     const { tape } = inner;
     this.tape = {
