@@ -167,7 +167,9 @@ export class Pipelines {
     throw new AccError(
       'ACC_PIPELINE_OPTIMIZER',
       `pipelined: ${all.size} optimizers are prepared, so it is not known which one trains the model.`,
-      { help: 'Prepare one optimizer with the model, or compile the model with it.' },
+      {
+        help: 'Prepare one optimizer with the model, or compile the model with it. With the axis pipeline, an Accelerator has one optimizer for all of its models.',
+      },
     );
   }
 }

@@ -108,7 +108,7 @@ export function stagesByCost(costs: readonly number[], trains: readonly boolean[
   if (count < stages) {
     throw stagesError(
       `the model has ${count} layers, which cannot be divided into ${stages} stages.`,
-      'Use a smaller axis pipeline, or fewer chunks.',
+      'Use a smaller axis pipeline, or a schedule with fewer stages on each rank.',
     );
   }
   const sums = prefixSums(costs);
