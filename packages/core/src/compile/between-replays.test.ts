@@ -111,3 +111,30 @@ it.each([
   expect(new Set(weights.map(([, weight]) => weight!.join())).size).toBe(9);
   expect(compiled.replays).toBe(6);
 });
+
+it.each([
+  [2, (compiled: CompiledStep<[], tf.Scalar>) => expect(compiled.reason).toBeUndefined()],
+  [1, ({ reason }: CompiledStep<[], tf.Scalar>) => expect(reason).toMatch(/'.+', which shares its data/)],
+])('a variable may take the data of another every %i steps', (every, check) => {
+  vi.spyOn(console, 'warn').mockReturnValue(undefined);
+  const makeCase = (): Case => {
+    const online = tf.variable(tf.tensor1d([1, 2]));
+    const target = tf.variable(tf.tensor1d([0, 0.5]), false);
+    const [, optimizer] = accelerator.prepare([online], tf.train.sgd(0.1));
+    const loss = () => online.sub(target).sub(1).square().mean().asScalar();
+    const before = (i: number) => {
+      if (i % every === 0) target.assign(online);
+    };
+    return {
+      steps: 40,
+      step: () => optimizer.minimize(loss, true, [online])!,
+      variables: [online, target],
+      before,
+    };
+  };
+  const plain = weightsOf(makeCase, false);
+  const { weights, compiled } = weightsOf(makeCase, true);
+  expect(weights).toEqual(plain.weights);
+  check(compiled);
+  expect(compiled.replays > 0).toBe(every > 1);
+});

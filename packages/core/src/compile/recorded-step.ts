@@ -23,7 +23,7 @@ export function recordStep<R>(
   args: readonly Tensor[],
   step: () => R,
   isExplained: boolean,
-): { result: R; recorded: RecordedStep<R> | string } {
+): { result: R; recorded: RecordedStep<R> | string; mayPass?: boolean } {
   const effects = new StepEffects(recorder);
   const firstId = nextId();
   let result!: R;
@@ -33,8 +33,8 @@ export function recordStep<R>(
     flattened = flatten(result);
     return flattened.tensors;
   };
-  const { results, recording } = recorder.record(args, traced, isExplained);
-  if (typeof recording === 'string') return { result, recorded: recording };
+  const { results, recording, mayPass = false } = recorder.record(args, traced, isExplained);
+  if (typeof recording === 'string') return { result, recorded: recording, mayPass };
   const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
   const problem =
     flattened.foreign !== undefined

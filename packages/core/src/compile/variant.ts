@@ -12,6 +12,8 @@ const MAX_RECORDINGS = 4;
 const MAX_RENEWALS = 4;
 /** A recording that was replayed more often was worth its time. */
 const FEW_REPLAYS = 16;
+/** The largest number of calls that cannot be recorded for a reason that may pass. */
+const MAX_PASSING = 16;
 /** The largest number of times that a replay may fail if the step itself does not. */
 const MAX_FAILURES = 4;
 
@@ -48,6 +50,7 @@ export interface VariantContext {
 export class Variant<R> {
   #calls = 0;
   #recordings = 0;
+  #passing = 0;
   #renewals = 0;
   #replaysAtRenewal = 0;
   #last: RecordedStep<R> | undefined;
@@ -126,10 +129,11 @@ export class Variant<R> {
     const { family, recorder } = this.context;
     // A recording that is the second one of its calls may be kept whole, and is then explained.
     const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
-    const { result, recorded } = recordStep(recorder, args, run, isExplained);
+    const { result, recorded, mayPass } = recordStep(recorder, args, run, isExplained);
     if (typeof recorded === 'string') {
       // The first call may do what later ones do not, such as to measure kernels.
-      if (!isFirst) this.#refuse(recorded);
+      const isTriedAgain = isFirst || (mayPass && ++this.#passing < MAX_PASSING);
+      if (!isTriedAgain) this.#refuse(recorded);
       return result;
     }
     if (hasOtherArguments()) {

@@ -56,7 +56,7 @@ export class StepRecorder implements Recorder {
       const results = step();
       const recording = session.finish(results);
       isFinished = true;
-      return { results, recording };
+      return { results, recording, mayPass: session.mayPass };
     } finally {
       this.#session = undefined;
       session.end();
@@ -96,6 +96,8 @@ class Session {
   #known = new Map<number, Source>();
   /** Why the step cannot be replayed, if this class has found a reason. */
   #refusal: string | undefined;
+  /** See `Recorded.mayPass`. */
+  mayPass = false;
   /** Handles of data that several variables share. */
   #shared = new Set<number>();
   /** The registered variables and their data at the start of the segment. */
@@ -249,8 +251,9 @@ class Session {
     const natives = tensors.map((tensor) => this.backend.native(heldOf(tensor, this.backend) ?? tensor));
     const meta = natives.map(({ dtype, shape }) => ({ dtype, shape }));
     const sources = Array.from(cutRecording(natives), (id): Source => {
-      if (this.#shared.has(id)) this.#refuse('takes a variable that shares its data with another');
-      return this.#known.get(id) ?? { kind: 'captured', id };
+      const source = this.#known.get(id) ?? ({ kind: 'captured', id } as const);
+      if (this.#shared.has(id) && source.kind === 'variable') this.#refuseShared(source.variable);
+      return source;
     });
     this.#segments.push({
       given: this.#given,
@@ -265,6 +268,12 @@ class Session {
 
   #refuse(reason: string): void {
     this.#refusal ??= reason;
+  }
+
+  /** As after `target.assign(online)`: the next update of one of them ends it. */
+  #refuseShared({ name }: Variable): void {
+    this.mayPass = this.#refusal === undefined;
+    this.#refuse(`takes the variable '${name}', which shares its data with another`);
   }
 
   /** The variables that received new data in this segment. */
