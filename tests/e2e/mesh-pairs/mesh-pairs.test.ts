@@ -58,6 +58,14 @@ const CASES: Cases<Name> = {
   'fsdp × context': onMesh('llama', FSDP_CONTEXT, { options: { ...FSDP, ...AGAIN } }),
   'fsdp × tensor': onMesh('gpt2 by lamb', { fsdp: 2, tensor: 2 }, { plan: SEQUENCE, options: FSDP }),
   'data × tensor': onMesh('llama', DATA_TENSOR, { plan: 'auto', options: AGAIN, save: 'data × tensor' }),
+  'data × tensor in 16 bits': onMesh('gpt2 in 16 bits', DATA_TENSOR, { plan: 'auto' }),
+  'data × context in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, context: 2 }, { options: RING }),
+  'fsdp × context in 16 bits': onMesh('gpt2 in 16 bits', FSDP_CONTEXT, { options: FSDP }),
+  'fsdp × tensor in 16 bits': onMesh(
+    'gpt2 in 16 bits',
+    { fsdp: 2, tensor: 2 },
+    { plan: SEQUENCE, options: { ...FSDP, ...AGAIN } },
+  ),
 };
 
 /** The name says where it was saved and goes on. */

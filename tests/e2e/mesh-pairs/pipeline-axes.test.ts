@@ -54,6 +54,7 @@ const CASES: Cases<Name> = {
     pipelined: { microBatches: 2, schedule: 'interleaved' },
     save: 'pipeline × context',
   }),
+  'pipeline × context in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT),
 };
 
 /** The name says where it was saved and goes on. */

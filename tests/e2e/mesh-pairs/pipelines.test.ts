@@ -29,6 +29,7 @@ const ON_FOUR: Cases<Name> = {
   }),
   'tensor × pipeline in 16 bits': onMesh('gpt2 in 16 bits', TENSOR, { plan: 'auto' }),
   'tensor × pipeline with experts': onMesh('experts', TENSOR, { plan: 'auto' }),
+  'data × pipeline in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, pipeline: 2 }),
   'data × pipeline with experts': onMesh('experts', { data: 2, pipeline: 2 }, { options: AGAIN }),
 };
 
@@ -49,6 +50,11 @@ const ON_EIGHT: Cases<Name> = {
     { plan: 'auto', options: AGAIN, save: 'eight' },
   ),
   'data × tensor × pipeline along the sequence': onMesh('gpt2', { data: 2, ...TENSOR }, { plan: SEQUENCE }),
+  'data × tensor × pipeline in 16 bits': onMesh(
+    'gpt2 in 16 bits',
+    { data: 2, ...TENSOR },
+    { plan: 'auto', options: AGAIN },
+  ),
 };
 
 let onFour: Record<string, Trained[]>;
