@@ -47,6 +47,7 @@ import { attendOwnHeads } from './own-heads.js';
 import { Pieces } from './pieces.js';
 import { placeIn } from './places.js';
 import { alongTensor, withoutTensor } from './planes.js';
+import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
 import { updateOfPieces } from './sharded-update.js';
@@ -69,11 +70,7 @@ export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParall
   const strategy = new TensorStrategy(inner, sumsAlone);
   return {
     strategy,
-    plugin: {
-      name: 'tensorParallel',
-      // Before gradients are added up over micro-batches, which works on what a rank holds.
-      gradient: (grad, variable) => strategy.held(grad, variable),
-    },
+    plugin: tensorPlugin((grad, variable) => strategy.held(grad, variable)),
   };
 }
 

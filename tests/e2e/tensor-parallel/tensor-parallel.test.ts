@@ -232,6 +232,7 @@ it('refuses different batches of ranks of one line, and warns without the axis',
   const expected = {
     rows: 'ACC_BATCHES_DIFFER shapes',
     values: 'ACC_BATCHES_DIFFER values',
+    labels: 'ACC_BATCHES_DIFFER losses',
     'the same': 'none',
     'the same again': 'none',
     'with a size of 1': 0,

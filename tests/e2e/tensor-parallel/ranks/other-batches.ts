@@ -22,15 +22,15 @@ const made = (name: string) =>
 /** Takes a step on a batch of the seed. */
 async function on(
   options: AcceleratorOptions,
-  steps: (step: (seed: number, rows?: number) => void, rank: number) => void,
+  steps: (step: (seed: number, rows?: number, label?: number) => void, rank: number) => void,
 ) {
   const accelerator = await Accelerator.create({ engine: 'acc', ...options });
   const model = made(`m${Object.keys(found).length}`);
   const optimizer = tf.train.sgd(0.01);
   accelerator.prepare(model, optimizer);
-  steps((seed, rows = 8) => {
+  steps((seed, rows = 8, label = 1) => {
     const xs = tf.randomNormal([rows, 3], 0, 1, 'float32', seed);
-    const lossOf = () => tf.losses.meanSquaredError(tf.ones([rows, 1]), model.apply(xs) as tf.Tensor);
+    const lossOf = () => tf.losses.meanSquaredError(tf.fill([rows, 1], label), model.apply(xs) as tf.Tensor);
     optimizer.minimize(() => lossOf() as tf.Scalar);
   }, accelerator.processIndex);
   accelerator.freeMemory();
@@ -53,6 +53,7 @@ await on({ mesh: { tensor: 2 } }, (step, rank) => {
   refused('the same', () => step(1));
   refused('the same again', () => step(2));
 });
+await on({ mesh: { tensor: 2 } }, (step, rank) => refused('labels', () => step(1, 8, rank)));
 for (const [name, options] of [
   ['without the axis', {}],
   ['with a size of 1', { mesh: { data: 2, tensor: 1 } }],
