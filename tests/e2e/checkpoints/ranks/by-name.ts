@@ -135,6 +135,17 @@ async function load(name: string, layout: Layout): Promise<Outcome | string> {
   }
 }
 
+/** Prepares and attempts. The error may come from either. */
+async function prepared(
+  accelerator: Accelerator,
+  variables: tf.Variable[],
+  optimizer: tf.Optimizer,
+  attempt: (accelerator: Accelerator) => Promise<unknown>,
+): Promise<unknown> {
+  accelerator.prepare(variables, optimizer);
+  return attempt(accelerator);
+}
+
 /** The error that each rank got, as JSON. */
 async function refusal(
   variables: tf.Variable[],
@@ -142,8 +153,7 @@ async function refusal(
   attempt: (accelerator: Accelerator) => Promise<unknown>,
 ): Promise<string> {
   const accelerator = await Accelerator.create({ strategy: shardingStrategy([], size) });
-  accelerator.prepare(variables, optimizer);
-  const problem = await attempt(accelerator).then(
+  const problem = await prepared(accelerator, variables, optimizer, attempt).then(
     () => 'nothing',
     ({ code, details }: { code: string; details: object }) => JSON.stringify({ code, ...details }),
   );
