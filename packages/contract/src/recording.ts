@@ -57,8 +57,8 @@ export interface Recorded {
   readonly results: readonly Tensor[];
   /** The recording, or the reason why the step cannot be replayed. */
   readonly recording: Recording | string;
-  /** Whether the reason is a state of variables that may be over in the next call. Default: false. */
-  readonly mayPass?: boolean;
+  /** Whether the reason is a state of variables that may be over in the next call. */
+  readonly mayPass: boolean;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fingerprintOf, requireSameBatch } from './same-batch.js';
+import { fingerprintOf, requireSameBatch, requireSameLoss } from './same-batch.js';
 
 const where = { call: 'pipelined', axis: 'pipeline' };
 const form = (length: number) => ({ dtype: 'float32', shape: [length] });
@@ -50,5 +50,36 @@ describe('requireSameBatch', () => {
 
   it('names the shapes of each rank', () => {
     expect(() => compare([1, 2], [1, 2, 3])).toThrowError(/rank 0: float32\[2\]\n\s+rank 2: float32\[3\]/);
+  });
+});
+
+describe('requireSameLoss', () => {
+  const compareLosses = (...losses: number[]) =>
+    requireSameLoss({ call: 'tensor parallel', axis: 'tensor' }, losses[0]!, {
+      worldRanks: losses.map((_, i) => 2 * i),
+      allGatherObject: <T>() => losses.map(String) as T[],
+    });
+
+  it.each([
+    [2.5, 2.5 * (1 + 1e-6)],
+    [0, 1e-12],
+    [NaN, NaN],
+    [Infinity, Infinity],
+  ])('accepts %d and %d', (one, other) => expect(() => compareLosses(one, one, other)).not.toThrow());
+
+  it.each([
+    [2.5, 2.6],
+    [0, 1e-6],
+    [1, NaN],
+    [NaN, 1],
+    [1, Infinity],
+  ])('refuses %d and %d', (one, other) => {
+    expect(() => compareLosses(one, one, other)).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_BATCHES_DIFFER',
+        details: { axis: 'tensor', what: 'losses' },
+        message: expect.stringContaining(`rank 4: ${other}`) as unknown,
+      }),
+    );
   });
 });

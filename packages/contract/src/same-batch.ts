@@ -36,6 +36,8 @@ export function fingerprintOf(
 
 /** Hosts with other CPUs round in another way, so that computed inputs differ a little. */
 const RELATIVE_TOLERANCE = 1e-3;
+/** The scale of losses near 0. */
+const LEAST_SCALE = 1e-6;
 
 /**
  * Throws if ranks that compute one batch together were given different ones. Every rank of `ranks`
@@ -64,9 +66,38 @@ export function requireSameBatch(
   throw differ(where, `  ${what}\n${lines((each) => numbers(each[place]!))}`, 'values');
 }
 
+/**
+ * Throws if ranks that compute one loss together have different ones. Labels, or numbers drawn in
+ * JavaScript, may differ where inputs do not. Every rank of `ranks` must call it.
+ *
+ * @param where The call, and the axis of `ranks`.
+ * @param own This rank's loss.
+ * @throws AccError `ACC_BATCHES_DIFFER`, on every rank, with each rank's loss.
+ */
+export function requireSameLoss(
+  { call, axis }: { readonly call: string; readonly axis: string },
+  own: number,
+  ranks: Pick<Collective, 'allGatherObject' | 'worldRanks'>,
+): void {
+  // JSON has no numbers that are not finite.
+  const losses = ranks.allGatherObject(String(own)).map(Number);
+  const [first] = losses as [number];
+  if (losses.every((loss) => isNear(loss, first, Math.max(Math.abs(first), LEAST_SCALE)))) return;
+  const lines = losses.map((loss, i) => `    rank ${ranks.worldRanks[i]}: ${loss}`);
+  throw new AccError(
+    'ACC_BATCHES_DIFFER',
+    `${call}: ranks of one line of the mesh axis ${axis} have different losses in the first step:\n${lines.join('\n')}`,
+    {
+      help: `These ranks compute one loss together. Give all ranks of the axis ${axis} the same batch and labels, and let them draw the same numbers (setSeed).`,
+      details: { axis, what: 'losses' },
+    },
+  );
+}
+
+const isNear = (x: number, y: number, scale: number): boolean =>
+  Object.is(x, y) || Math.abs(x - y) <= RELATIVE_TOLERANCE * scale;
+
 function agree(a: Fingerprint, b: Fingerprint): boolean {
-  const isNear = (x: number, y: number, scale: number) =>
-    Object.is(x, y) || Math.abs(x - y) <= RELATIVE_TOLERANCE * scale;
   const scale = Math.max(a.norm, b.norm);
   const isSameSum = isNear(a.sum, b.sum, Math.max(a.sumOfAbs, b.sumOfAbs));
   return isSameSum && isNear(a.norm, b.norm, scale) && isNear(a.mix, b.mix, scale);

@@ -1,4 +1,4 @@
-import { scalar, type Tensor } from '@tensorflow/tfjs-core';
+import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Recorder, Recording } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { flatten, withTensors, type Flattened } from './nested-values.js';
@@ -23,9 +23,8 @@ export function recordStep<R>(
   args: readonly Tensor[],
   step: () => R,
   isExplained: boolean,
-): { result: R; recorded: RecordedStep<R> | string; mayPass?: boolean } {
+): { result: R; recorded: RecordedStep<R> | string; mayPass: boolean } {
   const effects = new StepEffects(recorder);
-  const firstId = nextId();
   let result!: R;
   let flattened!: Flattened;
   const traced = (): readonly Tensor[] => {
@@ -33,29 +32,22 @@ export function recordStep<R>(
     flattened = flatten(result);
     return flattened.tensors;
   };
-  const { results, recording, mayPass = false } = recorder.record(args, traced, isExplained);
+  const { results, recording, mayPass } = recorder.record(args, traced, isExplained);
   if (typeof recording === 'string') return { result, recorded: recording, mayPass };
   const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
   const problem =
     flattened.foreign !== undefined
       ? `it returns a ${flattened.foreign}`
-      : made.some(({ id }) => id < firstId)
+      : made.some((tensor) => !effects.hasMade(tensor))
         ? 'it returns a tensor from outside that is neither an argument nor a variable (return a clone of it)'
         : effects.problem([...args, ...results]);
   if (problem !== undefined) {
     recording.dispose();
-    return { result, recorded: problem };
+    return { result, recorded: problem, mayPass };
   }
   const { key, kind } = flattened;
   const resultOf = resultBuilder(result, args, results);
-  return { result, recorded: { recording, result: { key, kind }, resultOf } };
-}
-
-/** Tensors that are made later have larger ids. */
-function nextId(): number {
-  const marker = scalar(0);
-  marker.dispose();
-  return marker.id;
+  return { result, recorded: { recording, result: { key, kind }, resultOf }, mayPass };
 }
 
 /**

@@ -24,8 +24,7 @@ export class StepEffects {
         own.call(tfjs, tensor, backend);
       }),
       patch(tfjs, 'disposeTensor', (own) => (tensor) => {
-        const isOwn = this.#made.has(tensor) || this.#madeByActions.has(tensor);
-        if (this.recorder.records && !isOwn) this.#disposed.add(tensor);
+        if (this.recorder.records && !this.hasMade(tensor)) this.#disposed.add(tensor);
         own.call(tfjs, tensor);
       }),
       // The generators of tfjs take their seed from it, if the program gives none.
@@ -39,6 +38,11 @@ export class StepEffects {
     } finally {
       for (const undo of undos.reverse()) undo();
     }
+  }
+
+  /** Whether the step made a tensor. */
+  hasMade(tensor: Tensor): boolean {
+    return this.#made.has(tensor) || this.#madeByActions.has(tensor);
   }
 
   /**

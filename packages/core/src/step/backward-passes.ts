@@ -127,12 +127,10 @@ export class BackwardPasses {
 
   /** The number of items that the loss `y` is a mean over. */
   #countsOf(y: Tensor): ItemCounts {
-    const { dataRanks, countRanks } = this.#options;
     const { lossItems, batch, sync } = this.#state;
-    const { rank } = dataRanks;
-    if (!sync.isAfterPass)
-      return lossItems.countsOf(y, batch.rows, { rank, countRanks, pieces: batch.pieces });
-    const counts = lossItems.countsOf(y, batch.rows, { rank, countRanks: () => 1, pieces: 1 });
+    const { passRanks } = batch;
+    if (!sync.isAfterPass) return lossItems.countsOf(y, batch.rows, passRanks);
+    const counts = lossItems.countsOf(y, batch.rows, { ...passRanks, countRanks: () => 1, pieces: 1 });
     return { ...counts, all: counts.own };
   }
 

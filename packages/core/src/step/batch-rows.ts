@@ -18,6 +18,27 @@ export function onRows<T>(pipeline: { batch: BatchRows | undefined }, rows: Batc
   return finallyAfter(fn, () => (pipeline.batch = batch));
 }
 
+/** The ranks of a backward pass. */
+export interface PassRanks {
+  /** The rank of this process. */
+  readonly rank: number;
+  readonly countRanks: () => number;
+  /** The number of ranks that share each row, with a piece of equal length each. */
+  readonly pieces: number;
+}
+
+/**
+ * The items of a loss that is weighted by its rows: of this rank, and of all. Ranks have equal ones if
+ * rows are not counted, or if there are none.
+ */
+export function rowCountsOf(
+  batch: BatchRows | undefined,
+  { rank, countRanks, pieces }: PassRanks,
+): { readonly own: number; readonly all: number } {
+  const samples = samplesOf(batch);
+  return samples ? { own: batch!.realRows[rank]!, all: samples * pieces } : { own: 1, all: countRanks() };
+}
+
 /** The number of real samples on all ranks. Undefined if there is no batch of prepared data. */
 export function samplesOf(batch: BatchRows | undefined): number | undefined {
   return batch?.realRows.reduce((sum, rows) => sum + rows, 0);

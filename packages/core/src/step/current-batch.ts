@@ -1,4 +1,4 @@
-import { sampleShares, samplesOf, type BatchRows } from './batch-rows.js';
+import { rowCountsOf, sampleShares, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
 import type { StepPipelineOptions } from './step-options.js';
 
 /** The batch that the running step computes, and this rank's weight in it. */
@@ -18,12 +18,14 @@ export class CurrentBatch {
     return this.rows ? sampleShares(this.rows)[dataRanks.rank]! / this.pieces : 1 / countRanks();
   }
 
-  /** The items of a loss that is weighted by its rows. Ranks have equal ones if rows are not counted. */
-  get rowCounts(): { readonly own: number; readonly all: number } {
-    const { samples } = this;
-    return samples
-      ? { own: this.ownSamples!, all: samples * this.pieces }
-      : { own: 1, all: this.#ranks.countRanks() };
+  /** See {@link rowCountsOf}. */
+  get rowCounts(): ReturnType<typeof rowCountsOf> {
+    return rowCountsOf(this.rows, this.passRanks);
+  }
+
+  get passRanks(): PassRanks {
+    const { dataRanks, countRanks } = this.#ranks;
+    return { rank: dataRanks.rank, countRanks, pieces: this.pieces };
   }
 
   /** The number of ranks that share each row of the batch, with a piece of equal length each. */

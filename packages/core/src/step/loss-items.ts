@@ -1,18 +1,9 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type ItemCounts } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
-import { samplesOf, type BatchRows } from './batch-rows.js';
+import { rowCountsOf, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';
 import { watchLosses, type LossWeight } from './weighted-losses.js';
-
-/** The ranks of a backward pass. */
-interface Ranks {
-  /** The rank of this process. */
-  readonly rank: number;
-  readonly countRanks: () => number;
-  /** The number of ranks that share each row. */
-  readonly pieces: number;
-}
 
 /**
  * The number of backward passes whose losses are examined. Losses that ranks cannot weight by their
@@ -79,16 +70,13 @@ export class LossItems {
   }
 
   /** The item counts of a backward pass from `loss`. */
-  countsOf(loss: Tensor, batch: BatchRows | undefined, { rank, countRanks, pieces }: Ranks): ItemCounts {
+  countsOf(loss: Tensor, batch: BatchRows | undefined, ranks: PassRanks): ItemCounts {
     const samples = samplesOf(batch);
-    const weight = this.weightOf(loss, batch?.rows[rank]);
+    const weight = this.weightOf(loss, batch?.rows[ranks.rank]);
     this.last = weight;
     if (weight && weight !== 'sum') return { own: weight.items, all: undefined, samples };
-    // Ranks have equal weights if there are no samples or if the batch was not counted.
-    const isCounted = batch !== undefined && samples !== 0;
-    const all = isCounted ? samples! * pieces : countRanks();
-    if (weight === 'sum') return { own: all, all, samples };
-    return { own: isCounted ? batch.realRows[rank]! : 1, all, samples };
+    const { own, all } = rowCountsOf(batch, ranks);
+    return { own: weight === 'sum' ? all : own, all, samples };
   }
 
   /**

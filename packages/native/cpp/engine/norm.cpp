@@ -17,6 +17,7 @@
 
 #include "engine/bfloat16_rows.h"
 #include "engine/row_math.h"
+#include "engine/thread_elements.h"
 
 namespace acc::norm {
 namespace {
@@ -28,8 +29,6 @@ using Results = std::tuple<Tensor, Tensor, Tensor>;
 
 // A sum is computed in this many parts, so that the compiler vectorizes it.
 constexpr int64_t kParts = 16;
-// The number of elements that justifies a separate thread.
-constexpr int64_t kThreadElements = 65536;
 
 template <typename Term>
 ACC_INLINE float sum_of(int64_t count, const Term& term) {

@@ -16,7 +16,7 @@ using at::Tensor;
 using c10::BFloat16;
 
 // The number of gate elements that justifies a separate thread.
-constexpr int64_t kThreadElements = 16384;
+constexpr int64_t kGateThreadElements = 16384;
 
 using rows::edit_row, rows::place_row, rows::read_row, rows::write_row;
 
@@ -44,7 +44,7 @@ class Scratch {
 template <typename Compute>
 void for_rows(const Tensor& state, int64_t scratch_rows, const Compute& compute) {
   const auto width = state.size(1);
-  const auto grain = std::max<int64_t>(1, kThreadElements / std::max<int64_t>(1, 4 * width));
+  const auto grain = std::max<int64_t>(1, kGateThreadElements / std::max<int64_t>(1, 4 * width));
   at::parallel_for(0, state.size(0), grain, [&](int64_t begin, int64_t end) {
     Scratch scratch(scratch_rows, width);
     for (int64_t row = begin; row < end; ++row) compute(row, scratch);
@@ -237,7 +237,7 @@ void add_rows_to(const Tensor& sum, const Tensor& grads) {
     const auto rows = grads.size(0), width = grads.size(1);
     const T* const from = grads.const_data_ptr<T>();
     float* const to = memory_of<float>(sum);
-    at::parallel_for(0, width, std::max<int64_t>(1, kThreadElements / std::max<int64_t>(1, rows)),
+    at::parallel_for(0, width, std::max<int64_t>(1, kGateThreadElements / std::max<int64_t>(1, rows)),
                      [&](int64_t begin, int64_t end) { add_columns(from, rows, width, to, begin, end); });
   });
 }

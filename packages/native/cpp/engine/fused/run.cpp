@@ -14,12 +14,10 @@
 #include "engine/fused/cuda_run.h"
 #include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
+#include "engine/thread_elements.h"
 
 namespace acc::fused {
 namespace {
-
-// The number of elements that justifies a separate thread.
-constexpr int64_t kThreadElements = 65536;
 
 // Whether nobody but the caller holds the tensor or its memory.
 bool is_held_once(const at::Tensor& tensor) {
