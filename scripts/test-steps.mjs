@@ -8,7 +8,8 @@ const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 
 /**
  * Runs all steps, also after a failed one, and adds their counts. A step that ran no test counts as
- * failed. The steps of a nested list run at the same time.
+ * failed. The steps of a nested list run at the same time. The failed tests are named again at the
+ * end, because whoever reads the output may have only its last part.
  */
 export async function runSteps(steps) {
   const results = [];
@@ -18,6 +19,7 @@ export async function runSteps(steps) {
     results.push(...(await Promise.all(beside.map(runStep))));
   }
   console.log('');
+  for (const { failures = [] } of results) for (const failure of failures) console.log(`${failure}\n`);
   for (const { name, passed, failed, seconds } of results) {
     const mark = failed === 0 ? '✓' : '✗';
     console.log(`${mark} ${name.padEnd(14)} ${passed} passed, ${failed} failed (${seconds.toFixed(1)} s)`);
@@ -29,10 +31,11 @@ export async function runSteps(steps) {
 
 async function runStep({ name, execute }) {
   const start = performance.now();
-  const { passed, failed } = await execute();
+  const { passed, failed, failures } = await execute();
   const ranNothing = passed + failed === 0;
   if (ranNothing) console.error(`${name}: no test ran`);
-  return { name, passed, failed: failed + Number(ranNothing), seconds: (performance.now() - start) / 1000 };
+  const seconds = (performance.now() - start) / 1000;
+  return { name, passed, failed: failed + Number(ranNothing), failures, seconds };
 }
 
 /** A command that passes or fails as a whole. */
@@ -81,7 +84,18 @@ function countVitest(report, code) {
   const skipped = report.numPendingTests + report.numTodoTests;
   if (skipped > 0) console.error(`${skipped} tests were skipped, which counts as a failure`);
   const failed = report.numFailedTests + brokenFiles + skipped;
-  return { passed: report.numPassedTests, failed: failed === 0 && code !== 0 ? 1 : failed };
+  const failures = report.testResults.flatMap(failuresOf);
+  if (failed > 0 || code === 0) return { passed: report.numPassedTests, failed, failures };
+  const why = `✗ vitest ended with code ${code} though no test failed: see its output for "Unhandled"`;
+  return { passed: report.numPassedTests, failed: 1, failures: [why] };
+}
+
+function failuresOf({ name, status, message, assertionResults }) {
+  const failed = assertionResults.filter((result) => result.status === 'failed');
+  if (status === 'failed' && failed.length === 0) return [`✗ ${name}\n${message}`];
+  return failed.map(({ fullName, failureMessages }) =>
+    [`✗ ${name} > ${fullName}`, ...failureMessages].join('\n'),
+  );
 }
 
 /** tfjs-core's own specs on the backend `acc`. */
