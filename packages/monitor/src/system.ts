@@ -20,14 +20,15 @@ export class SystemClock {
 
   take(): SystemFigures {
     const [now, host] = [performance.now(), hostTimes()];
-    const { user, system } = process.cpuUsage(this.#process);
+    const used = process.cpuUsage();
+    const usedUs = used.user + used.system - this.#process.user - this.#process.system;
     const elapsedMs = Math.max(now - this.#atMs, 1e-3);
     const [busy, all] = [host.busy - this.#host.busy, host.all - this.#host.all];
-    this.#process = process.cpuUsage();
+    this.#process = used;
     this.#host = host;
     this.#atMs = now;
     return {
-      processCpuPercent: (user + system) / 10 / elapsedMs,
+      processCpuPercent: usedUs / 10 / elapsedMs,
       processMemoryMib: process.memoryUsage.rss() / MIB,
       hostCpuPercent: all > 0 ? (100 * busy) / all : 0,
       hostMemoryMib: (totalmem() - freemem()) / MIB,
