@@ -35,7 +35,8 @@ export interface Job {
 }
 
 type Step = ReturnType<Accelerator['pipelined']>;
-type Run = (take: Step, steps: number) => void;
+type Take = (xs: tf.Tensor, ys: tf.Tensor) => tf.Scalar;
+type Run = (take: Take, steps: number) => void;
 
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
 const results: object[] = [];
@@ -93,7 +94,7 @@ function layersOf(count: number) {
 
 /** The times of plain and compiled steps, and their memory. */
 function timesOf(accelerator: Accelerator, step: Step, run: Run) {
-  const time = (take: Step) =>
+  const time = (take: Take) =>
     Array.from({ length: job.blocks }, () => {
       accelerator.waitForEveryone();
       const start = performance.now();

@@ -25,7 +25,7 @@ const { group } = heldPartOf(kernel.read())!;
 let last = 0;
 const sinceLast = () => {
   const before = last;
-  last = group.traffic.bytes;
+  last = group.traffic!.bytes;
   return last - before;
 };
 interface Experts {
