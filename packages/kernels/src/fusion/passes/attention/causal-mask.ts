@@ -9,6 +9,11 @@ export interface Marks {
 
 /** Of a mask that is added to scores, or that takes the place of scores. */
 export const ADDED: Marks = { isSeen: (element) => element === 0, isHidden: (element) => element <= HIDDEN };
+/** Of a mask that is subtracted. */
+export const SUBTRACTED: Marks = {
+  isSeen: ADDED.isSeen,
+  isHidden: (element) => ADDED.isHidden(-element),
+};
 /** Of a condition, which may also be a factor. */
 export const SEEN: Marks = { isSeen: (element) => element === 1, isHidden: (element) => element === 0 };
 export const UNSEEN: Marks = { isSeen: SEEN.isHidden, isHidden: SEEN.isSeen };

@@ -2,7 +2,7 @@ import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
 import { isSameShape } from '../../same-shape.js';
 import type { Context } from './context.js';
-import { ADDED, isCausalMask, SEEN, UNSEEN } from './causal-mask.js';
+import { ADDED, isCausalMask, SEEN, SUBTRACTED, UNSEEN, type Marks } from './causal-mask.js';
 import { isConversion, kindOfView, scalingOf } from './factors.js';
 
 /** How scores are made: `scale · product + mask`, or `scale · product` where a query sees a key. */
@@ -32,6 +32,7 @@ export function scoresOf(value: number, context: Context): Scores | string {
     return ending(call, scoresOf(call.uses[0]!, context), () => ({}));
   }
   if (call.op === 'aten::add.Tensor' && call.args[2] === 1) return maskedScores(call, context);
+  if (call.op === 'aten::sub.Tensor' && call.args[2] === 1) return lessScores(call, context);
   if (call.op === 'aten::where.self') return chosenScores(call, context);
   return `its scores come from ${shortName(call.op)}`;
 }
@@ -42,16 +43,28 @@ const isMasked = ({ mask, isCausal }: Scores): boolean => mask !== undefined || 
 function chosenScores(call: Call, context: Context): Scores | string {
   const [condition, yes, no] = call.uses as [number, number, number];
   const isHiding = (value: number): boolean => context.elementsOf(value)?.every(ADDED.isHidden) ?? false;
-  const isCausal = (seen: boolean): boolean => {
-    const elements = context.elementsOf(condition);
-    return elements !== undefined && isCausalMask(elements, context.shapeOf(condition), seen ? SEEN : UNSEEN);
-  };
-  const chosen = isHiding(no) && isCausal(true) ? yes : isHiding(yes) && isCausal(false) ? no : undefined;
-  if (chosen === undefined) return 'a condition that is no causal mask chooses its scores';
-  return ending(call, scoresOf(chosen, context), (scores) =>
-    isMasked(scores) ? 'it has more than one mask' : { isCausal: true },
-  );
+  if (isHiding(no) && isCausal(condition, SEEN, context)) return causalScores(call, yes, context);
+  if (isHiding(yes) && isCausal(condition, UNSEEN, context)) return causalScores(call, no, context);
+  return 'a condition that is no causal mask chooses its scores';
 }
+
+/** The scores that `call`, a difference, subtracts a mask from. */
+function lessScores(call: Call, context: Context): Scores | string {
+  const [scores, mask] = call.uses as [number, number];
+  const isWhole = isSameShape(context.shapeOf(scores), context.shapeOf(call.results[0]!));
+  const isMask = isWhole && isCausal(mask, SUBTRACTED, context);
+  return isMask ? causalScores(call, scores, context) : 'something that is no causal mask is subtracted';
+}
+
+const isCausal = (value: number, marks: Marks, { elementsOf, shapeOf }: Context): boolean => {
+  const elements = elementsOf(value);
+  return elements !== undefined && isCausalMask(elements, shapeOf(value), marks);
+};
+
+const causalScores = (call: Call, scores: number, context: Context): Scores | string =>
+  ending(call, scoresOf(scores, context), (of) =>
+    isMasked(of) ? 'it has more than one mask' : { isCausal: true },
+  );
 
 /** The scores that `call`, a sum, adds a mask to. */
 function maskedScores(call: Call, context: Context): Scores | string {
