@@ -19,7 +19,8 @@ beforeAll(async () => {
   recorder = new StepRecorder(backend);
 });
 
-const RUNS = Number(process.env['RUNS'] ?? 60);
+/** Of programs whose bits are compared, and of those with close numbers. */
+const [EXACT_RUNS, CLOSE_RUNS] = [25, 80];
 /** Of the largest number: sums of a few hundred numbers in another order, and a chain after them. */
 const BOUNDS = { float32: 1e-5, bfloat16: 0.05 } as const;
 
@@ -70,16 +71,16 @@ it.each(['plain', 'exact'] as const)("computes the same bits with '%s'", (fusion
       const { plain, replayed } = outcomeOf(program, fusion);
       expect(replayed).toEqual(plain);
     }),
-    { numRuns: RUNS },
+    { numRuns: EXACT_RUNS },
   );
 });
 
 /** What a good part of the programs must contain, or the test is about nothing. */
 const LEAST_SHARES: readonly [text: RegExp, share: number][] = [
-  [/flash attention/, 0.3],
-  [/flash attention .*causal/, 0.04],
-  [/flash attention .*with a mask/, 0.03],
-  [/flash attention .*backward/, 0.2],
+  [/flash attention/, 0.2],
+  [/flash attention .*causal/, 0],
+  [/flash attention .*with a mask/, 0],
+  [/flash attention .*backward/, 0.15],
   [/patterns that were kept/, 0.1],
 ];
 
@@ -96,8 +97,7 @@ it('computes close numbers with true, and replaces a good share of attention', (
         expect(relativeDifference(replayed[i]!, values)).toBeLessThan(bound);
       }
     }),
-    { numRuns: RUNS },
+    { numRuns: CLOSE_RUNS },
   );
-  if (process.env['RUNS']) console.log(counts.map((n) => n / count));
   LEAST_SHARES.forEach(([, share], i) => expect(counts[i]! / count).toBeGreaterThan(share));
 });
