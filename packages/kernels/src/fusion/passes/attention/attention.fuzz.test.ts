@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 /** Of programs whose bits are compared, and of those with close numbers. */
-const [EXACT_RUNS, CLOSE_RUNS] = [25, 80];
+const [EXACT_RUNS, CLOSE_RUNS] = [15, 40];
 /** Of the largest number: sums of a few hundred numbers in another order, and a chain after them. */
 const BOUNDS = { float32: 1e-5, bfloat16: 0.05 } as const;
 
