@@ -5,8 +5,14 @@ import type { Fusion, Recording } from '@acc/contract';
 import type { AccBackend } from '../../../backend.js';
 import { StepRecorder } from '../../../recording/recorder.js';
 import { registerAccBackend } from '../../../register-backend.js';
+import {
+  argumentsOf,
+  capturedOf,
+  programs,
+  stepOf,
+  type Program,
+} from '../../../testing/attention-programs.js';
 import { castTo } from '../../testing-replays.js';
-import { argumentsOf, capturedOf, programs, stepOf, type Program } from './testing-programs.js';
 
 // Random programs that resemble attention: plain execution against replays.
 

@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs-core';
-import { array, boolean, constantFrom, record, subarray, type Arbitrary } from 'fast-check';
+import { array, boolean, constant, constantFrom, record, subarray, type Arbitrary } from 'fast-check';
 
 // Random programs that resemble attention, in plain operators, for tests.
 
@@ -69,7 +69,7 @@ export const programs: Arbitrary<Program> = record({
   layout: constantFrom('heads', 'permuted', 'merged'),
   isTransposed: boolean(),
   scale: constantFrom('none', 'of q', 'product', 'quotient', 'captured', 'argument', 'twice'),
-  mask: array(masks, { maxLength: 1 }).map(([mask]) => mask),
+  mask: mostly(true, false).chain((isMasked) => (isMasked ? masks : constant(undefined))),
   softmax: mostly('softmax', 'exponentials', 'logarithms'),
   hasDropout: mostly(false, true),
   others: array(constantFrom('q', 'k', 'v', 'scores', 'probabilities'), { maxLength: 2 }).chain((others) =>
