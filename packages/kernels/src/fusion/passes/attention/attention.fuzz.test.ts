@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 /** Of programs whose bits are compared, and of those with close numbers. */
-const [EXACT_RUNS, CLOSE_RUNS] = [15, 40];
+const [EXACT_RUNS, CLOSE_RUNS] = [10, 60];
 /** Of the largest number: sums of a few hundred numbers in another order, and a chain after them. */
 const BOUNDS = { float32: 1e-5, bfloat16: 0.05 } as const;
 
@@ -85,7 +85,6 @@ it.each(['plain', 'exact'] as const)("computes the same bits with '%s'", (fusion
 const LEAST_SHARES: readonly [text: RegExp, share: number][] = [
   [/flash attention/, 0.2],
   [/flash attention .*causal/, 0],
-  [/flash attention .*with a mask/, 0],
   [/flash attention .*backward/, 0.15],
   [/patterns that were kept/, 0.1],
 ];
@@ -105,5 +104,5 @@ it('computes close numbers with true, and replaces a good share of attention', (
     }),
     { numRuns: CLOSE_RUNS },
   );
-  LEAST_SHARES.forEach(([, share], i) => expect(counts[i]! / count).toBeGreaterThan(share));
+  LEAST_SHARES.forEach(([text, share], i) => expect(counts[i]! / count, String(text)).toBeGreaterThan(share));
 });
