@@ -47,14 +47,14 @@ export interface Addon {
   setCallBuffers(input: Float64Array, output: Float64Array): void;
   internString(text: string): number;
   call(operatorIndex: number): void;
-  startRecording(): void;
+  startRecording(onRefused?: () => void): void;
   cutRecording(outputs: Float64Array): Float64Array;
   resumeRecording(given: Float64Array, forgotten: Float64Array): void;
   finishRecording(): number | string;
   abortRecording(): void;
   placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
-  recordingDifference(first: number, second: number): string;
+  recordingDifference(recording: number, other: number): [text: string, place: number];
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;

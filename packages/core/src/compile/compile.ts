@@ -2,6 +2,7 @@ import { Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
+import { adviceFor } from './advice.js';
 import { Reasons } from './reasons.js';
 import type { FoundVariant } from './variants.js';
 
@@ -22,10 +23,12 @@ export interface CompiledStep<Args extends unknown[], R> {
    */
   readonly failedReplays: number;
   /**
-   * What the replays fuse and what not, and where their time goes, as text for people: for each
-   * recording the arguments that it serves and which of their dims vary, the number of native calls,
-   * the reasons why calls run alone, and the mean time in the last replays of each fused program and
-   * operator, with lines of the user's program.
+   * What the replays fuse and what not, and where their time goes, as text for people. If calls run
+   * without replay it begins with the reason, the line of the user's program and what to do. For each
+   * recording it has the arguments that it serves, which of their dims vary, the number of replays and
+   * of native calls, the reasons why calls run alone, and the mean time in the last replays of each
+   * fused program and operator, with lines of the user's program. For other arguments it says why they
+   * are not replayed.
    */
   explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */
@@ -76,14 +79,14 @@ export function compileStep<Args extends unknown[], R>(
       if (!found) return synchronous(step(...args));
       for (const tensor of found.tensors) requireAlive(tensor);
       const run = () => synchronous(step(...args));
-      return found.variant.call({ args: found.tensors, run, hasOtherArguments: found.hasOtherArguments });
+      return found.variant.call({ args: found.tensors, run, watchArguments: found.watchArguments });
     });
   };
   return Object.defineProperties(call, {
     reason: { get: () => reasons.current },
     replays: { get: () => variants.replays },
     failedReplays: { get: () => variants.failedReplays },
-    explain: { value: () => explain(variants, reasons.current) },
+    explain: { value: () => explain(variants, isDisposed ? 'it was disposed' : reasons.current) },
     dispose: {
       value: () => {
         isDisposed = true;
@@ -94,9 +97,17 @@ export function compileStep<Args extends unknown[], R>(
 }
 
 function explain<R>(variants: Variants<R>, reason: string | undefined): string {
-  const explained: string[] = variants.explanations();
-  if (reason !== undefined) explained.push(`Some calls run without replay: ${reason}.`);
-  return explained.length > 0 ? explained.join('\n\n') : 'The step is not replayed yet.';
+  const [replayed, others] = [variants.explanations(), variants.unreplayed()];
+  const blocks = [...refusalLines(reason, replayed.length > 0), ...replayed, ...others];
+  if (replayed.length === 0 && reason === undefined) blocks.unshift('The step is not replayed yet.');
+  return blocks.join('\n\n');
+}
+
+function refusalLines(reason: string | undefined, isReplayed: boolean): string[] {
+  if (reason === undefined) return [];
+  const advice = adviceFor(reason);
+  const who = isReplayed ? 'Calls with some arguments run' : 'The step runs';
+  return [`${who} without replay: ${reason}.${advice === undefined ? '' : `\nWhat to do: ${advice}`}`];
 }
 
 /** Whether every operation must be visible to a tape, a profile or debug mode. */
