@@ -117,8 +117,7 @@ export interface EngineInternals {
   incRef(tensor: Tensor, backend: KernelBackend | null): void;
   /** Registers a new tensor, or one whose data was replaced. */
   trackTensor(tensor: Tensor, backend: KernelBackend | null): void;
-  /** Adds a new variable to {@link EngineState.registeredVariables}. */
-  registerVariable(variable: Variable): void;
+  makeVariable(initialValue: Tensor, ...rest: unknown[]): Variable;
   disposeVariable(variable: Variable): void;
   /** Keeps `tensor` when its scope ends. */
   keep(tensor: Tensor): Tensor;

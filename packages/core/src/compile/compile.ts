@@ -38,8 +38,14 @@ export interface CompiledStep<Args extends unknown[], R> {
 export interface CompileContext {
   readonly kernels: KernelLayer;
   readonly fuse: Fusion;
-  /** In words, everything besides its arguments that a step depends on and that rarely changes. */
-  readonly surroundings: () => string;
+  /**
+   * In words, everything besides its arguments that a step depends on and that rarely changes.
+   *
+   * @param microBatches The number of micro-batches that the step runs itself.
+   */
+  readonly surroundings: (microBatches: number) => string;
+  /** The number of micro-batches that have begun. */
+  readonly microBatches: () => number;
   /** The reason why a step cannot be recorded now. Undefined if there is none. */
   readonly obstacle: () => string | undefined;
 }
@@ -47,11 +53,13 @@ export interface CompileContext {
 /** The function that `Accelerator.compile` returns. */
 export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
-  { kernels, fuse, surroundings, obstacle }: CompileContext,
+  { kernels, fuse, surroundings, microBatches, obstacle }: CompileContext,
 ): CompiledStep<Args, R> {
   const variants = new Variants<R>();
   const reasons = new Reasons();
   let isDisposed = false;
+  /** The number of micro-batches that the last call ran. */
+  let ownMicroBatches = 0;
 
   /**
    * The recorder of the active backend. After a change of backends the step is recorded again,
@@ -70,7 +78,7 @@ export function compileStep<Args extends unknown[], R>(
     if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    return variants.of(args, { recorder, fuse, surroundings: surroundings(), onRefused: reasons.refuse });
+    return variants.of(args, { recorder, fuse, surroundings: surroundings(ownMicroBatches), onRefused: reasons.refuse });
   }
 
   const call = (...args: Args): R => {
@@ -79,7 +87,11 @@ export function compileStep<Args extends unknown[], R>(
       if (!found) return synchronous(step(...args));
       for (const tensor of found.tensors) requireAlive(tensor);
       const run = () => synchronous(step(...args));
-      return found.variant.call({ args: found.tensors, run, watchArguments: found.watchArguments });
+      const before = microBatches();
+      const { variant, tensors, watchArguments } = found;
+      const result = variant.call({ args: tensors, run, watchArguments });
+      ownMicroBatches = microBatches() - before;
+      return result;
     });
   };
   return Object.defineProperties(call, {

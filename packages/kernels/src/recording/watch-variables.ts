@@ -15,9 +15,9 @@ export function watchVariables(places: SourcePlaces): VariableChanges {
     if (place < 0) place = places.peek();
   };
   const undos = [
-    patch(engine, 'registerVariable', (own) => (variable) => {
+    patch(engine, 'makeVariable', (own) => (...args) => {
       note();
-      own.call(engine, variable);
+      return own.apply(engine, args);
     }),
     patch(engine, 'disposeVariable', (own) => (variable) => {
       note();
