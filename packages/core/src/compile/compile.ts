@@ -78,7 +78,12 @@ export function compileStep<Args extends unknown[], R>(
     if (!recorder || recorder.isRecording || isWatched()) return undefined;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    return variants.of(args, { recorder, fuse, surroundings: surroundings(ownMicroBatches), onRefused: reasons.refuse });
+    return variants.of(args, {
+      recorder,
+      fuse,
+      surroundings: surroundings(ownMicroBatches),
+      onRefused: reasons.refuse,
+    });
   }
 
   const call = (...args: Args): R => {
