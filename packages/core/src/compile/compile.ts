@@ -58,6 +58,8 @@ export function compileStep<Args extends unknown[], R>(
   const variants = new Variants<R>();
   const reasons = new Reasons();
   let isDisposed = false;
+  /** The number of calls that ran as usual because of their surroundings. */
+  const asUsual = { inRecording: 0, watched: 0 };
   /** The number of micro-batches that the last call ran. */
   let ownMicroBatches = 0;
 
@@ -75,7 +77,9 @@ export function compileStep<Args extends unknown[], R>(
   function variantFor(args: Args): FoundVariant<R> | undefined {
     if (isDisposed) return undefined;
     const recorder = currentRecorder();
-    if (!recorder || recorder.isRecording || isWatched()) return undefined;
+    if (!recorder) return undefined;
+    if (recorder.isRecording) return void asUsual.inRecording++;
+    if (isWatched()) return void asUsual.watched++;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
     return variants.of(args, {
@@ -103,7 +107,9 @@ export function compileStep<Args extends unknown[], R>(
     reason: { get: () => reasons.current },
     replays: { get: () => variants.replays },
     failedReplays: { get: () => variants.failedReplays },
-    explain: { value: () => explain(variants, isDisposed ? 'it was disposed' : reasons.current) },
+    explain: {
+      value: () => explain(variants, isDisposed ? 'it was disposed' : reasons.current, asUsual),
+    },
     dispose: {
       value: () => {
         isDisposed = true;
@@ -113,12 +119,27 @@ export function compileStep<Args extends unknown[], R>(
   }) as CompiledStep<Args, R>;
 }
 
-function explain<R>(variants: Variants<R>, reason: string | undefined): string {
+/** The number of calls that neither are replayed nor show whether they could be. */
+interface AsUsual {
+  readonly inRecording: number;
+  readonly watched: number;
+}
+
+function explain<R>(variants: Variants<R>, reason: string | undefined, asUsual: AsUsual): string {
   const [replayed, others] = [variants.explanations(), variants.unreplayed()];
-  const blocks = [...refusalLines(reason, replayed.length > 0), ...replayed, ...others];
+  const blocks = [
+    ...refusalLines(reason, replayed.length > 0),
+    ...replayed,
+    ...others,
+    ...callsThatRan(asUsual.inRecording, 'another compiled step, whose recording contains them'),
+    ...callsThatRan(asUsual.watched, 'a gradient computation, tf.profile or debug mode, without replay'),
+  ];
   if (replayed.length === 0 && reason === undefined) blocks.unshift('The step is not replayed yet.');
   return blocks.join('\n\n');
 }
+
+const callsThatRan = (count: number, where: string): string[] =>
+  count === 0 ? [] : [`${count} ${count === 1 ? 'call' : 'calls'} ran inside ${where}.`];
 
 function refusalLines(reason: string | undefined, isReplayed: boolean): string[] {
   if (reason === undefined) return [];
