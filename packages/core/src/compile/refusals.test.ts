@@ -63,10 +63,6 @@ const STEPS: Readonly<Record<string, () => Step>> = {
         [w],
       )!;
   },
-  'depends on values': () => (x) => {
-    const { values } = tf.unique(x as tf.Tensor1D); // depends on values
-    return values;
-  },
   'draws numbers': () => (x) => {
     const noise = Math.random(); // draws numbers
     return x.mul(noise);
@@ -130,9 +126,7 @@ describe('a reason names the line of the program', () => {
     expect(step.replays).toBe(0);
     expect(step.reason).toContain(`, at ${lineWith(name)}`);
     const ours = warn.mock.calls.map(([text]) => String(text)).filter((text) => text.startsWith('acc:'));
-    expect(ours).toEqual([
-      `acc: a compiled step runs without replay: ${step.reason}.`,
-    ]);
+    expect(ours).toEqual([`acc: a compiled step runs without replay: ${step.reason}.`]);
     const [first, second] = step.explain().split('\n');
     expect(first).toBe(`The step runs without replay: ${step.reason}.`);
     expect(second).toMatch(/^What to do: [A-Z]/);
