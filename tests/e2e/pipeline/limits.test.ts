@@ -107,9 +107,10 @@ it.each(['error', 'signal'])(
   async (how) => {
     const [waiting, ending] = await runRanks({ script: urlOf('dying'), ranks: 2, args: [how], env });
     expect(waiting!.exitCode).toBe(1);
-    expect(waiting!.stderr).toContain('ACC_PEER_LOST');
-    if (how === 'error') expect(ending!.stderr).toContain('the loss of rank 1');
-    else expect(ending!.signal).toBe('SIGKILL');
+    expect(waiting!.stderr).toContain(how === 'error' ? 'ACC_PIPELINE_FAILED' : 'ACC_PEER_LOST');
+    if (how === 'error') {
+      for (const { stderr } of [waiting!, ending!]) expect(stderr).toContain('the loss of rank 1');
+    } else expect(ending!.signal).toBe('SIGKILL');
   },
   90_000,
 );
