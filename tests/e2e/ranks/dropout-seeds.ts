@@ -15,8 +15,9 @@ const kept = () =>
 const unseeded = kept();
 setSeed(7);
 const same = kept();
-const { data = 0, fsdp = 0 } = accelerator.mesh.coordinates;
-const rank = data * accelerator.mesh.size('fsdp') + fsdp;
+const { mesh } = accelerator;
+const { data = 0, fsdp = 0, expert = 0 } = mesh.coordinates;
+const rank = (data * mesh.size('fsdp') + fsdp) * mesh.size('expert') + expert;
 setSeed(7 + 1000 * rank);
 reportResult({ rank, unseeded, same, own: kept() });
 await accelerator.endTraining();
