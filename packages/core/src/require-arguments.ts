@@ -1,3 +1,4 @@
+import { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type RunStatus } from '@acc/contract';
 import { describe } from './nested/nested.js';
 
@@ -8,6 +9,17 @@ import { describe } from './nested/nested.js';
 export function requireFunction(method: string, value: unknown, args = '() => …'): void {
   if (typeof value === 'function') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a function, not ${describe(value)}.`, {
+    help: `Write ${method}(${args}).`,
+  });
+}
+
+/**
+ * @param args The arguments of a right call.
+ * @throws AccError `ACC_INVALID_ARGUMENT` if `value` is not a tensor.
+ */
+export function requireTensor(method: string, value: unknown, args: string): void {
+  if (value instanceof Tensor) return;
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a tensor, not ${describe(value)}.`, {
     help: `Write ${method}(${args}).`,
   });
 }

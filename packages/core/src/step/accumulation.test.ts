@@ -104,6 +104,12 @@ describe('accumulate', () => {
     expect(optimizer.iterations).toBe(2);
   });
 
+  it('refuses a loss for weighLoss that is not a tensor', async () => {
+    await create({});
+    const invalid = { code: 'ACC_INVALID_ARGUMENT', message: expect.stringContaining('not 3') as string };
+    expect(() => accelerator.weighLoss(3 as never, 4)).toThrowError(expect.objectContaining(invalid) as Error);
+  });
+
   it('waits for a promise, and refuses a micro-batch inside another', async () => {
     await create({ gradientAccumulationSteps: 2 });
     const w = tf.variable(tf.scalar(1));

@@ -22,7 +22,7 @@ import type { Nested } from '../nested/nested.js';
 import type { ModelInputs } from '../pipelined/micro-batches.js';
 import type { PipelineOptions } from '../pipelined/options.js';
 import type { AnyModel, PipelinedLoss, Pipelines } from '../pipelined/pipelines.js';
-import { requireFunction } from '../require-arguments.js';
+import { requireFunction, requireTensor } from '../require-arguments.js';
 import type { AccumulateOptions, StepPipeline } from './step-pipeline.js';
 
 export interface TrainingStepsContext {
@@ -64,6 +64,7 @@ export class TrainingSteps {
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
     const { kernels, pipeline } = this.#contextFor('weighLoss');
+    requireTensor('weighLoss', loss, 'loss, count');
     if (typeof count !== 'number')
       kernels.recorder?.refuse('it gives weighLoss a tensor, whose value is read');
     pipeline.limits.requireNotDeterministic('weighLoss');
