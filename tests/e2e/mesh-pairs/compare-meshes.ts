@@ -92,7 +92,7 @@ export class MeshComparison<Name extends string> {
   }
 }
 
-function expectSame(actual: Trained, expected: Trained, rtol: number): void {
+export function expectSame(actual: Trained, expected: Trained, rtol: number): void {
   expectNear(actual.losses, expected.losses.slice(-actual.losses.length), rtol);
   const size = Math.max(...Object.values(expected.weights).map((values) => rms(values)));
   expect(Object.keys(actual.weights)).toEqual(Object.keys(expected.weights));
