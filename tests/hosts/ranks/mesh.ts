@@ -36,14 +36,14 @@ async function faultOf(mesh: Mesh): Promise<Fault> {
     return { code: 'none', message: JSON.stringify(mesh) };
   } catch (error) {
     if (!isAccError(error)) throw error;
-    return { code: error.code, message: `${error.message} ${error.help}` };
+    return { code: error.code, message: error.message };
   }
 }
 
 async function resultOf(given: Case, folder: string): Promise<OfCase> {
   warnings = [];
   const trained = await train(given, folder);
-  const ofTraining = warnings;
+  const ofTraining = [...warnings];
   const accelerator = await Accelerator.create({ ...given.options, ...(given.mesh && { mesh: given.mesh }) });
   const { processIndex, localProcessIndex: local, mesh } = accelerator;
   const gathered = [...accelerator.gather(tf.tensor1d([processIndex])).dataSync()];

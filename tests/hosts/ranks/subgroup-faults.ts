@@ -1,5 +1,5 @@
-// Failures of sub-groups on four ranks. Arguments: the engine, what happens, and the time limit of a
-// collective in milliseconds. Reports the code and the message of each error.
+// Failures of sub-groups on four ranks. Arguments: the engine, what happens, one after the
+// other, and the time limit of a collective in milliseconds. Reports the errors by what happened.
 import type { AccError, NativeCollective } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom, type Tensor } from '@acc/native';
@@ -39,28 +39,28 @@ function outcome(run: () => unknown): unknown {
   }
 }
 
-/** Ranks 1 and 2 are on different hosts, and share this one with rank 0. */
+/** On two hosts: ranks 0 and 1 share one. */
 const MEMBERS = [2, 0, 1];
-/** The rank that differs, in the group and in the job. */
+/** Whether this rank differs from the others. */
 const isOdd = rank === 1;
 
-/** Different calls in a sub-group. Another group is made for each, and the last group is the job. */
+/** Different calls in a sub-group, which is made again for each. Then all ranks call. */
 function differ(): unknown {
-  const scenes: ((group: NativeCollective) => unknown)[] = [
+  const calls: ((group: NativeCollective) => unknown)[] = [
     (group) => sumOfOnes(group, isOdd ? 6 : 4),
     (group) => sumOfOnes(group, 4, isOdd ? 'int32' : 'float32'),
     (group) => (isOdd ? group.barrier() : sumOfOnes(group, 4)),
   ];
-  const faults = scenes.map((scene) => {
+  const faults = calls.map((call) => {
     const group = world.subgroup(MEMBERS);
-    const found = outcome(() => (group ? scene(group) : 'no member'));
+    const found = outcome(() => (group ? call(group) : 'no member'));
     group?.close();
     return found;
   });
   return { faults, after: sumOfOnes(world, 1) };
 }
 
-/** Ranks that call until a rank of their sub-group fails. Then all ranks call. */
+/** Ranks call in a sub-group until one of them fails. Then all ranks call. */
 function lose(victim: number, signal: NodeJS.Signals): unknown {
   const members = world.subgroup(MEMBERS);
   const alone = world.subgroup([3]);
@@ -68,7 +68,7 @@ function lose(victim: number, signal: NodeJS.Signals): unknown {
   const before = sumOfOnes(own, 4);
   world.barrier();
   if (rank === victim) process.kill(process.pid, signal);
-  // A stopped rank that goes on has nothing to do.
+  // mpirun continues a stopped rank before it ends it.
   if (rank === victim) process.exit(1);
   const ofGroup = outcome(() => {
     if (members) for (;;) sumOfOnes(members, 4);
@@ -77,36 +77,42 @@ function lose(victim: number, signal: NodeJS.Signals): unknown {
   return { before, ofGroup, ofAll: outcome(() => sumOfOnes(world, 4)) };
 }
 
-/** Ranks wait for each other in different groups. */
-function waitInGroups(scene: string): unknown {
-  const own = (lists: number[][]) => lists.map((ranks) => world.subgroup(ranks)).find((group) => group)!;
-  const pair = own([
+/** The group of those in `lists` that this rank is in. */
+function ownOf(lists: readonly (readonly number[])[]): NativeCollective {
+  return lists.map((ranks) => world.subgroup(ranks)).find((group) => group)!;
+}
+
+/** Ranks wait for each other in different groups. Returns also whether the group of all ranks is usable. */
+function waitInRing(): unknown {
+  const pair = ownOf([
     [0, 2],
     [1, 3],
   ]);
-  const row = own([
+  const row = ownOf([
     [0, 1],
     [2, 3],
   ]);
-  return outcome(() => {
-    // Rank 1 makes one call more than the others.
-    if (scene === 'one-more') return rank === 1 ? sumOfOnes(pair, 4) : world.barrier();
-    if (scene === 'message') {
-      if (rank !== 1) return world.barrier();
-      return void pair.recv(1);
-    }
-    // In a ring: 0 for 1, 1 for 3, 3 for 2, 2 for 0.
-    return sumOfOnes(rank === 0 || rank === 3 ? row : pair, 4);
-  });
+  // 0 waits for 1, 1 for 3, 3 for 2, and 2 for 0.
+  const fault = outcome(() => sumOfOnes(rank === 0 || rank === 3 ? row : pair, 4));
+  return { fault, after: sumOfOnes(world, 1) };
 }
 
-const [act, given] = what.split(':') as [string, string];
-const result =
-  act === 'differ'
-    ? differ()
-    : act === 'wait'
-      ? waitInGroups(given)
-      : lose(Number(given), act === 'kill' ? 'SIGKILL' : 'SIGSTOP');
-reportResult(result);
-// mpirun ends a rank that was stopped, if another one ends with a failure.
-process.exit(act === 'differ' ? 0 : 1);
+/** Rank 1 makes one call of its sub-group more than the others. */
+function callOnceMore(): unknown {
+  const pair = ownOf([
+    [0, 2],
+    [1, 3],
+  ]);
+  return { fault: outcome(() => (rank === 1 ? sumOfOnes(pair, 4) : world.barrier())) };
+}
+
+const scenes: Readonly<Record<string, () => unknown>> = {
+  differ,
+  ring: waitInRing,
+  oneMore: callOnceMore,
+  kill: () => lose(2, 'SIGKILL'),
+  stop: () => lose(1, 'SIGSTOP'),
+};
+reportResult(Object.fromEntries(what.split(',').map((name) => [name, scenes[name]!()])));
+// mpirun ends all ranks with the first that fails, also one that was stopped.
+setTimeout(() => process.exit(1), PMIX_NAMESPACE ? 4_000 : 0);
