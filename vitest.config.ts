@@ -10,6 +10,11 @@ const built = { resolve: { alias } };
  * compete for cores.
  */
 const env = { OMP_WAIT_POLICY: 'passive' };
+/**
+ * Unseeded draws, such as those of initializers, are the same in every run, as fast-check's are
+ * (tests/seeded-fast-check.ts).
+ */
+const execArgv = [`--random-seed=${process.env['ACC_TEST_SEED'] ?? 1}`];
 const globalSetup = ['tests/own-temporary-folder.ts'];
 const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
 const provideTfjsNode = 'tests/provided-tfjs-node.ts';
@@ -50,6 +55,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           env,
+          execArgv,
           globalSetup: [...buildSetup, provideTfjsNode],
           include: [
             'packages/*/src/**/*.test.ts',

@@ -1,7 +1,7 @@
 /**
  * `node bench/pipeline.mjs`: times pipelined steps of two ranks by each schedule, beside PyTorch's
- * `torch.distributed.pipelining` over Gloo, and compares the idle time of each rank
- * with the schedule's bubble. See README.md.
+ * `torch.distributed.pipelining` over Gloo. With --bubbles, it compares the idle time of ours with the
+ * schedules' bubbles. See README.md.
  */
 import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
@@ -20,6 +20,11 @@ const MANY = 8;
 const WARMUP = 60;
 const SCHEDULES = ['gpipe', '1f1b', 'interleaved', 'zeroBubble'];
 const CASES = SCHEDULES.map((schedule) => ({ schedule, microBatches: MANY }));
+/** Stages with the same work: the first and the last large layer stand beside small layers. */
+const BALANCED = { width: 768, layers: 8, rows: 64, ends: 16 };
+const BALANCED_CASES = [4, 8, 16].flatMap((microBatches) =>
+  SCHEDULES.map((schedule) => ({ schedule, microBatches })),
+);
 /** The stages of a rank, and by what the bubble is divided if backward takes twice as long as forward. */
 const CHUNKS = { gpipe: 1, '1f1b': 1, interleaved: 2, zeroBubble: 1 };
 const DIVIDED = { gpipe: 1, '1f1b': 1, interleaved: 1, zeroBubble: 3 };
@@ -28,14 +33,17 @@ await exitOnError(async () => {
   const { values } = parseArgs({
     options: {
       repeats: { type: 'string', default: '3' },
+      bubbles: { type: 'boolean' },
       python: { type: 'string' },
       help: { type: 'boolean' },
     },
   });
   if (values.help) return console.log(pipelineUsage);
   const machine = describeMachine();
+  const common = { device: 'cpu', threads: 1, warmup: WARMUP, blocks: 5, steps: 4 };
+  if (values.bubbles) return reportBubbles(common, machine, Number(values.repeats));
   const python = ensurePeer(values.python);
-  const job = { ...MODEL, device: 'cpu', threads: 1, cases: CASES, warmup: WARMUP, blocks: 5, steps: 4 };
+  const job = { ...MODEL, ...common, cases: CASES, isTimed: true };
   const sides = { ours: [], theirs: [] };
   const versions = {};
   for (let repeat = 0; repeat < Number(values.repeats); repeat++) {
@@ -85,37 +93,98 @@ function format(sides) {
 
 Compiled: the same step by accelerator.compile. PyTorch's steps run without torch.compile.
 ${MODEL.layers} dense layers of ${MODEL.width} units, ${MANY} micro-batches of ${MODEL.rows} rows, SGD, ${RANKS} ranks of one thread. interleaved has two stages
-a rank. PyTorch's zero bubble is ScheduleInterleavedZeroBubble with one stage a rank.
-
-${formatBubble(sides)}`;
+a rank. PyTorch's zero bubble is ScheduleInterleavedZeroBubble with one stage a rank.`;
 }
 
-/** What each rank did, by its own clock, in steps of ours. */
-function formatBubble(sides) {
-  const percent = (value) => `${(100 * value).toFixed(1)} %`;
-  const lines = CASES.map(({ schedule }, place) => {
-    const steps = sides.ours.flatMap((results) => results[place].bubbles);
-    const of = (name) => median(steps.map((step) => step[name]));
-    const cost = (kind) => median(steps.map(({ costs }) => costs[kind])).toFixed(2);
+/** Writes a report of its own: PyTorch's schedules do not tell what they wait for. */
+async function reportBubbles(common, machine, repeats) {
+  const shapes = [
+    { ...BALANCED, cases: BALANCED_CASES },
+    { ...MODEL, cases: CASES },
+  ];
+  const found = shapes.map(() => []);
+  const all = {};
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (const [place, shape] of shapes.entries()) {
+      // The cases before have warmed up what all share.
+      const job = { ...common, ...shape, warmup: WARMUP / 2, isTimed: false };
+      const { results, versions } = await pipelineSides.ours(job, { ranks: RANKS });
+      found[place].push(results);
+      Object.assign(all, versions);
+    }
+  }
+  const options = { device: 'cpu', precision: 'fp32' };
+  const head = formatHead({ name: 'pipeline-bubbles', machine, versions: all, options });
+  const [balanced, unequal] = found;
+  const command = `npm run bench:pipeline -- --bubbles --repeats ${repeats}`;
+  const text = `${head}\n\n${formatBalanced(balanced)}\n\n${formatBubble(unequal)}\n\nRepeat it: \`${command}\`\n`;
+  console.log(`${text}\n${writeResult('pipeline-bubbles.md', text)}`);
+}
+
+const percent = (value) => `${(100 * value).toFixed(1)} %`;
+const signed = (value) => `${value < 0 ? '−' : '+'}${percent(Math.abs(value))}`;
+
+/** What each rank did in steps of ours, by a clock that they share. */
+function bubblesOf(runs, place) {
+  const steps = runs.flatMap((results) => results[place].bubbles);
+  return {
+    of: (name) => median(steps.map((step) => step[name])),
+    between: (from, to) => median(steps.map((step) => step[to] - step[from])),
+    cost: (kind) => median(steps.map(({ costs }) => costs[kind])).toFixed(2),
+  };
+}
+
+const formulaOf = ({ schedule, microBatches }) =>
+  (RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * microBatches);
+
+/** Each cause of idle time by itself. */
+function formatBalanced(runs) {
+  const lines = BALANCED_CASES.map((each, place) => {
+    const { of, between } = bubblesOf(runs, place);
+    const formula = formulaOf(each);
     return [
-      schedule,
-      ...[cost('forward'), cost('backward'), schedule === 'zeroBubble' ? cost('weights') : ''],
-      percent((RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * MANY)),
-      percent(of('simulated')),
-      percent(of('simulatedByStage')),
-      percent(of('measured')),
-      percent(of('measured') - of('simulatedByStage')),
+      ...[each.schedule, `${each.microBatches}`, of('stepMs').toFixed(1), percent(formula)],
+      signed(of('mean') - formula + between('mean', 'sentEarly')),
+      signed(between('sentEarly', 'byStage')),
+      signed(between('byStage', 'ownTimes')),
+      signed(between('ownTimes', 'messages')),
+      signed(between('messages', 'predicted')),
+      ...[percent(of('predicted')), percent(of('measured')), percent(of('unexplained'))],
     ];
   });
   const header = [
-    'bubble, ours',
-    ...['forward, ms', 'backward, ms', 'weights, ms'],
-    ...['(p − 1) / (v · m)', 'simulated', 'by stage', 'measured', 'overheads'],
+    ...['balanced stages', 'm', 'ms per step', '(p − 1) / (v · m)'],
+    ...['sent early', 'stages', 'own times', 'messages', 'start and end', 'sum', 'measured', 'unexplained'],
   ];
   return `${formatColumns(header, lines)}
 
-The bubble is the time that the rank with the most of it is idle, relative to the time that it computes; medians of all steps.
-Simulated: the schedule's table with the measured mean times of actions. By stage: with the mean times of each stage. The first stage
-computes no gradients of its inputs, and the last one computes the loss, so the first rank waits for the last one. The overheads are
-waiting for messages on their way, and for actions that take longer than the mean. zeroBubble divides (p − 1) / m by 3.`;
+${BALANCED.layers} dense layers of ${BALANCED.width} units between small layers from and to ${BALANCED.ends} features, micro-batches of ${BALANCED.rows} rows. Bubbles are the idle time of both ranks,
+relative to the time that they compute; medians of all steps. To the formula are added: sent early, because backward sends the gradient
+of a stage's inputs before it computes those of its weights; stages, whose mean times differ; own times, as actions take longer or
+shorter than the mean of their stage; messages on their way while the receiver waits; start and end of the step, with the optimizer,
+the comparison of batches and the exchange of the loss. Each is a simulation of the table with measured times and one cause more than
+the one before it. Unexplained is what of the step's time the sum lacks: the time between actions.`;
+}
+
+/** The stages of the steps that are timed: the first computes no gradients of its inputs. */
+function formatBubble(runs) {
+  const lines = CASES.map((each, place) => {
+    const { schedule } = each;
+    const { of, between, cost } = bubblesOf(runs, place);
+    return [
+      schedule,
+      ...[cost('forward'), cost('backward'), schedule === 'zeroBubble' ? cost('weights') : ''],
+      ...[percent(formulaOf(each)), percent(of('byStage'))],
+      ...[signed(between('byStage', 'predicted')), percent(of('measured'))],
+    ];
+  });
+  const header = [
+    'unequal stages',
+    ...['forward, ms', 'backward, ms', 'weights, ms'],
+    ...['(p − 1) / (v · m)', 'by stage', 'overheads', 'measured'],
+  ];
+  return `${formatColumns(header, lines)}
+
+By stage: a simulation with the mean times of each stage. The first stage computes no gradients of its inputs, and the last one computes
+the loss, so the first rank waits for the last one. zeroBubble divides (p − 1) / m by 3.`;
 }

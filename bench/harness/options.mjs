@@ -142,6 +142,7 @@ export const tensorUsage = `npm run bench:tensor -- [options]
 
 export const pipelineUsage = `npm run bench:pipeline -- [options]
   --repeats N     the number of processes for each side, in turn (default: 3)
+  --bubbles       measures where the idle time of ours comes from, alone
   ${pythonUsage}
   --help          print this text`;
 

@@ -14,6 +14,14 @@ export interface Job {
   readonly resultPath: string;
   readonly width: number;
   readonly layers: number;
+  /**
+   * Undefined: the first layer computes no gradients of its inputs, and the last one's results go to
+   * the loss. Else the model begins and ends with small layers from and to so many features, so that
+   * the large layers of all stages do the same.
+   */
+  readonly ends?: number;
+  /** Whether steps are also timed alone, and compiled. */
+  readonly isTimed: boolean;
   /** Rows of a micro-batch. */
   readonly rows: number;
   readonly cases: readonly {
@@ -26,28 +34,67 @@ export interface Job {
   readonly steps: number;
 }
 
+type Step = ReturnType<Accelerator['pipelined']>;
+type Take = (xs: tf.Tensor, ys: tf.Tensor) => tf.Scalar;
+type Run = (take: Take, steps: number) => void;
+
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
 const results: object[] = [];
 for (const { schedule, microBatches } of job.cases) {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: -1 } });
   const ranks = accelerator.numProcesses;
-  const layers = Array.from({ length: job.layers }, (_, i) =>
-    tf.layers.dense({ name: `layer${i}`, units: job.width, activation: 'relu', inputShape: [job.width] }),
-  );
+  const count = schedule === 'interleaved' ? 2 * ranks : ranks;
+  const { layers, stages } = layersOf(count);
   const model = tf.sequential({ layers });
   accelerator.prepare(model, tf.train.sgd(0.001));
-  const count = schedule === 'interleaved' ? 2 * ranks : ranks;
-  const names = layers.map(({ name }) => name);
-  const each = job.layers / count;
-  const stages = Array.from({ length: count }, (_, i) => names.slice(i * each, (i + 1) * each));
   const loss = (yTrue: tf.Tensor, yPred: tf.Tensor) => yTrue.sub(yPred).square().mean();
   const step = accelerator.pipelined(model, loss, { schedule, microBatches, stages });
-  const batch = [job.rows * microBatches, job.width];
+  const batch = [job.rows * microBatches, job.ends ?? job.width];
   const [xs, ys] = [tf.randomNormal(batch, 0, 1, 'float32', 1), tf.randomNormal(batch, 0, 1, 'float32', 2)];
-  const run = (take: typeof step, steps: number) => {
+  const run: Run = (take, steps) => {
     for (let i = 0; i < steps; i++) take(xs, ys).dispose();
   };
-  const time = (take: typeof step) =>
+  run(step, job.warmup);
+  const table = scheduleOf(schedule, { ranks, chunks: count / ranks, microBatches });
+  const timed = job.isTimed ? timesOf(accelerator, step, run) : {};
+  const bubbles = Array.from({ length: job.blocks * job.steps }, () => {
+    let actions: readonly ObservedAction[] = [];
+    observeActions((observed) => {
+      actions = observed;
+    });
+    accelerator.waitForEveryone();
+    const start = performance.now();
+    step(xs, ys).dispose();
+    const end = performance.now();
+    observeActions(undefined);
+    return bubbleOf(table, accelerator.gatherObject([onHostClock({ start, end, actions })]));
+  });
+  results.push({ schedule, microBatches, bubbles, ...timed });
+  accelerator.freeMemory();
+  tf.dispose([xs, ys]);
+  tf.disposeVariables();
+}
+if (process.env.RANK === '0' || process.env.RANK === undefined)
+  writeFileSync(job.resultPath, JSON.stringify({ results, versions: { node: process.versions.node } }));
+
+function layersOf(count: number) {
+  const { width, ends } = job;
+  const dense = (name: string, from: number, to: number) =>
+    tf.layers.dense({ name, units: to, activation: 'relu', inputShape: [from] });
+  const large = Array.from({ length: job.layers }, (_, i) => dense(`layer${i}`, width, width));
+  const [first, last] = ends ? [[dense('first', ends, width)], [dense('last', width, ends)]] : [[], []];
+  const each = job.layers / count;
+  const stages = Array.from({ length: count }, (_, i) => [
+    ...(i === 0 ? first : []),
+    ...large.slice(i * each, (i + 1) * each),
+    ...(i === count - 1 ? last : []),
+  ]);
+  return { layers: stages.flat(), stages: stages.map((stage) => stage.map(({ name }) => name)) };
+}
+
+/** The times of plain and compiled steps, and their memory. */
+function timesOf(accelerator: Accelerator, step: Step, run: Run) {
+  const time = (take: Take) =>
     Array.from({ length: job.blocks }, () => {
       accelerator.waitForEveryone();
       const start = performance.now();
@@ -55,34 +102,14 @@ for (const { schedule, microBatches } of job.cases) {
       accelerator.waitForEveryone();
       return (performance.now() - start) / job.steps;
     });
-  run(step, job.warmup);
+  const peak = () => Math.max(...accelerator.gatherObject([memoryStats().peakAllocatedBytes]));
   resetPeakMemory();
   const stepMs = time(step);
-  const peaks = accelerator.gatherObject([memoryStats().peakAllocatedBytes]);
-  const table = scheduleOf(schedule, { ranks, chunks: count / ranks, microBatches });
-  const bubbles = Array.from({ length: job.blocks * job.steps }, () => {
-    let observed: ObservedAction[] = [];
-    observeActions((actions) => {
-      observed = onHostClock(actions);
-    });
-    accelerator.waitForEveryone();
-    step(xs, ys).dispose();
-    observeActions(undefined);
-    return bubbleOf(table, accelerator.gatherObject([observed]));
-  });
+  const peakBytes = peak();
   const compiled = accelerator.compile(step);
   run(compiled, 10);
   resetPeakMemory();
   const compiledMs = time(compiled);
   if (compiled.reason) throw new Error(`The step is not replayed: ${compiled.reason}`);
-  const compiledPeaks = accelerator.gatherObject([memoryStats().peakAllocatedBytes]);
-  results.push({
-    ...{ schedule, microBatches, stepMs, compiledMs, bubbles },
-    ...{ peakBytes: Math.max(...peaks), compiledPeakBytes: Math.max(...compiledPeaks) },
-  });
-  accelerator.freeMemory();
-  tf.dispose([xs, ys]);
-  tf.disposeVariables();
+  return { stepMs, compiledMs, peakBytes, compiledPeakBytes: peak() };
 }
-if (process.env.RANK === '0' || process.env.RANK === undefined)
-  writeFileSync(job.resultPath, JSON.stringify({ results, versions: { node: process.versions.node } }));

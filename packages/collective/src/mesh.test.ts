@@ -70,6 +70,6 @@ describe('a mesh', () => {
 
   it('says that several sizes are -1', () => {
     const make = () => meshOf(rankOf(4, 0), { data: -1, tensor: -1 });
-    expect(make).toThrowError(/has several sizes of -1/);
+    expect(make).toThrowError(/does not fit 4 ranks: several sizes are -1/);
   });
 });

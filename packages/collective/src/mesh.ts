@@ -72,11 +72,15 @@ function resolveSizes(sizes: MeshSizes, ranks: number): Coordinates {
   if (isWhole && product === ranks && isClear)
     return Object.fromEntries(MESH_AXES.map((axis, i) => [axis, resolved[i]!])) as Coordinates;
   const text = Object.entries(sizes).map(([axis, size]) => `${axis}: ${size}`);
-  const reason = isClear ? `does not fit ${ranks} ranks` : 'has several sizes of -1';
-  throw new AccError('ACC_INVALID_OPTION', `The mesh { ${text.join(', ')} } ${reason}.`, {
-    help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
-    details: { sizes, ranks },
-  });
+  const reason = isClear ? '' : ': several sizes are -1';
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `The mesh { ${text.join(', ')} } does not fit ${ranks} ranks${reason}.`,
+    {
+      help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
+      details: { sizes, ranks },
+    },
+  );
 }
 
 function coordinatesOf(rank: number, sizes: Coordinates): Coordinates {

@@ -34,4 +34,11 @@ describe('the bytes that a rank sends', () => {
     counter.addMessage(100);
     expect(counter.total).toEqual({ calls: 2, bytes: 1124 });
   });
+
+  it('are those that the call states, if it does', () => {
+    const counter = new TrafficCounter(0, 2);
+    counter.add({ collective: 'allToAll', ...KIB, sentBytes: 96 });
+    counter.add({ collective: 'allToAll', ...KIB, sentBytes: 0 });
+    expect(counter.total).toEqual({ calls: 2, bytes: 96 });
+  });
 });

@@ -46,8 +46,9 @@ export class TrafficCounter {
   }
 
   /** Ring algorithms, in which every rank sends to the next (Patarasuk and Yuan 2009). */
-  #bytesIn({ collective, dtype, shape, root = 0 }: CallDescription): number {
+  #bytesIn({ collective, dtype, shape, root = 0, sentBytes }: CallDescription): number {
     const { rank, size } = this;
+    if (sentBytes !== undefined) return sentBytes;
     if (dtype === undefined || shape === undefined) return 0;
     const bytes = bytesOf(dtype, shape);
     const others = ((size - 1) / size) * bytes;

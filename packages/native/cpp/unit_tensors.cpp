@@ -16,6 +16,7 @@
 #include "engine/convolution.cpp"
 #include "engine/error.cpp"
 #include "engine/float32_precision.cpp"
+#include "engine/frozen_memory.cpp"
 #include "engine/fused/blocks.cpp"
 #include "engine/fused/compute.cpp"
 #include "engine/fused/cuda_driver.cpp"

@@ -55,6 +55,8 @@ export interface Addon {
   placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
   recordingDifference(first: number, second: number): string;
+  /** `inputs`: the segment, the place among its inputs and the handle of each. */
+  fixRecordedInputs(recording: number, inputs: Float64Array): void;
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;

@@ -76,6 +76,7 @@ export {
   resumeRecording,
   startRecording,
   type Allocation,
+  type FixedInput,
   type JoinedSizes,
   type OutputMeta,
   type ReplayedCall,

@@ -97,6 +97,15 @@ export interface JoinedSizes {
   readonly pairs: Float64Array;
 }
 
+/** An input of a segment that is the same tensor in every replay. */
+export interface FixedInput {
+  readonly segment: number;
+  /** Its place among the inputs that {@link Recording.replay} takes. */
+  readonly input: number;
+  /** The handle of the tensor. */
+  readonly id: number;
+}
+
 /** A call of a sealed recording, with the time that it takes. */
 export interface ReplayedCall {
   /** Its place among the calls of the recording when that was sealed. */
@@ -139,6 +148,17 @@ export class Recording {
     return guarded(() => addon().recordingDifference(other.#id, this.#id)) || undefined;
   }
 
+  /**
+   * Makes inputs constants for {@link constant} and {@link rewrite}: replays always give these
+   * tensors, and while the recording lives, {@link memoryFlags} do not call their memory exclusive.
+   * Leaves out tensors that were disposed, and those in memory that libtorch did not allocate. Call it
+   * before {@link describe}, which names those that are constants.
+   */
+  fixInputs(inputs: readonly FixedInput[]): void {
+    const numbers = inputs.flatMap(({ segment, input, id }) => [segment, input, id]);
+    guarded(() => addon().fixRecordedInputs(this.#id, Float64Array.from(numbers)));
+  }
+
   /** The calls as JSON text. Do not call it after {@link seal}. */
   describe(): string {
     return guarded(() => addon().describeRecording(this.#id));
@@ -146,7 +166,7 @@ export class Recording {
 
   /**
    * Computes a value that is the same in every replay: it depends only on tensors that JavaScript
-   * made of numbers, and no call writes into its memory. Do not call it after {@link rewrite} or
+   * made of numbers and on those of {@link fixInputs}, and no call writes into its memory. Do not call it after {@link rewrite} or
    * {@link seal}. Caller disposes.
    *
    * @param meta The dtype and the shape of the value.

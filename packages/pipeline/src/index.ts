@@ -20,6 +20,7 @@ export { scheduleOf } from './schedule/schedule.js';
 export {
   simulate,
   type ActionCosts,
+  type ActionTime,
   type CostOfAction,
   type Simulation,
   type TimedAction,

@@ -117,3 +117,10 @@ export function scatterAdd(values: string, places: string): Rule {
     return { results: sum(), cuts };
   };
 }
+
+/** As `scatterAdd`; values that are cut along a later dim than that of the segments stay so. */
+export const segmentSum: Rule = (call) => {
+  const at = call.rows('x');
+  if (!at || at.dim === 0 || !call.isWhole('segmentIds')) return scatterAdd('x', 'segmentIds')(call);
+  return { results: rows(at.dim, at.times), cuts: new Map() };
+};

@@ -28,7 +28,7 @@ import {
   unpack,
 } from './movements.js';
 import type { Rule } from './plan.js';
-import { einsum, fusedMatMul, matMul, scatterAdd } from './products.js';
+import { einsum, fusedMatMul, matMul, scatterAdd, segmentSum } from './products.js';
 import { meanOf, reductionWithinRows, sumOf } from './reductions.js';
 
 export { LINEAR_RULES } from './linear.js';
@@ -96,7 +96,7 @@ export const RULES: ReadonlyMap<string, Rule> = new Map([
   ['BatchMatMul', matMul],
   ['_FusedMatMul', fusedMatMul],
   ['Einsum', einsum],
-  ['UnsortedSegmentSum', scatterAdd('x', 'segmentIds')],
+  ['UnsortedSegmentSum', segmentSum],
   ['ScatterNd', scatterAdd('updates', 'indices')],
 
   ...named('Conv2D FusedConv2D DepthwiseConv2dNative FusedDepthwiseConv2D Conv3D Dilation2D', bySample('x')),

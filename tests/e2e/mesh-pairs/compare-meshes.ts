@@ -53,9 +53,18 @@ export class MeshComparison<Name extends string> {
 
   /** Trains cases on the ranks of one job. Returns what each rank has of each of them. */
   async trainOn(ranks: number, cases: Readonly<Record<string, Case>>): Promise<Record<string, Trained[]>> {
-    const args = [JSON.stringify(Object.values(cases)), this.folder];
     const env = { OMP_NUM_THREADS: '1' };
-    const ofRanks = await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 500_000 });
+    return this.trainBy(cases, (args) =>
+      resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 500_000 }),
+    );
+  }
+
+  /** Trains cases on ranks that the caller starts with these arguments, by `ranks/train.ts`. */
+  async trainBy(
+    cases: Readonly<Record<string, Case>>,
+    start: (args: string[]) => Promise<Trained[][]>,
+  ): Promise<Record<string, Trained[]>> {
+    const ofRanks = await start([JSON.stringify(Object.values(cases)), this.folder]);
     return Object.fromEntries(Object.keys(cases).map((name, i) => [name, ofRanks.map((each) => each[i]!)]));
   }
 
@@ -92,7 +101,7 @@ export class MeshComparison<Name extends string> {
   }
 }
 
-export function expectSame(actual: Trained, expected: Trained, rtol: number): void {
+function expectSame(actual: Trained, expected: Trained, rtol: number): void {
   expectNear(actual.losses, expected.losses.slice(-actual.losses.length), rtol);
   const size = Math.max(...Object.values(expected.weights).map((values) => rms(values)));
   expect(Object.keys(actual.weights)).toEqual(Object.keys(expected.weights));

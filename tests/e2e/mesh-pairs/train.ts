@@ -46,6 +46,10 @@ export interface Case {
 }
 
 export interface Trained {
+  /** Of this rank on the mesh. */
+  readonly coordinates: Readonly<Record<string, number>>;
+  /** The rank numbers that `gather` returns. */
+  readonly gathered: readonly number[];
   /** The mean over all ranks, of each micro-batch. */
   readonly losses: readonly number[];
   readonly weights: Readonly<Record<string, readonly number[]>>;
@@ -119,6 +123,8 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     if (losses.length === given.stopAfter) break;
   }
   const state = (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
+  const { coordinates } = accelerator.mesh;
+  const gathered = tf.tidy(() => [...accelerator.gather(tf.tensor1d([accelerator.processIndex])).dataSync()]);
   accelerator.communication();
   tf.tidy(() => void model.apply(tf.slice(x!, [0, 0], [1, LENGTH / accelerator.mesh.size('context')])));
   const sent = accelerator.communication();
@@ -127,7 +133,7 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([whole, x!, y!]);
   const { replays = 0, reason } = compiled ?? {};
-  return { losses, weights, read, left: left.size, state, sent, replays, reason };
+  return { coordinates, gathered, losses, weights, read, left: left.size, state, sent, replays, reason };
 }
 
 function optimizerOf({ optimizer }: Case): tf.Optimizer {

@@ -4,6 +4,7 @@ import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
 import { requirePlace, rowsOfShard, sizeOf, sum, type Movable } from '../tensors.js';
+import { bytesOf } from '../traffic.js';
 import { decodeHeader, encodeHeader, NO_HEADER } from './messages.js';
 
 const cloneNative = operator('aten::clone');
@@ -121,7 +122,7 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   const input = context.native(x, 'allToAll');
   const inner = input.shape.slice(1);
   const call = { ...described('allToAll', input), hasFreeRows: true };
-  const table = context.calls.exchange(call, rows);
+  const table = context.calls.exchange({ ...call, sentBytes: 0 }, rows);
   const received = table.map((sent) => sent[context.rank]!);
   const width = sizeOf(inner);
   const output = context.empty(input, [sum(received), ...inner]);
@@ -130,7 +131,9 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
     received: received.map((n) => n * width),
     most: Math.max(...table.map((sent) => Math.max(...sent))) * width,
   };
-  const words = context.calls.agree(call, true);
+  const toOthers = sum(rows) - rows[context.rank]!;
+  const sentBytes = toOthers * bytesOf(input.dtype, inner);
+  const words = context.calls.agree({ ...call, sentBytes }, true);
   const start = () => context.group.allToAll(input, output, lengths, { words });
   return context.moved(words, start, { input, output, dtype: x.dtype });
 }
@@ -154,7 +157,7 @@ function exchangeRows<T extends Movable>(
     hasFreeRows: true,
     ...(root !== undefined && { root }),
   };
-  const rows = context.calls.exchange(call, [shape[0]!]).map((numbers) => numbers[0]!);
+  const rows = context.calls.exchange({ ...call, sentBytes: 0 }, [shape[0]!]).map((numbers) => numbers[0]!);
   return { words: context.calls.agree(call, true), rows, inner };
 }
 

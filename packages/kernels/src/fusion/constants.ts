@@ -5,12 +5,12 @@ import { writtenValues } from './written-values.js';
 export type ReadConstant = (value: number, meta: Value) => Float32Array;
 
 /**
- * The values that calls compute from constants alone: they are the same in every replay. Results of
+ * The values that calls compute from uploads and captured tensors alone: they are the same in every replay. Results of
  * the step and values with more than `maxElements` are left out, and what is computed from those.
  */
 export function constantsOf(graph: Graph, maxElements: number): ReadonlySet<number> {
   const left = new Set([...writtenValues(graph), ...graph.segments.flatMap(({ outputs }) => outputs)]);
-  const known = new Set([...graph.uploads].filter((value) => !left.has(value)));
+  const known = new Set([...graph.uploads, ...graph.captured].filter((value) => !left.has(value)));
   const isSmall = (value: number): boolean => value < 0 || graph.elements[value]! <= maxElements;
   // Constants are computed by the calls as they were recorded, in which others write in place.
   const isConstant = ({ effect, inPlace, uses, results }: Call): boolean =>

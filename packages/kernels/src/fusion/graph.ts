@@ -98,6 +98,8 @@ export interface Graph {
   readonly numbers: ReadonlyMap<number, number>;
   /** The values that JavaScript uploads, and that no call writes in place. */
   readonly uploads: ReadonlySet<number>;
+  /** Tensors from outside that are the same in every replay. No call writes them in place. */
+  readonly captured: ReadonlySet<number>;
   /** The values that are computed once instead of in every replay. No call makes them. */
   readonly folded: readonly number[];
 }
@@ -108,6 +110,7 @@ interface RecordedJson {
   readonly segments: readonly { first: number; end: number; outputs: number[] }[];
   readonly numbers: readonly [value: number, number: number][];
   readonly uploads: readonly number[];
+  readonly captured: readonly number[];
 }
 
 /** What the text of a recording does not say. */
@@ -119,7 +122,7 @@ export interface GraphFacts {
 
 /** Makes a graph of the text of `Recording.describe` in `@acc/native`. */
 export function graphOf(description: string, { isOnHost, elements }: GraphFacts): Graph {
-  const { values, calls, segments, numbers, uploads } = JSON.parse(description) as RecordedJson;
+  const { values, calls, segments, numbers, uploads, captured } = JSON.parse(description) as RecordedJson;
   const nodes = calls.map((call, index): Call => ({ kind: 'call', index, ...call }));
   return {
     isOnHost,
@@ -128,6 +131,7 @@ export function graphOf(description: string, { isOnHost, elements }: GraphFacts)
     elements: elements ?? values.map(({ shape }) => util.sizeFromShape(shape)),
     numbers: new Map(numbers),
     uploads: new Set(uploads),
+    captured: new Set(captured),
     folded: [],
   };
 }

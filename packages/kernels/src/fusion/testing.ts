@@ -14,6 +14,7 @@ export class GraphBuilder {
   #count = 0;
   readonly #numbers = new Map<number, number>();
   readonly #uploads = new Set<number>();
+  readonly #captured = new Set<number>();
 
   constructor(
     private readonly shape: readonly number[] = [4, 8],
@@ -28,6 +29,13 @@ export class GraphBuilder {
   upload(shape = this.shape): Made {
     const value = this.input(shape);
     this.#uploads.add(value);
+    return value;
+  }
+
+  /** A tensor from outside that is the same in every replay. */
+  captured(shape = this.shape): Made {
+    const value = this.input(shape);
+    this.#captured.add(value);
     return value;
   }
 
@@ -73,6 +81,7 @@ export class GraphBuilder {
       segments: [...this.#segments, { nodes: this.#nodes, outputs }],
       numbers: this.#numbers,
       uploads: new Set([...this.#uploads, ...this.#numbers.keys()]),
+      captured: this.#captured,
       folded: [],
     };
   }

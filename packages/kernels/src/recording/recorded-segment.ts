@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { ActionOptions, NativeDtype, RecordedAction } from '@acc/contract';
-import type { OutputMeta } from '@acc/native';
+import type { FixedInput, OutputMeta } from '@acc/native';
 import { areOfOneKind, type RecordedForm } from './recorded-form.js';
 
 /** What a tensor from outside was at recording time. `shape` and `dtype` are those of its native data. */
@@ -55,6 +55,16 @@ export interface RecordedSegment {
   readonly forms: readonly RecordedForm[];
   readonly assigned: readonly Variable[];
   readonly action: SegmentAction | undefined;
+}
+
+/** The captured tensors among the inputs of native calls: results of the action come first. */
+export function fixedInputsOf(segments: readonly RecordedSegment[]): FixedInput[] {
+  return segments.flatMap(({ given, sources }, segment) => {
+    const count = given.filter((each) => each && each.handed === undefined).length;
+    return sources.flatMap((source, i) =>
+      source.kind === 'captured' ? [{ segment, input: count + i, id: source.id }] : [],
+    );
+  });
 }
 
 /** Why two recordings of a step cannot be one. Undefined if both take and assign the same. */

@@ -19,6 +19,7 @@ import {
 import type { AccBackend } from '../backend.js';
 import { withoutPending } from '../pending/all-pending.js';
 import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
+import { DataUsers } from './data-users.js';
 import { placeGradients } from './gradient-places.js';
 import { formOf, heldOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
@@ -108,6 +109,9 @@ class Session {
   readonly #handed = new Map<object, { readonly number: number; readonly shape: readonly number[] }>();
   readonly #places = new SourcePlaces();
   readonly #endOfGradients: (() => void) | undefined;
+  readonly #users = new DataUsers();
+  readonly #endOfUsers: () => void;
+  #isPaused = false;
   /** The scalars that the step made, in any segment, are its constants. Those of actions are not. */
   readonly #constants = forgetConstants();
 
@@ -119,6 +123,7 @@ class Session {
     forgetShapes();
     startRecording();
     this.#beginSegment();
+    this.#endOfUsers = this.#users.watch(() => !this.#isPaused);
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
     if (hasPlaces) this.#endOfGradients = placeGradients(this.#places);
     this.#placeCalls();
@@ -127,6 +132,7 @@ class Session {
   /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: SegmentAction): void {
     this.#endSegment(inputs, action);
+    this.#isPaused = true;
     placeRecordedCalls(undefined);
     forgetShapes();
     forgetConstants();
@@ -146,6 +152,7 @@ class Session {
       return { shape: native.shape, form };
     });
     resumeRecording(given, variables);
+    this.#isPaused = false;
     this.#placeCalls();
   }
 
@@ -166,6 +173,7 @@ class Session {
   end(): void {
     placeRecordedCalls(undefined);
     this.#endOfGradients?.();
+    this.#endOfUsers();
   }
 
   #placeCalls(): void {
@@ -192,6 +200,7 @@ class Session {
     this.#known = new Map();
     this.#variables = new Map();
     this.#shared = new Set();
+    this.#users.forget();
     const natives = [];
     for (const variable of Object.values(engine().registeredVariables)) {
       const held = heldOf(variable, this.backend);
@@ -250,11 +259,7 @@ class Session {
     });
     const natives = tensors.map((tensor) => this.backend.native(heldOf(tensor, this.backend) ?? tensor));
     const meta = natives.map(({ dtype, shape }) => ({ dtype, shape }));
-    const sources = Array.from(cutRecording(natives), (id): Source => {
-      const source = this.#known.get(id) ?? ({ kind: 'captured', id } as const);
-      if (this.#shared.has(id) && source.kind === 'variable') this.#refuseShared(source.variable);
-      return source;
-    });
+    const sources = Array.from(cutRecording(natives), (id) => this.#sourceOf(id));
     this.#segments.push({
       given: this.#given,
       sources,
@@ -266,11 +271,26 @@ class Session {
     });
   }
 
+  #sourceOf(id: number): Source {
+    const captured: Source = { kind: 'captured', id };
+    const source = this.#known.get(id) ?? captured;
+    if (source.kind !== 'variable') return source;
+    const { variable } = source;
+    const data = this.#variables.get(variable)!;
+    const isOther = this.#users.hasOther(data);
+    if (isOther && !this.#users.hasVariable(data)) return captured;
+    if (isOther || this.#shared.has(id)) this.#refuseShared(variable);
+    return source;
+  }
+
   #refuse(reason: string): void {
     this.#refusal ??= reason;
   }
 
-  /** As after `target.assign(online)`: the next update of one of them ends it. */
+  /**
+   * As after `target.assign(online)`, or where the step also takes a clone of a variable: the next
+   * update of one of them ends it.
+   */
   #refuseShared({ name }: Variable): void {
     this.mayPass = this.#refusal === undefined;
     this.#refuse(`takes the variable '${name}', which shares its data with another`);

@@ -8,7 +8,13 @@ import { isLive } from '../live-variables.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
 import { areCutAlike, formOf, heldOf, tensorIn, type RecordedForm } from './recorded-form.js';
-import { differenceOfSources, type Given, type RecordedSegment, type Source } from './recorded-segment.js';
+import {
+  differenceOfSources,
+  fixedInputsOf,
+  type Given,
+  type RecordedSegment,
+  type Source,
+} from './recorded-segment.js';
 import { ReplayedActions } from './replayed-actions.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 import type { SourcePlaces } from './source-places.js';
@@ -124,6 +130,7 @@ export class StepRecording implements Recording {
     if (fusion === 'plain' && !isOnHost) return { lines: [nothingOn(device)] };
     const reason = reasonAgainstPrograms();
     if (reason) return { lines: [`Nothing is fused: ${reason}`] };
+    this.#native.fixInputs(fixedInputsOf(this.segments));
     const options = { fusion, isOnHost, read: this.#constant, elements };
     const { plan, lines, ...fused } = optimize(this.#native.describe(), options);
     this.#native.rewrite(plan);

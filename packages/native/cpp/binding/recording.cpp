@@ -98,6 +98,15 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "reasonAgainstPrograms", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), fused::reason_against(context.operators.default_device));
   });
+  // fixRecordedInputs(recording, [segment, input, handle] of each)
+  bind_action("fixRecordedInputs", [&](const Napi::CallbackInfo& info) {
+    const auto numbers = numbers_at(info, 1);
+    std::vector<Recording::FixedInput> inputs;
+    for (size_t i = 0; i + 2 < numbers.size(); i += 3) {
+      inputs.push_back({static_cast<size_t>(numbers[i]), static_cast<size_t>(numbers[i + 1]), numbers[i + 2]});
+    }
+    recording_at(info, 0, context).fix_inputs(inputs, context.tensors);
+  });
   bind_action("rewriteRecording", [&](const Napi::CallbackInfo& info) {
     recording_at(info, 0, context).rewrite(numbers_at(info, 1), context.operators,
                                               context.operators.default_device);

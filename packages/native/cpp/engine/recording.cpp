@@ -83,6 +83,7 @@ std::string Recording::difference(const Recording& other) const {
 
 void Recording::seal(c10::Device device) {
   device_ = device;
+  for (auto& input : fixed_) input.second.reset();
   for (size_t i = 0; i < list_.calls.size(); ++i) list_.calls[i].number = i;
   drop_unneeded();
   times_.prepare(list_.calls.size(), list_.segments.size());
@@ -140,10 +141,10 @@ void Recording::drop_unneeded() {
   for (const int value : needed) {
     if (value >= 0) is_used_[static_cast<size_t>(value)] = true;
   }
-  // join() compares the uploads of these calls.
+  // join() compares the uploads of these calls. Their fixed inputs are no longer needed.
   for (const auto& call : list_.constant_calls) {
     for (const auto& use : call.uses) {
-      if (use.value >= 0) is_used_[static_cast<size_t>(use.value)] = true;
+      if (use.value >= 0 && fixed_.count(use.value) == 0) is_used_[static_cast<size_t>(use.value)] = true;
     }
   }
 }
@@ -176,6 +177,8 @@ void Recording::run(size_t index, TensorTable& tensors, const double* in, double
   try {
     for (const int value : segment.inputs) {
       const double id = *in++;
+      // Throws if an action released it: what was computed from it is no longer what the step computes.
+      if (fixed_.count(value) > 0) tensors.get(id);
       if (is_used_[static_cast<size_t>(value)]) slots_[static_cast<size_t>(value)] = tensors.get(id);
     }
     for (auto& tensor : run_segment(index)) *out++ = tensors.add(std::move(tensor));

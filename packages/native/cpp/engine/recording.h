@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/call_times.h"
+#include "engine/frozen_memory.h"
 #include "engine/fused/program.h"
 #include "engine/operator_table.h"
 #include "engine/recording_sizes.h"
@@ -106,6 +107,16 @@ class Recording {
   // Call it before seal().
   std::string difference(const Recording& other) const;
 
+  // The input with the index `input` of a segment, which is always the tensor `id`.
+  struct FixedInput {
+    size_t segment;
+    size_t input;
+    double id;
+  };
+  // Makes inputs constants, and freezes their memory while the recording lives: replays must give the
+  // same tensors. Leaves out what was released, and what cannot be frozen. Call it before describe().
+  void fix_inputs(const std::vector<FixedInput>& inputs, const TensorTable& tensors);
+
   // The calls as JSON, which packages/kernels/src/fusion/graph.ts reads. Call it before seal().
   std::string describe() const;
 
@@ -114,7 +125,7 @@ class Recording {
   // `device`.
   void rewrite(const std::vector<double>& plan, const OperatorTable& operators, c10::Device device);
 
-  // Computes values that are the same in every replay: they depend on uploads alone. Call it before
+  // Computes values that are the same in every replay: they depend on uploads and fixed inputs. Call it before
   // seal(). No call may write into their memory. Throws ACC_INVALID_ARGUMENT for other values.
   std::vector<at::Tensor> constants(const std::vector<int>& wanted, c10::Device device) const;
 
@@ -161,7 +172,7 @@ class Recording {
   ReplayMemory& memory() { return memory_of(current_sizes_); }
 
  private:
-  // The calls and the uploads on which constants depend, with these as outputs.
+  // The calls, uploads and fixed inputs on which constants depend, with these as outputs.
   CallList part_for(const std::vector<int>& wanted) const;
   void swap_with(SizeSet& sizes);
   void drop_unneeded();
@@ -174,6 +185,9 @@ class Recording {
   void give(const RecordedCall& call);
 
   CallList list_;
+  // The values of fixed inputs. Their tensors are here until rewrite() or seal().
+  std::unordered_map<int, at::Tensor> fixed_;
+  std::vector<std::unique_ptr<FrozenMemory>> frozen_;
   c10::Device device_ = c10::kCPU;
   double shape_of_calls_ = 0;
   std::unordered_map<size_t, std::unique_ptr<SizeSet>> sizes_;

@@ -6,6 +6,16 @@
 
 namespace acc {
 
+void Recording::fix_inputs(const std::vector<FixedInput>& inputs, const TensorTable& tensors) {
+  for (const auto& [segment, input, id] : inputs) {
+    if (!tensors.has(id)) continue;
+    const auto& tensor = tensors.get(id);
+    if (!FrozenMemory::is_possible(tensor)) continue;
+    fixed_[list_.segments.at(segment).inputs.at(input)] = tensor;
+    frozen_.push_back(std::make_unique<FrozenMemory>(tensor));
+  }
+}
+
 CallList Recording::part_for(const std::vector<int>& wanted) const {
   std::unordered_set<int> needed(wanted.begin(), wanted.end());
   CallList part;
@@ -26,6 +36,10 @@ CallList Recording::part_for(const std::vector<int>& wanted) const {
   std::reverse(part.calls.begin(), part.calls.end());
   for (const auto& upload : list_.uploads) {
     if (!upload.is_written && needed.erase(upload.value) > 0) part.uploads.push_back(upload);
+  }
+  for (const auto& [value, tensor] : fixed_) {
+    if (needed.erase(value) == 0) continue;
+    part.uploads.push_back({value, 0, tensor.scalar_type(), tensor.sizes().vec(), {}, false, true, tensor});
   }
   if (!needed.empty()) {
     throw Error(kInvalidArgument, "A constant of a recording depends on what replays give or write.");

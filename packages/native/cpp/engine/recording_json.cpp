@@ -143,6 +143,8 @@ std::string Recording::describe() const {
   for (const auto& upload : list_.uploads) {
     if (!upload.is_written) uploads.push_back(upload.value);
   }
+  out << ",\"captured\":";
+  write_list(out, fixed_, [&](const auto& input) { out << input.first; });
   out << ",\"uploads\":";
   write_list(out, uploads, [&](int value) { out << value; });
   out << ",\"numbers\":";

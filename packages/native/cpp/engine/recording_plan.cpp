@@ -160,6 +160,7 @@ void Recording::rewrite(const std::vector<double>& plan, const OperatorTable& op
     const auto& tensor = constants[i];
     list_.uploads.push_back({in.constants()[i], 0, tensor.scalar_type(), tensor.sizes().vec(), {}, false, true, tensor});
   }
+  for (auto& input : fixed_) input.second.reset();
   list_.calls = std::move(in.calls());
   list_.values = std::move(in.values());
   list_.constant_calls = std::move(constant_calls);

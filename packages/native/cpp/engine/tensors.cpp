@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/error.h"
+#include "engine/frozen_memory.h"
 
 namespace acc {
 namespace {
@@ -65,7 +66,8 @@ at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length) 
 uint8_t memory_flags(const at::Tensor& tensor) {
   uint8_t flags = 0;
   if (tensor.is_contiguous()) flags |= kContiguous;
-  if (tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1) flags |= kExclusive;
+  const bool is_only = tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1;
+  if (is_only && !FrozenMemory::has(tensor)) flags |= kExclusive;
   return flags;
 }
 

@@ -36,12 +36,13 @@ at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length);
 enum MemoryFlag : uint8_t {
   // The elements are row-major without gaps.
   kContiguous = 1,
-  // No other tensor shares the memory, and nobody else holds this tensor. So nobody sees a write.
+  // No other tensor shares the memory, nobody else holds this tensor, and no recording has computed
+  // constants from it. So nobody sees a write.
   kExclusive = 2,
 };
 
 // The MemoryFlags of a tensor of which one handle is known. kExclusive is set if that handle has
-// the only reference.
+// the only reference and the memory is not frozen.
 uint8_t memory_flags(const at::Tensor& tensor);
 
 // The element type for a number from JavaScript. Throws ACC_INVALID_ARGUMENT.

@@ -50,6 +50,7 @@ export class Messages {
   readonly #inboxes = new Map<number, Inbox>();
   #sending: Pending<void>[] = [];
   #waitedMs = 0;
+  #lastSent = -Infinity;
 
   constructor(options: MessagesOptions) {
     this.#options = options;
@@ -64,6 +65,7 @@ export class Messages {
 
   /** Starts to send a tensor, which keeps its owner. */
   send(message: Message, tensor: Tensor): void {
+    this.#lastSent = performance.now();
     const { pipe, schedule, shapes } = this.#options;
     this.#sending = this.#sending.filter((pending) => {
       // Asked once: a message that ends between two questions would never be waited for, and so
@@ -87,6 +89,11 @@ export class Messages {
   /** How long this rank has waited for tensors, in milliseconds. */
   get waitedMs(): number {
     return this.#waitedMs;
+  }
+
+  /** When this rank last began to send a tensor, in milliseconds of `performance.now`. */
+  get lastSent(): number {
+    return this.#lastSent;
   }
 
   /** Waits until the other ranks have received everything. */

@@ -9,16 +9,17 @@ const [row] = scheduleOf('1f1b', { ranks: 2, chunks: 1, microBatches: 3 }).rows;
 it('tells when each action ran and how much of it was waiting, in order', () => {
   const steps: (readonly ObservedAction[])[] = [];
   observeActions((actions) => steps.push(actions));
-  let waited = 0;
+  const times = { waitedMs: 0, lastSent: -Infinity };
   const taken: unknown[] = [];
   for (let step = 0; step < 2; step++) {
     runObserved(
       row!,
       (action) => {
         taken.push(action);
-        waited += action.kind === 'backward' ? 5 : 0;
+        times.waitedMs += action.kind === 'backward' ? 5 : 0;
+        if (action.kind === 'forward') times.lastSent = performance.now();
       },
-      () => waited,
+      () => times,
     );
   }
   expect(taken).toEqual([...row!, ...row!]);
@@ -28,8 +29,9 @@ it('tells when each action ran and how much of it was waiting, in order', () => 
     expect(actions.map((action) => action.waited)).toEqual(
       row!.map(({ kind }) => (kind === 'backward' ? 5 : 0)),
     );
-    const times = actions.flatMap(({ start, end }) => [start, end]);
-    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(actions.map(({ sent }) => sent !== undefined)).toEqual(row!.map(({ kind }) => kind === 'forward'));
+    const inOrder = actions.flatMap(({ start, end, sent }) => [start, sent ?? start, end]);
+    expect(inOrder).toEqual([...inOrder].sort((a, b) => a - b));
   }
 });
 

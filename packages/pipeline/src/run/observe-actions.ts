@@ -7,6 +7,16 @@ export interface ObservedAction extends Action {
   readonly end: number;
   /** How much of it the rank waited for messages of other stages, in milliseconds. */
   readonly waited: number;
+  /** When it began to send its result to the next rank. Undefined if it sent none. */
+  readonly sent: number | undefined;
+}
+
+/** What messages tell of the action that is running. */
+export interface MessageTimes {
+  /** How long this rank has waited for tensors, in milliseconds. */
+  readonly waitedMs: number;
+  /** When it last began to send a tensor, in milliseconds of `performance.now`. */
+  readonly lastSent: number;
 }
 
 /** @param actions What this rank did in a step, in order. */
@@ -27,14 +37,16 @@ export function observeActions(given: ActionObserver | undefined): void {
 export function runObserved(
   actions: readonly Action[],
   act: (action: Action) => void,
-  waitedMs: () => number,
+  times: () => MessageTimes,
 ): void {
   const tell = observer;
   if (!tell) return actions.forEach(act);
   const observed = actions.map((action) => {
-    const [start, waitedBefore] = [performance.now(), waitedMs()];
+    const [start, waitedBefore] = [performance.now(), times().waitedMs];
     act(action);
-    return { ...action, start, end: performance.now(), waited: waitedMs() - waitedBefore };
+    const { waitedMs, lastSent } = times();
+    const sent = lastSent >= start ? lastSent : undefined;
+    return { ...action, start, end: performance.now(), waited: waitedMs - waitedBefore, sent };
   });
   tell(observed);
 }

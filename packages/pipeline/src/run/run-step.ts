@@ -83,7 +83,7 @@ class Step {
       const { shapes } = this.#step;
       this.#perform([], () => (this.#messages = new Messages({ ...this.#subject, shapes })));
       const act = (action: Action) => this.#act(action);
-      runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages.waitedMs);
+      runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages);
       this.#perform([], () => this.#messages.end());
       this.#isReplay = true;
     } catch (error) {

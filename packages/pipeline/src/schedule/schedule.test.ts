@@ -115,6 +115,21 @@ describe('simulate', () => {
     });
     expect(duration).toBe(4 * 7);
   });
+
+  it('takes when actions send their results: before they end, others wait less', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('gpipe', '1f1b'), ranks, microBatches, (name, p, extra) => {
+        const m = p + extra - 1;
+        const schedule = scheduleOf(name, { ranks: p, chunks: 1, microBatches: m });
+        const { bubble, duration } = simulate(schedule, ({ kind }) =>
+          kind === 'forward' ? 1 : { duration: 2, sentAfter: 1 },
+        );
+        // A rank computes 3 m, and waits for the forward and the first half of backward of the others.
+        expect(duration).toBeCloseTo(3 * m + 2 * (p - 1), 10);
+        expect(bubble).toBeCloseTo((2 * (p - 1)) / (3 * m), 10);
+      }),
+    );
+  });
 });
 
 describe('pictureOf', () => {

@@ -4,8 +4,14 @@ import { keyOf, rankOf, upTo, type Action, type ActionKind, type Schedule } from
 /** How long each kind of action takes in one stage, in any unit. */
 export type ActionCosts = Readonly<Record<ActionKind, number>>;
 
-/** How long each action takes, for stages whose work differs. */
-export type CostOfAction = (action: Action) => number;
+/** How long an action takes, and when in that time it sends its result to the next stage. */
+export interface ActionTime {
+  readonly duration: number;
+  readonly sentAfter: number;
+}
+
+/** How long each action takes, for stages whose work differs. A number: it sends its result at its end. */
+export type CostOfAction = (action: Action) => number | ActionTime;
 
 export interface TimedAction extends Action {
   readonly start: number;
@@ -38,17 +44,19 @@ export function simulate(
   requireComplete(schedule);
   const costOf: CostOfAction = typeof costs === 'function' ? costs : ({ kind }) => costs[kind];
   const { ranks, rows } = schedule;
-  const ends = new Map<string, number>();
+  const sent = new Map<string, number>();
   const timed: TimedAction[][] = rows.map(() => []);
   const clocks = rows.map(() => 0);
   const advance = (rank: number): boolean => {
     const action = rows[rank]![timed[rank]!.length];
-    const starts = action && startsOf(action, schedule).map((key) => ends.get(key));
+    const starts = action && startsOf(action, schedule).map((key) => sent.get(key));
     if (!action || starts!.includes(undefined)) return false;
     const start = Math.max(clocks[rank]!, ...(starts as number[]));
-    const end = start + costOf(action);
+    const cost = costOf(action);
+    const { duration, sentAfter } = typeof cost === 'number' ? { duration: cost, sentAfter: cost } : cost;
+    const end = start + duration;
     timed[rank]!.push({ ...action, start, end });
-    ends.set(keyOf(action), end);
+    sent.set(keyOf(action), start + sentAfter);
     clocks[rank] = end;
     return true;
   };
@@ -67,7 +75,7 @@ function unitCosts({ rows }: Schedule): ActionCosts {
   return { forward: 1, backward: isSplit ? 1 : 2, weights: 1 };
 }
 
-/** The keys of the actions that must have ended before an action starts. */
+/** The keys of the actions whose results an action needs before it starts. */
 function startsOf({ kind, stage, microBatch }: Action, { stages }: Schedule): string[] {
   const of = (before: ActionKind, at: number) => keyOf({ kind: before, stage: at, microBatch });
   if (kind === 'forward') return stage > 0 ? [of('forward', stage - 1)] : [];

@@ -1,9 +1,11 @@
+import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { expectClose } from '@acc/testkit';
 import { moe, transformerBlock, type MoeArgs } from '../index.js';
 import { gelu } from '@acc/kernels';
+import { MOE } from './options.js';
 import { capacityOf, Routing } from './routing.js';
 
 beforeAll(() => registerAccBackend());
@@ -191,6 +193,33 @@ describe('moe', () => {
     expect(values(true)).not.toEqual(values(true));
   });
 
+  it('multiplies what the router sees by numbers that are uniform from 1 - jitter to 1 + jitter', () => {
+    const jitter = 0.3;
+    const layer = built({ experts: 4, topK: 2, jitter });
+    const { layers } = layer as unknown as { layers: { call(x: tf.Tensor, kwargs: object): tf.Tensor }[] };
+    const call = layers[0]!.call.bind(layers[0]);
+    let seen: number[] = [];
+    layers[0]!.call = (given, kwargs) => {
+      seen = Array.from(given.dataSync());
+      return call(given, kwargs);
+    };
+    const x = tf.ones([1000, WIDTH]);
+    for (const kwargs of [{ training: false }, {}]) {
+      layer.apply(x, kwargs);
+      expect(seen).toEqual(Array.from(x.dataSync()));
+    }
+    layer.apply(x, { training: true });
+    const sorted = [...seen].sort((a, b) => a - b);
+    const count = sorted.length;
+    expect(new Set(seen).size).toBeGreaterThan(0.99 * count);
+    expect(sorted[0]).toBeGreaterThanOrEqual(1 - jitter - 1e-6);
+    expect(sorted.at(-1)).toBeLessThanOrEqual(1 + jitter + 1e-6);
+    // Kolmogorov's distance to the uniform distribution. One of 10⁶ samples has more than 2.7 / √n.
+    const distances = sorted.map((factor, i) => Math.abs((factor - 1 + jitter) / (2 * jitter) - i / count));
+    expect(Math.max(...distances)).toBeLessThan(2.7 / Math.sqrt(count));
+    layer.dispose();
+  });
+
   it('counts assignments, and tells what it adds to the loss', () => {
     const layer = built({ experts: 4, topK: 1, capacityFactor: 1, balanceLoss: 0.5, zLoss: 0.25 });
     expect([layer.tokensPerExpert, layer.droppedTokens, layer.routerLosses]).toEqual([[], 0, undefined]);
@@ -265,6 +294,16 @@ describe('moe', () => {
     ['an unknown option', { experts: 2, expert: 2 }, 'ACC_UNKNOWN_OPTION'],
   ])('refuses %s', (_, args, code) => {
     expect(() => moe(args as MoeArgs)).toThrowError(expect.objectContaining({ code }));
+  });
+
+  it('has a row of the README for every option', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const section = readme.split('\n## Mixtures of experts\n')[1]!.split('\n## ')[0]!;
+    const rows = section.split('\n').filter((line) => line.startsWith('| `'));
+    const names = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    // tfjs-layers saves the states of a layer's parts in its configuration.
+    const options = Object.keys(MOE.shape).filter((name) => name !== 'parts');
+    expect(names.sort()).toEqual(options.sort());
   });
 
   it('refuses an unknown option of a block', () => {

@@ -18,7 +18,7 @@ const LENGTH = 8;
 const VOCABULARY = 24;
 
 export interface Case {
-  readonly model: 'mlp' | 'gpt2' | 'llama';
+  readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama';
   readonly layers?: number;
   readonly plan: ParallelPlan;
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
@@ -62,6 +62,12 @@ function made({ model, layers = 2, dropout = 0 }: Case): tf.LayersModel {
         tf.layers.layerNormalization({ name: 'norm' }),
         tf.layers.dense({ name: 'out', units: VOCABULARY }),
       ],
+    });
+  }
+  if (model === 'embedding') {
+    const table = { name: 'table', inputDim: VOCABULARY, outputDim: 12, inputLength: LENGTH };
+    return tf.sequential({
+      layers: [tf.layers.embedding(table), tf.layers.dense({ name: 'out', units: VOCABULARY })],
     });
   }
   const shared = { vocab_size: VOCABULARY };

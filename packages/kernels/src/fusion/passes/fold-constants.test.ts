@@ -15,6 +15,27 @@ it('keeps what others take of calls on uploads and numbers, also through views',
   expect(folded.folded).toEqual([mask, scale]);
 });
 
+it('folds calls on captured tensors, but keeps none of their memory: their views run in every replay', () => {
+  const graph = new GraphBuilder([1]);
+  const whole = graph.captured([8, 8]);
+  const row = graph.call('slice.Tensor', [whole], { isView: true });
+  const hidden = graph.call('unsqueeze', [graph.captured()], { isView: true });
+  const mask = graph.call('neg', [graph.call('sub.Tensor', [hidden, graph.upload()], { args: [1] })]);
+  const folded = foldConstants(graph.build(graph.add(graph.add(graph.input(), mask), row)));
+  expect(operatorsOf(folded)).toEqual(['slice', 'add', 'add']);
+  expect(folded.folded).toEqual([mask]);
+});
+
+it('leaves a captured tensor to an action as it is, and what is computed from it', () => {
+  const graph = new GraphBuilder();
+  const given = graph.captured();
+  const negated = graph.call('neg', [given]);
+  graph.cut(given);
+  const folded = foldConstants(graph.build(graph.add(graph.input(), negated)));
+  expect(operatorsOf(folded)).toEqual(['neg', 'add']);
+  expect(folded.folded).toEqual([]);
+});
+
 it.each<[string, (graph: GraphBuilder) => number]>([
   ['a random draw', (graph) => graph.call('rand', [], { effect: 'draws' })],
   ['an argument', (graph) => graph.call('neg', [graph.input()])],

@@ -7,7 +7,7 @@
 
 namespace acc::shm {
 
-Messages::Messages(Ranks& ranks) : ranks_(ranks), lines_(2 * static_cast<size_t>(ranks.size())) {}
+Messages::Messages(Ranks& ranks) : ranks_(ranks), lines_(2 * static_cast<size_t>(ranks.size())), sent_(static_cast<size_t>(ranks.size())) {}
 
 std::shared_ptr<Messages::Message> Messages::send(int peer, const void* data, size_t bytes,
                                                   std::shared_ptr<void> owner) {
@@ -54,15 +54,19 @@ bool Messages::advance_one(Message& message) {
   while (!is_done) {
     const auto written = channel.written.load(std::memory_order_seq_cst);
     const auto taken = channel.taken.load(std::memory_order_seq_cst);
-    if (written - taken == (message.is_sent ? 2u : 0u)) break;
+    if (written - taken == (message.is_sent ? kChannelBlocks : 0u)) break;
     const size_t part = std::min(Segment::kBlockBytes, message.bytes - message.done);
     if (message.is_sent) {
-      auto* block = segment.block(own, message.peer, written);
+      const auto place = free_place(message.peer, taken);
+      auto* block = segment.block(own, message.peer, place);
       writer_.timed(part, [&] { writer_.copy(block, message.data + message.done, part); });
       SharedWriter::finish();
+      channel.places[written % kChannelBlocks].store(static_cast<uint8_t>(place), std::memory_order_relaxed);
+      sent_[message.peer].filled |= uint64_t{1} << place;
       channel.written.store(written + 1, std::memory_order_seq_cst);
     } else {
-      if (part > 0) std::memcpy(message.data + message.done, segment.block(message.peer, own, taken), part);
+      const auto place = channel.places[taken % kChannelBlocks].load(std::memory_order_relaxed);
+      if (part > 0) std::memcpy(message.data + message.done, segment.block(message.peer, own, place), part);
       channel.taken.store(taken + 1, std::memory_order_seq_cst);
     }
     message.done += part;
@@ -71,6 +75,16 @@ bool Messages::advance_one(Message& message) {
   }
   if (moved) ranks_.ring(message.peer);
   return is_done;
+}
+
+uint32_t Messages::free_place(int peer, uint32_t taken) {
+  const auto& channel = ranks_.segment().channel(ranks_.rank(), peer);
+  auto& sent = sent_[peer];
+  for (; sent.cleared != taken; ++sent.cleared) {
+    const auto place = channel.places[sent.cleared % kChannelBlocks].load(std::memory_order_relaxed);
+    sent.filled &= ~(uint64_t{1} << place);
+  }
+  return static_cast<uint32_t>(__builtin_ctzll(~sent.filled));
 }
 
 bool Messages::is_done(const std::shared_ptr<Message>& message) {

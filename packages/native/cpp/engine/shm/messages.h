@@ -12,9 +12,10 @@
 
 namespace acc::shm {
 
-// Point-to-point messages. Each ordered pair of ranks has two blocks, which the sender fills and
-// the receiver empties in turn. Messages of one pair and direction are moved in the order in which
-// they were started. All other messages make progress independently, so ranks that send to each
+// Point-to-point messages. Each ordered pair of ranks has blocks, which the sender fills and the
+// receiver empties. The sender fills the first block that is free, so a receiver that keeps up costs
+// the memory and the cache lines of one or two. Messages of one pair and direction are moved in the
+// order in which they were started. All other messages make progress independently, so ranks that send to each
 // other at the same time do not deadlock.
 class Messages {
  public:
@@ -52,6 +53,8 @@ class Messages {
   void advance_lines();
   // Moves what can be moved. Returns true when the message is complete.
   bool advance_one(Message& message);
+  // The first block of the channel to `peer` that is free, once `taken` blocks are emptied. There is one.
+  uint32_t free_place(int peer, uint32_t taken);
   void look_after(Message& message);
   std::deque<std::shared_ptr<Message>>& line_of(int peer, bool is_sent) { return lines_[2 * peer + (is_sent ? 1 : 0)]; }
 
@@ -59,6 +62,14 @@ class Messages {
   std::mutex mutex_;
   SharedWriter writer_;
   std::vector<std::deque<std::shared_ptr<Message>>> lines_;
+  // What this rank knows of its channel to each peer: a bit for each filled block, and how many
+  // emptied ones it has cleared there.
+  struct Sent {
+    uint64_t filled = 0;
+    uint32_t cleared = 0;
+  };
+  static_assert(kChannelBlocks == 64, "Sent::filled has a bit for each block");
+  std::vector<Sent> sent_;
 };
 
 }  // namespace acc::shm

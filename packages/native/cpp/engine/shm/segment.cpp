@@ -42,14 +42,13 @@ Segment::Segment(int ranks, int fd) : ranks_(ranks), fd_(fd) {
   channels_ = controls_ + in_pages(count * sizeof(RankControl));
   buffers_ = channels_ + in_pages(count * count * sizeof(Channel));
   blocks_ = buffers_ + count * 2 * kStepBytes;
-  bytes_ = blocks_ + count * count * 2 * kBlockBytes;
+  bytes_ = blocks_ + count * count * kChannelBlocks * kBlockBytes;
 }
 
 Segment Segment::create(int ranks, uint64_t nonce) {
   Segment segment(ranks, ::memfd_create("acc-collectives", MFD_CLOEXEC));
   if (segment.fd_ < 0) unavailable("memfd_create failed");
-  // The kernel allocates a page on first use, so the blocks of ranks that never send to each other
-  // cost no memory.
+  // The kernel allocates a page on first use, so blocks that are never filled cost no memory.
   if (::ftruncate(segment.fd_, static_cast<off_t>(segment.bytes_)) != 0) unavailable("ftruncate failed");
   segment.map();
   segment.header().bytes = segment.bytes_;

@@ -29,9 +29,15 @@ struct RankControl {
   int32_t fd;
 };
 
+// A sender fills up to so many blocks before its receiver empties one: 8 MiB. A rank that computes
+// moves nothing, so a message that fits is there when the receiver asks for it.
+inline constexpr uint32_t kChannelBlocks = 64;
+
 // The state of messages from one rank to one other.
 struct Channel {
   alignas(128) std::atomic<uint32_t> written;  // number of blocks the sender has filled
+  // Which blocks these are, at the number of the filling modulo kChannelBlocks.
+  std::atomic<uint8_t> places[kChannelBlocks];
   alignas(128) std::atomic<uint32_t> taken;
 };
 
@@ -72,8 +78,8 @@ class Segment {
     return base_ + buffers_ + (2 * static_cast<size_t>(rank) + (step & 1)) * kStepBytes;
   }
   Channel& channel(int from, int to) const { return reinterpret_cast<Channel*>(base_ + channels_)[from * ranks_ + to]; }
-  uint8_t* block(int from, int to, uint32_t number) const {
-    return base_ + blocks_ + (2 * static_cast<size_t>(from * ranks_ + to) + (number & 1)) * kBlockBytes;
+  uint8_t* block(int from, int to, uint32_t place) const {
+    return base_ + blocks_ + (kChannelBlocks * static_cast<size_t>(from * ranks_ + to) + place) * kBlockBytes;
   }
 
   // The bytes that a rank can publish in one step. Half of them fit in a core's cache. There are

@@ -87,7 +87,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   // Ranks compare their calls in the first step of each collective. A message that does not fit into
   // the blocks of its channel waits for its receiver.
   bool meets_all(const CollectiveCall& call) const override {
-    if (call.kind == CollectiveKind::kSend) return call.input.nbytes() > 2 * shm::Segment::kBlockBytes;
+    if (call.kind == CollectiveKind::kSend) return call.input.nbytes() > shm::kChannelBlocks * shm::Segment::kBlockBytes;
     return true;
   }
 

@@ -1,5 +1,6 @@
 import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
+import { isCausalMask, SEEN } from './causal-mask.js';
 import type { Context } from './context.js';
 import { factorOf, isConversion, isSameFactor, kindOfView, type Factor } from './factors.js';
 import { isProduct, type Forward } from './forward.js';
@@ -76,7 +77,10 @@ function gradientOfScores(call: Call, forward: Forward, context: Context): Part 
   const turnedV = factorOf(product.uses[1]!, leading, context);
   const isOfV = turnedV && isSameFactor(turnedV, { ...v, isTurned: !v.isTurned });
   if (!dy || dy.isTurned || !isOfV) return 'the gradient of its probabilities is another product';
-  const { takers, between } = takersOf(call.results[0]!, context, true);
+  const { takers, between } = takersOf(call.results[0]!, context, {
+    scales: true,
+    isPassing: (taker) => forward.isCausal && isOfCausalChoice(taker, context),
+  });
   const gradients = takers.map((taker) => gradientOfFactor(taker, forward, context));
   const problem = gradients.find((gradient) => typeof gradient === 'string');
   if (problem !== undefined) return problem;
@@ -87,6 +91,15 @@ function gradientOfScores(call: Call, forward: Forward, context: Context): Part 
     dy,
     members: [...members, product, call, ...between, ...takers.map((taker) => taker.call)],
   };
+}
+
+/** Whether a call multiplies gradients of hidden scores, which are 0, by 0 and others by 1. */
+function isOfCausalChoice({ op, uses }: Call, { elementsOf, shapeOf }: Context): boolean {
+  if (op !== 'aten::mul.Tensor') return false;
+  return uses.some((value) => {
+    const elements = elementsOf(value);
+    return elements !== undefined && isCausalMask(elements, shapeOf(value), SEEN);
+  });
 }
 
 interface NamedProduct extends GradientProduct {

@@ -1,15 +1,23 @@
 import { expect, it } from 'vitest';
-import { isCausalMask } from './causal-mask.js';
+import { isCausalMask, SEEN, UNSEEN, type Marks } from './causal-mask.js';
 
-it.each<[readonly number[], number, number, boolean]>([
-  [[0, -1e9, 0, 0], 2, 2, true],
-  [[-0, -Infinity, 0, 0], 2, 2, true],
-  [[0, -1e4, 0, 0], 2, 2, false],
-  [[0, NaN, 0, 0], 2, 2, false],
-  [[0, -1e9, 1, 0], 2, 2, false],
-  [[0, 0, -1e9, 0], 2, 2, false],
-  [[0, -1e9], 1, 2, false],
-  [[0, -1e9, 0, 0, 0, -1e9, 0, 0], 2, 2, false],
-])('%j of %i queries and %i keys: %s', (mask, queries, keys, expected) => {
-  expect(isCausalMask(Float32Array.from(mask), queries, keys)).toBe(expected);
+it.each<[readonly number[], readonly number[], boolean, Marks?]>([
+  [[0, -1e9, 0, 0], [2, 2], true],
+  [[-0, -Infinity, 0, 0], [2, 2], true],
+  [[0, -1e4, 0, 0], [2, 2], false],
+  [[0, NaN, 0, 0], [2, 2], false],
+  [[0, -1e9, 1, 0], [2, 2], false],
+  [[0, 0, -1e9, 0], [2, 2], false],
+  [[0, -1e9], [1, 2], false],
+  [[0, -1e9], [2], false],
+  [[0], [], false],
+  [[0, -1e9, 0, 0, 0, -1e9, 0, 0], [2, 1, 2, 2], true],
+  [[0, -1e9, 0, 0, 0, 0, 0, 0], [2, 2, 2], false],
+  [[0, -1e9, 0, 0], [2, 1, 2], false],
+  [[1, 0, 1, 1], [2, 2], true, SEEN],
+  [[0, 1, 0, 0], [2, 2], false, SEEN],
+  [[0, 1, 0, 0], [2, 2], true, UNSEEN],
+  [[1, 0.5, 1, 1], [2, 2], false, SEEN],
+])('%j of shape %j: %s', (mask, shape, expected, marks) => {
+  expect(isCausalMask(Float32Array.from(mask), shape, marks)).toBe(expected);
 });

@@ -1,14 +1,37 @@
 /** A number that hides a key from a query, added to a score: exp of the difference is 0. */
 const HIDDEN = -1e8;
 
-/** Whether a mask hides from query i exactly the keys after key i. */
-export function isCausalMask(mask: Float32Array, queries: number, keys: number): boolean {
-  if (queries !== keys || mask.length !== queries * keys) return false;
-  for (let i = 0; i < queries; i++) {
-    for (let j = 0; j < keys; j++) {
-      const number = mask[i * keys + j]!;
-      if (j > i ? !(number <= HIDDEN) : number !== 0) return false;
-    }
-  }
-  return true;
+/** What the elements of a mask say about a query and a key. */
+export interface Marks {
+  readonly isSeen: (element: number) => boolean;
+  readonly isHidden: (element: number) => boolean;
+}
+
+/** Of a mask that is added to scores, or that takes the place of scores. */
+export const ADDED: Marks = { isSeen: (element) => element === 0, isHidden: (element) => element <= HIDDEN };
+/** Of a mask that is subtracted. */
+export const SUBTRACTED: Marks = {
+  isSeen: ADDED.isSeen,
+  isHidden: (element) => ADDED.isHidden(-element),
+};
+/** Of a condition, which may also be a factor. */
+export const SEEN: Marks = { isSeen: (element) => element === 1, isHidden: (element) => element === 0 };
+export const UNSEEN: Marks = { isSeen: SEEN.isHidden, isHidden: SEEN.isSeen };
+
+/**
+ * Whether a mask hides from query i exactly the keys after key i.
+ *
+ * @param shape `[…, queries, keys]`.
+ */
+export function isCausalMask(
+  mask: Float32Array,
+  shape: readonly number[],
+  { isSeen, isHidden }: Marks = ADDED,
+): boolean {
+  const [queries, keys] = shape.slice(-2);
+  if (queries === undefined || keys === undefined || queries !== keys) return false;
+  return mask.every((element, at) => {
+    const isLater = at % keys > Math.floor(at / keys) % queries;
+    return isLater ? isHidden(element) : isSeen(element);
+  });
 }

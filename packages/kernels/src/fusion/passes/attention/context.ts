@@ -25,8 +25,13 @@ export interface Context {
 export function contextOf(graph: Graph, read: ReadConstant): Context {
   const constants = constantsOf(graph, MAX_READ_ELEMENTS);
   const shapeOf = (value: number): readonly number[] => graph.values[value]!.shape;
-  const elementsOf = (value: number): Float32Array | undefined =>
-    constants.has(value) ? read(value, graph.values[value]!) : undefined;
+  const known = new Map<number, Float32Array>();
+  const elementsOf = (value: number): Float32Array | undefined => {
+    if (!constants.has(value)) return undefined;
+    const elements = known.get(value) ?? read(value, graph.values[value]!);
+    known.set(value, elements);
+    return elements;
+  };
   return {
     graph,
     makers: makersOf(graph),

@@ -61,7 +61,7 @@ function withoutProduct(takers: readonly Taker[]): string {
 }
 
 function withFactors(
-  { product: scoresProduct, scale, mask }: Scores,
+  { product: scoresProduct, scale, mask, isCausal: isChosen }: Scores,
   rest: Pick<Forward, 'softmax' | 'product' | 'others' | 'members' | 'leading'>,
   context: Context,
 ): Forward | string {
@@ -80,7 +80,7 @@ function withFactors(
   if (width !== valueWidth) return 'its v has another width than q';
   if ([queries, keys, width, ...leading].includes(0)) return 'it has no elements';
   const numbers = mask === undefined ? undefined : context.elementsOf(mask);
-  const isCausal = numbers !== undefined && isCausalMask(numbers, queries, keys);
+  const isCausal = isChosen || (numbers !== undefined && isCausalMask(numbers, context.shapeOf(mask!)));
   return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, isCausal };
 }
 

@@ -19,8 +19,19 @@ interface Taken {
   readonly between: readonly Call[];
 }
 
-/** What takes `value`. @param scales Whether to look behind products with numbers. */
-export function takersOf(value: number, context: Context, scales = false): Taken {
+interface TakersOptions {
+  /** Whether to look behind products with numbers. */
+  readonly scales?: boolean;
+  /** Further calls to look behind. */
+  readonly isPassing?: (call: Call) => boolean;
+}
+
+/** What takes `value`. */
+export function takersOf(
+  value: number,
+  context: Context,
+  { scales = false, isPassing = () => false }: TakersOptions = {},
+): Taken {
   const takers: Taker[] = [];
   const between: Call[] = [];
 
@@ -29,7 +40,7 @@ export function takersOf(value: number, context: Context, scales = false): Taken
       if (call.kind !== 'call') continue;
       const kind = kindOfView(call, context);
       const scaling = scales ? scalingOf(call, context) : undefined;
-      if (kind ?? scaling ?? isConversion(call, context)) {
+      if (kind || scaling || isConversion(call, context) || isPassing(call)) {
         between.push(call);
         follow(call.results[0]!, isTurned !== (kind === 'turned'), factor * (scaling?.factor ?? 1));
       } else {
