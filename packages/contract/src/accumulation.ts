@@ -42,6 +42,14 @@ export interface GradientAccumulation {
    */
   run<T>(fn: () => T, isLast: boolean): T;
   /**
+   * Begins a micro-batch, as {@link run} does. Call the result at its end; more calls do nothing.
+   *
+   * @throws AccError `ACC_ACCUMULATE_NESTED`.
+   */
+  begin(isLast: boolean): () => void;
+  /** Which of the next `count` micro-batches close a window. Call it between micro-batches. */
+  upcoming(count: number, isLast: boolean): boolean[];
+  /**
    * Begins a backward pass whose gradients are held. `finish` returns the gradients of this pass
    * unchanged.
    *

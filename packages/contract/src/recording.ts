@@ -47,9 +47,15 @@ export interface Recorder {
     options?: ActionOptions,
   ): readonly (Tensor | null)[];
   /**
-   * Says why the step that is being recorded cannot be replayed. Does nothing if none is recorded.
+   * Says why the step that is being recorded cannot be replayed. The reason gets the line of the
+   * user's program that is running. Does nothing if none is recorded.
    */
   refuse(reason: string): void;
+  /**
+   * Notes the place of the user's program that is running. Call the result only if its line is needed:
+   * it returns text such as `train.ts:13`, or undefined if no line of the program was running.
+   */
+  here(): () => string | undefined;
 }
 
 export interface Recorded {
@@ -71,8 +77,8 @@ export type Fusion = boolean | 'plain' | 'exact';
 /** A recorded step. The owner disposes it. */
 export interface Recording {
   /**
-   * The first difference between two recordings of the same step, as text. Undefined if they are
-   * equal.
+   * The first difference of `other`, a later recording of the same step, as text with the line of the
+   * user's program. Undefined if they are equal.
    */
   differenceFrom(other: Recording): string | undefined;
   /** Call it before the first {@link replay} and after the last {@link differenceFrom}. */

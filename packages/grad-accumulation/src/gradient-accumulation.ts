@@ -66,16 +66,29 @@ class Accumulation implements GradientAccumulation {
   }
 
   run<T>(fn: () => T, isLast: boolean): T {
+    return finallyAfter(fn, this.begin(isLast));
+  }
+
+  begin(isLast: boolean): () => void {
     if (this.#isRunning) throw nested();
     this.#forgetFreed();
     this.#isRunning = true;
     this.#passes.clear();
     this.closesWindow = this.#window.next(isLast);
-    return finallyAfter(fn, () => {
+    let hasEnded = false;
+    return () => {
+      if (hasEnded) return;
+      hasEnded = true;
       this.#isRunning = false;
       // Nothing is left of them unless a backward pass threw an error.
       for (const sum of this.#taken.splice(0)) sum.dispose();
-    });
+    };
+  }
+
+  upcoming(count: number, isLast: boolean): boolean[] {
+    const window = new Window(this.steps);
+    window.reset(this.#window.done);
+    return Array.from({ length: count }, () => window.next(isLast));
   }
 
   hold(variables: readonly Variable[], counts: ItemCounts, unit = counts.own): GradientReduction {

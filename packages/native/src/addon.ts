@@ -47,16 +47,16 @@ export interface Addon {
   setCallBuffers(input: Float64Array, output: Float64Array): void;
   internString(text: string): number;
   call(operatorIndex: number): void;
-  startRecording(): void;
+  startRecording(onRefused?: () => void): void;
   cutRecording(outputs: Float64Array): Float64Array;
   resumeRecording(given: Float64Array, forgotten: Float64Array): void;
   finishRecording(): number | string;
   abortRecording(): void;
   placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
-  recordingDifference(first: number, second: number): string;
   /** `inputs`: the segment, the place among its inputs and the handle of each. */
   fixRecordedInputs(recording: number, inputs: Float64Array): void;
+  recordingDifference(recording: number, other: number): [text: string, place: number];
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;

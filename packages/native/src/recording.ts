@@ -9,9 +9,14 @@ import { Tensor } from './tensor.js';
 // between `cutRecording` and `resumeRecording`. Handles that no recorded call returned come from
 // outside. Each replay passes the tensors for them anew.
 
-/** Begins a recording. A process can only have one at a time. */
-export function startRecording(): void {
-  addon().startRecording();
+/**
+ * Begins a recording. A process can only have one at a time.
+ *
+ * @param onRefused Called at the first reason for which the step cannot be replayed, at the place of
+ * the program that is the reason. It must not throw.
+ */
+export function startRecording(onRefused?: () => void): void {
+  addon().startRecording(onRefused);
 }
 
 /**
@@ -106,6 +111,13 @@ export interface FixedInput {
   readonly id: number;
 }
 
+/** A difference between two recordings of a step. */
+export interface Difference {
+  readonly text: string;
+  /** The place of a call of the later recording, see `placeRecordedCalls`. -1 for none. */
+  readonly place: number;
+}
+
 /** A call of a sealed recording, with the time that it takes. */
 export interface ReplayedCall {
   /** Its place among the calls of the recording when that was sealed. */
@@ -141,11 +153,12 @@ export class Recording {
   }
 
   /**
-   * The first difference between two recordings, as text. Undefined if they are equal. Neither may
-   * be sealed yet.
+   * The first difference of `later`, a recording of the same step, from this one. Undefined if they
+   * are equal. Neither may be sealed yet.
    */
-  differenceFrom(other: Recording): string | undefined {
-    return guarded(() => addon().recordingDifference(other.#id, this.#id)) || undefined;
+  differenceFrom(later: Recording): Difference | undefined {
+    const [text, place] = guarded(() => addon().recordingDifference(later.#id, this.#id));
+    return text === '' ? undefined : { text, place };
   }
 
   /**

@@ -117,6 +117,10 @@ export interface EngineInternals {
   incRef(tensor: Tensor, backend: KernelBackend | null): void;
   /** Registers a new tensor, or one whose data was replaced. */
   trackTensor(tensor: Tensor, backend: KernelBackend | null): void;
+  makeVariable(initialValue: Tensor, ...rest: unknown[]): Variable;
+  disposeVariable(variable: Variable): void;
+  /** Keeps `tensor` when its scope ends. */
+  keep(tensor: Tensor): Tensor;
   /** Releases the data of `tensor`, which stays in the engine's scopes. */
   disposeTensor(tensor: Tensor): void;
   moveData(backend: KernelBackend, dataId: DataId): void;

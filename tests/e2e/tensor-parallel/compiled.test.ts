@@ -61,12 +61,12 @@ describe.each([1, 2, 3])('models on %i ranks', (ranks) => {
 });
 
 describe('a window of gradient accumulation', () => {
-  it('runs without replay', async () => {
+  it('records each kind of micro-batch, and refuses none', async () => {
     const given: Case = { ...AUTO, mesh: { tensor: 2 }, steps: 6, compile: {} };
     const windowed: Case = { ...given, options: { gradientAccumulationSteps: 2 } };
     const args = [JSON.stringify([windowed])];
     for (const [ofRank] of await resultsOfRanks<Trained[]>({ script: urlOf('models'), ranks: 2, args, env }))
-      expect(ofRank).toMatchObject({ replays: 0, reason: expect.stringContaining('accumulation') as string });
+      expect(ofRank).toMatchObject({ replays: 0, reason: undefined });
   }, 60_000);
 });
 

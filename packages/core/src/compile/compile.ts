@@ -2,6 +2,7 @@ import { Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
+import { adviceFor } from './advice.js';
 import { Reasons } from './reasons.js';
 import type { FoundVariant } from './variants.js';
 
@@ -22,10 +23,12 @@ export interface CompiledStep<Args extends unknown[], R> {
    */
   readonly failedReplays: number;
   /**
-   * What the replays fuse and what not, and where their time goes, as text for people: for each
-   * recording the arguments that it serves and which of their dims vary, the number of native calls,
-   * the reasons why calls run alone, and the mean time in the last replays of each fused program and
-   * operator, with lines of the user's program.
+   * What the replays fuse and what not, and where their time goes, as text for people. If calls run
+   * without replay it begins with the reason, the line of the user's program and what to do. For each
+   * recording it has the arguments that it serves, which of their dims vary, the number of replays and
+   * of native calls, the reasons why calls run alone, and the mean time in the last replays of each
+   * fused program and operator, with lines of the user's program. For other arguments it says why they
+   * are not replayed.
    */
   explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */
@@ -35,8 +38,14 @@ export interface CompiledStep<Args extends unknown[], R> {
 export interface CompileContext {
   readonly kernels: KernelLayer;
   readonly fuse: Fusion;
-  /** In words, everything besides its arguments that a step depends on and that rarely changes. */
-  readonly surroundings: () => string;
+  /**
+   * In words, everything besides its arguments that a step depends on and that rarely changes.
+   *
+   * @param microBatches The number of micro-batches that the step runs itself.
+   */
+  readonly surroundings: (microBatches: number) => string;
+  /** The number of micro-batches that have begun. */
+  readonly microBatches: () => number;
   /** The reason why a step cannot be recorded now. Undefined if there is none. */
   readonly obstacle: () => string | undefined;
 }
@@ -44,11 +53,15 @@ export interface CompileContext {
 /** The function that `Accelerator.compile` returns. */
 export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
-  { kernels, fuse, surroundings, obstacle }: CompileContext,
+  { kernels, fuse, surroundings, microBatches, obstacle }: CompileContext,
 ): CompiledStep<Args, R> {
   const variants = new Variants<R>();
   const reasons = new Reasons();
   let isDisposed = false;
+  /** The number of calls that ran as usual because of their surroundings. */
+  const asUsual = { inRecording: 0, watched: 0 };
+  /** The number of micro-batches that the last call ran. */
+  let ownMicroBatches = 0;
 
   /**
    * The recorder of the active backend. After a change of backends the step is recorded again,
@@ -64,10 +77,17 @@ export function compileStep<Args extends unknown[], R>(
   function variantFor(args: Args): FoundVariant<R> | undefined {
     if (isDisposed) return undefined;
     const recorder = currentRecorder();
-    if (!recorder || recorder.isRecording || isWatched()) return undefined;
+    if (!recorder) return undefined;
+    if (recorder.isRecording) return void asUsual.inRecording++;
+    if (isWatched()) return void asUsual.watched++;
     const inTheWay = obstacle();
     if (inTheWay !== undefined) return void reasons.refuse(inTheWay);
-    return variants.of(args, { recorder, fuse, surroundings: surroundings(), onRefused: reasons.refuse });
+    return variants.of(args, {
+      recorder,
+      fuse,
+      surroundings: surroundings(ownMicroBatches),
+      onRefused: reasons.refuse,
+    });
   }
 
   const call = (...args: Args): R => {
@@ -76,14 +96,20 @@ export function compileStep<Args extends unknown[], R>(
       if (!found) return synchronous(step(...args));
       for (const tensor of found.tensors) requireAlive(tensor);
       const run = () => synchronous(step(...args));
-      return found.variant.call({ args: found.tensors, run, hasOtherArguments: found.hasOtherArguments });
+      const before = microBatches();
+      const { variant, tensors, watchArguments } = found;
+      const result = variant.call({ args: tensors, run, watchArguments });
+      ownMicroBatches = microBatches() - before;
+      return result;
     });
   };
   return Object.defineProperties(call, {
     reason: { get: () => reasons.current },
     replays: { get: () => variants.replays },
     failedReplays: { get: () => variants.failedReplays },
-    explain: { value: () => explain(variants, reasons.current) },
+    explain: {
+      value: () => explain(variants, isDisposed ? 'it was disposed' : reasons.current, asUsual),
+    },
     dispose: {
       value: () => {
         isDisposed = true;
@@ -93,10 +119,33 @@ export function compileStep<Args extends unknown[], R>(
   }) as CompiledStep<Args, R>;
 }
 
-function explain<R>(variants: Variants<R>, reason: string | undefined): string {
-  const explained: string[] = variants.explanations();
-  if (reason !== undefined) explained.push(`Some calls run without replay: ${reason}.`);
-  return explained.length > 0 ? explained.join('\n\n') : 'The step is not replayed yet.';
+/** The number of calls that neither are replayed nor show whether they could be. */
+interface AsUsual {
+  readonly inRecording: number;
+  readonly watched: number;
+}
+
+function explain<R>(variants: Variants<R>, reason: string | undefined, asUsual: AsUsual): string {
+  const [replayed, others] = [variants.explanations(), variants.unreplayed()];
+  const blocks = [
+    ...refusalLines(reason, replayed.length > 0),
+    ...replayed,
+    ...others,
+    ...callsThatRan(asUsual.inRecording, 'another compiled step, whose recording contains them'),
+    ...callsThatRan(asUsual.watched, 'a gradient computation, tf.profile or debug mode, without replay'),
+  ];
+  if (replayed.length === 0 && reason === undefined) blocks.unshift('The step is not replayed yet.');
+  return blocks.join('\n\n');
+}
+
+const callsThatRan = (count: number, where: string): string[] =>
+  count === 0 ? [] : [`${count} ${count === 1 ? 'call' : 'calls'} ran inside ${where}.`];
+
+function refusalLines(reason: string | undefined, isReplayed: boolean): string[] {
+  if (reason === undefined) return [];
+  const advice = adviceFor(reason);
+  const who = isReplayed ? 'Calls with some arguments run' : 'The step runs';
+  return [`${who} without replay: ${reason}.${advice === undefined ? '' : `\nWhat to do: ${advice}`}`];
 }
 
 /** Whether every operation must be visible to a tape, a profile or debug mode. */

@@ -8,8 +8,8 @@ interface SharedRecording {
   readonly first: RecordedStep<unknown>;
   /** The sizes of the arguments of `first`. */
   readonly sizes: readonly number[];
-  /** The sizes of all arguments that it serves. */
-  readonly served: Set<readonly number[]>;
+  /** The sizes of all arguments that it serves, with the number of their replays. */
+  readonly served: Map<readonly number[], number>;
 }
 
 /** A place in a recording that others share. */
@@ -126,7 +126,7 @@ export class Family {
     if (!this.hasRoom()) return undefined;
     this.withdraw(first);
     first.recording.seal(this.fuse);
-    const recording = { first, sizes, served: new Set([sizes]) };
+    const recording = { first, sizes, served: new Map([[sizes, 0]]) };
     this.#recordings.push(recording);
     return { recording, numbers: [], isExplained: true };
   }
@@ -151,11 +151,28 @@ export class Family {
     if (recording.served.size === 0) this.#recordings.splice(this.#recordings.indexOf(recording), 1);
   }
 
-  /** For each recording which arguments it serves and what its replays fuse, as text for people. */
+  /** Counts a replay of `sizes`. */
+  replayed({ recording }: Share, sizes: readonly number[]): void {
+    recording.served.set(sizes, (recording.served.get(sizes) ?? 0) + 1);
+  }
+
+  /**
+   * For each recording which arguments it serves, how often it was replayed and what its replays fuse,
+   * as text for people.
+   */
   explanations(): string[] {
-    return this.#recordings.map(
-      ({ first, served }) => `${describeArguments(this.key, [...served])}\n${first.recording.explanation}`,
+    return this.#recordings.map(({ first, served }) =>
+      [
+        describeArguments(this.key, [...served.keys()]),
+        describeReplays([...served.values()]),
+        first.recording.explanation,
+      ].join('\n'),
     );
+  }
+
+  /** The arguments of some sizes, as text for people. */
+  describe(sizes: readonly number[]): string {
+    return describeArguments(this.key, [sizes]);
   }
 
   #join(
@@ -166,11 +183,18 @@ export class Family {
     const { first } = shared;
     const numbers = recording.shareCallsOf(first.recording, this.fuse);
     if (!numbers) return undefined;
-    shared.served.add(sizes);
+    shared.served.set(sizes, 0);
     const isExplained =
       result.kind === first.result.kind && areExplainedBySizes(numbers, shared.sizes, sizes);
     return { recording: shared, numbers, isExplained };
   }
+}
+
+/** @param replays By sizes. */
+function describeReplays(replays: readonly number[]): string {
+  const sum = replays.reduce((a, b) => a + b, 0);
+  const all = `${sum} ${sum === 1 ? 'replay' : 'replays'}`;
+  return replays.length === 1 ? `${all}.` : `${all}: ${replays.join(', ')} of these sizes, in their order.`;
 }
 
 /** Describes arguments of one or several sizes. Dims that always have the same size share a letter. */

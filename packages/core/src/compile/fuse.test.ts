@@ -2,6 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Accelerator } from '../accelerator.js';
 import type { CompileOptions } from './options.js';
+import { relativeDifference } from './testing.js';
 
 let accelerator: Accelerator;
 beforeEach(async () => {
@@ -43,7 +44,14 @@ it('trains as the step without fusion does, and explains what was fused', () => 
   const { values, explanation } = train({ fuse: true });
   expect(explanation).toMatch(/calls run as [1-9]\d* fused programs/);
   expect(explanation).toContain('tanh');
-  values.forEach((value, i) => expect(value).toBeCloseTo(plain.values[i]!, 5));
+  // The losses of eight steps with Adam, the weights and the gains.
+  for (const range of [
+    [0, 8],
+    [8, 72],
+    [72, 80],
+  ] as const) {
+    expect(relativeDifference(values.slice(...range), plain.values.slice(...range))).toBeLessThan(1e-6);
+  }
 });
 
 it('explains steps that are not replayed', () => {

@@ -72,6 +72,25 @@ export function withTensors<T>(value: T, replace: (tensor: Tensor) => Tensor): T
   ) as T;
 }
 
+/**
+ * Where `after` differs from `before`, a copy of the structure that `withTensors` made: the path of the
+ * first array or record whose items are other ones. Undefined if nothing differs.
+ */
+export function firstChange(before: unknown, after: unknown, path: string): string | undefined {
+  if (Object.is(before, after)) return undefined;
+  const isList = Array.isArray(before) && Array.isArray(after);
+  if (!isList && !(isPlainRecord(before) && isPlainRecord(after))) return path;
+  const fields = (value: object) => new Map<string, unknown>(Object.entries(value));
+  const [old, now] = [fields(before as object), fields(after as object)];
+  for (const name of new Set([...old.keys(), ...now.keys()])) {
+    const place = isList ? `${path}[${name}]` : `${path}.${name}`;
+    if (old.has(name) !== now.has(name)) return place;
+    const change = firstChange(old.get(name), now.get(name), place);
+    if (change !== undefined) return change;
+  }
+  return undefined;
+}
+
 type Plain = string | number | bigint | boolean | null | undefined;
 
 function isPlain(value: unknown): value is Plain {

@@ -9,10 +9,11 @@ import { engineInternals, patch } from '@acc/tfjs-internals';
 export class StepEffects {
   readonly #made = new Set<Tensor>();
   readonly #madeByActions = new WeakSet<Tensor>();
-  readonly #disposed = new Set<Tensor>();
-  #draws = false;
+  /** What was kept or disposed, and where. */
+  readonly #kept = new Map<Tensor, Line>();
+  readonly #disposed = new Map<Tensor, Line>();
 
-  constructor(private readonly recorder: Pick<Recorder, 'records'>) {}
+  constructor(private readonly recorder: Pick<Recorder, 'records' | 'refuse' | 'here'>) {}
 
   /** Runs the step. */
   watch<T>(run: () => T): T {
@@ -24,12 +25,16 @@ export class StepEffects {
         own.call(tfjs, tensor, backend);
       }),
       patch(tfjs, 'disposeTensor', (own) => (tensor) => {
-        if (this.recorder.records && !this.hasMade(tensor)) this.#disposed.add(tensor);
+        if (this.recorder.records && !this.hasMade(tensor)) this.#disposed.set(tensor, this.recorder.here());
         own.call(tfjs, tensor);
+      }),
+      patch(tfjs, 'keep', (own) => (tensor) => {
+        if (this.recorder.records) this.#kept.set(tensor, this.recorder.here());
+        return own.call(tfjs, tensor);
       }),
       // The generators of tfjs take their seed from it, if the program gives none.
       patch(Math, 'random', (own) => () => {
-        if (this.recorder.records) this.#draws = true;
+        if (this.recorder.records) this.recorder.refuse('it draws numbers in JavaScript');
         return own.call(Math);
       }),
     ];
@@ -51,13 +56,20 @@ export class StepEffects {
    * @param known The arguments and the results of the step.
    */
   problem(known: readonly Tensor[]): string | undefined {
-    if (this.#draws) return 'it draws numbers in JavaScript';
     const isKept = (tensor: Tensor) => isAlive(tensor) && !known.includes(tensor) && !isVariable(tensor);
-    const changes = [...this.#made].some(isKept) || [...this.#disposed].some((tensor) => !isAlive(tensor));
-    return changes
-      ? 'it keeps tensors that it creates, or disposes tensors that it did not create'
-      : undefined;
+    const kept = [...this.#made].find(isKept);
+    if (kept) return reasonAt('it keeps tensors that it creates', this.#kept.get(kept));
+    const disposed = [...this.#disposed].find(([tensor]) => !isAlive(tensor));
+    return disposed && reasonAt('it disposes tensors that it did not create', disposed[1]);
   }
+}
+
+/** See `Recorder.here`. */
+type Line = ReturnType<Recorder['here']>;
+
+function reasonAt(reason: string, line: Line | undefined): string {
+  const at = line?.();
+  return at === undefined ? reason : `${reason}, at ${at}`;
 }
 
 const isAlive = (tensor: Tensor): boolean => !tensor.isDisposed;

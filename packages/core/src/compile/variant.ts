@@ -28,7 +28,7 @@ export interface StepCall<R> {
   readonly args: readonly Tensor[];
   readonly run: () => R;
   /** See `FoundVariant`. */
-  readonly hasOtherArguments: () => boolean;
+  readonly watchArguments: () => () => string | undefined;
 }
 
 /** The environment of a variant. */
@@ -66,6 +66,16 @@ export class Variant<R> {
 
   constructor(private readonly context: VariantContext) {}
 
+  /** Why it is not replayed, as text for people. Undefined if it is. */
+  get unreplayed(): string | undefined {
+    if (this.#isSealed || this.#calls === 0) return undefined;
+    const { family, sizes } = this.context;
+    const calls = `${family.describe(sizes)}: ${this.#calls} ${this.#calls === 1 ? 'call' : 'calls'}`;
+    return this.#refusal === undefined
+      ? `${calls}. The first one runs as usual, then calls are recorded until two are equal.`
+      : `${calls}, ${this.replays === 0 ? 'none' : this.replays} replayed: ${this.#refusal}.`;
+  }
+
   /** Runs the step, or replays its recording. Call it in a tidy. */
   call(call: StepCall<R>): R {
     const { family } = this.context;
@@ -95,6 +105,7 @@ export class Variant<R> {
     const results = recording.replay(args);
     if (results instanceof Error) return this.#runPlainly(results, step);
     this.replays++;
+    this.context.family.replayed(this.#share!, this.context.sizes);
     return resultOf(args, results);
   }
 
@@ -125,10 +136,11 @@ export class Variant<R> {
     return step();
   }
 
-  #record({ args, run, hasOtherArguments }: StepCall<R>, isFirst: boolean): R {
+  #record({ args, run, watchArguments }: StepCall<R>, isFirst: boolean): R {
     const { family, recorder } = this.context;
     // A recording that is the second one of its calls may be kept whole, and is then explained.
     const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
+    const changedArgument = watchArguments();
     const { result, recorded, mayPass } = recordStep(recorder, args, run, isExplained);
     if (typeof recorded === 'string') {
       // The first call may do what later ones do not, such as to measure kernels.
@@ -136,9 +148,10 @@ export class Variant<R> {
       if (!isTriedAgain) this.#refuse(recorded);
       return result;
     }
-    if (hasOtherArguments()) {
+    const changed = changedArgument();
+    if (changed !== undefined) {
       recorded.recording.dispose();
-      this.#refuse('it changes the arrays or records of its arguments');
+      this.#refuse(`it changes the arrays or records of its arguments (${changed})`);
       return result;
     }
     this.#recordings++;

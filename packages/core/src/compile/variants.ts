@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Fusion, Recorder } from '@acc/contract';
 import { Family, type FamilyKey } from './family.js';
-import { flatten, type Flattened } from './nested-values.js';
+import { firstChange, flatten, withTensors, type Flattened } from './nested-values.js';
 import { MAX_VARIANTS, TOO_MANY, Variant } from './variant.js';
 
 /** The largest number of different arguments, apart from values of tensors, that are remembered. */
@@ -19,8 +19,11 @@ export interface VariantsContext {
 export interface FoundVariant<R> {
   readonly variant: Variant<R>;
   readonly tensors: readonly Tensor[];
-  /** Whether the arguments are other ones now, since the step changed an array or a record of them. */
-  hasOtherArguments(): boolean;
+  /**
+   * Remembers the arguments. The result returns where the step changed an array or a record of them
+   * since then, as text; undefined if it did not.
+   */
+  watchArguments(): () => string | undefined;
 }
 
 /** The recordings of a step, by kind of arguments. */
@@ -53,16 +56,21 @@ export class Variants<R> {
       );
     }
     const variant = this.#variantOf(keys, context);
-    const hasOtherArguments = () => {
-      const now = flatten(args);
-      return now.kind !== keys.kind || now.tensors.some((tensor, i) => tensor !== tensors[i]);
+    const watchArguments = () => {
+      const before = args.map((arg) => withTensors(arg, (tensor) => tensor));
+      return () => before.map((arg, i) => firstChange(arg, args[i], `argument ${i + 1}`)).find(Boolean);
     };
-    return variant && { variant, tensors, hasOtherArguments };
+    return variant && { variant, tensors, watchArguments };
   }
 
   /** For each recording which arguments it serves and what its replays fuse, as text for people. */
   explanations(): string[] {
     return [...this.#families.values()].flatMap((family) => family.explanations());
+  }
+
+  /** For other arguments why they are not replayed. */
+  unreplayed(): string[] {
+    return [...this.#variants.values()].flatMap((variant) => variant.unreplayed ?? []);
   }
 
   /** Frees the recordings. Later calls are recorded again. */

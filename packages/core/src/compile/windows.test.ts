@@ -1,7 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from '../accelerator.js';
 import { DataLoader, gradientNoiseScale, LRScheduler } from '../index.js';
+import type { AcceleratorOptions } from '../options.js';
 
 let accelerator: Accelerator;
 afterEach(() => {
@@ -39,20 +40,84 @@ it('clipping, schedules and plugins act in replays as they do without', async ()
   expect(compiled.reason).toBeUndefined();
 });
 
-it('inside windows a compiled step runs without replay, and states the reason', async () => {
-  vi.spyOn(console, 'warn').mockImplementation(() => {});
-  accelerator = await Accelerator.create({ gradientAccumulationSteps: 3 });
-  const w = tf.variable(tf.scalar(1));
-  const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
-  const step = accelerator.compile((x: tf.Tensor) => optimizer.minimize(() => w.mul(x) as tf.Scalar, true)!);
-  for (let i = 0; i < 9; i++) accelerator.accumulate(() => step(tf.scalar(i)));
-  expect(w.dataSync()[0]).toBeCloseTo(1 - 0.1 * (1 + 4 + 7), 6);
-  expect(step.replays).toBe(0);
-  expect(step.reason).toMatch(/window/);
+interface Case {
+  readonly steps: number;
+  readonly isInside?: boolean;
+  readonly options?: AcceleratorOptions;
+  readonly optimizer?: () => tf.Optimizer;
+  readonly weighs?: boolean;
+  readonly fuse?: 'exact' | false;
+  /**
+   * Of 30 micro-batches, in three epochs of ten. Each kind of them (that holds gradients or closes a
+   * window, with one number or another) runs once and is recorded twice, and the smaller batch once.
+   */
+  readonly replays: number;
+}
+
+/** Losses, weights after each micro-batch, and clipped norms of three epochs of ten micro-batches. */
+async function windows({ steps, options, optimizer, isInside, weighs, fuse }: Case, isCompiled: boolean) {
+  accelerator = await Accelerator.create({ gradientAccumulationSteps: steps, ...options });
+  const w = tf.variable(tf.randomNormal([3, 4], 0, 1, 'float32', 7) as tf.Tensor2D);
+  const b = tf.variable(tf.zeros([4]));
+  // The last batch has two rows less.
+  const loader = new DataLoader(tf.sin(tf.range(0, 174)).reshape([58, 3]), { batchSize: 6 });
+  const [, prepared, data] = accelerator.prepare([w, b], (optimizer ?? (() => tf.train.adam(0.1)))(), loader);
+  const loss = (x: tf.Tensor2D, count: number) => {
+    const mean = tf.matMul(x, w).add(b).sigmoid().square().mean() as tf.Scalar;
+    return weighs ? accelerator.weighLoss(mean, count) : mean;
+  };
+  const minimize = (x: tf.Tensor2D, count: number) => prepared.minimize(() => loss(x, count), true)!;
+  const micro = isInside
+    ? (x: tf.Tensor2D, count: number) => accelerator.accumulate(() => minimize(x, count))
+    : minimize;
+  const step = isCompiled ? accelerator.compile(micro, fuse === undefined ? {} : { fuse }) : micro;
+  const seen: unknown[] = [];
+  for (let epoch = 0; epoch < 3; epoch++) {
+    let at = 0;
+    for await (const x of data) {
+      const call = () => step(x as tf.Tensor2D, 1 + (at++ % 2));
+      seen.push((isInside ? call() : accelerator.accumulate(call)).dataSync()[0], accelerator.gradientNorm);
+      seen.push(...w.dataSync(), ...b.dataSync());
+    }
+  }
+  const { replays, reason } = { replays: 0, reason: undefined, ...('replays' in step && pick(step)) };
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return { seen, replays, reason };
+}
+
+const pick = ({ replays, reason }: { readonly replays: number; readonly reason: string | undefined }) => ({
+  replays,
+  reason,
 });
 
-it('a step that runs a whole window itself runs without replay, and states the reason', async () => {
-  vi.spyOn(console, 'warn').mockImplementation(() => {});
+describe('micro-batches are replayed with the bits of the plain window', () => {
+  const clipping = { gradientClipping: { norm: 0.05, value: 0.03 } };
+  it.each<[string, Case]>([
+    ['two in a window', { steps: 2, replays: 23 }],
+    ['three, with a short window at the end of data', { steps: 3, replays: 18 }],
+    ['three, with SGD', { steps: 3, optimizer: () => tf.train.sgd(0.5), replays: 18 }],
+    ['clipped', { steps: 3, options: clipping, replays: 18 }],
+    ['in bfloat16', { steps: 2, options: { mixedPrecision: 'bf16' }, replays: 23 }],
+    [
+      'with a loss scale',
+      { steps: 2, options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 64 } } }, replays: 23 },
+    ],
+    ['weighed by items', { steps: 2, weighs: true, replays: 23 }],
+    ['without fusion', { steps: 2, fuse: false, replays: 23 }],
+    ["with fuse 'exact'", { steps: 2, fuse: 'exact', replays: 23 }],
+    ['accumulate inside of the step', { steps: 3, isInside: true, replays: 17 }],
+    ['accumulate inside of the step, clipped', { steps: 2, isInside: true, options: clipping, replays: 22 }],
+  ])('%s', async (_, of) => {
+    const plain = await windows(of, false);
+    const compiled = await windows(of, true);
+    expect(compiled.reason).toBeUndefined();
+    expect(compiled.seen).toEqual(plain.seen);
+    expect(compiled.replays).toBe(of.replays);
+  });
+});
+
+it('a step that runs whole windows itself is replayed', async () => {
   accelerator = await Accelerator.create({ gradientAccumulationSteps: 2 });
   const w = tf.variable(tf.scalar(1));
   const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
@@ -61,11 +126,11 @@ it('a step that runs a whole window itself runs without replay, and states the r
       accelerator.accumulate(() => void optimizer.minimize(() => w.mul(x) as tf.Scalar));
     }
   });
-  for (let i = 0; i < 6; i++) step(tf.scalar(i), tf.scalar(i + 2));
+  for (let i = 0; i < 7; i++) step(tf.scalar(i), tf.scalar(i + 2));
   // The gradients of a window have the mean i + 1.
-  expect(w.dataSync()[0]).toBeCloseTo(1 - 0.1 * (1 + 2 + 3 + 4 + 5 + 6), 6);
-  expect([step.replays, step.failedReplays]).toEqual([0, 0]);
-  expect(step.reason).toMatch(/window/);
+  expect(w.dataSync()[0]).toBeCloseTo(1 - 0.1 * (1 + 2 + 3 + 4 + 5 + 6 + 7), 6);
+  expect([step.replays, step.failedReplays, step.reason]).toEqual([3, 0, undefined]);
+  expect(step.explain()).toMatch(/micro-batch that holds gradients, then one that closes a window/);
 });
 
 it('windows of one micro-batch inside of a step are replayed', async () => {

@@ -20,6 +20,8 @@ export interface BackwardSession {
   readonly indices: readonly number[];
   /** The factor that the gradient of the result starts with. */
   readonly weight: number;
+  /** The same as a tensor, if the step is recorded and replays have other weights. */
+  readonly weightInReplays?: Scalar | null | undefined;
   /** Reports that the gradient of `xs[index]` is final. The session takes it over. */
   ready(index: number, grad: Tensor): void;
   /** Returns the gradients of `indices`, in that order. The caller disposes them. */
@@ -89,7 +91,7 @@ function gradients(
     }
     const session = isOutermost ? hooks.begin(xs, y) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
-    const weight = session?.weight ?? 1;
+    const weight = session?.weightInReplays ?? session?.weight ?? 1;
     const walk = (): (Tensor | null)[] => {
       const seed = seedOf(y, dy, weight);
       const options = {
@@ -148,8 +150,9 @@ function collect(
   return xs.map(({ id }) => byId.get(id) ?? null);
 }
 
-function seedOf(y: Tensor, dy: Tensor | null, weight: number): Tensor {
+function seedOf(y: Tensor, dy: Tensor | null, weight: number | Scalar): Tensor {
   if (dy !== null) return weight === 1 ? dy : mul(dy, weight);
+  if (typeof weight !== 'number') return mul(ones(y.shape), weight);
   return weight === 1 ? ones(y.shape) : fill(y.shape, weight);
 }
 

@@ -11,5 +11,9 @@ export class Variants<R> implements Pick<variants.Variants<R>, keyof variants.Va
     return [];
   }
 
+  unreplayed(): [] {
+    return [];
+  }
+
   forget(): void {}
 }

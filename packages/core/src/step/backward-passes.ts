@@ -1,4 +1,4 @@
-import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import { scalar, type Scalar, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { ItemCounts, Recorder } from '@acc/contract';
 import type { BackwardSession } from '../gradient-driver/driver.js';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
@@ -53,7 +53,7 @@ export class BackwardPasses {
 
   /** @param indices The positions of `variables` in the list of the driver. */
   #session(indices: readonly number[], variables: readonly Variable[], y: Tensor): PassSession {
-    const { plugins, collective, strategy, accumulation } = this.#options;
+    const { plugins, collective, strategy, accumulation, kernels } = this.#options;
     const { names, unusable, sync } = this.#state;
     const place = new Map(indices.map((index, k) => [index, k]));
     const perform = this.#performer();
@@ -68,13 +68,15 @@ export class BackwardPasses {
     let pass!: Pass;
     const report = (grad: Tensor, at: number) =>
       named(() => pass.ready(at, unscaled(this.#final(grad, variables[at]!), lossScale)));
-    perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
+    const isRecorded = kernels.recorder?.records ?? false;
+    const [weightInReplays] = perform(plugins.some((plugin) => plugin.loss) ? [y] : [], ([lossLocal]) => {
       named(() => (pass = this.#beginPass(variables, y, lossLocal)));
-      return [];
+      return [isRecorded && this.#hasVaryingWeight ? scalar(pass.weight * lossScale) : null];
     });
     return {
       indices,
       weight: pass.weight * lossScale,
+      weightInReplays: weightInReplays as Scalar | null | undefined,
       unit: pass.unit,
       ready: (index, grad) => {
         const at = place.get(index)!;
@@ -94,12 +96,26 @@ export class BackwardPasses {
     };
   }
 
-  /** Runs calls that a replay must repeat. Not needed if nothing changes or observes gradients. */
+  /**
+   * Whether the weight of the pass that has begun is another one in each replay: that of a window
+   * depends on what it holds, and that of a mean over some items on the items of other ranks.
+   */
+  get #hasVaryingWeight(): boolean {
+    const { accumulation, strategy, mixesRanks, gradientRanks } = this.#options;
+    const { last } = this.#state.lossItems;
+    const dependsOnRanks = typeof last === 'object' && gradientRanks.size > 1;
+    const isMeanOfRank = accumulation.isHolding && !accumulatesReduced(strategy) && !mixesRanks;
+    return !isMeanOfRank && (accumulation.isInWindow || dependsOnRanks);
+  }
+
+  /** Runs calls that a replay must repeat. Not needed if nothing changes, holds or observes gradients. */
   #performer(): Recorder['runAction'] {
-    const { kernels, strategy, plugins } = this.#options;
+    const { kernels, strategy, plugins, accumulation } = this.#options;
     const { recorder } = kernels;
     const isRepeated =
-      !strategy.traits.isLocal || plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
+      !strategy.traits.isLocal ||
+      accumulation.isInWindow ||
+      plugins.some(({ loss, ready, settle }) => loss ?? ready ?? settle);
     return (inputs, action) => (recorder && isRepeated ? recorder.runAction(inputs, action) : action(inputs));
   }
 

@@ -10,6 +10,7 @@ import { GradientSync } from './gradient-sync.js';
 import { Limits } from './limits.js';
 import { LossItems } from './loss-items.js';
 import { lossScaleOf } from './loss-scale.js';
+import { MicroBatches } from './micro-batches.js';
 import { OptimizerUpdates } from './optimizer-updates.js';
 import { PluginSlots } from './plugin-slots.js';
 import { StepNames } from './step-names.js';
@@ -41,6 +42,7 @@ export class StepPipeline implements DriverHooks {
   readonly #slots: PluginSlots;
   readonly #passes: BackwardPasses;
   readonly #unusable = new UnusableGradients();
+  readonly #microBatches: MicroBatches;
 
   /** The variables whose gradients are reduced. */
   readonly trained = new TrainedVariables();
@@ -57,6 +59,7 @@ export class StepPipeline implements DriverHooks {
     const { strategy, plugins } = options;
     const { trained, lossItems } = this;
     this.names = new StepNames(options.collective);
+    this.#microBatches = new MicroBatches(options.accumulation, () => options.kernels.recorder);
     this.limits = new Limits(options);
     this.sync = new GradientSync(strategy);
     this.participants = tapeParticipants([strategy, ...plugins], () => options.kernels.recorder);
@@ -111,18 +114,23 @@ export class StepPipeline implements DriverHooks {
     return lossScaleOf(this.#options.plugins);
   }
 
-  /** The values on which the constants of a recorded step depend, in words. Empty for the usual ones. */
-  get surroundings(): string {
+  /**
+   * The values on which the constants of a recorded step depend, in words. Empty for the usual ones.
+   *
+   * @param microBatches The number of micro-batches that the step runs itself.
+   */
+  surroundings(microBatches: number): string {
     const share = this.share === 1 ? [] : [`with ${this.share} of the batch's rows`];
     const scale = this.lossScale === 1 ? [] : [`loss scale ${this.lossScale}`];
-    return [...share, ...this.sync.surroundings, ...scale].join(', ');
+    const window = this.#microBatches.surroundings(microBatches, this.batch?.isLast ?? false);
+    return [...share, ...this.sync.surroundings, ...window, ...scale].join(', ');
   }
 
   /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
-    if (this.#options.isDeterministic)
-      return 'deterministic training tracks random numbers and pieces of tensors in JavaScript';
-    return this.accumulation.isInWindow ? 'it runs inside a window of gradient accumulation' : undefined;
+    return this.#options.isDeterministic
+      ? 'deterministic training tracks random numbers and pieces of tensors in JavaScript'
+      : undefined;
   }
 
   /**
@@ -154,7 +162,12 @@ export class StepPipeline implements DriverHooks {
   /** Runs `fn` as one micro-batch. */
   microBatch<T>(fn: () => T, { isLast, isInFit = false }: MicroBatchOptions = {}): T {
     this.updates.isInFit = isInFit;
-    return this.accumulation.run(fn, isLast ?? this.batch?.isLast ?? false);
+    return this.#microBatches.run(fn, () => isLast ?? this.batch?.isLast ?? false);
+  }
+
+  /** The number of micro-batches that have begun. */
+  get microBatches(): number {
+    return this.#microBatches.count;
   }
 
   forward<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T {

@@ -51,11 +51,7 @@ export class TrainingSteps {
 
   accumulate<T>(fn: () => T, options: AccumulateOptions): T {
     checkKeys('accumulate', options, ['last']);
-    const { kernels, pipeline } = this.#contextToRun('accumulate', fn);
-    // A replay would not open the window.
-    if (pipeline.accumulation.steps > 1) {
-      kernels.recorder?.refuse('it runs micro-batches of a window of gradient accumulation');
-    }
+    const { pipeline } = this.#contextToRun('accumulate', fn);
     return pipeline.microBatch(fn, { isLast: options.last });
   }
 
@@ -95,7 +91,8 @@ export class TrainingSteps {
     const compiled = compileStep(step, {
       kernels,
       fuse: fusionOf(options),
-      surroundings: () => pipeline.surroundings,
+      surroundings: (microBatches) => pipeline.surroundings(microBatches),
+      microBatches: () => pipeline.microBatches,
       obstacle: () => pipeline.obstacle,
     });
     this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);

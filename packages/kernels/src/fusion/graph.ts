@@ -107,7 +107,7 @@ export interface Graph {
 interface RecordedJson {
   readonly values: readonly { scalarType: number; shape: number[]; isContiguous: boolean }[];
   readonly calls: readonly Omit<Call, 'kind' | 'index'>[];
-  readonly segments: readonly { first: number; end: number; outputs: number[] }[];
+  readonly segments: readonly { first: number; end: number; inputs: number[]; outputs: number[] }[];
   readonly numbers: readonly [value: number, number: number][];
   readonly uploads: readonly number[];
   readonly captured: readonly number[];
@@ -134,6 +134,16 @@ export function graphOf(description: string, { isOnHost, elements }: GraphFacts)
     captured: new Set(captured),
     folded: [],
   };
+}
+
+/**
+ * The place of the first call that takes an input of a segment, of the text of
+ * `Recording.describe`. -1 if there is none.
+ */
+export function placeOfInput(description: string, segment: number, input: number): number {
+  const { calls, segments } = JSON.parse(description) as RecordedJson;
+  const value = segments[segment]?.inputs[input];
+  return calls.find(({ uses }) => value !== undefined && uses.includes(value))?.place ?? -1;
 }
 
 /** A copy of the graph with the changed `nodes` of each segment. */

@@ -34,6 +34,17 @@ export interface Given {
 /** JavaScript that follows native calls. */
 export interface SegmentAction extends ActionOptions {
   readonly run: RecordedAction;
+  /** See `SourcePlaces`. -1 for none. */
+  readonly place: number;
+}
+
+/** A difference between two recordings of a step. */
+export interface SourceDifference {
+  readonly text: string;
+  /** The place of the later recording at which they differ. */
+  readonly place?: number | undefined;
+  /** An input of a segment of the later recording in which they differ. */
+  readonly input?: { readonly segment: number; readonly index: number };
 }
 
 /** Native calls and the action that follows them. No action follows the last segment. */
@@ -67,21 +78,38 @@ export function fixedInputsOf(segments: readonly RecordedSegment[]): FixedInput[
   });
 }
 
-/** Why two recordings of a step cannot be one. Undefined if both take and assign the same. */
+/**
+ * Why two recordings of a step, of which `theirs` is the later one, cannot be one. Undefined if both
+ * take and assign the same.
+ */
 export function differenceOfSources(
   ours: readonly RecordedSegment[],
   theirs: readonly RecordedSegment[],
+): SourceDifference | undefined {
+  for (const [segment, { sources }] of ours.entries()) {
+    const others = theirs[segment]?.sources ?? [];
+    const index = sources.findIndex((source, i) => !isSameSource(source, others[i]));
+    if (index >= 0) {
+      return {
+        text: 'it uses changing tensors that are neither arguments nor variables',
+        input: { segment, index },
+      };
+    }
+  }
+  const text = differenceOfForms(ours, theirs);
+  const changed = ours.findIndex(({ action }, i) => action?.user !== theirs[i]?.action?.user);
+  if (changed < 0) return text === undefined ? undefined : { text };
+  return { text: 'it uses different optimizers in different runs', place: theirs[changed]?.action?.place };
+}
+
+function differenceOfForms(
+  ours: readonly RecordedSegment[],
+  theirs: readonly RecordedSegment[],
 ): string | undefined {
-  const all = (segments: readonly RecordedSegment[]) => segments.flatMap(({ sources }) => sources);
-  const others = all(theirs);
-  const differs = all(ours).some((source, i) => !isSameSource(source, others[i]));
-  if (differs) return 'it uses changing tensors that are neither arguments nor variables';
   const assigned = (segments: readonly RecordedSegment[]) => segments.flatMap((segment) => segment.assigned);
   const otherAssigned = assigned(theirs);
-  const isSame = assigned(ours).every((variable, i) => variable === otherAssigned[i]);
-  if (!isSame) return 'it assigns different variables in different runs';
-  const isUsedAlike = ours.every(({ action }, i) => action?.user === theirs[i]?.action?.user);
-  if (!isUsedAlike) return 'it uses different optimizers in different runs';
+  const other = assigned(ours).find((variable, i) => variable !== otherAssigned[i]);
+  if (other) return `it assigns different variables in different runs, such as '${other.name}'`;
   const handed = (segments: readonly RecordedSegment[]) =>
     segments.map((segment) => segment.handed.join()).join(';');
   if (handed(ours) !== handed(theirs))

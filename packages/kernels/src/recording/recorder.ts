@@ -23,7 +23,8 @@ import { DataUsers } from './data-users.js';
 import { placeGradients } from './gradient-places.js';
 import { formOf, heldOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
-import { SourcePlaces } from './source-places.js';
+import { here, SourcePlaces } from './source-places.js';
+import { watchVariables } from './watch-variables.js';
 import { isNumeric, StepRecording } from './step-recording.js';
 
 /**
@@ -88,6 +89,8 @@ export class StepRecorder implements Recorder {
   refuse(reason: string): void {
     refuseRecording(reason);
   }
+
+  readonly here = here;
 }
 
 /** One recording in progress. */
@@ -97,6 +100,8 @@ class Session {
   #known = new Map<number, Source>();
   /** Why the step cannot be replayed, if this class has found a reason. */
   #refusal: string | undefined;
+  /** The place at which the addon has found a reason. */
+  #refusedAt = -1;
   /** See `Recorded.mayPass`. */
   mayPass = false;
   /** Handles of data that several variables share. */
@@ -112,6 +117,7 @@ class Session {
   readonly #users = new DataUsers();
   readonly #endOfUsers: () => void;
   #isPaused = false;
+  readonly #variableChanges = watchVariables(this.#places);
   /** The scalars that the step made, in any segment, are its constants. Those of actions are not. */
   readonly #constants = forgetConstants();
 
@@ -121,7 +127,7 @@ class Session {
     private readonly hasPlaces: boolean,
   ) {
     forgetShapes();
-    startRecording();
+    startRecording(() => (this.#refusedAt = this.#places.peek()));
     this.#beginSegment();
     this.#endOfUsers = this.#users.watch(() => !this.#isPaused);
     for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
@@ -130,8 +136,8 @@ class Session {
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
-  pause(inputs: readonly Tensor[], action: SegmentAction): void {
-    this.#endSegment(inputs, action);
+  pause(inputs: readonly Tensor[], action: Omit<SegmentAction, 'place'>): void {
+    this.#endSegment(inputs, { ...action, place: this.hasPlaces ? this.#places.peek() : -1 });
     this.#isPaused = true;
     placeRecordedCalls(undefined);
     forgetShapes();
@@ -165,7 +171,7 @@ class Session {
 
   #numberOf({ dataId, shape }: Tensor): number | undefined {
     const handed = this.#handed.get(dataId);
-    if (handed && handed.shape.join() !== shape.join()) this.#refuse('reshapes a sharded gradient');
+    if (handed && handed.shape.join() !== shape.join()) this.#refuse('it reshapes a sharded gradient');
     return handed?.number;
   }
 
@@ -174,6 +180,7 @@ class Session {
     placeRecordedCalls(undefined);
     this.#endOfGradients?.();
     this.#endOfUsers();
+    this.#variableChanges.end();
   }
 
   #placeCalls(): void {
@@ -183,13 +190,15 @@ class Session {
   finish(results: readonly Tensor[]): StepRecording | string {
     this.#endSegment(results);
     const recording = finishRecording();
+    if (typeof recording === 'string') {
+      this.mayPass = false;
+      return this.#places.reasonAt(recording, this.#refusedAt);
+    }
     if (this.#refusal !== undefined) {
-      if (typeof recording !== 'string') recording.dispose();
+      recording.dispose();
       return this.#refusal;
     }
-    return typeof recording === 'string'
-      ? recording
-      : new StepRecording(this.backend, recording, this.#segments, this.#places);
+    return new StepRecording(this.backend, recording, this.#segments, this.#places);
   }
 
   /**
@@ -240,7 +249,7 @@ class Session {
   #requireOwnData(arg: Tensor): void {
     const source = this.#known.get(this.#nativeOf(arg).id);
     if (source?.kind === 'variable' && source.variable !== arg) {
-      this.#refuse('takes an argument that shares its data with a variable');
+      this.#refuse('it takes an argument that shares its data with a variable');
     }
   }
 
@@ -254,7 +263,7 @@ class Session {
     const handed = outputs.map((output) => this.#numberOf(output));
     const taken = outputs.filter((_, i) => handed[i] === undefined);
     const tensors = [...taken, ...assigned].filter((tensor) => {
-      if (!isNumeric(tensor)) this.#refuse('returns or assigns strings');
+      if (!isNumeric(tensor)) this.#refuse('it returns or assigns strings');
       return isNumeric(tensor);
     });
     const natives = tensors.map((tensor) => this.backend.native(heldOf(tensor, this.backend) ?? tensor));
@@ -293,14 +302,14 @@ class Session {
    */
   #refuseShared({ name }: Variable): void {
     this.mayPass = this.#refusal === undefined;
-    this.#refuse(`takes the variable '${name}', which shares its data with another`);
+    this.#refuse(`it takes the variable '${name}', which shares its data with another`);
   }
 
   /** The variables that received new data in this segment. */
   #assigned(): Variable[] {
     const now = Object.values(engine().registeredVariables);
     if (now.length !== this.#variables.size || !now.every((variable) => this.#variables.has(variable))) {
-      this.#refuse('makes or disposes variables');
+      this.#refuse(this.#places.reasonAt('it makes or disposes variables', this.#variableChanges.place));
     }
     return now.filter((variable) => {
       const before = this.#variables.get(variable);

@@ -1,7 +1,7 @@
 import { findSourceMap } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { userFrame, type ScriptPosition } from './user-frames.js';
+import { laterUserFrame, userFrame, type ScriptPosition } from './user-frames.js';
 
 /** A line of the user's program. */
 export interface SourceLine {
@@ -33,6 +33,9 @@ export class SourcePlaces {
     return this.#last;
   };
 
+  /** As {@link find}, without being the place that was found last. */
+  readonly peek = (): number => this.#find();
+
   #find(): number {
     const frame = userFrame(
       (position) => this.#numbers.has(keyOf(position)),
@@ -63,6 +66,12 @@ export class SourcePlaces {
     return forward && { ...forward, isGradient: true };
   }
 
+  /** A reason with the line of a place, if there is one. */
+  reasonAt(reason: string, place: number): string {
+    const line = this.lineOf(place);
+    return line ? reasonAt(reason, textOfLine(line)) : reason;
+  }
+
   #numberOf(place: Place): number {
     const key = 'gradientOf' in place ? `gradient ${place.gradientOf}` : keyOf(place);
     let number = this.#numbers.get(key);
@@ -73,6 +82,20 @@ export class SourcePlaces {
     return number;
   }
 }
+
+/** See `Recorder.here`. */
+export function here(): () => string | undefined {
+  const find = laterUserFrame();
+  return () => {
+    const position = find();
+    return position && textOfLine({ ...originOf(position), isGradient: false });
+  };
+}
+
+const reasonAt = (reason: string, line: string): string => `${reason}, at ${line}`;
+
+const textOfLine = ({ file, line, isGradient }: SourceLine): string =>
+  `${isGradient ? 'the gradient of ' : ''}${file}:${line}`;
 
 /** A frame with its name separates the gradient of an operator from the call of `minimize`. */
 function runGradient<T>(run: () => T): T {

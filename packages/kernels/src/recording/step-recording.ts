@@ -3,6 +3,7 @@ import { AccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, reasonAgainstPrograms, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ReadConstant } from '../fusion/constants.js';
+import { placeOfInput } from '../fusion/graph.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
@@ -14,6 +15,7 @@ import {
   type Given,
   type RecordedSegment,
   type Source,
+  type SourceDifference,
 } from './recorded-segment.js';
 import { ReplayedActions } from './replayed-actions.js';
 import { SealedCalls, type FusedCalls } from './sealed-calls.js';
@@ -46,7 +48,18 @@ export class StepRecording implements Recording {
 
   differenceFrom(other: StepRecording): string | undefined {
     if (this.#fused) return 'its calls resemble those for arguments of other sizes';
-    return this.#native.differenceFrom(other.#native) ?? differenceOfSources(this.segments, other.segments);
+    const difference = this.#native.differenceFrom(other.#native);
+    if (difference) return other.places.reasonAt(difference.text, difference.place);
+    const found = differenceOfSources(this.segments, other.segments);
+    return found && other.places.reasonAt(found.text, found.place ?? other.#placeOfUse(found.input));
+  }
+
+  /** The place of the first call that takes an input of a segment; -1 if there is none. */
+  #placeOfUse(input: SourceDifference['input']): number {
+    if (!input) return -1;
+    // The inputs of a segment begin with the results of the action before it.
+    const given = this.segments[input.segment]!.given.filter((each) => each && each.handed === undefined);
+    return placeOfInput(this.#native.describe(), input.segment, given.length + input.index);
   }
 
   get explanation(): string {

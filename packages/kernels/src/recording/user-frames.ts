@@ -57,17 +57,50 @@ function positionOf(
   return { ...position, text: String(format(new Error(), [site])) };
 }
 
+/**
+ * Keeps the stack, which takes some microseconds. The returned function searches it as {@link
+ * userFrame} does.
+ */
+export function laterUserFrame(): () => ScriptPosition | undefined {
+  const holder = heldStack(LIMITS.at(-1)!, laterUserFrame);
+  return () => {
+    for (const site of sitesOf(holder)) {
+      const script = site.getFileName() ?? site.getScriptNameOrSourceURL();
+      if (script && isUsers(script)) return positionOf(site, script, () => false);
+    }
+    return undefined;
+  };
+}
+
 function callSites(limit: number): readonly NodeJS.CallSite[] {
-  const { prepareStackTrace, stackTraceLimit } = Error;
-  Error.prepareStackTrace = (_error, sites) => sites;
+  return sitesOf(heldStack(limit, userFrame));
+}
+
+interface HeldStack {
+  readonly stack?: readonly NodeJS.CallSite[] | string;
+}
+
+/** V8 collects the frames now, and calls `prepareStackTrace` when somebody reads them. */
+function heldStack(limit: number, above: (...args: never[]) => unknown): HeldStack {
+  const { stackTraceLimit } = Error;
   Error.stackTraceLimit = limit;
   try {
-    const holder: { readonly stack?: readonly NodeJS.CallSite[] } = {};
-    Error.captureStackTrace(holder, userFrame);
-    return holder.stack ?? [];
+    const holder: HeldStack = {};
+    Error.captureStackTrace(holder, above);
+    return holder;
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+function sitesOf(holder: HeldStack): readonly NodeJS.CallSite[] {
+  const { prepareStackTrace } = Error;
+  Error.prepareStackTrace = (_error, sites) => sites;
+  try {
+    const { stack } = holder;
+    return typeof stack === 'object' ? stack : [];
   } finally {
     Error.prepareStackTrace = prepareStackTrace;
-    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

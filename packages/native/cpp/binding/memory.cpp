@@ -102,7 +102,7 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "setSeed", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     // A replay would not repeat the seeding.
-    if (auto* recorder = context.operators.recorder) recorder->refuse("seeds random generators");
+    if (auto* recorder = context.operators.recorder) recorder->refuse("it seeds random generators");
     // Seeds the generators of all devices.
     at::manual_seed(static_cast<uint64_t>(number_at(info, 0)));
     return info.Env().Undefined();

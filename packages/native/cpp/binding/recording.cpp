@@ -1,5 +1,7 @@
 #include "engine/recording.h"
 
+#include <functional>
+
 #include "binding/convert.h"
 #include "engine/recorder.h"
 
@@ -14,6 +16,16 @@ std::vector<double> numbers_at(const Napi::CallbackInfo& info, size_t index) {
 Recorder& recorder_of(Context& context) {
   if (!context.recorder) throw Error(kInvalidArgument, "A call needs a recording, but none is in progress.");
   return *context.recorder;
+}
+
+// Calls the function at `index` from native code that JavaScript has called. Empty if there is none.
+std::function<void()> caller_of(const Napi::CallbackInfo& info, size_t index) {
+  if (!info[index].IsFunction()) return {};
+  const auto function = std::make_shared<Napi::FunctionReference>(Napi::Persistent(info[index].As<Napi::Function>()));
+  return [function] {
+    const Napi::HandleScope scope(function->Env());
+    function->Call({});
+  };
 }
 
 void stop(Context& context) {
@@ -67,8 +79,8 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
       return info.Env().Undefined();
     });
   };
-  bind_action("startRecording", [&](const Napi::CallbackInfo&) {
-    context.recorder = std::make_shared<Recorder>();
+  bind_action("startRecording", [&](const Napi::CallbackInfo& info) {
+    context.recorder = std::make_shared<Recorder>(caller_of(info, 0));
     context.operators.recorder = context.recorder.get();
   });
   bind(env, exports, "cutRecording", [&](const Napi::CallbackInfo& info) { return cut(info, context); });
@@ -85,8 +97,13 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   bind_action("refuseRecording", [&](const Napi::CallbackInfo& info) {
     if (auto* recorder = context.operators.recorder) recorder->refuse(string_at(info, 0));
   });
+  // recordingDifference(recording, other): [text, place]; the text is empty if both are equal
   bind(env, exports, "recordingDifference", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::String::New(info.Env(), recording_at(info, 0, context).difference(recording_at(info, 1, context)));
+    const auto found = recording_at(info, 0, context).difference(recording_at(info, 1, context));
+    auto result = Napi::Array::New(info.Env(), 2);
+    result[0u] = Napi::String::New(info.Env(), found.text);
+    result[1u] = Napi::Number::New(info.Env(), found.place);
+    return result;
   });
   bind(env, exports, "describeRecording", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).describe());

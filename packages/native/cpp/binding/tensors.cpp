@@ -39,7 +39,7 @@ Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
 Napi::Value over(const Napi::CallbackInfo& info, Context& context) {
   const auto bytes = bytes_at(info, 0);
   if (bytes.size == 0 || !context.operators.default_device.is_cpu()) return Napi::Number::New(info.Env(), 0);
-  refuse_recording(context, "lends the memory of an array");
+  refuse_recording(context, "it lends the memory of an array");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = context.lent_arrays->tensor_over(info[0], bytes, dtype, shape_at(info, 2));
   return Napi::Number::New(info.Env(), context.tensors.add(tensor));
@@ -62,14 +62,14 @@ Napi::Value alias(const Napi::CallbackInfo& info, Context& context) {
 
 // memoryPart(tensor, start, length): the number of a tensor in the same memory.
 Napi::Value part(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "takes a part of the memory of a tensor");
+  refuse_recording(context, "it takes a part of the memory of a tensor");
   const at::Tensor tensor = context.tensors.get(number_at(info, 0));
   const auto made = memory_part(tensor, static_cast<int64_t>(number_at(info, 1)), static_cast<int64_t>(number_at(info, 2)));
   return Napi::Number::New(info.Env(), context.tensors.add(made));
 }
 
 Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "reads values back");
+  refuse_recording(context, "it reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = tensor_for_reading(context.tensors.get(number_at(info, 0)), dtype);
   return bytes_of(info.Env(), tensor);
@@ -77,7 +77,7 @@ Napi::Value read(const Napi::CallbackInfo& info, Context& context) {
 
 // readTensorAsync(tensor, dtype): Promise<ArrayBuffer>. Another thread waits for the device.
 Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "reads values back");
+  refuse_recording(context, "it reads values back");
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto tensor = std::make_shared<at::Tensor>(context.tensors.get(number_at(info, 0)));
   return AsyncCall::start(
@@ -88,7 +88,7 @@ Napi::Value read_async(const Napi::CallbackInfo& info, Context& context) {
 // tensorMemory(tensor): an ArrayBuffer over the tensor's elements. It does not keep the memory
 // alive: JavaScript must hold the tensor until it has detached the buffer.
 Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "looks at memory");
+  refuse_recording(context, "it looks at memory");
   const at::Tensor& tensor = context.tensors.get(number_at(info, 0));
   void* data = row_major_memory(tensor);
   if (tensor.nbytes() == 0) return Napi::ArrayBuffer::New(info.Env(), 0);
@@ -97,7 +97,7 @@ Napi::Value memory(const Napi::CallbackInfo& info, Context& context) {
 
 // mapTensor(path, start, dtype, shape): the tensor's number; undefined if the file cannot be mapped
 Napi::Value map(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "maps a file");
+  refuse_recording(context, "it maps a file");
   const auto start = static_cast<size_t>(number_at(info, 1));
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 2)));
   const auto tensor = map_tensor(string_at(info, 0), start, dtype, shape_at(info, 3));
@@ -129,7 +129,7 @@ Napi::Value mapped_checksum(const Napi::CallbackInfo& info, Context& context) {
 
 // Takes all tensors in one call, because an optimizer asks before each step.
 Napi::Value flags(const Napi::CallbackInfo& info, Context& context) {
-  refuse_recording(context, "asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
+  refuse_recording(context, "it asks who else holds the memory of a tensor, as an optimizer does that was not prepared");
   const auto ids = info[0].As<Napi::Float64Array>();
   auto result = Napi::Uint8Array::New(info.Env(), ids.ElementLength());
   for (size_t i = 0; i < ids.ElementLength(); ++i) result[i] = memory_flags(context.tensors.get(ids[i]));

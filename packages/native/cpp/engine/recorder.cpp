@@ -68,7 +68,7 @@ void Recorder::arguments(const torch::jit::Stack& stack, const double* end) {
     call.stack[i] = c10::IValue();
   }
   note_writes(stack);
-  if (depends_on_data(*call.op)) refuse("calls " + call.op->name + ", whose result has a shape that depends on values");
+  if (depends_on_data(*call.op)) refuse("it calls " + call.op->name + ", whose result has a shape that depends on values");
 }
 
 // Called before the operator runs. A call that writes into memory from outside the step cannot be
@@ -95,7 +95,7 @@ void Recorder::note_write(const at::Tensor& tensor) {
   if (found->second.upload >= 0) {
     list_.uploads[static_cast<size_t>(found->second.upload)].is_written = true;
   } else {
-    refuse("calls " + pending_.op->name + ", which writes in place into a tensor that the step did not make");
+    refuse("it calls " + pending_.op->name + ", which writes in place into a tensor that the step did not make");
   }
 }
 
@@ -107,7 +107,7 @@ void Recorder::made(double id, const at::Tensor& tensor) {
 
 void Recorder::made_number() {
   pending_.results.push_back(-1);
-  if (!has_numbers_of_shapes(pending_.op->name)) refuse("takes a number from " + pending_.op->name);
+  if (!has_numbers_of_shapes(pending_.op->name)) refuse("it takes a number from " + pending_.op->name);
 }
 
 void Recorder::end() {
@@ -135,7 +135,9 @@ void Recorder::upload(double id, const at::Tensor& tensor, const void* data, siz
 void Recorder::alias(double made, double id, const at::Tensor& tensor) { value_of_[made] = value_of(id, tensor); }
 
 void Recorder::refuse(const std::string& reason) {
-  if (refusal_.empty()) refusal_ = reason;
+  if (!refusal_.empty()) return;
+  refusal_ = reason;
+  if (on_refused_) on_refused_();
 }
 
 int Recorder::new_value(const at::Tensor& tensor) {

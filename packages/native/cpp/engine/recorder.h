@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,7 +19,10 @@ namespace acc {
 // code returns are outside inputs, too.
 class Recorder {
  public:
-  Recorder() { list_.segments.emplace_back(); }
+  // `on_refused` is called at the first reason for which the step cannot be replayed. It must not throw.
+  explicit Recorder(std::function<void()> on_refused = {}) : on_refused_(std::move(on_refused)) {
+    list_.segments.emplace_back();
+  }
 
   // Recording one operator call takes these calls in this order: begin, saw for each tensor,
   // arguments, made for each result, end. A call that throws never reaches end, and is not
@@ -81,6 +85,7 @@ class Recorder {
   std::unordered_map<double, int> value_of_;
   std::vector<double> outside_ids_;
   std::unordered_map<c10::StorageImpl*, Memory> memory_;
+  std::function<void()> on_refused_;
   std::string refusal_;
   int place_ = -1;
 };

@@ -2,6 +2,7 @@
 
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
@@ -45,40 +46,46 @@ bool is_same_segment(const Segment& a, const Segment& b) {
          std::equal(a.outputs.begin(), a.outputs.end(), b.outputs.begin(), b.outputs.end(), is_same_output);
 }
 
-std::string first_user(const CallList& list, int value) {
+// Null if only the step's result takes the value.
+const RecordedCall* first_user(const CallList& list, int value) {
   for (const auto& call : list.calls) {
     for (const auto& use : call.uses) {
-      if (use.value == value) return call.op->name;
+      if (use.value == value) return &call;
     }
   }
-  return "the step's result";
+  return nullptr;
 }
 
 }  // namespace
 
-std::string Recording::difference(const Recording& other) const {
+Recording::Difference Recording::difference(const Recording& other) const {
   const auto& calls = list_.calls;
   const auto& segments = list_.segments;
   const auto& uploads = list_.uploads;
   const auto& theirs = other.list_;
   for (size_t i = 0; i < calls.size() && i < theirs.calls.size(); ++i) {
-    if (!is_same_call(calls[i], theirs.calls[i])) return name_of_difference(calls[i], theirs.calls[i], i);
+    if (!is_same_call(calls[i], theirs.calls[i])) return {name_of_difference(theirs.calls[i], calls[i], i), calls[i].place};
   }
   if (calls.size() != theirs.calls.size()) {
-    return "the step makes " + std::to_string(calls.size()) + " native calls in one run and " +
-           std::to_string(theirs.calls.size()) + " in the next";
+    const auto first = std::min(calls.size(), theirs.calls.size());
+    return {"the step makes " + std::to_string(theirs.calls.size()) + " native calls in one run and " +
+                std::to_string(calls.size()) + " in the next",
+            first < calls.size() ? calls[first].place : -1};
   }
   if (!std::equal(segments.begin(), segments.end(), theirs.segments.begin(), theirs.segments.end(), is_same_segment)) {
-    return "what the step returns, or gives to what runs in JavaScript, changes from run to run";
+    return {"what the step returns, or gives to what runs in JavaScript, changes from run to run"};
   }
   for (size_t i = 0; i < uploads.size() && i < theirs.uploads.size(); ++i) {
     const auto& a = uploads[i];
     const auto& b = theirs.uploads[i];
     if (a.value != b.value || a.dtype != b.dtype || a.sizes != b.sizes || a.bytes != b.bytes) {
-      return "a tensor made of numbers, taken by " + first_user(list_, a.value) + ", changes from run to run";
+      const auto* user = first_user(list_, a.value);
+      return {"a tensor made of numbers, taken by " + (user ? user->op->name : "the step's result") +
+                  ", changes from run to run",
+              user ? user->place : -1};
     }
   }
-  return uploads.size() == theirs.uploads.size() ? "" : "the step makes different tensors of numbers";
+  return {uploads.size() == theirs.uploads.size() ? "" : "the step makes different tensors of numbers"};
 }
 
 void Recording::seal(c10::Device device) {

@@ -103,9 +103,13 @@ class Recording {
  public:
   explicit Recording(CallList list);
 
-  // Describes the first difference between `other` and this recording; empty if both are equal.
-  // Call it before seal().
-  std::string difference(const Recording& other) const;
+  // Describes the first difference between `other` and this recording; the text is empty if both are
+  // equal. `place` is that of the call of this recording, or -1. Call it before seal().
+  struct Difference {
+    std::string text;
+    int place = -1;
+  };
+  Difference difference(const Recording& other) const;
 
   // The input with the index `input` of a segment, which is always the tensor `id`.
   struct FixedInput {

@@ -115,7 +115,9 @@ void write_type(std::ostream& out, const ValueMeta& value) {
 }
 
 void write_segment(std::ostream& out, const Segment& segment) {
-  out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"outputs\":";
+  out << "{\"first\":" << segment.first_call << ",\"end\":" << segment.end_call << ",\"inputs\":";
+  write_list(out, segment.inputs, [&](int value) { out << value; });
+  out << ",\"outputs\":";
   write_list(out, segment.outputs, [&](const Output& output) { out << output.use.value; });
   out << '}';
 }
