@@ -43,7 +43,7 @@ await savePretrained(frozen, join(given.folder, 'frozen'), { write: accelerator.
 frozen.dispose();
 
 setSeed(3);
-const adapted = lora(await loadPretrained(folder), { rank, alpha: 2 * rank, targets: ['*/attn/c_attn'] });
+const adapted = lora(await loadPretrained(folder), { rank, alpha: 2 * rank, targets: ['**/attn/c_attn'] });
 await train('lora', adapted, 'second', steps);
 await saveLora(adapted, join(given.folder, 'adapter'), { write: accelerator.isMainProcess });
 

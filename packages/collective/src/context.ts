@@ -16,6 +16,7 @@ import { requireNumeric, requireRank, sizeOf, type BridgeOf, type Movable } from
 
 const cloneNative = operator('aten::clone');
 const newEmpty = operator('aten::new_empty');
+const newZeros = operator('aten::new_zeros');
 
 /** Work that fills one native tensor from another. */
 interface Move<T extends Movable> {
@@ -77,6 +78,17 @@ export class Context<T extends Movable> {
     if (this.bridge.borrow) return newEmpty(like, shape, dtype);
     const length = sizeOf(shape) * (dtype === 'complex64' ? 2 : 1);
     return Tensor.over(new (arrayTypeOf(dtype))(length), dtype, shape);
+  }
+
+  zerosOf({
+    nativeDtype,
+    shape,
+  }: {
+    readonly nativeDtype: string;
+    readonly shape: readonly number[];
+  }): Native {
+    using like = tensorFrom(new Int32Array(1), 'int32', [1]);
+    return newZeros(like, shape, nativeDtype as NativeDtype);
   }
 
   /** As {@link empty}, for a tensor that is like no other; `like` may be absent. */

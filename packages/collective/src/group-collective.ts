@@ -108,12 +108,14 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     return allToAll(this.#context, x, rows);
   }
 
-  sendAsync(x: T, toRank: number, { slot }: MessageOptions = {}): Pending<void> {
+  sendAsync(x: T, toRank: number, { slot, isZeros }: MessageOptions = {}): Pending<void> {
     this.#context.requirePeer(toRank);
-    const native = this.#context.native(x, 'send');
-    const call = `send(${x.dtype}[${x.shape.join(',')}], rank ${toRank})`;
+    const known = isZeros ? this.#sent.of(toRank, slot) : undefined;
+    const native = known ? this.#context.zerosOf(known) : this.#context.native(x, 'send');
+    const dtype = known?.dtype ?? x.dtype;
+    const call = `send(${dtype}[${native.shape.join(',')}], rank ${toRank})`;
     this.#context.calls.noteMessage(call, bytesOf(native.dtype, native.shape));
-    const message = { native, dtype: x.dtype, toRank, slot };
+    const message = { native, dtype, toRank, slot };
     const start = () => sendMessage(this.#context, message, this.#sent);
     return this.#context.started(call, start, () => native.dispose());
   }

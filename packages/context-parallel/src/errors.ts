@@ -43,13 +43,16 @@ export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
   );
 }
 
-export function piecesDiffer(fromRank: number, own: readonly number[], other: readonly number[]): AccError {
+/** @param shapes Of the keys, the values or the mask, by rank of the context axis. */
+export function piecesDiffer(shapes: readonly (readonly number[])[], cause?: AccError): AccError {
+  const list = shapes.map((shape, rank) => `  rank ${rank} of the context axis: [${shape.join(', ')}]`);
   return new AccError(
     'ACC_CONTEXT_LENGTH',
-    `scaledDotProductAttention: rank ${fromRank} of the context axis has keys, values or a mask [${other.join(', ')}], and this rank [${own.join(', ')}].`,
+    `scaledDotProductAttention: ranks have pieces of other shapes:\n${list.join('\n')}`,
     {
-      help: 'Give every rank a piece of the same length. Prepared data is cut so.',
-      details: { rank: fromRank, other, own },
+      help: 'Give every rank a piece of the same length of the same rows. Prepared data is cut so.',
+      cause,
+      details: { shapes },
     },
   );
 }

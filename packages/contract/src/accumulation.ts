@@ -55,11 +55,15 @@ export interface GradientAccumulation {
    *
    * @param unit The gradients are sums over items, divided by this number. Default: the number of
    * this rank's items, so they are means over them.
+   * @throws AccError `ACC_ACCUMULATE_VARIABLES` if earlier micro-batches of the window trained some of
+   * these variables together with others.
    */
   hold(variables: readonly Variable[], counts: ItemCounts, unit?: number): GradientReduction;
   /**
    * Takes the gradients that such passes of the window have left, for a reduction. Undefined if
    * there are none.
+   *
+   * @throws AccError `ACC_ACCUMULATE_VARIABLES`, see {@link hold}.
    */
   take(variables: readonly Variable[]): HeldGradients | undefined;
   /** Discards the held gradients and begins a new window. */

@@ -223,6 +223,12 @@ export interface MessageOptions {
    * @throws AccError `ACC_COLLECTIVE_SHAPE` from `send` for another shape or element type.
    */
   readonly slot?: string;
+  /**
+   * Sends zeros of the shape and element type of the slot's earlier messages, if it had any, in
+   * place of the tensor. A rank that failed to compute a message so sends what its receiver waits
+   * for.
+   */
+  readonly isZeros?: boolean;
 }
 
 export interface CoalescedOptions {

@@ -307,7 +307,7 @@ export class Accelerator {
    *
    * @param options `last`: whether the micro-batch closes the window early. If it is given, the end
    * of prepared data does not close the window.
-   * @throws AccError `ACC_ACCUMULATE_NESTED`, `ACC_NOT_PREPARED`.
+   * @throws AccError `ACC_ACCUMULATE_NESTED`, `ACC_ACCUMULATE_VARIABLES`, `ACC_NOT_PREPARED`.
    */
   accumulate<T>(fn: () => T, options: AccumulateOptions = {}): T {
     return this.#training.accumulate(fn, options);

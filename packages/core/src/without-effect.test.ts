@@ -44,6 +44,8 @@ describe('an option that has nothing to act on at the first step is told of once
     ['amp.lossScale', { amp: { lossScale: { initial: 8 } } }],
     ['amp.lossScale', { mixedPrecision: 'bf16', amp: { lossScale: { initial: 8 } } }],
     ['amp.lower', { amp: { lower: ['Add'] } }],
+    ['context.attention', { context: { attention: 'ring' } }],
+    ['context.attention', { mesh: { context: 1 }, context: { attention: 'heads' } }],
     ['ddp.bucketBytes', { strategy: 'single', ddp: { bucketBytes: 8 } }],
   ])('%s', async (name, options) => {
     const messages = await said(options, twice);

@@ -39,6 +39,7 @@ describe('units', () => {
     expect(units({ wrap: { minParams: 40 } })).toEqual(['200', '32+8', '16+2']);
     // The inner model is large enough itself.
     expect(units({ wrap: { minParams: 40, exclude: ['fir*'] } })).toEqual(['200', '32+8+16+2']);
+    expect(units({ wrap: { minParams: 40, exclude: ['**'] } })).toEqual(['200+32+8+16+2']);
     expect(units({ wrap: { minParams: 40, exclude: ['Embedding', 'Sequential'] } })).toEqual([
       '200+16+2',
       '32+8',

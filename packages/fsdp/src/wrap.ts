@@ -1,5 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { AccError, matchesGlob } from '@acc/contract';
 import { listedFor } from '@acc/kernels';
 import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
 import { FLOAT_BYTES } from './layout.js';
@@ -125,11 +125,5 @@ function countOf({ weights }: Layer): number {
 
 function isExcluded(layer: Layer, { exclude = [] }: WrapBySize): boolean {
   const names = [layer.name, layer.getClassName?.()];
-  return exclude.some((pattern) => names.some((name) => name !== undefined && matches(name, pattern)));
-}
-
-/** `*` stands for any characters. */
-function matches(name: string, pattern: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`).test(name);
+  return exclude.some((pattern) => names.some((name) => name !== undefined && matchesGlob(name, pattern)));
 }

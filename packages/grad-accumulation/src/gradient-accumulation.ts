@@ -27,6 +27,8 @@ export function gradientAccumulation(options: GradientAccumulationOptions): Grad
 }
 
 interface HeldEntry {
+  /** Of the variables. */
+  readonly ids: string;
   readonly variables: readonly Variable[];
   readonly place: number;
   readonly sum: HeldSum;
@@ -92,6 +94,7 @@ class Accumulation implements GradientAccumulation {
   }
 
   hold(variables: readonly Variable[], counts: ItemCounts, unit = counts.own): GradientReduction {
+    this.#requireSameVariables(variables);
     const sum = this.#sumOf(variables, this.#placeOfNext(variables));
     const grads = new Array<Tensor | null>(variables.length).fill(null);
     return {
@@ -107,6 +110,7 @@ class Accumulation implements GradientAccumulation {
 
   take(variables: readonly Variable[]): HeldGradients | undefined {
     if (!this.#isRunning || this.#held.size === 0) return undefined;
+    this.#requireSameVariables(variables);
     const key = keyOf(variables, this.#placeOfNext(variables));
     const entry = this.#held.get(key);
     if (!entry) return undefined;
@@ -153,6 +157,21 @@ class Accumulation implements GradientAccumulation {
     if (hasForgotten && this.#held.size === 0) this.reset();
   }
 
+  /**
+   * Refuses a pass in place of one over other variables: their sums would wait for a later window,
+   * and count there. A loop that trains some variables in several passes runs all of them.
+   */
+  #requireSameVariables(variables: readonly Variable[]): void {
+    const entries = [...this.#held.values()];
+    const ids = idsOf(variables);
+    if (entries.some((entry) => entry.ids === ids)) return;
+    const before = entries.find(
+      (entry) =>
+        !this.#passes.has(entry.ids) && entry.variables.some((variable) => variables.includes(variable)),
+    );
+    if (before) throw changed(before.variables, variables);
+  }
+
   /** The number of earlier passes over the same variables in this micro-batch. */
   #placeOfNext(variables: readonly Variable[]): number {
     const ids = idsOf(variables);
@@ -165,7 +184,7 @@ class Accumulation implements GradientAccumulation {
     const key = keyOf(variables, place);
     let entry = this.#held.get(key);
     if (!entry) {
-      entry = { variables, place, sum: new HeldSum(this.#lists) };
+      entry = { ids: idsOf(variables), variables, place, sum: new HeldSum(this.#lists) };
       this.#held.set(key, entry);
     }
     return entry.sum;
@@ -180,4 +199,21 @@ function nested(): AccError {
   return new AccError('ACC_ACCUMULATE_NESTED', 'accumulate was called inside a micro-batch.', {
     help: 'Call it once for each micro-batch and await the result. Do not call it around fit, which accumulates by itself.',
   });
+}
+
+function changed(before: readonly Variable[], now: readonly Variable[]): AccError {
+  const missing = before.filter((variable) => !now.includes(variable)).map(({ name }) => name);
+  const added = now.filter((variable) => !before.includes(variable)).map(({ name }) => name);
+  const parts = [
+    missing.length > 0 && `${missing.join(', ')} got gradients before and are not trained now`,
+    added.length > 0 && `${added.join(', ')} are trained now and were not before`,
+  ];
+  return new AccError(
+    'ACC_ACCUMULATE_VARIABLES',
+    `accumulate: the trained variables change inside a window: ${parts.filter((part) => part !== false).join('; ')}.`,
+    {
+      help: 'Freeze and thaw variables between windows (after a step of the optimizer), and give all micro-batches of a window the same list of variables.',
+      details: { missing, added },
+    },
+  );
 }

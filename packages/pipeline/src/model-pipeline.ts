@@ -26,7 +26,8 @@ import {
 } from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
-import { runStep, type StepInputs, type StepResult } from './run/run-step.js';
+import { requireNoFailure } from './run/failures.js';
+import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
 import { measureCosts } from './stages/measure.js';
@@ -115,6 +116,8 @@ export class ModelPipeline {
   readonly #schedules = new Map<string, Schedule>();
   /** The shapes of batches that ranks have compared. */
   readonly #compared = new Set<string>();
+  /** The failed steps. Their messages may have had other shapes, so later ones have other slots. */
+  #failures = 0;
 
   /**
    * Gives each rank the weights of its stages. Other ranks free them.
@@ -185,6 +188,9 @@ export class ModelPipeline {
   /**
    * Runs a step. Every rank of the pipeline calls it. A recording of it has the forward and backward
    * passes; what comes before and after them runs in JavaScript in each replay.
+   *
+   * @throws An error of a layer or of the loss on the rank on which it happened, and
+   * `ACC_PIPELINE_FAILED` with its reason on all others. All can take the next step.
    */
   run<T>(step: PipelineStep, end: StepEnd<T>): readonly Tensor[] {
     const { weights, runAction } = this.#context;
@@ -197,9 +203,12 @@ export class ModelPipeline {
     runAction([], enter, { afterFailure: leave });
     try {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
-      const { grads, losses } = runStep({ ...this.#context, plan, schedule }, step);
+      const shapes = this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
+      const run = runStep({ ...this.#context, plan, schedule }, { ...step, shapes });
+      const { grads, losses, failure } = run;
       const variables = [...grads.keys()];
       const results = runAction([...grads.values(), ...losses], (given) => {
+        this.#requireNoFailure(failure, schedule, given);
         const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
         const finish = () =>
           this.#finish(step, end, { grads: ofStep, losses: given.slice(variables.length) });
@@ -211,7 +220,20 @@ export class ModelPipeline {
     }
   }
 
-  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses }: StepResult): T {
+  #requireNoFailure(failure: StepFailure | undefined, schedule: Schedule, made: readonly Tensor[]): void {
+    const { collective, pipe } = this.#context;
+    if (pipe.size === 1 && !failure) return;
+    try {
+      if (pipe.size === 1) throw failure!.error;
+      requireNoFailure(failure, schedule, collective);
+    } catch (error) {
+      this.#failures++;
+      dispose([...made]);
+      throw error;
+    }
+  }
+
+  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses }: Omit<StepResult, 'failure'>): T {
     try {
       const all = new Map(grads);
       this.#returnShared(all);

@@ -81,7 +81,10 @@ export const pack: Rule = (call) => {
   return { results: rows((axis < 0 ? axis + rank : axis) <= dim ? dim + 1 : dim, times), cuts: aligned.cuts };
 };
 
-/** Along the rows, parts that are whole repetitions have a piece of each. */
+/**
+ * Along the rows, parts that are whole repetitions have a piece of each. Longer parts than others, as
+ * queries beside fewer keys have, are gathered where they need to be in one piece.
+ */
 export const split: Rule = (call) => {
   const { dim, times } = call.rows('x')!;
   const shape = call.shape('x');
@@ -92,7 +95,10 @@ export const split: Rule = (call) => {
   const each = sizes.map((size) => size / (shape[dim]! / times));
   if (!each.every((count) => Number.isInteger(count) && count > 0)) return ALONG_ROWS;
   return {
-    results: each.map((count) => rows(dim, count)),
+    results: each.map((count) => ({
+      ...rows(dim, count),
+      ...(count > Math.min(...each) && { gathers: true }),
+    })),
     attrs: { numOrSizeSplits: sizes.map((size) => size / call.pieces) },
   };
 };

@@ -3,7 +3,12 @@ import type { ShardedCall } from './sharded-call.js';
 
 /** The form of a kernel's result, given one piece for each piece of its inputs. */
 export type Result =
-  | { readonly kind: 'rows'; readonly at: RowsAt }
+  | {
+      readonly kind: 'rows';
+      readonly at: RowsAt;
+      /** Whether kernels that cannot run on the rows may gather them. */
+      readonly gathers?: boolean;
+    }
   | { readonly kind: 'sum'; readonly scale: number }
   /** The same for every piece. */
   | { readonly kind: 'whole' };

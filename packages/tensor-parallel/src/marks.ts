@@ -37,6 +37,11 @@ export function notePrepared(variable: Variable, preparation: Preparation): void
   preparations.set(variable, preparation);
 }
 
+/** Undefined if the variable was never prepared for the axis `tensor`. */
+export function preparationOf(variable: Variable): Preparation | undefined {
+  return preparations.get(variable);
+}
+
 /**
  * States how a variable is cut. Undefined: it is whole.
  *

@@ -134,7 +134,10 @@ function formOf(
   const known = forms[i];
   if (known && util.arraysEqual(known.own as number[], own as number[])) return known.form;
   const result = resultOf(plan, i, own);
-  const form = result.kind === 'whole' ? undefined : pieces.formOf(own, result, gathers);
+  const form =
+    result.kind === 'whole'
+      ? undefined
+      : pieces.formOf(own, result, gathers || (result.kind === 'rows' && result.gathers === true));
   forms[i] = { own: own.slice(), form };
   return form;
 }

@@ -59,7 +59,7 @@ describe.each([2, 3])("the plan 'auto' on %i ranks", (ranks) => {
     ['auto', /parallelize: 'tokens\/embeddings\w*' is prepared/],
     ['sequence', /parallelize: 'in' is prepared/],
     ['cut', /cut: 'alone' is prepared/],
-    ['replicated', /parallelize: 'in\/kernel\w*' is prepared/],
+    ['replicated', /parallelize: 'tokens\/embeddings\w*' is prepared/],
   ])('refuses what is stated after prepare: %s', (what, message) => {
     for (const { late } of reports.get(ranks)!) {
       expect(late[what]).toMatch(/^ACC_TENSOR_PARALLEL_PLAN .* before accelerator.prepare/s);

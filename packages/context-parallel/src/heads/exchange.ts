@@ -1,6 +1,8 @@
 import { concat, reshape, split, transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
+import { isAccError, type Collective } from '@acc/contract';
 import type { Pieces } from '../context-parallel.js';
+import { piecesDiffer } from '../errors.js';
 
 /**
  * Exchanges pieces of sequences, `[batch, heads, length, dim]`, for whole sequences of this rank's
@@ -15,7 +17,7 @@ export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
     return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
   });
   const received = split(
-    allToAll(concat(rows, 1), pieces),
+    withLengthsTold(xs[1]!, pieces.ranks, () => allToAll(concat(rows, 1), pieces)),
     rows.map(({ shape }) => shape[1]!),
     1,
   );
@@ -24,6 +26,20 @@ export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
     const ofRanks = reshape(flat, [size, batch, heads / size, length, dim]);
     return reshape(transpose(ofRanks, [1, 2, 0, 3, 4]), [batch, heads / size, size * length, dim]);
   });
+}
+
+/**
+ * All ranks get a mismatch. If all of them were in this exchange, they tell the shapes of their keys.
+ */
+function withLengthsTold<T>({ shape }: Tensor, ranks: Collective, exchange: () => T): T {
+  try {
+    return exchange();
+  } catch (error) {
+    if (!isAccError(error, 'ACC_COLLECTIVE_MISMATCH')) throw error;
+    const { calls = [] } = error.details as { readonly calls?: readonly string[] };
+    if (!calls.every((call) => call.startsWith('allToAll('))) throw error;
+    throw piecesDiffer(ranks.allGatherObject(shape), error);
+  }
 }
 
 /** The exchange back: from `[batch, heads / n, n · length, dim]` to `[batch, heads, length, dim]`. */

@@ -1,55 +1,34 @@
-import { tensor1d, type Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, Pending } from '@acc/contract';
+import { dispose, tensor2d, type Tensor } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
 import { piecesDiffer } from '../errors.js';
-
-/** A comparison under way. */
-export interface Comparison {
-  /** Done when the other rank has got this rank's shapes. Undefined: no rank gets them. */
-  readonly sending: Pending<void> | undefined;
-  /**
-   * Waits for the other shapes.
-   *
-   * @throws AccError `ACC_CONTEXT_LENGTH` if they differ.
-   */
-  end(): void;
-}
-
-export interface ComparedRanks {
-  readonly ranks: Collective;
-  /** The rank that gets this rank's shapes. */
-  readonly toRank: number | undefined;
-  /** The rank whose shapes this one gets. */
-  readonly fromRank: number | undefined;
-}
 
 /** Keys, values, and perhaps a mask. */
 const MOST_TENSORS = 3;
 const DIMS = 4;
-/** Of one length, so that the message needs no header. */
 const LENGTH = MOST_TENSORS * DIMS;
-const SLOT = { slot: 'shapes' };
 
-/** Compares the shapes of tensors with those of another rank. Nothing waits before its end. */
-export function compareShapes(
-  held: readonly Tensor[],
-  { ranks, toRank, fromRank }: ComparedRanks,
-): Comparison {
-  const own = numbersOf(held);
-  const numbers = tensor1d(own, 'int32');
-  const sending = toRank === undefined ? undefined : ranks.sendAsync(numbers, toRank, SLOT);
-  numbers.dispose();
-  const coming = fromRank === undefined ? undefined : ranks.recvAsync(fromRank, SLOT);
-  return {
-    sending,
-    end() {
-      const received = coming?.wait();
-      const other = received && [...received.dataSync()];
-      received?.dispose();
-      if (!other || other.join() === own.join()) return;
-      const tensor = Math.floor(other.findIndex((size, i) => size !== own[i]) / DIMS);
-      const [ofOther, ofOwn] = [other, own].map((all) => all.slice(tensor * DIMS, (tensor + 1) * DIMS));
-      throw piecesDiffer(fromRank!, ofOwn!, ofOther!);
-    },
+/**
+ * Compares the shapes of tensors on all ranks. Nothing waits before the returned function is called,
+ * which every rank does.
+ *
+ * @returns Waits for the shapes. @throws AccError `ACC_CONTEXT_LENGTH` on every rank if they differ.
+ */
+export function compareShapes(held: readonly Tensor[], ranks: Collective): () => void {
+  const own = tensor2d([numbersOf(held)], [1, LENGTH], 'int32');
+  const pending = ranks.allGatherAsync(own, { even: true });
+  own.dispose();
+  return () => {
+    const gathered = pending.wait();
+    const numbers = [...gathered.dataSync()];
+    dispose(gathered);
+    const all = Array.from({ length: ranks.size }, (_, rank) =>
+      numbers.slice(rank * LENGTH, (rank + 1) * LENGTH),
+    );
+    const [first] = all as [number[]];
+    const index = first.findIndex((size, i) => all.some((other) => other[i] !== size));
+    if (index < 0) return;
+    const tensor = Math.floor(index / DIMS);
+    throw piecesDiffer(all.map((each) => each.slice(tensor * DIMS, (tensor + 1) * DIMS)));
   };
 }
 

@@ -2,7 +2,7 @@ import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlockSettings, Pending } from '@acc/contract';
 import { columnsOfBlock } from '../masks.js';
 import type { Ring } from './attend-in-ring.js';
-import { compareShapes, type Comparison } from './compare-shapes.js';
+import { compareShapes } from './compare-shapes.js';
 import type { RingInputs } from './ring-inputs.js';
 
 /**
@@ -15,7 +15,7 @@ export class Round {
   readonly steps: number;
   readonly #sends: Pending<void>[] = [];
   readonly #homeward: Pending<void>[] = [];
-  #comparison: Comparison | undefined;
+  #comparison: (() => void) | undefined;
 
   constructor(private readonly ring: Ring) {
     const { rank, size } = this.#ranks;
@@ -58,17 +58,11 @@ export class Round {
   }
 
   /**
-   * Compares the shapes of this rank's piece with those of the rank before, when it waits for its
-   * first block: messages of a slot do not say their shapes. So all ranks are compared.
+   * Compares the shapes of the ranks' pieces, when this rank first waits: messages of a slot do not
+   * say their shapes.
    */
   compareShapes(held: readonly Tensor[]): void {
-    this.#comparison = compareShapes(held, {
-      ranks: this.#ranks,
-      toRank: this.passesOn(0) ? this.nextRank : undefined,
-      fromRank: this.steps > 1 ? this.pieceIn(1) : undefined,
-    });
-    const { sending } = this.#comparison;
-    if (sending) this.#sends.push(sending);
+    this.#comparison = compareShapes(held, this.#ranks);
   }
 
   /**
@@ -130,8 +124,9 @@ export class Round {
   }
 
   #endComparison(): void {
-    this.#comparison?.end();
+    const end = this.#comparison;
     this.#comparison = undefined;
+    end?.();
   }
 
   /**
@@ -139,6 +134,7 @@ export class Round {
    * received: ranks that only wait for each other's receives would never end.
    */
   sent(): void {
+    this.#endComparison();
     for (const send of this.#sends.splice(0)) send.wait();
     const underWay = this.#homeward.splice(0);
     for (const send of underWay) {

@@ -66,22 +66,35 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
     ...(batch.hasPenalties && { penaltySeed: lossScale }),
   };
-  return [
-    ...model.run(step, {
-      finish(result) {
-        const exchanged = losses.exchange(result, pipe);
-        const grads = pipeline.names.ofOptimizer(optimizer, () =>
-          reduced({ model, pipeline }, result, exchanged),
-        );
-        return { values: exchanged.values, grads };
-      },
-      update({ values, grads }) {
-        optimizer.applyGradients(grads);
-        dispose(Object.values(grads).filter((grad) => grad !== null));
-        return values.map((value) => scalar(value));
-      },
-    }),
-  ] as Scalar[];
+  try {
+    return [...model.run(step, endOf({ model, pipe, pipeline, optimizer }, losses))] as Scalar[];
+  } catch (error) {
+    losses.dispose();
+    throw error;
+  }
+}
+
+/** What a step does with its gradients. */
+function endOf({ model, pipe, pipeline, optimizer }: StepTarget, losses: Losses) {
+  return {
+    finish(result: PipelineResult) {
+      const exchanged = losses.exchange(result, pipe);
+      const grads = pipeline.names.ofOptimizer(optimizer, () =>
+        reduced({ model, pipeline }, result, exchanged),
+      );
+      return { values: exchanged.values, grads };
+    },
+    update({ values, grads }: Finished) {
+      optimizer.applyGradients(grads);
+      dispose(Object.values(grads).filter((grad) => grad !== null));
+      return values.map((value) => scalar(value));
+    },
+  };
+}
+
+interface Finished {
+  readonly values: readonly number[];
+  readonly grads: NamedTensorMap;
 }
 
 /** What all ranks of the pipeline know after the last micro-batch. */
@@ -137,6 +150,11 @@ class Losses {
     if (weight === undefined) return (this.lossScale * this.ownShare) / this.batch.microBatches;
     if (weight === 'sum') return this.lossScale;
     return (this.lossScale * weight.items) / this.#unitOf(this.#weights[0]);
+  }
+
+  /** Frees what a failed step has left. */
+  dispose(): void {
+    for (const list of this.#metrics) dispose(list);
   }
 
   /** Gives every rank the values of the last stage. */

@@ -69,6 +69,7 @@ export class Pipelines {
     options: PipelineOptions,
   ): (xs: X, ys: Y) => Scalar {
     const resolved = resolvePipelineOptions(options, this.#context.defaults ?? {});
+    if (this.#optimizersOf(model).length > 1) this.#optimizerOf(model);
     const divided = this.#divide(model, resolved);
     const { schedule, microBatches = divided.plan.stages.length } = resolved;
     divided.scheduleFor(schedule, microBatches);
@@ -159,14 +160,18 @@ export class Pipelines {
     );
   }
 
+  #optimizersOf({ optimizer }: AnyModel): Optimizer[] {
+    return [...new Set([...this.#context.optimizers(), ...(optimizer ? [optimizer] : [])])];
+  }
+
   /** @throws AccError `ACC_PIPELINE_OPTIMIZER` unless there is one. */
-  #optimizerOf({ optimizer }: AnyModel): Optimizer {
-    const all = new Set([...this.#context.optimizers(), ...(optimizer ? [optimizer] : [])]);
+  #optimizerOf(model: AnyModel): Optimizer {
+    const all = this.#optimizersOf(model);
     const [only] = all;
-    if (only && all.size === 1) return only;
+    if (only && all.length === 1) return only;
     throw new AccError(
       'ACC_PIPELINE_OPTIMIZER',
-      `pipelined: ${all.size} optimizers are prepared, so it is not known which one trains the model.`,
+      `pipelined: ${all.length} optimizers are prepared, so it is not known which one trains the model.`,
       {
         help: 'Prepare one optimizer with the model, or compile the model with it. With the axis pipeline, an Accelerator has one optimizer for all of its models.',
       },

@@ -80,7 +80,8 @@ export class Preparation {
   /**
    * The return value of `prepare` for `object`: the object itself, except for data.
    *
-   * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`.
+   * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`,
+   * `ACC_PIPELINE_OPTIMIZER`.
    */
   prepare(object: unknown): unknown {
     for (const plugin of this.#options.plugins) {
@@ -93,6 +94,7 @@ export class Preparation {
       return object;
     }
     if (isOptimizer(object)) {
+      this.#requireOnlyOptimizer(object);
       this.#prepareOptimizer(object);
       return object;
     }
@@ -120,6 +122,13 @@ export class Preparation {
     if (this.#done.has(object)) return;
     this.#done.add(object);
     this.#undos.push(prepare());
+  }
+
+  /** @throws AccError `ACC_PIPELINE_OPTIMIZER` for a second one on a mesh with the axis `pipeline`. */
+  #requireOnlyOptimizer(optimizer: Optimizer): void {
+    const { optimizers } = this;
+    if (this.#options.mesh.size('pipeline') === 1 || optimizers.length === 0) return;
+    if (!optimizers.includes(optimizer)) throw secondOptimizer();
   }
 
   #prepareOptimizer(optimizer: Optimizer): void {
@@ -181,7 +190,10 @@ export class Preparation {
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[], layers: readonly unknown[]) =>
         this.#prepareVariables(variables, layers),
-      prepareOptimizer: (optimizer: Optimizer) => this.#prepareOptimizer(optimizer),
+      prepareOptimizer: (optimizer: Optimizer) => {
+        this.#requireOnlyOptimizer(optimizer);
+        this.#prepareOptimizer(optimizer);
+      },
       predict: <T>(compute: () => T) => pipeline.predict(compute),
       prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),
       keepLess: (model: object) => {
@@ -210,6 +222,16 @@ function hasItsState(optimizer: Optimizer): boolean {
   if (!state) return true;
   const slots = Object.values(state.slots).flatMap((list) => list.map(({ variable }) => variable));
   return [...slots, ...state.scalars].every(isLive);
+}
+
+function secondOptimizer(): AccError {
+  return new AccError(
+    'ACC_PIPELINE_OPTIMIZER',
+    'prepare: a second optimizer was given. With the mesh axis pipeline, an Accelerator has one optimizer for all of its models.',
+    {
+      help: 'Train all models by one optimizer. Two models with optimizers of their own, as in a GAN, need a mesh without the axis pipeline.',
+    },
+  );
 }
 
 function isVariableList(object: unknown): object is Variable[] {

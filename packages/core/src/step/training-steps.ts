@@ -63,7 +63,9 @@ export class TrainingSteps {
   }
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
-    const { pipeline } = this.#contextFor('weighLoss');
+    const { kernels, pipeline } = this.#contextFor('weighLoss');
+    if (typeof count !== 'number')
+      kernels.recorder?.refuse('it gives weighLoss a tensor, whose value is read');
     pipeline.limits.requireNotDeterministic('weighLoss');
     return pipeline.lossItems.say(loss, count);
   }

@@ -1,4 +1,4 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import { zeros, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
 import { rankOf, type Action, type Schedule } from '../schedule/action.js';
 import type { StagePlan } from '../stages/plan.js';
@@ -64,7 +64,7 @@ export class Messages {
   }
 
   /** Starts to send a tensor, which keeps its owner. */
-  send(message: Message, tensor: Tensor): void {
+  send(message: Message, tensor: Tensor, isZeros = false): void {
     this.#lastSent = performance.now();
     const { pipe, schedule, shapes } = this.#options;
     this.#sending = this.#sending.filter((pending) => {
@@ -75,7 +75,18 @@ export class Messages {
       return !isDone;
     });
     const to = receiverOf(message, schedule.ranks);
-    this.#sending.push(pipe.sendAsync(tensor, to, { slot: slotOf(message, shapes) }));
+    this.#sending.push(pipe.sendAsync(tensor, to, { slot: slotOf(message, shapes), isZeros }));
+  }
+
+  /**
+   * Sends zeros in place of a tensor that this rank has failed to compute, so that its receiver goes
+   * on to the end of the step. In the first message of a slot the shape is unknown: one number is
+   * sent.
+   */
+  sendNothing(message: Message): void {
+    const nothing = zeros([1]);
+    this.send(message, nothing, true);
+    nothing.dispose();
   }
 
   /** Waits for a tensor. The caller disposes it. */

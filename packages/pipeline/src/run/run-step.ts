@@ -1,5 +1,13 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, ListMath, ProductSums, Recorder, RunForward, TapedForward } from '@acc/contract';
+import {
+  isAccError,
+  type Collective,
+  type ListMath,
+  type ProductSums,
+  type Recorder,
+  type RunForward,
+  type TapedForward,
+} from '@acc/contract';
 import type { Action, Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
 import { Messages, type Message } from './messages.js';
@@ -32,7 +40,17 @@ export interface StepInputs {
   readonly shapes: string;
 }
 
+/** The first error of this rank in a step. */
+export interface StepFailure {
+  readonly error: unknown;
+  readonly action: Action;
+  /** Whether the loss function threw it. */
+  readonly isInLoss: boolean;
+}
+
 export interface StepResult {
+  /** If there is one, the gradients are incomplete. */
+  readonly failure: StepFailure | undefined;
   /** The sums over micro-batches of gradients, for this rank's weights. The caller disposes them. */
   readonly grads: ReadonlyMap<Variable, Tensor>;
   /** The losses of the micro-batches, on the rank with the last stage. The caller disposes them. */
@@ -40,7 +58,11 @@ export interface StepResult {
 }
 
 /**
- * Runs this rank's row of the schedule. All ranks of the pipeline call it.
+ * Runs this rank's row of the schedule. All ranks of the pipeline call it. After an error in a layer
+ * or in the loss, the rank takes part in the messages of the row to its end, so that no rank waits in
+ * vain and the group stays usable.
+ *
+ * @throws Errors of messages.
  */
 export function runStep(subject: StepSubject, step: StepInputs): StepResult {
   return new Step(subject, step).run();
@@ -67,6 +89,8 @@ class Step {
   /** The variables whose gradients are sums, or products, that this step has made. */
   readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
+  #failure: StepFailure | undefined;
+  #isInLoss = false;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
   #isReplay = false;
   /** What the last action of a replay has received. */
@@ -87,12 +111,32 @@ class Step {
       this.#perform([], () => this.#messages.end());
       this.#isReplay = true;
     } catch (error) {
-      for (const { taped } of this.#passes.values()) taped.dispose();
-      dispose([...this.#grads.values()]);
-      dispose(this.#losses);
-      throw error;
+      this.#free();
+      // A message that cannot travel is a consequence.
+      throw this.#failure?.error ?? error;
     }
-    return { grads: this.#grads, losses: this.#losses };
+    if (this.#failure) this.#free();
+    return { grads: this.#grads, losses: this.#losses, failure: this.#failure };
+  }
+
+  #free(): void {
+    for (const { taped } of this.#passes.values()) taped.dispose();
+    dispose([...this.#grads.values()]);
+    dispose(this.#losses.splice(0));
+    this.#grads.clear();
+    this.#passes.clear();
+  }
+
+  /** Computes a part of an action, unless this rank has failed in the step. */
+  #attempt<T>(action: Action, compute: () => T): T | undefined {
+    if (this.#failure) return undefined;
+    this.#isInLoss = false;
+    try {
+      return compute();
+    } catch (error) {
+      this.#failure = { error, action, isInLoss: this.#isInLoss };
+      return undefined;
+    }
   }
 
   /** Runs an action, which a replay repeats with tensors of its own. */
@@ -123,9 +167,26 @@ class Step {
     this.#received = [];
   }
 
-  #send(messages: readonly Message[], tensors: readonly Tensor[]): void {
+  /** Without tensors, sends what keeps the other ranks going. */
+  #send(action: Action, messages: readonly Message[], tensors: readonly Tensor[] | undefined): void {
     if (messages.length === 0) return;
-    this.#perform(tensors, (given) => messages.forEach((each, i) => this.#messages.send(each, given[i]!)));
+    this.#perform(tensors ?? [], (given) => {
+      messages.forEach((message, i) => {
+        if (tensors) this.#sendTensor(action, message, given[i]!);
+        else this.#messages.sendNothing(message);
+      });
+    });
+  }
+
+  /** Other shapes than those of earlier messages are a failure, too. */
+  #sendTensor(action: Action, message: Message, tensor: Tensor): void {
+    try {
+      this.#messages.send(message, tensor);
+    } catch (error) {
+      if (!isAccError(error, 'ACC_COLLECTIVE_SHAPE')) throw error;
+      this.#failure ??= { error, action, isInLoss: false };
+      this.#messages.sendNothing(message);
+    }
   }
 
   #act(action: Action): void {
@@ -134,49 +195,81 @@ class Step {
     else this.#weights(action);
   }
 
-  #forward({ stage: index, microBatch }: Action): void {
-    const { plan, runForward } = this.#subject;
-    const stage = plan.stages[index]!;
-    const isLast = index === plan.stages.length - 1;
+  #forward(action: Action): void {
+    const { stage: index, microBatch } = action;
+    const stage = this.#subject.plan.stages[index]!;
     const received = this.#receive(
       stage.receives.map((id) => ({ kind: 'forward', stage: index - 1, microBatch, id })),
     );
+    const pass = this.#attempt(action, () => this.#pass(action, received));
+    this.#send(
+      action,
+      stage.sends.map((id) => ({ kind: 'forward', stage: index, microBatch, id })),
+      pass && stage.sends.map((id) => received.get(id) ?? pass.taped.outputs[pass.made.indexOf(id)]!),
+    );
+    const isLast = index === this.#subject.plan.stages.length - 1;
+    if (pass && isLast) this.#losses.push(pass.taped.outputs[0]!);
+    else if (pass) dispose([...pass.taped.outputs]);
+    dispose([...received.values()]);
+    if (pass) this.#passes.set(keyOf(index, microBatch), pass);
+  }
+
+  /** Computes a stage. */
+  #pass({ stage: index, microBatch }: Action, received: ReadonlyMap<number, Tensor>): Pass {
+    const { plan, runForward } = this.#subject;
+    const stage = plan.stages[index]!;
+    const isLast = index === plan.stages.length - 1;
     const taken = new Set([...stage.calls.flatMap((call) => call.inputs), ...(isLast ? plan.outputs : [])]);
     const inputs = plan.inputs.some((id) => taken.has(id)) ? this.#step.inputs(microBatch) : [];
     const given = new Map([...received, ...inputs.map((input, i) => [plan.inputs[i]!, input] as const)]);
     const used = stage.receives.filter((id) => taken.has(id) && received.get(id)!.dtype === 'float32');
     const made = stage.sends.filter((id) => !received.has(id));
-    const taped = runForward(
-      () => this.#compute({ stage, given, made, isLast, microBatch }),
-      [...used.map((id) => received.get(id)!), ...stage.trained],
-    );
-    this.#send(
-      stage.sends.map((id) => ({ kind: 'forward', stage: index, microBatch, id })),
-      stage.sends.map((id) => received.get(id) ?? taped.outputs[made.indexOf(id)]!),
-    );
-    if (isLast) this.#losses.push(taped.outputs[0]!);
-    else dispose([...taped.outputs]);
-    const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
-    dispose([...received.values(), ...inputs]);
     const { trained } = stage;
-    this.#passes.set(keyOf(index, microBatch), { taped, used, trained, made, shapes });
+    const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
+    try {
+      const taped = runForward(
+        () => this.#compute({ stage, given, made, isLast, microBatch }),
+        [...used.map((id) => received.get(id)!), ...trained],
+      );
+      return { taped, used, trained, made, shapes };
+    } finally {
+      dispose(inputs);
+    }
   }
 
   #compute({ stage, given, made, isLast, microBatch }: Computation): Tensor[] {
     const { plan, recomputation } = this.#subject;
     if (!isLast) return stageForward(stage, given, made, recomputation);
     const outputs = stageForward(stage, given, plan.outputs, recomputation);
-    return [this.#step.loss(microBatch, outputs)];
+    this.#isInLoss = true;
+    const loss = this.#step.loss(microBatch, outputs);
+    this.#isInLoss = false;
+    return [loss];
   }
 
-  #backward({ stage: index, microBatch }: Action): void {
+  #backward(action: Action): void {
+    const { stage: index, microBatch } = action;
+    const stage = this.#subject.plan.stages[index]!;
+    const fromNext = this.#receive(
+      stage.sends.map((id) => ({ kind: 'backward', stage: index + 1, microBatch, id })),
+    );
+    const computed = this.#attempt(action, () => this.#backwardPass(action, fromNext));
+    this.#send(
+      action,
+      stage.receives.map((id) => ({ kind: 'backward', stage: index, microBatch, id })),
+      computed?.grads,
+    );
+    dispose([...(computed?.grads ?? []), ...fromNext.values()]);
+    const { ofWeights } = computed ?? {};
+    if (ofWeights) this.#attempt(action, () => this.#end(index, microBatch, ofWeights()));
+  }
+
+  /** The gradients that a stage sends, and those of its weights, unless they come later. */
+  #backwardPass({ stage: index, microBatch }: Action, fromNext: ReadonlyMap<number, Tensor>) {
     const { plan } = this.#subject;
     const stage = plan.stages[index]!;
     const pass = this.#passes.get(keyOf(index, microBatch))!;
     const isLast = index === plan.stages.length - 1;
-    const fromNext = this.#receive(
-      stage.sends.map((id) => ({ kind: 'backward', stage: index + 1, microBatch, id })),
-    );
     const dys = isLast ? [scalar(this.#step.seed(microBatch))] : pass.made.map((id) => fromNext.get(id)!);
     const [ofInputs, ofWeights] = this.#gradients(pass, dys);
     if (isLast) dispose(dys);
@@ -184,12 +277,7 @@ class Step {
       const own = ofInputs[pass.used.indexOf(id)] ?? null;
       return sumOf(own, fromNext.get(id) ?? null) ?? zeros(pass.shapes.get(id)!);
     });
-    this.#send(
-      stage.receives.map((id) => ({ kind: 'backward', stage: index, microBatch, id })),
-      grads,
-    );
-    dispose([...grads, ...fromNext.values()]);
-    if (ofWeights) this.#end(index, microBatch, ofWeights());
+    return { grads, ofWeights };
   }
 
   /**
@@ -212,9 +300,12 @@ class Step {
     return [[], () => grads];
   }
 
-  #weights({ stage, microBatch }: Action): void {
-    const pass = this.#passes.get(keyOf(stage, microBatch))!;
-    this.#end(stage, microBatch, pass.taped.backwardRest(this.#sumsOf(pass.trained)));
+  #weights(action: Action): void {
+    const { stage, microBatch } = action;
+    this.#attempt(action, () => {
+      const pass = this.#passes.get(keyOf(stage, microBatch))!;
+      this.#end(stage, microBatch, pass.taped.backwardRest(this.#sumsOf(pass.trained)));
+    });
   }
 
   /** Adds gradients that are products to the sums of earlier micro-batches. */

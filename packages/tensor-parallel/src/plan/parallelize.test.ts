@@ -24,6 +24,26 @@ function dimsOf(given: tf.LayersModel): Record<string, number> {
 }
 
 describe('a plan by names', () => {
+  it('is given once: the same again changes nothing, and another one is refused', () => {
+    const given = parallelize(model(dense('in', 8), dense('out', 4)), { in: 'column' });
+    const before = dimsOf(given);
+    expect(dimsOf(parallelize(given, { in: 'column' }))).toEqual(before);
+    expect(() => parallelize(given, { out: 'column' })).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_TENSOR_PARALLEL_PLAN',
+        message: expect.stringMatching(/another plan already: {"in":"column"}.*\n→ Give one plan/) as unknown,
+      }),
+    );
+    expect(dimsOf(given)).toEqual(before);
+  });
+
+  it('may be corrected after an error, which leaves no marks', () => {
+    const given = model(dense('in', 8), dense('out', 4));
+    expect(() => parallelize(given, { in: 'column', tokens: 'row' })).toThrowError(/Embedding/);
+    expect(dimsOf(given)).toEqual({});
+    expect(dimsOf(parallelize(given, { out: 'row' }))).toEqual({ 'out/kernel': 0 });
+  });
+
   it('cuts kernels, biases and tables', () => {
     const given = parallelize(model(dense('in', 8), dense('out', 4), dense('logits', 12)), {
       tokens: 'vocab',

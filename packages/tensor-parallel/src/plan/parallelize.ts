@@ -1,9 +1,10 @@
-import { parallelPartsOf, type ParallelPart } from '@acc/contract';
+import { matchesGlob, parallelPartsOf, type ParallelPart } from '@acc/contract';
 import { nestedLayers } from '@acc/tfjs-internals';
 import { invalidPlan } from '../errors.js';
 import { markSequence } from '../sequence.js';
 import { cutAll } from './auto.js';
-import { matchesGlob } from './glob.js';
+import { mark, markOf, preparationOf } from '../marks.js';
+import { tooLate } from '../too-late.js';
 import { cutLayer, keepWhole, type PlannedLayer } from './layer-cuts.js';
 
 const STYLES = ['column', 'row', 'vocab', 'replicated', 'sequence'] as const;
@@ -24,17 +25,33 @@ export type ParallelPlan = 'auto' | Readonly<Record<string, ParallelStyle>>;
  * `mesh.tensor` is 1. Returns the model.
  *
  * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for two patterns of one layer, a pattern that matches
- * none, a layer that cannot be cut so, a model in which `auto` finds nothing to cut, and a prepared
- * model.
+ * none, a layer that cannot be cut so, a model in which `auto` finds nothing to cut, a model that has
+ * another plan already, and a prepared model.
  */
 export function parallelize<M extends object>(model: M, plan: ParallelPlan): M {
   const { layers } = model as { readonly layers?: readonly unknown[] };
   if (!Array.isArray(layers)) throw noModel();
   const named = [...nestedLayers(layers)].filter(isLayer);
+  requireNoPlan(model, named, plan);
+  const marks = named
+    .flatMap(({ weights }) => weights.map((weight) => weight.read()))
+    .map((variable) => [variable, markOf(variable)] as const);
+  try {
+    apply(named, plan);
+  } catch (error) {
+    for (const [variable, before] of marks)
+      if (markOf(variable) !== before) mark('parallelize', variable, before);
+    throw error;
+  }
+  plans.set(model, JSON.stringify(plan));
+  return model;
+}
+
+function apply(named: readonly PlannedLayer[], plan: ParallelPlan): void {
   if (plan === 'auto') {
     const kept = cutAll(named);
     if (kept) throw autoCutsNothing(kept);
-    return model;
+    return;
   }
   if (typeof plan !== 'object' || plan === null) throw noPlan(plan);
   const chosen = choose(named, plan);
@@ -45,7 +62,24 @@ export function parallelize<M extends object>(model: M, plan: ParallelPlan): M {
     else if (style !== 'replicated') cutLayer(layer, style, { part: parts.get(layer) });
     else if (chosen.has(layer)) keepWhole(layer);
   }
-  return model;
+}
+
+/** The plan of a model that was marked. */
+const plans = new WeakMap<object, string>();
+
+/**
+ * A second plan would leave the marks of the first where it has none. After the Accelerator of the
+ * first has ended, it takes its place.
+ */
+function requireNoPlan(model: object, layers: readonly PlannedLayer[], plan: ParallelPlan): void {
+  const before = plans.get(model);
+  if (before === undefined || before === JSON.stringify(plan)) return;
+  const variables = layers.flatMap(({ weights }) => weights.map((weight) => weight.read()));
+  const states = variables.map(preparationOf);
+  const prepared = variables.find((_, i) => states[i]?.isOver === false);
+  if (prepared) throw tooLate('parallelize', prepared.name);
+  if (states.every((state) => state === undefined)) throw planTwice(before);
+  for (const layer of layers) keepWhole(layer);
 }
 
 interface Choice {
@@ -81,6 +115,13 @@ function partsIn(layers: readonly PlannedLayer[]): Map<object, ParallelPart> {
 function isLayer(candidate: object): candidate is PlannedLayer {
   const { name, weights } = candidate as Partial<PlannedLayer>;
   return typeof name === 'string' && Array.isArray(weights);
+}
+
+function planTwice(before: string) {
+  return invalidPlan(
+    `the model has another plan already: ${before}.`,
+    'Give one plan with all patterns, in one call. To drop a plan, make the model again.',
+  );
 }
 
 function noModel() {
@@ -122,7 +163,7 @@ function matchesNothing(pattern: string, layers: readonly PlannedLayer[]) {
   const shown = names.length > 20 ? [...names.slice(0, 20), '…'] : names;
   return invalidPlan(
     `no layer has a name that matches '${pattern}'.`,
-    `Names of layers: ${shown.join(', ')}. '*' stands for any characters but '/', '**' for any.`,
+    `Names of layers: ${shown.join(', ')}. '*' stands for any characters but '/', '**' for any: '**/c_fc'.`,
     { pattern },
   );
 }

@@ -1,5 +1,6 @@
 import { addition } from './addition.js';
 import { widening } from './cast.js';
+import { concat } from './concat.js';
 import type { Special } from './context.js';
 import { dropout } from './dropout.js';
 import { embedding, embeddingGradient } from './embedding.js';
@@ -14,6 +15,7 @@ export const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['AccCast', widening],
   ['AccDropout', dropout],
   ['Add', addition],
+  ['Concat', concat],
   ['_FusedMatMul', fusedProduct],
   ['GatherV2', embedding],
   ['UnsortedSegmentSum', embeddingGradient],

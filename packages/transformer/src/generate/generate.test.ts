@@ -142,6 +142,7 @@ describe('a draw', () => {
     // Their probabilities are 0.64, 0.23, 0.09, 0.03 and 0.01.
     ['among the fewest that add up', { topP: 0.7 }, 1, [1, 2]],
     ['among the fewest of the most probable', { topK: 3, topP: 0.97, temperature: 2 }, 2, [0, 1, 2]],
+    ['among all of fewer', { topK: 50 }, 1, [0, 1, 2, 3, 4]],
     ['of the only one left', { topP: 0.1 }, 1, [1]],
   ])('%s', (_, options, temperature, kept) => {
     const expected = softmax(temperature, kept);
@@ -179,6 +180,42 @@ describe('generate refuses', () => {
       () => generate(small(), [[1], [1, 2]], { maxNewTokens: 1 }),
       'ACC_SHAPE_MISMATCH',
     ],
+    ...Object.entries({
+      'a temperature below 0': { temperature: -1 },
+      'no finite temperature': { temperature: Infinity },
+      'a temperature of no number': { temperature: NaN },
+      'a probability of 0': { topP: 0 },
+      'a probability below 0': { topP: -0.5 },
+      'no most probable tokens': { topK: 0 },
+      'a broken number of most probable tokens': { topK: 2.5 },
+      'fewer than no new tokens': { maxNewTokens: -1 },
+      'a broken number of new tokens': { maxNewTokens: 1.5 },
+      'a broken end': { eosToken: 3.7 },
+      'a broken seed': { seed: 0.5 },
+    }).map(([name, options]): [string, () => unknown, string] => [
+      name,
+      () => generate(small(), [1], { maxNewTokens: 1, ...options }),
+      'ACC_INVALID_OPTION',
+    ]),
+    ...Object.entries({
+      'a broken token': [1, 3.7],
+      'a broken token in a tensor': tf.tensor1d([1, 3.7]),
+      'a token of no number': [NaN],
+      'a token of no number in a tensor': tf.tensor1d([NaN]),
+      'tokens of another dtype': tf.tensor1d([true], 'bool'),
+      'texts for tokens': tf.tensor1d(['a'], 'string'),
+    }).map(([name, tokens]): [string, () => unknown, string] => [
+      name,
+      () => generate(small(), tokens, { maxNewTokens: 1 }),
+      'ACC_INVALID_ARGUMENT',
+    ]),
+    [
+      'an end beyond the vocabulary',
+      () => generate(small(), [1], { maxNewTokens: 1, eosToken: VOCABULARY }),
+      'ACC_INVALID_ARGUMENT',
+    ],
+    ['no prompt', () => generate(small(), [], { maxNewTokens: 1 }), 'ACC_SHAPE_MISMATCH'],
+    ['an empty tensor', () => generate(small(), tf.zeros([0, 3]), { maxNewTokens: 1 }), 'ACC_SHAPE_MISMATCH'],
     ['an empty prompt', () => generate(small(), [[]], { maxNewTokens: 1 }), 'ACC_SHAPE_MISMATCH'],
     ['a token below 0', () => generate(small(), [-1], { maxNewTokens: 1 }), 'ACC_INVALID_ARGUMENT'],
     [
@@ -203,6 +240,9 @@ describe('generate refuses', () => {
   });
 
   it('nothing that it can do', () => {
+    const draw = (topK?: number) =>
+      generate(small(), [1], { maxNewTokens: 5, seed: 3, ...(topK && { topK }) }).dataSync().length;
+    expect([draw(VOCABULARY), draw(VOCABULARY + 40), draw()]).toEqual([6, 6, 6]);
     expect(generate(plain(), [1], { maxNewTokens: 2, useCache: false }).shape).toEqual([1, 3]);
     expect(generate(own(true), tf.tensor1d([1, 2]), { maxNewTokens: 0 }).arraySync()).toEqual([[1, 2]]);
   });

@@ -51,7 +51,7 @@ export function generate(
   if (settings.useCache) requireCacheable(model);
   const onOneRank = () => {
     const prompt = promptOf(tokens);
-    requireKnownTokens(model, prompt);
+    requireKnownTokens(model, prompt, settings.eosToken);
     requireRoom(model, prompt.shape[1] + settings.maxNewTokens - 1);
     return continued(model, prompt, settings);
   };

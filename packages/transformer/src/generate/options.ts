@@ -1,11 +1,17 @@
 import * as z from 'zod';
 
 export interface GenerateOptions {
-  /** The number of tokens to add to each prompt. Fewer, if all prompts reach `eosToken`. */
+  /**
+   * The number of tokens to add to each prompt. Fewer, if all prompts reach `eosToken`. 0 returns the
+   * prompts.
+   */
   readonly maxNewTokens: number;
-  /** Divides the logits. 0 takes the most probable token. Default 1 if another option draws. */
+  /**
+   * Divides the logits. 0 takes the most probable token, whatever `topK`, `topP` and `seed` are. Default
+   * 1 if another option draws.
+   */
   readonly temperature?: number;
-  /** Draws among this many most probable tokens. Default: all. */
+  /** Draws among this many most probable tokens; among all, if the vocabulary has fewer. Default: all. */
   readonly topK?: number;
   /**
    * Draws among the fewest most probable tokens whose probabilities add up to this (Holtzman et al.

@@ -37,19 +37,21 @@ export function requireRoom(model: LayersModel, length: number): void {
 }
 
 /**
- * Compares prompts with the vocabulary of the model's token embeddings. A model without any is not checked.
+ * Compares prompts and `eosToken` with the vocabulary of the model's token embeddings. A model without any is not checked.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
-export function requireKnownTokens(model: LayersModel, prompt: Tensor2D): void {
+export function requireKnownTokens(model: LayersModel, prompt: Tensor2D, eosToken: number | undefined): void {
   const embeddings = [...nestedLayers(model.layers)].filter((layer) => layer instanceof TokenEmbedding);
   if (embeddings.length === 0) return;
   const known = Math.max(...embeddings.map(({ vocabularySize }) => vocabularySize));
-  const wrong = prompt.dataSync().find((token) => token < 0 || token >= known);
+  const isWrong = (token: number) => token < 0 || token >= known;
+  const isEnd = eosToken !== undefined && isWrong(eosToken);
+  const wrong = isEnd ? eosToken : prompt.dataSync().find(isWrong);
   if (wrong === undefined) return;
   throw new AccError(
     'ACC_INVALID_ARGUMENT',
-    `generate: ${wrong} is not a token of '${embeddings[0]!.name}'.`,
+    `generate: ${isEnd ? 'eosToken ' : ''}${wrong} is not a token of '${embeddings[0]!.name}'.`,
     {
       help: `Its tokens are whole numbers from 0 to ${known - 1}.`,
       details: { token: wrong, vocabularySize: known },

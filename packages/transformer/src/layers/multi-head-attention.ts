@@ -96,13 +96,14 @@ export class MultiHeadAttention extends Composite<Settings> implements ParallelL
   /** Each rank computes some of the heads. */
   parallelParts(): readonly ParallelPart[] {
     const { heads, fused } = this.settings;
-    if (fused && heads !== this.#kvHeads) throw fusedGroups(this.name);
+    // Of fewer keys than queries, the matrix of queries is several of the width of that of keys.
+    const times = fused ? heads / this.#kvHeads + 2 : 1;
     const units = [
       { name: 'heads', count: heads },
       { name: 'kvHeads', count: this.#kvHeads },
     ];
     return [
-      ...this.#inputs.map((layer) => ({ layer, cut: 'column' as const, times: fused ? 3 : 1, units })),
+      ...this.#inputs.map((layer) => ({ layer, cut: 'column' as const, times, units })),
       { layer: this.#output, cut: 'row', units },
     ];
   }
@@ -190,13 +191,5 @@ function uneven(heads: number, kvHeads: number): AccError {
       help: 'Each head of keys and values serves the same number of heads of queries.',
       details: { heads, kvHeads },
     },
-  );
-}
-
-function fusedGroups(layer: string): AccError {
-  return new AccError(
-    'ACC_TENSOR_PARALLEL_PLAN',
-    `parallelize: '${layer}' makes queries, keys and values with one matrix, and has fewer heads of keys than of queries. Such a matrix cannot be cut by heads.`,
-    { help: 'Give multiHeadAttention fused: false.', details: { layer } },
   );
 }

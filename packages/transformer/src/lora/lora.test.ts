@@ -30,7 +30,7 @@ const small = () =>
     num_attention_heads: 2,
     initializer_range: 0.3,
   });
-const OPTIONS = { rank: 3, alpha: 6, targets: ['*/q_proj', '*/v_proj', 'lm_head'] };
+const OPTIONS = { rank: 3, alpha: 6, targets: ['**/q_proj', '**/v_proj', 'lm_head'] };
 const tokens = () => tf.tensor2d([[1, 5, 2, 8, 3]], undefined, 'int32');
 const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-lora-'));
 const valuesOf = (x: unknown) => Array.from((x as tf.Tensor).dataSync());
@@ -95,7 +95,7 @@ describe('lora', () => {
     [
       'GPT-2',
       () => gpt2({ vocab_size: 19, n_positions: 8, n_embd: 12, n_layer: 1, n_head: 2 }),
-      { rank: 2, targets: ['h.*/attn/c_attn', '*/mlp/c_proj'], dropout: 0.5 },
+      { rank: 2, targets: ['h.*/attn/c_attn', '**/mlp/c_proj'], dropout: 0.5 },
     ],
   ])('is saved with %s, and by itself in the names of PEFT', async (_, make, options) => {
     const model = lora(make(), options);
@@ -158,7 +158,16 @@ describe('are refused:', () => {
     ['no model', () => lora({} as never, OPTIONS), 'ACC_INVALID_ARGUMENT'],
     ['a misspelt option', () => lora(small(), { ...OPTIONS, r: 3 } as never), 'ACC_UNKNOWN_OPTION'],
     ['no targets', () => lora(small(), { rank: 2, targets: [] }), 'ACC_INVALID_OPTION'],
-    ['a target without a layer', () => lora(small(), { rank: 2, targets: ['*/c_attn'] }), 'ACC_LORA_TARGETS'],
+    [
+      'a star that would pass a slash',
+      () => lora(small(), { rank: 2, targets: ['*/q_proj'] }),
+      'ACC_LORA_TARGETS',
+    ],
+    [
+      'a target without a layer',
+      () => lora(small(), { rank: 2, targets: ['**/c_attn'] }),
+      'ACC_LORA_TARGETS',
+    ],
     ['adapters twice', () => lora(lora(small(), OPTIONS), OPTIONS), 'ACC_LORA_PRESENT'],
     ['a compiled model', () => lora(compiled(), OPTIONS), 'ACC_LORA_TOO_LATE'],
     ['merging nothing', () => mergeLora(small()), 'ACC_LORA_MISSING'],

@@ -1,6 +1,6 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
-import { AccError, parseOptions } from '@acc/contract';
+import { AccError, matchesGlob, parseOptions } from '@acc/contract';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
 import { registerLayers } from '../layers/register.js';
 import { pathOf, requireAdapters, requireNoAdapters } from './adapted-layers.js';
@@ -12,8 +12,8 @@ export interface LoraOptions {
   /** The product A·B is scaled by alpha / rank (`lora_alpha` of PEFT). Default 8. */
   readonly alpha?: number;
   /**
-   * The names of the dense layers that get adapters; `*` stands for any characters: '*\/q_proj'. Of an
-   * attention layer, these are its parts.
+   * The names of the dense layers that get adapters, or globs, as in `parallelize`: `*` stands for any
+   * characters but `/`, `**` for any. Of an attention layer, these are its parts: '**\/q_proj'.
    */
   readonly targets: readonly string[];
   /** The probability that an element of the input of A is dropped in training. Default 0. */
@@ -84,24 +84,24 @@ function freeze(layer: object): void {
 function chooseLayers(dense: readonly Dense[], targets: readonly string[]): Dense[] {
   const chosen = new Set<Dense>();
   for (const target of targets) {
-    const found = dense.filter((layer) => matches(layer.name, target) || matches(pathOf(layer), target));
+    const found = dense.filter(
+      (layer) => matchesGlob(layer.name, target) || matchesGlob(pathOf(layer), target),
+    );
     if (found.length === 0) throw noLayer(target, dense);
     for (const layer of found) chosen.add(layer);
   }
   return dense.filter((layer) => chosen.has(layer));
 }
 
-function matches(name: string, pattern: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
-  return new RegExp(`^${parts.join('.*')}$`).test(name);
-}
-
 function noLayer(target: string, dense: readonly Dense[]): AccError {
   const names = dense.map(({ name }) => name);
   const shown = names.slice(0, 8).join(', ');
   const more = names.length > 8 ? ` and ${names.length - 8} more` : '';
-  return new AccError('ACC_LORA_TARGETS', `lora: no dense layer has the name '${target}'.`, {
-    help: names.length > 0 ? `Dense layers are ${shown}${more}.` : 'The model has no dense layers.',
+  return new AccError('ACC_LORA_TARGETS', `lora: no dense layer has a name that matches '${target}'.`, {
+    help:
+      names.length > 0
+        ? `Dense layers are ${shown}${more}. '*' stands for any characters but '/', '**' for any: '**/q_proj'.`
+        : 'The model has no dense layers.',
     details: { target, layers: names },
   });
 }

@@ -6,7 +6,8 @@ import { Accelerator, isAccError, scaledDotProductAttention } from '@acc/core';
 import { attendLocally } from '@acc/kernels';
 import { reportResult } from '@acc/testkit';
 
-const [attention, engine] = process.argv.slice(2) as ['ring' | 'heads' | 'auto', 'auto' | 'tfjs'];
+const [attention, engine] = process.argv.slice(2, 4) as ['ring' | 'heads' | 'auto', 'auto' | 'tfjs'];
+const isCausal = process.argv[4] === 'causal';
 const accelerator = await Accelerator.create({ mesh: { context: -1 }, context: { attention }, engine });
 const { numProcesses: ranks, processIndex: rank } = accelerator;
 
@@ -160,9 +161,7 @@ const dropped = tf.tidy(() => {
 }) as number[];
 // Twice with one length, so that messages need no headers any more. Then each rank has another one.
 const unequal = [6, 6, 6 + rank].map((length) =>
-  attention === 'ring'
-    ? codeOf(() => attend(wave([1, 6, length, DIM], 0), wave([1, 6, length, DIM], 1), {}))
-    : 'none',
+  codeOf(() => attend(wave([1, 6, length, DIM], 0), wave([1, 6, length, DIM], 1), { isCausal })),
 );
 reportResult({ differences, refused, unequal, dropped, left });
 await accelerator.endTraining();

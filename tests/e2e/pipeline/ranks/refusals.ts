@@ -105,6 +105,12 @@ codes['weights in a compiled step'] = `${reading.replays} replays: ${reading.rea
 if (new Set(read).size < 4) codes['weights in a compiled step'] = `the same weights: ${read.join()}`;
 const values = [step(xs, ys), step(xs, ys)].map((loss) => loss.dataSync()[0]!);
 codes['steps after all that'] = values[1]! < values[0]! ? 'fall' : `rise: ${values.join()}`;
-accelerator.prepare(tf.train.sgd(0.1));
-refused('two optimizers', () => step(xs, ys));
+accelerator.prepare(optimizer);
+refused('two optimizers', () => accelerator.prepare(tf.train.sgd(0.1)));
+const compiledModel = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+compiledModel.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+refused('a model with another optimizer', () => accelerator.prepare(compiledModel));
+refused('a model that was compiled later', () =>
+  model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' }),
+);
 reportResult(codes);

@@ -57,10 +57,10 @@ const MODELS: Record<string, () => tf.LayersModel> = {
   'one head of keys': () => llamaOf(6, 1),
   'heads of queries': () => gpt2Of(1, 0.2),
   'lora of some projections': () =>
-    lora(llamaOf(6, 6), { rank: 2, targets: ['*/q_proj', '*/v_proj', '*/down_proj'] }),
-  'lora of all projections': () => lora(gpt2Of(6, 0.2), { rank: 2, targets: ['*/c_*'], dropout: 0.1 }),
+    lora(llamaOf(6, 6), { rank: 2, targets: ['**/q_proj', '**/v_proj', '**/down_proj'] }),
+  'lora of all projections': () => lora(gpt2Of(6, 0.2), { rank: 2, targets: ['**/c_*'], dropout: 0.1 }),
   'lora of whole heads': () =>
-    lora(llamaOf(6, 1), { rank: 2, targets: ['*/q_proj', '*/o_proj', '*/down_proj'] }),
+    lora(llamaOf(6, 1), { rank: 2, targets: ['**/q_proj', '**/o_proj', '**/down_proj'] }),
   'lora of a row of layers': () =>
     lora(perceptron(), { rank: 2, targets: ['in', 'mid', 'logits'], dropout: 0.1 }),
 };

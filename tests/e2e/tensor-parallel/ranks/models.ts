@@ -12,13 +12,15 @@ import {
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
 import { reportResult, seededRandom } from '@acc/testkit';
-import { gpt2, llama } from '@acc/transformer';
+import { gpt2, llama, transformerBlock } from '@acc/transformer';
 
 const LENGTH = 8;
 const VOCABULARY = 24;
 
 export interface Case {
-  readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama';
+  readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama' | 'grouped';
+  /** The heads of keys of `grouped`, which has 12 of queries. Default 6. */
+  readonly kvHeads?: number;
   readonly layers?: number;
   readonly plan: ParallelPlan;
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
@@ -53,7 +55,7 @@ export interface Trained {
   readonly left: number;
 }
 
-function made({ model, layers = 2, dropout = 0 }: Case): tf.LayersModel {
+function made({ model, layers = 2, dropout = 0, kvHeads = 6 }: Case): tf.LayersModel {
   if (model === 'mlp') {
     return tf.sequential({
       layers: [
@@ -68,6 +70,16 @@ function made({ model, layers = 2, dropout = 0 }: Case): tf.LayersModel {
     const table = { name: 'table', inputDim: VOCABULARY, outputDim: 12, inputLength: LENGTH };
     return tf.sequential({
       layers: [tf.layers.embedding(table), tf.layers.dense({ name: 'out', units: VOCABULARY })],
+    });
+  }
+  if (model === 'grouped') {
+    const block = { heads: 12, kvHeads, headDim: 4, fused: true, causal: true, rotary: true };
+    return tf.sequential({
+      layers: [
+        tf.layers.embedding({ name: 'tokens', inputDim: VOCABULARY, outputDim: 24, inputShape: [LENGTH] }),
+        ...['a', 'b'].map((name) => transformerBlock({ name, ...block, attentionDropout: dropout })),
+        tf.layers.dense({ name: 'out', units: VOCABULARY }),
+      ],
     });
   }
   const shared = { vocab_size: VOCABULARY };

@@ -26,7 +26,7 @@ const makers: Readonly<Record<string, () => tf.LayersModel>> = {
   llama: () => llama({ ...LLAMA, initializer_range: 0.2 }),
   gpt2: () => gpt2({ ...GPT2, initializer_range: 0.2 }),
   lora: () =>
-    lora(llama({ ...LLAMA, initializer_range: 0.2 }), { rank: 2, targets: ['*/attn/*', '*/down_proj'] }),
+    lora(llama({ ...LLAMA, initializer_range: 0.2 }), { rank: 2, targets: ['**/attn/*', '**/down_proj'] }),
 };
 
 const WAYS: Readonly<Record<string, AcceleratorOptions>> = {
