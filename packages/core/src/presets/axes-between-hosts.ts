@@ -1,4 +1,4 @@
-import { MESH_AXES, type Mesh, type MeshAxis } from '@acc/contract';
+import { DATA_AXES, MESH_AXES, type Mesh, type MeshAxis } from '@acc/contract';
 
 /** Axes whose ranks exchange values in each layer, the one with the most traffic first. */
 const TALKATIVE = ['tensor', 'context', 'expert'] as const;
@@ -54,13 +54,14 @@ function nextStep(mesh: Pick<Mesh, 'axes' | 'size'>, hosts: readonly string[]): 
   return `${start} sizes whose exchanges stay inside a host, for example mesh: { ${text.join(', ')} }.`;
 }
 
-/** The sizes of the mesh, with less of what crosses hosts and more of `data` or `fsdp`. */
+/** The sizes of the mesh, with fewer ranks along axes that cross hosts and more with rows of their own. */
 function fitting(
   mesh: Pick<Mesh, 'axes' | 'size'>,
   ranksOfHost: number,
   ranks: number,
 ): Partial<Record<MeshAxis, number>> {
-  const rest = mesh.axes.includes('fsdp') ? 'fsdp' : 'data';
+  const isFree = (axis: MeshAxis) => DATA_AXES.includes(axis) && !TALKATIVE.some((each) => each === axis);
+  const rest = mesh.axes.findLast(isFree) ?? 'data';
   const sizes = new Map(MESH_AXES.map((axis) => [axis, mesh.size(axis)]));
   let left = ranksOfHost;
   for (const axis of TALKATIVE) {
