@@ -10,6 +10,7 @@ interface Outcome {
   readonly ms?: number;
   readonly sizes?: readonly (readonly [string, number])[];
   readonly sum?: number;
+  readonly warnings?: readonly string[];
 }
 
 /** Do not fit two ranks on each of two hosts. */
@@ -39,7 +40,11 @@ const SAME = {
   'with the axes in another order': [EVEN, { tensor: 2, data: 2 }],
 } satisfies Record<string, Sizes[]>;
 
+/** A mesh whose exchanges in each layer go between hosts. */
+const ACROSS = { tensor: 4 };
+
 const byHost = [
+  [ACROSS, ACROSS],
   ...Object.values(UNFIT).map((sizes) => [sizes, sizes]),
   ...Object.values(OTHER).map((sizes) => [EVEN, sizes]),
   ...Object.values(SAME),
@@ -82,7 +87,16 @@ describe('on two ranks of each of two hosts', () => {
 
   it.each(Object.entries(SAME))('a mesh %s is laid out', (_, sizes) => {
     for (const outcome of outcomesOf(sizes)) {
-      expect(outcome).toEqual({ sizes: Object.entries(EVEN), sum: 4 });
+      expect(outcome).toEqual({ sizes: Object.entries(EVEN), sum: 4, warnings: [] });
     }
+  });
+
+  it('exchanges between hosts cause a warning on the main process', () => {
+    const [main, ...others] = outcomesOf(ACROSS).map(({ warnings }) => warnings!);
+    expect(main).toHaveLength(1);
+    expect(main![0]).toContain('mesh axis tensor');
+    expect(main![0]).toContain('ranks 0, 1, 2, 3 on host0, host1.');
+    expect(main![0]).toContain('mesh: { data: 2, tensor: 2 }');
+    expect(others).toEqual([[], [], []]);
   });
 });

@@ -13,6 +13,7 @@ import type {
 import { BlockingVerbs } from './blocking-verbs.js';
 import { Calls } from './calls.js';
 import { Context } from './context.js';
+import { hostsOf } from './layout.js';
 import type { RankGroup } from './rank-group.js';
 import { ranksOfSubgroup } from './subgroup-ranks.js';
 import type { BridgeOf, Movable } from './tensors.js';
@@ -44,6 +45,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
   readonly size: number;
   readonly engine: string;
   readonly worldRanks: readonly number[];
+  readonly hosts: readonly string[];
   readonly #context: Context<T>;
   readonly #joined: RankGroup;
   readonly #onClose: () => void;
@@ -62,6 +64,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     this.size = group.size;
     this.engine = engine;
     this.worldRanks = members.map((member) => member.rank);
+    this.hosts = hostsOf(members);
     this.#onClose = onClose;
   }
 

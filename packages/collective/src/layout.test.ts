@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { layoutOf } from './layout.js';
+import { hostsOf, layoutOf } from './layout.js';
 
 const members = ['10.0.0.2', '10.0.0.1', '10.0.0.2', '10.0.0.1', '10.0.0.3'].map((address) => ({ address }));
 
@@ -21,5 +21,23 @@ describe('the layout of a job', () => {
       hosts: 2,
       sharesHosts: false,
     });
+  });
+});
+
+describe('the hosts of ranks', () => {
+  const ranks = [
+    { host: 'a', address: '10.0.0.1' },
+    { host: 'a', address: '10.0.0.1' },
+    { host: 'b', address: '10.0.0.2' },
+  ];
+
+  it('are known by their names', () => {
+    expect(hostsOf(ranks)).toEqual(['a', 'a', 'b']);
+  });
+
+  it('are known by name and address if several have one name', () => {
+    const named = ranks.map(({ address }) => ({ host: 'node', address }));
+    const [first, second] = ['node (10.0.0.1)', 'node (10.0.0.2)'];
+    expect(hostsOf(named)).toEqual([first, first, second]);
   });
 });

@@ -26,3 +26,16 @@ export function layoutOf(members: readonly { readonly address: string }[], rank:
     sharesHosts: hosts.length < members.length,
   };
 }
+
+/**
+ * The name of the host of each rank. It is the same for ranks with the same address, and for no
+ * others: hosts of one name are told apart by their addresses.
+ */
+export function hostsOf(members: readonly { readonly host: string; readonly address: string }[]): string[] {
+  const names = new Map(members.map(({ host, address }) => [address, host]));
+  const isShared = (name: string) => [...names.values()].filter((other) => other === name).length > 1;
+  return members.map(({ address }) => {
+    const name = names.get(address)!;
+    return isShared(name) ? `${name} (${address})` : name;
+  });
+}

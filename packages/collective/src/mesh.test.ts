@@ -67,4 +67,9 @@ describe('a mesh', () => {
     const make = () => meshOf(rankOf(4, 0), sizes);
     expect(make).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
+
+  it('says that several sizes are -1', () => {
+    const make = () => meshOf(rankOf(4, 0), { data: -1, tensor: -1 });
+    expect(make).toThrowError(/does not fit 4 ranks: several sizes are -1/);
+  });
 });

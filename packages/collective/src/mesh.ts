@@ -68,13 +68,19 @@ function resolveSizes(sizes: MeshSizes, ranks: number): Coordinates {
   const resolved = given.map((size) => (size === -1 ? ranks / known : size));
   const isWhole = resolved.every((size) => Number.isInteger(size) && size > 0);
   const product = resolved.reduce((total, size) => total * size, 1);
-  if (isWhole && product === ranks && given.filter((size) => size === -1).length <= 1)
+  const isClear = given.filter((size) => size === -1).length <= 1;
+  if (isWhole && product === ranks && isClear)
     return Object.fromEntries(MESH_AXES.map((axis, i) => [axis, resolved[i]!])) as Coordinates;
   const text = Object.entries(sizes).map(([axis, size]) => `${axis}: ${size}`);
-  throw new AccError('ACC_INVALID_OPTION', `The mesh { ${text.join(', ')} } does not fit ${ranks} ranks.`, {
-    help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
-    details: { sizes, ranks },
-  });
+  const reason = isClear ? '' : ': several sizes are -1';
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `The mesh { ${text.join(', ')} } does not fit ${ranks} ranks${reason}.`,
+    {
+      help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
+      details: { sizes, ranks },
+    },
+  );
 }
 
 function coordinatesOf(rank: number, sizes: Coordinates): Coordinates {

@@ -106,6 +106,8 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly engine: string;
   /** The rank in the job of each rank of this group. Messages of a sub-group name both. */
   readonly worldRanks: readonly number[];
+  /** The name of the host of each rank of this group. Absent if nobody knows them. */
+  readonly hosts?: readonly string[];
   /** What this rank has sent in this group, without its sub-groups. Absent if nobody counts. */
   readonly traffic?: Traffic;
   /**

@@ -9,5 +9,6 @@ type SeveralRanks = typeof severalRanks;
 export const requireBesideExperts: SeveralRanks['requireBesideExperts'] = () => {};
 export const requireBesidePipeline: SeveralRanks['requireBesidePipeline'] = () => {};
 export const ranksPerHost: SeveralRanks['ranksPerHost'] = () => 1;
+export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = () => {};
 /** Never called: a page has no other rank. */
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};

@@ -1,2 +1,3 @@
+export { warnOfAxesBetweenHosts } from '../presets/axes-between-hosts.js';
 export { ranksPerHost, requireBesideExperts, requireBesidePipeline } from '../presets/several-ranks.js';
 export { shareRandomStates } from '../random/synchronize.js';

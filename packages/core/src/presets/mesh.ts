@@ -1,4 +1,9 @@
-import { ranksPerHost, requireBesideExperts, requireBesidePipeline } from '#platform/several-ranks';
+import {
+  ranksPerHost,
+  requireBesideExperts,
+  requireBesidePipeline,
+  warnOfAxesBetweenHosts,
+} from '#platform/several-ranks';
 import { AccError, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
@@ -32,6 +37,7 @@ export function meshOf(
       made.close();
       throw notDeterministic();
     }
+    if (collective.rank === 0) warnOfAxesBetweenHosts(made, collective.hosts, console.warn);
     return made;
   }
   if (!isSharded) return dataMesh(collective);
