@@ -34,7 +34,6 @@ export interface Job {
   readonly steps: number;
 }
 
-type Step = ReturnType<Accelerator['pipelined']>;
 type Take = (xs: tf.Tensor, ys: tf.Tensor) => tf.Scalar;
 type Run = (take: Take, steps: number) => void;
 
@@ -93,7 +92,7 @@ function layersOf(count: number) {
 }
 
 /** The times of plain and compiled steps, and their memory. */
-function timesOf(accelerator: Accelerator, step: Step, run: Run) {
+function timesOf(accelerator: Accelerator, step: Take, run: Run) {
   const time = (take: Take) =>
     Array.from({ length: job.blocks }, () => {
       accelerator.waitForEveryone();

@@ -36,7 +36,7 @@ describe.each([1, 2, 3])('on %i ranks, compiled micro-batches equal plain ones b
         const about = `${name}, rank ${rank}: ${compiled.reason}`;
         expect(compiled.numbers, about).toEqual(plain.numbers);
         expect(compiled.reason, about).toBeUndefined();
-        expect(compiled.replays, about).toBeGreaterThanOrEqual(9);
+        expect(compiled.replays, about).toBeGreaterThan(5);
         expect(new Set(compiled.left), about).toEqual(new Set([0]));
       });
     });

@@ -49,7 +49,7 @@ async function train({ options, isInside }: Case, isCompiled: boolean): Promise<
     for await (const x of data) {
       const value = isInside ? step(x) : accelerator.accumulate(() => step(x));
       numbers.push(value.dataSync()[0], accelerator.gradientNorm);
-      if (accelerator.syncsGradients) for (const weight of weights) numbers.push(...(await weight.data()));
+      if (accelerator.syncGradients) for (const weight of weights) numbers.push(...(await weight.data()));
       tf.dispose([value, x]);
     }
     if (epoch > 1) left.push(liveTensors());

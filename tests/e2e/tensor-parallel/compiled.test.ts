@@ -61,12 +61,17 @@ describe.each([1, 2, 3])('models on %i ranks', (ranks) => {
 });
 
 describe('a window of gradient accumulation', () => {
-  it('records each kind of micro-batch, and refuses none', async () => {
-    const given: Case = { ...AUTO, mesh: { tensor: 2 }, steps: 6, compile: {} };
-    const windowed: Case = { ...given, options: { gradientAccumulationSteps: 2 } };
-    const args = [JSON.stringify([windowed])];
-    for (const [ofRank] of await resultsOfRanks<Trained[]>({ script: urlOf('models'), ranks: 2, args, env }))
-      expect(ofRank).toMatchObject({ replays: 0, reason: undefined });
+  it('has the bits of plain micro-batches', async () => {
+    const options = { gradientAccumulationSteps: 2, gradientClipping: { norm: 0.5 } };
+    const plain: Case = { ...AUTO, mesh: { tensor: 2 }, steps: 16, options };
+    const args = [JSON.stringify([plain, { ...plain, compile: {} }])];
+    const found = await resultsOfRanks<Trained[]>({ script: urlOf('models'), ranks: 2, args, env });
+    for (const [expected, compiled] of found as [Trained, Trained][]) {
+      expect(compiled.reason).toBeUndefined();
+      expect(compiled).toMatchObject({ replays: 10, left: 1 });
+      expect(compiled.losses).toEqual(expected.losses);
+      expect(compiled.weights).toEqual(expected.weights);
+    }
   }, 60_000);
 });
 

@@ -125,7 +125,9 @@ describe('a reason names the line of the program', () => {
     for (let i = 0; i < 8; i++) tf.tidy(() => void step(x));
     expect(step.replays).toBe(0);
     expect(step.reason).toContain(`, at ${lineWith(name)}`);
-    const ours = warn.mock.calls.map(([text]) => String(text)).filter((text) => text.startsWith('acc:'));
+    const ours = warn.mock.calls
+      .map(([text]: unknown[]) => String(text))
+      .filter((text: string) => text.startsWith('acc:'));
     expect(ours).toEqual([`acc: a compiled step runs without replay: ${step.reason}.`]);
     const [first, second] = step.explain().split('\n');
     expect(first).toBe(`The step runs without replay: ${step.reason}.`);
