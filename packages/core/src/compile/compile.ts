@@ -1,8 +1,7 @@
-import { Variants } from '#platform/variants';
+import { explain, Variants } from '#platform/variants';
 import { env, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
 import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
-import { adviceFor } from './advice.js';
 import { Reasons } from './reasons.js';
 import type { FoundVariant } from './variants.js';
 
@@ -117,35 +116,6 @@ export function compileStep<Args extends unknown[], R>(
       },
     },
   }) as CompiledStep<Args, R>;
-}
-
-/** The number of calls that neither are replayed nor show whether they could be. */
-interface AsUsual {
-  readonly inRecording: number;
-  readonly watched: number;
-}
-
-function explain<R>(variants: Variants<R>, reason: string | undefined, asUsual: AsUsual): string {
-  const [replayed, others] = [variants.explanations(), variants.unreplayed()];
-  const blocks = [
-    ...refusalLines(reason, replayed.length > 0),
-    ...replayed,
-    ...others,
-    ...callsThatRan(asUsual.inRecording, 'another compiled step, whose recording contains them'),
-    ...callsThatRan(asUsual.watched, 'a gradient computation, tf.profile or debug mode, without replay'),
-  ];
-  if (replayed.length === 0 && reason === undefined) blocks.unshift('The step is not replayed yet.');
-  return blocks.join('\n\n');
-}
-
-const callsThatRan = (count: number, where: string): string[] =>
-  count === 0 ? [] : [`${count} ${count === 1 ? 'call' : 'calls'} ran inside ${where}.`];
-
-function refusalLines(reason: string | undefined, isReplayed: boolean): string[] {
-  if (reason === undefined) return [];
-  const advice = adviceFor(reason);
-  const who = isReplayed ? 'Calls with some arguments run' : 'The step runs';
-  return [`${who} without replay: ${reason}.${advice === undefined ? '' : `\nWhat to do: ${advice}`}`];
 }
 
 /** Whether every operation must be visible to a tape, a profile or debug mode. */

@@ -10,9 +10,7 @@ it('a page, which records no step, explains why', async () => {
   const step = accelerator.compile((x: tf.Tensor) => x.add(1), { fuse: true });
   expect(step.explain()).toBe('The step is not replayed yet.');
   expect(step(tf.scalar(1)).dataSync()[0]).toBe(2);
-  expect(step.explain()).toBe(
-    `The step runs without replay: ${step.reason}.\nWhat to do: Train on the backend 'acc'.`,
-  );
+  expect(step.explain()).toBe(`The step runs without replay: ${step.reason}.`);
   expect(step.reason).toContain("'cpu'");
   accelerator.freeMemory();
 });

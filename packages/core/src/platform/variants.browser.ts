@@ -17,3 +17,6 @@ export class Variants<R> implements Pick<variants.Variants<R>, keyof variants.Va
 
   forget(): void {}
 }
+
+export const explain: typeof variants.explain = (_, reason) =>
+  reason === undefined ? 'The step is not replayed yet.' : `The step runs without replay: ${reason}.`;
