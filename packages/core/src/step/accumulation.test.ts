@@ -106,8 +106,13 @@ describe('accumulate', () => {
 
   it('refuses a loss for weighLoss that is not a tensor', async () => {
     await create({});
-    const invalid = { code: 'ACC_INVALID_ARGUMENT', message: expect.stringContaining('not number 3') as string };
-    expect(() => accelerator.weighLoss(3 as never, 4)).toThrowError(expect.objectContaining(invalid) as Error);
+    const invalid = {
+      code: 'ACC_INVALID_ARGUMENT',
+      message: expect.stringContaining('not number 3') as string,
+    };
+    expect(() => accelerator.weighLoss(3 as never, 4)).toThrowError(
+      expect.objectContaining(invalid) as Error,
+    );
   });
 
   it('waits for a promise, and refuses a micro-batch inside another', async () => {
