@@ -71,7 +71,7 @@ describe('runRanks', () => {
   it('kills the process groups of ranks that take too long, and shows what each printed', async () => {
     const pids = join(folder, 'pids.json');
     const script = fixture('one-fails-one-hangs.mjs');
-    await expect(runRanks({ script, ranks: 2, args: [pids], timeoutMs: 3_000 })).rejects.toMatchObject({
+    await expect(runRanks({ script, ranks: 2, args: [pids], timeoutMs: 8_000 })).rejects.toMatchObject({
       code: 'ACC_RANKS_TIMEOUT',
       details: { results: [{ exitCode: 3 }, { exitCode: null, signal: 'SIGKILL' }] },
     });

@@ -136,7 +136,8 @@ describe('tfjs itself takes the step', () => {
     tf.env().set('DEBUG', true);
     apply({ [w.name]: gradient });
     tf.env().set('DEBUG', false);
-    await vi.waitFor(() => expect(warn).toHaveBeenCalledWith("Found NaN in the result of 'Add'"));
+    const expected = "Found NaN in the result of 'Add'";
+    await vi.waitFor(() => expect(warn).toHaveBeenCalledWith(expected), { timeout: 20_000 });
     warn.mockRestore();
     log.mockRestore();
   });
