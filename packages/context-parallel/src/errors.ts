@@ -43,7 +43,7 @@ export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
   );
 }
 
-/** @param shapes Of the keys, the values or the mask, by rank of the context axis. */
+/** @param shapes Of the queries, the keys, the values or the mask, by rank of the context axis. */
 export function piecesDiffer(shapes: readonly (readonly number[])[], cause?: AccError): AccError {
   const list = shapes.map((shape, rank) => `  rank ${rank} of the context axis: [${shape.join(', ')}]`);
   return new AccError(

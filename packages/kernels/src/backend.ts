@@ -293,7 +293,7 @@ export class AccBackend extends KernelBackend {
     const data = this.#dataOf(dataId);
     if (data.isStandIn) throw withoutValues();
     if (!data.native) {
-      refuseRecording('reads strings');
+      refuseRecording('it reads strings');
       return data.strings!;
     }
     return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;

@@ -34,7 +34,7 @@ export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
  */
 export function runOnCpu(kernelName: string): KernelFunc {
   return ({ inputs, attrs, backend }) => {
-    refuseRecording(`runs the kernel ${kernelName} on tfjs's cpu backend`);
+    refuseRecording(`it runs the kernel ${kernelName} on tfjs's cpu backend`);
     const acc = backend as AccBackend;
     const cpu = findBackend('cpu') as MathBackendCPU;
     const made: TensorInfo[] = [];

@@ -72,7 +72,9 @@ export interface ModelPipelineContext {
 }
 
 /** What one step computes. */
-export interface PipelineStep extends StepInputs {
+export interface PipelineStep extends Omit<StepInputs, 'shapes'> {
+  /** Describes the shapes of micro-batches. */
+  readonly shapes: string;
   readonly schedule: ScheduleName;
   readonly microBatches: number;
   /** Adds the penalties of regularizers to the loss, with this factor before their gradients. */
@@ -190,7 +192,8 @@ export class ModelPipeline {
    * passes; what comes before and after them runs in JavaScript in each replay.
    *
    * @throws An error of a layer or of the loss on the rank on which it happened, and
-   * `ACC_PIPELINE_FAILED` with its reason on all others. All can take the next step.
+   * `ACC_PIPELINE_FAILED` with its reason on all others. All can take the next step. Ranks that wait for
+   * the failed one inside of a layer or of the loss get errors of their collectives instead.
    */
   run<T>(step: PipelineStep, end: StepEnd<T>): readonly Tensor[] {
     const { weights, runAction } = this.#context;
@@ -203,7 +206,8 @@ export class ModelPipeline {
     runAction([], enter, { afterFailure: leave });
     try {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
-      const shapes = this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
+      const shapes = () =>
+        this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
       const run = runStep({ ...this.#context, plan, schedule }, { ...step, shapes });
       const { grads, losses, failure } = run;
       const variables = [...grads.keys()];

@@ -17,6 +17,13 @@ export function markSequence(layer: { readonly name: string }): void {
   marked.add(layer);
 }
 
+export const isSequence = (layer: object): boolean => marked.has(layer);
+
+/** Takes the mark back. */
+export function unmarkSequence(layer: object): void {
+  marked.delete(layer);
+}
+
 /**
  * Makes marked layers leave this rank's piece of the sequence of their input: a partial sum is
  * added up and divided in one exchange (Korthikanti et al., "Reducing Activation Recomputation in

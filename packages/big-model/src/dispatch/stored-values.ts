@@ -102,7 +102,7 @@ export class StoredValues {
     // A replay would repeat the allocation, and not the read. The recorder collects the memory of
     // several tensors, so they stay.
     const isRecording = kernels.recorder?.isRecording ?? false;
-    if (isRecording) refuseRecording('reads an offloaded weight');
+    if (isRecording) refuseRecording('it reads an offloaded weight');
     residency.enter(this, !isRecording);
     besideTape(() => {
       try {

@@ -17,7 +17,7 @@ export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
     return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
   });
   const received = split(
-    withLengthsTold(xs[1]!, pieces.ranks, () => allToAll(concat(rows, 1), pieces)),
+    withLengthsTold(xs, pieces.ranks, () => allToAll(concat(rows, 1), pieces)),
     rows.map(({ shape }) => shape[1]!),
     1,
   );
@@ -29,16 +29,25 @@ export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
 }
 
 /**
- * All ranks get a mismatch. If all of them were in this exchange, they tell the shapes of their keys.
+ * All ranks get a mismatch. If all of them were in this exchange, they tell their shapes.
  */
-function withLengthsTold<T>({ shape }: Tensor, ranks: Collective, exchange: () => T): T {
+function withLengthsTold<T>(xs: readonly Tensor[], ranks: Collective, exchange: () => T): T {
   try {
     return exchange();
   } catch (error) {
     if (!isAccError(error, 'ACC_COLLECTIVE_MISMATCH')) throw error;
     const { calls = [] } = error.details as { readonly calls?: readonly string[] };
     if (!calls.every((call) => call.startsWith('allToAll('))) throw error;
-    throw piecesDiffer(ranks.allGatherObject(shape), error);
+    const shapes = ranks.allGatherObject(xs.map(({ shape }) => shape));
+    const differing = xs.findIndex((_, i) =>
+      shapes.some((each) => each[i]!.join() !== shapes[0]![i]!.join()),
+    );
+    throw differing < 0
+      ? error
+      : piecesDiffer(
+          shapes.map((each) => each[differing]!),
+          error,
+        );
   }
 }
 

@@ -57,9 +57,9 @@ export function compileStep<Args extends unknown[], R>(
   const variants = new Variants<R>();
   const reasons = new Reasons();
   let isDisposed = false;
-  /** The number of calls that ran as usual because of their surroundings. */
+  /** The number of calls in another recording, or under a gradient, profile or debug mode. */
   const asUsual = { inRecording: 0, watched: 0 };
-  /** The number of micro-batches that the last call ran. */
+  /** The most micro-batches that a call has run. */
   let ownMicroBatches = 0;
 
   /**
@@ -98,7 +98,7 @@ export function compileStep<Args extends unknown[], R>(
       const before = microBatches();
       const { variant, tensors, watchArguments } = found;
       const result = variant.call({ args: tensors, run, watchArguments });
-      ownMicroBatches = microBatches() - before;
+      ownMicroBatches = Math.max(ownMicroBatches, microBatches() - before);
       return result;
     });
   };

@@ -18,7 +18,7 @@ export function explain<R>(
     ...refusalLines(reason, replayed.length > 0),
     ...replayed,
     ...others,
-    ...callsThatRan(asUsual.inRecording, 'another compiled step, whose recording contains them'),
+    ...callsThatRan(asUsual.inRecording, 'another compiled step, as a part of its recording'),
     ...callsThatRan(asUsual.watched, 'a gradient computation, tf.profile or debug mode, without replay'),
   ];
   if (replayed.length === 0 && reason === undefined) blocks.unshift('The step is not replayed yet.');

@@ -129,6 +129,29 @@ it('a step that runs whole windows itself is replayed', async () => {
   expect(step.explain()).toMatch(/micro-batch that holds gradients, then one that closes a window/);
 });
 
+it('the number of micro-batches in a call may change with an argument', async () => {
+  const trained = async (isCompiled: boolean) => {
+    accelerator = await Accelerator.create({ gradientAccumulationSteps: 4 });
+    const w = tf.variable(tf.scalar(1));
+    const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.1));
+    const plain = (x: tf.Tensor, count: number) => {
+      for (let i = 0; i < count; i++)
+        accelerator.accumulate(() => void optimizer.minimize(() => w.square().mul(x) as tf.Scalar));
+    };
+    const compiled = accelerator.compile(plain);
+    const seen: number[] = [];
+    for (let i = 0; i < 100; i++) {
+      (isCompiled ? compiled : plain)(tf.scalar(Math.sin(i)), i % 3);
+      seen.push(w.dataSync()[0]!);
+    }
+    accelerator.freeMemory();
+    return { seen, replays: compiled.replays };
+  };
+  const [plain, compiled] = [await trained(false), await trained(true)];
+  expect(compiled.seen).toEqual(plain.seen);
+  expect(compiled.replays).toBeGreaterThan(10);
+});
+
 it('windows of one micro-batch inside of a step are replayed', async () => {
   accelerator = await Accelerator.create();
   const w = tf.variable(tf.scalar(1));

@@ -30,12 +30,13 @@ export class MicroBatches {
     let end = () => {};
     let closes: boolean | undefined;
     const begin = () => {
+      const last = isLast();
+      const [isClosing] = accumulation.upcoming(1, last);
+      closes ??= isClosing!;
+      if (isClosing !== closes) throw changed(closes);
       this.count++;
-      end = accumulation.begin(isLast());
-      closes ??= accumulation.closesWindow;
-      if (accumulation.closesWindow === closes) return [];
-      end();
-      throw changed(closes);
+      end = accumulation.begin(last);
+      return [];
     };
     recorder.runAction([], begin, { afterFailure: () => end(), what: MICRO_BATCHES });
     let result: T;
@@ -45,7 +46,7 @@ export class MicroBatches {
       end();
       throw error;
     }
-    if (isPromise(result)) {
+    if (result instanceof Promise) {
       recorder.refuse('it awaits in a micro-batch');
       return finallyAfter(() => result, end);
     }
@@ -61,9 +62,6 @@ function describe(closes: readonly boolean[]): string {
   const kinds = closes.map((each) => (each ? 'closes a window' : 'holds gradients'));
   return `micro-batch that ${kinds.join(', then one that ')}`;
 }
-
-const isPromise = (result: unknown): boolean =>
-  typeof (result as { then?: unknown } | null | undefined)?.then === 'function';
 
 function changed(closed: boolean): AccError {
   const [now, before] = closed ? ['does not close', 'closed'] : ['closes', 'did not close'];

@@ -24,7 +24,7 @@ import { placeGradients } from './gradient-places.js';
 import { formOf, heldOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
 import { here, SourcePlaces } from './source-places.js';
-import { watchVariables } from './watch-variables.js';
+import { watchVariables, type VariableChanges } from './watch-variables.js';
 import { isNumeric, StepRecording } from './step-recording.js';
 
 /**
@@ -55,6 +55,7 @@ export class StepRecorder implements Recorder {
     const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;
     try {
+      session.begin();
       const results = step();
       const recording = session.finish(results);
       isFinished = true;
@@ -113,11 +114,11 @@ class Session {
   /** The deferred tensors that actions gave, by their data. */
   readonly #handed = new Map<object, { readonly number: number; readonly shape: readonly number[] }>();
   readonly #places = new SourcePlaces();
-  readonly #endOfGradients: (() => void) | undefined;
+  #endOfGradients: (() => void) | undefined;
   readonly #users = new DataUsers();
-  readonly #endOfUsers: () => void;
+  #endOfUsers: (() => void) | undefined;
   #isPaused = false;
-  readonly #variableChanges = watchVariables(this.#places);
+  #variableChanges: VariableChanges | undefined;
   /** The scalars that the step made, in any segment, are its constants. Those of actions are not. */
   readonly #constants = forgetConstants();
 
@@ -125,13 +126,17 @@ class Session {
     private readonly backend: AccBackend,
     private readonly args: readonly Tensor[],
     private readonly hasPlaces: boolean,
-  ) {
+  ) {}
+
+  /** Call {@link end} after it, also after an error. */
+  begin(): void {
     forgetShapes();
     startRecording(() => (this.#refusedAt = this.#places.peek()));
     this.#beginSegment();
+    this.#variableChanges = watchVariables(this.#places);
     this.#endOfUsers = this.#users.watch(() => !this.#isPaused);
-    for (const arg of args) if (isNumeric(arg)) this.#requireOwnData(arg);
-    if (hasPlaces) this.#endOfGradients = placeGradients(this.#places);
+    for (const arg of this.args) if (isNumeric(arg)) this.#requireOwnData(arg);
+    if (this.hasPlaces) this.#endOfGradients = placeGradients(this.#places);
     this.#placeCalls();
   }
 
@@ -179,8 +184,8 @@ class Session {
   end(): void {
     placeRecordedCalls(undefined);
     this.#endOfGradients?.();
-    this.#endOfUsers();
-    this.#variableChanges.end();
+    this.#endOfUsers?.();
+    this.#variableChanges?.end();
   }
 
   #placeCalls(): void {
@@ -309,7 +314,9 @@ class Session {
   #assigned(): Variable[] {
     const now = Object.values(engine().registeredVariables);
     if (now.length !== this.#variables.size || !now.every((variable) => this.#variables.has(variable))) {
-      this.#refuse(this.#places.reasonAt('it makes or disposes variables', this.#variableChanges.place));
+      this.#refuse(
+        this.#places.reasonAt('it makes or disposes variables', this.#variableChanges?.place ?? -1),
+      );
     }
     return now.filter((variable) => {
       const before = this.#variables.get(variable);

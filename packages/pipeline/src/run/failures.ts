@@ -26,12 +26,23 @@ export function requireNoFailure(
   schedule: Schedule,
   all: Collective,
 ): void {
-  const failed = tidy(() => all.allReduce(scalar(failure ? 1 : 0), 'max').dataSync()[0]!);
+  const failed = orOwn(failure, () =>
+    tidy(() => all.allReduce(scalar(failure ? 1 : 0), 'max').dataSync()[0]!),
+  );
   if (failed === 0) return;
   const own = failure && tellOf(failure, schedule, all.rank);
-  const told = all.allGatherObject(own ?? null).filter((each) => each !== null);
+  const told = orOwn(failure, () => all.allGatherObject(own ?? null)).filter((each) => each !== null);
   const first = told.reduce((before, each) => (each.start < before.start ? each : before));
   throw own?.start === first.start ? failure!.error : failedElsewhere(first);
+}
+
+/** Runs a collective. What prevents it may be a consequence of this rank's own failure, which is thrown then. */
+function orOwn<T>(failure: StepFailure | undefined, collective: () => T): T {
+  try {
+    return collective();
+  } catch (error) {
+    throw failure?.error ?? error;
+  }
 }
 
 function tellOf({ error, action, isInLoss }: StepFailure, schedule: Schedule, rank: number): ToldFailure {

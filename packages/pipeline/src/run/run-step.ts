@@ -36,8 +36,8 @@ export interface StepInputs {
   seed(microBatch: number): number;
   /** What terms that layers add to the loss start with, on every rank. */
   readonly lossSeed: number;
-  /** Describes the shapes of micro-batches. */
-  readonly shapes: string;
+  /** Describes the shapes of micro-batches. Asked in each replay of a recorded step, too. */
+  readonly shapes: () => string;
 }
 
 /** The first error of this rank in a step. */
@@ -104,8 +104,10 @@ class Step {
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
     try {
-      const { shapes } = this.#step;
-      this.#perform([], () => (this.#messages = new Messages({ ...this.#subject, shapes })));
+      const begin = () => {
+        this.#messages = new Messages({ ...this.#subject, shapes: this.#step.shapes() });
+      };
+      this.#perform([], begin);
       const act = (action: Action) => this.#act(action);
       runObserved(schedule.rows[pipe.rank]!, act, () => this.#messages);
       this.#perform([], () => this.#messages.end());

@@ -1,7 +1,7 @@
 import { matchesGlob, parallelPartsOf, type ParallelPart } from '@acc/contract';
 import { nestedLayers } from '@acc/tfjs-internals';
 import { invalidPlan } from '../errors.js';
-import { markSequence } from '../sequence.js';
+import { isSequence, markSequence, unmarkSequence } from '../sequence.js';
 import { cutAll } from './auto.js';
 import { mark, markOf, preparationOf } from '../marks.js';
 import { tooLate } from '../too-late.js';
@@ -36,14 +36,16 @@ export function parallelize<M extends object>(model: M, plan: ParallelPlan): M {
   const marks = named
     .flatMap(({ weights }) => weights.map((weight) => weight.read()))
     .map((variable) => [variable, markOf(variable)] as const);
+  const sequences = new Set<object>(named.filter(isSequence));
   try {
     apply(named, plan);
   } catch (error) {
+    for (const layer of named) if (!sequences.has(layer)) unmarkSequence(layer);
     for (const [variable, before] of marks)
       if (markOf(variable) !== before) mark('parallelize', variable, before);
     throw error;
   }
-  plans.set(model, JSON.stringify(plan));
+  plans.set(model, textOf(plan));
   return model;
 }
 
@@ -64,6 +66,10 @@ function apply(named: readonly PlannedLayer[], plan: ParallelPlan): void {
   }
 }
 
+/** The same for plans with the same patterns, in any order. */
+const textOf = (plan: ParallelPlan): string =>
+  JSON.stringify(plan === 'auto' ? plan : Object.fromEntries(Object.entries(plan).sort()));
+
 /** The plan of a model that was marked. */
 const plans = new WeakMap<object, string>();
 
@@ -73,13 +79,16 @@ const plans = new WeakMap<object, string>();
  */
 function requireNoPlan(model: object, layers: readonly PlannedLayer[], plan: ParallelPlan): void {
   const before = plans.get(model);
-  if (before === undefined || before === JSON.stringify(plan)) return;
+  if (before === undefined || before === textOf(plan)) return;
   const variables = layers.flatMap(({ weights }) => weights.map((weight) => weight.read()));
   const states = variables.map(preparationOf);
   const prepared = variables.find((_, i) => states[i]?.isOver === false);
   if (prepared) throw tooLate('parallelize', prepared.name);
   if (states.every((state) => state === undefined)) throw planTwice(before);
-  for (const layer of layers) keepWhole(layer);
+  for (const layer of layers) {
+    keepWhole(layer);
+    unmarkSequence(layer);
+  }
 }
 
 interface Choice {

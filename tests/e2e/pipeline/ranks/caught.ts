@@ -27,7 +27,8 @@ const counted = () => {
 };
 const loss = (y: tf.Tensor, prediction: tf.Tensor) => {
   if (failing === 'loss') counted();
-  return meanSquares(y, prediction);
+  const mean = meanSquares(y, prediction);
+  return weighs ? accelerator.weighLoss(mean, tf.scalar(4)) : mean;
 };
 for (const name of ['a', 'd']) {
   const layer = model.getLayer(name);
@@ -38,6 +39,7 @@ for (const name of ['a', 'd']) {
   };
 }
 let failing = '';
+let weighs = false;
 const lines = accelerator.numProcesses / Number(pipeline);
 const step = accelerator.pipelined(model, loss, {
   schedule: schedule as '1f1b',
@@ -87,4 +89,10 @@ taking = compiled;
 failingStep('loss', 3, 16);
 for (let i = 0; i < 4; i++) losses.push(take(16));
 errors.replays = String(compiled.replays > 0);
+// The rank with the loss reads the tensor, and runs plainly beside others that replay.
+weighs = true;
+taking = accelerator.compile(step);
+for (let i = 0; i < 4; i++) losses.push(take(16));
+failingStep('loss', 1, 16);
+for (let i = 0; i < 3; i++) losses.push(take(16));
 reportResult({ errors, losses, leaked } satisfies Caught);

@@ -94,11 +94,11 @@ function gradientOfScores(call: Call, forward: Forward, context: Context): Part 
 }
 
 /** Whether a call multiplies gradients of hidden scores, which are 0, by 0 and others by 1. */
-function isOfCausalChoice({ op, uses }: Call, { elementsOf, shapeOf }: Context): boolean {
+function isOfCausalChoice({ op, uses, results }: Call, { elementsOf, shapeOf }: Context): boolean {
   if (op !== 'aten::mul.Tensor') return false;
   return uses.some((value) => {
     const elements = elementsOf(value);
-    return elements !== undefined && isCausalMask(elements, shapeOf(value), SEEN);
+    return elements !== undefined && isCausalMask(elements, shapeOf(value), shapeOf(results[0]!), SEEN);
   });
 }
 

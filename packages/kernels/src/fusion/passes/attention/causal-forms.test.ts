@@ -146,6 +146,19 @@ it.each<[string, () => tf.Tensor, Masked, RegExp]>([
   mask.dispose();
 });
 
+it.each<[string, Masked]>([
+  ['added', (scores, mask) => scores.add(mask)],
+  ['subtracted', (scores, mask) => scores.sub(mask)],
+  ['chosen', (scores, mask) => tf.where(mask.add(1).cast('bool'), scores, tf.scalar(-1e9))],
+])('one number for all queries and keys is no causal mask: %s', (_, apply) => {
+  const mask = tf.keep(tf.zeros([1, 1, 1]));
+  const step = stepOf((scores) => apply(scores, mask));
+  const { values, explanation } = replayed(step, true);
+  expect(explanation).not.toContain('causal, ');
+  expectNear(values, replayed(step, 'exact').values);
+  mask.dispose();
+});
+
 it('a mask of each head that hides keys by head is not causal, though it has as many elements', () => {
   const [q, k] = [tf.randomNormal([B, T, T, D]), tf.randomNormal([B, T, T, D])];
   const mask = tf.keep(choose(-1e9).reshape([T, 1, T]));

@@ -1,7 +1,12 @@
 import { expect, it } from 'vitest';
 import { isCausalMask, SEEN, UNSEEN, type Marks } from './causal-mask.js';
 
-it.each<[readonly number[], readonly number[], boolean, Marks?]>([
+it.each<[readonly number[], readonly number[], boolean, Marks?, (readonly number[])?]>([
+  [[0], [1, 1], true, undefined, [1, 1]],
+  [[0], [1, 1], false, undefined, [2, 2]],
+  [[0], [1, 1, 1], false, undefined, [3, 2, 2]],
+  [[1], [1, 1], false, SEEN, [2, 2]],
+  [[0, -1e9, 0, 0], [2, 2], false, undefined, [4, 2]],
   [[0, -1e9, 0, 0], [2, 2], true],
   [[-0, -Infinity, 0, 0], [2, 2], true],
   [[0, -1e4, 0, 0], [2, 2], false],
@@ -18,6 +23,6 @@ it.each<[readonly number[], readonly number[], boolean, Marks?]>([
   [[0, 1, 0, 0], [2, 2], false, SEEN],
   [[0, 1, 0, 0], [2, 2], true, UNSEEN],
   [[1, 0.5, 1, 1], [2, 2], false, SEEN],
-])('%j of shape %j: %s', (mask, shape, expected, marks) => {
-  expect(isCausalMask(Float32Array.from(mask), shape, marks)).toBe(expected);
+])('%j of shape %j: %s', (mask, shape, expected, marks, scores = [2, 2]) => {
+  expect(isCausalMask(Float32Array.from(mask), shape, scores, marks)).toBe(expected);
 });

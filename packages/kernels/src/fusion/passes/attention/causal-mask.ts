@@ -21,15 +21,19 @@ export const UNSEEN: Marks = { isSeen: SEEN.isHidden, isHidden: SEEN.isSeen };
 /**
  * Whether a mask hides from query i exactly the keys after key i.
  *
- * @param shape `[…, queries, keys]`.
+ * @param shape Of the mask, `[…, queries, keys]`. One that is broadcast over queries or keys is not causal.
+ * @param scores The shape of the scores.
  */
 export function isCausalMask(
   mask: Float32Array,
   shape: readonly number[],
+  scores: readonly number[],
   { isSeen, isHidden }: Marks = ADDED,
 ): boolean {
   const [queries, keys] = shape.slice(-2);
+  const [rows, columns] = scores.slice(-2);
   if (queries === undefined || keys === undefined || queries !== keys) return false;
+  if (queries !== rows || keys !== columns) return false;
   return mask.every((element, at) => {
     const isLater = at % keys > Math.floor(at / keys) % queries;
     return isLater ? isHidden(element) : isSeen(element);

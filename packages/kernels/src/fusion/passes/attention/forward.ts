@@ -80,7 +80,10 @@ function withFactors(
   if (width !== valueWidth) return 'its v has another width than q';
   if ([queries, keys, width, ...leading].includes(0)) return 'it has no elements';
   const numbers = mask === undefined ? undefined : context.elementsOf(mask);
-  const isCausal = isChosen || (numbers !== undefined && isCausalMask(numbers, context.shapeOf(mask!)));
+  const isCausal =
+    isChosen ||
+    (numbers !== undefined &&
+      isCausalMask(numbers, context.shapeOf(mask!), context.shapeOf(rest.softmax.results[0]!)));
   return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, isCausal };
 }
 

@@ -43,8 +43,8 @@ const isMasked = ({ mask, isCausal }: Scores): boolean => mask !== undefined || 
 function chosenScores(call: Call, context: Context): Scores | string {
   const [condition, yes, no] = call.uses as [number, number, number];
   const isHiding = (value: number): boolean => context.elementsOf(value)?.every(ADDED.isHidden) ?? false;
-  if (isHiding(no) && isCausal(condition, SEEN, context)) return causalScores(call, yes, context);
-  if (isHiding(yes) && isCausal(condition, UNSEEN, context)) return causalScores(call, no, context);
+  if (isHiding(no) && isCausal(condition, SEEN, call, context)) return causalScores(call, yes, context);
+  if (isHiding(yes) && isCausal(condition, UNSEEN, call, context)) return causalScores(call, no, context);
   return 'a condition that is no causal mask chooses its scores';
 }
 
@@ -52,13 +52,15 @@ function chosenScores(call: Call, context: Context): Scores | string {
 function lessScores(call: Call, context: Context): Scores | string {
   const [scores, mask] = call.uses as [number, number];
   const isWhole = isSameShape(context.shapeOf(scores), context.shapeOf(call.results[0]!));
-  const isMask = isWhole && isCausal(mask, SUBTRACTED, context);
+  const isMask = isWhole && isCausal(mask, SUBTRACTED, call, context);
   return isMask ? causalScores(call, scores, context) : 'something that is no causal mask is subtracted';
 }
 
-const isCausal = (value: number, marks: Marks, { elementsOf, shapeOf }: Context): boolean => {
+/** Whether `value`, which `call` takes beside scores, is a causal mask of them. */
+const isCausal = (value: number, marks: Marks, call: Call, { elementsOf, shapeOf }: Context): boolean => {
   const elements = elementsOf(value);
-  return elements !== undefined && isCausalMask(elements, shapeOf(value), marks);
+  if (elements === undefined) return false;
+  return isCausalMask(elements, shapeOf(value), shapeOf(call.results[0]!), marks);
 };
 
 const causalScores = (call: Call, scores: number, context: Context): Scores | string =>
