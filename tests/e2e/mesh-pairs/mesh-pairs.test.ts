@@ -121,9 +121,10 @@ describe('two axes of a mesh', () => {
 
 it('exchanges along the sequence have the heads of a rank', () => {
   const bytes = (name: string) => found[name]!.map(({ sent }) => sent['context']!.bytes);
-  // Two blocks. The first rank sends a head of keys and of values, 4 by 4 numbers each, and 12 of shapes.
-  const ofRing = 2 * 4 * (2 * 4 * 4 + 12);
-  expect(bytes('context × tensor in a ring')).toEqual([ofRing, ofRing, 0, 0]);
+  // Two blocks. Every rank sends 12 numbers of shapes, and the first a head of keys and of values, 4 by 4 each.
+  const ofShapes = 2 * 4 * 12;
+  const ofRing = ofShapes + 2 * 4 * (2 * 4 * 4);
+  expect(bytes('context × tensor in a ring')).toEqual([ofRing, ofRing, ofShapes, ofShapes]);
   // Half of two heads of queries, keys, values and results.
   expect(bytes('context × tensor by heads and along the sequence')).toEqual([512, 512, 512, 512]);
 });
