@@ -29,10 +29,13 @@ export async function venv(name: string): Promise<Venv> {
   return { bin, reader: (script) => new Reader(bin('python'), join(import.meta.dirname, script)) };
 }
 
+/** An index that answers late, or not each time, fails no test. */
+const PATIENT = ['--retries', '10', '--timeout', '60'];
+
 async function install(folder: string, requirements: string): Promise<void> {
   await installOnce(folder, async () => {
     await run('python3', ['-m', 'venv', folder], { timeout: INSTALL_MS });
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
-    await run(join(folder, 'bin', 'python'), pip, { timeout: INSTALL_MS });
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PATIENT];
+    await run(join(folder, 'bin', 'python'), [...pip, '-r', requirements], { timeout: INSTALL_MS });
   });
 }
