@@ -121,8 +121,14 @@ async function reportBubbles(common, machine, repeats) {
   console.log(`${text}\n${writeResult('pipeline-bubbles.md', text)}`);
 }
 
-const percent = (value) => `${(100 * value).toFixed(1)} %`;
-const signed = (value) => `${value < 0 ? '−' : '+'}${percent(Math.abs(value))}`;
+// Functions, because the program above runs before constants below are set.
+function percent(value) {
+  return `${(100 * value).toFixed(1)} %`;
+}
+
+function signed(value) {
+  return `${value < 0 ? '−' : '+'}${percent(Math.abs(value))}`;
+}
 
 /** What each rank did in steps of ours, by a clock that they share. */
 function bubblesOf(runs, place) {
@@ -134,8 +140,9 @@ function bubblesOf(runs, place) {
   };
 }
 
-const formulaOf = ({ schedule, microBatches }) =>
-  (RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * microBatches);
+function formulaOf({ schedule, microBatches }) {
+  return (RANKS - 1) / (CHUNKS[schedule] * DIVIDED[schedule] * microBatches);
+}
 
 /** Each cause of idle time by itself. */
 function formatBalanced(runs) {
