@@ -59,7 +59,10 @@ export interface CallDescription {
   readonly op?: ReduceOp;
   /** The rank that the call sends from or collects on. */
   readonly root?: number;
-  /** The bytes that this rank sends to others, if they do not follow from the shape. Ranks do not compare it. */
+  /**
+   * The bytes that this rank sends to others, if they do not follow from the shape. Ranks do not
+   * compare it.
+   */
   readonly sentBytes?: number;
 }
 

@@ -35,8 +35,10 @@ export interface FsdpMixedPrecision {
 /** Layers with at least so many parameters are units. */
 export interface WrapBySize {
   readonly minParams: number;
-  /** Layers that are never units by themselves: names, class names, or globs, as in
-   * `parallelize`: `*` stands for any characters but `/`, `**` for any. */
+  /**
+   * Layers that are never units by themselves: names, class names, or globs, as in `parallelize`. `*`
+   * stands for any characters but `/`, `**` for any.
+   */
   readonly exclude?: readonly string[];
 }
 

@@ -94,8 +94,9 @@ class Accumulation implements GradientAccumulation {
   }
 
   hold(variables: readonly Variable[], counts: ItemCounts, unit = counts.own): GradientReduction {
-    this.#requireSameVariables(variables);
-    const sum = this.#sumOf(variables, this.#placeOfNext(variables));
+    const ids = idsOf(variables);
+    this.#requireSameVariables(variables, ids);
+    const sum = this.#sumOf(variables, ids, this.#placeOfNext(ids));
     const grads = new Array<Tensor | null>(variables.length).fill(null);
     return {
       ready(place, grad) {
@@ -110,8 +111,9 @@ class Accumulation implements GradientAccumulation {
 
   take(variables: readonly Variable[]): HeldGradients | undefined {
     if (!this.#isRunning || this.#held.size === 0) return undefined;
-    this.#requireSameVariables(variables);
-    const key = keyOf(variables, this.#placeOfNext(variables));
+    const ids = idsOf(variables);
+    this.#requireSameVariables(variables, ids);
+    const key = keyOf(ids, this.#placeOfNext(ids));
     const entry = this.#held.get(key);
     if (!entry) return undefined;
     this.#held.delete(key);
@@ -141,7 +143,7 @@ class Accumulation implements GradientAccumulation {
     this.#window.reset(done);
     this.closesWindow = done === 0;
     for (const passes of held) {
-      this.#sumOf(passes.variables, passes.place).absorb(passes);
+      this.#sumOf(passes.variables, idsOf(passes.variables), passes.place).absorb(passes);
     }
   }
 
@@ -161,9 +163,8 @@ class Accumulation implements GradientAccumulation {
    * Refuses a pass in place of one over other variables: their sums would wait for a later window,
    * and count there. A loop that trains some variables in several passes runs all of them.
    */
-  #requireSameVariables(variables: readonly Variable[]): void {
+  #requireSameVariables(variables: readonly Variable[], ids: string): void {
     const entries = [...this.#held.values()];
-    const ids = idsOf(variables);
     if (entries.some((entry) => entry.ids === ids)) return;
     const before = entries.find(
       (entry) =>
@@ -173,18 +174,17 @@ class Accumulation implements GradientAccumulation {
   }
 
   /** The number of earlier passes over the same variables in this micro-batch. */
-  #placeOfNext(variables: readonly Variable[]): number {
-    const ids = idsOf(variables);
+  #placeOfNext(ids: string): number {
     const before = this.#passes.get(ids) ?? 0;
     this.#passes.set(ids, before + 1);
     return before;
   }
 
-  #sumOf(variables: readonly Variable[], place: number): HeldSum {
-    const key = keyOf(variables, place);
+  #sumOf(variables: readonly Variable[], ids: string, place: number): HeldSum {
+    const key = keyOf(ids, place);
     let entry = this.#held.get(key);
     if (!entry) {
-      entry = { ids: idsOf(variables), variables, place, sum: new HeldSum(this.#lists) };
+      entry = { ids, variables, place, sum: new HeldSum(this.#lists) };
       this.#held.set(key, entry);
     }
     return entry.sum;
@@ -193,7 +193,7 @@ class Accumulation implements GradientAccumulation {
 
 const idsOf = (variables: readonly Variable[]): string => variables.map(({ id }) => id).join();
 
-const keyOf = (variables: readonly Variable[], place: number): string => `${place}:${idsOf(variables)}`;
+const keyOf = (ids: string, place: number): string => `${place}:${ids}`;
 
 function nested(): AccError {
   return new AccError('ACC_ACCUMULATE_NESTED', 'accumulate was called inside a micro-batch.', {

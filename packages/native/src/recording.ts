@@ -179,8 +179,8 @@ export class Recording {
 
   /**
    * Computes a value that is the same in every replay: it depends only on tensors that JavaScript
-   * made of numbers and on those of {@link fixInputs}, and no call writes into its memory. Do not call it after {@link rewrite} or
-   * {@link seal}. Caller disposes.
+   * made of numbers and on those of {@link fixInputs}, and no call writes into its memory. Do not
+   * call it after {@link rewrite} or {@link seal}. Caller disposes.
    *
    * @param meta The dtype and the shape of the value.
    * @throws AccError `ACC_INVALID_ARGUMENT` for other values.

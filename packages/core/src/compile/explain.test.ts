@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url';
-import { relative } from 'node:path';
-import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Accelerator } from '../accelerator.js';
+import { linesOf } from './testing.js';
 import type { CompiledStep } from './compile.js';
 import type { CompileOptions } from './options.js';
 
@@ -13,15 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => accelerator.freeMemory());
 
-const path = fileURLToPath(import.meta.url);
-const sources = readFileSync(path, 'utf8').split('\n');
-
-/** A line of this file, as `explain` names it. */
-function lineWith(mark: string): string {
-  const lines = sources.flatMap((text, i) => (text.endsWith(`// ${mark}`) ? [i + 1] : []));
-  expect(lines).toHaveLength(1);
-  return `${relative(process.cwd(), path)}:${lines[0]}`;
-}
+const lineWith = linesOf(import.meta.url);
 
 /** A step of one training, and the explanation of its replays. */
 function trained(options: CompileOptions): { step: CompiledStep<[tf.Tensor2D], tf.Scalar>; text: string } {

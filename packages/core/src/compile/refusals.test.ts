@@ -1,9 +1,7 @@
-import { fileURLToPath } from 'node:url';
-import { relative } from 'node:path';
-import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from '../accelerator.js';
+import { linesOf } from './testing.js';
 
 let accelerator: Accelerator;
 let kept: tf.Tensor[] = [];
@@ -20,15 +18,7 @@ afterEach(() => {
   kept = [];
 });
 
-const path = fileURLToPath(import.meta.url);
-const sources = readFileSync(path, 'utf8').split('\n');
-
-/** A line of this file, as reasons name it. */
-function lineWith(mark: string): string {
-  const lines = sources.flatMap((text, i) => (text.endsWith(`// ${mark}`) ? [i + 1] : []));
-  expect(lines).toHaveLength(1);
-  return `${relative(process.cwd(), path)}:${lines[0]}`;
-}
+const lineWith = linesOf(import.meta.url);
 
 const keep = (x: tf.Tensor) => kept[kept.push(x) - 1]!;
 let count = 0;

@@ -5,8 +5,9 @@ import { writtenValues } from './written-values.js';
 export type ReadConstant = (value: number, meta: Value) => Float32Array;
 
 /**
- * The values that calls compute from uploads and captured tensors alone: they are the same in every replay. Results of
- * the step and values with more than `maxElements` are left out, and what is computed from those.
+ * The values that calls compute from uploads and captured tensors alone: they are the same in every
+ * replay. Results of the step and values with more than `maxElements` are left out, and what is
+ * computed from those.
  */
 export function constantsOf(graph: Graph, maxElements: number): ReadonlySet<number> {
   const left = new Set([...writtenValues(graph), ...graph.segments.flatMap(({ outputs }) => outputs)]);

@@ -68,11 +68,15 @@ export interface RecordedSegment {
   readonly action: SegmentAction | undefined;
 }
 
-/** The captured tensors among the inputs of native calls: results of the action come first. */
+/** The inputs of a segment that are results of the action before it. They come first. */
+export const countGivenInputs = ({ given }: RecordedSegment): number =>
+  given.filter((each) => each && each.handed === undefined).length;
+
+/** The captured tensors among the inputs of native calls. */
 export function fixedInputsOf(segments: readonly RecordedSegment[]): FixedInput[] {
-  return segments.flatMap(({ given, sources }, segment) => {
-    const count = given.filter((each) => each && each.handed === undefined).length;
-    return sources.flatMap((source, i) =>
+  return segments.flatMap((recorded, segment) => {
+    const count = countGivenInputs(recorded);
+    return recorded.sources.flatMap((source, i) =>
       source.kind === 'captured' ? [{ segment, input: count + i, id: source.id }] : [],
     );
   });

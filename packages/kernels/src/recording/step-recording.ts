@@ -10,6 +10,7 @@ import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
 import { areCutAlike, formOf, heldOf, tensorIn, type RecordedForm } from './recorded-form.js';
 import {
+  countGivenInputs,
   differenceOfSources,
   fixedInputsOf,
   type Given,
@@ -57,9 +58,8 @@ export class StepRecording implements Recording {
   /** The place of the first call that takes an input of a segment; -1 if there is none. */
   #placeOfUse(input: SourceDifference['input']): number {
     if (!input) return -1;
-    // The inputs of a segment begin with the results of the action before it.
-    const given = this.segments[input.segment]!.given.filter((each) => each && each.handed === undefined);
-    return placeOfInput(this.#native.describe(), input.segment, given.length + input.index);
+    const given = countGivenInputs(this.segments[input.segment]!);
+    return placeOfInput(this.#native.describe(), input.segment, given + input.index);
   }
 
   get explanation(): string {

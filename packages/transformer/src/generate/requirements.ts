@@ -37,7 +37,8 @@ export function requireRoom(model: LayersModel, length: number): void {
 }
 
 /**
- * Compares prompts and `eosToken` with the vocabulary of the model's token embeddings. A model without any is not checked.
+ * Compares prompts and `eosToken` with the vocabulary of the model's token embeddings. A model without
+ * any is not checked.
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
