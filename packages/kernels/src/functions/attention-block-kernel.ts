@@ -53,14 +53,14 @@ export function accAttentionBlock(
   return {
     attentionBlock(q, k, v, settings) {
       const inputs = withMask([q, k, v], settings);
-      const attrs = fusedAttrs(backend, inputs, settings);
+      const attrs = fusedAttrs(backend, inputs, { ...settings, isPart: true });
       if (!attrs) return undefined;
       const [output, logSums, ...kept] = run(KERNEL, inputs, attrs);
       return { output: output!, logSums: withUnseenQueries(logSums!, settings), kept };
     },
     attentionBlockGradient(dy, qkv, { output, logSums, kept }: AttentionBlock, settings) {
       const inputs = withMask(qkv, settings);
-      const attrs = fusedAttrs(backend, inputs, settings);
+      const attrs = fusedAttrs(backend, inputs, { ...settings, isPart: true });
       if (!attrs) return undefined;
       const all = [dy, output, logSums, ...kept, ...inputs];
       return run(GRADIENT, all, { ...attrs, saved: 1 + kept.length }) as [Tensor, Tensor, Tensor];

@@ -17,6 +17,8 @@ export interface AttentionInputs {
 export interface AttentionKernelSettings {
   readonly isCausal: boolean;
   readonly scale: number;
+  /** Whether there are more keys elsewhere, so that the logarithms are combined with others. */
+  readonly isPart?: boolean;
 }
 
 type Settings = AttentionKernelSettings;
@@ -56,12 +58,12 @@ const expand = operator('aten::expand');
 const NO_DROPOUT = 0;
 
 const host: AttentionWay = {
-  forward({ q, k, v, mask }, { isCausal, scale }) {
-    const [output, sums] = hostForward(q, k, v, isCausal, mask, scale) as NativeTensor[];
+  forward({ q, k, v, mask }, { isCausal, scale, isPart = false }) {
+    const [output, sums] = hostForward(q, k, v, isCausal, mask, scale, isPart) as NativeTensor[];
     return [output!, [sums!]];
   },
-  backward: (dy, { q, k, v, mask }, output, [sums], { isCausal, scale }) =>
-    hostBackward(dy, q, k, v, output, sums, isCausal, mask, scale) as Gradients,
+  backward: (dy, { q, k, v, mask }, output, [sums], { isCausal, scale, isPart = false }) =>
+    hostBackward(dy, q, k, v, output, sums, isCausal, mask, scale, isPart) as Gradients,
 };
 
 const flash: AttentionWay = {

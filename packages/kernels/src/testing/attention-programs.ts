@@ -19,6 +19,8 @@ interface Mask {
   readonly hidden: number;
   readonly source: 'step' | 'captured' | 'partly captured' | 'argument';
   readonly dims: 'queries and keys' | 'ones' | 'heads' | 'keys' | 'all';
+  /** Whether the last query sees no key, if the mask has a row for it. */
+  readonly isLastBlind: boolean;
 }
 
 export interface Program {
@@ -54,6 +56,7 @@ const masks: Arbitrary<Mask> = record({
   hidden: mostly(-1e9, -3),
   source: constantFrom('step', 'captured', 'partly captured', 'argument'),
   dims: mostly('queries and keys', 'ones', 'heads', 'keys', 'all'),
+  isLastBlind: mostly(false, true),
 });
 
 const chains = constantFrom(...(Object.keys(CHAINS) as Chain[]));
@@ -124,7 +127,7 @@ function maskShape(program: Program, { dims }: Mask): number[] {
   return shapes[dims];
 }
 
-/** 1 where a query sees a key, else 0. Each query sees the first key. */
+/** 1 where a query sees a key, else 0. Each query sees the first key, but for a blind one. */
 function seenOf(program: Program, mask: Mask, seed: number): tf.Tensor {
   const shape = maskShape(program, mask);
   const [queries, keys] = shape.slice(-2) as [number, number];
@@ -134,10 +137,12 @@ function seenOf(program: Program, mask: Mask, seed: number): tf.Tensor {
     window: () => tf.lessEqual(tf.abs(offsets), 2),
     random: () => tf.less(tf.randomUniform(shape, 0, 1, 'float32', seed), 0.7),
   }[mask.content]();
-  return tf.maximum(
+  const all = tf.maximum(
     tf.add(tf.cast(seen, 'float32'), tf.zeros(shape)),
     tf.cast(tf.equal(tf.range(0, keys), 0), 'float32'),
   );
+  if (!mask.isLastBlind || queries === 1) return all;
+  return tf.mul(all, tf.cast(tf.less(tf.expandDims(tf.range(0, queries), 1), queries - 1), 'float32'));
 }
 
 /** The mask that scores take. */

@@ -1,5 +1,5 @@
-// The operators acc::attention and acc::attention_backward, for tensors in host memory of any
-// layout. There are three ways. On vectors of AVX-512 both operators are in attention/vectors.h. On
+// The operators acc::attention, acc::attention_where and their gradients, for tensors in host memory
+// of any layout. There are three ways. On vectors of AVX-512 both operators are in attention/vectors.h. On
 // matrix units the first is libtorch's, and the gradient in bfloat16 is in attention/matrix_units.h:
 // libtorch's own multiplies number by number. All else is libtorch's.
 //
@@ -11,10 +11,13 @@
 #include <ATen/native/CPUBlas.h>
 #include <torch/library.h>
 
+#include <cmath>
 #include <optional>
 #include <tuple>
 
+#include "engine/attention/all_scores.h"
 #include "engine/attention/call.h"
+#include "engine/attention/mask_shifts.h"
 #include "engine/attention/matrix_units.h"
 #include "engine/attention/vectors.h"
 
@@ -66,19 +69,26 @@ Tensor like(const Tensor& result, const Tensor& x) { return x.dim() == 3 ? resul
 
 // softmax(scale · q·kᵀ + mask) · v, and the logarithms of the sums of exponentials. q, k and v have
 // one dtype. The mask is broadcast to `[batch, heads, queries, keys]`; it is float32 or has the same
-// dtype.
+// dtype. The logarithms are of scores less mask_shifts.h. Of a part of the keys they are of whole
+// scores, so that those of all parts can be combined.
 std::tuple<Tensor, Tensor> attention(const Tensor& given_q, const Tensor& given_k, const Tensor& given_v, bool is_causal,
-                                     const std::optional<Tensor>& given_mask, double scale) {
+                                     const std::optional<Tensor>& given_mask, double scale, bool is_part) {
   const auto q = with_batch(given_q), k = with_batch(given_k), v = with_batch(given_v);
   const auto mask = with_all_dims(given_mask);
+  Inputs inputs{q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)};
+  if (!is_part) inputs.shifts = shifts_of(inputs);
   if (!vectors::fits(q, k, v, mask)) {
+    if (inputs.shifts) {
+      auto [output, sums] = all_scores::forward(inputs);
+      return {like(output, given_q), sums};
+    }
     auto [output, sums] = at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0, is_causal, mask, scale);
     return {like(output, given_q), sums};
   }
   auto output = at::empty_like(q);
   if (output.stride(3) != 1) output = at::empty(q.sizes(), q.options());
   auto sums = at::empty({q.size(0), q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
-  vectors::forward({q, k, v, mask, is_causal, static_cast<float>(scale)}, output, sums);
+  vectors::forward(inputs, output, sums);
   return {like(output, given_q), sums};
 }
 
@@ -97,16 +107,19 @@ Gradients wide_backward(const Tensor& dy, const Tensor& q, const Tensor& k, cons
 // `sums` are those of the forward pass. All tensors but `sums` and the mask have one dtype.
 Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, const Tensor& given_k,
                              const Tensor& given_v, const Tensor& given_output, const Tensor& sums, bool is_causal,
-                             const std::optional<Tensor>& given_mask, double scale) {
+                             const std::optional<Tensor>& given_mask, double scale, bool is_part) {
   const auto dy = with_batch(given_dy), q = with_batch(given_q), k = with_batch(given_k), v = with_batch(given_v);
   const auto output = with_batch(given_output);
   const auto mask = with_all_dims(given_mask);
+  Inputs inputs{q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)};
+  if (!is_part) inputs.shifts = shifts_of(inputs);
   const bool fits_vectors = vectors::fits(q, k, v, mask);
   if (!fits_vectors && !fits_matrix_units(q, k, v, mask)) {
-    auto [dq, dk, dv] = wide_backward(dy, q, k, v, output, sums, is_causal, mask, scale);
+    auto [dq, dk, dv] = inputs.shifts ? all_scores::backward(dy, inputs)
+                                      : wide_backward(dy, q, k, v, output, sums, is_causal, mask, scale);
     return {like(dq, given_q), like(dk, given_k), like(dv, given_v)};
   }
-  const Call call{{q, k, v, mask, is_causal, static_cast<float>(scale)},
+  const Call call{inputs,
                   dy,
                   output,
                   sums.contiguous(),
@@ -118,6 +131,47 @@ Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, cons
   return {like(call.dq, given_q), like(call.dk, given_k), like(call.dv, given_v)};
 }
 
+// A number that leaves nothing of a score's weight beside others.
+constexpr float kHidden = -1e9f;
+
+// The mask of a condition, and what each query is multiplied by, if some see no key.
+struct Hiding {
+  Tensor mask;
+  std::optional<Tensor> factors;
+};
+
+// `hidden` takes the place of the scores where queries do not see keys. A query that sees no key has
+// equal weights, or NaN if `hidden` is -infinity, and its scores have no gradient: where() stops it.
+// The factor 0 or NaN does the same.
+Hiding hiding_of(const Tensor& condition, bool is_seen, double hidden, const Tensor& q) {
+  const auto truth = condition.to(at::kBool);
+  const auto seen = is_seen ? truth : truth.logical_not();
+  const auto floats = q.options().dtype(at::kFloat);
+  const auto sees = seen.any(-1, true);
+  // Where a query sees no key, the factor decides.
+  const auto mask = at::where(seen.logical_or(sees.logical_not()), at::zeros({}, floats), at::full({}, kHidden, floats));
+  if (sees.all().item<bool>()) return {mask, std::nullopt};
+  const auto blind = at::full({}, std::isfinite(hidden) ? 0.f : std::nanf(""), q.options());
+  return {mask, at::where(sees, at::ones({}, q.options()), blind)};
+}
+
+// softmax(where(condition, scale · q·kᵀ, hidden)) · v, or with `is_seen` false where the condition is
+// false. The condition is broadcast to the scores.
+std::tuple<Tensor, Tensor> attention_where(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& condition,
+                                           bool is_seen, double hidden, double scale) {
+  const auto [mask, factors] = hiding_of(condition, is_seen, hidden, q);
+  return attention(factors ? q * *factors : q, k, v, false, mask, scale, false);
+}
+
+Gradients attention_where_backward(const Tensor& dy, const Tensor& q, const Tensor& k, const Tensor& v,
+                                   const Tensor& output, const Tensor& sums, const Tensor& condition, bool is_seen,
+                                   double hidden, double scale) {
+  const auto [mask, factors] = hiding_of(condition, is_seen, hidden, q);
+  auto [dq, dk, dv] = attention_backward(dy, factors ? q * *factors : q, k, v, output, sums, false, mask, scale,
+                                         false);
+  return {factors ? dq * *factors : dq, dk, dv};
+}
+
 }  // namespace
 }  // namespace acc::attention
 
@@ -126,9 +180,16 @@ TORCH_LIBRARY_FRAGMENT(acc, library) {
   library.def("has_fast_attention(ScalarType dtype, int width) -> bool", [](at::ScalarType dtype, int64_t width) {
     return at::native::cpublas::could_pack(dtype) || acc::attention::vectors::has_kernels(dtype, width);
   });
-  library.def("attention(Tensor q, Tensor k, Tensor v, bool is_causal, Tensor? mask, float scale) -> (Tensor, Tensor)",
+  library.def("attention(Tensor q, Tensor k, Tensor v, bool is_causal, Tensor? mask, float scale, "
+              "bool is_part=False) -> (Tensor, Tensor)",
               acc::attention::attention);
   library.def("attention_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor output, Tensor sums, bool is_causal, "
-              "Tensor? mask, float scale) -> (Tensor, Tensor, Tensor)",
+              "Tensor? mask, float scale, bool is_part=False) -> (Tensor, Tensor, Tensor)",
               acc::attention::attention_backward);
+  library.def("attention_where(Tensor q, Tensor k, Tensor v, Tensor condition, bool is_seen, float hidden, float scale) "
+              "-> (Tensor, Tensor)",
+              acc::attention::attention_where);
+  library.def("attention_where_backward(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor output, Tensor sums, "
+              "Tensor condition, bool is_seen, float hidden, float scale) -> (Tensor, Tensor, Tensor)",
+              acc::attention::attention_where_backward);
 }

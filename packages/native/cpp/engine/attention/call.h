@@ -6,12 +6,15 @@
 
 namespace acc::attention {
 
+// Finite also in exponents of 2.
+constexpr float kLargestShift = 2e38f;
+
 // The tensors of a call. All but `sums` and the mask are `[batch, heads, length, D]` with contiguous
-// rows; the mask has 4 dims. `sums` are the logarithms of the sums of exponentials, `[batch, heads,
-// queries]`, contiguous.
+// rows; the mask has 4 dims. `shifts` are those of mask_shifts.h. `sums` are the logarithms of the sums
+// of exponentials, `[batch, heads, queries]`, contiguous.
 struct Inputs {
   at::Tensor q, k, v;
-  std::optional<at::Tensor> mask;
+  std::optional<at::Tensor> mask, shifts;
   bool is_causal;
   float scale;
 };

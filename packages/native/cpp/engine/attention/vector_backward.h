@@ -45,6 +45,7 @@ class Backward {
         scores_(kRows * kBlock),
         dweights_(kRows * kBlock),
         sums_(queries_),
+        shifts_(queries_),
         products_(queries_),
         dq_(queries_ * width),
         dk_(keys_ * width),
@@ -65,6 +66,7 @@ class Backward {
     pack_rows<Type>(head.dy, width_, steps_of(queries_), dy_rows_.data());
     for (int64_t i = 0; i < head.q.count; ++i) {
       sums_.data()[i] = head.sums[i] * kLog2E;
+      shifts_.data()[i] = head.mask.shift_of(i);
       products_.data()[i] = product_of(head.dy.row(i), head.output.row(i));
     }
     dq_.clear();
@@ -139,6 +141,7 @@ class Backward {
   ACC_AVX512_INLINE void weigh(const BackwardHead<Type>& head, const Block& block, int64_t tile, int64_t r, int64_t c) {
     __m512 weights[2], dscores[2];
     const auto sums = _mm512_load_ps(sums_.data() + block.i + c);
+    const auto shifts = _mm512_load_ps(shifts_.data() + block.i + c);
     const auto products = _mm512_load_ps(products_.data() + block.i + c);
     const auto scale = _mm512_set1_ps(head.scale), scale_of_exponents = _mm512_set1_ps(head.scale * kLog2E);
 #pragma GCC unroll 2
@@ -146,10 +149,13 @@ class Backward {
       const int64_t row = tile + r + n;
       auto seeing = row < block.keys ? avx512::lanes_below(block.count - c) : __mmask16{0};
       if (head.is_causal) seeing &= static_cast<__mmask16>(~avx512::lanes_below(block.j + row - block.i - c));
-      auto exponent = _mm512_fmsub_ps(_mm512_load_ps(scores_.data() + (r + n) * kBlock + c), scale_of_exponents, sums);
+      const auto score = _mm512_load_ps(scores_.data() + (r + n) * kBlock + c);
+      auto exponent = _mm512_fmsub_ps(score, scale_of_exponents, sums);
       if (head.mask.data != nullptr) {
         const auto mask = mask_of_key(head.mask, block.i + c, block.j + row, seeing);
-        exponent = _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), exponent);
+        exponent = head.mask.shifts == nullptr
+                       ? _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), exponent)
+                       : _mm512_sub_ps(shifted(_mm512_mul_ps(score, scale_of_exponents), mask, shifts), sums);
       }
       weights[n] = _mm512_maskz_mov_ps(seeing, power_of_two(exponent));
       const auto dweights = _mm512_load_ps(dweights_.data() + (r + n) * kBlock + c);
@@ -184,7 +190,7 @@ class Backward {
 
   int64_t width_, steps_, queries_, keys_;
   Lines<Step> k_, v_, k_rows_, q_columns_, dy_columns_, q_rows_, dy_rows_, weights_, dscores_, dscores_of_keys_;
-  Lines<float> scores_, dweights_, sums_, products_, dq_, dk_, dv_;
+  Lines<float> scores_, dweights_, sums_, shifts_, products_, dq_, dk_, dv_;
 };
 
 }  // namespace acc::attention::vectors

@@ -21,7 +21,24 @@ struct Mask {
   const void* data = nullptr;
   bool is_float32 = true;
   int64_t query_stride = 0, key_stride = 0;
+  // What is taken off the mask of each query, if anything.
+  const float* shifts = nullptr;
+  int64_t shift_stride = 0;
+
+  float shift_of(int64_t query) const { return shifts == nullptr ? 0.f : shifts[query * shift_stride]; }
 };
+
+// Scores, in exponents of 2, and a mask less its shift. Scores are rounded as their sums with the whole
+// mask are.
+ACC_AVX512_INLINE __m512 shifted(__m512 scores, __m512 mask, __m512 shift) {
+  const auto log2_e = _mm512_set1_ps(kLog2E);
+  const auto exponents = _mm512_mul_ps(shift, log2_e);
+  const auto rounded = _mm512_sub_ps(_mm512_add_ps(scores, exponents), exponents);
+  const auto infinity = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+  const auto finite = _mm512_sub_ps(_mm512_max_ps(mask, _mm512_set1_ps(-kLargestShift)), shift);
+  const auto less = _mm512_mask_mov_ps(finite, _mm512_cmp_ps_mask(mask, infinity, _CMP_EQ_OQ), infinity);
+  return _mm512_fmadd_ps(less, log2_e, rounded);
+}
 
 // 16 numbers of the mask: a query's, from key j on.
 ACC_AVX512_INLINE __m512 mask_of_query(const Mask& mask, int64_t i, int64_t j, __mmask16 lanes) {
@@ -122,13 +139,15 @@ class Forward {
     auto* weights = reinterpret_cast<Number*>(weights_.data()) + r * block_;
     const auto scale = _mm512_set1_ps(head.scale * kLog2E);
     const auto hidden = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
+    const auto shift = _mm512_set1_ps(head.mask.shift_of(query));
     auto highest = hidden;
     for (int64_t c = 0; c < block.columns; c += kLanes) {
       const auto lanes = avx512::lanes_below(seen - c);
       auto score = _mm512_mul_ps(_mm512_load_ps(scores + c), scale);
       if (head.mask.data != nullptr) {
         const auto mask = mask_of_query(head.mask, query, block.j + c, lanes);
-        score = _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), score);
+        score = head.mask.shifts == nullptr ? _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), score)
+                                            : shifted(score, mask, shift);
       }
       score = _mm512_mask_mov_ps(hidden, lanes, score);
       _mm512_store_ps(scores + c, score);

@@ -34,18 +34,32 @@ inline at::Tensor expanded_mask(const Inputs& inputs, bool is_float32) {
   return (is_ready ? mask : mask.contiguous()).expand({q.size(0), q.size(1), q.size(2), inputs.k.size(2)});
 }
 
-inline Mask mask_of(const at::Tensor& mask, int64_t batch, int64_t head) {
-  if (!mask.defined()) return {};
-  const auto* data = static_cast<const char*>(mask.const_data_ptr());
-  const int64_t at = batch * mask.stride(0) + head * mask.stride(1);
-  return {data + at * mask.element_size(), mask.scalar_type() == at::kFloat, mask.stride(2), mask.stride(3)};
+// The shifts of all queries. None are undefined.
+inline at::Tensor expanded_shifts(const Inputs& inputs) {
+  const auto& q = inputs.q;
+  return inputs.shifts ? inputs.shifts->expand({q.size(0), q.size(1), q.size(2), 1}) : at::Tensor();
 }
+
+struct Masks {
+  at::Tensor mask, shifts;
+
+  Mask of(int64_t batch, int64_t head) const {
+    if (!mask.defined()) return {};
+    const auto* data = static_cast<const char*>(mask.const_data_ptr());
+    const int64_t at = batch * mask.stride(0) + head * mask.stride(1);
+    Mask found{data + at * mask.element_size(), mask.scalar_type() == at::kFloat, mask.stride(2), mask.stride(3)};
+    if (!shifts.defined()) return found;
+    found.shifts = shifts.const_data_ptr<float>() + batch * shifts.stride(0) + head * shifts.stride(1);
+    found.shift_stride = shifts.stride(2);
+    return found;
+  }
+};
 
 template <class Type>
 void forward_of(const Inputs& inputs, const at::Tensor& output, const at::Tensor& sums) {
   using Number = typename Type::Number;
   const auto& q = inputs.q;
-  const auto mask = expanded_mask(inputs, false);
+  const Masks masks{expanded_mask(inputs, false), expanded_shifts(inputs)};
   const int64_t heads = q.size(1), group = heads / inputs.k.size(1), queries = q.size(2);
   const int64_t parts = (queries + kQueries - 1) / kQueries;
   float* of_sums = sums.mutable_data_ptr<float>();
@@ -56,7 +70,7 @@ void forward_of(const Inputs& inputs, const at::Tensor& output, const at::Tensor
       const int64_t key_head = head / group;
       state.compute({rows_of<const Number>(q, batch, head), rows_of<const Number>(inputs.k, batch, key_head),
                      rows_of<const Number>(inputs.v, batch, key_head), rows_of<Number>(output, batch, head),
-                     of_sums + i / parts * queries, mask_of(mask, batch, head), inputs.is_causal, inputs.scale},
+                     of_sums + i / parts * queries, masks.of(batch, head), inputs.is_causal, inputs.scale},
                     i % parts * kQueries);
     }
   });
@@ -66,7 +80,7 @@ template <class Type>
 void backward_of(const Call& call) {
   using Number = typename Type::Number;
   const int64_t heads = call.q.size(1), key_heads = call.k.size(1), group = heads / key_heads;
-  const auto mask = expanded_mask(call, true);
+  const Masks masks{expanded_mask(call, true), expanded_shifts(call)};
   const float* sums = call.sums.const_data_ptr<float>();
   at::parallel_for(0, call.q.size(0) * key_heads, 1, [&](int64_t begin, int64_t end) {
     Backward<Type> state(call.q.size(2), call.k.size(2), call.q.size(3));
@@ -79,7 +93,7 @@ void backward_of(const Call& call) {
             rows_of<const Number>(call.k, batch, key_head), rows_of<const Number>(call.v, batch, key_head),
             rows_of<const Number>(call.output, batch, head), sums + (batch * heads + head) * call.q.size(2),
             rows_of<Number>(call.dq, batch, head), rows_of<Number>(call.dk, batch, key_head),
-            rows_of<Number>(call.dv, batch, key_head), mask_of(mask, batch, head), call.is_causal, call.scale};
+            rows_of<Number>(call.dv, batch, key_head), masks.of(batch, head), call.is_causal, call.scale};
         if (g == 0) state.begin(work);
         state.add(work);
         if (g == group - 1) state.finish(work);

@@ -1,6 +1,7 @@
 import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
 import { isCausalMask, SEEN } from './causal-mask.js';
+import { isProductWith } from './choices.js';
 import type { Context } from './context.js';
 import { factorOf, isConversion, isSameFactor, kindOfView, type Factor } from './factors.js';
 import { isProduct, type Forward } from './forward.js';
@@ -79,7 +80,9 @@ function gradientOfScores(call: Call, forward: Forward, context: Context): Part 
   if (!dy || dy.isTurned || !isOfV) return 'the gradient of its probabilities is another product';
   const { takers, between } = takersOf(call.results[0]!, context, {
     scales: true,
-    isPassing: (taker) => forward.isCausal && isOfCausalChoice(taker, context),
+    isPassing: (taker) =>
+      (forward.isCausal && isOfCausalChoice(taker, context)) ||
+      (forward.choice !== undefined && isProductWith(forward.choice, taker, context)),
   });
   const gradients = takers.map((taker) => gradientOfFactor(taker, forward, context));
   const problem = gradients.find((gradient) => typeof gradient === 'string');

@@ -1,9 +1,20 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
-import type { Fusion, Recording } from '@acc/contract';
+import type { Recording } from '@acc/contract';
 import type { AccBackend } from '../../../backend.js';
 import { StepRecorder } from '../../../recording/recorder.js';
 import { registerAccBackend } from '../../../register-backend.js';
+import {
+  argumentsOf,
+  B,
+  D,
+  expectNear,
+  H,
+  replayed,
+  stepOf,
+  T,
+  type Step,
+} from '../../../testing/masked-attention.js';
 
 // The usual forms of a causal mask, made within a step and outside of it.
 
@@ -13,9 +24,6 @@ beforeAll(async () => {
   await tf.setBackend('acc');
   recorder = new StepRecorder(tf.backend() as AccBackend);
 });
-
-const [B, H, T, D] = [2, 3, 40, 16] as const;
-const SEEDS = [1, 2, 3, 4];
 
 type Masked = (scores: tf.Tensor, mask: tf.Tensor) => tf.Tensor;
 type Form = readonly [name: string, make: () => tf.Tensor, apply: Masked];
@@ -43,53 +51,20 @@ const FORMS: readonly Form[] = [
     () => seen().cast('bool').expandDims(0),
     (scores, mask) => tf.where(mask, scores, tf.scalar(-1e9)),
   ],
+  [
+    'a factor and a difference, as in GPT-2',
+    seen,
+    (scores, mask) => scores.mul(mask).sub(mask.neg().add(1).mul(1e10)),
+  ],
+  ['a factor and a sum', seen, (scores, mask) => mask.sub(1).mul(1e10).add(mask.mul(scores))],
   ['the keys that come later', isLater, (scores, mask) => tf.where(mask, tf.scalar(-Infinity), scores)],
 ];
 
-type Step = (args: readonly tf.Tensor[]) => tf.Tensor[];
-
-/** The attention, and what its gradients give to q, k and v. */
-const stepOf =
-  (apply: (scores: tf.Tensor) => tf.Tensor): Step =>
-  ([q, k, v, dy]) => {
-    const attend = (...[a, b, c]: tf.Tensor[]): tf.Tensor =>
-      tf.matMul(tf.softmax(apply(tf.matMul(a!, b!, false, true).mul(D ** -0.5))), c!);
-    const { value, grads } = tf.valueAndGrads(attend)([q!, k!, v!], dy);
-    return [value, ...grads];
-  };
-
-const argumentsOf = (seed: number): tf.Tensor[] =>
-  SEEDS.map((i) => tf.randomNormal([B, H, T, D], 0, 1, 'float32', seed * i));
-
-function replayed(step: Step, fusion: Fusion): { values: Float32Array[]; explanation: string } {
-  return tf.tidy(() => {
-    const args = argumentsOf(1);
-    const recording = recorder.record(args, () => tf.tidy(() => step(args))).recording as Recording;
-    recording.seal(fusion);
-    const results = recording.replay(argumentsOf(100)) as tf.Tensor[];
-    const values = results.map((x) => x.dataSync<'float32'>());
-    const { explanation } = recording;
-    recording.dispose();
-    return { values, explanation };
-  });
-}
-
-/** Relative to the largest element, for sums in another order. */
-const TOLERANCE = 2e-6;
-
-function expectNear(actual: readonly Float32Array[], expected: readonly Float32Array[]): void {
-  for (const [i, values] of expected.entries()) {
-    const largest = Math.max(...values.map(Math.abs));
-    const difference = Math.max(...values.map((value, j) => Math.abs(value - actual[i]![j]!)));
-    expect(difference / largest).toBeLessThan(TOLERANCE);
-  }
-}
-
 function expectCausal(step: Step): void {
   const plain = tf.tidy(() => step(argumentsOf(100)).map((x) => x.dataSync<'float32'>()));
-  expect(replayed(step, 'plain').values).toEqual(plain);
-  expect(replayed(step, 'exact').values).toEqual(plain);
-  const { values, explanation } = replayed(step, true);
+  expect(replayed(recorder, step, 'plain').values).toEqual(plain);
+  expect(replayed(recorder, step, 'exact').values).toEqual(plain);
+  const { values, explanation } = replayed(recorder, step, true);
   expect(explanation).toContain(
     `1 × flash attention of float32[${[B, H, T, D].join()}], causal, forward and backward`,
   );
@@ -112,16 +87,10 @@ it.each(OF_STEPS)('a causal mask of the step gives causal attention: %s', (_, ma
 
 it.each<[string, () => tf.Tensor, Masked, RegExp]>([
   [
-    'a condition that hides other keys',
-    () => tf.linalg.bandPart(tf.ones([T, T]), 5, 5).cast('bool'),
-    (scores, mask) => tf.where(mask, scores, tf.scalar(-1e9)),
-    /a condition that is no causal mask/,
-  ],
-  [
     'a choice of numbers that hide nothing',
     () => seen().cast('bool'),
     (scores, mask) => tf.where(mask, scores, tf.scalar(-3)),
-    /a condition that is no causal mask/,
+    /a condition chooses between its scores and others that hide nothing/,
   ],
   [
     'a second mask',
@@ -135,14 +104,21 @@ it.each<[string, () => tf.Tensor, Masked, RegExp]>([
     (scores, mask) => tf.where(mask, scores, tf.scalar(-1e9)).mul(0.5),
     /its mask is multiplied/,
   ],
+  ['a factor alone', seen, (scores, mask) => scores.mul(mask), /multiplied by a mask, and none is added/],
+  [
+    'a factor and a mask of other keys',
+    seen,
+    (scores, mask) => scores.mul(mask).add(tf.linalg.bandPart(mask, 5, 5).sub(1).mul(1e10)),
+    /multiplied by a mask, and none is added/,
+  ],
   ['a difference', () => tf.ones([T, T]), (scores, mask) => scores.sub(mask), /no causal mask is subtracted/],
 ])('keeps attention with %s', (_, make, apply, reason) => {
   const mask = tf.keep(tf.tidy(make));
   const step = stepOf((scores) => apply(scores, mask));
-  const { values, explanation } = replayed(step, true);
+  const { values, explanation } = replayed(recorder, step, true);
   expect(explanation).toMatch(reason);
   expect(explanation).not.toContain('flash');
-  expectNear(values, replayed(step, 'exact').values);
+  expectNear(values, replayed(recorder, step, 'exact').values);
   mask.dispose();
 });
 
@@ -153,9 +129,9 @@ it.each<[string, Masked]>([
 ])('one number for all queries and keys is no causal mask: %s', (_, apply) => {
   const mask = tf.keep(tf.zeros([1, 1, 1]));
   const step = stepOf((scores) => apply(scores, mask));
-  const { values, explanation } = replayed(step, true);
+  const { values, explanation } = replayed(recorder, step, true);
   expect(explanation).not.toContain('causal, ');
-  expectNear(values, replayed(step, 'exact').values);
+  expectNear(values, replayed(recorder, step, 'exact').values);
   mask.dispose();
 });
 

@@ -5,6 +5,7 @@ import { shortName } from '../../report.js';
 import type { Call } from '../../graph.js';
 import { isCausalMask } from './causal-mask.js';
 import type { Context } from './context.js';
+import type { Choice } from './choices.js';
 import { factorOf, type Factor } from './factors.js';
 import { scoresOf, type Scores } from './scores.js';
 import { takersOf, type Taker } from './takers.js';
@@ -16,7 +17,7 @@ const LARGE_ELEMENTS = 1 << 22;
 /** In multiples of the width of a head. */
 const FEW_KEYS = 2;
 
-/** `softmax(scale · q·kᵀ + mask) · v` in plain operators. */
+/** `softmax(scale · q·kᵀ + mask) · v` in plain operators. At most one of mask, choice and isCausal is given. */
 export interface Forward {
   readonly softmax: Call;
   readonly q: Factor;
@@ -25,6 +26,7 @@ export interface Forward {
   readonly v: Factor;
   readonly scale: number;
   readonly mask: number | undefined;
+  readonly choice: Choice | undefined;
   readonly isCausal: boolean;
   /** The dims before those of matrices. */
   readonly leading: readonly number[];
@@ -61,7 +63,7 @@ function withoutProduct(takers: readonly Taker[]): string {
 }
 
 function withFactors(
-  { product: scoresProduct, scale, mask, isCausal: isChosen }: Scores,
+  { product: scoresProduct, scale, mask, choice, isCausal: isChosen, hasZeros }: Scores,
   rest: Pick<Forward, 'softmax' | 'product' | 'others' | 'members' | 'leading'>,
   context: Context,
 ): Forward | string {
@@ -84,7 +86,8 @@ function withFactors(
     isChosen ||
     (numbers !== undefined &&
       isCausalMask(numbers, context.shapeOf(mask!), context.shapeOf(rest.softmax.results[0]!)));
-  return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, isCausal };
+  if (hasZeros && !isCausal) return 'its scores are multiplied by a mask, and none is added';
+  return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, choice, isCausal };
 }
 
 /**

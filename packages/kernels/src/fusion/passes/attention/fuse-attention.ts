@@ -63,8 +63,10 @@ function attentionOf(softmax: Call, context: Context): Attention | string | unde
 
 /** Why an attention cannot be replaced. */
 function problemOf({ forward, backward }: Attention, context: Context): string | undefined {
-  const { q, turnedK, v, mask, product } = forward;
-  const taken = [q.value, turnedK.value, v.value, ...(mask === undefined ? [] : [mask])];
+  const { q, turnedK, v, mask, choice, product } = forward;
+  const taken = [q.value, turnedK.value, v.value, mask ?? choice?.value].filter(
+    (value) => value !== undefined,
+  );
   if (backward) {
     taken.push(backward.dy.value);
     if (firstOf(backward.members).index < product.index) return 'its gradients come before its output';
@@ -89,8 +91,9 @@ const nameOf = (node: Graph['segments'][number]['nodes'][number]): string =>
   node.kind === 'fused' ? 'a fused program' : shortName(node.op);
 
 function textOf({ forward, backward }: Attention, { graph }: Context): string {
-  const { q, isCausal, mask } = forward;
-  const restriction = isCausal ? 'causal' : mask === undefined ? 'without a mask' : 'with a mask';
+  const { q, isCausal, mask, choice } = forward;
+  const isMasked = mask !== undefined || choice !== undefined;
+  const restriction = isCausal ? 'causal' : isMasked ? 'with a mask' : 'without a mask';
   const passes = backward ? 'forward and backward' : 'forward alone';
   return `flash attention of ${typeText(graph.values[q.value]!)}, ${restriction}, ${passes}`;
 }

@@ -15,7 +15,7 @@ export function replacementOf(
   backward: Backward | undefined,
   values: NewValues,
 ): Replacement {
-  const { q, turnedK, v, isCausal, mask, scale, leading, product, members } = forward;
+  const { q, turnedK, v, leading, product, members } = forward;
   const before: OperatorCall[] = [];
   const after: OperatorCall[] = [];
   const k = { ...turnedK, isTurned: !turnedK.isTurned };
@@ -26,8 +26,8 @@ export function replacementOf(
     after,
   );
   const sums = values.sumsOf(forward);
-  const settings = [isCausal, mask === undefined ? null : { value: mask }, scale];
-  const attention = callOf('acc::attention', { tensors: qkv, settings, results: [output, sums], members });
+  const { name, settings } = operatorOf(forward);
+  const attention = callOf(`acc::${name}`, { tensors: qkv, settings, results: [output, sums], members });
   const replacement = {
     nodesAt: new Map<Call, GraphNode[]>([[product, [...before, attention, ...after]]]),
     removed: new Set([...members, ...views]),
@@ -41,7 +41,7 @@ export function replacementOf(
     return delivered.value;
   });
   const tensors = [backward.dy.value, ...qkv, output, sums];
-  const call = callOf('acc::attention_backward', {
+  const call = callOf(`acc::${name}_backward`, {
     tensors,
     settings,
     results: gradients,
@@ -52,9 +52,23 @@ export function replacementOf(
   return replacement;
 }
 
+type Setting = boolean | number | null | { readonly value: number };
+
+/** The operator of an attention, and what it takes after its tensors. Its gradient takes the same. */
+function operatorOf({ choice, isCausal, mask, scale }: Forward): {
+  name: string;
+  settings: readonly Setting[];
+} {
+  if (choice) {
+    const { value, isSeen, hidden } = choice;
+    return { name: 'attention_where', settings: [{ value }, isSeen, hidden, scale] };
+  }
+  return { name: 'attention', settings: [isCausal, mask === undefined ? null : { value: mask }, scale] };
+}
+
 interface AttentionCall {
   readonly tensors: readonly number[];
-  readonly settings: readonly (boolean | number | null | { readonly value: number })[];
+  readonly settings: readonly Setting[];
   readonly results: readonly number[];
   /** What it replaces. */
   readonly members: readonly Call[];
