@@ -60,6 +60,15 @@ describe('prepare', () => {
     );
   });
 
+  it('refuses to prepare nothing', () => {
+    expect(() => accelerator.prepare()).toThrowError(
+      expect.objectContaining({
+        code: 'ACC_CANNOT_PREPARE',
+        message: expect.stringContaining('without arguments') as unknown,
+      }),
+    );
+  });
+
   it('names the row counts of tensors that do not fit together', () => {
     const [xs, ys] = [tf.zeros([40, 2]), tf.zeros([39])];
     for (const data of [{ xs, ys }, { xs: { left: xs, right: ys } }, [xs, ys], { xs, ys: tf.scalar(1) }]) {

@@ -250,9 +250,15 @@ function cannotPrepare(object: unknown): AccError {
     );
   }
   return new AccError('ACC_CANNOT_PREPARE', `prepare does not accept ${describe(object)}.`, {
-    help: 'It accepts a tf.LayersModel, a tf.train optimizer, an LRScheduler, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.',
+    help: ACCEPTED,
   });
 }
+
+const ACCEPTED =
+  'It accepts a tf.LayersModel, a tf.train optimizer, an LRScheduler, a list of tf.Variable, a tf.data.Dataset, a DataLoader, or an array or record of tensors with the same number of rows.';
+
+export const nothingToPrepare = (): AccError =>
+  new AccError('ACC_CANNOT_PREPARE', 'prepare was called without arguments.', { help: ACCEPTED });
 
 /**
  * Row counts of the first tensors for a message, if the object contains only tensors that are not

@@ -16,7 +16,7 @@ import { isModel } from '@acc/tfjs-internals';
 import { compileStep, type CompiledStep } from '../compile/compile.js';
 import { fusionOf, type CompileOptions } from '../compile/options.js';
 import type { Lifetime } from '../lifetime.js';
-import type { Preparation } from '../prepare/prepare.js';
+import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
 import type { Nested } from '../nested/nested.js';
 import type { ModelInputs } from '../pipelined/micro-batches.js';
@@ -45,6 +45,7 @@ export class TrainingSteps {
 
   prepare<T extends readonly unknown[]>(objects: T): PreparedAll<T> {
     const { preparation } = this.#contextFor('prepare');
+    if (objects.length === 0) throw nothingToPrepare();
     const prepared = objects.map((object) => preparation.prepare(object));
     return (prepared.length === 1 ? prepared[0] : prepared) as PreparedAll<T>;
   }

@@ -1,5 +1,6 @@
 import { AccError, isAccError, type Float32Precision } from '@acc/contract';
 import { operator, setFloat32Precision as setNative } from '@acc/native';
+import { chooseForPrecision } from '../tuning/tuning.js';
 
 const full = operator('aten::full');
 const mm = operator('aten::mm');
@@ -12,6 +13,7 @@ const FACTOR = 1 + 2 ** -12;
 /** @throws AccError `ACC_PRECISION_UNSUPPORTED` if the device does not support the precision. */
 export function setFloat32Precision(device: string, precision: Float32Precision | undefined): void {
   const backend = device === 'cpu' ? 'mkldnn' : 'cuda';
+  chooseForPrecision(precision);
   if (precision === undefined) return setNative(backend, 'default');
   let isThere = true;
   try {
@@ -23,6 +25,7 @@ export function setFloat32Precision(device: string, precision: Float32Precision 
   // libtorch accepts the setting even if the device does not support it.
   if (isThere && (precision === 'ieee' || roundsFactors())) return;
   setNative(backend, 'default');
+  chooseForPrecision(undefined);
   throw new AccError(
     'ACC_PRECISION_UNSUPPORTED',
     `The device ${device} cannot multiply float32 tensors in ${precision}.`,

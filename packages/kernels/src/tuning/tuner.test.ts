@@ -97,6 +97,22 @@ describe('the tuner', () => {
     expect(tuner.choices).toMatchObject([{ way: 'slow' }]);
   });
 
+  it('measures again in another precision', () => {
+    const tuner = tunerWith('');
+    const { family, counts } = doubling();
+    const way = tuner.tuned(family);
+    run(way, 8);
+    const { quick } = counts;
+    tuner.computeIn(undefined);
+    run(way, 8);
+    expect(counts.quick).toBe(quick! + 1);
+    tuner.computeIn('bf16');
+    run(way, 8);
+    expect(counts.slow).toBeGreaterThan(1);
+    expect(counts.quick).toBeGreaterThan(quick! + 2);
+    expect(Object.keys(tuner.ways)).toEqual([expect.stringMatching(/^double\/\[8\]\/\d+\/bf16$/)]);
+  });
+
   it('does not measure small shapes', () => {
     const { family, counts } = doubling();
     run(tunerWith('').tuned(family), 1);

@@ -94,6 +94,7 @@ export class Tuner {
   #generation = 0;
   #store: ChoiceStore | undefined;
   #isFixed = false;
+  #precision: string | undefined;
   readonly #families = new Set<string>();
   #taken: Readonly<Record<string, string>> = {};
 
@@ -136,6 +137,13 @@ export class Tuner {
     this.#forget();
   }
 
+  /** Chooses anew, since products take other times in another precision. */
+  computeIn(precision: string | undefined): void {
+    if (precision === this.#precision) return;
+    this.#precision = precision;
+    this.#forget();
+  }
+
   /** Returns a function that runs the chosen way. */
   tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedWay<Args> {
     this.#families.add(family.name);
@@ -172,7 +180,8 @@ export class Tuner {
     this.#requireFamilies(Object.keys(pins));
     const pinned = pins[family.name];
     if (pinned !== undefined) requireWay(family, pinned);
-    const key = `${family.name}/${shapes}/${numThreads()}`;
+    const precision = this.#precision === undefined ? '' : `/${this.#precision}`;
+    const key = `${family.name}/${shapes}/${numThreads()}${precision}`;
     const usual = this.#isFixed || family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
     const taken = this.#taken[key];
     const own = pinned ?? usual ?? (taken !== undefined && taken in family.ways ? taken : undefined);

@@ -40,3 +40,8 @@ export function takeWays(ways: Readonly<Record<string, string>>): void {
 export function fixKernelChoices(isFixed: boolean): void {
   tuner.fix(isFixed);
 }
+
+/** Chooses anew for products of float32 in this precision. Undefined: the default one. */
+export function chooseForPrecision(precision: string | undefined): void {
+  tuner.computeIn(precision);
+}

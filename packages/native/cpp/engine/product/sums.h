@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/product/blocking.h"
+#include "engine/product/matrix_units.h"
 #include "engine/product/shares.h"
 
 // Products with matrices that are packed once. The caller gets the sums in float32, while they are in the
@@ -41,8 +42,9 @@ class SumsOfProducts {
   using UseSums = c10::function_ref<void(const Sums&)>;
 
   SumsOfProducts(const std::vector<Matrix>& matrices, const Sizes& sizes, const Shares& shares)
-      : blocking_(sizes, kSumsDepth), matrices_(static_cast<int64_t>(matrices.size())),
-        left_words_(ceil_div(blocking_.words * shares.most_rows(), kVector) * kVector),
+      : on_matrix_units_(fits_matrix_units(sizes)), blocking_(sizes, on_matrix_units_ ? sizes.k : kSumsDepth),
+        matrices_(static_cast<int64_t>(matrices.size())),
+        left_words_(on_matrix_units_ ? 0 : ceil_div(blocking_.words * shares.most_rows(), kVector) * kVector),
         packed_(at::empty({matrices_ * blocking_.right_words()}, at::kFloat)),
         left_(at::empty({left_words_ * shares.count()}, at::kFloat)),
         sums_(at::zeros({blocking_.panels * matrices_ * sizes.m * kPanel}, at::kFloat)) {
@@ -58,10 +60,15 @@ class SumsOfProducts {
 
   // Calls use(sums) for the rows of a share, kSumsRows at a time. Shares of the same rows each pack them:
   // that takes less time than to wait for each other.
+  // The columns of x are adjacent.
   void multiply(const Share& share, const Matrix& x, UseSums use) {
-    pack_left(share, x);
-    for (int64_t panel = share.panel; panel < share.end_panel; ++panel) {
-      for (int64_t matrix = 0; matrix < matrices_; ++matrix) add_up(share, matrix, panel);
+    if (on_matrix_units_) {
+      multiply_tiles(share, x);
+    } else {
+      pack_left(share, x);
+      for (int64_t panel = share.panel; panel < share.end_panel; ++panel) {
+        for (int64_t matrix = 0; matrix < matrices_; ++matrix) add_up(share, matrix, panel);
+      }
     }
     visit(share, use);
   }
@@ -87,6 +94,24 @@ class SumsOfProducts {
   float* left_at(const Share& share, int64_t block, int64_t row) {
     return left_.template mutable_data_ptr<float>() + share.index * left_words_ + blocking_.first_word(block) * share.rows() +
            row * blocking_.words_of(block);
+  }
+
+  static bool fits_matrix_units(const Sizes& sizes) {
+    return Word::kNumbers == 2 && sizes.k % (2 * matrix_units::kDepth) == 0 && matrix_units::is_supported();
+  }
+
+  void multiply_tiles(const Share& share, const Matrix& x) {
+    const auto* const numbers = static_cast<const uint16_t*>(x.data);
+    for (int64_t row = share.row; row < share.end_row; row += matrix_units::kMostRows) {
+      const matrix_units::Tiles tiles(std::min(matrix_units::kMostRows, share.end_row - row));
+      const matrix_units::Left left{numbers + row * x.row_stride, x.row_stride};
+      for (int64_t panel = share.panel; panel < share.end_panel; ++panel) {
+        for (int64_t matrix = 0; matrix < matrices_; ++matrix) {
+          tiles.multiply(left, right_at(matrix, 0, panel), blocking_.vectors_of(panel), blocking_.words,
+                         sums_of(share).at(matrix, row - share.row, panel * kPanel));
+        }
+      }
+    }
   }
 
   void pack_left(const Share& share, const Matrix& x) {
@@ -128,6 +153,7 @@ class SumsOfProducts {
     }
   }
 
+  bool on_matrix_units_;
   Blocking<Word> blocking_;
   int64_t matrices_;
   // Of each share.
