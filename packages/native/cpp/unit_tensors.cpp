@@ -31,6 +31,7 @@
 #include "engine/fused/machine_code/plan.cpp"
 #include "engine/fused/operator.cpp"
 #include "engine/fused/program.cpp"
+#include "engine/fused/repeated_programs.cpp"
 #include "engine/fused/run.cpp"
 #include "engine/mapped_file.cpp"
 #include "engine/max_pool.cpp"

@@ -35,6 +35,8 @@ export const copy: ElementwiseOperator = { emit: (_program, [x]) => x!, isExact:
 /** Limits of what one program computes; see {@link PendingValue.fits}. */
 const MAX_STEPS = 32;
 const MAX_WIDE_LEAVES = 3;
+/** Of rows of which blocks consist. Shorter ones take a loop each, longer ones do not fit the L1 cache. */
+const [SHORTEST_ROW, LONGEST_ROW] = [32, 2048] as const;
 /** The most programs that compute a value as a part of another one, while a tensor waits for it. */
 const MAX_INLINED = 3;
 
@@ -138,7 +140,7 @@ export class PendingValue {
     const same = this.#converted;
     if (same?.dtype === dtype) return reshape(same, shape);
     this.#storeOperands(new Set());
-    const program = new ProgramBuilder();
+    const program = new ProgramBuilder(this.#rowLength());
     const inputs: NativeTensor[] = [];
     const known = new Map<PendingValue | string, Operand>();
     const input = (key: PendingValue | string, native: NativeTensor, shape: readonly number[]) => {
@@ -173,6 +175,30 @@ export class PendingValue {
     } catch (error) {
       throw readable(error, `${dtype}[${shape.join()}]`);
     }
+  }
+
+  /**
+   * The length of the rows that blocks of the program consist of, so that code reads a number of each
+   * row or column where it lies. 0 if that is not possible, or if there are none.
+   */
+  #rowLength(): number {
+    const length = this.shape.at(-1) ?? 0;
+    const hasRows = length >= SHORTEST_ROW && length <= LONGEST_ROW && length * BYTES_PER_ELEMENT < this.byteLength;
+    return hasRows && this.#hasOneForEach(length) ? length : 0;
+  }
+
+  /** Whether an operand has a number for each row, or for each of `columns` columns. */
+  #hasOneForEach(columns: number): boolean {
+    const size = this.byteLength / BYTES_PER_ELEMENT;
+    return this.#computation!.operands.some((operand) => {
+      if (typeof operand === 'number') return false;
+      if (operand instanceof PendingValue && !operand.#native) {
+        return operand.byteLength === this.byteLength && operand.#hasOneForEach(columns);
+      }
+      const { shape } = isLeaf(operand) ? operand.native : operand;
+      const own = util.sizeFromShape(shape as number[]);
+      return own === columns || (own === size / columns && shape.at(-1) === 1);
+    });
   }
 
   /** The tensor in another dtype that the value only converts. Borrowed. */

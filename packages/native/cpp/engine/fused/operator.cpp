@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "engine/error.h"
+#include "engine/fused/blocks.h"
 #include "engine/fused/compute.h"
 #include "engine/fused/cuda_run.h"
 #include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
+#include "engine/fused/repeated_programs.h"
 
 namespace acc::fused {
 namespace {
@@ -23,11 +25,16 @@ c10::Device device_of(at::TensorList inputs) { return inputs.empty() ? c10::Devi
 
 // `program` as `read_program` takes it, with one result.
 at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
+  static RepeatedPrograms repeated;
   const std::vector<double> numbers = program.vec();
   NumberReader reader(numbers);
-  const Program read = read_program(reader);
+  Program read = read_program(reader);
   if (read.results.size() != 1 || !reader.is_at_end()) {
     throw Error(kInvalidArgument, "The operator acc::elementwise takes a program with one result.");
+  }
+  // Code is for whole blocks.
+  if (read.count >= kBlock) {
+    read.code = repeated.find({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
   }
   return run(read, inputs.vec(), device_of(inputs)).front();
 }
