@@ -311,17 +311,6 @@ describe('DataLoader options', () => {
     expect(() => new DataLoader([1], options as never)).toThrow(message);
   });
 
-  it('refuse to iterate where dropLast leaves no batch', async () => {
-    const small = new DataLoader(numbers(3), { batchSize: 4, dropLast: true });
-    await expect(collect(small)).rejects.toThrow('3 samples, and a full step takes 4.');
-    const of2 = new DataLoader(numbers(5), { batchSize: 4, dropLast: true });
-    expect(await collect(of2)).toHaveLength(1);
-    const shard = of2.shard({ rank: 0, size: 2 });
-    await expect(collect(shard)).rejects.toThrow('5 samples, and a full step takes 8 on 2 ranks together.');
-    expect(await collect(of2.skipFirst(1))).toEqual([]);
-    expect(await collect(new DataLoader([], { batchSize: 4, dropLast: true }))).toEqual([]);
-  });
-
   it('drop a short last batch with dropLast', async () => {
     const stream = new DataLoader(() => numbers(5), { batchSize: 2, dropLast: true });
     const array = new DataLoader(numbers(5), { batchSize: 2, dropLast: true });

@@ -5,7 +5,7 @@ import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { ahead, deliver, markLast } from './deliver.js';
-import { cannotSplit, needsNumbers, noFullStep, promised } from './errors.js';
+import { cannotSplit, needsNumbers, promised } from './errors.js';
 import { epochLength, indexedSteps, planSteps, type EpochPlan, type PlannedBatch } from './indexed-steps.js';
 import {
   fillsLastStep,
@@ -165,7 +165,6 @@ class Loader implements DataLoader {
     const iteration = this.#progress.begin();
     const { dispatch, rank, size } = this.#shard;
     const order = this.#order(iteration);
-    this.#requireFullStep();
     if (!dispatch || size === 1) {
       yield* deliver(
         this.#steps(iteration, rank, order),
@@ -219,15 +218,6 @@ class Loader implements DataLoader {
     }
   }
 
-  /** @throws AccError `ACC_DATA_EMPTY` if dropLast leaves nothing of the samples. */
-  #requireFullStep(): void {
-    const source = this.#source;
-    if (source.kind === 'stream' || !this.#config.dropLast) return;
-    const samples = this.#epochSamples(source);
-    const needed = stepSamples(this.#plan(this.#shard.rank).deal);
-    if (samples > 0 && samples < needed) throw noFullStep(samples, needed, this.#shard.size);
-  }
-
   get #seed(): number {
     return this.#config.seed ?? this.#shard.seed ?? 0;
   }
@@ -279,7 +269,7 @@ const OF_NUMBERED = ['shuffle', 'sampler', 'transform', 'numWorkers'] as const;
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`,
  * `ACC_DATA_ROWS_DIFFER`, `ACC_DATA_SHUFFLE`. Iterating throws `ACC_DATA_COLLATE`,
- * `ACC_DATA_EMPTY`, `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`, `ACC_DATA_DISPATCH`, and with `numWorkers` `ACC_DATA_WORKERS`,
+ * `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`, `ACC_DATA_DISPATCH`, and with `numWorkers` `ACC_DATA_WORKERS`,
  * `ACC_DATA_WORKER`, `ACC_DATA_SAMPLE`.
  */
 export const DataLoader = Loader as unknown as DataLoaderConstructor;

@@ -52,16 +52,6 @@ export function needsNumbers(option: string): AccError {
   );
 }
 
-/** `ACC_DATA_EMPTY`: with `dropLast`, a loader of fewer samples than one full step has no batch. */
-export function noFullStep(samples: number, needed: number, size: number): AccError {
-  const ranks = size > 1 ? ` on ${size} ranks together` : '';
-  return new AccError(
-    'ACC_DATA_EMPTY',
-    `DataLoader: dropLast leaves no batch: there are ${samples} samples, and a full step takes ${needed}${ranks}.`,
-    { help: 'Decrease batchSize, or leave dropLast out.', details: { samples, needed, size } },
-  );
-}
-
 /** `ACC_DATA_SPENT`: a second epoch of an iterator that can be read only once. */
 export function spentIterator(): AccError {
   return new AccError('ACC_DATA_SPENT', 'DataLoader: this iterator was already read in an earlier epoch.', {

@@ -8,6 +8,7 @@
 #include "binding/tensor_file.cpp"
 #include "binding/tensors.cpp"
 #include "engine/activation.cpp"
+#include "engine/adam.cpp"
 #include "engine/arena.cpp"
 #include "engine/attention.cpp"
 #include "engine/block_heap.cpp"

@@ -183,7 +183,8 @@ export class PendingValue {
    */
   #rowLength(): number {
     const length = this.shape.at(-1) ?? 0;
-    const hasRows = length >= SHORTEST_ROW && length <= LONGEST_ROW && length * BYTES_PER_ELEMENT < this.byteLength;
+    const hasRows =
+      length >= SHORTEST_ROW && length <= LONGEST_ROW && length * BYTES_PER_ELEMENT < this.byteLength;
     return hasRows && this.#hasOneForEach(length) ? length : 0;
   }
 

@@ -2,8 +2,8 @@ import { operator, operatorInPlace } from '@acc/native';
 import type { AdamConstants } from '../adam-direction.js';
 import type { StepChunk } from './native-step.js';
 
-const fusedAdam = operatorInPlace('aten::_fused_adam_');
-const fusedAdamW = operatorInPlace('aten::_fused_adamw_');
+const fusedAdam = operatorInPlace('acc::adam_');
+const fusedAdamW = operatorInPlace('acc::adamw_');
 const full = operator('aten::full');
 
 export interface AdamStepConstants extends AdamConstants {
@@ -21,19 +21,6 @@ export function adamStep(
   const run = weightDecay > 0 ? fusedAdamW : fusedAdam;
   using count = full([], step, 'float32');
   const counts = weights.map(() => count);
-  run(
-    weights,
-    grads,
-    firstMoments,
-    secondMoments,
-    [],
-    counts,
-    learningRate,
-    beta1,
-    beta2,
-    weightDecay,
-    epsilon,
-    false,
-    false,
-  );
+  const constants = [learningRate, beta1, beta2, weightDecay, epsilon] as const;
+  run(weights, grads, firstMoments, secondMoments, counts, ...constants);
 }

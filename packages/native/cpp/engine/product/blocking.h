@@ -11,8 +11,8 @@ namespace acc::product {
 
 // The most words of k in one block. A panel then takes 64 KiB, which leaves room in the L2 cache.
 inline constexpr int64_t kMaxDepth = 512;
-// Smaller products run on one thread: they take 40 µs, and waking another thread takes 75.
-inline constexpr int64_t kThreadedWork = 1 << 21;
+// Smaller products run on one thread: they take 80 µs, and waking another thread takes 75.
+inline constexpr int64_t kThreadedWork = 1 << 22;
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
