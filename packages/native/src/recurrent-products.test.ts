@@ -88,6 +88,10 @@ describe.each(['lstm', 'gru'] as const)('acc::%s', (name) => {
       { steps: 1, batch: 3, width: 5 },
       { steps: 4, batch: 1, width: 16 },
       { steps: 6, batch: 17, width: 37 },
+      // Multiples of 32 are multiplied on matrix units, where the CPU has them, by up to 32 rows.
+      ...[1, 15, 16, 17, 32, 33].map((batch) => ({ steps: 3, batch, width: 32 })),
+      { steps: 3, batch: 37, width: 96 },
+      { steps: 3, batch: 70, width: 64 },
     ]) {
       const run = (of: Dtype): number[][] => {
         using h0 = wave([sizes.batch, sizes.width], of, 1);

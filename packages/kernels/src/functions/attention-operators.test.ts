@@ -88,7 +88,10 @@ function operandsOf({ batch, keyHeads, group, queries, keys, width, ...rest }: C
   };
 }
 
-/** Hides about a sixth of the keys, and every key from the third query where there are queries. */
+/**
+ * Hides about a sixth of the keys, and every key from the third query, and by -Infinity from the
+ * fourth, where there are queries.
+ */
 function maskOf({ batch, keyHeads, group, queries, keys, ...rest }: Case): Operand | undefined {
   if (rest.mask === 'none') return undefined;
   const shapes = {
@@ -101,7 +104,13 @@ function maskOf({ batch, keyHeads, group, queries, keys, ...rest }: Case): Opera
   const numbers = tf.randomNormal(shape, 0, 1, 'float32', 5);
   const isThird = tf.range(0, shape[2]!).equal(2).reshape([1, 1, -1, 1]);
   const isHidden = numbers.greater(1).logicalOr(isThird);
-  const mask = tf.where(isHidden, tf.fill(shape, rest.hidden), numbers);
+  const isFourth = tf.range(0, shape[2]!).equal(3).reshape([1, 1, -1, 1]);
+  const hidden = tf.where(
+    isFourth.logicalOr(tf.zeros(shape, 'bool')),
+    tf.fill(shape, -Infinity),
+    tf.fill(shape, rest.hidden),
+  );
+  const mask = tf.where(isHidden.logicalOr(isFourth), hidden, numbers);
   const { native } = operand(mask, rest.isMaskShort ? rest.dtype : 'float32', false);
   const all = acc().tensorOf(castTo(native, 'float32'), 'float32');
   const whole = all.add(tf.zeros([batch, keyHeads * group, queries, keys]));

@@ -185,16 +185,18 @@ export class PendingValue {
     const length = this.shape.at(-1) ?? 0;
     const hasRows =
       length >= SHORTEST_ROW && length <= LONGEST_ROW && length * BYTES_PER_ELEMENT < this.byteLength;
-    return hasRows && this.#hasOneForEach(length) ? length : 0;
+    return hasRows && this.#hasOneForEach(length, new Set()) ? length : 0;
   }
 
   /** Whether an operand has a number for each row, or for each of `columns` columns. */
-  #hasOneForEach(columns: number): boolean {
+  #hasOneForEach(columns: number, seen: Set<PendingValue>): boolean {
+    seen.add(this);
     const size = this.byteLength / BYTES_PER_ELEMENT;
     return this.#computation!.operands.some((operand) => {
       if (typeof operand === 'number') return false;
       if (operand instanceof PendingValue && !operand.#native) {
-        return operand.byteLength === this.byteLength && operand.#hasOneForEach(columns);
+        const isLarge = operand.byteLength === this.byteLength;
+        return isLarge && !seen.has(operand) && operand.#hasOneForEach(columns, seen);
       }
       const { shape } = isLeaf(operand) ? operand.native : operand;
       const own = util.sizeFromShape(shape as number[]);

@@ -1,7 +1,10 @@
 // The operators acc::adam_ and acc::adamw_: libtorch's fused steps of Adam, in place. Libtorch uses
-// all threads for a tensor of some hundred elements. Here small tensors are updated on one thread.
+// all threads for a tensor of some hundred elements. Here a small tensor is updated on one thread, and
+// many of them side by side.
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
 #include <torch/library.h>
 
 #include <array>
@@ -44,14 +47,13 @@ class OneThread {
 };
 
 // Weights, gradients, first and second moments, and the numbers of steps.
-struct Lists {
-  std::array<std::vector<Tensor>, 5> lists;
+using Lists = std::array<std::vector<Tensor>, 5>;
 
-  bool is_empty() const { return lists[0].empty(); }
-  void add(const std::array<at::TensorList, 5>& from, size_t i) {
-    for (size_t k = 0; k < lists.size(); ++k) lists[k].push_back(from[k][i]);
-  }
-};
+// `from` to `end` of each list.
+std::array<at::TensorList, 5> part_of(const Lists& lists, size_t from, size_t end) {
+  const auto part = [&](size_t k) { return at::TensorList(lists[k]).slice(from, end - from); };
+  return {part(0), part(1), part(2), part(3), part(4)};
+}
 
 template <auto step>
 void update(at::TensorList weights, at::TensorList grads, at::TensorList first_moments, at::TensorList second_moments,
@@ -59,18 +61,28 @@ void update(at::TensorList weights, at::TensorList grads, at::TensorList first_m
   const std::array<at::TensorList, 5> given{weights, grads, first_moments, second_moments, steps};
   for (const auto& list : given) TORCH_CHECK(list.size() == weights.size(), "Adam takes lists of one length.");
   Lists small, large;
+  int64_t small_elements = 0;
   for (size_t i = 0; i < weights.size(); ++i) {
     const bool is_small = weights[i].is_cpu() && weights[i].numel() < kElementsForThreads;
-    (is_small ? small : large).add(given, i);
+    if (is_small) small_elements += weights[i].numel();
+    for (size_t k = 0; k < given.size(); ++k) (is_small ? small : large)[k].push_back(given[k][i]);
   }
-  const auto run = [&](const Lists& of) {
-    if (of.is_empty()) return;
-    const auto& [w, g, m, v, t] = of.lists;
+  const auto run = [&](const Lists& lists, size_t from, size_t end) {
+    if (from == end) return;
+    const auto [w, g, m, v, t] = part_of(lists, from, end);
     step(w, g, m, v, {}, t, learning_rate, beta1, beta2, weight_decay, epsilon, false, false, {}, {});
   };
-  run(large);
-  const OneThread one_thread;
-  run(small);
+  run(large, 0, large[0].size());
+  const size_t count = small[0].size();
+  if (small_elements < kElementsForThreads) {
+    const OneThread one_thread;
+    return run(small, 0, count);
+  }
+  const bool is_inference = c10::InferenceMode::is_enabled();
+  at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t from, int64_t end) {
+    const c10::InferenceMode mode(is_inference);
+    run(small, static_cast<size_t>(from), static_cast<size_t>(end));
+  });
 }
 
 using Step = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList, double,

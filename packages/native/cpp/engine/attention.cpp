@@ -1,10 +1,11 @@
 // The operators acc::attention, acc::attention_where and their gradients, for tensors in host memory
-// of any layout. There are three ways. On vectors of AVX-512 both operators are in attention/vectors.h. On
-// matrix units the first is libtorch's, and the gradient in bfloat16 is in attention/matrix_units.h:
-// libtorch's own multiplies number by number. All else is libtorch's.
+// of any layout. On vectors of AVX-512 all are in attention/vectors.h. On matrix units the first is
+// libtorch's, and the gradient in bfloat16 is in attention/matrix_units.h: libtorch's own multiplies
+// number by number. All else is libtorch's, except for masks with shifts, which it does not know:
+// those are in attention/all_scores.h.
 //
-// No way keeps the scores, so memory grows linearly with the length, not with its square. Scores,
-// weights and all sums are float32. Letters in shapes: T queries, S keys, D width of a head.
+// No other way keeps the scores, so memory grows linearly with the length, not with its square.
+// Scores, weights and all sums are float32. Letters in shapes: T queries, S keys, D width of a head.
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

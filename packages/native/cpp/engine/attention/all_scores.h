@@ -7,8 +7,9 @@
 
 #include "engine/attention/call.h"
 
-// Attention in plain operators and float32, which keeps the scores. It is for masks with shifts where
-// there is no AVX-512: libtorch's attention has nothing like them.
+// Attention in plain operators and float32, which allocates the scores. It is for masks with shifts
+// where vectors.h does not fit: libtorch's attention has nothing like them. A query that sees no key,
+// because all its numbers are -infinity, has the output 0, and 0 as logarithm.
 namespace acc::attention::all_scores {
 
 // Of groups of heads of queries that share a head of keys: a head of keys for each.
@@ -37,12 +38,13 @@ inline at::Tensor scores_of(const Inputs& inputs) {
 
 inline std::tuple<at::Tensor, at::Tensor> forward(const Inputs& inputs) {
   const auto scores = scores_of(inputs);
-  const auto output = at::matmul(at::softmax(scores, -1), of_each_head(inputs.v, inputs));
-  return {output.to(inputs.q.scalar_type()), at::logsumexp(scores, -1)};
+  const auto output = at::matmul(at::_safe_softmax(scores, -1), of_each_head(inputs.v, inputs));
+  const auto sums = at::logsumexp(scores, -1);
+  return {output.to(inputs.q.scalar_type()), sums.masked_fill(sums.isneginf(), 0)};
 }
 
 inline std::tuple<at::Tensor, at::Tensor, at::Tensor> backward(const at::Tensor& given_dy, const Inputs& inputs) {
-  const auto weights = at::softmax(scores_of(inputs), -1);
+  const auto weights = at::_safe_softmax(scores_of(inputs), -1);
   const auto dy = given_dy.to(at::kFloat);
   const auto dweights = at::matmul(dy, of_each_head(inputs.v, inputs).transpose(-2, -1));
   const auto dscores = at::_softmax_backward_data(dweights, weights, -1, at::kFloat).mul_(inputs.scale);

@@ -35,7 +35,8 @@ ACC_AVX512_INLINE __m512 shifted(__m512 scores, __m512 mask, __m512 shift) {
   const auto exponents = _mm512_mul_ps(shift, log2_e);
   const auto rounded = _mm512_sub_ps(_mm512_add_ps(scores, exponents), exponents);
   const auto infinity = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
-  const auto finite = _mm512_sub_ps(_mm512_max_ps(mask, _mm512_set1_ps(-kLargestShift)), shift);
+  // With a NaN, the maximum is the second operand.
+  const auto finite = _mm512_sub_ps(_mm512_max_ps(_mm512_set1_ps(-kLargestShift), mask), shift);
   const auto less = _mm512_mask_mov_ps(finite, _mm512_cmp_ps_mask(mask, infinity, _CMP_EQ_OQ), infinity);
   return _mm512_fmadd_ps(less, log2_e, rounded);
 }

@@ -32,8 +32,8 @@ at::Tensor elementwise(at::TensorList inputs, at::ArrayRef<double> program) {
   if (read.results.size() != 1 || !reader.is_at_end()) {
     throw Error(kInvalidArgument, "The operator acc::elementwise takes a program with one result.");
   }
-  // Code is for whole blocks.
-  if (read.count >= kBlock) {
+  // A smaller program takes less time than the look-up.
+  if (read.count >= kBlock && machine_code::has_kernels()) {
     read.code = repeated.find({reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(double)});
   }
   return run(read, inputs.vec(), device_of(inputs)).front();

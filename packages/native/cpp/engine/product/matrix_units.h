@@ -25,7 +25,7 @@ constexpr int64_t kMostRows = 2 * kTileRows;
 // In words of k.
 constexpr int64_t kDepth = 16;
 
-// Whether the process may use them: the kernel must be asked.
+// Whether the process may use them. Linux must be asked first.
 inline bool is_supported() {
   static const bool may_use = at::native::cpublas::could_pack(at::kBFloat16) && at::cpu::init_amx();
   return may_use;

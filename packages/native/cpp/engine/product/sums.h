@@ -58,9 +58,9 @@ class SumsOfProducts {
     });
   }
 
-  // Calls use(sums) for the rows of a share, kSumsRows at a time. Shares of the same rows each pack them:
-  // that takes less time than to wait for each other.
-  // The columns of x are adjacent.
+  // Calls use(sums) for the rows of a share, kSumsRows at a time. The columns of x must be adjacent.
+  // Shares of the same rows each pack them, if they are packed: that takes less time than to wait for
+  // each other.
   void multiply(const Share& share, const Matrix& x, UseSums use) {
     if (on_matrix_units_) {
       multiply_tiles(share, x);

@@ -14,22 +14,28 @@ export interface Choice extends Condition {
   readonly hidden: number;
 }
 
-/** The condition that a value says, before it is broadcast, negated or converted to or from booleans. */
-export function conditionBehind(value: number, context: Context): Condition {
+/** A condition behind a value, and whether the value has no other elements than 0 and 1. */
+interface Found extends Condition {
+  readonly hasBooleans: boolean;
+}
+
+/** The condition behind a value: before it is broadcast, negated or converted to or from booleans. */
+export function conditionBehind(value: number, context: Context): Found {
+  const { makers, written, graph } = context;
   let isSeen = true;
+  let hasBooleans = false;
   let at = value;
   for (;;) {
-    const call = context.makers.get(at);
-    if (!call || !(isBroadcast(call) || isNegation(call) || isOfBooleans(call, context))) {
-      return { value: at, isSeen };
-    }
+    hasBooleans ||= graph.values[at]!.dtype === 'bool';
+    const call = makers.get(at);
+    const isView = call && (isBroadcast(call) || isNegation(call) || isOfBooleans(call, context));
+    if (!isView || written.has(at)) return { value: at, isSeen, hasBooleans };
     if (isNegation(call)) isSeen = !isSeen;
     at = call.uses[0]!;
   }
 }
 
-export const isSameCondition = (a: Condition, b: Condition): boolean =>
-  a.value === b.value && a.isSeen === b.isSeen;
+const isSameCondition = (a: Condition, b: Condition): boolean => a.value === b.value && a.isSeen === b.isSeen;
 
 const isBroadcast = ({ op }: Call): boolean => op === 'aten::expand';
 const isNegation = ({ op }: Call): boolean => op === 'aten::logical_not';
@@ -43,4 +49,7 @@ const isOfBooleans = ({ op, uses, results }: Call, { graph: { values } }: Contex
 /** Whether a call multiplies by 1 where queries see keys, and by 0 elsewhere. */
 export const isProductWith = (choice: Choice, call: Call, context: Context): boolean =>
   call.op === 'aten::mul.Tensor' &&
-  call.uses.some((value) => isSameCondition(conditionBehind(value, context), choice));
+  call.uses.some((value) => {
+    const found = conditionBehind(value, context);
+    return found.hasBooleans && isSameCondition(found, choice);
+  });

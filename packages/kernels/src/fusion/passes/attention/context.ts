@@ -3,6 +3,7 @@ import { constantsOf, type ReadConstant } from '../../constants.js';
 import type { Graph } from '../../graph.js';
 import { makersOf } from '../../makers.js';
 import { usersOf, type Users } from '../../users.js';
+import { writtenValues } from '../../written-values.js';
 import type { Call } from '../../graph.js';
 
 /** A constant of more elements is not looked at: a mask of 4096 queries and keys. */
@@ -15,6 +16,8 @@ export interface Context {
   readonly users: Users;
   /** The values that leave a segment. */
   readonly outputs: ReadonlySet<number>;
+  /** The values in memory that some call writes in place. */
+  readonly written: ReadonlySet<number>;
   shapeOf(value: number): readonly number[];
   /** The elements of a value that is the same in every replay. */
   elementsOf(value: number): Float32Array | undefined;
@@ -37,6 +40,7 @@ export function contextOf(graph: Graph, read: ReadConstant): Context {
     makers: makersOf(graph),
     users: usersOf(graph),
     outputs: new Set(graph.segments.flatMap(({ outputs }) => outputs)),
+    written: writtenValues(graph),
     shapeOf,
     elementsOf,
     numberOf(value) {

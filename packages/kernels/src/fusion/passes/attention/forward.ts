@@ -74,6 +74,11 @@ function withFactors(
   if (!q || !turnedK || !v) return 'its q, k or v has other dims than its scores';
   const problem = problemOf([q.value, turnedK.value, v.value], mask, context);
   if (problem) return problem;
+  const hiding = mask ?? choice?.value;
+  const ofScores = context.shapeOf(rest.softmax.results[0]!);
+  if (hiding !== undefined && !isBroadcastTo(ofScores, context.shapeOf(hiding))) {
+    return 'its mask has other dims than its softmax';
+  }
   if (isFasterInProducts(rest.softmax, q, context)) {
     return 'its products are faster on this CPU, and its probabilities are small';
   }
@@ -83,9 +88,7 @@ function withFactors(
   if ([queries, keys, width, ...leading].includes(0)) return 'it has no elements';
   const numbers = mask === undefined ? undefined : context.elementsOf(mask);
   const isCausal =
-    isChosen ||
-    (numbers !== undefined &&
-      isCausalMask(numbers, context.shapeOf(mask!), context.shapeOf(rest.softmax.results[0]!)));
+    isChosen || (numbers !== undefined && isCausalMask(numbers, context.shapeOf(mask!), ofScores));
   if (hasZeros && !isCausal) return 'its scores are multiplied by a mask, and none is added';
   return { ...rest, q, turnedK, v, scale, mask: isCausal ? undefined : mask, choice, isCausal };
 }
@@ -113,6 +116,12 @@ function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: 
   if (mask === undefined) return undefined;
   const maskDtype = graph.values[mask]!.dtype;
   return maskDtype === 'float32' || maskDtype === dtype ? undefined : `its mask is ${maskDtype}`;
+}
+
+/** Whether a tensor of `shape` can be broadcast to another one. */
+function isBroadcastTo(whole: readonly number[], shape: readonly number[]): boolean {
+  const first = whole.length - shape.length;
+  return first >= 0 && shape.every((size, dim) => size === 1 || size === whole[first + dim]);
 }
 
 /** The sizes of the matrices that a product takes: rows, columns. */

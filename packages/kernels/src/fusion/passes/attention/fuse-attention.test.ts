@@ -221,7 +221,9 @@ it.each([
   second.dispose();
 });
 
-const NEAR_MISSES: readonly [name: string, step: Step, reason: RegExp][] = [
+type NearMiss = readonly [name: string, step: Step, reason: RegExp];
+
+const NEAR_MISSES: readonly NearMiss[] = [
   [
     'whose probabilities are a result',
     ([q, k, v]) => {
@@ -267,6 +269,19 @@ const NEAR_MISSES: readonly [name: string, step: Step, reason: RegExp][] = [
     ([q, k, v, , mask]) => [tf.matMul(tf.softmax(scaled(q!, k!).add(mask!).add(causalMask())), v!)],
     /more than one mask/,
   ],
+  ...([true, false] as const).map((isChosen): NearMiss => [
+    `with a mask of other dims than its softmax, ${isChosen ? 'chosen' : 'added'}`,
+    ([q, k, v]) => {
+      const lists = [q!, k!, v!].map((x) => x.reshape([B * H, T, D]));
+      const products = tf.matMul(lists[0]!, lists[1]!, false, true).reshape([B, H, T, T]);
+      const sees = tf.range(0, T).less(tf.tensor([T, T / 2], [B, 1, 1, 1]));
+      const scores = isChosen
+        ? tf.where(sees.logicalAnd(q!.max().less(1e9)), products, tf.scalar(-1e9))
+        : products.add(sees.cast('float32').sub(1).mul(q!.max().mul(1e9)));
+      return [tf.matMul(tf.softmax(scores.reshape([B * H, T, T])), lists[2]!)];
+    },
+    /its mask has other dims than its softmax/,
+  ]),
   [
     'with a gradient of the mask',
     ([q, k, v, dy, mask]) => {

@@ -3,7 +3,6 @@ import type { ReadConstant } from '../../constants.js';
 import { withNodes, type Call, type Graph } from '../../graph.js';
 import type { PatternReport } from '../../pattern-report.js';
 import { shortName, typeText } from '../../report.js';
-import { writtenValues } from '../../written-values.js';
 import { backwardOf, type Backward } from './backward.js';
 import { contextOf, type Context } from './context.js';
 import { forwardOf, type Forward } from './forward.js';
@@ -71,8 +70,8 @@ function problemOf({ forward, backward }: Attention, context: Context): string |
     taken.push(backward.dy.value);
     if (firstOf(backward.members).index < product.index) return 'its gradients come before its output';
   }
-  const written = writtenValues(context.graph);
-  if (taken.some((value) => written.has(value))) return 'something writes in place into what it takes';
+  if (taken.some((value) => context.written.has(value)))
+    return 'something writes in place into what it takes';
   const results = [product, backward?.dq?.call, backward?.dk?.call, backward?.dv?.call];
   const members = new Set([...forward.members, ...(backward?.members ?? [])]);
   for (const member of members) {
