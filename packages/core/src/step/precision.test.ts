@@ -110,7 +110,7 @@ describe('float32Precision', () => {
     using a = full([64, 64], 1 + 2 ** -12, 'float32');
     using b = full([64, 64], 1, 'float32');
     using sums = mm(a, b);
-    return sums.read('float32')[0]!;
+    return Number(sums.read('float32')[0]);
   };
   /** Whether this CPU rounds when libtorch is told to. Asks libtorch directly. */
   const roundsFactors = (precision: 'bf16' | 'tf32', exact: number) => {

@@ -38,10 +38,6 @@ function gelu(t: tf.Tensor): tf.Tensor {
   return t.mul(0.5).mul(inner.tanh().add(1));
 }
 
-/** More elements than a block has, in rows that no vector divides. */
-const wide = (rows: number, columns: number): tf.Tensor2D =>
-  tf.sin(tf.range(0, rows * columns)).reshape([rows, columns]);
-
 const CASES: Record<string, (t: tf.Tensor) => tf.Tensor> = {
   'one operator': (t) => t.mul(3),
   'arithmetic with broadcast operands': (t) => t.add(row()).sub(column()).mul(row()).div(column()),
@@ -101,30 +97,6 @@ describe('results that wait', () => {
         )(x()),
       ),
   );
-
-  it.each([
-    [67, 45],
-    [33, 100],
-    [3, 1024],
-    [1200, 32],
-  ])(
-    'read numbers of rows and columns where they lie, in each of several runs: [%i, %i]',
-    (rows, columns) => {
-      const ofRows = () => tf.cos(tf.range(0, rows)).expandDims(1);
-      const ofColumns = () => tf.cos(tf.range(0, columns));
-      for (let i = 0; i < 6; i++) {
-        expectSameAsCpu(() => wide(rows, columns).mul(2).sub(ofRows()).mul(ofColumns()).add(ofRows()).tanh());
-      }
-    },
-  );
-
-  it('may contain each other in very many ways', () => {
-    tf.tidy(() => {
-      let y: tf.Tensor = tf.ones([64, 64]);
-      for (let i = 0; i < 30; i++) y = y.mul(y);
-      expect(y.dataSync().every((value) => value === 1)).toBe(true);
-    });
-  });
 
   it('wait until they are read', () => {
     const before = pendingCount();
