@@ -47,12 +47,14 @@ export interface CompileContext {
   readonly microBatches: () => number;
   /** The reason why a step cannot be recorded now. Undefined if there is none. */
   readonly obstacle: () => string | undefined;
+  /** Is called with each call of the step. */
+  readonly onCall: () => void;
 }
 
 /** The function that `Accelerator.compile` returns. */
 export function compileStep<Args extends unknown[], R>(
   step: (...args: Args) => R,
-  { kernels, fuse, surroundings, microBatches, obstacle }: CompileContext,
+  { kernels, fuse, surroundings, microBatches, obstacle, onCall }: CompileContext,
 ): CompiledStep<Args, R> {
   const variants = new Variants<R>();
   const reasons = new Reasons();
@@ -90,6 +92,7 @@ export function compileStep<Args extends unknown[], R>(
   }
 
   const call = (...args: Args): R => {
+    onCall();
     const found = variantFor(args);
     return engineInternals().tidy('compiled step', () => {
       if (!found) return synchronous(step(...args));

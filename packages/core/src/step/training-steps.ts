@@ -14,6 +14,7 @@ import {
 } from '@acc/contract';
 import { isModel } from '@acc/tfjs-internals';
 import { compileStep, type CompiledStep } from '../compile/compile.js';
+import { CompiledSteps } from '../compile/compiled-steps.js';
 import { fusionOf, type CompileOptions } from '../compile/options.js';
 import type { Lifetime } from '../lifetime.js';
 import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
@@ -37,7 +38,7 @@ export interface TrainingStepsContext {
 /** The methods that a program calls in its training loop. `Accelerator` documents each member. */
 export class TrainingSteps {
   readonly #context: TrainingStepsContext;
-  readonly #compiled: CompiledStep<never[], unknown>[] = [];
+  readonly #compiled = new CompiledSteps();
 
   constructor(context: TrainingStepsContext) {
     this.#context = context;
@@ -92,15 +93,17 @@ export class TrainingSteps {
   ): CompiledStep<Args, R> {
     const { kernels, pipeline } = this.#contextToRun('compile', step);
     pipeline.limits.requireRecordable();
-    const compiled = compileStep(step, {
-      kernels,
-      fuse: fusionOf(options),
-      surroundings: (microBatches) => pipeline.surroundings(microBatches),
-      microBatches: () => pipeline.microBatches,
-      obstacle: () => pipeline.obstacle,
-    });
-    this.#compiled.push(compiled as unknown as CompiledStep<never[], unknown>);
-    return compiled;
+    const fuse = fusionOf(options);
+    return this.#compiled.add((onCall) =>
+      compileStep(step, {
+        kernels,
+        fuse,
+        surroundings: (microBatches) => pipeline.surroundings(microBatches),
+        microBatches: () => pipeline.microBatches,
+        obstacle: () => pipeline.obstacle,
+        onCall,
+      }),
+    );
   }
 
   pipelined<X extends ModelInputs, Y extends Nested, P>(
@@ -124,7 +127,7 @@ export class TrainingSteps {
 
   /** Frees the recordings of compiled steps. */
   dispose(): void {
-    for (const step of this.#compiled.splice(0)) step.dispose();
+    this.#compiled.dispose();
   }
 
   /** @throws AccError after the Accelerator was freed. */
