@@ -26,6 +26,7 @@ const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/records of its arguments/, 'Return new values instead of changing arguments.'],
   [/tensor from outside/, 'Return a clone of it.'],
   [/combinations of shapes/, 'Pass numbers that change as scalar tensors.'],
+  [/contain a disposed tensor/, 'Pass living tensors, and return new values instead of changing arguments.'],
   [/its arguments contain/, 'Pass tensors, plain values, and arrays and records of these.'],
   [/cannot record steps/, "Train on the backend 'acc'."],
   [/noSync/, 'Compile the part of the step that does not call noSync.'],

@@ -163,6 +163,18 @@ const CHANGES: Record<string, () => Case> = {
       },
     };
   },
+  'another tensor takes the place of one that is disposed, whose data a third one shares': () => {
+    const given = table();
+    let kept = given.reshape([6, 6]);
+    return {
+      step: (x) => x.matMul(kept).add(kept.sum()),
+      before(i) {
+        if (i !== 6) return;
+        kept.dispose();
+        kept = tf.ones([6, 6]);
+      },
+    };
+  },
 };
 
 describe.each(FORMS)('with fuse: %s', (fuse) => {
@@ -175,4 +187,17 @@ describe.each(FORMS)('with fuse: %s', (fuse) => {
   it.each(Object.entries(CHANGES))('sees a change as a plain step does: %s', (_, make) => {
     expectSame(make, fuse);
   });
+});
+
+it('a tensor that takes the place of another one in each call is a reason against replays', () => {
+  const shared = table();
+  let kept = shared.clone();
+  const compiled = accelerator.compile((x: tf.Tensor) => x.matMul(kept));
+  for (let i = 0; i < 40; i++) {
+    compiled(tf.ones([1, 6]));
+    kept.dispose();
+    kept = shared.clone();
+  }
+  expect(compiled.reason).toMatch(/^it uses changing tensors that are neither arguments nor variables/);
+  expect(compiled.replays).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { explain, Variants } from '#platform/variants';
-import { env, type Tensor } from '@tensorflow/tfjs-core';
+import { env } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type KernelLayer, type Recorder } from '@acc/contract';
-import { engineInternals, tensorInternals } from '@acc/tfjs-internals';
+import { engineInternals } from '@acc/tfjs-internals';
 import { Reasons } from './reasons.js';
 import type { FoundVariant } from './variants.js';
 
@@ -91,12 +91,19 @@ export function compileStep<Args extends unknown[], R>(
     });
   }
 
+  /** The step may not use the tensor: it may have written it into an argument itself. */
+  function withDisposed(args: Args): R {
+    const result = synchronous(step(...args));
+    reasons.refuse('its arguments contain a disposed tensor');
+    return result;
+  }
+
   const call = (...args: Args): R => {
     onCall();
     const found = variantFor(args);
     return engineInternals().tidy('compiled step', () => {
       if (!found) return synchronous(step(...args));
-      for (const tensor of found.tensors) requireAlive(tensor);
+      if (found.tensors.some((tensor) => tensor.isDisposed)) return withDisposed(args);
       const run = () => synchronous(step(...args));
       const before = microBatches();
       const { variant, tensors, watchArguments } = found;
@@ -125,11 +132,6 @@ export function compileStep<Args extends unknown[], R>(
 function isWatched(): boolean {
   const { gradientDepth, profiling } = engineInternals().state;
   return gradientDepth > 0 || profiling || env().getBool('DEBUG');
-}
-
-function requireAlive(tensor: Tensor): void {
-  // Throws the error of tfjs, which its types do not declare.
-  tensorInternals(tensor).throwIfDisposed();
 }
 
 function synchronous<R>(result: R): R {

@@ -178,3 +178,23 @@ describe('explain', () => {
     expect(inner.explain()).toMatch(/1 call ran inside a gradient computation, tf.profile or debug mode/);
   });
 });
+
+it('a step that writes a tensor into its argument runs as usual, also where that is disposed', () => {
+  const batch: { x: tf.Tensor; y?: tf.Tensor } = { x: keep(tf.tensor1d([1, 2, 3])) };
+  const step = accelerator.compile((given: typeof batch) => (given.y = given.x.mul(2)).sum());
+  for (let i = 0; i < 5; i++) expect(step(batch).dataSync()[0]).toBe(12);
+  expect(step.replays).toBe(0);
+  expect(step.reason).toBe('its arguments contain a disposed tensor');
+  expect(step.explain()).toContain('return new values instead of changing arguments');
+});
+
+it('a disposed argument is an error of the step itself, and no reason against replays', () => {
+  const step = accelerator.compile((x: tf.Tensor) => x.add(1));
+  for (let i = 0; i < 4; i++) step(tf.scalar(i));
+  const gone = tf.scalar(1);
+  gone.dispose();
+  expect(() => step(gone)).toThrow('Tensor is disposed.');
+  expect(step(tf.scalar(5)).dataSync()[0]).toBe(6);
+  expect(step.replays).toBe(2);
+  expect(step.reason).toBeUndefined();
+});

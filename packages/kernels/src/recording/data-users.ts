@@ -10,6 +10,8 @@ export class DataUsers {
   readonly #made = new WeakSet<Tensor>();
   readonly #ofVariables = new Set<object>();
   readonly #ofOthers = new Set<object>();
+  /** The tensors that are no variables and that kernels took from outside, since the watch began. */
+  readonly #others = new Set<Tensor>();
 
   /** Notes the inputs of kernels that run while `isOn` is true, until the returned function is called. */
   watch(isOn: () => boolean): Undo {
@@ -28,7 +30,12 @@ export class DataUsers {
     return () => undos.forEach((undo) => undo());
   }
 
-  /** Forgets what was noted. */
+  /** All tensors that kernels took from outside, but for variables. */
+  get others(): ReadonlySet<Tensor> {
+    return this.#others;
+  }
+
+  /** Forgets which data was noted. */
   forget(): void {
     this.#ofVariables.clear();
     this.#ofOthers.clear();
@@ -46,6 +53,9 @@ export class DataUsers {
   #note(input: Tensor | null | undefined): void {
     if (!input) return;
     if ('assign' in input) this.#ofVariables.add(input.dataId);
-    else if (!this.#made.has(input)) this.#ofOthers.add(input.dataId);
+    else if (!this.#made.has(input)) {
+      this.#ofOthers.add(input.dataId);
+      this.#others.add(input);
+    }
   }
 }

@@ -180,6 +180,11 @@ class Session {
     return handed?.number;
   }
 
+  /** The tensors that the step refers to: neither arguments nor variables. */
+  get #outside(): readonly Tensor[] {
+    return [...this.#users.others].filter((tensor) => !this.args.includes(tensor));
+  }
+
   /** Call it also after an error. */
   end(): void {
     placeRecordedCalls(undefined);
@@ -203,7 +208,12 @@ class Session {
       recording.dispose();
       return this.#refusal;
     }
-    return new StepRecording(this.backend, recording, this.#segments, this.#places);
+    return new StepRecording(
+      this.backend,
+      recording,
+      { segments: this.#segments, outside: this.#outside },
+      this.#places,
+    );
   }
 
   /**

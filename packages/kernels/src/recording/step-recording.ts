@@ -23,9 +23,21 @@ import { SealedCalls, type FusedCalls } from './sealed-calls.js';
 import type { SourcePlaces } from './source-places.js';
 import { StepExplanation } from './step-explanation.js';
 
+interface RecordedTensors {
+  readonly segments: readonly RecordedSegment[];
+  /** The tensors from outside that are neither arguments nor variables. */
+  readonly outside: readonly Tensor[];
+}
+
 /** A recorded step of the backend `acc`. */
 export class StepRecording implements Recording {
   readonly #captured: readonly number[];
+  /**
+   * The tensors that the step referred to. Data that others share remains after a tensor is disposed,
+   * so handles alone do not tell.
+   */
+  readonly #outside: readonly WeakRef<Tensor>[];
+  private readonly segments: readonly RecordedSegment[];
   #native: NativeRecording;
   /** The calls that it replays. Undefined before it is sealed. */
   #sealed: SealedCalls | undefined;
@@ -38,10 +50,12 @@ export class StepRecording implements Recording {
   constructor(
     private readonly backend: AccBackend,
     native: NativeRecording,
-    private readonly segments: readonly RecordedSegment[],
+    { segments, outside }: RecordedTensors,
     private readonly places: SourcePlaces,
   ) {
     this.#native = native;
+    this.segments = segments;
+    this.#outside = outside.map((tensor) => new WeakRef(tensor));
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
     );
@@ -96,7 +110,8 @@ export class StepRecording implements Recording {
   }
 
   fits(args: readonly Tensor[]): boolean {
-    return areAlive(this.#captured) && this.segments.every(({ sources }) => this.#areFitting(sources, args));
+    if (!areAlive(this.#captured) || this.#outside.some((tensor) => tensor.deref()?.isDisposed)) return false;
+    return this.segments.every(({ sources }) => this.#areFitting(sources, args));
   }
 
   replay(args: readonly Tensor[]): readonly Tensor[] | Error {

@@ -6,7 +6,7 @@
 
 namespace acc::attention {
 
-// Finite also in exponents of 2.
+// Finite, also times log2(e).
 constexpr float kLargestShift = 2e38f;
 
 // The tensors of a call. All but `sums` and the mask are `[batch, heads, length, D]` with contiguous

@@ -155,7 +155,7 @@ class Backward {
         const auto mask = mask_of_key(head.mask, block.i + c, block.j + row, seeing);
         exponent = head.mask.shifts == nullptr
                        ? _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), exponent)
-                       : _mm512_sub_ps(shifted(_mm512_mul_ps(score, scale_of_exponents), mask, shifts), sums);
+                       : _mm512_sub_ps(shifted(_mm512_mul_ps(score, scale), mask, shifts), sums);
       }
       weights[n] = _mm512_maskz_mov_ps(seeing, power_of_two(exponent));
       const auto dweights = _mm512_load_ps(dweights_.data() + (r + n) * kBlock + c);

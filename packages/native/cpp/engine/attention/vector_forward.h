@@ -28,17 +28,15 @@ struct Mask {
   float shift_of(int64_t query) const { return shifts == nullptr ? 0.f : shifts[query * shift_stride]; }
 };
 
-// Scores, in exponents of 2, and a mask less its shift. Scores are rounded as their sums with the whole
-// mask are.
+// The sum of scores and a mask less its shift, in exponents of 2. Scores are rounded as their sums with
+// the whole mask are.
 ACC_AVX512_INLINE __m512 shifted(__m512 scores, __m512 mask, __m512 shift) {
-  const auto log2_e = _mm512_set1_ps(kLog2E);
-  const auto exponents = _mm512_mul_ps(shift, log2_e);
-  const auto rounded = _mm512_sub_ps(_mm512_add_ps(scores, exponents), exponents);
+  const auto rounded = _mm512_sub_ps(_mm512_add_ps(scores, shift), shift);
   const auto infinity = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
   // With a NaN, the maximum is the second operand.
   const auto finite = _mm512_sub_ps(_mm512_max_ps(_mm512_set1_ps(-kLargestShift), mask), shift);
   const auto less = _mm512_mask_mov_ps(finite, _mm512_cmp_ps_mask(mask, infinity, _CMP_EQ_OQ), infinity);
-  return _mm512_fmadd_ps(less, log2_e, rounded);
+  return _mm512_mul_ps(_mm512_add_ps(rounded, less), _mm512_set1_ps(kLog2E));
 }
 
 // 16 numbers of the mask: a query's, from key j on.
@@ -144,11 +142,12 @@ class Forward {
     auto highest = hidden;
     for (int64_t c = 0; c < block.columns; c += kLanes) {
       const auto lanes = avx512::lanes_below(seen - c);
-      auto score = _mm512_mul_ps(_mm512_load_ps(scores + c), scale);
+      const auto product = _mm512_load_ps(scores + c);
+      auto score = _mm512_mul_ps(product, scale);
       if (head.mask.data != nullptr) {
         const auto mask = mask_of_query(head.mask, query, block.j + c, lanes);
         score = head.mask.shifts == nullptr ? _mm512_fmadd_ps(mask, _mm512_set1_ps(kLog2E), score)
-                                            : shifted(score, mask, shift);
+                                            : shifted(_mm512_mul_ps(product, _mm512_set1_ps(head.scale)), mask, shift);
       }
       score = _mm512_mask_mov_ps(hidden, lanes, score);
       _mm512_store_ps(scores + c, score);

@@ -90,7 +90,7 @@ it.each<[string, () => tf.Tensor, Masked, RegExp]>([
     'a choice of numbers that hide nothing',
     () => seen().cast('bool'),
     (scores, mask) => tf.where(mask, scores, tf.scalar(-3)),
-    /a condition chooses between its scores and others that hide nothing/,
+    /what takes the place of hidden scores is no constant of -1e8 or less/,
   ],
   [
     'a second mask',

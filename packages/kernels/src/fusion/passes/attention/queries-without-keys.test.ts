@@ -51,6 +51,14 @@ it.each([-1e8, -1e9, -1e10, -1e30, -3.4e38])('have equal weights if %s is added 
   expectNear(values, plain);
 });
 
+it.each([-1e6, -1e8, -1e9])(
+  'have the weights of sums in float32 if %s is added to large scores',
+  (hidden) => {
+    const { values, plain } = outcomes((scores, sees) => adding(hidden)(scores.mul(20), sees), blind);
+    expectNear(values, plain, 5e-6);
+  },
+);
+
 it('have equal weights and no gradient if a condition hides all, as in the plain step', () => {
   const { values, plain } = outcomes(
     (scores, sees) => tf.where(sees, scores.mul(20), tf.scalar(-1e9)),

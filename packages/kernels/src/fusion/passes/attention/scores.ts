@@ -55,7 +55,7 @@ function chosenScores(call: Call, context: Context): Scores | string {
   const [hiddenYes, hiddenNo] = [yes, no].map((value) => hiddenBy(value, context));
   const isSeen = hiddenNo !== undefined;
   const hidden = hiddenNo ?? hiddenYes;
-  if (hidden === undefined) return 'a condition chooses between its scores and others that hide nothing';
+  if (hidden === undefined) return 'what takes the place of hidden scores is no constant of -1e8 or less';
   const scores = isSeen ? yes : no;
   if (isCausal(condition, isSeen ? SEEN : UNSEEN, call, context)) return causalScores(call, scores, context);
   if (!isSameShape(context.shapeOf(scores), context.shapeOf(call.results[0]!))) {
