@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { scriptArguments } from '@acc/transpile';
 
@@ -24,12 +27,14 @@ export interface MpiOptions {
 /** Runs a script with Open MPI's mpirun, on more ranks than there are cores, and as root. */
 export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
   const { ranks, args = [], env = {}, options = [], before = [] } = given;
+  const directory = mkdtempSync(join(tmpdir(), 'acc-mpirun-'));
   const program = [process.execPath, ...(await scriptArguments(fileURLToPath(script))), ...args];
   const command = [
     ...before,
     'mpirun',
-    '--tag-output',
     '--oversubscribe',
+    '--output-filename',
+    directory,
     '-n',
     String(ranks),
     ...options,
@@ -49,9 +54,22 @@ export async function mpirun(script: URL, given: MpiOptions): Promise<MpiEnd> {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   const [code] = (await once(child, 'close')) as [number | null];
-  const results: unknown[] = [];
-  for (const [, rank, json] of output.matchAll(/^\[\d+,(\d+)\]<stdout>:::result::(.*)$/gm)) {
-    results[Number(rank)] = JSON.parse(json!);
-  }
+  const results = resultsIn(directory);
+  rmSync(directory, { recursive: true });
   return { code, output, results };
+}
+
+/**
+ * The results in the files that mpirun writes for each rank. What it prints itself are pieces of some
+ * kilobytes, between which are those of other ranks.
+ */
+function resultsIn(directory: string): unknown[] {
+  const results: unknown[] = [];
+  const ofJob = join(directory, '1');
+  if (!existsSync(ofJob)) return results;
+  for (const name of readdirSync(ofJob)) {
+    const [, json] = /^::result::(.*)$/m.exec(readFileSync(join(ofJob, name, 'stdout'), 'utf8')) ?? [];
+    if (json !== undefined) results[Number(name.replace('rank.', ''))] = JSON.parse(json);
+  }
+  return results;
 }
