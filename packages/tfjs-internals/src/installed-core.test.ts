@@ -83,7 +83,6 @@ const TENSOR: Members<TensorInternals> = {
   isDisposedInternal: 'boolean',
   dataId: 'object',
   scopeId: 'number',
-  throwIfDisposed: 'function(0)',
 };
 
 const BUFFER: Members<TensorBufferInternals> = {

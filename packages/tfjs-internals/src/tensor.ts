@@ -6,8 +6,6 @@ export interface TensorInternals {
   dataId: DataId;
   /** The scope that disposes the tensor. */
   scopeId: number;
-  /** @throws tfjs's own error for a disposed tensor. */
-  throwIfDisposed(): void;
 }
 
 export function tensorInternals(tensor: Tensor): TensorInternals {

@@ -1,12 +1,25 @@
 import * as tf from '@tensorflow/tfjs-core';
-import { expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
-import type { StepRecorder } from '../recording/recorder.js';
+import type { AccBackend } from '../backend.js';
+import { StepRecorder } from '../recording/recorder.js';
+import { registerAccBackend } from '../register-backend.js';
 
 // Attention with masks of any form, for tests.
 
 export const [B, H, T, D] = [2, 3, 40, 16] as const;
 const SEEDS = [1, 2, 3, 4];
+
+/** Makes `acc` the backend of the tests in a file. Returns what gives its recorder. */
+export function useRecorder(): () => StepRecorder {
+  let recorder: StepRecorder;
+  beforeAll(async () => {
+    registerAccBackend();
+    await tf.setBackend('acc');
+    recorder = new StepRecorder(tf.backend() as AccBackend);
+  });
+  return () => recorder;
+}
 
 export type Step = (args: readonly tf.Tensor[]) => tf.Tensor[];
 

@@ -68,6 +68,12 @@ std::optional<Tensor> with_all_dims(const std::optional<Tensor>& mask) {
 
 Tensor like(const Tensor& result, const Tensor& x) { return x.dim() == 3 ? result.squeeze(0) : result; }
 
+// The shifts are left out for a part of the keys.
+Inputs with_shifts(Inputs inputs, bool is_part) {
+  if (!is_part) inputs.shifts = shifts_of(inputs);
+  return inputs;
+}
+
 // softmax(scale · q·kᵀ + mask) · v, and the logarithms of the sums of exponentials. q, k and v have
 // one dtype. The mask is broadcast to `[batch, heads, queries, keys]`; it is float32 or has the same
 // dtype. The logarithms are of scores less mask_shifts.h. Of a part of the keys they are of whole
@@ -76,8 +82,7 @@ std::tuple<Tensor, Tensor> attention(const Tensor& given_q, const Tensor& given_
                                      const std::optional<Tensor>& given_mask, double scale, bool is_part) {
   const auto q = with_batch(given_q), k = with_batch(given_k), v = with_batch(given_v);
   const auto mask = with_all_dims(given_mask);
-  Inputs inputs{q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)};
-  if (!is_part) inputs.shifts = shifts_of(inputs);
+  const auto inputs = with_shifts({q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)}, is_part);
   if (!vectors::fits(q, k, v, mask)) {
     if (inputs.shifts) {
       auto [output, sums] = all_scores::forward(inputs);
@@ -112,8 +117,7 @@ Gradients attention_backward(const Tensor& given_dy, const Tensor& given_q, cons
   const auto dy = with_batch(given_dy), q = with_batch(given_q), k = with_batch(given_k), v = with_batch(given_v);
   const auto output = with_batch(given_output);
   const auto mask = with_all_dims(given_mask);
-  Inputs inputs{q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)};
-  if (!is_part) inputs.shifts = shifts_of(inputs);
+  const auto inputs = with_shifts({q, k, v, mask, std::nullopt, is_causal, static_cast<float>(scale)}, is_part);
   const bool fits_vectors = vectors::fits(q, k, v, mask);
   if (!fits_vectors && !fits_matrix_units(q, k, v, mask)) {
     auto [dq, dk, dv] = inputs.shifts ? all_scores::backward(dy, inputs)

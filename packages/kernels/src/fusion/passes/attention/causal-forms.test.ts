@@ -1,9 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
-import { beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Recording } from '@acc/contract';
-import type { AccBackend } from '../../../backend.js';
-import { StepRecorder } from '../../../recording/recorder.js';
-import { registerAccBackend } from '../../../register-backend.js';
 import {
   argumentsOf,
   B,
@@ -14,16 +11,12 @@ import {
   stepOf,
   T,
   type Step,
+  useRecorder,
 } from '../../../testing/masked-attention.js';
 
 // The usual forms of a causal mask, made within a step and outside of it.
 
-let recorder: StepRecorder;
-beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  recorder = new StepRecorder(tf.backend() as AccBackend);
-});
+const recorder = useRecorder();
 
 type Masked = (scores: tf.Tensor, mask: tf.Tensor) => tf.Tensor;
 type Form = readonly [name: string, make: () => tf.Tensor, apply: Masked];
@@ -62,9 +55,9 @@ const FORMS: readonly Form[] = [
 
 function expectCausal(step: Step): void {
   const plain = tf.tidy(() => step(argumentsOf(100)).map((x) => x.dataSync<'float32'>()));
-  expect(replayed(recorder, step, 'plain').values).toEqual(plain);
-  expect(replayed(recorder, step, 'exact').values).toEqual(plain);
-  const { values, explanation } = replayed(recorder, step, true);
+  expect(replayed(recorder(), step, 'plain').values).toEqual(plain);
+  expect(replayed(recorder(), step, 'exact').values).toEqual(plain);
+  const { values, explanation } = replayed(recorder(), step, true);
   expect(explanation).toContain(
     `1 × flash attention of float32[${[B, H, T, D].join()}], causal, forward and backward`,
   );
@@ -115,10 +108,10 @@ it.each<[string, () => tf.Tensor, Masked, RegExp]>([
 ])('keeps attention with %s', (_, make, apply, reason) => {
   const mask = tf.keep(tf.tidy(make));
   const step = stepOf((scores) => apply(scores, mask));
-  const { values, explanation } = replayed(recorder, step, true);
+  const { values, explanation } = replayed(recorder(), step, true);
   expect(explanation).toMatch(reason);
   expect(explanation).not.toContain('flash');
-  expectNear(values, replayed(recorder, step, 'exact').values);
+  expectNear(values, replayed(recorder(), step, 'exact').values);
   mask.dispose();
 });
 
@@ -129,9 +122,9 @@ it.each<[string, Masked]>([
 ])('one number for all queries and keys is no causal mask: %s', (_, apply) => {
   const mask = tf.keep(tf.zeros([1, 1, 1]));
   const step = stepOf((scores) => apply(scores, mask));
-  const { values, explanation } = replayed(recorder, step, true);
+  const { values, explanation } = replayed(recorder(), step, true);
   expect(explanation).not.toContain('causal, ');
-  expectNear(values, replayed(recorder, step, 'exact').values);
+  expectNear(values, replayed(recorder(), step, 'exact').values);
   mask.dispose();
 });
 
@@ -139,7 +132,7 @@ it('a mask of each head that hides keys by head is not causal, though it has as 
   const [q, k] = [tf.randomNormal([B, T, T, D]), tf.randomNormal([B, T, T, D])];
   const mask = tf.keep(choose(-1e9).reshape([T, 1, T]));
   const step: Step = ([a, b]) => [tf.matMul(tf.softmax(tf.matMul(a!, b!, false, true).add(mask)), b!)];
-  const recording = recorder.record([q, k], () => tf.tidy(() => step([q, k]))).recording as Recording;
+  const recording = recorder().record([q, k], () => tf.tidy(() => step([q, k]))).recording as Recording;
   recording.seal(true);
   expect(recording.explanation).toContain('with a mask, forward alone');
   const results = recording.replay([q, k]) as tf.Tensor[];

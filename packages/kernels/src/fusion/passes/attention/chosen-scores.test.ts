@@ -1,8 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { beforeAll, expect, it } from 'vitest';
-import type { AccBackend } from '../../../backend.js';
-import { StepRecorder } from '../../../recording/recorder.js';
-import { registerAccBackend } from '../../../register-backend.js';
+import { expect, it } from 'vitest';
 import {
   argumentsOf,
   B,
@@ -12,16 +9,12 @@ import {
   replayed,
   stepOf,
   T,
+  useRecorder,
 } from '../../../testing/masked-attention.js';
 
 // Conditions that the step takes, and that choose which scores are seen: masks of padding, windows.
 
-let recorder: StepRecorder;
-beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  recorder = new StepRecorder(tf.backend() as AccBackend);
-});
+const recorder = useRecorder();
 
 type Apply = (scores: tf.Tensor, condition: tf.Tensor) => tf.Tensor;
 
@@ -56,8 +49,8 @@ it.each(FORMS)('a condition that is an argument gives attention with a mask: %s'
     const step = stepOf((scores, condition) => apply(scores, condition!));
     const further = { recorded: [conditions(shape, 7)], replayed: [conditions(shape, 8)] };
     const plain = step([...argumentsOf(100), ...further.replayed]).map((x) => x.dataSync<'float32'>());
-    expect(replayed(recorder, step, 'exact', further).values).toEqual(plain);
-    const { values, explanation } = replayed(recorder, step, true, further);
+    expect(replayed(recorder(), step, 'exact', further).values).toEqual(plain);
+    const { values, explanation } = replayed(recorder(), step, true, further);
     expect(explanation).toMatch(/1 × flash attention of .*, with a mask, forward and backward/);
     expect(explanation).not.toMatch(/bmm|softmax|[^_]where/);
     expectNear(values, plain);
@@ -68,8 +61,8 @@ it('keeps attention of which a condition chooses between two kinds of scores', (
   tf.tidy(() => {
     const other = stepOf((scores, condition) => tf.where(condition!, scores, scores.mul(-2)));
     const further = { recorded: [conditions([T, T], 7)], replayed: [conditions([T, T], 8)] };
-    const { values, explanation } = replayed(recorder, other, true, further);
+    const { values, explanation } = replayed(recorder(), other, true, further);
     expect(explanation).toMatch(/what takes the place of hidden scores is no constant of -1e8 or less/);
-    expectNear(values, replayed(recorder, other, 'exact', further).values);
+    expectNear(values, replayed(recorder(), other, 'exact', further).values);
   });
 });

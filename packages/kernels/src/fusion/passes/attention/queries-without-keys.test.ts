@@ -1,8 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { beforeAll, expect, it } from 'vitest';
-import type { AccBackend } from '../../../backend.js';
-import { StepRecorder } from '../../../recording/recorder.js';
-import { registerAccBackend } from '../../../register-backend.js';
+import { expect, it } from 'vitest';
 import {
   argumentsOf,
   B,
@@ -12,16 +9,12 @@ import {
   stepOf,
   T,
   type Replayed,
+  useRecorder,
 } from '../../../testing/masked-attention.js';
 
 // Queries that see no key: those of padding, for example.
 
-let recorder: StepRecorder;
-beforeAll(async () => {
-  registerAccBackend();
-  await tf.setBackend('acc');
-  recorder = new StepRecorder(tf.backend() as AccBackend);
-});
+const recorder = useRecorder();
 
 type Apply = (scores: tf.Tensor, sees: tf.Tensor) => tf.Tensor;
 
@@ -35,7 +28,10 @@ const paddedPairs = (): tf.Tensor => tf.logicalAnd(paddedKeys(), paddedKeys().tr
 function outcomes(apply: Apply, sees: () => tf.Tensor): Replayed & { readonly plain: Float32Array[] } {
   return tf.tidy(() => {
     const step = stepOf((scores, given) => apply(scores, given!));
-    const result = replayed(recorder, step, true, { recorded: [conditions([T, T], 7)], replayed: [sees()] });
+    const result = replayed(recorder(), step, true, {
+      recorded: [conditions([T, T], 7)],
+      replayed: [sees()],
+    });
     expect(result.explanation).toMatch(/flash attention .*, with a mask, forward and backward/);
     return { ...result, plain: step([...argumentsOf(100), sees()]).map((x) => x.dataSync<'float32'>()) };
   });
@@ -78,7 +74,7 @@ it('of padding have equal weights in a padded sample', () => {
   tf.tidy(() => {
     const step = stepOf((scores, sees) => adding(-1e9)(scores, sees!));
     const further = { recorded: [paddedPairs()], replayed: [paddedPairs()] };
-    const { values, explanation } = replayed(recorder, step, true, further);
+    const { values, explanation } = replayed(recorder(), step, true, further);
     expect(explanation).toContain('flash attention');
     const plain = step([...argumentsOf(100), paddedPairs()]).map((x) => x.dataSync<'float32'>());
     expectNear(values, plain);
