@@ -31,6 +31,7 @@ export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './flatten-config.js';
 export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
+export { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
 export { hashOf } from './hash-of.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
 export { lossSeed, withLossSeed } from './loss-seed.js';
@@ -68,7 +69,7 @@ export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './
 export { parallelPartsOf, type ParallelLayer, type ParallelPart, type WeightCut } from './parallel-parts.js';
 export { matchesGlob } from './matches-glob.js';
 export { medianLow } from './median-low.js';
-export { DATA_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
+export { DATA_AXES, FORWARD_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
 export {
   hostTensor,
   ownHostTensor,

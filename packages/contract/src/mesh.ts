@@ -15,6 +15,12 @@ export const DATA_AXES: readonly MeshAxis[] = ['data', 'fsdp', 'expert'];
 /** Axes along which the gradients of replicated parameters are summed. */
 export const GRADIENT_AXES: readonly MeshAxis[] = [...DATA_AXES, 'context'];
 
+/**
+ * Axes along which ranks have parts of the weights of a model, so that its forward passes exchange
+ * weights or rows along them.
+ */
+export const FORWARD_AXES: readonly MeshAxis[] = ['pipeline', 'fsdp', 'expert', 'tensor'];
+
 /** The layout of the ranks of a job, and the position of this rank. */
 export interface Mesh {
   /** The axes of the job, outermost first. */

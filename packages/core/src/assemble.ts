@@ -22,7 +22,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { Pipelines } from '#platform/pipelining';
-import { shareRandomStates } from '#platform/several-ranks';
+import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
 import { Preparation } from './prepare/prepare.js';
@@ -98,7 +98,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
-  const surroundings = { size, rank, tracking, determinism, precision, kernels, tensor };
+  const surroundings = { size, rank, tracking, determinism, precision, kernels, strategy, tensor };
   const plugins = pluginsOf(resolved, surroundings, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
@@ -169,7 +169,9 @@ function attaching(
 /** Components that plugins use when steps run. They exist by then. */
 type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
 
-interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism' | 'precision' | 'kernels'> {
+type Surrounding = 'tracking' | 'determinism' | 'precision' | 'kernels' | 'strategy';
+
+interface PluginSurroundings extends Pick<Components, Surrounding> {
   readonly tensor: TensorParallel | undefined;
   readonly rank: number;
   readonly size: number;
@@ -178,7 +180,7 @@ interface PluginSurroundings extends Pick<Components, 'tracking' | 'determinism'
 /** All plugins, in the order of their registration. */
 function pluginsOf(
   resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision, kernels, tensor }: PluginSurroundings,
+  { rank, size, tracking, determinism, precision, kernels, strategy, tensor }: PluginSurroundings,
   later: Later,
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
@@ -198,6 +200,7 @@ function pluginsOf(
     ...builtInPlugins(resolved, kernels, rank === 0),
     ...trackingPlugins(resolved, tracking.bus, { size, norm }),
     ...(tensor ? [tensor.plugin] : []),
+    ...(size > 1 ? [forwardRanks(strategy)] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];

@@ -1,3 +1,4 @@
+export { forwardRanks } from '../prepare/forward-ranks.js';
 export { warnOfAxesBetweenHosts } from '../presets/axes-between-hosts.js';
 export { ranksPerHost, requireBesideExperts, requireBesidePipeline } from '../presets/several-ranks.js';
 export { shareRandomStates } from '../random/synchronize.js';

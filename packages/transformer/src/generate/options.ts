@@ -18,7 +18,10 @@ export interface GenerateOptions {
    * 2020). Default 1: all.
    */
   readonly topP?: number;
-  /** Fixes what is drawn. Default: other tokens in each call. */
+  /**
+   * Fixes what is drawn. Default: other tokens in each call, the same on ranks that have parts of one
+   * model.
+   */
   readonly seed?: number;
   /** Ends a prompt's text. The rest of its row is filled with it. Default none. */
   readonly eosToken?: number;
