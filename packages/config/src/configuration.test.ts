@@ -122,6 +122,15 @@ describe('withConfiguration', () => {
     expect(await withConfiguration(options, variables, folder)).toEqual(options);
   });
 
+  it('takes a word for a record as the value of each option in it', async () => {
+    const options = { mesh: 'auto' };
+    expect(await withConfiguration(options, env({ ACC_MESH_TENSOR: '2' }), folder)).toEqual(options);
+    const variables = env({ ACC_MESH_TENSOR: '2', ACC_COMMAND_LINE: 'ACC_MESH_TENSOR' });
+    await expect(withConfiguration(options, variables, folder)).rejects.toThrow(
+      coded('ACC_OPTIONS_DISAGREE'),
+    );
+  });
+
   it('uses one file: the given one, that of the project, or that of the user', async () => {
     const seedOf = async (more = {}) =>
       (await withConfiguration<{ seed?: number }>({}, env(more), folder)).seed;

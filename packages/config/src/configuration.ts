@@ -102,10 +102,11 @@ function addOption(
   record[key!] = copy;
 }
 
+/** A word in place of a record, such as `mesh: 'auto'`, stands for each option of the record. */
 function given(options: object, name: string): unknown {
   return name
     .split('.')
-    .reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : undefined), options);
+    .reduce<unknown>((at, key) => (isRecord(at) ? (at as Record<string, unknown>)[key] : at), options);
 }
 
 const isGiven = (options: object, name: string) => given(options, name) !== undefined;

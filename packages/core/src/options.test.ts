@@ -54,6 +54,12 @@ describe('AcceleratorOptions', () => {
     );
   });
 
+  it('take mesh: auto as no mesh, and no other word', () => {
+    expect(resolveOptions({ mesh: 'auto' })).toEqual(resolveOptions({}));
+    const other = () => resolveOptions({ mesh: 'best' as 'auto' });
+    expect(other).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
+  });
+
   it('have the precision of products that the strategy has, by name and as an object', () => {
     const options: FsdpOptions = { mixedPrecision: { param: 'bf16' } };
     const none: FsdpOptions = { stage: 'NO_SHARD', ...options };

@@ -59,9 +59,10 @@ export interface AcceleratorOptions {
   readonly ddp?: DdpOptions;
   readonly fsdp?: FsdpOptions;
   /**
-   * How ranks are laid out. Default: one axis, `fsdp` under that strategy, else `data`.
+   * How ranks are laid out. `auto` (default): one axis, `fsdp` under that strategy, else `data`. It
+   * does not look at the model, so axes that cut a model are given by their sizes.
    */
-  readonly mesh?: MeshOptions;
+  readonly mesh?: MeshOptions | 'auto';
   /** Attention to sequences that are cut over the axis `context` of the mesh. */
   readonly context?: ContextOptions;
   /**
@@ -208,8 +209,9 @@ const schema = z.object({
 export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
-export function resolveOptions(options: AcceleratorOptions): ResolvedOptions {
-  checkKeys('AcceleratorOptions', options, Object.keys(schema.shape));
+export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
+  checkKeys('AcceleratorOptions', given, Object.keys(schema.shape));
+  const options = given.mesh === 'auto' ? { ...given, mesh: undefined } : given;
   if (options.dataLoader !== undefined) {
     checkKeys('dataLoader', options.dataLoader, Object.keys(dataLoaderSchema.shape));
   }
