@@ -8,9 +8,12 @@ const peakOf = (ranks: number, attention: string): Promise<number[]> =>
 
 it('n ranks need one n-th of the memory for a long sequence', async () => {
   const [alone] = await peakOf(1, 'ring');
+  const share = async (ranks: number, attention: string) =>
+    Math.max(...(await peakOf(ranks, attention))) / alone!;
   // Each rank has all weights and their gradients, and keys, values and their gradients of two pieces.
-  for (const peak of await peakOf(4, 'ring')) expect(peak / alone!).toBeLessThan(0.29);
-  // Whole sequences of a share of the heads are copies of pieces, a quarter more than the rest: 0.62 and 0.31.
-  for (const peak of await peakOf(2, 'heads')) expect(peak / alone!).toBeLessThan(0.65);
-  for (const peak of await peakOf(4, 'heads')) expect(peak / alone!).toBeLessThan(0.325);
+  expect(await share(2, 'ring')).toBeLessThan(0.52);
+  expect(await share(4, 'ring')).toBeLessThan(0.27);
+  // Backward needs the output of attention for whole sequences and the same for pieces.
+  expect(await share(2, 'heads')).toBeLessThan(0.55);
+  expect(await share(4, 'heads')).toBeLessThan(0.28);
 });

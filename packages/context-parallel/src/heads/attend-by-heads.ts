@@ -1,4 +1,4 @@
-import { slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
+import { dispose, slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionSettings } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import { attendLocally } from '@acc/kernels';
@@ -18,8 +18,12 @@ export function attendByHeads(
 ): Tensor {
   return tidy(() => {
     const mask = settings.mask && maskOfHeads(settings.mask, qkv, pieces);
-    const [q, k, v] = toHeads(qkv, pieces);
-    return toPieces(attendLocally(q!, k!, v!, { ...settings, mask }), pieces);
+    const ofHeads = toHeads(qkv, pieces);
+    const [q, k, v] = ofHeads as [Tensor, Tensor, Tensor];
+    const output = attendLocally(q, k, v, { ...settings, mask });
+    // The exchange back needs memory, too.
+    dispose(ofHeads);
+    return toPieces(output, pieces);
   });
 }
 

@@ -1,4 +1,4 @@
-import { concat, reshape, split, transpose, type Tensor } from '@tensorflow/tfjs-core';
+import { concat, reshape, split, tidy, transpose, unstack, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
 import { isAccError, type Collective } from '@acc/contract';
 import type { Pieces } from '../context-parallel.js';
@@ -7,25 +7,38 @@ import { piecesDiffer } from '../errors.js';
 /**
  * Exchanges pieces of sequences, `[batch, heads, length, dim]`, for whole sequences of this rank's
  * share of the heads, `[batch, heads / n, n · length, dim]`, in one all-to-all. The gradient is the
- * exchange back.
+ * exchange back. What is only needed on the way is freed at once. The caller disposes the results.
  */
 export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
   const { size } = pieces.ranks;
-  const rows = xs.map((x) => {
-    const [batch, heads, length, dim] = x.shape as [number, number, number, number];
-    const groups = reshape(x, [batch, size, heads / size, length, dim]);
-    return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
+  const exchanged = tidy(() => {
+    const rows = xs.map((x) => {
+      const [batch, heads, length, dim] = x.shape as [number, number, number, number];
+      const groups = reshape(x, [batch, size, heads / size, length, dim]);
+      return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
+    });
+    return withLengthsTold(xs, pieces.ranks, () => allToAll(concat(rows, 1), pieces));
   });
   const received = split(
-    withLengthsTold(xs, pieces.ranks, () => allToAll(concat(rows, 1), pieces)),
-    rows.map(({ shape }) => shape[1]!),
+    exchanged,
+    xs.map((x) => x.size / size),
     1,
   );
+  exchanged.dispose();
   return received.map((flat, i) => {
     const [batch, heads, length, dim] = xs[i]!.shape as [number, number, number, number];
-    const ofRanks = reshape(flat, [size, batch, heads / size, length, dim]);
-    return reshape(transpose(ofRanks, [1, 2, 0, 3, 4]), [batch, heads / size, size * length, dim]);
+    const whole = tidy(() => joined(reshape(flat, [size, batch, heads / size, length, dim]), 2));
+    flat.dispose();
+    return whole;
   });
+}
+
+/**
+ * The parts of dim 0, one behind another along a dim of them. A reshape of a transposed tensor would
+ * keep what it copied for as long as its result, which attention saves for backward.
+ */
+function joined(parts: Tensor, dim: number): Tensor {
+  return concat(unstack(parts), dim);
 }
 
 /**
