@@ -31,7 +31,7 @@ type Inputs = readonly [q: Tensor, k: Tensor, v: Tensor];
 /** Attention to a block of keys, in tfjs ops. */
 export function blockInPlainOps([q, k, v]: Inputs, settings: BlockSettings): AttentionBlock {
   const { keep } = settings;
-  const { scores } = scoresOf(q, k, settings);
+  const scores = scoresOf(q, k, settings);
   const most = max(scores, -1, true);
   const sees = step(sub(most, UNSEEN / 2));
   const logSums = logSumExp(scores, -1, true);
@@ -50,7 +50,7 @@ export function blockGradientInPlainOps(
 ): [dq: Tensor, dk: Tensor, dv: Tensor] {
   const { keep, scale } = settings;
   const heads = q.shape[1]!;
-  const { scores } = scoresOf(q, k, settings);
+  const scores = scoresOf(q, k, settings);
   const sees = step(sub(scores, UNSEEN / 2));
   const weights = mul(exp(mul(sub(scores, expandDims(logSums, -1)), sees)), sees);
   const kept = (x: Tensor) => (keep ? mul(x, keep) : x);

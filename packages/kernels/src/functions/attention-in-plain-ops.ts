@@ -1,6 +1,7 @@
 import {
   add,
   cast,
+  isFinite,
   linalg,
   log,
   matMul,
@@ -10,15 +11,14 @@ import {
   ones,
   reshape,
   softmax,
-  step,
-  sub,
   tile,
+  where,
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import type { AttentionBlockSettings, AttentionSettings } from '@acc/contract';
 import { dropout as dropoutOf } from './dropout.js';
 
-/** Stands for -Infinity: the difference of two infinities is NaN. */
+/** Stands for -Infinity in logarithms of sums: the difference of two infinities is NaN. */
 export const UNSEEN = -1e30;
 
 /** Attention in tfjs ops. It allocates several tensors of shape `[batch, heads, queries, keys]`. */
@@ -29,47 +29,41 @@ export function attentionInPlainOps(
   { mask, isCausal, scale, dropout }: AttentionSettings,
 ): Tensor {
   const heads = q.shape[1]!;
-  const { scores, added } = scoresOf(q, k, { mask, isCausal, scale });
-  let weights = softmax(scores);
+  const products = productsOf(q, k, scale);
+  const added = addedToScores(mask, isCausal, products);
+  // With a causal mask alone, every query sees at least the first key.
+  const sees = mask && isFinite(max(added!, -1, true));
+  // A softmax of infinities alone is NaN. Finite numbers stay, however low.
+  const finite = sees ? where(sees, added!, 0) : added;
+  let weights = softmax(finite ? add(products, finite) : products);
   if (dropout > 0) weights = dropoutOf(weights, dropout);
   const output = matMul(weights, repeatHeads(v, heads));
-  // With a causal mask alone, every query sees at least the first key.
-  if (!mask) return output;
-  const sees = step(sub(max(added!, -1, true), UNSEEN / 2));
-  return mul(output, sees);
+  return sees ? mul(output, cast(sees, 'float32')) : output;
 }
 
-/** The scores with what the mask has added to them. */
-export function scoresOf(
-  q: Tensor,
-  k: Tensor,
-  { mask, isCausal, scale }: AttentionBlockSettings,
-): { readonly scores: Tensor; readonly added: Tensor | undefined } {
-  const scores = mul(matMul(q, repeatHeads(k, q.shape[1]!), false, true), scale);
-  const [queries, keys] = scores.shape.slice(-2) as [number, number];
-  const added = addedToScores(mask, isCausal, queries, keys);
-  return { scores: added ? add(scores, added) : scores, added };
+/** The scores with what the mask has added to them: {@link UNSEEN} and lower numbers are one. */
+export function scoresOf(q: Tensor, k: Tensor, { mask, isCausal, scale }: AttentionBlockSettings): Tensor {
+  const products = productsOf(q, k, scale);
+  const added = addedToScores(mask, isCausal, products);
+  return added ? add(products, maximum(added, UNSEEN)) : products;
 }
+
+const productsOf = (q: Tensor, k: Tensor, scale: number): Tensor =>
+  mul(matMul(q, repeatHeads(k, q.shape[1]!), false, true), scale);
 
 /**
- * The mask to add to the scores: UNSEEN where a query must not see a key. Returns undefined if
+ * The mask to add to the scores: -Infinity where a query must not see a key. Returns undefined if
  * there is no mask.
  */
-function addedToScores(
-  mask: Tensor | undefined,
-  isCausal: boolean,
-  queries: number,
-  keys: number,
-): Tensor | undefined {
+function addedToScores(mask: Tensor | undefined, isCausal: boolean, scores: Tensor): Tensor | undefined {
+  const [queries, keys] = scores.shape.slice(-2) as [number, number];
   const future = isCausal ? additive(cast(linalg.bandPart(ones([queries, keys]), -1, 0), 'bool')) : undefined;
-  const given = mask && (mask.dtype === 'bool' ? additive(mask) : maximum(mask, UNSEEN));
-  return given && future ? maximum(add(given, future), UNSEEN) : (given ?? future);
+  const given = mask && (mask.dtype === 'bool' ? additive(mask) : mask);
+  return given && future ? add(given, future) : (given ?? future);
 }
 
-/** 0 for true, {@link UNSEEN} for false. */
-function additive(mask: Tensor): Tensor {
-  return maximum(log(cast(mask, 'float32')), UNSEEN);
-}
+/** 0 for true, -Infinity for false. */
+const additive = (mask: Tensor): Tensor => log(cast(mask, 'float32'));
 
 /** Repeats each head of `[batch, heads, length, dim]` in turn, up to `heads` heads. */
 export function repeatHeads(x: Tensor, heads: number): Tensor {

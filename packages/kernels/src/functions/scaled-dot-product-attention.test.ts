@@ -40,7 +40,11 @@ function maskOf(
 }
 
 const bools = (...shape: number[]) => maskOf(shape, Number, 'bool');
-const infinities = (...shape: number[]) => maskOf(shape, (seen) => (seen ? 0.3 : -Infinity), 'float32');
+const numbers = (hidden: number, ...shape: number[]) =>
+  maskOf(shape, (seen) => (seen ? 0.3 : hidden), 'float32');
+const infinities = (...shape: number[]) => numbers(-Infinity, ...shape);
+/** The lowest of float32. */
+const LOWEST = -3.4028234663852886e38;
 
 const CASES: Record<string, () => AttentionOptions> = {
   'by itself': () => ({}),
@@ -52,6 +56,10 @@ const CASES: Record<string, () => AttentionOptions> = {
   'with booleans of two dims': () => ({ mask: bools(1, 1, L, S).reshape([L, S]) }),
   'with -Infinity': () => ({ mask: infinities(B, 1, L, S) }),
   'with added numbers': () => ({ mask: wave([1, H, L, S], 9) }),
+  'with -1e9': () => ({ mask: numbers(-1e9, B, 1, L, S) }),
+  'with -1e30': () => ({ mask: numbers(-1e30, B, 1, L, S) }),
+  'with the lowest number': () => ({ mask: numbers(LOWEST, B, 1, L, S) }),
+  'causal with the lowest number': () => ({ isCausal: true, mask: numbers(LOWEST, B, 1, L, S) }),
   'causal with booleans': () => ({ isCausal: true, mask: bools(B, 1, L, S) }),
 };
 
@@ -101,6 +109,10 @@ describe('scaledDotProductAttention', () => {
   it('has a gradient of the mask', async () => {
     const ofMask = (mask: tf.Tensor) => attend(() => ({ mask }))(...inputs());
     await expectSameAsCpu(() => valueAndGradients(ofMask, [wave([1, H, L, S], 9)]), TOLERANCE);
+    await expectSameAsCpu(() => valueAndGradients(ofMask, [infinities(B, 1, L, S)]), TOLERANCE);
+    await tf.setBackend('cpu');
+    const [, gradient] = valueAndGradients(ofMask, [infinities(B, 1, L, S)]);
+    expect(gradient!.isFinite().all().dataSync()[0]).toBe(1);
   });
 
   it('gives zeros, without a gradient, for a query that sees no key', async () => {
