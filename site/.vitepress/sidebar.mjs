@@ -15,6 +15,8 @@ const GUIDE = [
   ['Sharding', '/guide/sharding'],
   ['Long sequences', '/guide/long-sequences'],
   ['Pipeline parallel', '/guide/pipeline'],
+  ['Mixtures of experts', '/guide/experts'],
+  ['Attention', '/guide/attention'],
   ['Checkpoints', '/guide/checkpoints'],
   ['Trackers', '/guide/trackers'],
   ['Launch and clusters', '/guide/launch'],

@@ -21,7 +21,9 @@ async function conform(ranksOfHosts: readonly number[]): Promise<void> {
     }),
   );
   const size = next;
-  const left = collectiveCases.filter(({ minRanks = 1, maxRanks = 64 }) => size < minRanks || size > maxRanks);
+  const left = collectiveCases.filter(
+    ({ minRanks = 1, maxRanks = 64 }) => size < minRanks || size > maxRanks,
+  );
   for (const { code, output, result } of await Promise.all(ranks.map(({ ended }) => ended))) {
     expect(code, output).toBe(0);
     const outcomes = (result as Record<string, CaseResult[]>)['hierarchical:native']!;
