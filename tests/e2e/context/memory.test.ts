@@ -11,9 +11,9 @@ it('n ranks need one n-th of the memory for a long sequence', async () => {
   const share = async (ranks: number, attention: string) =>
     Math.max(...(await peakOf(ranks, attention))) / alone!;
   // Each rank has all weights and their gradients, and keys, values and their gradients of two pieces.
-  expect(await share(2, 'ring')).toBeLessThan(0.52);
-  expect(await share(4, 'ring')).toBeLessThan(0.27);
-  // Backward needs the output of attention for whole sequences and the same for pieces.
+  // Backward needs the output of attention twice: as attention has cut it, and for pieces.
+  expect(await share(2, 'ring')).toBeLessThan(0.55);
+  expect(await share(4, 'ring')).toBeLessThan(0.28);
   expect(await share(2, 'heads')).toBeLessThan(0.55);
   expect(await share(4, 'heads')).toBeLessThan(0.28);
 });

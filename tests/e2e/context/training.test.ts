@@ -17,7 +17,7 @@ async function trainOn(mesh: Record<string, number>, names: readonly string[]): 
 const MESHES = [
   {
     mesh: { context: 2 },
-    ways: ['llama', 'llama by heads', 'weighed', 'compiled', 'bf16', 'fitDataset'],
+    ways: ['llama', 'llama by heads', 'weighed', 'compiled', 'compiled in a ring', 'bf16', 'fitDataset'],
   },
   { mesh: { context: 3 }, ways: ['llama'] },
   { mesh: { data: 2, context: 2 }, ways: ['auto', 'fit'] },

@@ -5,6 +5,7 @@ import type { Pieces } from '../context-parallel.js';
 import { lengthsDiffer } from '../errors.js';
 import { columnsOf, noGradientOf, withoutGradient } from '../masks.js';
 import { ringBackward } from './backward.js';
+import { onBalancedHalves } from './balanced.js';
 import { ringForward } from './forward.js';
 import { Round } from './round.js';
 import type { RingInputs } from './ring-inputs.js';
@@ -14,7 +15,9 @@ type Save = (tensors: Tensor[]) => void;
 /**
  * Attention in which keys and values travel from rank to rank (Liu et al. 2023). Each rank combines
  * its queries' attention to the pieces by the logarithms of their sums, and needs memory for its own
- * piece and for one or two others. Under `isCausal`, pieces go only to ranks whose queries see them.
+ * piece and for one or two others. Under `isCausal`, ranks exchange halves of their pieces before and
+ * after, so that all have equal work. With a mask or dropout they keep their pieces, which then go only
+ * to ranks whose queries see them.
  */
 export function attendInRing(
   qkv: readonly [q: Tensor, k: Tensor, v: Tensor],
@@ -24,7 +27,20 @@ export function attendInRing(
   const [q, k] = qkv;
   if (settings.isCausal && q.shape[2] !== k.shape[2]) throw lengthsDiffer(q, k);
   const columns = mask && columnsOf(mask, k, pieces.ranks.size);
-  const about = { settings, columns, pieces };
+  const about = { settings, columns, pieces, isBalanced: false };
+  if (mask || !canBalance(q, about)) return run(qkv, mask, about);
+  return onBalancedHalves(qkv, pieces, (...own) =>
+    run(own as unknown as typeof qkv, undefined, { ...about, isBalanced: true }),
+  );
+}
+
+/** Kernels for GPUs pad the logarithms of sums, which then cannot be cut. */
+function canBalance(q: Tensor, { settings, pieces }: Ring): boolean {
+  const isOnHost = pieces.kernels.device === 'cpu';
+  return settings.isCausal && settings.dropout === 0 && isOnHost && q.shape[2]! > 1;
+}
+
+function run(qkv: readonly [q: Tensor, k: Tensor, v: Tensor], mask: Tensor | undefined, about: Ring): Tensor {
   const operator = customGrad((...args) => {
     const save = args.pop() as unknown as Save;
     const inputs = inputsOf(args as Tensor[]);
@@ -44,6 +60,8 @@ export interface Ring {
   readonly settings: Omit<AttentionSettings, 'mask'>;
   readonly columns: ReturnType<typeof columnsOf> | undefined;
   readonly pieces: Pieces;
+  /** Whether ranks have halves of two pieces, which gives them equal work in causal attention. */
+  readonly isBalanced: boolean;
 }
 
 function gradientsOf(dy: Tensor, saved: Tensor[], { mask }: RingInputs, about: Ring): Tensor[] {

@@ -1,6 +1,8 @@
 import { add, dispose, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import type { AttentionBlock, AttentionBlockSettings } from '@acc/contract';
 import { attentionBlockGradient } from '@acc/kernels';
 import { factorsOf } from './dropped.js';
+import { keysOf, queriesOf, withKeys, withQueries, type Part } from './part.js';
 import type { RingInputs, RingResult } from './ring-inputs.js';
 import type { Round } from './round.js';
 
@@ -50,13 +52,39 @@ function blockGradient(dy: Tensor, { step, held, inputs, result }: Step, round: 
   const { dropout } = round.settings;
   const { precision } = round.kernels;
   const [k, v] = held as [Tensor, Tensor];
+  const part = round.partIn(step, k.shape[2]!);
   return tidy(() => {
     const keep = result.keeps[step] && factorsOf(result.keeps[step], dropout);
     const grads = round.withBlock(step, held, inputs.mask, (settings) =>
-      attentionBlockGradient(dy, [inputs.q, k, v], result.all, { ...settings, keep }),
+      part
+        ? gradientOfPart(dy, [inputs.q, k, v], { part, all: result.all, settings })
+        : attentionBlockGradient(dy, [inputs.q, k, v], result.all, { ...settings, keep }),
     );
     return grads.map((grad) => precision?.cast(grad, 'float32') ?? grad) as Gradients;
   });
+}
+
+interface PartOfBlock {
+  readonly part: Part;
+  readonly all: AttentionBlock;
+  readonly settings: AttentionBlockSettings;
+}
+
+/** Queries and keys that are not in the part have gradients of 0. */
+function gradientOfPart(
+  dy: Tensor,
+  [q, k, v]: readonly [Tensor, Tensor, Tensor],
+  { part, all, settings }: PartOfBlock,
+): Gradients {
+  const [output, logSums] = [queriesOf(all.output, part), queriesOf(all.logSums, part)];
+  const [dq, dk, dv] = attentionBlockGradient(
+    queriesOf(dy, part),
+    [queriesOf(q, part), keysOf(k, part), keysOf(v, part)],
+    { output, logSums, kept: all.kept },
+    settings,
+  );
+  const length = k.shape[2]!;
+  return [withQueries(dq, part), withKeys(dk, length), withKeys(dv, length)];
 }
 
 /** Disposes both. */

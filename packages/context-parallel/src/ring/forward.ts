@@ -1,8 +1,9 @@
 import { cast, dispose, greater, ones, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import type { AttentionBlock } from '@acc/contract';
+import type { AttentionBlock, AttentionBlockSettings } from '@acc/contract';
 import { attentionBlock, dropout } from '@acc/kernels';
 import { factorsOf } from './dropped.js';
 import { merged } from './merged.js';
+import { keysOf, queriesOf, withQueriesBefore, type Part } from './part.js';
 import type { RingInputs, RingResult } from './ring-inputs.js';
 import type { Round } from './round.js';
 
@@ -19,7 +20,9 @@ export function ringForward(inputs: RingInputs, round: Round): RingResult {
     const [k, v] = held as [Tensor, Tensor];
     const keep = rate > 0 ? keptWeights(q, k, rate) : undefined;
     if (keep) keeps.push(keep);
+    const part = round.partIn(step, q.shape[2]!);
     const block = round.withBlock(step, held, inputs.mask, (settings) => {
+      if (part) return partOfBlock([q, k, v], part, settings);
       const factors = keep && factorsOf(keep, rate);
       const made = attentionBlock([q, k, v], { ...settings, keep: factors });
       factors?.dispose();
@@ -32,6 +35,17 @@ export function ringForward(inputs: RingInputs, round: Round): RingResult {
     if (coming) held = coming;
   }
   return { all: inDtypeOf(q, all!, round), keeps };
+}
+
+function partOfBlock(
+  [q, k, v]: readonly [Tensor, Tensor, Tensor],
+  part: Part,
+  settings: AttentionBlockSettings,
+): AttentionBlock {
+  const given = [queriesOf(q, part), keysOf(k, part), keysOf(v, part)] as const;
+  const block = attentionBlock(given, settings);
+  dispose([...given]);
+  return withQueriesBefore(block, part);
 }
 
 function keptWeights(q: Tensor, k: Tensor, rate: number): Tensor {

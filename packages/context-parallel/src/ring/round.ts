@@ -3,12 +3,15 @@ import type { AttentionBlockSettings, Pending } from '@acc/contract';
 import { columnsOfBlock } from '../masks.js';
 import type { Ring } from './attend-in-ring.js';
 import { compareShapes } from './compare-shapes.js';
+import { lengthOfHalf } from './halves.js';
+import type { Part } from './part.js';
 import type { RingInputs } from './ring-inputs.js';
 
 /**
  * The way of one piece of keys and values around the ranks, as one rank sees it: in step t it has the
- * piece of the rank t places before. Without `isCausal` pieces visit all ranks. With it they start
- * at their own rank and end at the last, because queries of ranks before do not see them.
+ * piece of the rank t places before. Pieces visit all ranks. With `isCausal`, they start at their own
+ * rank and end at the last, because queries of ranks before do not see them; but if ranks are
+ * balanced, each rank has queries that see a part of every piece.
  */
 export class Round {
   /** The number of pieces that this rank gets, its own included. */
@@ -19,7 +22,11 @@ export class Round {
 
   constructor(private readonly ring: Ring) {
     const { rank, size } = this.#ranks;
-    this.steps = ring.settings.isCausal ? rank + 1 : size;
+    this.steps = this.#endsAtLast ? rank + 1 : size;
+  }
+
+  get #endsAtLast(): boolean {
+    return this.ring.settings.isCausal && !this.ring.isBalanced;
   }
 
   get #ranks() {
@@ -43,7 +50,7 @@ export class Round {
   /** Whether another rank gets the piece after this one. */
   passesOn(step: number): boolean {
     const { rank, size } = this.#ranks;
-    return this.settings.isCausal ? rank < size - 1 : step < size - 1;
+    return this.#endsAtLast ? rank < size - 1 : step < size - 1;
   }
 
   get nextRank(): number {
@@ -54,14 +61,27 @@ export class Round {
   /** The rank that is the last to get this rank's piece. */
   get lastHolder(): number {
     const { rank, size } = this.#ranks;
-    return this.settings.isCausal ? size - 1 : (rank + size - 1) % size;
+    return this.#endsAtLast ? size - 1 : (rank + size - 1) % size;
+  }
+
+  /**
+   * Which queries and keys see each other in a step, if ranks are balanced: a half of the queries sees
+   * all keys, or all queries see a half of the keys. Undefined: all.
+   */
+  partIn(step: number, length: number): Part | undefined {
+    if (!this.ring.isBalanced || step === 0) return undefined;
+    const { rank } = this.#ranks;
+    const piece = this.pieceIn(step);
+    if (piece < rank) return { fromQuery: 0, keys: lengthOfHalf(piece, length) };
+    return { fromQuery: lengthOfHalf(rank, length), keys: length };
   }
 
   /**
    * Compares the shapes of the ranks' pieces, when this rank first waits: messages of a slot do not
-   * say their shapes.
+   * say their shapes. Those of balanced ranks have been compared.
    */
   compareShapes(held: readonly Tensor[]): void {
+    if (this.ring.isBalanced) return;
     this.#comparison = compareShapes(held, this.#ranks);
   }
 

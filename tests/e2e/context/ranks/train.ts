@@ -39,6 +39,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   'llama by heads': { model: 'llama', context: { attention: 'auto' } },
   weighed: { weighs: true },
   compiled: { loop: 'compiled' },
+  'compiled in a ring': { loop: 'compiled', context: { attention: 'ring' } },
   bf16: { mixedPrecision: 'bf16', context: { attention: 'ring' } },
   fsdp: { strategy: 'fsdp', fsdp: { bucketBytes: 4096 }, loop: 'fit' },
   fit: { loop: 'fit' },
