@@ -211,7 +211,7 @@ export type ResolvedOptions = Readonly<z.infer<typeof schema>>;
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   checkKeys('AcceleratorOptions', given, Object.keys(schema.shape));
-  const options = given.mesh === 'auto' ? { ...given, mesh: undefined } : given;
+  const options = { ...given, mesh: given.mesh === 'auto' ? undefined : given.mesh };
   if (options.dataLoader !== undefined) {
     checkKeys('dataLoader', options.dataLoader, Object.keys(dataLoaderSchema.shape));
   }
