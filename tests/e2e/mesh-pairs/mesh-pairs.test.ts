@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ParallelPlan } from '@acc/core';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
-import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import { train, type Case, type Trained } from './train.js';
 
 const EXPERTS: ParallelPlan = {
@@ -15,7 +15,6 @@ const EXPERTS: ParallelPlan = {
   'h.*/mlp/shared/c_proj': 'row',
   ln_f: 'sequence',
 };
-const HALF = { mixedPrecision: 'bf16' } as const;
 const RING = { context: { attention: 'ring' } } as const;
 const FSDP = { strategy: 'fsdp' } as const;
 
@@ -23,7 +22,7 @@ const FSDP = { strategy: 'fsdp' } as const;
 const SAME = {
   llama: { model: 'llama', options: LIMITED, save: 'llama' },
   gpt2: { model: 'gpt2' },
-  'gpt2 in 16 bits': { model: 'gpt2', options: HALF },
+  'gpt2 in 16 bits': { model: 'gpt2', options: TOGETHER },
   'gpt2 by lamb': { model: 'gpt2', optimizer: 'lamb', options: LIMITED },
   experts: { model: 'experts', options: LIMITED, save: 'experts' },
   'experts by lamb': { model: 'experts', optimizer: 'lamb' },
@@ -37,6 +36,7 @@ const EXPERT_TENSOR = { expert: 2, tensor: 2 };
 const CONTEXT_TENSOR = { context: 2, tensor: 2 };
 const DATA_TENSOR = { data: 2, tensor: 2 };
 const FSDP_CONTEXT = { fsdp: 2, context: 2 };
+const DATA_EXPERT = { data: 2, expert: 2 };
 const CASES: Cases<Name> = {
   'context × tensor in a ring': onMesh('llama', CONTEXT_TENSOR, {
     plan: 'auto',
@@ -56,7 +56,14 @@ const CASES: Cases<Name> = {
     { options: { ...AGAIN, ...RING }, save: 'expert × context' },
   ),
   'fsdp × context': onMesh('llama', FSDP_CONTEXT, { options: { ...FSDP, ...AGAIN } }),
-  'fsdp × tensor': onMesh('gpt2 by lamb', { fsdp: 2, tensor: 2 }, { plan: SEQUENCE, options: FSDP }),
+  'fsdp × tensor': onMesh(
+    'gpt2 by lamb',
+    { fsdp: 2, tensor: 2 },
+    { plan: SEQUENCE, options: { ...FSDP, ...AGAIN }, save: 'fsdp × tensor' },
+  ),
+  'data × context': onMesh('llama', { data: 2, context: 2 }, { options: { ...AGAIN, ...RING } }),
+  'data × expert': onMesh('experts', DATA_EXPERT, { options: AGAIN, save: 'data × expert' }),
+  'data × fsdp': onMesh('llama', { data: 2, fsdp: 2 }, { options: { ...FSDP, ...AGAIN } }),
   'data × tensor': onMesh('llama', DATA_TENSOR, { plan: 'auto', options: AGAIN, save: 'data × tensor' }),
   'data × tensor in 16 bits': onMesh('gpt2 in 16 bits', DATA_TENSOR, { plan: 'auto' }),
   'data × context in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, context: 2 }, { options: RING }),
@@ -64,7 +71,7 @@ const CASES: Cases<Name> = {
   'fsdp × tensor in 16 bits': onMesh(
     'gpt2 in 16 bits',
     { fsdp: 2, tensor: 2 },
-    { plan: SEQUENCE, options: { ...FSDP, ...AGAIN } },
+    { plan: SEQUENCE, options: FSDP },
   ),
 };
 
@@ -79,6 +86,15 @@ const RESUMED: Cases<Name> = {
     options: FSDP,
     load: 'data × tensor',
   }),
+  'fsdp × tensor on data × tensor': onMesh('gpt2 by lamb', DATA_TENSOR, {
+    plan: 'auto',
+    load: 'fsdp × tensor',
+  }),
+  'data × expert on expert × tensor': onMesh('experts', EXPERT_TENSOR, {
+    plan: 'auto',
+    load: 'data × expert',
+  }),
+  'expert × context on data × expert': onMesh('experts', DATA_EXPERT, { load: 'expert × context' }),
   'expert × context on expert × tensor': onMesh('experts', EXPERT_TENSOR, {
     plan: 'auto',
     load: 'expert × context',
@@ -137,6 +153,8 @@ describe('a checkpoint', () => {
   it.each([
     ['context × tensor', 'llama'],
     ['expert × context', 'experts'],
+    ['data × expert', 'experts'],
+    ['fsdp × tensor', 'gpt2 by lamb'],
   ] as const)('of %s: training goes on in one process', async (load, like) => {
     await comparison.expectResumedAlone(load, like);
   });

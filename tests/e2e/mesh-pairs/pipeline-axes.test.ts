@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import { GPT2_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
 
@@ -16,7 +16,7 @@ const LLAMA_STAGES = {
 /** On one process. */
 const SAME = {
   llama: { model: 'llama', options: LIMITED, save: 'llama' },
-  'gpt2 in 16 bits': { model: 'gpt2', options: { mixedPrecision: 'bf16' } },
+  'gpt2 in 16 bits': { model: 'gpt2', options: TOGETHER },
   'gpt2 by lamb': { model: 'gpt2', optimizer: 'lamb', options: LIMITED },
   experts: { model: 'experts', options: LIMITED },
   // The load-balancing loss of a micro-batch depends on its rows, so one process has the same.

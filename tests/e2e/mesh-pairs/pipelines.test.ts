@@ -1,6 +1,6 @@
 import { beforeAll, describe, it } from 'vitest';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
-import { AGAIN, LIMITED, MeshComparison, type Cases } from './compare-meshes.js';
+import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import type { Case, Trained } from './train.js';
 
 /** On one process, without stages. */
@@ -8,7 +8,7 @@ const SAME = {
   llama: { model: 'llama', options: LIMITED, save: 'llama' },
   // Its embeddings are tied to its last layer.
   gpt2: { model: 'gpt2' },
-  'gpt2 in 16 bits': { model: 'gpt2', options: { mixedPrecision: 'bf16' } },
+  'gpt2 in 16 bits': { model: 'gpt2', options: TOGETHER },
   experts: { model: 'experts', options: LIMITED },
 } satisfies Record<string, Case>;
 type Name = keyof typeof SAME;
@@ -50,11 +50,7 @@ const ON_EIGHT: Cases<Name> = {
     { plan: 'auto', options: AGAIN, save: 'eight' },
   ),
   'data × tensor × pipeline along the sequence': onMesh('gpt2', { data: 2, ...TENSOR }, { plan: SEQUENCE }),
-  'data × tensor × pipeline in 16 bits': onMesh(
-    'gpt2 in 16 bits',
-    { data: 2, ...TENSOR },
-    { plan: 'auto', options: AGAIN },
-  ),
+  'data × tensor × pipeline in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, ...TENSOR }, { plan: 'auto' }),
 };
 
 let onFour: Record<string, Trained[]>;

@@ -14,6 +14,7 @@ import { seededRandom } from '@acc/testkit';
 import { gpt2, llama, tokenEmbedding, transformerBlock } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
 import { tokensOf } from '../transformer/models.js';
+import { hinge, withIntegers } from './integers.js';
 
 export const STEPS = 20;
 const ROWS = 8;
@@ -21,7 +22,7 @@ const LENGTH = 8;
 const VOCABULARY = 26;
 
 export interface Case {
-  readonly model: 'gpt2' | 'llama' | 'experts';
+  readonly model: 'gpt2' | 'llama' | 'experts' | 'integers';
   readonly plan?: ParallelPlan;
   readonly mesh?: NonNullable<AcceleratorOptions['mesh']>;
   readonly options?: AcceleratorOptions;
@@ -55,6 +56,8 @@ export interface Trained {
   readonly weights: Readonly<Record<string, readonly number[]>>;
   /** The same, read from the variables. */
   readonly read: Readonly<Record<string, readonly number[]>>;
+  /** The micro-batches at whose end gradients were not finite. */
+  readonly skipped: readonly number[];
   /** Of a compiled step. */
   readonly replays: number;
   /** Why a compiled step is not replayed. */
@@ -99,15 +102,18 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
   const loadState = async () => load && accelerator.loadState(join(folder, load));
   if (!given.loadsLate) await loadState();
+  const lossOf = given.model === 'integers' ? hinge : crossEntropy;
+  const stagedLoss = (y: tf.Tensor, logits: tf.Tensor) => lossOf(logits, y as tf.Tensor2D);
   const staged = given.pipelined && accelerator.pipelined(model, stagedLoss, given.pipelined);
   if (given.loadsLate) await loadState();
   const plain = (x: tf.Tensor2D, y: tf.Tensor2D) => {
-    const lossOf = () => crossEntropy(model.apply(x, { training: true }) as tf.Tensor, y);
-    return staged?.(x, y) ?? optimizer.minimize(lossOf, true)!;
+    const loss = () => lossOf(model.apply(x, { training: true }) as tf.Tensor, y);
+    return staged?.(x, y) ?? optimizer.minimize(loss, true)!;
   };
   const compiled = given.isCompiled ? accelerator.compile(plain) : undefined;
   const step = compiled ?? plain;
   const losses: number[] = [];
+  const skipped: number[] = [];
   const left = new Set<number>();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
     const mean = tf.tidy(() =>
@@ -117,6 +123,7 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
       ),
     );
     losses.push(mean.dataSync()[0]!);
+    if (accelerator.optimizerStepWasSkipped) skipped.push(losses.length);
     tf.dispose([mean, batch.x, batch.y]);
     if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
     if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
@@ -133,10 +140,14 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
   const read = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
   tf.dispose([whole, x!, y!]);
   const { replays = 0, reason } = compiled ?? {};
-  return { coordinates, gathered, losses, weights, read, left: left.size, state, sent, replays, reason };
+  return {
+    ...{ coordinates, gathered, losses, skipped, weights, read },
+    ...{ left: left.size, state, sent, replays, reason },
+  };
 }
 
-function optimizerOf({ optimizer }: Case): tf.Optimizer {
+function optimizerOf({ model, optimizer }: Case): tf.Optimizer {
+  if (model === 'integers') return tf.train.sgd(1);
   if (optimizer === 'lamb') return lamb({ learningRate: 0.01, epsilon: 1e-2 });
   return tf.train.adam(0.003, 0.9, 0.99, 1e-2);
 }
@@ -150,9 +161,8 @@ function crossEntropy(logits: tf.Tensor, y: tf.Tensor2D): tf.Scalar {
   return tf.losses.softmaxCrossEntropy(labels, tf.reshape(logits, [-1, VOCABULARY]));
 }
 
-const stagedLoss = (y: tf.Tensor, logits: tf.Tensor) => crossEntropy(logits, y as tf.Tensor2D);
-
 function modelOf({ model: kind, dropout = 0, balanceLoss = 0 }: Case): tf.LayersModel {
+  if (kind === 'integers') return withIntegers(VOCABULARY);
   const model = kind === 'experts' ? withExperts(balanceLoss) : kind === 'gpt2' ? ofGpt2(dropout) : ofLlama();
   const random = seededRandom(7);
   for (const weight of model.weights) {

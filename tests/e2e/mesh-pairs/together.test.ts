@@ -1,0 +1,114 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases, type OnMesh } from './compare-meshes.js';
+import { SIGNS } from './integers.js';
+import type { Case, Trained } from './train.js';
+
+const FP16 = { ...TOGETHER, mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } } as const;
+/**
+ * The first scale is too large. How large it may be depends on the rows of a rank, over which its loss is a
+ * mean, so only ranks with all rows skip the steps that one process skips.
+ */
+const OVERFLOWING = { mixedPrecision: 'fp16', amp: { lossScale: { growthInterval: 5 } } } as const;
+const FP16_GROWING = {
+  mixedPrecision: 'fp16',
+  amp: { lossScale: { initial: 4, growthInterval: 5 } },
+} as const;
+const BF16 = { mixedPrecision: 'bf16' } as const;
+
+/** On one process. */
+const SAME = {
+  llama: { model: 'llama', options: { ...LIMITED, ...AGAIN } },
+  experts: { model: 'experts', options: { ...LIMITED, ...AGAIN } },
+  'gpt2 in bf16': { model: 'gpt2', options: TOGETHER },
+  'gpt2 in fp16': { model: 'gpt2', options: FP16 },
+  'experts in bf16': { model: 'experts', options: TOGETHER },
+  'experts in fp16': { model: 'experts', options: FP16 },
+  integers: { model: 'integers', options: { ...SIGNS, ...AGAIN } },
+  'integers in bf16': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...BF16 } },
+  'integers in fp16': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...FP16_GROWING } },
+  'integers that overflow': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...OVERFLOWING } },
+} satisfies Record<string, Case>;
+type Name = keyof typeof SAME;
+
+const comparison = new MeshComparison<Name>(SAME);
+
+/** What an axis asks of a training. */
+const AXES: Readonly<Record<string, Partial<Case>>> = {
+  data: {},
+  fsdp: { options: { strategy: 'fsdp' } },
+  expert: {},
+  context: { options: { context: { attention: 'ring' } } },
+  tensor: { plan: 'auto' },
+  pipeline: { pipelined: { microBatches: 2 } },
+};
+const CUT = { wte: 'vocab', in: 'column', mid: 'row', logits: 'vocab' } as const;
+const STAGED = { microBatches: 2, stages: [['wte', 'in', 'mid'], ['logits']] } as const;
+
+/** A case on two ranks of each of these axes. */
+function on(like: Name, ...axes: readonly (keyof typeof AXES)[]): OnMesh<Name> {
+  const parts = axes.map((axis) => AXES[axis]!);
+  const options = Object.assign({}, ...parts.map((part) => part.options)) as Case['options'];
+  const mesh = Object.fromEntries(axes.map((axis) => [axis, 2]));
+  const own: Partial<Case> = Object.assign({}, ...parts, { options });
+  const ofIntegers = { ...(own.plan && { plan: CUT }), ...(own.pipelined && { pipelined: STAGED }) };
+  return comparison.onMesh(like, mesh, { ...own, ...(like.startsWith('integers') && ofIntegers) });
+}
+
+function casesOf(like: Name, meshes: readonly string[]): Cases<Name> {
+  return Object.fromEntries(meshes.map((mesh) => [`${like} on ${mesh}`, on(like, ...mesh.split(' × '))]));
+}
+
+const ALONE = ['data', 'fsdp', 'context', 'tensor', 'pipeline'];
+const ON_TWO: Cases<Name> = {
+  ...casesOf('llama', ['fsdp', 'tensor']),
+  ...casesOf('experts', ['expert']),
+  ...casesOf('gpt2 in bf16', ALONE),
+  ...casesOf('gpt2 in fp16', ['fsdp', 'tensor']),
+  ...casesOf('experts in bf16', ['expert']),
+  ...casesOf('experts in fp16', ['expert']),
+  ...casesOf('integers in fp16', ALONE),
+  ...casesOf('integers that overflow', ['tensor', 'pipeline']),
+};
+const PAIRS = ALONE.flatMap((first, i) => ALONE.slice(i + 1).map((second) => `${first} × ${second}`));
+const ON_FOUR: Cases<Name> = {
+  ...casesOf('gpt2 in bf16', ['data × fsdp']),
+  ...casesOf(
+    'experts in bf16',
+    ALONE.map((axis) => `${axis} × expert`),
+  ),
+  ...casesOf('integers in bf16', PAIRS),
+  ...casesOf('integers that overflow', ['tensor × pipeline']),
+};
+const EIGHT = ['data × tensor × pipeline'];
+const ON_EIGHT: Cases<Name> = {
+  ...casesOf('integers in bf16', EIGHT),
+  ...casesOf('integers in fp16', EIGHT),
+};
+const CASES: Cases<Name> = { ...ON_TWO, ...ON_FOUR, ...ON_EIGHT };
+
+let found: Record<string, Trained[]>;
+
+beforeAll(async () => {
+  await comparison.trainAlone();
+  const onTwo = await comparison.trainOn(2, ON_TWO);
+  const onFour = await comparison.trainOn(4, ON_FOUR);
+  found = { ...onTwo, ...onFour, ...(await comparison.trainOn(8, ON_EIGHT)) };
+}, 900_000);
+
+describe('clipping, accumulation, activation checkpoints and precision together', () => {
+  it.each(Object.keys(CASES))('%s: ranks train as one', (name) => {
+    comparison.expectTrainedAsOne(CASES[name]!, found[name]!);
+  });
+});
+
+it.each(['integers in bf16', 'integers in fp16'] as const)('16 bits hold the numbers of %s', (name) => {
+  const { losses, weights } = comparison.alone[name];
+  const expected = comparison.alone.integers;
+  expect({ losses, weights }).toEqual({ losses: expected.losses, weights: expected.weights });
+});
+
+it.each(['tensor', 'pipeline', 'tensor × pipeline'])('ranks of %s skip steps together', (mesh) => {
+  const { skipped } = comparison.alone['integers that overflow'];
+  expect(skipped.length).toBeGreaterThan(4);
+  for (const each of found[`integers that overflow on ${mesh}`]!) expect(each.skipped).toEqual(skipped);
+});
