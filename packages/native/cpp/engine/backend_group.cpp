@@ -208,11 +208,21 @@ std::shared_ptr<Pending> BackendGroup::all_to_all(CollectiveCall& call) {
   return pending(backend_->alltoall_base(to, from, splits[1], splits[0], {}));
 }
 
+// Backends move messages between CPUs only: a tensor on a GPU goes through memory of the host. The
+// copy to the host waits for the kernels that write the tensor, and the copy back follows the message.
 std::shared_ptr<Pending> BackendGroup::message(CollectiveCall& call) {
   if (call.input.numel() == 0) return pending({});
-  std::vector<at::Tensor> tensors{as_bytes(call.input)};
-  return pending(call.kind == CollectiveKind::kSend ? backend_->send(tensors, call.root, 0)
-                                                    : backend_->recv(tensors, call.root, 0));
+  const bool is_on_cpu = call.input.is_cpu();
+  if (call.kind == CollectiveKind::kSend) {
+    std::vector<at::Tensor> tensors{as_bytes(is_on_cpu ? call.input : call.input.cpu())};
+    auto work = backend_->send(tensors, call.root, 0);
+    return pending(std::move(work), [tensors] {});
+  }
+  const auto on_host = is_on_cpu ? call.input : at::empty_like(call.input, call.input.options().device(at::kCPU));
+  std::vector<at::Tensor> tensors{as_bytes(on_host)};
+  auto work = backend_->recv(tensors, call.root, 0);
+  if (is_on_cpu) return pending(std::move(work));
+  return pending(std::move(work), [on_host, result = call.input] { result.copy_(on_host); });
 }
 
 }  // namespace acc

@@ -18,6 +18,14 @@ using c10d::ProcessGroupNCCL;
 // Added to NCCL's own time-out, so that the watch's error comes first. The watch's error says more.
 constexpr std::chrono::milliseconds kPatience(30'000);
 
+// A posted receive of NCCL is a kernel that runs until the other rank sends. c10d puts the messages of
+// two ranks on one stream, in both directions, so two ranks that both receive first would wait for
+// ever. A stream for each direction is not enough: CUDA does not promise that one stream goes on while
+// a kernel of another one waits (it may load a kernel, or free memory), and c10d connects two ranks
+// within their first message, which blocks the caller until the other rank makes a call of the same
+// direction. So messages do not use NCCL: the group over sockets moves them.
+bool is_message(CollectiveKind kind) { return kind == CollectiveKind::kSend || kind == CollectiveKind::kReceive; }
+
 class NcclGroup final : public BackendGroup, public std::enable_shared_from_this<NcclGroup> {
  public:
   NcclGroup(c10::intrusive_ptr<ProcessGroupNCCL> nccl, std::shared_ptr<ProcessGroup> control, const GroupOptions& options)
@@ -26,10 +34,13 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
 
   std::shared_ptr<Pending> start(CollectiveCall call) override {
     const bool is_on_cpu = call.input.defined() ? call.input.is_cpu() : call.many.empty() || call.many.front().is_cpu();
-    if (is_on_cpu) return control_->start(std::move(call));
+    if (is_on_cpu || is_message(call.kind)) return control_->start(std::move(call));
     return std::make_shared<WholePending>(shared_from_this(), BackendGroup::start(std::move(call)));
   }
 
+  bool meets_all(const CollectiveCall& call) const override {
+    return is_message(call.kind) ? control_->meets_all(call) : needs_all(call);
+  }
   std::vector<Loss> losses() override { return control_->losses(); }
   uint64_t traffic() override { return control_->traffic(); }
   void cut() override { end(); }

@@ -14,7 +14,8 @@ std::string nccl_unavailable_reason();
 std::string gpu_id(int index);
 
 // A group over NCCL (c10d's ProcessGroupNCCL), for tensors on GPUs. Each rank has a GPU of its own.
-// `control` is a group of the same ranks over sockets. It reports lost ranks and moves CPU tensors.
+// `control` is a group of the same ranks over sockets. It reports lost ranks, and moves CPU tensors and
+// all messages between two ranks.
 // Throws ACC_ENGINE_UNAVAILABLE.
 std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
                                                 std::shared_ptr<ProcessGroup> control);
