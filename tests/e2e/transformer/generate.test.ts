@@ -16,16 +16,19 @@ interface Job {
   readonly sameRows: number;
 }
 
+/** Several units. */
+const FSDP: AcceleratorOptions = { strategy: 'fsdp', fsdp: { bucketBytes: 4096 } };
+
 const JOBS: Readonly<Record<string, Job>> = {
   'tensor 2': { kind: 'llama', ranks: 2, options: { mesh: { tensor: 2 } }, sameRows: 2 },
   'tensor 3': { kind: 'gpt2', ranks: 3, options: { mesh: { tensor: 3 } }, sameRows: 3 },
   'pipeline 2': { kind: 'gpt2', ranks: 2, options: { mesh: { pipeline: 2 } }, sameRows: 2 },
   'expert 2': { kind: 'experts', ranks: 2, options: { mesh: { expert: 2 } }, sameRows: 1 },
-  'fsdp 2': { kind: 'gpt2', ranks: 2, options: { strategy: 'fsdp' }, sameRows: 1 },
+  'fsdp 2': { kind: 'gpt2', ranks: 2, options: FSDP, sameRows: 1 },
   'fsdp 2 with tensor 2': {
     kind: 'llama',
     ranks: 4,
-    options: { strategy: 'fsdp', mesh: { fsdp: 2, tensor: 2 } },
+    options: { ...FSDP, mesh: { fsdp: 2, tensor: 2 } },
     sameRows: 2,
   },
 };

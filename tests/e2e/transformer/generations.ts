@@ -54,9 +54,10 @@ export const UNSEEDED: GenerateOptions = { maxNewTokens: 10, temperature: 3 };
 export function waysOf(rank: number, eosToken: number): [string, number[][], GenerateOptions][] {
   const own = tokensOf(4 - rank, 3 + 4 * rank, VOCABULARY - rank);
   return [
+    // The first is the first call, before any weight was gathered.
+    ['own numbers of tokens', PROMPTS, { maxNewTokens: 3 * rank }],
     ['own prompts', own, { maxNewTokens: 12, eosToken }],
     ['own prompts, without the cache', own, { maxNewTokens: 12, eosToken, useCache: false }],
-    ['own numbers of tokens', PROMPTS, { maxNewTokens: 2 + 3 * rank }],
     ['own seeds', PROMPTS, { maxNewTokens: 5, temperature: 2, seed: rank }],
   ];
 }

@@ -27,13 +27,13 @@ const { processIndex: rank } = accelerator;
 const tokens: Record<string, number[][]> = {};
 const errors: Record<string, Made['errors'][string]> = {};
 const { numTensors } = tf.memory();
+for (const [name, prompts, way] of waysOf(Math.floor(rank / sameRows), eosToken)) make(name, prompts, way);
 for (const [name, way] of Object.entries(WAYS)) make(name, PROMPTS, way);
 make('no seed', PROMPTS, UNSEEDED);
 make('no seed again', PROMPTS, UNSEEDED);
 for (const useCache of [true, false]) {
   make(`ends ${useCache}`, PROMPTS, { maxNewTokens: 12, eosToken, useCache });
 }
-for (const [name, prompts, way] of waysOf(Math.floor(rank / sameRows), eosToken)) make(name, prompts, way);
 if (sameRows > 1) {
   for (const [name, prompts, way] of waysOf(rank, eosToken)) make(`${name} on each rank`, prompts, way);
   const changed = PROMPTS.map((row, i) => (rank === 1 && i === 2 ? row.with(1, 9) : row));
