@@ -7,7 +7,7 @@ it('finds the ranks of the first variable that any Accelerator has divided, unti
   const [whole, divided, other] = [0, 1, 2].map(() => ({})) as [Variable, Variable, Variable];
   const [ranks, others] = [1, 2].map((size): ForwardRanks => {
     const group = { size } as Collective;
-    return { sameRows: group, all: group };
+    return { sameRows: group, all: group, release: () => {} };
   });
   const ends = [
     knowForwardRanks((each) => (each === divided ? ranks : undefined)),

@@ -10,6 +10,8 @@ export interface ForwardRanks {
    * forward passes.
    */
   readonly all: Collective;
+  /** Releases the weights that passes have gathered. Inside a gradient, its end does it. */
+  release(): void;
 }
 
 /** Undefined for a variable of which this rank has all elements. */

@@ -116,10 +116,11 @@ describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows }
     );
     expect(results[0]!.errors['refused']!.message).toContain('rank 1 did not begin: ACC_INVALID_OPTION');
     const expected = alone(PROMPTS, { maxNewTokens: 3 });
-    for (const { tokens, leaked } of results) {
+    for (const { tokens, leaked, kept } of results) {
       expect(tokens['nothing']).toEqual(PROMPTS);
       expect(tokens['after all that']).toEqual(expected);
       expect(leaked).toBe(0);
+      expect(kept).toBe(0);
     }
     expect(results[0]!.tokens['alone']).toEqual(expected);
   });

@@ -92,6 +92,7 @@ function continued(model: LayersModel, { prompt, settings, together }: Begun): T
     }
   } finally {
     cache?.dispose();
+    together.end();
   }
   if (added.length === 0) return prompt.clone();
   const columns = added.map((values) => tensor2d([...values], [batch, 1], 'int32'));

@@ -12,6 +12,8 @@ export interface Together {
   agreedTokens(own: readonly number[]): readonly number[];
   /** Whether another forward pass follows. @param isOpen Whether this rank's rows need it. */
   goesOn(isOpen: boolean): boolean;
+  /** No pass follows. Releases weights that passes have gathered from other ranks. */
+  end(): void;
 }
 
 /** What a generation begins with on this rank, and the ranks that it goes on with. */
@@ -35,10 +37,10 @@ export function beginTogether(model: LayersModel, prepare: () => Ready): Begun {
 }
 
 function alone(): Together {
-  return { seed: newSeed(), agreedTokens: (own) => own, goesOn: (isOpen) => isOpen };
+  return { seed: newSeed(), agreedTokens: (own) => own, goesOn: (isOpen) => isOpen, end: () => {} };
 }
 
-function inStep({ sameRows, all }: ForwardRanks, seed: number): Together {
+function inStep({ sameRows, all, release }: ForwardRanks, seed: number): Together {
   return {
     seed,
     agreedTokens(own) {
@@ -50,5 +52,6 @@ function inStep({ sameRows, all }: ForwardRanks, seed: number): Together {
       if (all.size === sameRows.size) return isOpen;
       return tidy(() => all.allReduce(scalar(Number(isOpen)), 'max').dataSync()[0] === 1);
     },
+    end: release,
   };
 }

@@ -2,8 +2,9 @@
 // options of the Accelerator as JSON, the number of ranks that have the same rows, and a token that ends
 // texts. Reports the tokens of each way, and the errors of calls that differ between ranks.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, parallelize, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, parallelize, type AcceleratorOptions, type MeshOptions } from '@acc/core';
 import { isAccError } from '@acc/contract';
+import { memoryStats } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 import { generate, type GenerateOptions } from '@acc/transformer';
 import { modelOf, PROMPTS, UNEQUAL, UNSEEDED, WAYS, waysOf, type Kind } from '../generations.js';
@@ -12,10 +13,12 @@ export interface Made {
   readonly tokens: Readonly<Record<string, number[][]>>;
   readonly errors: Readonly<Record<string, { readonly code: string; readonly message: string } | null>>;
   readonly leaked: number;
+  /** How many bytes more the rank has after all calls, relative to the whole model. */
+  readonly kept: number;
 }
 
 const kind = process.argv[2] as Kind;
-const options = JSON.parse(process.argv[3]!) as AcceleratorOptions;
+const options = JSON.parse(process.argv[3]!) as AcceleratorOptions & { readonly mesh?: MeshOptions };
 const [sameRows, eosToken] = process.argv.slice(4).map(Number) as [number, number];
 const accelerator = await Accelerator.create({ engine: 'acc', ...options });
 const model = modelOf(kind);
@@ -27,6 +30,7 @@ const { processIndex: rank } = accelerator;
 const tokens: Record<string, number[][]> = {};
 const errors: Record<string, Made['errors'][string]> = {};
 const { numTensors } = tf.memory();
+const { allocatedBytes } = memoryStats();
 for (const [name, prompts, way] of waysOf(Math.floor(rank / sameRows), eosToken)) make(name, prompts, way);
 for (const [name, way] of Object.entries(WAYS)) make(name, PROMPTS, way);
 make('no seed', PROMPTS, UNSEEDED);
@@ -45,7 +49,13 @@ make('nothing', PROMPTS, { maxNewTokens: 0 });
 make('after all that', PROMPTS, { maxNewTokens: 3 });
 // A model that is not prepared needs no other rank.
 if (accelerator.isMainProcess) make('alone', PROMPTS, { maxNewTokens: 3 }, modelOf(kind));
-const made: Made = { tokens, errors, leaked: tf.memory().numTensors - numTensors };
+const modelBytes = model.countParams() * 4;
+const made: Made = {
+  tokens,
+  errors,
+  leaked: tf.memory().numTensors - numTensors,
+  kept: (memoryStats().allocatedBytes - allocatedBytes) / modelBytes,
+};
 reportResult(made);
 
 function make(name: string, prompts: number[][], way: GenerateOptions, by = model): void {
