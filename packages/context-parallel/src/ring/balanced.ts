@@ -16,11 +16,16 @@ export function onBalancedHalves(
   { ranks, kernels }: Pieces,
   attend: (...qkv: Tensor[]) => Tensor,
 ): Tensor {
-  compareShapes(qkv, ranks)();
   const spread = (x: Tensor) => spreadHalves(x, ranks);
+  const spreadCompared = (x: Tensor) => {
+    compareShapes(qkv, ranks)();
+    return spread(x);
+  };
   const collect = (x: Tensor) => collectHalves(x, ranks);
   return tidy(() => {
-    const halves = moved(qkv, (x) => collectiveOnTape(x, { run: spread, gradient: collect }, kernels));
+    const halves = moved(qkv, (x) =>
+      collectiveOnTape(x, { run: spreadCompared, gradient: collect }, kernels),
+    );
     const output = attend(...halves);
     const [piece] = moved([output], (x) => collectiveOnTape(x, { run: collect, gradient: spread }, kernels));
     return piece!;

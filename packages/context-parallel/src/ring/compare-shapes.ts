@@ -5,7 +5,10 @@ import { piecesDiffer } from '../errors.js';
 /** Keys, values, and perhaps a mask. */
 const MOST_TENSORS = 3;
 const DIMS = 4;
+
 const LENGTH = MOST_TENSORS * DIMS;
+
+type Shaped = Pick<Tensor, 'shape'>;
 
 /**
  * Compares the shapes of tensors on all ranks. Nothing waits before the returned function is called,
@@ -13,7 +16,7 @@ const LENGTH = MOST_TENSORS * DIMS;
  *
  * @returns Waits for the shapes. @throws AccError `ACC_CONTEXT_LENGTH` on every rank if they differ.
  */
-export function compareShapes(held: readonly Tensor[], ranks: Collective): () => void {
+export function compareShapes(held: readonly Shaped[], ranks: Collective): () => void {
   const own = tensor2d([numbersOf(held)], [1, LENGTH], 'int32');
   const pending = ranks.allGatherAsync(own, { even: true });
   own.dispose();
@@ -32,7 +35,7 @@ export function compareShapes(held: readonly Tensor[], ranks: Collective): () =>
   };
 }
 
-function numbersOf(held: readonly Tensor[]): number[] {
+function numbersOf(held: readonly Shaped[]): number[] {
   const shapes = held.flatMap(({ shape }) => [...Array<number>(DIMS - shape.length).fill(1), ...shape]);
   return [...shapes, ...Array<number>(LENGTH - shapes.length).fill(0)];
 }
