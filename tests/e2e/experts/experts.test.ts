@@ -14,6 +14,7 @@ import {
   HALF,
   modelOf,
   optimizerOf,
+  STEPS,
   trainAlone,
   trainSteps,
   UNDIVIDED,
@@ -126,7 +127,10 @@ it('resumes a run of one process on two ranks, and theirs in one process', async
 it('trains in 16 bits with a loss scale as one process does', async () => {
   const options = { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } } as const;
   const [losses, weights] = await alone(options, HALF, (accelerator, trained) => {
-    const losses = trainSteps(accelerator, trained, { steps: [0, 1, 2, 3], parts: [0, 1] });
+    const losses = trainSteps(accelerator, trained, {
+      steps: Array.from({ length: STEPS }, (_, i) => i),
+      parts: [0, 1],
+    });
     return [losses, weightsOf(accelerator, trained.model)] as const;
   });
   for (const { half } of reports[0]!) {

@@ -26,7 +26,11 @@ const SAME = {
   integers: { model: 'integers', options: { ...SIGNS, ...AGAIN } },
   'integers in bf16': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...BF16 } },
   'integers in fp16': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...FP16_GROWING } },
-  'integers that overflow': { model: 'integers', options: { ...SIGNS, ...AGAIN, ...OVERFLOWING } },
+  'integers that overflow': {
+    model: 'integers',
+    options: { ...SIGNS, ...AGAIN, ...OVERFLOWING },
+    save: 'one process',
+  },
 } satisfies Record<string, Case>;
 type Name = keyof typeof SAME;
 
@@ -77,7 +81,10 @@ const ON_FOUR: Cases<Name> = {
     ALONE.map((axis) => `${axis} × expert`),
   ),
   ...casesOf('integers in bf16', PAIRS),
-  ...casesOf('integers that overflow', ['tensor × pipeline']),
+  'integers that overflow on tensor × pipeline': {
+    ...on('integers that overflow', 'tensor', 'pipeline'),
+    save: 'tensor × pipeline',
+  },
 };
 const EIGHT = ['data × tensor × pipeline'];
 const ON_EIGHT: Cases<Name> = {
@@ -86,11 +93,17 @@ const ON_EIGHT: Cases<Name> = {
 };
 const CASES: Cases<Name> = { ...ON_TWO, ...ON_FOUR, ...ON_EIGHT };
 
+/** The name says where it was saved and goes on. */
+const RESUMED: Cases<Name> = {
+  'one process on tensor': { ...on('integers that overflow', 'tensor'), load: 'one process' },
+  'one process on pipeline': { ...on('integers that overflow', 'pipeline'), load: 'one process' },
+};
+
 let found: Record<string, Trained[]>;
 
 beforeAll(async () => {
   await comparison.trainAlone();
-  const onTwo = await comparison.trainOn(2, ON_TWO);
+  const onTwo = await comparison.trainOn(2, { ...ON_TWO, ...RESUMED });
   const onFour = await comparison.trainOn(4, ON_FOUR);
   found = { ...onTwo, ...onFour, ...(await comparison.trainOn(8, ON_EIGHT)) };
 }, 900_000);
@@ -111,4 +124,14 @@ it.each(['tensor', 'pipeline', 'tensor × pipeline'])('ranks of %s skip steps to
   const { skipped } = comparison.alone['integers that overflow'];
   expect(skipped.length).toBeGreaterThan(4);
   for (const each of found[`integers that overflow on ${mesh}`]!) expect(each.skipped).toEqual(skipped);
+});
+
+describe('a checkpoint has the loss scale', () => {
+  it.each(Object.keys(RESUMED))('of %s: the second half of the steps is that of the first run', (name) => {
+    comparison.expectSecondHalf(RESUMED[name]!, found[name]!);
+  });
+
+  it('of tensor × pipeline: training goes on in one process', async () => {
+    await comparison.expectResumedAlone('tensor × pipeline', 'integers that overflow');
+  });
 });

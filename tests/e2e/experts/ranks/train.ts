@@ -117,7 +117,11 @@ async function half(): Promise<Report['half']> {
   const accelerator = await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } });
   const [model, optimizer] = accelerator.prepare(modelOf(HALF), optimizerOf());
   const parts = [accelerator.processIndex];
-  const losses = trainSteps(accelerator, { model, optimizer }, { steps: [0, 1, 2, 3], parts });
+  const losses = trainSteps(
+    accelerator,
+    { model, optimizer },
+    { steps: Array.from({ length: STEPS }, (_, i) => i), parts },
+  );
   const weights = weightsOf(accelerator, model);
   accelerator.freeMemory(model, optimizer);
   tf.disposeVariables();
