@@ -3,6 +3,7 @@ import { LINEAR_RULES, RULES, SAME_DATA, type ShardedCall } from '@acc/sharding-
 import { replaceKernel } from '@acc/tfjs-internals';
 import { compareWhole } from './compare-whole.js';
 import { withoutRule } from './errors.js';
+import { grows } from './growing.js';
 import type { Kernels } from './kernels.js';
 import { KnownPlans } from './known-plans.js';
 import type { Pieces } from './pieces.js';
@@ -114,6 +115,7 @@ export class CutKernels {
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (!rule) return hasRows ? 'cannot run on a piece of its inputs' : 'is not linear';
     if (!hasRows && mixesWhole(call, kernelName)) return 'adds a sum to a whole tensor';
+    if (!hasRows && grows(call, kernelName)) return 'repeats a sum';
     const plan = rule(call);
     return typeof plan === 'string' ? plan : piecePlan(plan, there, attrs, this.pieces);
   }

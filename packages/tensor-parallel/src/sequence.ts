@@ -1,4 +1,5 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
+import type { KernelLayer } from '@acc/contract';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
 import { SEQUENCE, type Pieces } from './pieces.js';
 import { tooLate } from './too-late.js';
@@ -30,18 +31,25 @@ export function unmarkSequence(layer: object): void {
  * Large Transformer Models", 2022, section 4.2.2). What follows works on the piece, until a product
  * by columns gathers it.
  */
-export function cutInputs(layers: readonly unknown[], pieces: Pieces): Undo {
+export function cutInputs(
+  layers: readonly unknown[],
+  pieces: Pieces,
+  { fuseLayers }: Pick<KernelLayer, 'fuseLayers'>,
+): Undo {
   const all = [...nestedLayers(layers)];
   for (const layer of all) prepared.add(layer);
-  const undos = all
-    .filter((layer) => marked.has(layer))
-    .map((layer) =>
+  const along = all.filter((layer) => marked.has(layer));
+  // Backends leave a layer to tfjs that already has a call of its own.
+  const undos = [fuseLayers(along)];
+  for (const layer of along) {
+    undos.push(
       patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
         cutAlongSequence(x, pieces);
         return pieces.alongSequence(() => call.call(layer as never, inputs, kwargs));
       }),
     );
+  }
   return () => {
     for (const layer of all) prepared.delete(layer);
     for (const undo of undos) undo();

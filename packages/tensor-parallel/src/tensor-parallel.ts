@@ -171,8 +171,9 @@ class TensorStrategy implements Strategy {
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
-    const { pieces } = this.#attached;
-    const undos = [cutInputs(layers, pieces), cutCells(layers, pieces), this.#inner.prepareLayers?.(layers)];
+    const { pieces, kernels } = this.#attached;
+    const undos = [cutCells(layers, pieces), this.#inner.prepareLayers?.(layers)];
+    undos.push(cutInputs(layers, pieces, kernels));
     return () => {
       for (const undo of undos) undo?.();
     };

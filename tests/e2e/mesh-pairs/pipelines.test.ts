@@ -1,5 +1,5 @@
 import { beforeAll, describe, it } from 'vitest';
-import { SEQUENCE } from '../tensor-parallel/plans.js';
+import { LLAMA_SEQUENCE, SEQUENCE } from '../tensor-parallel/plans.js';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import type { Case, Trained } from './train.js';
 
@@ -26,6 +26,11 @@ const ON_FOUR: Cases<Name> = {
   'tensor × pipeline along the sequence, without a bubble': onMesh('gpt2', TENSOR, {
     plan: SEQUENCE,
     pipelined: { microBatches: 4, schedule: 'zeroBubble' },
+  }),
+  'tensor × pipeline along the sequence, with groups of heads': onMesh('llama', TENSOR, {
+    plan: LLAMA_SEQUENCE,
+    options: AGAIN,
+    pipelined: { microBatches: 2, schedule: 'interleaved' },
   }),
   'tensor × pipeline in 16 bits': onMesh('gpt2 in 16 bits', TENSOR, { plan: 'auto' }),
   'tensor × pipeline with experts': onMesh('experts', TENSOR, { plan: 'auto' }),

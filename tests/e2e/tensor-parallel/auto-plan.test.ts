@@ -6,6 +6,7 @@ import type { Report } from './ranks/auto-plan.js';
 const CASES = {
   'one head of keys': { cut: /mlp.*kernel|embeddings|lm_head/, whole: /attn/ },
   'heads of queries': { cut: /mlp\/c_fc|mlp\/c_proj\/kernel|wte/, whole: /attn|mlp\/c_proj\/bias/ },
+  'an uneven vocabulary': { cut: /c_attn|c_fc|c_proj\/kernel/, whole: /wte|wpe|ln/ },
   'lora of some projections': {
     cut: /(q_proj|v_proj)\/lora_B|down_proj\/lora_A/,
     whole: /(q_proj|v_proj)\/lora_A|down_proj\/lora_B/,

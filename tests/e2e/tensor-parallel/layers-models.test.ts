@@ -21,12 +21,19 @@ const CALLS = {
   'gru with dropout': 2 * 3,
   // The tokens' rows are added up first.
   'bidirectional lstm of masked tokens': 1 + 2 * 3,
+  'conv1d and norms': 1,
+  'conv2d of tokens': 1 + 1,
+  'sum of bidirectional gru': 2 * 2 * 3 + 2 * 3,
+  // Layers of other classes are whole: these numbers are those of the dense layers.
+  'timeDistributed dense': 1,
+  'stacked cells': 1,
+  'conv of states': 1,
 } satisfies Record<string, number>;
 const NAMES = Object.keys(CALLS) as (keyof typeof CALLS)[];
 const SIZES: readonly (readonly [ranks: number, names: typeof NAMES])[] = [
   [1, NAMES],
   [2, NAMES],
-  [3, ['dense', 'lstm', 'gru with dropout']],
+  [3, ['dense', 'lstm', 'gru with dropout', 'conv1d and norms', 'sum of bidirectional gru']],
 ];
 
 const reports = new Map<number, Report[]>();

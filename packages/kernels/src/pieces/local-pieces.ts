@@ -2,6 +2,7 @@ import { util, type TensorInfo } from '@tensorflow/tfjs-core';
 import type { LocalPiece, LocalPieces, LocalPiecesOptions, PiecedInfo, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { unmadeOf } from '../pending/unmade.js';
 import { TensorData, type DataPieces } from '../tensor-data.js';
 
 const clone = operator('aten::clone');
@@ -68,6 +69,9 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
     },
     canCut: (x) => !backend.hasAttached(x) && !(x.dataId as Partial<TensorData>).isStandIn,
     cut(x, { outer, shape }) {
+      const unmade = unmadeOf(x);
+      if (unmade && util.sizeFromShape(x.shape) / outer === unmade.columns)
+        return { ...unmade.making.own(), shape };
       using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);
       using own = select(repetitions, 1, index);
       // A copy, not a view: a view would keep the whole tensor in memory.

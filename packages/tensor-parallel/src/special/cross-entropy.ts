@@ -9,7 +9,7 @@ const divide = operator('aten::div.Scalar');
 const exp = operator('aten::exp');
 const largest = operator('aten::amax');
 const log = operator('aten::log');
-const multiply = operator('aten::mul.Tensor');
+const multiplyInPlace = operatorInPlace('aten::mul_.Tensor');
 const negate = operator('aten::neg');
 const subtract = operator('aten::sub.Tensor');
 const subtractInPlace = operatorInPlace('aten::sub_.Tensor');
@@ -37,8 +37,8 @@ export const crossEntropy: Special = {
     subtractInPlace(logProbabilities, logSums, 1);
     const local = withRows(pieces, labels, dim, (rows) => {
       using targets = castTo(backend.native(rows), logProbabilities.dtype);
-      using products = multiply(targets, logProbabilities);
-      return attrs!['isMean'] ? total(products) : sum(products, [dim], false);
+      multiplyInPlace(targets, logProbabilities);
+      return attrs!['isMean'] ? total(targets) : sum(targets, [dim], false);
     });
     using sumOfRanks = reduced(pieces, local, 'sum');
     const losses = attrs!['isMean'] ? divide(sumOfRanks, -samplesOf(logits)) : negate(sumOfRanks);

@@ -7,6 +7,7 @@ import { embedding, embeddingGradient } from './embedding.js';
 import { fusedProduct } from './fused-product.js';
 import { crossEntropy, crossEntropyGradient } from './cross-entropy.js';
 import { argMaximum, maximum, softmax, softmaxGradient } from './softmax.js';
+import { elementwiseOfUnmade, oneHot } from './unmade.js';
 
 export type { Special, SpecialContext } from './context.js';
 
@@ -14,10 +15,13 @@ export type { Special, SpecialContext } from './context.js';
 export const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['AccCast', widening],
   ['AccDropout', dropout],
-  ['Add', addition],
+  ['Add', { ...addition, ...elementwiseOfUnmade('Add') }],
+  ['Cast', elementwiseOfUnmade('Cast')],
   ['Concat', concat],
   ['_FusedMatMul', fusedProduct],
   ['GatherV2', embedding],
+  ['Multiply', elementwiseOfUnmade('Multiply')],
+  ['OneHot', oneHot],
   ['UnsortedSegmentSum', embeddingGradient],
   ['Max', maximum],
   ['ArgMax', argMaximum],

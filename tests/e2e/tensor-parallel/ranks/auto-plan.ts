@@ -30,9 +30,9 @@ const llamaOf = (heads: number, kvHeads: number) =>
     num_key_value_heads: kvHeads,
     max_position_embeddings: LENGTH,
   });
-const gpt2Of = (n_head: number, dropout = 0) =>
+const gpt2Of = (n_head: number, dropout = 0, vocab_size = VOCABULARY) =>
   gpt2({
-    vocab_size: VOCABULARY,
+    vocab_size,
     n_positions: LENGTH,
     n_embd: 24,
     n_layer: 1,
@@ -56,6 +56,7 @@ const perceptron = () =>
 const MODELS: Record<string, () => tf.LayersModel> = {
   'one head of keys': () => llamaOf(6, 1),
   'heads of queries': () => gpt2Of(1, 0.2),
+  'an uneven vocabulary': () => gpt2Of(6, 0, VOCABULARY + 1),
   'lora of some projections': () =>
     lora(llamaOf(6, 6), { rank: 2, targets: ['**/q_proj', '**/v_proj', '**/down_proj'] }),
   'lora of all projections': () => lora(gpt2Of(6, 0.2), { rank: 2, targets: ['**/c_*'], dropout: 0.1 }),
@@ -88,10 +89,11 @@ async function train(name: string): Promise<Trained> {
   const token = (i: number) => Math.floor(VOCABULARY * Math.abs(Math.sin(i * 1.7 + 0.3)));
   const tokens = (from: number) => Array.from({ length: ROWS * LENGTH }, (_, i) => token(from + i));
   const x = tf.tensor2d(tokens(0), [ROWS, LENGTH], 'int32');
-  const labels = tf.oneHot(tf.tensor1d(tokens(1), 'int32'), VOCABULARY);
+  const depth = model.outputs[0]!.shape.at(-1)!;
+  const labels = tf.oneHot(tf.tensor1d(tokens(1), 'int32'), depth);
   const losses = Array.from({ length: 6 }, () => {
     const loss = optimizer.minimize(() => {
-      const logits = tf.reshape(model.apply(x, { training: true }) as tf.Tensor, [-1, VOCABULARY]);
+      const logits = tf.reshape(model.apply(x, { training: true }) as tf.Tensor, [-1, depth]);
       return tf.losses.softmaxCrossEntropy(labels, logits) as tf.Scalar;
     }, true)!;
     const [value] = loss.dataSync();

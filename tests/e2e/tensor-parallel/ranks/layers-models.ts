@@ -52,6 +52,51 @@ const MODELS: Record<string, () => tf.layers.Layer[]> = {
   'lstm with dropout': () => [tf.layers.lstm({ ...units, ...dropped })],
   'lstm with dropout of inputs': () => [tf.layers.lstm({ ...units, inputShape, dropout: 0.3 })],
   'gru with dropout': () => [tf.layers.gru({ ...units, ...dropped })],
+  'conv1d and norms': () => [
+    tf.layers.conv1d({ filters: 8, kernelSize: 2, padding: 'same', activation: 'relu', inputShape }),
+    tf.layers.batchNormalization(),
+    tf.layers.conv1d({ filters: UNITS, kernelSize: 2 }),
+    tf.layers.globalAveragePooling1d({}),
+    tf.layers.dense({ units: 24, activation: 'tanh' }),
+    tf.layers.layerNormalization(),
+    tf.layers.dense({ units: 24, activation: 'relu' }),
+    tf.layers.dense({ units: UNITS }),
+  ],
+  'conv2d of tokens': () => [
+    tf.layers.embedding({ inputDim: TOKENS, outputDim: WIDTH, inputLength: STEPS }),
+    tf.layers.reshape({ targetShape: [STEPS, WIDTH, 1] }),
+    tf.layers.conv2d({ filters: 6, kernelSize: 2, activation: 'relu' }),
+    tf.layers.maxPooling2d({ poolSize: [1, 2] }),
+    tf.layers.flatten(),
+    tf.layers.dense({ units: 24, activation: 'relu' }),
+    tf.layers.dense({ units: UNITS }),
+  ],
+  'sum of bidirectional gru': () => [
+    tf.layers.bidirectional({
+      layer: tf.layers.gru({ ...units, returnSequences: true }) as tf.RNN,
+      mergeMode: 'sum',
+      inputShape,
+    }),
+    tf.layers.bidirectional({ layer: tf.layers.simpleRNN(units) as tf.RNN, mergeMode: 'concat' }),
+  ],
+  'timeDistributed dense': () => [
+    tf.layers.timeDistributed({ layer: tf.layers.dense({ units: UNITS, activation: 'relu' }), inputShape }),
+    tf.layers.dense({ units: 24, activation: 'relu' }),
+    tf.layers.dense({ units: UNITS }),
+    tf.layers.globalMaxPooling1d({}),
+  ],
+  'stacked cells': () => [
+    tf.layers.rnn({ cell: [tf.layers.lstmCell(units), tf.layers.gruCell(units)], inputShape }),
+    tf.layers.dense({ units: 24, activation: 'relu' }),
+    tf.layers.dense({ units: UNITS }),
+  ],
+  'conv of states': () => [
+    tf.layers.reshape({ targetShape: [STEPS, 2, 2, 1], inputShape }),
+    tf.layers.convLstm2d({ filters: 4, kernelSize: 2 }) as tf.layers.Layer,
+    tf.layers.flatten(),
+    tf.layers.dense({ units: 24, activation: 'relu' }),
+    tf.layers.dense({ units: UNITS }),
+  ],
   'bidirectional lstm of masked tokens': () => [
     tf.layers.embedding({ inputDim: TOKENS, outputDim: WIDTH, maskZero: true, inputLength: STEPS }),
     tf.layers.bidirectional({ layer: tf.layers.lstm(units) as tf.RNN, mergeMode: 'concat' }),
@@ -66,12 +111,14 @@ function made(name: string): tf.Sequential {
   const layers = [...MODELS[name]!(), tf.layers.dense({ units: CLASSES, activation: 'softmax' })];
   const model = tf.sequential({ layers });
   const next = seededRandom(5);
-  const values = model.getWeights().map(({ shape, size }) =>
-    tf.tensor(
-      Array.from({ length: size }, () => next() - 0.5),
+  const values = model.weights.map((weight) => {
+    const { shape, size } = weight.read();
+    const least = weight.name.includes('variance') ? 0.5 : -0.5;
+    return tf.tensor(
+      Array.from({ length: size }, () => next() + least),
       shape,
-    ),
-  );
+    );
+  });
   model.setWeights(values);
   tf.dispose(values);
   return model;

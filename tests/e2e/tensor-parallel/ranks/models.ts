@@ -12,14 +12,17 @@ import {
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
 import { reportResult, seededRandom } from '@acc/testkit';
-import { gpt2, llama, transformerBlock } from '@acc/transformer';
+import { gpt2, llama, rmsNormalization, transformerBlock } from '@acc/transformer';
 
+const ROWS = 12;
 const LENGTH = 8;
 const VOCABULARY = 24;
 
 export interface Case {
-  readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama' | 'grouped';
-  /** The heads of keys of `grouped`, which has 12 of queries. Default 6. */
+  readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama' | 'grouped' | 'apart' | 'norms';
+  /** Of a sequence. Default {@link LENGTH}. */
+  readonly length?: number;
+  /** The heads of keys of `grouped` and `apart`, which have 12 of queries. Default 6. */
   readonly kvHeads?: number;
   readonly layers?: number;
   readonly plan: ParallelPlan;
@@ -29,7 +32,7 @@ export interface Case {
   readonly compile?: CompileOptions;
   readonly dropout?: number;
   readonly steps?: number;
-  /** Default 12. */
+  /** Default {@link ROWS}. */
   readonly rows?: number;
   /** The folder of a state to save at the end. */
   readonly save?: string;
@@ -55,11 +58,12 @@ export interface Trained {
   readonly left: number;
 }
 
-function made({ model, layers = 2, dropout = 0, kvHeads = 6 }: Case): tf.LayersModel {
+function made(given: Case): tf.LayersModel {
+  const { model, layers = 2, dropout = 0, kvHeads = 6, length = LENGTH } = given;
   if (model === 'mlp') {
     return tf.sequential({
       layers: [
-        tf.layers.dense({ name: 'in', units: 24, activation: 'relu', inputShape: [LENGTH] }),
+        tf.layers.dense({ name: 'in', units: 24, activation: 'relu', inputShape: [length] }),
         tf.layers.dense({ name: 'mid', units: 6 }),
         tf.layers.layerNormalization({ name: 'norm' }),
         tf.layers.dense({ name: 'out', units: VOCABULARY }),
@@ -67,25 +71,28 @@ function made({ model, layers = 2, dropout = 0, kvHeads = 6 }: Case): tf.LayersM
     });
   }
   if (model === 'embedding') {
-    const table = { name: 'table', inputDim: VOCABULARY, outputDim: 12, inputLength: LENGTH };
+    const table = { name: 'table', inputDim: VOCABULARY, outputDim: 12, inputLength: length };
     return tf.sequential({
       layers: [tf.layers.embedding(table), tf.layers.dense({ name: 'out', units: VOCABULARY })],
     });
   }
-  if (model === 'grouped') {
-    const block = { heads: 12, kvHeads, headDim: 4, fused: true, causal: true, rotary: true };
+  if (model === 'grouped' || model === 'apart') {
+    const fused = model === 'grouped';
+    const block = { heads: 12, kvHeads, headDim: 4, fused, causal: true, rotary: true };
+    const names = ['a', 'b', 'c'].slice(0, layers);
     return tf.sequential({
       layers: [
-        tf.layers.embedding({ name: 'tokens', inputDim: VOCABULARY, outputDim: 24, inputShape: [LENGTH] }),
-        ...['a', 'b'].map((name) => transformerBlock({ name, ...block, attentionDropout: dropout })),
+        tf.layers.embedding({ name: 'tokens', inputDim: VOCABULARY, outputDim: 24, inputShape: [length] }),
+        ...names.map((name) => transformerBlock({ name, ...block, attentionDropout: dropout })),
         tf.layers.dense({ name: 'out', units: VOCABULARY }),
       ],
     });
   }
+  if (model === 'norms') return norms({ layers, dropout, length });
   const shared = { vocab_size: VOCABULARY };
   if (model === 'gpt2') {
     const dropouts = { resid_pdrop: dropout, embd_pdrop: dropout, attn_pdrop: dropout };
-    return gpt2({ ...shared, ...dropouts, n_positions: LENGTH, n_embd: 24, n_layer: layers, n_head: 6 });
+    return gpt2({ ...shared, ...dropouts, n_positions: length, n_embd: 24, n_layer: layers, n_head: 6 });
   }
   return llama({
     ...shared,
@@ -94,29 +101,46 @@ function made({ model, layers = 2, dropout = 0, kvHeads = 6 }: Case): tf.LayersM
     num_hidden_layers: layers,
     num_attention_heads: 12,
     num_key_value_heads: 6,
-    max_position_embeddings: LENGTH,
+    max_position_embeddings: length,
+    attention_dropout: dropout,
   });
 }
 
-function dataOf(isMlp: boolean, rows: number) {
+/** Residuals, norms and dropout. */
+function norms({ layers, dropout, length }: Required<Pick<Case, 'layers' | 'dropout' | 'length'>>) {
+  const inputs = tf.input({ shape: [length] });
+  const table = tf.layers.embedding({ name: 'tokens', inputDim: VOCABULARY, outputDim: 24 });
+  let x = table.apply(inputs) as tf.SymbolicTensor;
+  for (let i = 0; i < layers; i++) {
+    const norm = rmsNormalization({ name: `norm.${i}` }).apply(x);
+    const dropped = tf.layers.dropout({ name: `dropout.${i}`, rate: dropout }).apply(norm);
+    x = tf.layers.add({ name: `add.${i}` }).apply([x, dropped as tf.SymbolicTensor]) as tf.SymbolicTensor;
+  }
+  const last = rmsNormalization({ name: 'norm.last' }).apply(x);
+  const logits = tf.layers.dense({ name: 'out', units: VOCABULARY }).apply(last);
+  return tf.model({ inputs, outputs: logits as tf.SymbolicTensor });
+}
+
+function dataOf({ model, rows = ROWS, length = LENGTH }: Case) {
+  const isMlp = model === 'mlp';
   const token = (i: number) => Math.floor(VOCABULARY * Math.abs(Math.sin(i * 1.7 + 0.3)));
   const list = (count: number, value: (i: number) => number) =>
     Array.from({ length: count }, (_, i) => value(i));
-  const count = rows * LENGTH;
+  const count = rows * length;
   return {
     x: isMlp
-      ? tf.tensor2d(list(count, Math.sin), [rows, LENGTH])
-      : tf.tensor2d(list(count, token), [rows, LENGTH], 'int32'),
+      ? tf.tensor2d(list(count, Math.sin), [rows, length])
+      : tf.tensor2d(list(count, token), [rows, length], 'int32'),
     y: tf.tensor2d(
       list(isMlp ? rows : count, (i) => token(i + 1)),
-      [rows, isMlp ? 1 : LENGTH],
+      [rows, isMlp ? 1 : length],
       'int32',
     ),
   };
 }
 
 async function train(given: Case): Promise<Trained> {
-  const { mesh, plan, options, steps = 20, rows = 12 } = given;
+  const { mesh, plan, options, steps = 20, rows = ROWS } = given;
   const accelerator = await Accelerator.create({
     ...(mesh && { mesh }),
     dataLoader: { shuffle: false },
@@ -130,7 +154,7 @@ async function train(given: Case): Promise<Trained> {
     const values = Array.from({ length: variable.size }, () => 0.6 * random() - 0.3);
     if (variable.rank > 1) tf.tidy(() => void weight.write(tf.tensor(values, variable.shape)));
   }
-  const data = dataOf(given.model === 'mlp', rows);
+  const data = dataOf(given);
   const dataRanks = accelerator.numProcesses / accelerator.mesh.size('tensor');
   const batchSize = rows / dataRanks / accelerator.gradientAccumulationSteps;
   const loader = new DataLoader(data, { batchSize });

@@ -1,0 +1,77 @@
+import { engine, type TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import type { AccBackend } from '../backend.js';
+import { NATIVE_DTYPE } from '../acc-names.js';
+import { TensorData } from '../tensor-data.js';
+
+/** How a tensor is made that nobody has read yet. The caller owns what the functions return. */
+export interface Making {
+  /** What the tensor is made of. It stays alive until then. */
+  readonly inputs: readonly TensorInfo[];
+  /** Makes all values. */
+  whole(): TensorInfo;
+  /** Makes this rank's columns alone. */
+  own(): TensorInfo;
+}
+
+/** What a {@link TensorData} has until its values are made. */
+export interface Unmade {
+  /** The length of the last dim when the tensor was created. A reshape keeps it, or joins rows. */
+  readonly columns: number;
+  readonly making: Making;
+  release(): void;
+}
+
+/** Those that nobody has read or disposed. */
+const waiting = new Set<WeakRef<TensorData>>();
+
+/**
+ * A tensor whose values are made when somebody reads them. Who needs only this rank's columns makes
+ * those alone, and the other columns never take memory. The caller owns it.
+ */
+export function unmadeTensor(
+  backend: AccBackend,
+  { shape, dtype }: Omit<TensorInfo, 'dataId'>,
+  making: Making,
+): TensorInfo {
+  const join = () => {
+    const made = making.whole();
+    const native = backend.native(made).alias();
+    backend.disposeInfo(made);
+    release();
+    backend.replaceData(info, native);
+    return native;
+  };
+  const data = new TensorData(dtype, undefined, undefined, undefined, join);
+  const info = { dataId: backend.hold(data), shape, dtype };
+  const place = new WeakRef(data);
+  const release = () => {
+    if (!data.unmade) return;
+    data.unmade = undefined;
+    waiting.delete(place);
+    for (const input of making.inputs) letGo(backend, input);
+  };
+  for (const { dataId } of making.inputs) backend.incRef(dataId);
+  waiting.add(place);
+  data.deferredDtype = NATIVE_DTYPE[dtype as 'float32'] as NativeDtype;
+  data.unmade = { columns: shape.at(-1)!, making, release };
+  return info;
+}
+
+/** Undefined if the values of `x` are there, or come in another way. */
+export function unmadeOf({ dataId }: TensorInfo): Unmade | undefined {
+  return dataId instanceof TensorData ? dataId.unmade : undefined;
+}
+
+/** Makes what waits. A recording must not: what was made before it would be made anew in each replay. */
+export function makeUnmade(): void {
+  for (const place of waiting) {
+    if (place.deref()?.unmade) void place.deref()!.native;
+    waiting.delete(place);
+  }
+}
+
+/** Gives up a use of data. tfjs counts data whose last tensor it has disposed before. */
+function letGo(backend: AccBackend, { dataId }: TensorInfo): void {
+  if (backend.disposeData(dataId)) engine().removeDataId(dataId, backend);
+}
