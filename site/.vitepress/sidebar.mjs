@@ -13,6 +13,7 @@ const GUIDE = [
   ['Gradient accumulation', '/guide/accumulation'],
   ['Compiled steps', '/guide/compile'],
   ['Sharding', '/guide/sharding'],
+  ['Tensor parallel', '/guide/tensor-parallel'],
   ['Long sequences', '/guide/long-sequences'],
   ['Pipeline parallel', '/guide/pipeline'],
   ['Mixtures of experts', '/guide/experts'],

@@ -63,6 +63,12 @@ describe.each([2, 3])('Llama on %i ranks', (ranks) => {
     }
   });
 
+  it.each(['auto', 'along the sequence'] as const)('%s: makes the text of one process', (name) => {
+    const [{ text }] = alone[name] as [Trained];
+    expect(text.map((row) => row.length)).toEqual([3 + 4, 3 + 4]);
+    for (const each of found[name]) expect(each.text).toEqual(text);
+  });
+
   const calls = (name: Name, part: 'sent' | 'sentForward') => found[name][0]![part]['tensor']!.calls;
   const bytes = (name: Name) => found[name][0]!.sent['tensor']!.bytes;
 

@@ -64,10 +64,7 @@ describe.each([2, 3])('cross-entropy over a vocabulary on %i ranks', (ranks) => 
     for (const { measured } of found) {
       expect(measured[name]!.bytes).toBeCloseTo(sent(ofToken * TOKENS + besides), 3);
       if (name !== 'sparse')
-        expect(measured[trained(name)]!.bytes).toBeCloseTo(
-          sent((ofToken + WIDTH) * TOKENS + besides),
-          3,
-        );
+        expect(measured[trained(name)]!.bytes).toBeCloseTo(sent((ofToken + WIDTH) * TOKENS + besides), 3);
     }
   });
 

@@ -14,7 +14,12 @@ beforeEach(async () => {
   backend = tf.backend() as AccBackend;
 });
 
-const counts = () => [tf.memory().numTensors, tf.memory().numDataBuffers, backend.numDataIds(), liveTensors()];
+const counts = () => [
+  tf.memory().numTensors,
+  tf.memory().numDataBuffers,
+  backend.numDataIds(),
+  liveTensors(),
+];
 
 /** Doubles of `x` [2, 4], of which this process has the last two columns. Counts what is made. */
 function doubles(x: tf.Tensor) {

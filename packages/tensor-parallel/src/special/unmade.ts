@@ -1,5 +1,5 @@
 import { OneHot, type OneHotAttrs, type TensorInfo } from '@tensorflow/tfjs-core';
-import { unmadeOf, unmadeTensor } from '@acc/kernels';
+import { unmadeOf, unmadeTensor, type AccBackend } from '@acc/kernels';
 import { operator } from '@acc/native';
 import type { RowsAt } from '@acc/contract';
 import type { Pieces } from '../pieces.js';
@@ -51,13 +51,16 @@ export const elementwiseOfUnmade = (kernelName: string): Special => ({
     if (!unmade) return undefined;
     const { shape } = unmade;
     const { dtype = unmade.dtype } = (attrs ?? {}) as { readonly dtype?: TensorInfo['dtype'] };
-    const given = Object.entries({ x, a, b }).flatMap(([name, each]) => (each ? [{ name, x: infoOf(each) }] : []));
-    const follow = given.every((each) => canFollow(each.x, shape));
+    const given = Object.entries({ x, a, b }).flatMap(([name, each]) =>
+      each ? [{ name, x: infoOf(each) }] : [],
+    );
+    const backend = accOf(kernels.backend);
+    const follow = given.every((each) => canFollow(each.x, shape, backend));
     if (shape.at(-1) !== unmadeOf(unmade)!.columns || !follow || (x && x.dtype === dtype)) return undefined;
     const run = (list: readonly Named[]): TensorInfo =>
       kernels.run(kernelName, Object.fromEntries(list.map((each) => [each.name, each.x])), attrs ?? {});
     return unmadeTensor(
-      accOf(kernels.backend),
+      backend,
       { shape, dtype },
       {
         inputs: given.map((each) => each.x),
@@ -90,9 +93,9 @@ const lastDim = ({ shape }: TensorInfo): RowsAt => ({ dim: shape.length - 1, tim
 /** A tensor without its methods: it may be disposed before its data is. */
 const infoOf = ({ dataId, shape, dtype }: TensorInfo): TensorInfo => ({ dataId, shape, dtype });
 
-/** Whether `x` broadcasts to `shape`, and has values that stay. */
-function canFollow(x: TensorInfo, shape: readonly number[]): boolean {
-  if (x.shape.length > shape.length) return false;
+/** Whether `x` broadcasts to `shape`, and has values that stay, not in 16 bits. */
+function canFollow(x: TensorInfo, shape: readonly number[], backend: AccBackend): boolean {
+  if (x.shape.length > shape.length || backend.nativeDtypeOf(x) !== x.dtype) return false;
   const first = shape.length - x.shape.length;
   const { isDeferred } = x.dataId as { readonly isDeferred?: boolean };
   return isDeferred !== true && x.shape.every((size, i) => size === 1 || size === shape[first + i]);

@@ -12,11 +12,15 @@ import {
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
 import { reportResult, seededRandom } from '@acc/testkit';
-import { gpt2, llama, rmsNormalization, transformerBlock } from '@acc/transformer';
+import { generate, gpt2, llama, rmsNormalization, transformerBlock } from '@acc/transformer';
 
 const ROWS = 12;
 const LENGTH = 8;
 const VOCABULARY = 24;
+const PROMPTS = [
+  [1, 2, 3],
+  [20, 9, 14],
+];
 
 export interface Case {
   readonly model: 'mlp' | 'embedding' | 'gpt2' | 'llama' | 'grouped' | 'apart' | 'norms';
@@ -45,6 +49,8 @@ export interface Trained {
   readonly weights: readonly number[][];
   /** The weights as `getStateDict` gives them. */
   readonly dict: readonly number[][];
+  /** What `llama` makes of two prompts. */
+  readonly text: readonly number[][];
   /** In a step. */
   readonly sent: Record<string, { calls: number; bytes: number }>;
   /** In a forward pass alone, without a loss. */
@@ -190,6 +196,9 @@ async function train(given: Case): Promise<Trained> {
   accelerator.communication();
   tf.tidy(() => void model.apply(data.x));
   const sentForward = accelerator.communication();
+  const generated = given.model === 'llama' ? generate(model, PROMPTS, { maxNewTokens: 4 }) : undefined;
+  const text = (generated?.arraySync() ?? []) as number[][];
+  generated?.dispose();
   const whole = accelerator.getStateDict(model);
   const dict = Object.values(whole).map((value) => Array.from(value.dataSync()));
   const weights = model.weights.map((weight) => Array.from(weight.read().dataSync()));
@@ -197,7 +206,8 @@ async function train(given: Case): Promise<Trained> {
   accelerator.freeMemory();
   tf.disposeVariables();
   const { replays = 0, reason } = compiled ?? {};
-  return { losses, weights, dict, sent, sentForward, peakBytes, replays, reason, left: left.size };
+  const sends = { sent, sentForward };
+  return { losses, weights, dict, text, ...sends, peakBytes, replays, reason, left: left.size };
 }
 
 const results: Trained[] = [];

@@ -49,7 +49,8 @@ const LOSSES: Record<string, Loss> = {
       tf.reshape(logits, [ROWS, LENGTH, -1]),
     ),
   smoothed: (labels, logits) => tf.losses.softmaxCrossEntropy(hot(labels), logits, undefined, 0.1),
-  weighted: (labels, logits) => tf.losses.softmaxCrossEntropy(hot(labels), logits, tf.abs(weights()), 0, MEAN),
+  weighted: (labels, logits) =>
+    tf.losses.softmaxCrossEntropy(hot(labels), logits, tf.abs(weights()), 0, MEAN),
   'smoothed and weighted': (labels, logits) =>
     tf.losses.softmaxCrossEntropy(hot(labels), logits, tf.abs(weights()), 0.1, SUM),
   'of log probabilities': (labels, logits) =>
@@ -158,7 +159,8 @@ async function compiledLosses(isCompiled: boolean, areVectors: boolean): Promise
       return step(areVectors ? hot(labels) : labels).dataSync()[0]!;
     }),
   );
-  if (compiled && compiled.replays < 3) throw new Error(`replayed ${compiled.replays} times: ${compiled.reason}`);
+  if (compiled && compiled.replays < 3)
+    throw new Error(`replayed ${compiled.replays} times: ${compiled.reason}`);
   accelerator.freeMemory();
   tf.dispose([hidden, other, initial, kernel]);
   return losses;
