@@ -39,6 +39,7 @@ export const SKIPPING_STAGES: Readonly<Record<number, string[][]>> = {
     ['e', 'both', 'out'],
   ],
   4: [['a', 'b'], ['c', 'sum'], ['d'], ['e', 'both', 'out']],
+  8: [['a'], ['b'], ['c'], ['sum'], ['d'], ['e'], ['both'], ['out']],
 };
 
 /** One layer is called at the beginning and at the end: its weights are used in two stages. */

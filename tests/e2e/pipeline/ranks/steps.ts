@@ -49,8 +49,8 @@ const WAYS: Record<string, Way> = {
   'compiled tied': { isCompiled: true, model: tied, steps: { microBatches: 4 } },
   'compiled bf16': { isCompiled: true, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
 };
-if (depth === 2) {
-  const chunks = SKIPPING_STAGES[4];
+const chunks = SKIPPING_STAGES[2 * depth];
+if (depth > 1 && chunks) {
   WAYS.interleaved = { ...common, steps: { schedule: 'interleaved', microBatches: 4, stages: chunks } };
   WAYS['compiled interleaved'] = { ...WAYS.interleaved, isCompiled: true };
 }
