@@ -1,0 +1,50 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { Fits } from './ranks/fits.js';
+
+const script = new URL('./ranks/fits.ts', import.meta.url);
+const CLOSE = { rtol: 1e-4, atol: 1e-6 };
+/** The mesh, and the number of ranks with rows of their own. */
+const MESHES = [
+  [{ pipeline: 2 }, 1],
+  [{ pipeline: 2, tensor: 2 }, 1],
+  [{ pipeline: 2, fsdp: 2 }, 2],
+] as const;
+const WAYS = ['several outputs', 'weights of classes', 'fitDataset'];
+
+const run = (mesh: Readonly<Record<string, number>>, data: number) =>
+  resultsOfRanks<Fits>({
+    ...{ script, ranks: Object.values(mesh).reduce((all, size) => all * size, 1) },
+    ...{ args: [JSON.stringify(mesh), `${data}`], env: { OMP_NUM_THREADS: '1' } },
+    timeoutMs: 110_000,
+  });
+
+let alone: Fits;
+beforeAll(async () => {
+  [alone] = (await run({}, 1)) as [Fits];
+}, 120_000);
+
+function expectSame(found: Record<string, unknown[]>, expected: Record<string, unknown[]>): void {
+  expect(Object.keys(found)).toEqual(Object.keys(expected));
+  for (const [name, values] of Object.entries(expected)) {
+    expectClose(found[name] as number[], values as number[], CLOSE);
+  }
+}
+
+describe.each(MESHES)('fit on %j', (mesh, data) => {
+  let results: Fits[];
+  beforeAll(async () => {
+    results = await run(mesh, data);
+  }, 120_000);
+
+  it.each(WAYS)('%s', (way) => {
+    const expected = alone[way]!;
+    for (const fits of results) {
+      const found = fits[way]!;
+      expectSame(found.history, expected.history);
+      expectSame(found.epochs, expected.epochs);
+      expectSame(found.weights, expected.weights);
+      expectClose(found.batches, expected.batches, CLOSE);
+    }
+  });
+});
