@@ -139,6 +139,11 @@ export class Calls {
     this.journal.recorder.record(0, call);
   }
 
+  /** Counts the header of a message. */
+  noteHeader(sentBytes: number): void {
+    this.journal.traffic.addHeader(sentBytes);
+  }
+
   /** Runs `body`. Errors that it throws then name the call. */
   explained<T>(call: Words | string, body: () => T): T {
     try {

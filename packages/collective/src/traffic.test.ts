@@ -32,7 +32,8 @@ describe('the bytes that a rank sends', () => {
     const counter = new TrafficCounter(0, 2);
     counter.add({ collective: 'allReduce', dtype: 'bfloat16', shape: [512] });
     counter.addMessage(100);
-    expect(counter.total).toEqual({ calls: 2, bytes: 1124 });
+    counter.addHeader(44);
+    expect(counter.total).toEqual({ calls: 2, bytes: 1168 });
   });
 
   it('are those that the call states, if it does', () => {

@@ -45,6 +45,11 @@ export class TrafficCounter {
     this.#bytes += bytes;
   }
 
+  /** Counts what describes a message to its receiver. */
+  addHeader(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
   /** Ring algorithms, in which every rank sends to the next (Patarasuk and Yuan 2009). */
   #bytesIn({ collective, dtype, shape, root = 0, sentBytes }: CallDescription): number {
     const { rank, size } = this;

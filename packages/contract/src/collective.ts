@@ -146,7 +146,8 @@ export interface Traffic {
   readonly calls: number;
   /**
    * The elements of tensors, as ring algorithms send them, whatever the engine does: an all-reduce
-   * of B bytes over n ranks counts as 2 B (n - 1) / n. Objects are not counted.
+   * of B bytes over n ranks counts as 2 B (n - 1) / n. Also the headers of messages, which the first
+   * message of a slot has, and every message without a slot. Objects are not counted.
    */
   readonly bytes: number;
 }

@@ -21,7 +21,6 @@ import {
   type Collective,
   type ListMath,
   type Recorder,
-  type RunForward,
   type StagedWeights,
 } from '@acc/contract';
 import type { LayerGraph } from '@acc/tfjs-internals';
@@ -30,7 +29,7 @@ import { requireNoFailure } from './run/failures.js';
 import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
-import { measureCosts } from './stages/measure.js';
+import { measureCosts, type MeasureContext } from './stages/measure.js';
 import {
   layerCalls,
   ownersOf,
@@ -52,21 +51,15 @@ export interface ModelPipelineOptions {
   readonly microBatches: number | undefined;
 }
 
-export interface ModelPipelineContext {
-  /** All ranks of the job, and those of this pipeline. */
-  readonly collective: Collective;
+export interface ModelPipelineContext extends MeasureContext {
+  /** The ranks of this pipeline. */
   readonly pipe: Collective;
   /** Undefined if one rank holds the whole model. */
   readonly weights: StagedWeights | undefined;
-  readonly runForward: RunForward;
   readonly lists: ListMath;
   readonly recomputation: Recomputation | undefined;
   /** Runs what a replay of a recorded step repeats in JavaScript. */
   readonly runAction: Recorder['runAction'];
-  /** Whether this rank measures the time of layers, if it is needed. The first rank of all does. */
-  readonly measures: boolean;
-  /** The number of ranks that each have a piece of a sequence. */
-  readonly pieces: number;
   /** Optimizers that may have state of the model's weights. */
   readonly optimizers: readonly Optimizer[];
 }
@@ -319,14 +312,11 @@ export class ModelPipeline {
     stages: readonly (readonly string[])[] | undefined,
     count: number,
   ): readonly number[] {
-    const { collective, runForward, measures, pieces } = this.#context;
     const calls = layerCalls(model);
     const inputNames = model.inputs.map(({ sourceLayer }) => sourceLayer.name);
     if (stages) return stagesByName(calls, stages, inputNames);
     if (count === 1) return calls.map(() => 0);
-    // All ranks take what one has measured.
-    const costs = measures ? measureCosts(model, runForward, pieces) : [];
-    return stagesByCost(collective.broadcastObject(costs), trainingCalls(calls), count);
+    return stagesByCost(measureCosts(model, this.#context), trainingCalls(calls), count);
   }
 }
 

@@ -62,7 +62,7 @@ export interface Outgoing {
  * @throws AccError `ACC_COLLECTIVE_SHAPE` if earlier messages of the slot had another shape or dtype.
  */
 export function sendMessage(
-  { group }: Context<Movable>,
+  { group, calls }: Context<Movable>,
   { native, dtype, toRank, slot }: Outgoing,
   slots: Slots,
 ): Pending<void> {
@@ -75,6 +75,7 @@ export function sendMessage(
     return new PendingResult([work], () => work.wait());
   }
   slots.set(toRank, slot, own);
+  calls.noteHeader(Int32Array.BYTES_PER_ELEMENT * header.length);
   using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
   const works = [group.send(announced, toRank), group.send(native, toRank)];
   return new PendingResult(works, () => works.forEach((work) => work.wait()));

@@ -1,43 +1,92 @@
-import { dispose, ones, zeros, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type RunForward } from '@acc/contract';
+import { dispose, ones, reshape, slice, zeros, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type Collective, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
+import { costsOfGrowingBatches, type BatchSize } from './growing-batches.js';
 import { layerCalls } from './plan.js';
 
-/** The rows of the batch that is measured, and the size of other dims that the model leaves open, on all ranks. */
-const ROWS = 4;
-const OPEN_DIM = 8;
 const TIMES = 3;
 
+export interface MeasureContext {
+  /** All ranks of the job. */
+  readonly collective: Collective;
+  readonly runForward: RunForward;
+  /** Whether this rank measures. The first rank of all does, and those that compute layers with it. */
+  readonly measures: boolean;
+  /** The number of ranks that each have a piece of a sequence. */
+  readonly pieces: number;
+}
+
 /**
- * The time that each layer call takes forward and backward, in milliseconds, on a small batch of
- * zeros: the median of a few. Layers run as in prediction, so no statistics change.
+ * The time that each layer call takes forward and backward, in milliseconds, on a batch of zeros: the
+ * median of a few. All ranks call it, and all get the times of the first rank. Layers run as in
+ * prediction, so no statistics change. The batch grows until its layers, not their calls, take the
+ * time: see {@link costsOfGrowingBatches}.
  *
- * @param pieces The number of ranks that each have a piece of a sequence.
- * @throws AccError `ACC_PIPELINE_STAGES` if the model cannot run on such a batch.
+ * @throws AccError `ACC_PIPELINE_STAGES` on every rank if the model cannot run on the smallest batch.
  */
-export function measureCosts(model: LayerGraph, runForward: RunForward, pieces: number): number[] {
-  const openDim = Math.max(1, Math.floor(OPEN_DIM / pieces));
+export function measureCosts(model: LayerGraph, context: MeasureContext): readonly number[] {
+  const { collective, measures } = context;
+  const isOpen = model.inputs.some(({ shape }) => shape.slice(1).includes(null));
+  return costsOfGrowingBatches(isOpen, (size) => {
+    const own = measures ? attempt(() => costsOn(size, model, context)) : {};
+    // All ranks go on as the first one does.
+    const { costs, problem } = collective.broadcastObject<Attempt>({
+      costs: own.costs,
+      problem: own.error === undefined ? undefined : String(own.error),
+    });
+    if (costs) return costs;
+    return new AccError(
+      'ACC_PIPELINE_STAGES',
+      `The costs of the layers could not be measured on a batch of ${size.rows} rows of zeros, with ${size.openDim} for other open dims: ${problem}`,
+      { help: 'Name the layers of each stage: stages: [[…], […]].', cause: own.error },
+    );
+  });
+}
+
+interface Attempt {
+  readonly costs?: readonly number[] | undefined;
+  readonly problem?: string | undefined;
+}
+
+function attempt(measure: () => number[]): { readonly costs?: number[]; readonly error?: unknown } {
+  try {
+    return { costs: measure() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function costsOn(
+  { rows, openDim }: BatchSize,
+  model: LayerGraph,
+  { runForward, pieces }: MeasureContext,
+): number[] {
+  const ofPiece = Math.max(1, Math.floor(openDim / pieces));
   const values = new Map<number, Tensor>();
   try {
     for (const { id, shape, dtype } of model.inputs) {
-      const dims = shape.map((dim, i) => dim ?? (i === 0 ? ROWS : openDim));
+      const dims = shape.map((dim, i) => dim ?? (i === 0 ? rows : ofPiece));
       values.set(id, zeros(dims, dtype));
     }
     const given = new Set(values.keys());
-    return layerCalls(model).map((call) => costOf(call, { values, given, runForward }));
-  } catch (error) {
-    throw new AccError(
-      'ACC_PIPELINE_STAGES',
-      `The costs of the layers could not be measured on a batch of ${ROWS} rows of zeros, with ${openDim} for other open dims.`,
-      { help: 'Name the layers of each stage: stages: [[…], […]].', cause: error },
-    );
+    const calls = layerCalls(model);
+    const lastUses = new Map(calls.flatMap(({ inputs }, i) => inputs.map((id) => [id, i] as const)));
+    return calls.map((call, i) => {
+      const cost = costOf(call, { values, given, runForward });
+      for (const [id, value] of values) {
+        if ((lastUses.get(id) ?? -1) > i) continue;
+        value.dispose();
+        values.delete(id);
+      }
+      return cost;
+    });
   } finally {
     dispose([...values.values()]);
   }
 }
 
 interface Measurement {
-  /** The values so far, by id. */
+  /** The values so far that later calls use, by id. */
   readonly values: Map<number, Tensor>;
   /** The inputs of the model, which have no gradient: they may be numbers of rows to gather. */
   readonly given: ReadonlySet<number>;
@@ -76,9 +125,17 @@ function costOf(
     const dys = pass.outputs.map(({ shape, dtype }) => (dtype === 'float32' ? ones(shape) : null));
     // Terms that layers add to the loss are part of what they cost.
     const grads = pass.backward(dys, 1);
-    // Reading waits until the device has computed.
-    for (const each of [...pass.outputs, ...grads]) each?.dataSync();
+    for (const each of [...pass.outputs, ...grads]) if (each) awaitValue(each);
     dispose([...dys, ...grads].filter((each) => each !== null));
     return pass.outputs;
   }
+}
+
+/** Waits until the device has computed a tensor. Reading all of it would cost more than to compute it. */
+function awaitValue(tensor: Tensor): void {
+  if (tensor.size === 0) return;
+  const flat = reshape(tensor, [-1]);
+  const first = slice(flat, [0], [1]);
+  first.dataSync();
+  dispose([flat, first]);
 }
