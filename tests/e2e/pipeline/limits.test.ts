@@ -122,12 +122,18 @@ it.each(['error', 'signal'])(
 
 it('keeps the weights and the activations that a stage needs', async () => {
   const found = await resultsOfRanks<Report>({ script: urlOf('memory'), ranks: 2, env });
-  for (const [rank, { gpipe, '1f1b': alternating, beyondWeights }] of found.entries()) {
+  for (const [rank, { gpipe, '1f1b': alternating, beyondWeights, ...checkpointed }] of found.entries()) {
     // Weights are broadcast in chunks of 4 MiB.
     expect(beyondWeights).toBeLessThan(13 * 2 ** 20);
     // 1F1B keeps the activations of one or two micro-batches, GPipe those of eight.
     expect(alternating.peak).toBeLessThan(gpipe.peak * (rank === 0 ? 0.6 : 0.5));
-    for (const each of [gpipe, alternating]) {
+    // A stage is one section. GPipe keeps its inputs in place of the activations of three layers.
+    expect(checkpointed['gpipe, checkpointed'].peak).toBeLessThan(gpipe.peak * 0.6);
+    // The last stage of 1F1B goes backward at once, so that nothing is computed again.
+    const { peak } = checkpointed['1f1b, checkpointed'];
+    if (rank === 0) expect(peak).toBeLessThan(alternating.peak * 0.97);
+    else expect(peak).toBe(alternating.peak);
+    for (const each of [gpipe, alternating, ...Object.values(checkpointed)]) {
       expect(each.held / each.weights).toBeCloseTo(0.5, 2);
       expect(each.grown).toBe(0);
     }

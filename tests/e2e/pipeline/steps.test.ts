@@ -12,7 +12,7 @@ const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly stri
     1,
     [
       ...['gpipe', '1f1b', 'interleaved', 'zeroBubble', 'measured', 'tied', 'checkpointed', 'accumulated'],
-      ...['bf16', 'fp16', 'weighed'],
+      ...['bf16', 'fp16', 'weighed', 'checkpointed gpipe'],
       ...['compiled', 'compiled zeroBubble', 'compiled tied', 'compiled bf16', 'compiled interleaved'],
     ],
   ],

@@ -8,11 +8,11 @@ import {
   type RunForward,
   type TapedForward,
 } from '@acc/contract';
-import type { Action, Schedule } from '../schedule/action.js';
+import { forward, keyOf as keyOfAction, type Action, type Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
 import { Messages, type Message } from './messages.js';
 import { runObserved } from './observe-actions.js';
-import { stageForward, type Recomputation } from './stage-forward.js';
+import { stageForward, type PassRecomputation, type Recomputation } from './stage-forward.js';
 
 /** What a pipelined model is, the same in all steps. */
 export interface StepSubject {
@@ -230,7 +230,7 @@ class Step {
     const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
     try {
       const taped = runForward(
-        () => this.#compute({ stage, given, made, isLast, microBatch }),
+        () => this.#compute({ stage, given, made, isLast, index, microBatch }),
         [...used.map((id) => received.get(id)!), ...trained],
       );
       return { taped, used, trained, made, shapes };
@@ -239,14 +239,23 @@ class Step {
     }
   }
 
-  #compute({ stage, given, made, isLast, microBatch }: Computation): Tensor[] {
-    const { plan, recomputation } = this.#subject;
+  #compute({ stage, given, made, isLast, index, microBatch }: Computation): Tensor[] {
+    const { plan } = this.#subject;
+    const recomputation = this.#recomputationOf(forward(index, microBatch));
     if (!isLast) return stageForward(stage, given, made, recomputation);
     const outputs = stageForward(stage, given, plan.outputs, recomputation);
     this.#isInLoss = true;
     const loss = this.#step.loss(microBatch, outputs);
     this.#isInLoss = false;
     return [loss];
+  }
+
+  #recomputationOf(action: Action): PassRecomputation | undefined {
+    const { recomputation, schedule, pipe } = this.#subject;
+    if (!recomputation) return undefined;
+    const row = schedule.rows[pipe.rank]!.map(keyOfAction);
+    const next = row[row.indexOf(keyOfAction(action)) + 1];
+    return { ...recomputation, isBackwardNext: next === keyOfAction({ ...action, kind: 'backward' }) };
   }
 
   #backward(action: Action): void {
@@ -357,6 +366,8 @@ interface Computation {
   readonly given: ReadonlyMap<number, Tensor>;
   readonly made: readonly number[];
   readonly isLast: boolean;
+  /** The number of the stage. */
+  readonly index: number;
   readonly microBatch: number;
 }
 

@@ -16,6 +16,15 @@ export interface Recomputation {
   readonly every: number;
 }
 
+/** How one pass of a stage is computed again. */
+export interface PassRecomputation extends Recomputation {
+  /**
+   * Whether backward follows at once. It begins with the last section, so nothing is gained if that
+   * is computed again. Otherwise passes of other micro-batches lie between.
+   */
+  readonly isBackwardNext: boolean;
+}
+
 /** Values between layers, by id, and their masks. */
 class Values {
   readonly #tensors: Map<number, Tensor>;
@@ -50,14 +59,15 @@ export function stageForward(
   { calls }: Pick<Stage, 'calls'>,
   given: ReadonlyMap<number, Tensor>,
   gives: readonly number[],
-  recomputation?: Recomputation,
+  recomputation?: PassRecomputation,
 ): Tensor[] {
   const values = new Values(given);
   if (!recomputation) {
     for (const call of calls) runCall(call, values);
   } else {
     for (const section of sectionsOf(calls, recomputation.every, gives)) {
-      if (section.isLast) for (const call of section.calls) runCall(call, values);
+      if (section.isLast && recomputation.isBackwardNext)
+        for (const call of section.calls) runCall(call, values);
       else runSection(section, values, recomputation.checkpoint);
     }
   }
@@ -83,7 +93,6 @@ interface Section {
   readonly calls: readonly GraphCall[];
   readonly takes: readonly number[];
   readonly gives: readonly number[];
-  /** Backward begins with it, so nothing is gained if it is computed again. */
   readonly isLast: boolean;
 }
 
@@ -108,7 +117,7 @@ function runSection({ calls, takes, gives }: Section, values: Values, checkpoint
     (...inputs) => {
       const inner = new Values(takes.map((id, i) => [id, inputs[i]!]));
       for (const call of calls) runCall(call, inner);
-      const masked = gives.find((id) => inner.mask(id));
+      const masked = gives.find((id) => inner.mask(id) && !isResult(calls, id));
       if (masked !== undefined) throw maskLeaves(calls, masked);
       return gives.map((id) => inner.get(id));
     },

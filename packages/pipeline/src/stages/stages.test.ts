@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LayerGraph } from '@acc/tfjs-internals';
-import { stageForward } from '../run/stage-forward.js';
+import { stageForward, type Checkpoint, type PassRecomputation } from '../run/stage-forward.js';
 import { layerCalls, ownersOf, planOf, sharedWeights } from './plan.js';
 import { stagesByCost, stagesByName } from './stage-of-calls.js';
 
@@ -18,6 +18,17 @@ function skipping() {
   const sum = tf.layers.add({ name: 'sum' }).apply([a, c]) as tf.SymbolicTensor;
   return tf.model({ inputs: input, outputs: first.apply(sum) as tf.SymbolicTensor });
 }
+
+const callAtOnce: Checkpoint = (fn, inputs) => fn(...inputs);
+
+/** A model whose result has a mask. */
+const maskedResult = () =>
+  tf.sequential({
+    layers: [
+      tf.layers.embedding({ inputDim: 5, outputDim: 4, maskZero: true, inputLength: 6 }),
+      tf.layers.lstm({ units: 3, returnSequences: true }),
+    ],
+  });
 
 describe('stages by cost', () => {
   it('train something where possible, and have the cheapest most expensive stage', () => {
@@ -104,6 +115,13 @@ describe('a plan', () => {
     const whole = planOf(graphOf(model), [0, 0, 0], 1);
     const [found] = stageForward(whole.stages[0]!, new Map([[whole.inputs[0]!, tokens]]), whole.outputs);
     expect([...found!.dataSync()]).toEqual([...expected.dataSync()]);
+    const again = { every: 3, checkpoint: callAtOnce, isBackwardNext: false };
+    const sequences = planOf(graphOf(maskedResult()), [0, 0], 1);
+    const computed = (recomputation?: PassRecomputation) => {
+      const given = new Map([[sequences.inputs[0]!, tokens]]);
+      return stageForward(sequences.stages[0]!, given, sequences.outputs, recomputation)[0]!.dataSync();
+    };
+    expect([...computed(again)]).toEqual([...computed()]);
     const cut = planOf(graphOf(model), [0, 1, 1], 2);
     const first = () =>
       stageForward(cut.stages[0]!, new Map([[cut.inputs[0]!, tokens]]), cut.stages[0]!.sends);

@@ -17,13 +17,18 @@ export interface Memory {
 export interface Report {
   readonly gpipe: Memory;
   readonly '1f1b': Memory;
+  readonly 'gpipe, checkpointed': Memory;
+  readonly '1f1b, checkpointed': Memory;
   readonly beyondWeights: number;
 }
 
 const [WIDTH, ROWS, LAYERS, MICRO_BATCHES] = [64, 2048, 6, 8];
 
-async function measure(schedule: PipelineOptions['schedule']): Promise<Memory> {
-  const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
+async function measure(schedule: PipelineOptions['schedule'], checkpointEvery?: number): Promise<Memory> {
+  const accelerator = await Accelerator.create({
+    ...{ engine: 'acc', mesh: { pipeline: 2 } },
+    ...(checkpointEvery && { checkpointEvery }),
+  });
   const before = memoryStats().allocatedBytes;
   const layers = Array.from({ length: LAYERS }, (_, i) =>
     tf.layers.dense({ name: `layer${i}`, units: WIDTH, activation: 'tanh', inputShape: [WIDTH] }),
@@ -72,5 +77,7 @@ async function beyondWeights(): Promise<number> {
 reportResult({
   gpipe: await measure('gpipe'),
   '1f1b': await measure('1f1b'),
+  'gpipe, checkpointed': await measure('gpipe', LAYERS / 2),
+  '1f1b, checkpointed': await measure('1f1b', LAYERS / 2),
   beyondWeights: await beyondWeights(),
 });

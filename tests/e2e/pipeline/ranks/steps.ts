@@ -37,6 +37,7 @@ const WAYS: Record<string, Way> = {
   measured: { steps: { microBatches: 2 } },
   tied: { model: tied, steps: { microBatches: 4 } },
   checkpointed: { checkpointEvery: 2, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
+  'checkpointed gpipe': { checkpointEvery: 8, steps: { schedule: 'gpipe', microBatches: 4, stages } },
   accumulated: { ...common, gradientAccumulationSteps: 2, steps: { microBatches: 2, stages } },
   bf16: { mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
   fp16: { ...common, mixedPrecision: 'fp16', steps: { microBatches: 4, stages } },
