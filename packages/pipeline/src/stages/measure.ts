@@ -1,4 +1,4 @@
-import { dispose, ones, reshape, slice, zeros, type Tensor } from '@tensorflow/tfjs-core';
+import { dispose, ones, sum, zeros, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Collective, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
 import { costsOfGrowingBatches, type BatchSize } from './growing-batches.js';
@@ -131,11 +131,9 @@ function costOf(
   }
 }
 
-/** Waits until the device has computed a tensor. Reading all of it would cost more than to compute it. */
+/** Waits until the device has computed a tensor. To copy it to the host may cost more than its layer. */
 function awaitValue(tensor: Tensor): void {
-  if (tensor.size === 0) return;
-  const flat = reshape(tensor, [-1]);
-  const first = slice(flat, [0], [1]);
-  first.dataSync();
-  dispose([flat, first]);
+  const total = sum(tensor);
+  total.dataSync();
+  total.dispose();
 }

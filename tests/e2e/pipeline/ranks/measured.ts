@@ -30,7 +30,7 @@ const narrow = (from: number, to: number) =>
 
 /** Throws where dim 1 is longer than it is for, as a table of positions does. */
 class AtMost extends tf.layers.Layer {
-  static override readonly className = 'AtMost';
+  static readonly className = 'AtMost';
 
   constructor(private readonly most: number) {
     super({ name: 'atMost' });
