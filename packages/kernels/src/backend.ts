@@ -323,7 +323,8 @@ export class AccBackend extends KernelBackend {
     if (inPieces?.isBorrowed) return;
     for (const piece of inPieces?.pieces ?? []) {
       this.#count++;
-      this.disposeData(piece.dataId);
+      // tfjs counts data of which it once had a tensor, such as a gradient's own rows.
+      if (this.disposeData(piece.dataId)) engine().removeDataId(piece.dataId, this);
     }
   }
 

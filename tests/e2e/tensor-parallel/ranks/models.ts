@@ -189,7 +189,8 @@ async function train(given: Case): Promise<Trained> {
       losses.push(mean.dataSync()[0]!);
       tf.dispose([loss, mean, batch.x, batch.y]);
       const isWhole = losses.length % accelerator.gradientAccumulationSteps === 0;
-      if (losses.length > 4 && isWhole) left.add([tf.memory().numTensors, liveTensors()].join());
+      if (losses.length > 4 && isWhole)
+        left.add([tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()].join());
     }
   }
   if (given.save) await accelerator.saveState(given.save);

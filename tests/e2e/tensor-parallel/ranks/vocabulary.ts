@@ -99,7 +99,7 @@ function repeated(accelerator: Accelerator, step: () => tf.Tensor | number) {
     bytes = accelerator.communication()['tensor']?.bytes ?? 0;
     losses.push(typeof loss === 'number' ? loss : loss.dataSync()[0]!);
     tf.dispose([loss as tf.Tensor]);
-    if (i > 1) left.add([tf.memory().numTensors, liveTensors()].join());
+    if (i > 1) left.add([tf.memory().numTensors, tf.memory().numDataBuffers, liveTensors()].join());
   }
   return { losses, bytes, peakBytes, left: left.size };
 }
