@@ -13,7 +13,7 @@ import { AccError } from './errors.js';
 export function requireSameOptions(
   where: string,
   own: Readonly<Record<string, unknown>>,
-  collective: Pick<Collective, 'allGatherObject'>,
+  collective: Pick<Collective, 'allGatherObject'> & Partial<Pick<Collective, 'worldRanks'>>,
   help = 'Create the Accelerator with the same options on every rank.',
 ): void {
   const ranks = collective.allGatherObject(own);
@@ -24,7 +24,9 @@ export function requireSameOptions(
   });
   if (differing.length === 0) return;
   const lines = differing.map((name) => {
-    const sides = ranks.map((options, rank) => `    rank ${rank}: ${JSON.stringify(options[name])}`);
+    const sides = ranks.map(
+      (options, i) => `    rank ${collective.worldRanks?.[i] ?? i}: ${JSON.stringify(options[name])}`,
+    );
     return `  ${where}.${name}:\n${sides.join('\n')}`;
   });
   throw new AccError('ACC_OPTIONS_DIFFER', `Ranks have different options:\n${lines.join('\n')}`, {

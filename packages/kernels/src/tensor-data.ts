@@ -273,6 +273,7 @@ export class TensorData {
   /** Takes other values, or a function that makes them when they are needed. Frees the earlier ones. */
   replace(native: NativeTensor | undefined, join: (() => NativeTensor) | undefined): void {
     this.release();
+    this.unmade?.release();
     this.#native = native;
     this.join = join;
   }

@@ -36,7 +36,9 @@ function ofProduct(call: ShardedCall): number {
 function ofGathered(call: ShardedCall): number {
   const [axis] = call.dims('axis', 'x') as [number];
   const chosen = util.sizeFromShape([...call.shape('indices')]);
-  return (util.sizeFromShape([...call.shape('x')]) / call.shape('x')[axis]!) * chosen;
+  const x = [...call.shape('x')];
+  const batch = x.slice(0, (call.attrs['batchDims'] as number | undefined) ?? 0);
+  return (util.sizeFromShape(x) / x[axis]! / product(batch)) * chosen;
 }
 
 const broadcast = (a: number[], b: number[]): number[] => backend_util.assertAndGetBroadcastShape(a, b);

@@ -138,8 +138,9 @@ describe('two axes of a mesh', () => {
 it('exchanges along the sequence have the heads of a rank', () => {
   const bytes = (name: string) => found[name]!.map(({ sent }) => sent['context']!.bytes);
   // Two blocks. Every rank sends 12 numbers of shapes, and a head of keys and of values, 4 by 4 each.
-  // A half of that, of two heads of queries, and of their results, makes the ranks balanced.
-  const ofRing = 2 * 4 * (12 + 2 * 4 * 4 + (2 + 2 + 2) * 2 * 4);
+  // A half of that, of two heads of queries, and of their results, makes the ranks balanced. The slot of
+  // keys and values has one header of 11 numbers.
+  const ofRing = 4 * (2 * (12 + 2 * 4 * 4 + (2 + 2 + 2) * 2 * 4) + 11);
   expect(bytes('context × tensor in a ring')).toEqual([ofRing, ofRing, ofRing, ofRing]);
   // Half of two heads of queries, keys, values and results.
   expect(bytes('context × tensor by heads and along the sequence')).toEqual([512, 512, 512, 512]);

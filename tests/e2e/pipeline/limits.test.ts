@@ -132,7 +132,7 @@ it('keeps the weights and the activations that a stage needs', async () => {
     // The last stage of 1F1B goes backward at once, so that nothing is computed again.
     const { peak } = checkpointed['1f1b, checkpointed'];
     if (rank === 0) expect(peak).toBeLessThan(alternating.peak * 0.97);
-    else expect(peak).toBe(alternating.peak);
+    else expect(peak / alternating.peak).toBeCloseTo(1, 1);
     for (const each of [gpipe, alternating, ...Object.values(checkpointed)]) {
       expect(each.held / each.weights).toBeCloseTo(0.5, 2);
       expect(each.grown).toBe(0);

@@ -26,7 +26,13 @@ it('cuts a model beside its expensive layer, and keeps nothing of what it measur
   for (const [name, beside] of Object.entries(BESIDE)) {
     const cuts = found.map((rank) => rank.cuts[name]!);
     expect(beside).toContainEqual(cuts.map(({ measured }) => measured.held));
-    for (const { measured, named } of cuts) expect(measured).toEqual(named);
+    for (const { measured, named } of cuts) {
+      expect(measured.held).toEqual(named.held);
+      const [[tensors, bytes], [tensorsOfNamed, bytesOfNamed]] = [measured.kept, named.kept];
+      expect(tensors).toBe(tensorsOfNamed);
+      // A measured batch takes megabytes.
+      expect(Math.abs(bytes - bytesOfNamed)).toBeLessThan(2 ** 16);
+    }
   }
   for (const { refusal } of found) {
     expect(refusal).toMatch(/^ACC_PIPELINE_STAGES: .* could not be measured .*: more than 1 positions/);

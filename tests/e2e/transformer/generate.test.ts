@@ -14,6 +14,8 @@ interface Job {
   readonly options: AcceleratorOptions;
   /** The number of ranks that compute the same rows together, neighbours. */
   readonly sameRows: number;
+  /** Whether the strategy is given as an object, and no mesh says over which ranks it shards. */
+  readonly isObject?: boolean;
 }
 
 /** Several units. */
@@ -25,6 +27,7 @@ const JOBS: Readonly<Record<string, Job>> = {
   'pipeline 2': { kind: 'gpt2', ranks: 2, options: { mesh: { pipeline: 2 } }, sameRows: 2 },
   'expert 2': { kind: 'experts', ranks: 2, options: { mesh: { expert: 2 } }, sameRows: 1 },
   'fsdp 2': { kind: 'gpt2', ranks: 2, options: FSDP, sameRows: 1 },
+  'fsdp 2 as an object': { kind: 'gpt2', ranks: 2, options: {}, sameRows: 1, isObject: true },
   'fsdp 2 with tensor 2': {
     kind: 'llama',
     ranks: 4,
@@ -39,7 +42,7 @@ beforeAll(async () => {
   await tf.setBackend('acc');
 });
 
-describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows }) => {
+describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows, isObject = false }) => {
   let results: Made[];
   let eosToken: number;
   const alone = (prompts: number[][], way: GenerateOptions): number[][] => {
@@ -54,7 +57,13 @@ describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows }
     results = await resultsOfRanks<Made>({
       script: new URL('./ranks/generate.ts', import.meta.url),
       ...{ ranks, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 120_000 },
-      args: [kind, JSON.stringify(options), String(sameRows), String(eosToken)],
+      args: [
+        kind,
+        JSON.stringify(options),
+        String(sameRows),
+        String(eosToken),
+        ...(isObject ? ['object'] : []),
+      ],
     });
   }, 180_000);
 

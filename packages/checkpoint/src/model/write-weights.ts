@@ -32,11 +32,26 @@ export function writeWeights(
   options: WriteWeightsOptions,
   layer: StateLayer,
 ): Promise<string[]> {
-  const pieces = weights.map(({ name, dtype, shape, open }) =>
+  return writeWeightPieces(location, piecesOf(weights), options, layer);
+}
+
+/**
+ * Opens tensors one after the other, in the order in which `writeWeights` with the same options does.
+ * Ranks that have shards of them call it while one of them writes: they gather together.
+ */
+export async function openAsWritten(
+  weights: readonly WrittenWeight[],
+  { maxShardSize = Infinity }: WriteWeightsOptions,
+): Promise<void> {
+  for (const shard of cutIntoShards(piecesOf(weights), maxShardSize)) {
+    for (const { piece } of holdPieces(shard)) (await piece.open(undefined)).dispose();
+  }
+}
+
+const piecesOf = (weights: readonly WrittenWeight[]): Piece[] =>
+  weights.map(({ name, dtype, shape, open }) =>
     pieceOnDemand({ name, dtype: storedDtypeOf(dtype), shape }, open),
   );
-  return writeWeightPieces(location, pieces, options, layer);
-}
 
 /**
  * Writes whole tensors into safetensors files. An existing set of files stays complete until the
@@ -48,15 +63,6 @@ export async function writeWeightPieces(
   { maxShardSize = Infinity }: WriteWeightsOptions,
   layer?: StateLayer,
 ): Promise<string[]> {
-  if (!(maxShardSize > 0)) {
-    throw new AccError(
-      'ACC_INVALID_OPTION',
-      `maxShardSize is ${maxShardSize}; expected a number of bytes above 0.`,
-      {
-        details: { path: ['maxShardSize'] },
-      },
-    );
-  }
   const shards = cutIntoShards(pieces, maxShardSize);
   const present = await weightFiles({ storage, prefix });
   const names = shardNames(shards.length, present);
@@ -79,6 +85,13 @@ export async function writeWeightPieces(
 
 /** Fills shards in the order of the pieces, each with as many pieces as fit. */
 function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
+  if (!(maxBytes > 0)) {
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `maxShardSize is ${maxBytes}; expected a number of bytes above 0.`,
+      { details: { path: ['maxShardSize'] } },
+    );
+  }
   const shards: Piece[][] = [[]];
   let bytes = 0;
   for (const piece of pieces) {

@@ -66,8 +66,13 @@ export function unmadeOf({ dataId }: TensorInfo): Unmade | undefined {
 /** Makes what waits. A recording must not: what was made before it would be made anew in each replay. */
 export function makeUnmade(): void {
   for (const place of waiting) {
-    if (place.deref()?.unmade) void place.deref()!.native;
     waiting.delete(place);
+    const data = place.deref();
+    try {
+      if (data?.unmade) void data.native;
+    } catch {
+      // Whoever reads it gets the error.
+    }
   }
 }
 

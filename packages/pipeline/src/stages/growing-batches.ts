@@ -21,27 +21,27 @@ const growthOf = ({ rows, openDim }: BatchSize): number =>
  * as a table of positions does: then only rows grow. If it cannot run on more rows, the costs are
  * those of the batch before.
  *
- * @param isOpen Whether the model leaves dims open besides that of rows.
+ * @param growsOpenDims Whether the model leaves dims open besides that of rows, which may grow.
  * @param measure The costs on a batch, in milliseconds, or why they cannot be measured.
  * @throws The error of `measure` on the first batch.
  */
 export function costsOfGrowingBatches(
-  isOpen: boolean,
+  growsOpenDims: boolean,
   measure: (size: BatchSize) => readonly number[] | Error,
 ): readonly number[] {
   let largest = SMALLEST;
   let found = measure(largest);
   if (found instanceof Error) throw found;
-  let growsOpenDims = isOpen;
+  let isLonger = growsOpenDims;
   while (growthOf(largest) < MOST_GROWTH && sumOf(found) < ENOUGH_MS) {
-    const size: BatchSize = growsOpenDims
+    const size: BatchSize = isLonger
       ? { rows: largest.rows * 2, openDim: largest.openDim * 2 }
       : { ...largest, rows: largest.rows * 4 };
     const costs = measure(size);
     if (!(costs instanceof Error)) {
       found = costs;
       largest = size;
-    } else if (growsOpenDims) growsOpenDims = false;
+    } else if (isLonger) isLonger = false;
     else break;
   }
   return found;

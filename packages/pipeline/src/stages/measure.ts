@@ -25,9 +25,10 @@ export interface MeasureContext {
  * @throws AccError `ACC_PIPELINE_STAGES` on every rank if the model cannot run on the smallest batch.
  */
 export function measureCosts(model: LayerGraph, context: MeasureContext): readonly number[] {
-  const { collective, measures } = context;
+  const { collective, measures, pieces } = context;
   const isOpen = model.inputs.some(({ shape }) => shape.slice(1).includes(null));
-  return costsOfGrowingBatches(isOpen, (size) => {
+  // Of ranks with pieces of a sequence, some may refuse a longer one, and the others would wait for them.
+  return costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
     const own = measures ? attempt(() => costsOn(size, model, context)) : {};
     // All ranks go on as the first one does.
     const { costs, problem } = collective.broadcastObject<Attempt>({

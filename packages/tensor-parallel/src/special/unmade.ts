@@ -93,10 +93,10 @@ const lastDim = ({ shape }: TensorInfo): RowsAt => ({ dim: shape.length - 1, tim
 /** A tensor without its methods: it may be disposed before its data is. */
 const infoOf = ({ dataId, shape, dtype }: TensorInfo): TensorInfo => ({ dataId, shape, dtype });
 
-/** Whether `x` broadcasts to `shape`, and has values that stay, not in 16 bits. */
+/** Whether `x` broadcasts to `shape`, and has values that stay, not in 16 bits. Steps change variables. */
 function canFollow(x: TensorInfo, shape: readonly number[], backend: AccBackend): boolean {
   if (x.shape.length > shape.length || backend.nativeDtypeOf(x) !== x.dtype) return false;
   const first = shape.length - x.shape.length;
-  const { isDeferred } = x.dataId as { readonly isDeferred?: boolean };
-  return isDeferred !== true && x.shape.every((size, i) => size === 1 || size === shape[first + i]);
+  const { isDeferred, isOfVariable } = x.dataId as Readonly<Record<string, boolean | undefined>>;
+  return !isDeferred && !isOfVariable && x.shape.every((size, i) => size === 1 || size === shape[first + i]);
 }

@@ -94,7 +94,7 @@ function requireSame(told: readonly Told[]): void {
   requireSameOptions(
     'generate',
     listed[0]!,
-    { allGatherObject: <O>() => listed as O[] },
+    { allGatherObject: <O>() => listed as O[], worldRanks: ranks },
     `Ranks ${ranks.join(', ')} compute the same rows together: give generate the same options on each.`,
   );
   requireSamePrompts(told);

@@ -1,6 +1,6 @@
 import { backend, getBackend } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { locationOf, writeWeights, type WrittenWeight } from '@acc/checkpoint';
+import { locationOf, openAsWritten, writeWeights, type WrittenWeight } from '@acc/checkpoint';
 import { checkKeys } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { requireNoAdapters } from '../lora/adapted-layers.js';
@@ -46,10 +46,7 @@ export async function savePretrained(
     const stored = permute ? permute.map((dim) => shape[dim]!) : shape;
     return { name, dtype: 'float32', shape: stored, open: () => storedBytes(weight.read(), permute, state) };
   });
-  if (!write) {
-    for (const { open } of weights) (await open()).dispose();
-    return;
-  }
+  if (!write) return openAsWritten(weights, others);
   await writeWeights(locationOf(folder, undefined), weights, others, state);
   await writeConfig(folder, config);
 }

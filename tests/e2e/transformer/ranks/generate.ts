@@ -1,9 +1,10 @@
 // Continues prompts on ranks that have parts of one model. The arguments are the kind of model, the
-// options of the Accelerator as JSON, the number of ranks that have the same rows, and a token that ends
-// texts. Reports the tokens of each way, and the errors of calls that differ between ranks.
+// options of the Accelerator as JSON, the number of ranks that have the same rows, a token that ends
+// texts, and 'object' for a strategy that is given as an object. Reports the tokens of each way, and the errors of calls that differ between ranks.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, parallelize, type AcceleratorOptions, type MeshOptions } from '@acc/core';
 import { isAccError } from '@acc/contract';
+import { fsdp } from '@acc/fsdp';
 import { memoryStats } from '@acc/native';
 import { reportResult } from '@acc/testkit';
 import { generate, type GenerateOptions } from '@acc/transformer';
@@ -20,7 +21,8 @@ export interface Made {
 const kind = process.argv[2] as Kind;
 const options = JSON.parse(process.argv[3]!) as AcceleratorOptions & { readonly mesh?: MeshOptions };
 const [sameRows, eosToken] = process.argv.slice(4).map(Number) as [number, number];
-const accelerator = await Accelerator.create({ engine: 'acc', ...options });
+const strategy = process.argv[6] === 'object' && { strategy: fsdp({ bucketBytes: 4096 }) };
+const accelerator = await Accelerator.create({ engine: 'acc', ...options, ...strategy });
 const model = modelOf(kind);
 if (options.mesh?.tensor) parallelize(model, 'auto');
 accelerator.prepare(model, tf.train.sgd(0));
