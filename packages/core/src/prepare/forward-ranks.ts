@@ -1,8 +1,15 @@
-import { DATA_AXES, FORWARD_AXES, knowForwardRanks, type Plugin, type Strategy } from '@acc/contract';
+import {
+  DATA_AXES,
+  FORWARD_AXES,
+  knowForwardRanks,
+  type MeshAxis,
+  type Plugin,
+  type Strategy,
+} from '@acc/contract';
 import { gradientDepth } from '@acc/tfjs-internals';
 
 /** Axes along which strategies shard. */
-const SHARDING = FORWARD_AXES.filter((axis) => axis !== 'tensor');
+const SHARDING: readonly MeshAxis[] = FORWARD_AXES.filter((axis) => axis !== 'tensor');
 const SAME_ROWS = FORWARD_AXES.filter((axis) => !DATA_AXES.includes(axis));
 
 /** Tells programs which ranks compute forward passes together, while an Accelerator runs. */
