@@ -78,9 +78,9 @@ it.each([2, 3])(
     for (const [name, [whole, along]] of await kept(ranks)) {
       const { divided, isAll } = MODELS[name]!;
       const saved = divided * (1 - 1 / ranks);
-      expect([name, whole - along > 0.97 * saved, whole - along < 1.03 * saved]).toEqual([name, true, true]);
+      expect([name, whole - along > 0.95 * saved, whole - along < 1.05 * saved]).toEqual([name, true, true]);
       // Of the model that has nothing else, a rank keeps its share alone.
-      if (isAll) expect(along / whole).toBeLessThan(1.03 / ranks);
+      if (isAll) expect(along / whole).toBeLessThan(1.05 / ranks);
     }
   },
   120_000,
