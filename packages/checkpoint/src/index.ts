@@ -22,7 +22,12 @@ export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';
 export { openWeights } from './model/stored-weights.js';
 export { writeModel, type WriteModelOptions, type WrittenModel } from './model/write-model.js';
-export { openAsWritten, writeWeights, type WriteWeightsOptions, type WrittenWeight } from './model/write-weights.js';
+export {
+  openAsWritten,
+  writeWeights,
+  type WriteWeightsOptions,
+  type WrittenWeight,
+} from './model/write-weights.js';
 export { openCheckpoint, type Checkpoint } from './read/open.js';
 export { readRest, readTree, StoredReference, type ReadTree } from './read/read-state.js';
 export { readTensors, storedTensor, type Want } from './read/read-tensors.js';
