@@ -16,21 +16,37 @@ export function requireSameOptions(
   collective: Pick<Collective, 'allGatherObject'> & Partial<Pick<Collective, 'worldRanks'>>,
   help = 'Create the Accelerator with the same options on every rank.',
 ): void {
-  const ranks = collective.allGatherObject(own);
-  const names = Object.keys(own);
-  const differing = names.filter((name) => {
-    const sides = ranks.map((options) => JSON.stringify(options[name]));
+  const all = collective.allGatherObject(own);
+  const ofRanks = all.map((options, i) => ({ rank: collective.worldRanks?.[i] ?? i, options }));
+  requireEqualOptions(where, ofRanks, help);
+}
+
+/** Options of a rank, which is its number in the job. They are JSON values. */
+export interface OptionsOfRank {
+  readonly rank: number;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * As `requireSameOptions`, for options that ranks have exchanged already. An option that some ranks
+ * leave out differs from any value.
+ */
+export function requireEqualOptions(where: string, ofRanks: readonly OptionsOfRank[], help: string): void {
+  const names = new Set(ofRanks.flatMap(({ options }) => Object.keys(options)));
+  const differing = [...names].filter((name) => {
+    const sides = ofRanks.map(({ options }) => JSON.stringify(options[name]));
     return sides.some((side) => side !== sides[0]);
   });
   if (differing.length === 0) return;
   const lines = differing.map((name) => {
-    const sides = ranks.map(
-      (options, i) => `    rank ${collective.worldRanks?.[i] ?? i}: ${JSON.stringify(options[name])}`,
-    );
+    const sides = ofRanks.map(({ rank, options }) => `    rank ${rank}: ${JSON.stringify(options[name])}`);
     return `  ${where}.${name}:\n${sides.join('\n')}`;
   });
   throw new AccError('ACC_OPTIONS_DIFFER', `Ranks have different options:\n${lines.join('\n')}`, {
     help,
-    details: { options: differing.map((name) => `${where}.${name}`), ranks },
+    details: {
+      options: differing.map((name) => `${where}.${name}`),
+      ranks: ofRanks.map(({ options }) => options),
+    },
   });
 }

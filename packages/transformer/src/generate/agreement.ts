@@ -1,5 +1,5 @@
 import type { Tensor2D } from '@tensorflow/tfjs-core';
-import { AccError, isAccError, requireSameOptions, type ForwardRanks } from '@acc/contract';
+import { AccError, isAccError, requireEqualOptions, type ForwardRanks } from '@acc/contract';
 import type { GenerateSettings } from './options.js';
 import { newSeed } from './sampling.js';
 
@@ -39,7 +39,7 @@ export function requireAgreement(
     seed: newSeed(),
     refusal: ready ? null : refusalOf(own.error),
     options: ready?.settings ?? null,
-    prompt: ready && sameRows.size > 1 ? valuesOf(ready.prompt) : null,
+    prompt: ready && sameRows.size > 1 ? promptValues(ready.prompt) : null,
   });
   if (!ready) throw own.error;
   requireNoRefusal(told);
@@ -59,7 +59,7 @@ function attempt(prepare: () => Ready): Attempt {
   }
 }
 
-function valuesOf(prompt: Tensor2D): Told['prompt'] {
+function promptValues(prompt: Tensor2D): Told['prompt'] {
   return { shape: prompt.shape, tokens: Int32Array.from(prompt.dataSync()) };
 }
 
@@ -86,15 +86,9 @@ function requireNoRefusal(told: readonly Told[]): void {
 /** @param told Of the ranks that have the same rows. */
 function requireSame(told: readonly Told[]): void {
   const ranks = told.map(({ rank }) => rank);
-  const options = told.map((each) => each.options!);
-  const names = new Set(options.flatMap((each) => Object.keys(each)));
-  const listed = options.map((each) =>
-    Object.fromEntries([...names].map((name) => [name, each[name as keyof GenerateSettings] ?? null])),
-  );
-  requireSameOptions(
+  requireEqualOptions(
     'generate',
-    listed[0]!,
-    { allGatherObject: <O>() => listed as O[], worldRanks: ranks },
+    told.map(({ rank, options }) => ({ rank, options: { ...options } })),
     `Ranks ${ranks.join(', ')} compute the same rows together: give generate the same options on each.`,
   );
   requireSamePrompts(told);
