@@ -26,8 +26,8 @@ export interface Unmade {
 const waiting = new Set<WeakRef<TensorData>>();
 
 /**
- * A tensor whose values are made when somebody reads them. Who needs only this rank's columns makes
- * those alone, and the other columns never take memory. The caller owns it.
+ * A lazy tensor: its values are computed when somebody reads them. A kernel that needs only this
+ * rank's columns computes those alone, and the other columns never take memory. The caller owns it.
  */
 export function unmadeTensor(
   backend: AccBackend,
