@@ -8,7 +8,7 @@ import { file_hparams } from '../../../packages/tracker-tensorboard/src/generate
 import { file_tensorboard } from '../../../packages/tracker-tensorboard/src/generated/tensorboard_pb.js';
 import { startServer } from './background.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
-import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
+import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE } from './record-run.js';
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
 
@@ -170,28 +170,26 @@ describe('the server shows the run', () => {
       const server = await startServer(python.bin('tensorboard'), args, { url: `${url}/data/environment` });
       try {
         await bus.finish('completed');
-        const get = async (path: string) =>
-          (await fetch(`${url}/data/plugin/${path}`)).json() as Promise<unknown>;
-        let scalars: unknown[] = [];
-        await until(async () => {
-          const answer = await fetch(`${url}/data/plugin/scalars/scalars?run=shown&tag=loss`);
-          if (answer.ok) scalars = (await answer.json()) as unknown[];
-          return scalars.length === 1_200;
-        });
-        expect(await get('images/tags')).toMatchObject({ shown: { digit: {} } });
-        expect(await get('text/tags')).toMatchObject({
+        // The server reads the files while they grow, so each answer can come later than the others.
+        const get = async (path: string, request?: RequestInit): Promise<unknown> => {
+          const answer = await fetch(`${url}/data/plugin/${path}`, request);
+          return answer.ok ? answer.json() : undefined;
+        };
+        const shows = (path: string, request?: RequestInit) =>
+          expect.poll(() => get(path, request), { timeout: 60_000 });
+        await shows('scalars/scalars?run=shown&tag=loss').toHaveLength(1_200);
+        await shows('images/tags').toMatchObject({ shown: { digit: {} } });
+        await shows('text/tags').toMatchObject({
           shown: expect.arrayContaining(['note', 'run']) as unknown,
         });
-        expect(await get('histograms/tags')).toMatchObject({ shown: { weights: {} } });
+        await shows('histograms/tags').toMatchObject({ shown: { weights: {} } });
         const question = { startIndex: 0, sliceSize: 10, allowedStatuses: ['STATUS_SUCCESS'], colParams: [] };
-        let groups: unknown[] = [];
-        await until(async () => {
-          const body = JSON.stringify(question);
-          const answer = await fetch(`${url}/data/plugin/hparams/session_groups`, { method: 'POST', body });
-          groups = ((await answer.json()) as { sessionGroups: unknown[] }).sessionGroups;
-          return groups.length > 0;
+        await shows('hparams/session_groups', {
+          method: 'POST',
+          body: JSON.stringify(question),
+        }).toMatchObject({
+          sessionGroups: [{ hparams: { lr: 0.001, 'model.name': 'convnet', amp: true } }],
         });
-        expect(groups).toMatchObject([{ hparams: { lr: 0.001, 'model.name': 'convnet', amp: true } }]);
       } finally {
         await server.stop();
       }
