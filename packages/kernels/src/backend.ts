@@ -85,7 +85,7 @@ export class AccBackend extends KernelBackend {
   /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
   heldNative(info: TensorInfo): NativeTensor | undefined {
     const data = this.#dataOf(info.dataId);
-    return data.inPieces || data.isWaiting || data.unmade ? data.native : data.held;
+    return data.inPieces || data.isWaiting || data.lazy ? data.native : data.held;
   }
 
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */

@@ -78,7 +78,7 @@ export { withIndicesChecked } from './families/indexing.js';
 export { droppedInputs } from './layers/recurrent.js';
 export { resultWithoutValues } from './gradients/saved-shapes.js';
 export { hasValuesOnly } from './gradients/values-only.js';
-export { unmadeOf, unmadeTensor } from './pending/unmade.js';
+export { lazyOf, lazyTensor } from './pending/lazy.js';
 export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';

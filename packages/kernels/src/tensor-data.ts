@@ -2,7 +2,7 @@ import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core'
 import type { NativeDtype, PiecedInfo, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { PendingValue } from './pending/pending-value.js';
-import type { Unmade } from './pending/unmade.js';
+import type { LazyValues } from './pending/lazy.js';
 import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
 
@@ -109,7 +109,7 @@ export class TensorData {
   /** The pieces of the data, if it is stored in pieces. */
   inPieces: DataPieces | undefined;
   /** Of data that nobody has read yet, how it is made. */
-  unmade: Unmade | undefined;
+  lazy: LazyValues | undefined;
 
   /** The native tensor, if it exists already. */
   #native: NativeTensor | undefined;
@@ -184,7 +184,7 @@ export class TensorData {
 
   /** Whether the values come when they are needed, and can be freed again. See `Defer`. */
   get isDeferred(): boolean {
-    return this.join !== undefined && this.inPieces === undefined && this.unmade === undefined;
+    return this.join !== undefined && this.inPieces === undefined && this.lazy === undefined;
   }
 
   /** Takes note that the only element is `value`, which a JavaScript number gave. */
@@ -273,7 +273,7 @@ export class TensorData {
   /** Takes other values, or a function that makes them when they are needed. Frees the earlier ones. */
   replace(native: NativeTensor | undefined, join: (() => NativeTensor) | undefined): void {
     this.release();
-    this.unmade?.release();
+    this.lazy?.release();
     this.#native = native;
     this.join = join;
   }
@@ -342,7 +342,7 @@ export class TensorData {
   /** Frees the native memory. */
   dispose(): void {
     this.isDisposed = true;
-    this.unmade?.release();
+    this.lazy?.release();
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     if (this.#attached) for (const tensor of this.#attached) tensor.dispose();
     if (this.#converted) for (const tensor of this.#converted) tensor.dispose();

@@ -1,5 +1,5 @@
 import type { Leaf, PendingValue } from './pending-value.js';
-import { makeUnmade } from './unmade.js';
+import { computeLazy } from './lazy.js';
 
 /** Values that wait to be computed, oldest first. */
 const pending = new Set<PendingValue>();
@@ -98,7 +98,7 @@ export function computePending(): void {
 /** Computes what waits, and runs `action` without results that wait. */
 export function withoutPending<T>(action: () => T): T {
   computePending();
-  makeUnmade();
+  computeLazy();
   suspensions++;
   try {
     return action();

@@ -2,7 +2,7 @@ import { util, type TensorInfo } from '@tensorflow/tfjs-core';
 import type { LocalPiece, LocalPieces, LocalPiecesOptions, PiecedInfo, PieceLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { unmadeOf } from '../pending/unmade.js';
+import { lazyOf } from '../pending/lazy.js';
 import { TensorData, type DataPieces } from '../tensor-data.js';
 
 const clone = operator('aten::clone');
@@ -69,9 +69,9 @@ export function localPieces(backend: AccBackend, options: LocalPiecesOptions): L
     },
     canCut: (x) => !backend.hasAttached(x) && !(x.dataId as Partial<TensorData>).isStandIn,
     cut(x, { outer, shape }) {
-      const unmade = unmadeOf(x);
-      if (unmade && util.sizeFromShape(x.shape) / outer === unmade.columns)
-        return { ...unmade.making.own(), shape };
+      const lazy = lazyOf(x);
+      if (lazy && util.sizeFromShape(x.shape) / outer === lazy.columns)
+        return { ...lazy.making.own(), shape };
       using repetitions = reshape(backend.native(x), [outer, count, util.sizeFromShape(shape) / outer]);
       using own = select(repetitions, 1, index);
       // A copy, not a view: a view would keep the whole tensor in memory.

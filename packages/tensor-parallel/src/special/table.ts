@@ -7,7 +7,7 @@ import { embedding, embeddingGradient } from './embedding.js';
 import { fusedProduct } from './fused-product.js';
 import { crossEntropy, crossEntropyGradient } from './cross-entropy.js';
 import { argMaximum, maximum, softmax, softmaxGradient } from './softmax.js';
-import { elementwiseOfUnmade, oneHot } from './unmade.js';
+import { elementwiseOfLazy, oneHot } from './lazy-one-hot.js';
 
 export type { Special, SpecialContext } from './context.js';
 
@@ -15,12 +15,12 @@ export type { Special, SpecialContext } from './context.js';
 export const SPECIAL: ReadonlyMap<string, Special> = new Map([
   ['AccCast', widening],
   ['AccDropout', dropout],
-  ['Add', { ...addition, ...elementwiseOfUnmade('Add') }],
-  ['Cast', elementwiseOfUnmade('Cast')],
+  ['Add', { ...addition, ...elementwiseOfLazy('Add') }],
+  ['Cast', elementwiseOfLazy('Cast')],
   ['Concat', concat],
   ['_FusedMatMul', fusedProduct],
   ['GatherV2', embedding],
-  ['Multiply', elementwiseOfUnmade('Multiply')],
+  ['Multiply', elementwiseOfLazy('Multiply')],
   ['OneHot', oneHot],
   ['UnsortedSegmentSum', embeddingGradient],
   ['Max', maximum],

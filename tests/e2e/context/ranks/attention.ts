@@ -157,8 +157,9 @@ const dropped = tf.tidy(() => {
   // Each weight is 1 / n or 0, so sums over the output and over the gradient tell what was kept.
   return [tf.mean(value(ones, ones)).dataSync()[0]!, tf.mean(ofV!).dataSync()[0]!] as never;
 }) as number[];
-// Twice with one length, so that messages need no headers any more. Then each rank has another one.
-const unequal = [6, 6, 6 + rank].map((length) =>
+// Twice with one length, so that messages need no headers any more. Then each rank has another one; a
+// piece of one position is not divided into halves.
+const unequal = [6, 6, 6 + rank, 1 + rank].map((length) =>
   codeOf(() => attend(wave([1, 6, length, DIM], 0), wave([1, 6, length, DIM], 1), { isCausal })),
 );
 reportResult({ differences, refused, unequal, dropped, left });

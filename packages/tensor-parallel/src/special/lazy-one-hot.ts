@@ -1,5 +1,5 @@
 import { OneHot, type OneHotAttrs, type TensorInfo } from '@tensorflow/tfjs-core';
-import { unmadeOf, unmadeTensor, type AccBackend } from '@acc/kernels';
+import { lazyOf, lazyTensor, type AccBackend } from '@acc/kernels';
 import { operator } from '@acc/native';
 import type { RowsAt } from '@acc/contract';
 import type { Pieces } from '../pieces.js';
@@ -21,7 +21,7 @@ export const oneHot: Special = {
     if (depth % count !== 0) return undefined;
     const backend = accOf(kernels.backend);
     const ownDepth = depth / count;
-    return unmadeTensor(
+    return lazyTensor(
       backend,
       { shape: [...indices.shape, depth], dtype },
       {
@@ -44,22 +44,22 @@ export const oneHot: Special = {
  * is not made yet either. So are one-hot vectors in another dtype, smoothed ones, and the gradient of
  * what they are multiplied with.
  */
-export const elementwiseOfUnmade = (kernelName: string): Special => ({
+export const elementwiseOfLazy = (kernelName: string): Special => ({
   ofWhole({ kernels, pieces }, { inputs, attrs }) {
     const { x, a, b } = inputs as Record<string, TensorInfo | undefined>;
-    const unmade = [x, a, b].find((each) => each && unmadeOf(each));
-    if (!unmade) return undefined;
-    const { shape } = unmade;
-    const { dtype = unmade.dtype } = (attrs ?? {}) as { readonly dtype?: TensorInfo['dtype'] };
+    const lazy = [x, a, b].find((each) => each && lazyOf(each));
+    if (!lazy) return undefined;
+    const { shape } = lazy;
+    const { dtype = lazy.dtype } = (attrs ?? {}) as { readonly dtype?: TensorInfo['dtype'] };
     const given = Object.entries({ x, a, b }).flatMap(([name, each]) =>
       each ? [{ name, x: infoOf(each) }] : [],
     );
     const backend = accOf(kernels.backend);
     const follow = given.every((each) => canFollow(each.x, shape, backend));
-    if (shape.at(-1) !== unmadeOf(unmade)!.columns || !follow || (x && x.dtype === dtype)) return undefined;
+    if (shape.at(-1) !== lazyOf(lazy)!.columns || !follow || (x && x.dtype === dtype)) return undefined;
     const run = (list: readonly Named[]): TensorInfo =>
       kernels.run(kernelName, Object.fromEntries(list.map((each) => [each.name, each.x])), attrs ?? {});
-    return unmadeTensor(
+    return lazyTensor(
       backend,
       { shape, dtype },
       {

@@ -5,7 +5,7 @@ import type { AccBackend } from '../backend.js';
 import { localPieces } from '../pieces/local-pieces.js';
 import { registerAccBackend } from '../register-backend.js';
 import { withoutPending } from './all-pending.js';
-import { unmadeOf, unmadeTensor } from './unmade.js';
+import { lazyOf, lazyTensor } from './lazy.js';
 
 let backend: AccBackend;
 beforeAll(() => registerAccBackend());
@@ -37,7 +37,7 @@ function doubles(x: tf.Tensor) {
     backend.incRef(dataId);
     return tf.engine().makeTensorFromTensorInfo(input, backend);
   };
-  const info = unmadeTensor(backend, x, {
+  const info = lazyTensor(backend, x, {
     inputs: [input],
     whole: () => (made.whole++, ofKernel(tf.tidy(() => tf.mul(again(), 2)))),
     own: () => (made.own++, ofKernel(tf.tidy(() => tf.mul(tf.slice(again(), [0, 2], [2, 2]), 2)))),
@@ -68,7 +68,7 @@ it('makes values once, when they are read, also after their inputs were disposed
   ]);
   expect(Array.from(y.dataSync())).toEqual([2, 4, 6, 8, 10, 12, 14, 16]);
   expect(made).toEqual({ whole: 1, own: 0 });
-  expect(unmadeOf(y)).toBeUndefined();
+  expect(lazyOf(y)).toBeUndefined();
   tf.dispose([y, reshaped]);
   expect(counts()).toEqual(before);
 });

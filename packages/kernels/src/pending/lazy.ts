@@ -15,7 +15,7 @@ export interface Making {
 }
 
 /** What a {@link TensorData} has until its values are made. */
-export interface Unmade {
+export interface LazyValues {
   /** The length of the last dim when the tensor was created. A reshape keeps it, or joins rows. */
   readonly columns: number;
   readonly making: Making;
@@ -29,7 +29,7 @@ const waiting = new Set<WeakRef<TensorData>>();
  * A lazy tensor: its values are computed when somebody reads them. A kernel that needs only this
  * rank's columns computes those alone, and the other columns never take memory. The caller owns it.
  */
-export function unmadeTensor(
+export function lazyTensor(
   backend: AccBackend,
   { shape, dtype }: Omit<TensorInfo, 'dataId'>,
   making: Making,
@@ -46,30 +46,30 @@ export function unmadeTensor(
   const info = { dataId: backend.hold(data), shape, dtype };
   const place = new WeakRef(data);
   const release = () => {
-    if (!data.unmade) return;
-    data.unmade = undefined;
+    if (!data.lazy) return;
+    data.lazy = undefined;
     waiting.delete(place);
     for (const input of making.inputs) letGo(backend, input);
   };
   for (const { dataId } of making.inputs) backend.incRef(dataId);
   waiting.add(place);
   data.deferredDtype = NATIVE_DTYPE[dtype as 'float32'] as NativeDtype;
-  data.unmade = { columns: shape.at(-1)!, making, release };
+  data.lazy = { columns: shape.at(-1)!, making, release };
   return info;
 }
 
 /** Undefined if the values of `x` are there, or come in another way. */
-export function unmadeOf({ dataId }: TensorInfo): Unmade | undefined {
-  return dataId instanceof TensorData ? dataId.unmade : undefined;
+export function lazyOf({ dataId }: TensorInfo): LazyValues | undefined {
+  return dataId instanceof TensorData ? dataId.lazy : undefined;
 }
 
 /** Makes what waits. A recording must not: what was made before it would be made anew in each replay. */
-export function makeUnmade(): void {
+export function computeLazy(): void {
   for (const place of waiting) {
     waiting.delete(place);
     const data = place.deref();
     try {
-      if (data?.unmade) void data.native;
+      if (data?.lazy) void data.native;
     } catch {
       // Whoever reads it gets the error.
     }
