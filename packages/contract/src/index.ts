@@ -104,7 +104,7 @@ export { isPlainRecord, isRecord } from './records.js';
 export { fingerprintOf, requireSameBatch, requireSameLoss, type Fingerprint } from './same-batch.js';
 export { requireEqualOptions, requireSameOptions, type OptionsOfRank } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
-export { stagedInPlace, type StagedWeights, type StagePlacement } from './staged-weights.js';
+export { stagedInPlace, type StagedStep, type StagedWeights, type StagePlacement } from './staged-weights.js';
 export { isThere } from './gradient-records.js';
 export type { GetOptions, Storage, StoredObject } from './storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './state.js';

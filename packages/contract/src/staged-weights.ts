@@ -4,14 +4,20 @@ import type { Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 export interface StagePlacement {
   /** The rank of the pipeline that holds each weight. */
   readonly owners: ReadonlyMap<Variable, number>;
-  /** The weights that are trained, in the order of the model. */
-  readonly trained: readonly Variable[];
   /** The layers of the model. */
   readonly layers: readonly unknown[];
   /** The layers that this rank does not run. */
   readonly layersElsewhere: ReadonlySet<unknown>;
   /** Optimizers that may have state of the weights. */
   readonly optimizers: readonly Optimizer[];
+}
+
+/** The weights of one step. */
+export interface StagedStep {
+  /** Weights of other ranks, with their values, which the call disposes. */
+  readonly borrowed: ReadonlyMap<Variable, Tensor>;
+  /** The weights of the model that are trained, of all ranks, in the order of the model. */
+  readonly trained: readonly Variable[];
 }
 
 /** Weights that are given to the ranks of a pipeline. */
@@ -21,11 +27,8 @@ export interface StagedWeights {
    * calls it, with weights that are prepared.
    */
   place(placement: StagePlacement): void;
-  /**
-   * Brings this rank's weights into memory for a step. `borrowed`: weights of other ranks, with
-   * their values, which the call disposes.
-   */
-  enterStep(borrowed: ReadonlyMap<Variable, Tensor>): void;
+  /** Brings this rank's weights into memory for a step. */
+  enterStep(step: StagedStep): void;
   /** Ends the step, also after an error. Does nothing outside of one. */
   leaveStep(): void;
   /** This rank's elements of a weight, for the ranks that borrow it. */
@@ -42,9 +45,9 @@ export function stagedInPlace(stages: StagedWeights, ownOf: (variable: Variable)
     return new Map(Array.from(map, ([variable, value]) => [ownOf(variable), value]));
   };
   return {
-    place: ({ owners, trained, ...others }) =>
-      stages.place({ ...others, owners: keyed(owners), trained: trained.map(ownOf) }),
-    enterStep: (borrowed) => stages.enterStep(keyed(borrowed)),
+    place: ({ owners, ...others }) => stages.place({ ...others, owners: keyed(owners) }),
+    enterStep: ({ borrowed, trained }) =>
+      stages.enterStep({ borrowed: keyed(borrowed), trained: trained.map(ownOf) }),
     leaveStep: () => stages.leaveStep(),
     ownValues: (variable) => stages.ownValues(ownOf(variable)),
   };

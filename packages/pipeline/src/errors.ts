@@ -64,3 +64,15 @@ export function elsewhere({ name }: Variable): AccError {
     },
   );
 }
+
+/** The error for a trained variable of the loss, or of a layer's code, that is no weight of the model. */
+export function foreignVariable({ name }: Variable): AccError {
+  return new AccError(
+    'ACC_PIPELINE_WEIGHT',
+    `'${name}' is used in a pipelined step, but it is no weight of the model's layers, so it would not be trained.`,
+    {
+      help: 'Freeze it (trainable = false), or make it a weight of a layer with addWeight.',
+      details: { variable: name },
+    },
+  );
+}

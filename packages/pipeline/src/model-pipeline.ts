@@ -1,10 +1,8 @@
 import {
-  add,
   addN,
   dispose,
   scalar,
   tensor1d,
-  zeros,
   type Optimizer,
   type Scalar,
   type Tensor,
@@ -15,7 +13,6 @@ import {
   fingerprintOf,
   finallyAfter,
   hashOf,
-  heldPartOf,
   requireSameBatch,
   requireSameOptions,
   type Collective,
@@ -23,7 +20,7 @@ import {
   type Recorder,
   type StagedWeights,
 } from '@acc/contract';
-import type { LayerGraph } from '@acc/tfjs-internals';
+import { layersOfModels, type LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { requireNoFailure } from './run/failures.js';
 import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
@@ -36,10 +33,15 @@ import {
   penaltiesOf,
   planOf,
   sharedWeights,
+  trainedWeights,
   trainingCalls,
+  type SharedWeight,
   type StagePlan,
+  type TrainedWeights,
 } from './stages/plan.js';
 import { stagesByCost, stagesByName } from './stages/stage-of-calls.js';
+import { foreignVariables } from './weights/foreign.js';
+import { borrowed, returnGradients } from './weights/shared.js';
 
 export interface ModelPipelineOptions {
   readonly model: LayerGraph;
@@ -72,6 +74,8 @@ export interface PipelineStep extends Omit<StepInputs, 'shapes'> {
   readonly microBatches: number;
   /** Adds the penalties of regularizers to the loss, with this factor before their gradients. */
   readonly penaltySeed?: number;
+  /** Whether the loss may use variables that are no weights of the model, as in `fit`, which trains none. */
+  readonly trainsModelOnly?: boolean;
 }
 
 /** How a step ends. */
@@ -83,9 +87,11 @@ export interface StepEnd<T> {
 }
 
 export interface PipelineResult {
+  /** The trained weights that this rank holds, in the order of the model. */
+  readonly trained: readonly Variable[];
   /**
-   * The sum over micro-batches of the gradient of each of {@link ModelPipeline.trained}. Null if
-   * there was none. The caller disposes them.
+   * The sum over micro-batches of the gradient of each of {@link trained}. Null if there was none.
+   * The caller disposes them.
    */
   readonly grads: (Tensor | null)[];
   /** The gradients of the penalties, in the same order. The caller disposes them. */
@@ -96,6 +102,8 @@ export interface PipelineResult {
   readonly penalty: number;
 }
 
+const SAME_TRAINED = 'Freeze the same layers on every rank, and train them again in the same step.';
+
 const SAME_OPTIONS =
   'Give accelerator.pipelined, or the option pipeline of the Accelerator, the same values on every rank.';
 
@@ -105,11 +113,12 @@ const DEFAULT_CHUNKS = 2;
 /** A model in stages on the ranks of a pipeline. Every rank makes it. */
 export class ModelPipeline {
   readonly plan: StagePlan;
-  /** The trained weights that this rank holds, in the order of the model. */
-  readonly trained: readonly Variable[];
   readonly #context: ModelPipelineContext;
+  /** The rank that holds each weight. */
+  readonly #owners: ReadonlyMap<Variable, number>;
+  readonly #shared: readonly SharedWeight[];
   readonly #schedules = new Map<string, Schedule>();
-  /** The shapes of batches that ranks have compared. */
+  /** The shapes of batches, with the names of the trained weights, that ranks have compared. */
   readonly #compared = new Set<string>();
   /** The failed steps. Their messages may have had other shapes, so later ones have other slots. */
   #failures = 0;
@@ -131,16 +140,15 @@ export class ModelPipeline {
     const stageOf = this.#stageOf(model, stages, count);
     // One rank computes all stages as one.
     this.plan = planOf(model, pipe.size === 1 ? stageOf.map(() => 0) : stageOf, pipe.size === 1 ? 1 : count);
-    const owners = ownersOf(this.plan, pipe.size);
-    const trained = [...new Set(this.plan.stages.flatMap((stage) => stage.trained))];
-    this.trained = trained.filter((variable) => owners.get(variable) === pipe.rank);
+    const owners = (this.#owners = ownersOf(this.plan, pipe.size));
+    this.#shared = sharedWeights(this.plan, pipe.size);
     this.scheduleFor(schedule, microBatches ?? count);
-    requireTrained(this.plan, pipe.size);
+    this.#trained();
     const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
-    const ownLayers = new Set<unknown>(own.flatMap(({ calls }) => calls.map(({ layer }) => layer)));
-    const layersElsewhere = new Set<unknown>(model.layers.filter((layer) => !ownLayers.has(layer)));
+    const ownLayers = new Set<unknown>(own.flatMap((stage) => stage.layers));
+    const layersElsewhere = new Set<unknown>([...layersOfModels(model.layers)].filter((layer) => !ownLayers.has(layer)));
     const { weights, optimizers } = context;
-    weights?.place({ owners, trained, layers: model.layers, layersElsewhere, optimizers });
+    weights?.place({ owners, layers: model.layers, layersElsewhere, optimizers });
   }
 
   /** The number of ranks of the pipeline. */
@@ -162,20 +170,24 @@ export class ModelPipeline {
   }
 
   /**
-   * Compares the shapes of batches over the ranks of the pipeline in each step, and the values of the
-   * first batch of each shape: to compare all values would cost a pass over each batch.
+   * Compares the shapes of batches over the ranks of the pipeline in each step, and which weights are
+   * trained. Of the first batch of each shape it compares the values: to compare all values would cost
+   * a pass over each batch.
    *
-   * @throws AccError `ACC_BATCHES_DIFFER`.
+   * @throws AccError `ACC_BATCHES_DIFFER`, and `ACC_OPTIONS_DIFFER` if ranks train other weights.
    */
   compareBatch(tensors: readonly Tensor[]): void {
     const { pipe, runAction } = this.#context;
     if (pipe.size === 1) return;
     runAction(tensors, (given) => {
       const shapes = given.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join();
-      if (isSameOnAll(shapes, pipe) && this.#compared.has(shapes)) return [];
+      const names = this.#trained().all.map(({ name }) => name);
+      const key = JSON.stringify([shapes, names]);
+      if (isSameOnAll(key, pipe) && this.#compared.has(key)) return [];
+      requireSameOptions('the trained weights', { names }, pipe, SAME_TRAINED);
       const own = given.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
       requireSameBatch({ call: 'pipelined', axis: 'pipeline' }, own, pipe);
-      this.#compared.add(shapes);
+      this.#compared.add(key);
       return [];
     });
   }
@@ -189,10 +201,14 @@ export class ModelPipeline {
    * the failed one inside of a layer or of the loss get errors of their collectives instead.
    */
   run<T>(step: PipelineStep, end: StepEnd<T>): readonly Tensor[] {
-    const { weights, runAction } = this.#context;
+    const { weights, pipe, runAction } = this.#context;
     const { plan } = this;
+    const trained = this.#trained();
     const enter = () => {
-      weights?.enterStep(this.#borrow(weights));
+      weights?.enterStep({
+        borrowed: borrowed(this.#shared, pipe, (variable) => weights.ownValues(variable)),
+        trained: trained.all,
+      });
       return [];
     };
     const leave = () => weights?.leaveStep();
@@ -201,14 +217,16 @@ export class ModelPipeline {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
       const shapes = () =>
         this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
-      const run = runStep({ ...this.#context, plan, schedule }, { ...step, shapes });
+      const foreign = step.trainsModelOnly ? [] : foreignVariables(this.#owners.keys());
+      const subject = { ...this.#context, plan, schedule, trained: trained.ofStages, foreign };
+      const run = runStep(subject, { ...step, shapes });
       const { grads, losses, failure } = run;
       const variables = [...grads.keys()];
       const results = runAction([...grads.values(), ...losses], (given) => {
         this.#requireNoFailure(failure, schedule, given);
         const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
-        const finish = () =>
-          this.#finish(step, end, { grads: ofStep, losses: given.slice(variables.length) });
+        const made = { grads: ofStep, losses: given.slice(variables.length) };
+        const finish = () => this.#finish(step, end, made, trained.all);
         return end.update(finallyAfter(finish, leave));
       });
       return results.map((result) => result!);
@@ -230,13 +248,28 @@ export class ModelPipeline {
     }
   }
 
-  #finish<T>(step: PipelineStep, end: StepEnd<T>, { grads, losses }: Omit<StepResult, 'failure'>): T {
+  /** The weights that are trained now. */
+  #trained(): TrainedWeights {
+    const trained = trainedWeights(this.plan);
+    requireTrained(trained, this.#owners, this.ranks);
+    return trained;
+  }
+
+  #finish<T>(
+    step: PipelineStep,
+    end: StepEnd<T>,
+    { grads, losses }: Omit<StepResult, 'failure'>,
+    allTrained: readonly Variable[],
+  ): T {
     try {
       const all = new Map(grads);
-      this.#returnShared(all);
-      const penalized = this.#penalties(step.penaltySeed);
+      const shared = this.#shared.filter(({ variable }) => allTrained.includes(variable));
+      returnGradients(shared, this.#context.pipe, all);
+      const trained = allTrained.filter((variable) => this.#isOwn(variable));
+      const penalized = this.#penalties(step.penaltySeed, trained);
       return end.finish({
-        grads: this.trained.map((variable) => all.get(variable) ?? null),
+        trained,
+        grads: trained.map((variable) => all.get(variable) ?? null),
         ...penalized,
         losses,
       });
@@ -245,55 +278,20 @@ export class ModelPipeline {
     }
   }
 
-  /** Gets the values of weights that this rank uses and another one holds. */
-  #borrow(weights: StagedWeights): Map<Variable, Tensor> {
-    const { pipe } = this.#context;
-    const shared = sharedWeights(this.plan, pipe.size);
-    const sent = shared
-      .filter(({ owner }) => owner === pipe.rank)
-      .flatMap(({ variable, users }) =>
-        users.map((user) => pipe.sendAsync(weights.ownValues(variable), user, slotOf(variable))),
-      );
-    const borrowed = new Map<Variable, Tensor>();
-    for (const { variable, owner, users } of shared) {
-      if (users.includes(pipe.rank)) borrowed.set(variable, pipe.recv(owner, slotOf(variable)));
-    }
-    for (const pending of sent) pending.wait();
-    return borrowed;
-  }
-
-  /** Adds the gradients of weights that several ranks use on the rank that holds them. */
-  #returnShared(grads: Map<Variable, Tensor>): void {
-    const { pipe } = this.#context;
-    const trained = new Set(this.plan.stages.flatMap((stage) => stage.trained));
-    const shared = sharedWeights(this.plan, pipe.size).filter(({ variable }) => trained.has(variable));
-    const sent = shared.flatMap(({ variable, owner, users }) => {
-      if (!users.includes(pipe.rank)) return [];
-      const grad = grads.get(variable) ?? zeros(heldPartOf(variable)?.own.shape ?? variable.shape);
-      const pending = pipe.sendAsync(grad, owner, slotOf(variable));
-      grad.dispose();
-      grads.delete(variable);
-      return [pending];
-    });
-    for (const { variable, owner, users } of shared) {
-      if (owner !== pipe.rank) continue;
-      for (const user of users) addTo(grads, variable, pipe.recv(user, slotOf(variable)));
-    }
-    for (const pending of sent) pending.wait();
-  }
-
   /** The penalties of the layers of this rank's stages, and their gradients. */
-  #penalties(seed: number | undefined): Pick<PipelineResult, 'penalty' | 'penaltyGrads'> {
-    const { pipe, runForward } = this.#context;
-    const none = { penalty: 0, penaltyGrads: this.trained.map(() => null) };
+  #penalties(
+    seed: number | undefined,
+    trained: readonly Variable[],
+  ): Pick<PipelineResult, 'penalty' | 'penaltyGrads'> {
+    const { runForward } = this.#context;
+    const none = { penalty: 0, penaltyGrads: trained.map(() => null) };
     if (seed === undefined) return none;
-    const owners = ownersOf(this.plan, pipe.size);
     let has = false;
     const pass = runForward(() => {
-      const terms = penaltiesOf(this.plan, (variable) => owners.get(variable) === pipe.rank);
+      const terms = penaltiesOf(this.plan, (variable) => this.#isOwn(variable));
       has = terms.length > 0;
       return has ? addN(terms) : scalar(0);
-    }, this.trained);
+    }, trained);
     const [total] = pass.outputs as [Scalar];
     if (!has) {
       pass.dispose();
@@ -305,6 +303,10 @@ export class ModelPipeline {
     const penalty = total.dataSync()[0]!;
     dispose([dy, total]);
     return { penalty, penaltyGrads };
+  }
+
+  #isOwn(variable: Variable): boolean {
+    return this.#owners.get(variable) === this.#context.pipe.rank;
   }
 
   #stageOf(
@@ -334,26 +336,17 @@ function defaultStages(schedule: ScheduleName, ranks: number): number {
   return schedule === 'interleaved' && ranks > 1 ? DEFAULT_CHUNKS * ranks : ranks;
 }
 
-const slotOf = ({ name }: Variable) => ({ slot: `weight ${name}` });
-
-function addTo(grads: Map<Variable, Tensor>, variable: Variable, grad: Tensor): void {
-  const before = grads.get(variable);
-  if (before) {
-    grads.set(variable, add(before, grad));
-    dispose([before, grad]);
-  } else grads.set(variable, grad);
-}
-
 /** Ranks settle, clip and update together, so each needs something to train. */
-function requireTrained(plan: StagePlan, ranks: number): void {
-  const owners = ownersOf(plan, ranks);
-  const training = new Set(plan.stages.flatMap(({ trained }) => trained.map((each) => owners.get(each))));
+function requireTrained({ all }: TrainedWeights, owners: ReadonlyMap<Variable, number>, ranks: number): void {
+  const training = new Set(all.map((each) => owners.get(each)));
   const idle = Array.from({ length: ranks }, (_, rank) => rank).filter((rank) => !training.has(rank));
   if (idle.length === 0) return;
   throw new AccError(
     'ACC_PIPELINE_STAGES',
     `stages: rank ${idle.join(' and rank ')} of the pipeline would have no weights to train.`,
-    { help: 'Move a layer with trained weights to its stages, or use a smaller axis pipeline.' },
+    {
+      help: 'Move a layer with trained weights to its stages, freeze fewer layers, or use a smaller axis pipeline.',
+    },
   );
 }
 

@@ -44,7 +44,7 @@ export {
   type StepFunction,
 } from './layers/model.js';
 export { buffersOf } from './layers/buffers.js';
-export { nestedLayers, type LayerNesting } from './layers/nested-layers.js';
+export { layersOfModels, nestedLayers, type LayerNesting } from './layers/nested-layers.js';
 export { addWeightTo, buildPart, removeWeightsFrom, takeWeightsOf } from './layers/parts.js';
 export { lossTable, type Loss } from './losses.js';
 export {

@@ -10,7 +10,7 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
   const [sender, receiver] = found;
   expect(sender!['another shape in a slot']).toBe('ACC_COLLECTIVE_SHAPE');
   expect(receiver!.received).toBe('1,2,3,4');
-  for (const { received: _, 'another shape in a slot': __, ...codes } of found) {
+  for (const [rank, { received: _, 'another shape in a slot': __, ...codes }] of found.entries()) {
     expect(codes).toEqual({
       'weights in files': 'ACC_STRATEGY_CANNOT',
       'shards of pieces': 'ACC_STRATEGY_CANNOT',
@@ -34,6 +34,10 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
       'rows that cannot be divided': 'ACC_PIPELINE_BATCH',
       'other numbers of rows': 'ACC_PIPELINE_BATCH',
       'other stages': 'ACC_PIPELINE_STAGES',
+      'other frozen layers': 'ACC_OPTIONS_DIFFER',
+      'a rank whose layers are frozen': 'ACC_PIPELINE_STAGES',
+      'a variable of the loss': rank === 1 ? 'ACC_PIPELINE_WEIGHT' : 'ACC_PIPELINE_FAILED',
+      'a frozen variable of the loss': 'none',
       'inside noSync': 'ACC_STRATEGY_CANNOT',
       minimize: 'ACC_PIPELINE_OUTSIDE',
       'compile of shards': 'ACC_STRATEGY_CANNOT',

@@ -14,15 +14,17 @@ const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly stri
       ...['gpipe', '1f1b', 'interleaved', 'zeroBubble', 'measured', 'tied', 'checkpointed', 'accumulated'],
       ...['bf16', 'fp16', 'weighed', 'checkpointed gpipe'],
       ...['compiled', 'compiled zeroBubble', 'compiled tied', 'compiled bf16', 'compiled interleaved'],
+      ...['frozen', 'frozen zeroBubble', 'frozen at first', 'compiled frozen'],
     ],
   ],
-  [3, 1, ['1f1b', 'zeroBubble', 'tied', 'compiled tied']],
+  [3, 1, ['1f1b', 'zeroBubble', 'tied', 'compiled tied', 'frozen']],
   [4, 1, ['1f1b', 'interleaved', 'zeroBubble']],
   [4, 2, ['1f1b', 'interleaved', 'accumulated', 'weighed', 'compiled']],
 ];
 /** The plain steps that compiled ones repeat. */
 const PLAIN: Readonly<Record<string, string>> = {
   compiled: '1f1b',
+  'compiled frozen': 'frozen',
   'compiled tied': 'tied',
   'compiled bf16': 'bf16',
   'compiled interleaved': 'interleaved',

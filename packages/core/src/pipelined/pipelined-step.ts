@@ -42,8 +42,8 @@ export interface BatchStep {
   readonly values: (microBatch: number, outputs: readonly Tensor[]) => readonly [Tensor, ...Tensor[]];
   /** The number of metrics. */
   readonly metrics: number;
-  /** Whether penalties of regularizers are part of the loss. */
-  readonly hasPenalties: boolean;
+  /** Whether `fit` takes the step. Its loss has the penalties of regularizers, and it trains the model alone. */
+  readonly isFit: boolean;
 }
 
 /**
@@ -64,10 +64,10 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     seed: (i: number) => losses.seedOf(i),
     lossSeed: (lossScale * losses.ownShare) / batch.microBatches,
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
-    ...(batch.hasPenalties && { penaltySeed: lossScale }),
+    ...(batch.isFit && { penaltySeed: lossScale, trainsModelOnly: true }),
   };
   try {
-    return [...model.run(step, endOf({ model, pipe, pipeline, optimizer }, losses))] as Scalar[];
+    return [...model.run(step, endOf({ pipe, pipeline, optimizer }, losses))] as Scalar[];
   } catch (error) {
     losses.dispose();
     throw error;
@@ -75,13 +75,11 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
 }
 
 /** What a step does with its gradients. */
-function endOf({ model, pipe, pipeline, optimizer }: StepTarget, losses: Losses) {
+function endOf({ pipe, pipeline, optimizer }: Omit<StepTarget, 'model'>, losses: Losses) {
   return {
     finish(result: PipelineResult) {
       const exchanged = losses.exchange(result, pipe);
-      const grads = pipeline.names.ofOptimizer(optimizer, () =>
-        reduced({ model, pipeline }, result, exchanged),
-      );
+      const grads = pipeline.names.ofOptimizer(optimizer, () => reduced(pipeline, result, exchanged));
       return { values: exchanged.values, grads };
     },
     update({ values, grads }: Finished) {
@@ -212,13 +210,12 @@ class Losses {
 
 /** Reduces the gradients over the ranks with the same stage, as those of a backward pass. */
 function reduced(
-  { model, pipeline }: Pick<StepTarget, 'model' | 'pipeline'>,
-  { grads, penaltyGrads }: PipelineResult,
+  pipeline: StepPipeline,
+  { trained, grads, penaltyGrads }: PipelineResult,
   { values, factor, weight, unit }: Exchanged,
 ): NamedTensorMap {
   const loss = scalar(values[0]!);
   if (weight !== undefined) pipeline.lossItems.note(loss, weight);
-  const { trained } = model;
   const session = pipeline.begin(trained, loss)!;
   const share = session.weight / pipeline.lossScale;
   const whole = unit === undefined ? factor * share : session.unit === 0 ? 0 : unit / session.unit;

@@ -83,7 +83,7 @@ export class Pipelines {
           loss(partOf(ys, i, rows), (outputs.length === 1 ? outputs[0] : outputs) as P),
         ],
         metrics: 0,
-        hasPenalties: false,
+        isFit: false,
       });
       return value!;
     };
@@ -104,7 +104,7 @@ export class Pipelines {
         xs: data.slice(0, model.inputs.length),
         values: (i, outputs) => fitLoss(model, part(i), outputs),
         metrics: model.metricsTensors.length,
-        hasPenalties: true,
+        isFit: true,
       });
     };
   }

@@ -10,6 +10,7 @@ import {
 } from '@acc/contract';
 import { forward, keyOf as keyOfAction, type Action, type Schedule } from '../schedule/action.js';
 import type { Stage, StagePlan } from '../stages/plan.js';
+import { requireNoForeign } from '../weights/foreign.js';
 import { Messages, type Message } from './messages.js';
 import { runObserved } from './observe-actions.js';
 import { stageForward, type PassRecomputation, type Recomputation } from './stage-forward.js';
@@ -17,6 +18,10 @@ import { stageForward, type PassRecomputation, type Recomputation } from './stag
 /** What a pipelined model is, the same in all steps. */
 export interface StepSubject {
   readonly plan: StagePlan;
+  /** The weights of each stage that are trained. */
+  readonly trained: readonly (readonly Variable[])[];
+  /** Variables that are trained elsewhere, or nowhere. No stage may use them. */
+  readonly foreign: readonly Variable[];
   readonly schedule: Schedule;
   readonly pipe: Collective;
   readonly runForward: RunForward;
@@ -226,12 +231,12 @@ class Step {
     const given = new Map([...received, ...inputs.map((input, i) => [plan.inputs[i]!, input] as const)]);
     const used = stage.receives.filter((id) => taken.has(id) && received.get(id)!.dtype === 'float32');
     const made = stage.sends.filter((id) => !received.has(id));
-    const { trained } = stage;
+    const trained = this.#subject.trained[index]!;
     const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
     try {
       const taped = runForward(
         () => this.#compute({ stage, given, made, isLast, index, microBatch }),
-        [...used.map((id) => received.get(id)!), ...trained],
+        [...used.map((id) => received.get(id)!), ...trained, ...this.#subject.foreign],
       );
       return { taped, used, trained, made, shapes };
     } finally {
@@ -337,6 +342,7 @@ class Step {
   #end(stage: number, microBatch: number, grads: readonly (Tensor | null)[]): void {
     const { trained } = this.#passes.get(keyOf(stage, microBatch))!;
     this.#passes.delete(keyOf(stage, microBatch));
+    requireNoForeign(this.#subject.foreign, grads.slice(trained.length));
     const present = trained.flatMap((variable, i) => (grads[i] ? [{ variable, grad: grads[i] }] : []));
     const more = present.filter(({ variable, grad }) => {
       const sum = this.#grads.get(variable);

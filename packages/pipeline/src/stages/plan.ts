@@ -5,14 +5,14 @@ import { callsOf, type GraphCall, type GraphLayer, type LayerGraph } from '@acc/
 /** The part of a model that is computed together. */
 export interface Stage {
   readonly calls: readonly GraphCall[];
+  /** The layers of these calls. */
+  readonly layers: readonly GraphLayer[];
   /** The ids of the values that come from the stage before, including those that are passed on. */
   readonly receives: readonly number[];
   /** The ids of the values that the next stage gets. */
   readonly sends: readonly number[];
   /** The weights of its layers. */
   readonly weights: readonly Variable[];
-  /** Those of {@link weights} that are trained. */
-  readonly trained: readonly Variable[];
 }
 
 /** A model in stages. */
@@ -62,19 +62,30 @@ export function planOf(model: LayerGraph, stageOf: readonly number[], count: num
     for (const layer of layers) requireDims(layer);
     return {
       calls: own,
+      layers,
       receives: crossing(stage),
       sends: stage < last ? crossing(stage + 1) : [],
       weights,
-      trained: weights.filter(
-        (variable) => variable.trainable && layers.some((layer) => trains(layer, variable)),
-      ),
     };
   });
   return { stages, inputs, outputs };
 }
 
-const trains = ({ trainableWeights }: GraphLayer, variable: Variable): boolean =>
-  trainableWeights.some((weight) => weight.read() === variable);
+/** The weights that are trained. Programs may freeze layers between steps, and train them again. */
+export interface TrainedWeights {
+  readonly ofStages: readonly (readonly Variable[])[];
+  /** In the order of the model. */
+  readonly all: readonly Variable[];
+}
+
+/** The weights that are trained now. */
+export function trainedWeights({ stages }: StagePlan): TrainedWeights {
+  const ofStages = stages.map(({ layers, weights }) => {
+    const ofLayers = new Set(layers.flatMap((layer) => layer.trainableWeights.map((each) => each.read())));
+    return weights.filter((variable) => variable.trainable && ofLayers.has(variable));
+  });
+  return { ofStages, all: [...new Set(ofStages.flat())] };
+}
 
 /** Whether each call is the first one of a layer with trained weights. */
 export function trainingCalls(calls: readonly GraphCall[]): boolean[] {

@@ -18,6 +18,7 @@ import {
   type Collective,
   type GradientReduction,
   type StagedWeights,
+  type StagedStep,
   type StagePlacement,
   type Strategy,
   type StrategyContext,
@@ -26,7 +27,7 @@ import {
   type TensorShard,
 } from '@acc/contract';
 import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
-import { engineInternals } from '@acc/tfjs-internals';
+import { engineInternals, layersOfModels } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, notDivided, outsideStep } from '../errors.js';
 import { cutState, freeState } from './own-state.js';
 import { Placed, type PlacedContext } from './placed.js';
@@ -49,8 +50,8 @@ class Staged implements Strategy, StagedWeights {
   /** Weights whose values came because a program reads them. */
   readonly #read = new Set<Placed>();
   readonly #layers = new Map<unknown, () => void>();
-  /** The trained weights of the model of each placed one. */
-  readonly #ofModel = new Map<Variable, readonly Variable[]>();
+  /** The weights of the model of each one that was trained, of those that were trained. */
+  readonly #ofModel = new Map<Variable, Set<Variable>>();
   /** Whether `inner` shards the weights of a stage, which it gets when stages are known. */
   readonly #isSharded: boolean;
   /** The weights of models that are not divided yet. A sharding `inner` gets them when they are. */
@@ -124,12 +125,13 @@ class Staged implements Strategy, StagedWeights {
 
   prepareLayers(layers: readonly unknown[]): () => void {
     // One by one, so that layers of other ranks can be given back.
-    for (const layer of layers) {
+    const own = layersOfModels(layers);
+    for (const layer of own) {
       const undo = this.#inner.prepareLayers?.([layer]);
       if (undo) this.#layers.set(layer, undo);
     }
     return () => {
-      for (const layer of layers) this.#leaveLayer(layer);
+      for (const layer of own) this.#leaveLayer(layer);
     };
   }
 
@@ -140,7 +142,7 @@ class Staged implements Strategy, StagedWeights {
     this.#inner.prepareOptimizer?.(optimizer);
   }
 
-  place({ owners, trained, layers, layersElsewhere, optimizers }: StagePlacement): void {
+  place({ owners, layers, layersElsewhere, optimizers }: StagePlacement): void {
     const { kernels } = this.#context;
     const context: PlacedContext = {
       defer: (info, load) => {
@@ -157,7 +159,6 @@ class Staged implements Strategy, StagedWeights {
       this.#placed.set(variable, placed);
       if (this.#waiting.delete(variable) && placed.isOwn) waiting.push(placed);
     }
-    for (const variable of trained) this.#ofModel.set(variable, trained);
     for (const layer of layersElsewhere) this.#leaveLayer(layer);
     freeState(optimizers, [...this.#placed.values()]);
     if (!this.#isSharded) return;
@@ -172,8 +173,9 @@ class Staged implements Strategy, StagedWeights {
     return this.#placed.get(variable)!.own;
   }
 
-  enterStep(borrowed: ReadonlyMap<Variable, Tensor>): void {
+  enterStep({ borrowed, trained }: StagedStep): void {
     this.#takeOverAssigned();
+    this.#noteTrained(trained);
     this.#isInStep = true;
     try {
       for (const placed of this.#placed.values()) {
@@ -187,6 +189,17 @@ class Staged implements Strategy, StagedWeights {
     } catch (error) {
       this.leaveStep();
       throw error;
+    }
+  }
+
+  /** Optimizers keep state by position, so a weight that is trained later comes last. */
+  #noteTrained(trained: readonly Variable[]): void {
+    const known = trained.find((variable) => this.#ofModel.has(variable));
+    const ofModel = (known && this.#ofModel.get(known)) ?? new Set();
+    for (const variable of trained) {
+      ofModel.add(variable);
+      this.#ofModel.set(variable, ofModel);
+      this.#placed.get(variable)!.own.trainable = true;
     }
   }
 
@@ -250,8 +263,11 @@ class Staged implements Strategy, StagedWeights {
     const placedOf = (variable: Variable) => this.#placed.get(variable) ?? [];
     const foreign = variables.flatMap(placedOf).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
     if (foreign) throw outsideStep(foreign.variable);
-    const [first] = variables.flatMap((variable) => this.#ofModel.get(variable) ?? []);
-    const updated = (first ? this.#ofModel.get(first)! : []).map((variable) => this.#placed.get(variable)!);
+    const [ofModel = new Set<Variable>()] = variables.flatMap((variable) => {
+      const known = this.#ofModel.get(variable);
+      return known ? [known] : [];
+    });
+    const updated = [...ofModel].map((variable) => this.#placed.get(variable)!);
     for (const placed of updated) {
       if (placed.isAssigned) placed.takeOver();
       placed.release();

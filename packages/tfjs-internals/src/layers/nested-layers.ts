@@ -27,3 +27,15 @@ function* walk(candidates: readonly unknown[], seen: Set<object>): Generator<obj
     yield* walk([...(Array.isArray(layers) ? (layers as unknown[]) : []), ...within], seen);
   }
 }
+
+/**
+ * The given layers, each once. In place of models, the layers in them: a graph has calls of those.
+ */
+export function layersOfModels(candidates: readonly unknown[]): Set<object> {
+  return new Set(
+    candidates.flatMap((candidate) => {
+      const { layers } = candidate as LayerNesting;
+      return Array.isArray(layers) ? [...layersOfModels(layers)] : [candidate as object];
+    }),
+  );
+}

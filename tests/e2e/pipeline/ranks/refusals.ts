@@ -91,6 +91,24 @@ accelerator.prepare(optimizer);
 refused('rows that cannot be divided', () => step(xs.slice(0, 6), ys.slice(0, 6)));
 refused('other numbers of rows', () => step(xs, ys.slice(0, 8)));
 refused('other stages', () => steps({ stages: SKIPPING_STAGES[4]!, schedule: 'interleaved' }));
+const freeze = (names: readonly string[], isFrozen: boolean) => {
+  for (const name of names) model.getLayer(name).trainable = !isFrozen;
+};
+if (pipe.rank === 0) freeze(['b'], true);
+refused('other frozen layers', () => step(xs, ys));
+freeze(['a', 'b', 'c'], true);
+refused('a rank whose layers are frozen', () => step(xs, ys));
+freeze(['a', 'b', 'c'], false);
+const temperature = tf.variable(tf.scalar(2), true, 'temperature');
+const scaled = (yTrue: tf.Tensor, yPred: tf.Tensor) => meanSquares(yTrue, yPred.div(temperature));
+refused('a variable of the loss', () => {
+  accelerator.pipelined(model, scaled, { stages, microBatches: 4 })(xs, ys);
+});
+temperature.trainable = false;
+refused('a frozen variable of the loss', () => {
+  accelerator.pipelined(model, scaled, { stages, microBatches: 4 })(xs, ys);
+});
+temperature.dispose();
 refused('inside noSync', () => accelerator.noSync(() => step(xs, ys)));
 refused('minimize', () =>
   optimizer.minimize(() => meanSquares(ys, model.predict(xs) as tf.Tensor) as tf.Scalar),

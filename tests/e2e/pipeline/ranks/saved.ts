@@ -30,15 +30,17 @@ const DATA = Number(data);
 function normed(): tf.LayersModel {
   const dense = (seed: number, more: object) =>
     tf.layers.dense({ units: WIDTH, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
-  return tf.sequential({
+  // Its layers are those of the stages.
+  const inner = tf.sequential({
+    name: 'inner',
     layers: [
       // The gradient of a bias before the norm is 0 but for rounding, which Adam would make a step of.
       dense(1, { name: 'first', inputShape: [WIDTH], useBias: false }),
       tf.layers.batchNormalization({ name: 'norm' }),
       dense(2, { name: 'middle', activation: 'tanh' }),
-      dense(3, { name: 'last', units: 2 }),
     ],
   });
+  return tf.sequential({ layers: [inner, dense(3, { name: 'last', units: 2 })] });
 }
 
 async function start(name: Model) {

@@ -26,10 +26,16 @@ interface Way extends AcceleratorOptions {
   readonly steps?: PipelineOptions;
   readonly isWeighed?: boolean;
   readonly isCompiled?: boolean;
+  /** Default: Adam. */
+  readonly optimizer?: () => tf.Optimizer;
+  /** The steps before which the second layer is frozen, and trained again. */
+  readonly frozen?: readonly [from: number, to: number];
 }
 
 const stages = SKIPPING_STAGES[Math.max(depth, 2)];
 const common = { gradientClipping: { norm: 0.5 } };
+// tfjs's Adam takes the state of other weights when one is frozen.
+const FROZEN: Way = { ...common, optimizer: () => tf.train.sgd(0.1), frozen: [4, 11] };
 const WAYS: Record<string, Way> = {
   gpipe: { ...common, steps: { schedule: 'gpipe', microBatches: 4, stages } },
   '1f1b': { ...common, steps: { microBatches: 4, stages } },
@@ -47,6 +53,10 @@ const WAYS: Record<string, Way> = {
     ...{ ...common, isCompiled: true, checkpointEvery: 2 },
     steps: { schedule: 'zeroBubble', microBatches: 4, stages },
   },
+  frozen: { ...FROZEN, steps: { microBatches: 4, stages } },
+  'frozen zeroBubble': { ...FROZEN, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
+  'compiled frozen': { ...FROZEN, isCompiled: true, steps: { microBatches: 4, stages } },
+  'frozen at first': { ...FROZEN, frozen: [0, 7], steps: { microBatches: 4, stages } },
   'compiled tied': { isCompiled: true, model: tied, steps: { microBatches: 4 } },
   'compiled bf16': { isCompiled: true, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
 };
@@ -61,14 +71,16 @@ const stateElements = async (optimizer: tf.Optimizer) =>
   (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
 
 async function train(way: Way, isPipelined: boolean): Promise<Trained> {
-  const { model: create = skipping, steps = {}, isWeighed = false, isCompiled = false, ...options } = way;
+  const { model: create = skipping, steps = {}, isWeighed = false, isCompiled = false, ...others } = way;
+  const { optimizer: createOptimizer = () => tf.train.adam(0.01), frozen, ...options } = others;
   const accelerator = await Accelerator.create({
     engine: 'acc',
     ...options,
     ...(ranks > 1 && { mesh: { pipeline: depth, data: DATA } }),
   });
   const model = create();
-  const optimizer = tf.train.adam(0.01);
+  const optimizer = createOptimizer();
+  if (frozen?.[0] === 0) model.getLayer('b').trainable = false;
   accelerator.prepare(model, optimizer);
   const rows = ROWS / DATA;
   const first = rows * (accelerator.mesh.coordinates.data ?? 0);
@@ -90,6 +102,7 @@ async function train(way: Way, isPipelined: boolean): Promise<Trained> {
   const losses: number[] = [];
   const counts: number[][] = [];
   for (let step = 0; step < STEPS; step++) {
+    if (frozen?.includes(step)) model.getLayer('b').trainable = step === frozen[1];
     const value = tf.tidy(() => {
       const [xs, ys] = [ofRank(xsOf(step)), ofRank(ysOf(step))];
       // A step inside a window is not replayed.
