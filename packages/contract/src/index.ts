@@ -34,7 +34,7 @@ export { finallyAfter } from './finally-after.js';
 export { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
 export { hashOf } from './hash-of.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
-export { lossSeed, withLossSeed } from './loss-seed.js';
+export { lossSeed, lossSeedReads, withLossSeed } from './loss-seed.js';
 export type { ProductSums, RunForward, TapedForward } from './taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
 export {

@@ -3,6 +3,7 @@ import { AccError } from './errors.js';
 import { finallyAfter } from './finally-after.js';
 
 let current: number | Scalar | undefined = 1;
+let reads = 0;
 
 /**
  * The gradient that the running backward pass began with, at the loss of the training: the loss scale
@@ -13,6 +14,7 @@ let current: number | Scalar | undefined = 1;
  * @throws AccError `ACC_LOSS_SEED_UNKNOWN` where the pass begins inside the model.
  */
 export function lossSeed(): number | Scalar {
+  reads++;
   if (current !== undefined) return current;
   throw new AccError(
     'ACC_LOSS_SEED_UNKNOWN',
@@ -22,6 +24,9 @@ export function lossSeed(): number | Scalar {
     },
   );
 }
+
+/** How often {@link lossSeed} was called. It grows in a pass in which layers add terms to the loss. */
+export const lossSeedReads = (): number => reads;
 
 /** Runs a backward pass. @param seed Undefined if it is not known. */
 export function withLossSeed<T>(seed: number | Scalar | undefined, pass: () => T): T {

@@ -26,8 +26,9 @@ import { requireNoFailure } from './run/failures.js';
 import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
-import { measureCosts, type MeasureContext } from './stages/measure.js';
+import { measureCalls, type MeasureContext } from './stages/measure.js';
 import {
+  callsWithinMasks,
   layerCalls,
   ownersOf,
   penaltiesOf,
@@ -98,6 +99,8 @@ export interface PipelineResult {
   readonly penaltyGrads: (Tensor | null)[];
   /** The losses of the micro-batches, on the rank that computes them. Disposed after `finish`. */
   readonly losses: readonly Tensor[];
+  /** Whether layers of this rank have added terms to the loss, whose gradients began with `lossSeed`. */
+  readonly addsTerms: boolean;
   /** The sum of the penalties of this rank's weights. */
   readonly penalty: number;
 }
@@ -146,7 +149,9 @@ export class ModelPipeline {
     this.#trained();
     const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
     const ownLayers = new Set<unknown>(own.flatMap((stage) => stage.layers));
-    const layersElsewhere = new Set<unknown>([...layersOfModels(model.layers)].filter((layer) => !ownLayers.has(layer)));
+    const layersElsewhere = new Set<unknown>(
+      [...layersOfModels(model.layers)].filter((layer) => !ownLayers.has(layer)),
+    );
     const { weights, optimizers } = context;
     weights?.place({ owners, layers: model.layers, layersElsewhere, optimizers });
   }
@@ -220,12 +225,12 @@ export class ModelPipeline {
       const foreign = step.trainsModelOnly ? [] : foreignVariables(this.#owners.keys());
       const subject = { ...this.#context, plan, schedule, trained: trained.ofStages, foreign };
       const run = runStep(subject, { ...step, shapes });
-      const { grads, losses, failure } = run;
+      const { grads, losses, failure, addsTerms } = run;
       const variables = [...grads.keys()];
       const results = runAction([...grads.values(), ...losses], (given) => {
         this.#requireNoFailure(failure, schedule, given);
         const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
-        const made = { grads: ofStep, losses: given.slice(variables.length) };
+        const made = { grads: ofStep, losses: given.slice(variables.length), addsTerms };
         const finish = () => this.#finish(step, end, made, trained.all);
         return end.update(finallyAfter(finish, leave));
       });
@@ -258,7 +263,7 @@ export class ModelPipeline {
   #finish<T>(
     step: PipelineStep,
     end: StepEnd<T>,
-    { grads, losses }: Omit<StepResult, 'failure'>,
+    { grads, losses, addsTerms }: Omit<StepResult, 'failure'>,
     allTrained: readonly Variable[],
   ): T {
     try {
@@ -272,6 +277,7 @@ export class ModelPipeline {
         grads: trained.map((variable) => all.get(variable) ?? null),
         ...penalized,
         losses,
+        addsTerms,
       });
     } finally {
       dispose([...losses]);
@@ -318,7 +324,8 @@ export class ModelPipeline {
     const inputNames = model.inputs.map(({ sourceLayer }) => sourceLayer.name);
     if (stages) return stagesByName(calls, stages, inputNames);
     if (count === 1) return calls.map(() => 0);
-    return stagesByCost(measureCosts(model, this.#context), trainingCalls(calls), count);
+    const { costs, masked } = measureCalls(model, this.#context);
+    return stagesByCost(costs, trainingCalls(calls), count, callsWithinMasks(model, calls, masked));
   }
 }
 

@@ -19,6 +19,12 @@ const BESIDE: Record<string, string[][][]> = {
     [['up'], ['wide', ...narrow(9)]],
   ],
 };
+BESIDE.masks = [
+  [
+    ['wide1', 'wide2'],
+    ['narrow', 'down'],
+  ],
+];
 BESIDE['limited open dims'] = BESIDE['expensive at the end']!;
 
 it('cuts a model beside its expensive layer, and keeps nothing of what it measured', async () => {

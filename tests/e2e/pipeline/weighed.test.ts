@@ -1,6 +1,9 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { WeighedTerms } from './ranks/weighed-terms.js';
 import type { Weighed } from './ranks/weighed.js';
+
+const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 
 const script = new URL('./ranks/weighed.ts', import.meta.url);
 const run = (...args: string[]) =>
@@ -23,3 +26,19 @@ it.each(['tensor', 'number'])(
   },
   60_000,
 );
+
+it('terms that layers add to a loss of some items count as on one process, or are refused', async () => {
+  const url = new URL('./ranks/weighed-terms.ts', import.meta.url);
+  const runTerms = (ranks: number) =>
+    resultsOfRanks<Record<string, WeighedTerms>>({ script: url, ranks, env: { OMP_NUM_THREADS: '1' } });
+  const [alone] = (await runTerms(1)) as [Record<string, WeighedTerms>];
+  for (const found of await runTerms(2)) {
+    for (const way of ['gpipe', 'equal numbers']) {
+      const { losses, weights, code } = found[way]!;
+      expect(code).toBeUndefined();
+      expectClose(losses, alone[way]!.losses, CLOSE);
+      weights.forEach((values, i) => expectClose(values, alone[way]!.weights[i]!, CLOSE));
+    }
+    expect(found['1f1b']).toMatchObject({ code: 'ACC_LOSS_SEED_UNKNOWN', losses: [] });
+  }
+}, 90_000);

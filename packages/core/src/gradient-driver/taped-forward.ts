@@ -52,6 +52,7 @@ export interface Pass {
 
 class KeptPass implements TapedForward {
   readonly outputs: readonly Tensor[];
+  readonly depends: boolean;
   /** Undefined after its use. */
   #pass: Pass | undefined;
   /** After the first half of a backward pass in halves. */
@@ -59,6 +60,7 @@ class KeptPass implements TapedForward {
 
   constructor(pass: Pass) {
     this.outputs = pass.outputs;
+    this.depends = pass.path.nodes.length > 0;
     this.#pass = pass;
   }
 

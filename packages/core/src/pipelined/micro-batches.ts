@@ -45,13 +45,19 @@ export function rowsOf(tensors: readonly Tensor[], microBatches: number): number
       { help: 'Row i of each tensor is sample i.' },
     );
   }
-  if (first > 0 && first % microBatches === 0) return first / microBatches;
+  requireDivisible(first, microBatches);
+  return first / microBatches;
+}
+
+/** @throws AccError `ACC_PIPELINE_BATCH` if `rows` cannot be divided into so many micro-batches. */
+export function requireDivisible(rows: number, microBatches: number): void {
+  if (rows > 0 && rows % microBatches === 0) return;
   throw new AccError(
     'ACC_PIPELINE_BATCH',
-    `A batch of ${first} rows cannot be divided into ${microBatches} equal micro-batches.`,
+    `A batch of ${rows} rows cannot be divided into ${microBatches} equal micro-batches.`,
     {
       help: `Use a batch of a multiple of ${microBatches} rows, or another number of microBatches.`,
-      details: { rows: first, microBatches },
+      details: { rows, microBatches },
     },
   );
 }

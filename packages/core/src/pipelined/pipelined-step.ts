@@ -104,6 +104,8 @@ interface Exchanged {
   /** The number of items by which the seeds are divided. Undefined if it is that of this line. */
   readonly unit: number | undefined;
   readonly weight: LossWeight | undefined;
+  /** Whether layers of some rank have added terms to the loss. */
+  readonly addsTerms: boolean;
 }
 
 /** The losses of a step's micro-batches. */
@@ -140,14 +142,14 @@ class Losses {
   }
 
   /**
-   * The gradients of a micro-batch are weighted by its items, relative to those of the first: the
-   * others are not known yet.
+   * The gradients of a micro-batch are weighted by its items, relative to an estimate of all, as
+   * those of later micro-batches may not be known yet.
    */
   seedOf(microBatch: number): number {
     const weight = this.#weights[microBatch];
     if (weight === undefined) return (this.lossScale * this.ownShare) / this.batch.microBatches;
     if (weight === 'sum') return this.lossScale;
-    return (this.lossScale * weight.items) / this.#unitOf(this.#weights[0]);
+    return (this.lossScale * weight.items) / this.#unitOf();
   }
 
   /** Frees what a failed step has left. */
@@ -156,32 +158,38 @@ class Losses {
   }
 
   /** Gives every rank the values of the last stage. */
-  exchange({ losses, penalty }: PipelineResult, pipe: Collective): Exchanged {
+  exchange({ losses, penalty, addsTerms }: PipelineResult, pipe: Collective): Exchanged {
     const own = losses.length > 0 ? this.#read(losses) : undefined;
     const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
     const unit = own ? (this.#unit ?? 0) : 0;
+    const flags = [own?.isSum ? 1 : 0, addsTerms ? 1 : 0];
     const sums = valuesOf(
-      tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, own?.isSum ? 1 : 0, unit, ...values]))),
+      tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, ...flags, unit, ...values]))),
     );
-    const [allPenalties, allFactor, allItems, isSum, unitOfItems, loss, ...metrics] = sums;
+    const [allPenalties, allFactor, allItems, isSum, terms, unitOfItems, loss, ...metrics] = sums;
     const weight = isSum ? 'sum' : allItems! >= 0 ? { items: allItems! } : undefined;
     return {
       values: [loss! + allPenalties!, ...metrics],
       factor: allFactor!,
       weight,
+      addsTerms: terms! > 0,
       unit: this.#rows && !isSum ? (weight ? unitOfItems : this.#rows.all) : undefined,
     };
   }
 
-  /** An estimate of the items of all micro-batches, of this line of ranks or of all that are mixed. */
-  #unitOf(firstWeight: LossWeight | undefined): number {
+  /**
+   * The items of all micro-batches, of this line of ranks or of all that are mixed. An estimate, unless
+   * the losses of all micro-batches are computed before the first gradient, as in `gpipe`.
+   */
+  #unitOf(): number {
     if (this.#unit !== undefined) return this.#unit;
-    const items = typeof firstWeight === 'object' ? firstWeight.items : 0;
+    const { microBatches } = this.batch;
+    const counts = this.#weights.map((weight) => (typeof weight === 'object' ? weight.items : 0));
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    const items = counts.length === microBatches ? total : counts[0]! * microBatches;
     const { mixedRanks } = this.pipeline;
-    const first = mixedRanks
-      ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]!
-      : items;
-    return (this.#unit = (first > 0 ? first : 1) * this.batch.microBatches);
+    const all = mixedRanks ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]! : items;
+    return (this.#unit = all > 0 ? all : microBatches);
   }
 
   #read(losses: readonly Tensor[]) {
@@ -212,8 +220,13 @@ class Losses {
 function reduced(
   pipeline: StepPipeline,
   { trained, grads, penaltyGrads }: PipelineResult,
-  { values, factor, weight, unit }: Exchanged,
+  exchanged: Exchanged,
 ): NamedTensorMap {
+  const { values, factor, weight, unit } = exchanged;
+  if (exchanged.addsTerms && !isSumKnown(pipeline, exchanged)) {
+    dispose([...grads, ...penaltyGrads].filter((grad) => grad !== null));
+    throw unknownSum();
+  }
   const loss = scalar(values[0]!);
   if (weight !== undefined) pipeline.lossItems.note(loss, weight);
   const session = pipeline.begin(trained, loss)!;
@@ -226,6 +239,16 @@ function reduced(
   const finished = session.finish();
   loss.dispose();
   return Object.fromEntries(trained.map(({ name }, i) => [name, finished[i]])) as NamedTensorMap;
+}
+
+/** Whether the gradients began with the weights that they have in the end. */
+function isSumKnown({ mixedRanks }: StepPipeline, { factor, weight, unit }: Exchanged): boolean {
+  if (typeof weight !== 'object') return true;
+  const items = mixedRanks
+    ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([weight.items]), 'sum')))[0]!
+    : weight.items;
+  const correction = unit === undefined ? factor : unit / items;
+  return items === 0 || Math.abs(correction - 1) < 1e-5;
 }
 
 /** Takes `grad` over. */
@@ -269,6 +292,16 @@ function notScalar({ shape }: Tensor): AccError {
   return new AccError('ACC_INVALID_ARGUMENT', `pipelined: the loss has the shape [${shape.join()}].`, {
     help: 'Return one number: the mean over the rows of yTrue.',
   });
+}
+
+function unknownSum(): AccError {
+  return new AccError(
+    'ACC_LOSS_SEED_UNKNOWN',
+    'pipelined: layers add terms to the loss, and weighLoss got other numbers of items for some micro-batches. Their sum was not known when gradients began.',
+    {
+      help: "Use schedule: 'gpipe', in which it is. Or give weighLoss one number for each micro-batch, or turn the terms off, for example with moe({ balanceLoss: 0, zLoss: 0 }).",
+    },
+  );
 }
 
 function mixedWeights(): AccError {

@@ -18,7 +18,7 @@ import { mapNested, type Nested } from '../nested/nested.js';
 import { variablesOf } from '../prepare/prepare-model.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { fitLoss } from './fit-loss.js';
-import { inputList, partOf, rowsOf, type ModelInputs } from './micro-batches.js';
+import { inputList, partOf, requireDivisible, rowsOf, type ModelInputs } from './micro-batches.js';
 import { resolvePipelineOptions, type PipelineOptions, type ResolvedPipelineOptions } from './options.js';
 import { takeStep, type BatchStep } from './pipelined-step.js';
 
@@ -94,9 +94,17 @@ export class Pipelines {
     const { schedule, ...resolved } = resolvePipelineOptions({}, this.#context.defaults ?? {});
     const divided = this.#divide(model, { schedule, ...resolved });
     const most = resolved.microBatches ?? divided.plan.stages.length;
+    let largest = 0;
     return (data) => {
       const given = data.filter((column) => (column as Tensor | null) !== null && column !== undefined);
-      const microBatches = fittingParts(divided, schedule, { rows: given[0]!.shape[0]!, most });
+      // Ranks that compute a stage together need the same number of micro-batches.
+      const ofRanks = this.#context.pipeline.batch?.rows ?? [given[0]!.shape[0]!];
+      const all = ofRanks.reduce((sum, rows) => sum + rows, 0);
+      // A smaller batch at the end of the data has fewer.
+      const isExact = resolved.microBatches !== undefined && all >= largest;
+      largest = Math.max(largest, all);
+      const microBatches = isExact ? most : fittingParts(divided, schedule, ofRanks, most);
+      if (isExact) for (const rows of ofRanks) requireDivisible(rows, most);
       const rows = rowsOf(given, microBatches);
       const part = (i: number) => data.map((column) => column && partOf(column, i, rows));
       return this.#take(model, divided, {
@@ -195,17 +203,18 @@ function isFirst({ axes, coordinates }: Mesh): boolean {
   return axes.every((axis) => TOGETHER.includes(axis) || coordinates[axis] === 0);
 }
 
-/** A smaller batch at the end of the data has fewer micro-batches, if its rows need that. */
+/** The largest number of micro-batches, up to `most`, into which the rows of all ranks can be divided. */
 function fittingParts(
   divided: ModelPipeline,
   schedule: ScheduleName,
-  { rows, most }: { readonly rows: number; readonly most: number },
+  ofRanks: readonly number[],
+  most: number,
 ): number {
   for (let parts = most; parts > 1; parts--) {
-    const isInGroups = schedule !== 'interleaved' || parts % divided.ranks === 0;
-    if (rows % parts === 0 && isInGroups) return parts;
+    const isInGroups = schedule !== 'interleaved' || parts < divided.ranks || parts % divided.ranks === 0;
+    if (isInGroups && ofRanks.every((rows) => rows % parts === 0)) return parts;
   }
-  return schedule === 'interleaved' ? most : 1;
+  return 1;
 }
 
 function tensorsIn(ys: Nested): Tensor[] {

@@ -1,6 +1,7 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   isAccError,
+  lossSeedReads,
   type Collective,
   type ListMath,
   type ProductSums,
@@ -13,7 +14,7 @@ import type { Stage, StagePlan } from '../stages/plan.js';
 import { requireNoForeign } from '../weights/foreign.js';
 import { Messages, type Message } from './messages.js';
 import { runObserved } from './observe-actions.js';
-import { stageForward, type PassRecomputation, type Recomputation } from './stage-forward.js';
+import { requireDependent, stageForward, type PassRecomputation, type Recomputation } from './stage-forward.js';
 
 /** What a pipelined model is, the same in all steps. */
 export interface StepSubject {
@@ -60,6 +61,8 @@ export interface StepResult {
   readonly grads: ReadonlyMap<Variable, Tensor>;
   /** The losses of the micro-batches, on the rank with the last stage. The caller disposes them. */
   readonly losses: readonly Tensor[];
+  /** Whether layers of this rank have added terms to the loss. */
+  readonly addsTerms: boolean;
 }
 
 /**
@@ -108,6 +111,7 @@ class Step {
 
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
+    const readsBefore = lossSeedReads();
     try {
       const begin = () => {
         this.#messages = new Messages({ ...this.#subject, shapes: this.#step.shapes() });
@@ -123,7 +127,8 @@ class Step {
       throw this.#failure?.error ?? error;
     }
     if (this.#failure) this.#free();
-    return { grads: this.#grads, losses: this.#losses, failure: this.#failure };
+    const addsTerms = lossSeedReads() > readsBefore;
+    return { grads: this.#grads, losses: this.#losses, failure: this.#failure, addsTerms };
   }
 
   #free(): void {
@@ -238,6 +243,7 @@ class Step {
         () => this.#compute({ stage, given, made, isLast, index, microBatch }),
         [...used.map((id) => received.get(id)!), ...trained, ...this.#subject.foreign],
       );
+      if (isLast) requireDependent(taped);
       return { taped, used, trained, made, shapes };
     } finally {
       dispose(inputs);

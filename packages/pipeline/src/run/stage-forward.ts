@@ -1,5 +1,5 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
+import { dispose, type Tensor } from '@tensorflow/tfjs-core';
+import { AccError, type TapedForward } from '@acc/contract';
 import type { GraphCall } from '@acc/tfjs-internals';
 import type { Stage } from '../stages/plan.js';
 
@@ -141,5 +141,19 @@ function maskLeaves(calls: readonly GraphCall[], id: number): AccError {
       help: 'Put the layers that use the mask into the same stage, or mask in the loss.',
       details: { layer: name },
     },
+  );
+}
+
+/**
+ * Requires that the loss depends on the model. Disposes the pass otherwise.
+ *
+ * @throws Error The one of tfjs, as without a pipeline.
+ */
+export function requireDependent(pass: TapedForward): void {
+  if (pass.depends) return;
+  dispose([...pass.outputs]);
+  pass.dispose();
+  throw new Error(
+    'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
   );
 }

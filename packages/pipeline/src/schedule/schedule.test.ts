@@ -44,6 +44,16 @@ describe('schedules have no deadlock, and keep', () => {
     );
   });
 
+  it('interleaved: all micro-batches, if they are fewer than ranks', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 8 }), fc.integer({ min: 2, max: 4 }), ranks, (p, v, some) => {
+        const m = Math.min(some, p - 1);
+        const { peakPasses } = simulate(scheduleOf('interleaved', { ranks: p, chunks: v, microBatches: m }));
+        expect(Math.max(...peakPasses)).toBeLessThanOrEqual(v * m);
+      }),
+    );
+  });
+
   it('zeroBubble: a third of the bubble of 1f1b, and no more than its rank 0', () => {
     fc.assert(
       fc.property(ranks, microBatches, (p, extra) => {

@@ -10,7 +10,7 @@ import { ROWS } from './rows.js';
 export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
   const { ranks, chunks, microBatches } = shape;
   if (chunks > 1 && name !== 'interleaved') throw severalChunks(name, shape);
-  if (chunks > 1 && microBatches % ranks !== 0) throw unevenGroups(shape);
+  if (chunks > 1 && microBatches > ranks && microBatches % ranks !== 0) throw unevenGroups(shape);
   return {
     name,
     ranks,
@@ -33,7 +33,7 @@ function unevenGroups({ ranks, microBatches }: PipelineShape): AccError {
     'ACC_PIPELINE_SHAPE',
     `The schedule 'interleaved' takes micro-batches in groups of ${ranks}, one for each rank. ${microBatches} micro-batches are no multiple of that.`,
     {
-      help: `Give microBatches as a multiple of ${ranks}, or schedule: '1f1b'.`,
+      help: `Give microBatches as a multiple of ${ranks} or fewer than ${ranks}, or schedule: '1f1b'.`,
       details: { ranks, microBatches },
     },
   );

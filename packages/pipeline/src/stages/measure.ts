@@ -1,4 +1,4 @@
-import { dispose, ones, sum, zeros, type Tensor } from '@tensorflow/tfjs-core';
+import { dispose, ones, sum, tidy, zeros, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Collective, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
 import { costsOfGrowingBatches, type BatchSize } from './growing-batches.js';
@@ -16,54 +16,70 @@ export interface MeasureContext {
   readonly pieces: number;
 }
 
+/** What was measured, for each layer call. */
+export interface MeasuredCalls {
+  /** The time forward and backward, in milliseconds: the median of a few. */
+  readonly costs: readonly number[];
+  /** Whether its result has a mask. */
+  readonly masked: readonly boolean[];
+}
+
 /**
- * The time that each layer call takes forward and backward, in milliseconds, on a batch of zeros: the
- * median of a few. All ranks call it, and all get the times of the first rank. Layers run as in
- * prediction, so no statistics change. The batch grows until its layers, not their calls, take the
+ * The time that each layer call takes on a batch of zeros. All ranks call it, and all get
+ * the times of the first rank. Layers run as in prediction, so no statistics change. The batch grows until its layers, not their calls, take the
  * time: see {@link costsOfGrowingBatches}.
  *
  * @throws AccError `ACC_PIPELINE_STAGES` on every rank if the model cannot run on the smallest batch.
  */
-export function measureCosts(model: LayerGraph, context: MeasureContext): readonly number[] {
+export function measureCalls(model: LayerGraph, context: MeasureContext): MeasuredCalls {
   const { collective, measures, pieces } = context;
   const isOpen = model.inputs.some(({ shape }) => shape.slice(1).includes(null));
   // Of ranks with pieces of a sequence, some may refuse a longer one, and the others would wait for them.
-  return costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
-    const own = measures ? attempt(() => costsOn(size, model, context)) : {};
+  let masked: readonly boolean[] = [];
+  const costs = costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
+    const own = measures ? attempt(() => measuredOn(size, model, context)) : {};
     // All ranks go on as the first one does.
-    const { costs, problem } = collective.broadcastObject<Attempt>({
-      costs: own.costs,
+    const { found, problem } = collective.broadcastObject<Attempt>({
+      found: own.found,
       problem: own.error === undefined ? undefined : String(own.error),
     });
-    if (costs) return costs;
+    if (found) {
+      ({ masked } = found);
+      return found.costs;
+    }
     return new AccError(
       'ACC_PIPELINE_STAGES',
       `The costs of the layers could not be measured on a batch of ${size.rows} rows of zeros, with ${size.openDim} for other open dims: ${problem}`,
       { help: 'Name the layers of each stage: stages: [[…], […]].', cause: own.error },
     );
   });
+  return { costs, masked };
 }
 
 interface Attempt {
-  readonly costs?: readonly number[] | undefined;
+  readonly found?: MeasuredCalls | undefined;
   readonly problem?: string | undefined;
 }
 
-function attempt(measure: () => number[]): { readonly costs?: number[]; readonly error?: unknown } {
+function attempt(measure: () => MeasuredCalls): {
+  readonly found?: MeasuredCalls;
+  readonly error?: unknown;
+} {
   try {
-    return { costs: measure() };
+    return { found: measure() };
   } catch (error) {
     return { error };
   }
 }
 
-function costsOn(
+function measuredOn(
   { rows, openDim }: BatchSize,
   model: LayerGraph,
   { runForward, pieces }: MeasureContext,
-): number[] {
+): MeasuredCalls {
   const ofPiece = Math.max(1, Math.floor(openDim / pieces));
   const values = new Map<number, Tensor>();
+  const masks = new Map<number, Tensor>();
   try {
     for (const { id, shape, dtype } of model.inputs) {
       const dims = shape.map((dim, i) => dim ?? (i === 0 ? rows : ofPiece));
@@ -72,8 +88,9 @@ function costsOn(
     const given = new Set(values.keys());
     const calls = layerCalls(model);
     const lastUses = new Map(calls.flatMap(({ inputs }, i) => inputs.map((id) => [id, i] as const)));
-    return calls.map((call, i) => {
+    const costs = calls.map((call, i) => {
       const cost = costOf(call, { values, given, runForward });
+      addMask(call, values, masks);
       for (const [id, value] of values) {
         if ((lastUses.get(id) ?? -1) > i) continue;
         value.dispose();
@@ -81,9 +98,28 @@ function costsOn(
       }
       return cost;
     });
+    return { costs, masked: calls.map(({ outputs }) => outputs.some((id) => masks.has(id))) };
   } finally {
-    dispose([...values.values()]);
+    dispose([...values.values(), ...masks.values()]);
   }
+}
+
+/** Adds the mask of a call's result, as a stage does. */
+function addMask(
+  { layer, inputs, outputs: [id] }: GraphCall,
+  values: ReadonlyMap<number, Tensor>,
+  masks: Map<number, Tensor>,
+): void {
+  if (!layer.supportsMasking) return;
+  const given = inputs.map((input) => values.get(input)!);
+  const ofInputs = inputs.map((input) => masks.get(input) ?? null);
+  const [mask] = tidy(() => {
+    const made = layer.computeMask(given, ofInputs);
+    const first = Array.isArray(made) ? made[0] : made;
+    // A layer may return the mask of its input.
+    return first ? [first.clone()] : [];
+  });
+  if (mask) masks.set(id!, mask);
 }
 
 interface Measurement {
@@ -120,8 +156,10 @@ function costOf(
     const pass = runForward(() => {
       const result = layer.apply(given);
       const tensors = (Array.isArray(result) ? result : [result]) as Tensor[];
-      // A layer may return its input, which has another owner.
-      return tensors.map((tensor) => (given.includes(tensor) ? tensor.clone() : tensor));
+      // A layer may return its input, which has another owner, or one tensor twice.
+      return tensors.map((tensor, i) =>
+        given.includes(tensor) || tensors.indexOf(tensor) < i ? tensor.clone() : tensor,
+      );
     }, xs);
     const dys = pass.outputs.map(({ shape, dtype }) => (dtype === 'float32' ? ones(shape) : null));
     // Terms that layers add to the loss are part of what they cost.

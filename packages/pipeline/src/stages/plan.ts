@@ -97,6 +97,27 @@ export function trainingCalls(calls: readonly GraphCall[]): boolean[] {
   });
 }
 
+/**
+ * The calls with which no stage may begin, because a mask would leave its stage.
+ *
+ * @param masked Whether the result of each call has a mask.
+ */
+export function callsWithinMasks(
+  { outputs: results }: LayerGraph,
+  calls: readonly GraphCall[],
+  masked: readonly boolean[],
+): Set<number> {
+  const within = calls.flatMap(({ outputs }, i) => {
+    if (!masked[i]) return [];
+    const users = calls.flatMap(({ inputs }, k) => (inputs.some((id) => outputs.includes(id)) ? [k] : []));
+    const isResult = results.some(({ id }) => outputs.includes(id));
+    // A result that layers use, too, goes on to the last stage.
+    const last = users.length > 0 && isResult ? calls.length - 1 : Math.max(i, ...users);
+    return Array.from({ length: last - i }, (_, k) => i + 1 + k);
+  });
+  return new Set(within);
+}
+
 /** A rank holds a box of each weight in a checkpoint, which without dims cannot be empty. */
 function requireDims({ name, weights }: GraphLayer): void {
   const weight = weights.map((each) => each.read()).find(({ shape }) => shape.length === 0);

@@ -77,6 +77,13 @@ function outOfOrder(
   );
 }
 
+function masksEverywhere(stages: number): AccError {
+  return stagesError(
+    `the model cannot be divided into ${stages} stages: masks of its layers would have to leave their stages.`,
+    'Use fewer stages, or mask in the loss in place of layers.',
+  );
+}
+
 const stagesError = (problem: string, help: string): AccError =>
   new AccError('ACC_PIPELINE_STAGES', `stages: ${problem}`, { help });
 
@@ -101,9 +108,16 @@ const isBetter = (a: Division, b: Division): boolean =>
  *
  * @param costs The cost of each call, in any unit.
  * @param trains Whether each call is the first one of a layer with trained weights.
- * @throws AccError `ACC_PIPELINE_STAGES` if there are fewer calls than stages.
+ * @param inner The calls with which no stage may begin.
+ * @throws AccError `ACC_PIPELINE_STAGES` if there are fewer calls than stages, or if too few of them
+ * may begin one.
  */
-export function stagesByCost(costs: readonly number[], trains: readonly boolean[], stages: number): number[] {
+export function stagesByCost(
+  costs: readonly number[],
+  trains: readonly boolean[],
+  stages: number,
+  inner: ReadonlySet<number> = new Set(),
+): number[] {
   const count = costs.length;
   if (count < stages) {
     throw stagesError(
@@ -134,11 +148,13 @@ export function stagesByCost(costs: readonly number[], trains: readonly boolean[
     best = sums.map((_, end) => {
       const divisions = best
         .slice(0, end)
-        .flatMap((before, begin) => (before ? extended(before, begin, end) : []));
+        .flatMap((before, begin) => (before && !inner.has(begin) ? extended(before, begin, end) : []));
       return divisions.reduce<Division | undefined>((a, b) => (a && !isBetter(b, a) ? a : b), undefined);
     });
   }
-  const { bounds } = best[count]!;
+  const found = best[count];
+  if (!found) throw masksEverywhere(stages);
+  const { bounds } = found;
   return costs.map((_, i) => bounds.filter((bound) => bound <= i).length);
 }
 

@@ -60,6 +60,15 @@ describe('stages by cost', () => {
     );
   });
 
+  it('begin with no call to which a mask comes', () => {
+    const trains = [true, true, true, true];
+    expect(stagesByCost([1, 1, 1, 9], trains, 2)).toEqual([0, 0, 0, 1]);
+    expect(stagesByCost([1, 1, 1, 9], trains, 2, new Set([3]))).toEqual([0, 0, 1, 1]);
+    expect(() => stagesByCost([1, 1, 1, 9], trains, 3, new Set([2, 3]))).toThrowError(
+      expect.objectContaining({ code: 'ACC_PIPELINE_STAGES' }),
+    );
+  });
+
   it('need a layer for each', () => {
     expect(() => stagesByCost([1, 2], [true, true], 3)).toThrowError(
       expect.objectContaining({ code: 'ACC_PIPELINE_STAGES' }),

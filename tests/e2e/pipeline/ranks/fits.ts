@@ -85,6 +85,14 @@ const ways: Record<string, { readonly model: () => tf.LayersModel; readonly fit:
       return model.fit(values(ROWS, WIDTH, 0), classes(ROWS), { ...common, ...more });
     },
   },
+  'a short last batch': {
+    model: chain,
+    fit: (model, callbacks) => {
+      const rows = 13;
+      const more = { batchSize, shuffle: false, callbacks };
+      return model.fit(values(rows, WIDTH, 0), classes(rows), { ...common, ...more });
+    },
+  },
   fitDataset: {
     model: chain,
     fit: (model, callbacks) => {

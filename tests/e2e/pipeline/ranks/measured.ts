@@ -51,22 +51,30 @@ const MODELS: Record<string, () => tf.layers.Layer[]> = {
     ...[new AtMost(16), ...narrow(0, 8)],
     ...[dense('up', 512), dense('wide', 512), dense('down', 2)],
   ],
+  // The mask ends at the last recurrent layer, so the cut follows it. Its result is one tensor twice.
+  masks: () => [
+    tf.layers.masking({ name: 'masked' }),
+    tf.layers.lstm({ name: 'wide1', units: 64, returnSequences: true }),
+    tf.layers.lstm({ name: 'wide2', units: 64, returnState: true }),
+    ...[dense('narrow', NARROW), dense('down', 2)],
+  ],
 };
+const WITHOUT_WEIGHTS = ['atMost', 'masked'];
 
 /** The names of those that have weights. */
 const namesOf = (layers: tf.layers.Layer[]) =>
-  layers.map(({ name }) => name).filter((name) => name !== 'atMost');
+  layers.map(({ name }) => name).filter((name) => !WITHOUT_WEIGHTS.includes(name));
 
 async function cut(layers: tf.layers.Layer[], stages?: string[][]): Promise<Cut> {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
   const input = tf.input({ shape: [null, NARROW] });
-  const output = layers.reduce((value, layer) => layer.apply(value) as tf.SymbolicTensor, input);
+  const output = layers.reduce((value, layer) => [layer.apply(value)].flat()[0] as tf.SymbolicTensor, input);
   const model = tf.model({ inputs: input, outputs: output });
   const [, optimizer] = accelerator.prepare(model, tf.train.momentum(0.01, 0.9));
   const [tensors, bytes] = [tf.memory().numTensors, memoryStats().allocatedBytes];
   const step = accelerator.pipelined(model, meanSquares, { stages });
   const kept: Cut['kept'] = [tf.memory().numTensors - tensors, memoryStats().allocatedBytes - bytes];
-  const [xs, ys] = [tf.ones([4, 3, NARROW]), tf.zeros([4, 3, output.shape.at(-1)!])];
+  const [xs, ys] = [tf.ones([4, 3, NARROW]), tf.zeros(output.shape.map((size, i) => size ?? [4, 3][i]!))];
   tf.dispose([step(xs, ys), xs, ys]);
   // The optimizer has state of the weights that this rank has.
   const state = (await optimizer.getWeights()).filter(({ tensor }) => tensor.size > 1);
@@ -82,7 +90,8 @@ for (const [name, make] of Object.entries(MODELS)) {
   const measured = await cut(make());
   const rest = all.filter((layer) => !measured.held.includes(layer));
   const [first, last] = measured.held[0] === all[0] ? [measured.held, rest] : [rest, measured.held];
-  const stages = [all.length < make().length ? ['atMost', ...first] : first, last];
+  const [{ name: head } = { name: '' }] = make();
+  const stages = [WITHOUT_WEIGHTS.includes(head) ? [head, ...first] : first, last];
   cuts[name] = { measured, named: await cut(make(), stages) };
 }
 const refusal = await cut([new AtMost(1), ...narrow(0, 2)]).then(

@@ -109,6 +109,9 @@ refused('a frozen variable of the loss', () => {
   accelerator.pipelined(model, scaled, { stages, microBatches: 4 })(xs, ys);
 });
 temperature.dispose();
+refused('a loss without the model', () => {
+  accelerator.pipelined(model, (yTrue) => yTrue.mean(), { stages, microBatches: 4 })(xs, ys);
+});
 refused('inside noSync', () => accelerator.noSync(() => step(xs, ys)));
 refused('minimize', () =>
   optimizer.minimize(() => meanSquares(ys, model.predict(xs) as tf.Tensor) as tf.Scalar),
