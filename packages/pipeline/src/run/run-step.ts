@@ -14,7 +14,12 @@ import type { Stage, StagePlan } from '../stages/plan.js';
 import { requireNoForeign } from '../weights/foreign.js';
 import { Messages, type Message } from './messages.js';
 import { runObserved } from './observe-actions.js';
-import { requireDependent, stageForward, type PassRecomputation, type Recomputation } from './stage-forward.js';
+import {
+  requireDependent,
+  stageForward,
+  type PassRecomputation,
+  type Recomputation,
+} from './stage-forward.js';
 
 /** What a pipelined model is, the same in all steps. */
 export interface StepSubject {
