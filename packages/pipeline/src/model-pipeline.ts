@@ -75,8 +75,11 @@ export interface PipelineStep extends Omit<StepInputs, 'shapes'> {
   readonly microBatches: number;
   /** Adds the penalties of regularizers to the loss, with this factor before their gradients. */
   readonly penaltySeed?: number;
-  /** Whether the loss may use variables that are no weights of the model, as in `fit`, which trains none. */
-  readonly trainsModelOnly?: boolean;
+  /**
+   * Whether `fit` takes the step. It trains the weights that its model collects, and the loss may use
+   * other variables.
+   */
+  readonly asFit?: boolean;
 }
 
 /** How a step ends. */
@@ -146,7 +149,7 @@ export class ModelPipeline {
     const owners = (this.#owners = ownersOf(this.plan, pipe.size));
     this.#shared = sharedWeights(this.plan, pipe.size);
     this.scheduleFor(schedule, microBatches ?? count);
-    this.#trained();
+    this.#trained(false);
     const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
     const ownLayers = new Set<unknown>(own.flatMap((stage) => stage.layers));
     const layersElsewhere = new Set<unknown>(
@@ -181,12 +184,12 @@ export class ModelPipeline {
    *
    * @throws AccError `ACC_BATCHES_DIFFER`, and `ACC_OPTIONS_DIFFER` if ranks train other weights.
    */
-  compareBatch(tensors: readonly Tensor[]): void {
+  compareBatch(tensors: readonly Tensor[], asFit: boolean): void {
     const { pipe, runAction } = this.#context;
     if (pipe.size === 1) return;
     runAction(tensors, (given) => {
       const shapes = given.map(({ dtype, shape }) => `${dtype}[${shape.join()}]`).join();
-      const names = this.#trained().all.map(({ name }) => name);
+      const names = this.#trained(asFit).all.map(({ name }) => name);
       const key = JSON.stringify([shapes, names]);
       if (isSameOnAll(key, pipe) && this.#compared.has(key)) return [];
       requireSameOptions('the trained weights', { names }, pipe, SAME_TRAINED);
@@ -208,7 +211,7 @@ export class ModelPipeline {
   run<T>(step: PipelineStep, end: StepEnd<T>): readonly Tensor[] {
     const { weights, pipe, runAction } = this.#context;
     const { plan } = this;
-    const trained = this.#trained();
+    const trained = this.#trained(step.asFit ?? false);
     const enter = () => {
       weights?.enterStep({
         borrowed: borrowed(this.#shared, pipe, (variable) => weights.ownValues(variable)),
@@ -222,7 +225,7 @@ export class ModelPipeline {
       const schedule = this.scheduleFor(step.schedule, step.microBatches);
       const shapes = () =>
         this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
-      const foreign = step.trainsModelOnly ? [] : foreignVariables(this.#owners.keys());
+      const foreign = step.asFit ? [] : foreignVariables(this.#owners.keys());
       const subject = { ...this.#context, plan, schedule, trained: trained.ofStages, foreign };
       const run = runStep(subject, { ...step, shapes });
       const { grads, losses, failure, addsTerms } = run;
@@ -253,9 +256,9 @@ export class ModelPipeline {
     }
   }
 
-  /** The weights that are trained now. */
-  #trained(): TrainedWeights {
-    const trained = trainedWeights(this.plan);
+  /** The weights that are trained now, by `fit` or by a loop. */
+  #trained(asFit: boolean): TrainedWeights {
+    const trained = trainedWeights(this.plan, asFit);
     requireTrained(trained, this.#owners, this.ranks);
     return trained;
   }

@@ -14,7 +14,7 @@ const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly stri
       ...['gpipe', '1f1b', 'interleaved', 'zeroBubble', 'measured', 'tied', 'checkpointed', 'accumulated'],
       ...['bf16', 'fp16', 'weighed', 'checkpointed gpipe'],
       ...['compiled', 'compiled zeroBubble', 'compiled tied', 'compiled bf16', 'compiled interleaved'],
-      ...['frozen', 'frozen zeroBubble', 'frozen at first', 'compiled frozen'],
+      ...['frozen', 'frozen zeroBubble', 'frozen at first', 'created frozen', 'compiled frozen'],
     ],
   ],
   [3, 1, ['1f1b', 'zeroBubble', 'tied', 'compiled tied', 'frozen']],

@@ -53,7 +53,7 @@ export interface BatchStep {
  */
 export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
   if (pipeline.sync.isLocal || pipeline.sync.isOff) throw insideNoSync();
-  model.compareBatch(batch.given);
+  model.compareBatch(batch.given, batch.isFit);
   const { lossScale } = pipeline;
   const losses = new Losses(batch, pipeline, lossScale);
   const step = {
@@ -64,7 +64,7 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     seed: (i: number) => losses.seedOf(i),
     lossSeed: (lossScale * losses.ownShare) / batch.microBatches,
     shapes: batch.xs.map(({ shape, dtype }) => `${dtype}[${[batch.rows, ...shape.slice(1)].join()}]`).join(),
-    ...(batch.isFit && { penaltySeed: lossScale, trainsModelOnly: true }),
+    ...(batch.isFit && { penaltySeed: lossScale, asFit: true }),
   };
   try {
     return [...model.run(step, endOf({ pipe, pipeline, optimizer }, losses))] as Scalar[];

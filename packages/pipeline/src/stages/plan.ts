@@ -78,11 +78,16 @@ export interface TrainedWeights {
   readonly all: readonly Variable[];
 }
 
-/** The weights that are trained now. */
-export function trainedWeights({ stages }: StagePlan): TrainedWeights {
+/**
+ * The weights that are trained now.
+ *
+ * @param asFit As `fit` does, which leaves out those of layers with `trainable: false`. `minimize`
+ * trains all trainable variables: in tfjs-layers, those of a layer that was created so are among them.
+ */
+export function trainedWeights({ stages }: StagePlan, asFit: boolean): TrainedWeights {
   const ofStages = stages.map(({ layers, weights }) => {
     const ofLayers = new Set(layers.flatMap((layer) => layer.trainableWeights.map((each) => each.read())));
-    return weights.filter((variable) => variable.trainable && ofLayers.has(variable));
+    return weights.filter((variable) => variable.trainable && (!asFit || ofLayers.has(variable)));
   });
   return { ofStages, all: [...new Set(ofStages.flat())] };
 }

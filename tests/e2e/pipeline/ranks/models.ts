@@ -14,11 +14,11 @@ const dense = (name: string, seed: number, more: object = {}) =>
   });
 
 /** A value that skips layers, so that it crosses several cuts, and two results that are added. */
-export function skipping(): tf.LayersModel {
+export function skipping(ofB: object = {}): tf.LayersModel {
   const input = tf.input({ shape: [WIDTH], name: 'rows' });
   const penalized = { kernelRegularizer: tf.regularizers.l2({ l2: 0.01 }) };
   const a = dense('a', 1, penalized).apply(input) as tf.SymbolicTensor;
-  const b = dense('b', 2).apply(a) as tf.SymbolicTensor;
+  const b = dense('b', 2, ofB).apply(a) as tf.SymbolicTensor;
   const c = dense('c', 3).apply(b) as tf.SymbolicTensor;
   const sum = tf.layers.add({ name: 'sum' }).apply([a, c]) as tf.SymbolicTensor;
   const d = dense('d', 4, penalized).apply(sum) as tf.SymbolicTensor;

@@ -56,6 +56,12 @@ const WAYS: Record<string, Way> = {
   frozen: { ...FROZEN, steps: { microBatches: 4, stages } },
   'frozen zeroBubble': { ...FROZEN, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
   'compiled frozen': { ...FROZEN, isCompiled: true, steps: { microBatches: 4, stages } },
+  // tfjs's minimize trains such a layer, and fit does not.
+  'created frozen': {
+    ...common,
+    model: () => skipping({ trainable: false }),
+    steps: { microBatches: 4, stages },
+  },
   'frozen at first': { ...FROZEN, frozen: [0, 7], steps: { microBatches: 4, stages } },
   'compiled tied': { isCompiled: true, model: tied, steps: { microBatches: 4 } },
   'compiled bf16': { isCompiled: true, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
@@ -71,7 +77,13 @@ const stateElements = async (optimizer: tf.Optimizer) =>
   (await optimizer.getWeights()).reduce((sum, { tensor }) => sum + tensor.size, 0);
 
 async function train(way: Way, isPipelined: boolean): Promise<Trained> {
-  const { model: create = skipping, steps = {}, isWeighed = false, isCompiled = false, ...others } = way;
+  const {
+    model: create = () => skipping(),
+    steps = {},
+    isWeighed = false,
+    isCompiled = false,
+    ...others
+  } = way;
   const { optimizer: createOptimizer = () => tf.train.adam(0.01), frozen, ...options } = others;
   const accelerator = await Accelerator.create({
     engine: 'acc',
