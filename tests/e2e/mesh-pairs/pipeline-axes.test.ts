@@ -1,18 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
-import { GPT2_STAGES } from './stages.js';
+import { GPT2_STAGES, LLAMA_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
 
 const PARTS = { microBatches: 4 } as const;
 const ZERO_BUBBLE = { microBatches: 2, schedule: 'zeroBubble' } as const;
-/** As {@link GPT2_STAGES}. */
-const LLAMA_STAGES = {
-  stages: [
-    ['embed_tokens', 'layers.0'],
-    ['layers.1', 'norm', 'lm_head'],
-  ],
-};
-
 /** On one process. */
 const SAME = {
   llama: { model: 'llama', options: LIMITED, save: 'llama' },
@@ -48,6 +40,15 @@ const CASES: Cases<Name> = {
     save: 'pipeline × fsdp',
   }),
   'pipeline × expert': onMesh('experts', EXPERT, { options: AGAIN, save: 'pipeline × expert' }),
+  'pipeline × expert, experts in one stage': onMesh('experts', EXPERT, {
+    pipelined: {
+      microBatches: 2,
+      stages: [
+        ['wte', 'h.0', 'h.1'],
+        ['ln_f', 'logits'],
+      ],
+    },
+  }),
   'experts in a pipeline': onMesh('balanced experts', { pipeline: 4 }),
   'pipeline × context': onMesh('llama', CONTEXT, {
     options: { context: { attention: 'ring' }, ...AGAIN },

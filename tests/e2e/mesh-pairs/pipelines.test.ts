@@ -1,5 +1,6 @@
 import { beforeAll, describe, it } from 'vitest';
 import { LLAMA_SEQUENCE, SEQUENCE } from '../tensor-parallel/plans.js';
+import { LLAMA_STAGES } from './stages.js';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import type { Case, Trained } from './train.js';
 
@@ -31,6 +32,14 @@ const ON_FOUR: Cases<Name> = {
     plan: LLAMA_SEQUENCE,
     options: AGAIN,
     pipelined: { microBatches: 2, schedule: 'interleaved' },
+  }),
+  'tensor × pipeline, one stage cut': onMesh('llama', TENSOR, {
+    plan: {
+      'layers.1/mlp/gate_proj': 'column',
+      'layers.1/mlp/up_proj': 'column',
+      'layers.1/mlp/down_proj': 'row',
+    },
+    pipelined: { microBatches: 2, ...LLAMA_STAGES },
   }),
   'tensor × pipeline in 16 bits': onMesh('gpt2 in 16 bits', TENSOR, { plan: 'auto' }),
   'tensor × pipeline with experts': onMesh('experts', TENSOR, { plan: 'auto' }),

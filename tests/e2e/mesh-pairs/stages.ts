@@ -8,3 +8,11 @@ export const GPT2_STAGES = {
     ['h.1', 'ln_f'],
   ],
 } as const;
+
+/** As {@link GPT2_STAGES}. */
+export const LLAMA_STAGES = {
+  stages: [
+    ['embed_tokens', 'layers.0'],
+    ['layers.1', 'norm', 'lm_head'],
+  ],
+} as const;

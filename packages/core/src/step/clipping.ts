@@ -126,10 +126,12 @@ export class GradientClipping {
 
   /** The norm over all gradients of the record. If each rank holds a shard, also over ranks. */
   #norm(grads: NamedTensorMap): Tensor {
-    const { name, traits } = this.#strategy;
+    const { name, traits, stages } = this.#strategy;
     if (this.#strategy.globalNorm) {
       const held = this.#heldOf(grads);
-      const isWhole = !held && this.#strategy.heldGradients !== undefined && !this.#held.has(grads);
+      const isShown = this.#strategy.heldGradients !== undefined && !this.#held.has(grads);
+      // No rank of a pipeline has the gradients of all stages.
+      const isWhole = !held && isShown && !stages;
       if (isWhole) return this.#lists.norm(tensorsOf(grads));
       const norm = this.#strategy.globalNorm(held ?? grads);
       if (held) disposeNew(held, grads);
