@@ -7,8 +7,10 @@ const where = process.argv[2];
 const isLate = process.env['RANK'] === '1';
 try {
   if (isLate && where === 'join') throw Object.assign(new Error('stays away'), { code: 'away' });
-  const accelerator = await Accelerator.create({ collective: { timeoutMs: 1500 } });
-  if (isLate) await new Promise((resolve) => setTimeout(resolve, 6000));
+  // Ranks that join may start seconds after each other.
+  const timeoutMs = where === 'join' ? 1500 : 5000;
+  const accelerator = await Accelerator.create({ collective: { timeoutMs } });
+  if (isLate) await new Promise((resolve) => setTimeout(resolve, 9000));
   accelerator.waitForEveryone();
   reportResult('met');
 } catch (error) {
