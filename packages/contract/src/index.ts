@@ -147,3 +147,4 @@ export {
 } from './tracker.js';
 export { valuesOf } from './values-of.js';
 export { withLifecycle } from './with-lifecycle.js';
+export { asTrial, isInTrial } from './trial.js';

@@ -32,7 +32,10 @@ it('terms that layers add to a loss of some items count as on one process, or ar
   const runTerms = (ranks: number) =>
     resultsOfRanks<Record<string, WeighedTerms>>({ script: url, ranks, env: { OMP_NUM_THREADS: '1' } });
   const [alone] = (await runTerms(1)) as [Record<string, WeighedTerms>];
-  for (const found of await runTerms(2)) {
+  const ofRanks = await runTerms(2);
+  // The layer is in one stage. The calls that measured it do not count.
+  expect(ofRanks.reduce((sum, found) => sum + found.gpipe!.tokens, 0)).toBe(8);
+  for (const found of ofRanks) {
     for (const way of ['gpipe', 'equal numbers']) {
       const { losses, weights, code } = found[way]!;
       expect(code).toBeUndefined();

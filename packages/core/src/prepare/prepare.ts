@@ -229,7 +229,7 @@ function secondOptimizer(): AccError {
     'ACC_PIPELINE_OPTIMIZER',
     'prepare: a second optimizer was given. With the mesh axis pipeline, an Accelerator has one optimizer for all of its models.',
     {
-      help: 'Train all models by one optimizer. Two models with optimizers of their own, as in a GAN, need a mesh without the axis pipeline.',
+      help: 'Train all models by one optimizer; to go on with another one, call freeMemory and prepare the model with a new Accelerator. Two models with optimizers of their own, as in a GAN, need a mesh without the axis pipeline.',
     },
   );
 }

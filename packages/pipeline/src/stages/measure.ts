@@ -1,5 +1,5 @@
 import { dispose, ones, sum, tidy, zeros, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type Collective, type RunForward } from '@acc/contract';
+import { AccError, asTrial, type Collective, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
 import { costsOfGrowingBatches, type BatchSize } from './growing-batches.js';
 import { layerCalls } from './plan.js';
@@ -37,7 +37,7 @@ export function measureCalls(model: LayerGraph, context: MeasureContext): Measur
   // Of ranks with pieces of a sequence, some may refuse a longer one, and the others would wait for them.
   let masked: readonly boolean[] = [];
   const costs = costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
-    const own = measures ? attempt(() => measuredOn(size, model, context)) : {};
+    const own = measures ? attempt(() => asTrial(() => measuredOn(size, model, context))) : {};
     // All ranks go on as the first one does.
     const { found, problem } = collective.broadcastObject<Attempt>({
       found: own.found,

@@ -222,7 +222,11 @@ describe('moe', () => {
 
   it('counts assignments, and tells what it adds to the loss', () => {
     const layer = built({ experts: 4, topK: 1, capacityFactor: 1, balanceLoss: 0.5, zLoss: 0.25 });
-    expect([layer.tokensPerExpert, layer.droppedTokens, layer.routerLosses]).toEqual([[], 0, undefined]);
+    expect([layer.tokensPerExpert, layer.droppedTokens, layer.routerLosses]).toEqual([
+      [0, 0, 0, 0],
+      0,
+      undefined,
+    ]);
     const x = wave([TOKENS, WIDTH]) as tf.Tensor2D;
     const variables = variablesOf(layer);
     tf.tidy(() => void tf.variableGrads(() => tf.sum(layer.apply(x) as tf.Tensor), variables));

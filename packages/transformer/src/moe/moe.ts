@@ -14,7 +14,7 @@ import {
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
 import { initializers, type layers, type Shape } from '@tensorflow/tfjs-layers';
-import { AccError, valuesOf } from '@acc/contract';
+import { AccError, isInTrial, valuesOf } from '@acc/contract';
 import { gradientDepth } from '@acc/tfjs-internals';
 import { Composite, partsOf } from '../layers/composite.js';
 import { FeedForward, SwiGlu } from '../layers/feed-forward.js';
@@ -46,9 +46,13 @@ export class Moe extends Composite<MoeSettings> {
     if (mlp === 'swiGlu' && activation !== undefined) throw ownActivation();
   }
 
-  /** The assignments of the last call that went to each expert, of this rank's tokens, before any were dropped. */
+  /**
+   * The assignments of the last call that went to each expert, of this rank's tokens, before any were
+   * dropped. 0 for each expert if this rank has not called the layer, as in the other stages of a
+   * pipeline.
+   */
   get tokensPerExpert(): number[] {
-    return [...(this.#last?.assigned ?? [])];
+    return this.#last ? [...this.#last.assigned] : new Array<number>(this.settings.experts).fill(0);
   }
 
   /**
@@ -119,14 +123,14 @@ export class Moe extends Composite<MoeSettings> {
     const capacity =
       capacityFactor === undefined ? undefined : capacityOf(tokens, topK, experts, capacityFactor);
     const routing = new Routing(choices, tokens, { experts, capacity });
-    this.#last = routing;
+    if (!isInTrial()) this.#last = routing;
     const places = Int32Array.from({ length: topK * tokens }, (_, assignment) => {
       const token = assignment % tokens;
       return token * experts + choices[token * topK + Math.floor(assignment / tokens)]!;
     });
     const chosen = reshape(gather(reshape(probabilities, [-1]), tensor1d(places, 'int32')), [topK, tokens]);
     const gates = normalizeGates ? div(chosen, sum(chosen, 0, true)) : chosen;
-    return { routing, gates: reshape(this.#withLosses(gates, logits, probabilities), [-1]) };
+    return { routing, gates: reshape(this.#withLosses(gates, { logits, probabilities, routing }), [-1]) };
   }
 
   /** Switch Transformers, section 2.4. */
@@ -137,12 +141,14 @@ export class Moe extends Composite<MoeSettings> {
     return mul(rows, noise.apply(rows.shape));
   }
 
-  #withLosses(gates: Tensor, logits: Tensor, probabilities: Tensor): Tensor {
+  #withLosses(gates: Tensor, { logits, probabilities, routing }: Routed): Tensor {
     const { balanceLoss, zLoss } = this.settings;
     if (gradientDepth() === 0 || (balanceLoss === 0 && zLoss === 0)) return gates;
-    const losses = routerLosses(logits, probabilities, this.#last!.assigned, { balanceLoss, zLoss });
-    this.#losses?.dispose();
-    this.#losses = keep(losses.clone());
+    const losses = routerLosses(logits, probabilities, routing.assigned, { balanceLoss, zLoss });
+    if (!isInTrial()) {
+      this.#losses?.dispose();
+      this.#losses = keep(losses.clone());
+    }
     return withLoss(gates, sum(losses));
   }
 
@@ -159,6 +165,14 @@ export class Moe extends Composite<MoeSettings> {
     const weights = spreadRows(reshape(gates, [-1, 1]), { from: assignmentOf, back: [rowOf] });
     return collectRows(mul(outputs, weights), ofTokens);
   }
+}
+
+/** What the router has computed. */
+interface Routed {
+  /** `[tokens, experts]`. */
+  readonly logits: Tensor;
+  readonly probabilities: Tensor;
+  readonly routing: Routing;
 }
 
 function tooFew(topK: number, experts: number): AccError {

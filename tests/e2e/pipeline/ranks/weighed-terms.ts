@@ -10,6 +10,8 @@ export interface WeighedTerms {
   readonly losses: readonly number[];
   readonly weights: readonly (readonly number[])[];
   readonly code: string | undefined;
+  /** The tokens of the last micro-batch that the experts of this rank got. */
+  readonly tokens: number;
 }
 
 const MICRO_BATCHES = 2;
@@ -65,6 +67,7 @@ async function train(counted: tf.Tensor, options: PipelineOptions): Promise<Weig
   const step = isAlone
     ? alone
     : accelerator.pipelined(model, loss, { ...options, microBatches: MICRO_BATCHES });
+  const [, experts] = model.layers as unknown as [unknown, ReturnType<typeof moe>];
   const found = { losses: [] as number[], weights: [] as number[][], code: undefined as string | undefined };
   try {
     for (let i = 0; i < 5; i++) {
@@ -79,7 +82,8 @@ async function train(counted: tf.Tensor, options: PipelineOptions): Promise<Weig
   tf.dispose(state);
   accelerator.freeMemory();
   tf.disposeVariables();
-  return found;
+  const tokens = experts.tokensPerExpert.reduce((sum, count) => sum + count, 0);
+  return { ...found, tokens };
 }
 
 const results = {
