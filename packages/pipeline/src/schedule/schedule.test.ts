@@ -161,3 +161,18 @@ it('refuses shapes that a schedule cannot have', () => {
   expect(() => scheduleOf('1f1b', { ranks: 2, chunks: 2, microBatches: 4 })).toThrowError(refused);
   expect(() => scheduleOf('interleaved', { ranks: 2, chunks: 2, microBatches: 3 })).toThrowError(refused);
 });
+
+it.each([
+  ['zerobubble', "Did you mean 'zeroBubble'?"],
+  ['toString', 'Give one of these names.'],
+  [undefined, 'Give one of these names.'],
+])('refuses the schedule %s, and lists those that there are', (name, help) => {
+  const shape = { ranks: 2, chunks: 1, microBatches: 2 };
+  expect(() => scheduleOf(name as 'gpipe', shape)).toThrowError(
+    expect.objectContaining({
+      code: 'ACC_INVALID_OPTION',
+      help,
+      message: expect.stringContaining("one of 'gpipe', '1f1b', 'interleaved', 'zeroBubble'") as string,
+    }),
+  );
+});

@@ -1,14 +1,16 @@
-import { AccError } from '@acc/contract';
-import { upTo, type PipelineShape, type Schedule, type ScheduleName } from './action.js';
+import { AccError, nearestName, showValue } from '@acc/contract';
+import { SCHEDULES, upTo, type PipelineShape, type Schedule, type ScheduleName } from './action.js';
 import { ROWS } from './rows.js';
 
 /**
  * The table of a schedule.
  *
- * @throws AccError `ACC_PIPELINE_SHAPE` for numbers that the schedule cannot have.
+ * @throws AccError `ACC_INVALID_OPTION` for an unknown name, and `ACC_PIPELINE_SHAPE` for numbers
+ * that the schedule cannot have.
  */
 export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
   const { ranks, chunks, microBatches } = shape;
+  if (!SCHEDULES.includes(name)) throw unknownSchedule(name);
   if (chunks > 1 && name !== 'interleaved') throw severalChunks(name, shape);
   if (chunks > 1 && microBatches > ranks && microBatches % ranks !== 0) throw unevenGroups(shape);
   return {
@@ -18,6 +20,15 @@ export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
     microBatches,
     rows: upTo(ranks).map((rank) => ROWS[name](rank, shape)),
   };
+}
+
+function unknownSchedule(name: unknown): AccError {
+  const nearest = nearestName(String(name), SCHEDULES);
+  const known = SCHEDULES.map((each) => `'${each}'`).join(', ');
+  return new AccError('ACC_INVALID_OPTION', `The schedule is ${showValue(name)}; expected one of ${known}.`, {
+    help: nearest ? `Did you mean '${nearest}'?` : 'Give one of these names.',
+    details: { name, known: SCHEDULES },
+  });
 }
 
 function severalChunks(name: ScheduleName, { ranks, chunks }: PipelineShape): AccError {
