@@ -8,7 +8,7 @@ import { FeedForward, SwiGlu } from './feed-forward.js';
 import { parseArgs, type LayerArgs } from './layer-args.js';
 import { HEADS, MultiHeadAttention } from './multi-head-attention.js';
 import { Moe } from '../moe/moe.js';
-import { MOE_OPTIONS, type MoeOptions } from '../moe/options.js';
+import { MOE_OPTIONS, requireChoices, type MoeOptions } from '../moe/options.js';
 import { LastDimNormalization, RmsNormalization } from './norms.js';
 import type { RotaryEmbeddingOptions } from './rotary.js';
 import { first, firstShape, type Kwargs } from './shapes.js';
@@ -71,6 +71,7 @@ export class TransformerBlock extends Composite<Settings> {
 
   constructor(args: TransformerBlockArgs) {
     super(args, parseArgs('transformerBlock', SCHEMA, args));
+    if (this.settings.moe) requireChoices(this.settings.moe);
     this.#addNorm('ln_1');
     this.add('attn', (name) => new MultiHeadAttention(this.#attention(name)));
     this.#addNorm('ln_2');

@@ -292,12 +292,29 @@ describe('moe', () => {
 
   it.each([
     ['more choices than experts', { experts: 2, topK: 3 }, 'ACC_INVALID_OPTION'],
+    ['gates that are always 1', { experts: 2, topK: 1, normalizeGates: true }, 'ACC_INVALID_OPTION'],
     ['no room', { experts: 2, capacityFactor: 0 }, 'ACC_INVALID_OPTION'],
     ['no experts', { experts: 0 }, 'ACC_INVALID_OPTION'],
     ['an option without effect', { experts: 2, mlp: 'swiGlu', activation: 'relu' }, 'ACC_INVALID_OPTION'],
     ['an unknown option', { experts: 2, expert: 2 }, 'ACC_UNKNOWN_OPTION'],
   ])('refuses %s', (_, args, code) => {
     expect(() => moe(args as MoeArgs)).toThrowError(expect.objectContaining({ code }));
+  });
+
+  it.each([
+    ['more choices than experts', { experts: 2, topK: 3 }],
+    ['gates that are always 1', { experts: 2, topK: 1, normalizeGates: true }],
+  ])('in a block refuses %s', (_, options) => {
+    expect(() => transformerBlock({ heads: 2, moe: options })).toThrowError(
+      expect.objectContaining({ code: 'ACC_INVALID_OPTION' }),
+    );
+  });
+
+  it.each([
+    { experts: 2, topK: 1, normalizeGates: false },
+    { experts: 1, topK: 1, normalizeGates: true },
+  ])('accepts gates of one expert: %j', (options) => {
+    expect(() => moe(options)).not.toThrow();
   });
 
   it('has a row of the README for every option', () => {

@@ -22,7 +22,7 @@ import { parseArgs } from '../layers/layer-args.js';
 import { first, firstShape, type Kwargs } from '../layers/shapes.js';
 import { onRanksOfExperts } from './dispatch.js';
 import { Experts } from './experts.js';
-import { MOE, type MoeArgs, type MoeSettings } from './options.js';
+import { MOE, requireChoices, type MoeArgs, type MoeSettings } from './options.js';
 import { routerLosses, withLoss } from './router-losses.js';
 import { capacityOf, Routing } from './routing.js';
 import { collectRows, spreadRows, type RowMap } from './row-map.js';
@@ -41,8 +41,8 @@ export class Moe extends Composite<MoeSettings> {
 
   constructor(args: MoeArgs) {
     super(args, parseArgs('moe', MOE, args));
-    const { topK, experts, mlp, activation } = this.settings;
-    if (topK > experts) throw tooFew(topK, experts);
+    const { mlp, activation } = this.settings;
+    requireChoices(this.settings);
     if (mlp === 'swiGlu' && activation !== undefined) throw ownActivation();
   }
 
@@ -173,17 +173,6 @@ interface Routed {
   readonly logits: Tensor;
   readonly probabilities: Tensor;
   readonly routing: Routing;
-}
-
-function tooFew(topK: number, experts: number): AccError {
-  return new AccError(
-    'ACC_INVALID_OPTION',
-    `moe: topK is ${topK}; expected at most experts, which is ${experts}.`,
-    {
-      help: 'A token goes to topK different experts.',
-      details: { topK, experts },
-    },
-  );
 }
 
 function ownActivation(): AccError {

@@ -1,3 +1,4 @@
+import { AccError } from '@acc/contract';
 import * as z from 'zod';
 import { activationSchema, type ActivationName } from '../layers/activations.js';
 import { PROJECTIONS } from '../layers/composite.js';
@@ -14,7 +15,10 @@ export interface MoeOptions {
    * Tokens beyond pass by: the layer gives 0 for them. Default: none is dropped.
    */
   readonly capacityFactor?: number;
-  /** Whether the weights of a token's experts are divided by their sum. Default: if `topK` is above 1. */
+  /**
+   * Whether the weights of a token's experts are divided by their sum. Default: if `topK` is above 1.
+   * With one expert a token, the quotient would be 1, and the router would not learn from the task.
+   */
   readonly normalizeGates?: boolean;
   /** In training, the router's input is multiplied by random numbers from 1 - jitter to 1 + jitter. Default 0. */
   readonly jitter?: number;
@@ -64,3 +68,39 @@ export const MOE = z.object({
 });
 
 export type MoeSettings = z.output<typeof MOE>;
+
+/**
+ * Checks the options that depend on each other.
+ *
+ * @throws AccError `ACC_INVALID_OPTION`.
+ */
+export function requireChoices({
+  experts,
+  topK,
+  normalizeGates,
+}: Pick<MoeSettings, 'experts' | 'topK' | 'normalizeGates'>): void {
+  if (topK > experts) throw tooFew(topK, experts);
+  if (topK === 1 && normalizeGates && experts > 1) throw constantGates();
+}
+
+function tooFew(topK: number, experts: number): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `moe: topK is ${topK}; expected at most experts, which is ${experts}.`,
+    {
+      help: 'A token goes to topK different experts.',
+      details: { topK, experts },
+    },
+  );
+}
+
+function constantGates(): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    'moe: normalizeGates divides the only weight of a token by itself, because topK is 1. The gate is then always 1, and the router gets no gradient from the loss.',
+    {
+      help: 'Leave normalizeGates out, or give topK: 2 or more.',
+      details: { topK: 1, normalizeGates: true },
+    },
+  );
+}
