@@ -1,19 +1,32 @@
-import type { Optimizer, Tensor, TensorInfo, Variable } from '@tensorflow/tfjs-core';
+import { engine, type Optimizer, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { markOf } from './marks.js';
 import type { Pieces } from './pieces.js';
 import type { Inputs } from './run-on-piece.js';
 
 export function withoutRule(kernelName: string, reason: string, inputs: Inputs, pieces: Pieces): AccError {
-  const described = inputs.map(([name, x]) => `  ${name}: ${describe(x, pieces)}`);
+  const weights = inputs.map(([, x]) => weightWith(x));
+  const described = inputs.map(([name, x], i) => {
+    const weight = weights[i] ? `'${weights[i]}' ` : '';
+    return `  ${name}: ${weight}${describe(x, pieces)}`;
+  });
+  const layer = weights.find((name) => name?.includes('/'))?.replace(/\/[^/]*$/, '');
   return new AccError(
     'ACC_TENSOR_PARALLEL_KERNEL',
-    `The kernel '${kernelName}' ${reason}. Its inputs:\n${described.join('\n')}`,
+    `${layer ? `Layer '${layer}': the` : 'The'} kernel '${kernelName}' ${reason}. Its inputs:\n${described.join('\n')}`,
     {
-      help: "Cut the variables before it another way, leave them whole ('replicated'), or follow a 'column' layer by a 'row' layer, whose result is whole.",
-      details: { kernelName, reason },
+      help:
+        layer && kernelName.includes('MatMul')
+          ? `Change the plan of parallelize: give '${layer}' the style 'row' if it follows a 'column' layer, because the result of 'row' is whole. Or leave '${layer}', or the layers before it, out of the plan.`
+          : "Cut the variables before it another way, leave them whole ('replicated'), or follow a 'column' layer by a 'row' layer, whose result is whole.",
+      details: { kernelName, reason, ...(layer && { layer }) },
     },
   );
+}
+
+/** The name of the variable whose data a tensor has, if any. */
+function weightWith({ dataId }: TensorInfo): string | undefined {
+  return Object.values(engine().registeredVariables).find((variable) => variable.dataId === dataId)?.name;
 }
 
 function describe(x: TensorInfo, pieces: Pieces): string {

@@ -197,6 +197,7 @@ describe('a plain program with cut variables', () => {
 
   it.each([
     ['a kernel without a rule', 'ACC_TENSOR_PARALLEL_KERNEL'],
+    ['two layers by columns', 'ACC_TENSOR_PARALLEL_KERNEL'],
     ['rows that a cut table does not have', 'ACC_INDEX_OUT_OF_RANGE'],
     ['a size that does not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
     ['heads that do not divide', 'ACC_TENSOR_PARALLEL_UNEVEN'],
@@ -211,6 +212,14 @@ describe('a plain program with cut variables', () => {
   it('names the kernel and its inputs', () => {
     for (const { messages } of plain)
       expect(messages[0]).toMatch(/'ArgMin'.*\n {2}x: \[12,12\], cut along dim 1/);
+  });
+
+  it('names the layer whose weight a kernel takes, and what to change in the plan', () => {
+    for (const { messages } of plain) {
+      expect(messages[2]).toMatch(/^Layer 'wider': the kernel '_FusedMatMul' needs all pieces of one factor/);
+      expect(messages[2]).toMatch(/\n {2}b: 'wider\/kernel' \[.*6,6\], cut along dim \d\n/);
+      expect(messages[2]).toContain("give 'wider' the style 'row'");
+    }
   });
 
   it('names the range of a whole table', () => {

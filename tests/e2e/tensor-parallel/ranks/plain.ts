@@ -91,6 +91,15 @@ codes['a kernel without a rule'] = await codeOf(() => tf.tidy(() => tf.argMin(hi
 codes['rows that a cut table does not have'] = await codeOf(() =>
   tf.tidy(() => tf.gather(variables[2]!, tf.tensor1d([3, 12], 'int32'))),
 );
+codes['two layers by columns'] = await codeOf(() => {
+  const layers = [
+    tf.layers.dense({ units: 6, inputShape: [6], name: 'wide' }),
+    tf.layers.dense({ units: 6, name: 'wider' }),
+  ];
+  const model = tf.sequential({ layers });
+  accelerator.prepare(parallelize(model, { 'wide*': 'column' }));
+  tf.tidy(() => void model.predict(tf.ones([2, 6])));
+});
 codes['an optimizer that needs rows and columns'] = await codeOf(() => {
   const whole = accelerator.prepare(adafactor());
   whole.minimize(loss, false, variables);
