@@ -78,4 +78,12 @@ describe('agreement of ranks', () => {
     expect(message).toContain("rank 0: allReduce(float32[6], 'sum') for a/kernel\n");
     expect(message).toContain("rank 1: allReduce(float32[6], 'sum') for b/kernel");
   });
+
+  it('says where to find a name that only another rank knows', () => {
+    const call = { collective: 'broadcast', dtype: 'float32', shape: [6], root: 0 } as const;
+    const other = encodeDescription(call, 1, { name: 123_456 });
+    const { message, help } = mismatch([other, encodeDescription({ collective: 'barrier' }, 1)], { rank: 1 });
+    expect(message).toContain('broadcast(float32[6], rank 0) (the output of that rank says for what)\n');
+    expect(help).toMatch(/predict, evaluate, generate, getWeights and reading a weight/);
+  });
 });

@@ -177,7 +177,7 @@ export function mismatch(
     help: isForDifferent
       ? 'Ranks do different work, or the same in a different order. Prepare the same variables and use the same layers, in the same order, on every rank. Await one training loop before you start the next.'
       : 'Every rank must call the same collectives in the same order, with the same dtype and shape. ' +
-        'prepare, saveState, initTrackers and others call collectives: do not put them inside `if (isMainProcess)`.',
+        'prepare, saveState, initTrackers and others call collectives. If ranks share a model (fsdp, or a mesh with pipeline, expert, context or tensor), so do predict, evaluate, generate, getWeights and reading a weight. Do not put any of these inside `if (isMainProcess)`: call them on every rank, and use the result on one.',
     details: { calls },
   });
 }
@@ -195,6 +195,7 @@ export function formatWords(words: Words): string {
     op! >= 0 && `'${REDUCE_OPS[op!]}'`,
     root! >= 0 && `rank ${root}`,
   ];
-  const name = words[NAME] === 0 ? '' : ` for ${names.get(words[NAME]!) ?? 'a name unknown to this rank'}`;
-  return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})${name}`;
+  const name = names.get(words[NAME]!);
+  const purpose = name === undefined ? ' (the output of that rank says for what)' : ` for ${name}`;
+  return `${COLLECTIVES[collective!] ?? 'unknown'}(${parts.filter(Boolean).join(', ')})${words[NAME] === 0 ? '' : purpose}`;
 }
