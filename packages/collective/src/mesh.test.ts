@@ -68,6 +68,18 @@ describe('a mesh', () => {
     expect(make).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 
+  it.each<[number, MeshSizes, RegExp]>([
+    [1, { pipeline: 2 }, /^Launch 2 ranks \(npx acc launch -n 2 program\.mjs\), or give/],
+    [1, { data: -1, expert: 2 }, /^Launch 2 ranks \(npx acc launch -n 2 /],
+    [4, { context: 2, tensor: 3 }, /^Launch 6 ranks.* or give sizes whose product is 4; /],
+    [4, { fsdp: 0 }, /^Give sizes whose product is 4/],
+    [4, { data: -1, tensor: -1 }, /^Give sizes/],
+  ])('on %i ranks, the next step for %j', (ranks, sizes, help) => {
+    expect(() => meshOf(rankOf(ranks, 0), sizes)).toThrowError(
+      expect.objectContaining({ help: expect.stringMatching(help) as string }),
+    );
+  });
+
   it('says that several sizes are -1', () => {
     const make = () => meshOf(rankOf(4, 0), { data: -1, tensor: -1 });
     expect(make).toThrowError(/does not fit 4 ranks: several sizes are -1/);

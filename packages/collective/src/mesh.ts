@@ -73,13 +73,12 @@ function resolveSizes(sizes: MeshSizes, ranks: number): Coordinates {
     return Object.fromEntries(MESH_AXES.map((axis, i) => [axis, resolved[i]!])) as Coordinates;
   const text = Object.entries(sizes).map(([axis, size]) => `${axis}: ${size}`);
   const reason = isClear ? '' : ': several sizes are -1';
+  const launch =
+    isClear && known > 1 ? `Launch ${known} ranks (npx acc launch -n ${known} program.mjs), or give` : 'Give';
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `The mesh { ${text.join(', ')} } does not fit ${ranks} ranks${reason}.`,
-    {
-      help: `Give sizes whose product is ${ranks}; one of them may be -1.`,
-      details: { sizes, ranks },
-    },
+    `The mesh { ${text.join(', ')} } does not fit ${ranks} rank${ranks > 1 ? 's' : ''}${reason}.`,
+    { help: `${launch} sizes whose product is ${ranks}; one of them may be -1.`, details: { sizes, ranks } },
   );
 }
 
