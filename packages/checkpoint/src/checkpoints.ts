@@ -149,7 +149,7 @@ export class Checkpoints {
     if (!save) return true;
     const { options, collective } = this.#context;
     try {
-      await settleSave(save, collective);
+      await settleSave(save, collective, options.onError);
     } catch (error) {
       if (options.onError === 'throw' || !isAccError(error)) throw error;
       if (collective.rank === 0) console.warn(`acc: ${error.code}: ${error.message}`);

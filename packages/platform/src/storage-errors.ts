@@ -1,7 +1,8 @@
 import { AccError } from '@acc/contract';
 
 const HELP: Readonly<Record<string, string>> = {
-  ACC_STORAGE_FULL: 'Free space (`df -h` and `quota` show what is left), or keep fewer checkpoints.',
+  ACC_STORAGE_FULL:
+    'Free space (`df -h` and `quota` show what is left), keep fewer checkpoints, or choose another folder.',
   ACC_STORAGE_DENIED:
     'Choose a folder or bucket that this user may write to. For a bucket, check the credentials.',
 };

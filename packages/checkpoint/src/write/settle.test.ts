@@ -10,12 +10,16 @@ const SIZE = 2;
  * The outcome of `settleSave` on each rank, for the given results of writing and committing. Ranks
  * run one after the other; later ranks receive what rank 0 broadcasts.
  */
-async function outcomes(written: readonly (AccError | undefined)[], committed: AccError | undefined) {
-  const reasons = written.map((error) => error?.message ?? null);
+async function outcomes(
+  written: readonly (AccError | undefined)[],
+  committed: AccError | undefined,
+  onError: 'throw' | 'warn' = 'throw',
+) {
+  const problems = written.map((error) => (error ? { reason: error.message, help: error.help ?? '' } : null));
   let said: unknown;
   const settle = async (rank: number) => {
     const collective = {
-      allGatherObject: () => reasons,
+      allGatherObject: () => problems,
       broadcastObject: (value: unknown) => (rank === 0 ? (said = value) : said),
     } as unknown as Collective;
     let isWithdrawn = false;
@@ -29,8 +33,8 @@ async function outcomes(written: readonly (AccError | undefined)[], committed: A
         isWithdrawn = true;
       },
     };
-    const thrown = await settleSave(save, collective).catch((error: AccError) => error);
-    return { ranks: thrown?.details['ranks'], isWithdrawn };
+    const thrown = await settleSave(save, collective, onError).catch((error: AccError) => error);
+    return { ranks: thrown?.details['ranks'], help: thrown?.help, isWithdrawn };
   };
   const met = [];
   for (let rank = 0; rank < SIZE; rank++) met.push(await settle(rank));
@@ -53,5 +57,16 @@ it.each([
   ['in doubt', [undefined, undefined], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
   ['in doubt, with an error', [undefined, full], doubt, { ranks: { '0': 'perhaps' }, isWithdrawn: false }],
 ])('all ranks come to the same result for a save %s', async (_, written, committed, expected) => {
-  expect(await outcomes(written, committed)).toEqual([expected, expected]);
+  const [first, second] = await outcomes(written, committed);
+  expect([first, second]).toMatchObject([expected, expected]);
+  expect(second!.help).toBe(first!.help);
+});
+
+it.each([
+  ['throw', /^Free space\. Earlier checkpoints are unchanged\. With checkpoint: \{ onError: 'warn' \}/],
+  ['warn', /^Free space\. Earlier checkpoints are unchanged\.$/],
+] as const)('the advice is that of the failure, and follows onError: %s', async (onError, expected) => {
+  const noSpace = new AccError('ACC_STORAGE_FULL', 'no space', { help: 'Free space.' });
+  for (const { help } of await outcomes([undefined, noSpace], noSpace, onError))
+    expect(help).toMatch(expected);
 });

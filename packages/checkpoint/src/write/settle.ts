@@ -8,9 +8,15 @@ import type { StartedSave } from './save.js';
  */
 const VISIBLE_MS = 60_000;
 
-/** The failure of the commit on rank 0, as it is sent to the others. */
-interface Failure {
+/** The failure of a rank's writing, as it is sent to the others. */
+interface Problem {
   readonly reason: string;
+  /** The next step, or empty. */
+  readonly help: string;
+}
+
+/** The failure of the commit on rank 0, as it is sent to the others. */
+interface Failure extends Problem {
   /** The checkpoint may be complete. */
   readonly isInDoubt: boolean;
 }
@@ -19,13 +25,18 @@ interface Failure {
  * Waits until a save is complete or has failed. After a failure all ranks throw the same error, and
  * the files of the save are deleted unless the checkpoint may be complete. Every rank calls it.
  *
+ * @param onError What the caller does with the error, for its advice.
  * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`, whose details list the failure of each rank.
  */
-export async function settleSave(save: StartedSave, collective: Collective): Promise<void> {
+export async function settleSave(
+  save: StartedSave,
+  collective: Collective,
+  onError: 'throw' | 'warn',
+): Promise<void> {
   const own = await save.written;
-  const problems = problemsOf(collective.allGatherObject(reasonOf(own)));
+  const problems = problemsOf(collective.allGatherObject(problemOf(own)));
   const timer = setTimeout(() => save.abandon(), VISIBLE_MS);
-  if (Object.keys(problems).length > 0) save.abandon();
+  if (problems.size > 0) save.abandon();
   const committed = await save.committed;
   clearTimeout(timer);
   const failure = collective.broadcastObject(failureOf(committed));
@@ -34,14 +45,24 @@ export async function settleSave(save: StartedSave, collective: Collective): Pro
   const cause = own ?? committed;
   if (failure.isInDoubt) throw leftInDoubt(where, failure.reason, cause);
   await save.withdraw();
-  throw nothingSaved(where, Object.keys(problems).length > 0 ? problems : { '0': failure.reason }, cause);
+  throw nothingSaved(where, problems.size > 0 ? problems : new Map([[0, failure]]), { cause, onError });
 }
 
-function nothingSaved(where: string, ranks: Record<string, string>, cause: AccError | undefined): AccError {
-  const listed = Object.entries(ranks).map(([rank, reason]) => `rank ${rank}: ${reason}`);
+function nothingSaved(
+  where: string,
+  problems: ReadonlyMap<number, Problem>,
+  { cause, onError }: { readonly cause: AccError | undefined; readonly onError: 'throw' | 'warn' },
+): AccError {
+  const reasons = [...problems].map(([rank, { reason }]) => [rank, reason] as const);
+  const listed = reasons.map(([rank, reason]) => `rank ${rank}: ${reason}`);
+  const advice = [
+    ...new Set([...problems.values()].map(({ help }) => help)),
+    'Earlier checkpoints are unchanged.',
+    onError === 'throw' && "With checkpoint: { onError: 'warn' }, training continues after a failed save.",
+  ];
   return new AccError('ACC_CHECKPOINT_SAVE_FAILED', `Nothing was saved to ${where}: ${listed.join('; ')}`, {
-    help: "Earlier checkpoints are unchanged. With checkpoint: { onError: 'warn' }, training continues after a failed save.",
-    details: { ranks },
+    help: advice.filter(Boolean).join(' '),
+    details: { ranks: Object.fromEntries(reasons) },
     cause,
   });
 }
@@ -59,15 +80,16 @@ function leftInDoubt(where: string, reason: string, cause: AccError | undefined)
 }
 
 function failureOf(error: AccError | undefined): Failure | null {
-  if (!error) return null;
-  return { reason: reasonOf(error)!, isInDoubt: isAccError(error, 'ACC_CHECKPOINT_IN_DOUBT') };
+  const problem = problemOf(error);
+  return problem && { ...problem, isInDoubt: isAccError(error, 'ACC_CHECKPOINT_IN_DOUBT') };
 }
 
 /** The first line of the message, which describes the failure. The lines after it are advice. */
-function reasonOf(error: AccError | undefined): string | null {
-  return error ? error.message.split('\n')[0]! : null;
+function problemOf(error: AccError | undefined): Problem | null {
+  return error ? { reason: error.message.split('\n')[0]!, help: error.help ?? '' } : null;
 }
 
-function problemsOf(messages: readonly (string | null)[]): Record<string, string> {
-  return Object.fromEntries(messages.flatMap((message, rank) => (message === null ? [] : [[rank, message]])));
+/** The failures by rank. */
+function problemsOf(all: readonly (Problem | null)[]): ReadonlyMap<number, Problem> {
+  return new Map(all.flatMap((problem, rank) => (problem ? [[rank, problem]] : [])));
 }
