@@ -31,6 +31,8 @@ export interface OptionIssue {
 export interface ParseOptions {
   /** Options with secret values. Messages do not contain them. */
   readonly secret?: readonly string[];
+  /** What to write instead of an invalid value, by the name of the option. */
+  readonly help?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -44,7 +46,7 @@ export function parseOptions<T>(
   where: string,
   schema: OptionsSchema<T>,
   options: object,
-  { secret = [] }: ParseOptions = {},
+  { secret = [], help = {} }: ParseOptions = {},
 ): T {
   checkKeys(where, options, Object.keys(schema.shape));
   const result = schema.safeParse(options);
@@ -57,12 +59,21 @@ export function parseOptions<T>(
     checkKeys(name, value as object, knownKeys(schema as InnerSchema, path, issue));
   const isSecret = secret.includes(String(path[0]));
   const given = value === undefined ? 'is missing' : isSecret ? 'is not valid' : `is ${showValue(value)}`;
-  const nearest =
-    typeof value === 'string' && issue.values ? nearestName(value, issue.values.map(String)) : undefined;
   throw new AccError('ACC_INVALID_OPTION', `${name} ${given}; expected ${expectation(issue)}.`, {
     details: { path },
-    ...(nearest !== undefined && { help: `Did you mean '${nearest}'?` }),
+    help:
+      correction(issue, value) ??
+      path.map((key) => help[String(key)]).find(Boolean) ??
+      'Correct it, or leave it out if it has a default.',
   });
+}
+
+/** The correction of a typing error. Undefined if the value is none. */
+function correction({ values, expected }: OptionIssue, value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  if (expected === 'number' && Number(value)) return `Write ${value} without quotes.`;
+  const nearest = values && nearestName(value, values.map(String));
+  return nearest && `Did you mean '${nearest}'?`;
 }
 
 /** The part of a zod schema in which {@link knownKeys} looks for the schema of a value. */

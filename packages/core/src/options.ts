@@ -23,7 +23,7 @@ import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import type { DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
-import { requireAvailable } from '#platform/requirements';
+import { OPTION_HELP, requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
@@ -233,7 +233,10 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   resolveAmpOptions(options.amp);
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
-  const resolved = withFsdpPrecision(parseOptions('AcceleratorOptions', schema, options), options);
+  const resolved = withFsdpPrecision(
+    parseOptions('AcceleratorOptions', schema, options, { help: OPTION_HELP }),
+    options,
+  );
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
   if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
   for (const plugin of resolved.plugins) {
@@ -291,7 +294,7 @@ function isNameOrObject(value: unknown): boolean {
  * none here.
  */
 export function withoutPartner(options: ResolvedOptions): string[] {
-  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {}, mesh, context } = options;
+  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {}, mesh, context, pipeline } = options;
   const named = typeof strategy === 'object' ? strategy.name : strategy;
   const given = (record: object, names: readonly string[]) =>
     names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
@@ -314,6 +317,9 @@ export function withoutPartner(options: ResolvedOptions): string[] {
     context?.attention !== undefined &&
       (mesh?.context ?? 1) === 1 &&
       'context.attention has no effect: the mesh has no axis context. Give mesh: { context: … }.',
+    pipeline !== undefined &&
+      mesh?.pipeline === undefined &&
+      'pipeline has no effect on the layout: the mesh has no axis pipeline. Give mesh: { pipeline: … }, or pipeline: 1 if meant.',
   ];
   return messages.filter((message) => message !== false);
 }

@@ -46,6 +46,8 @@ describe('an option that has nothing to act on at the first step is told of once
     ['amp.lower', { amp: { lower: ['Add'] } }],
     ['context.attention', { context: { attention: 'ring' } }],
     ['context.attention', { mesh: { context: 1 }, context: { attention: 'heads' } }],
+    ['pipeline', { pipeline: { microBatches: 4 } }],
+    ['pipeline', { mesh: { data: 1 }, pipeline: { schedule: 'gpipe' } }],
     ['ddp.bucketBytes', { strategy: 'single', ddp: { bucketBytes: 8 } }],
   ])('%s', async (name, options) => {
     const messages = await said(options, twice);
@@ -58,6 +60,8 @@ describe('an option that has nothing to act on at the first step is told of once
       mixedPrecision: 'fp16',
       amp: { lossScale: { initial: 8 }, float32Precision: 'ieee' },
       strategy: 'single',
+      mesh: { pipeline: 1 },
+      pipeline: { microBatches: 2 },
       collective: { timeoutMs: 5_000 },
       gradientAccumulationSteps: 2,
       checkpointEvery: 1,

@@ -1,3 +1,4 @@
+import { OPTION_HELP } from '#platform/requirements';
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 
@@ -37,7 +38,7 @@ export function resolvePipelineOptions(
   given: PipelineOptions,
   defaults: ResolvedPipelineOptions,
 ): ResolvedPipelineOptions & { readonly schedule: (typeof SCHEDULES)[number] } {
-  const own = parseOptions('pipelined', pipelineSchema, given);
+  const own = parseOptions('pipelined', pipelineSchema, given, { help: OPTION_HELP });
   const { schedule = '1f1b', ...others } = { ...defaults, ...own };
   return { schedule, ...others };
 }

@@ -50,3 +50,6 @@ export function requireAvailable({
 
 /** Whether libtorch may be installed here. */
 export const mayHaveNative = false;
+
+/** A page has one process, so it needs no help with axes and stages. */
+export const OPTION_HELP: Readonly<Record<string, string>> = {};
