@@ -13,6 +13,7 @@ export interface JobCollectivesContext {
   readonly mesh: Mesh;
   readonly lifetime: Lifetime;
   readonly pipeline: { readonly batch: BatchRows | undefined };
+  readonly preparation: { readonly unprepared: { sent(x: Tensor): void } | undefined };
 }
 
 /** The collectives that a program calls. `Accelerator` documents each member. */
@@ -65,7 +66,10 @@ export class JobCollectives {
 
   #map<T extends Nested>(method: string, values: T, call: (x: Tensor, collective: Collective) => Tensor): T {
     const collective = this.#collectiveFor(method);
-    return this.#across.map(method, values, collective, (x) => call(x, collective));
+    return this.#across.map(method, values, collective, (x) => {
+      this.#context.preparation.unprepared?.sent(x);
+      return call(x, collective);
+    });
   }
 
   /** @throws AccError `ACC_TRAINING_ENDED` after training has ended. */

@@ -12,4 +12,5 @@ export const ranksPerHost: SeveralRanks['ranksPerHost'] = () => 1;
 export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = () => {};
 /** Never called: a page has no other rank. */
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};
+export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSteps'];
 export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];

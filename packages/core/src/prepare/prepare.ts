@@ -1,3 +1,4 @@
+import { UnpreparedSteps } from '#platform/several-ranks';
 import { engine, Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
@@ -60,14 +61,23 @@ export class Preparation {
   readonly adoption: Adoption;
   /** Whether any LayersModel was prepared. */
   hasModel = false;
+  /** In a job of several ranks. */
+  readonly unprepared: UnpreparedSteps | undefined;
+  /** Whether any model, variables or optimizer was prepared. */
+  #hasAny = false;
   #undos: Undo[] = [];
 
   constructor(options: PreparationOptions) {
     this.#options = options;
     this.adoption = new Adoption({ ...options, optimizers: () => this.optimizers });
+    const { strategy, pipeline, collective } = options;
+    if (collective.size > 1 && !strategy.traits.isLocal)
+      this.unprepared = new UnpreparedSteps(collective, () => !this.#hasAny);
     this.#undos.push(
+      () => this.unprepared?.end(),
       watchOptimizers({
         prepares: (optimizer, names) => this.#prepareUser(optimizer, names),
+        appliesAlone: (grads) => pipeline.sync.isLocal || this.unprepared?.took(grads),
         runAction: (optimizer, inputs, action) => {
           const { recorder } = options.kernels;
           if (recorder) recorder.runAction(inputs, action, { user: optimizer });
@@ -119,6 +129,7 @@ export class Preparation {
   }
 
   #once(object: object, prepare: () => Undo): void {
+    this.#hasAny = true;
     if (this.#done.has(object)) return;
     this.#done.add(object);
     this.#undos.push(prepare());
@@ -155,6 +166,7 @@ export class Preparation {
 
   #prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
     const { pipeline, strategy } = this.#options;
+    this.#hasAny = true;
     const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.

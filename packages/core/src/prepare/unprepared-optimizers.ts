@@ -31,6 +31,8 @@ type NamedTensors = NamedTensorMap | { readonly name: string; readonly tensor: T
 export interface OptimizerWatch {
   /** Returns true if it has prepared the optimizer that computes or applies gradients of these names. */
   readonly prepares: (optimizer: Optimizer, names: readonly string[]) => boolean;
+  /** The optimizer, which is not prepared, applies these gradients. */
+  readonly appliesAlone: (grads: readonly Tensor[]) => void;
   /** Runs JavaScript of an optimizer that each replay of a recorded step runs again. */
   readonly runAction: (optimizer: Optimizer, inputs: readonly Tensor[], action: RecordedAction) => void;
 }
@@ -56,7 +58,7 @@ export function watchOptimizers(watch: OptimizerWatch): Undo {
   };
 }
 
-function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatch): Undo {
+function watchApply(prototype: Optimizer, { prepares, appliesAlone, runAction }: OptimizerWatch): Undo {
   return patch(prototype, 'applyGradients', (own) => {
     return function (this: Optimizer, given) {
       const named = listOf(given as NamedTensors);
@@ -66,6 +68,7 @@ function watchApply(prototype: Optimizer, { prepares, runAction }: OptimizerWatc
         return;
       }
       const inputs = named.flatMap(({ tensor }) => tensor ?? []);
+      appliesAlone(inputs);
       runAction(this, inputs, (tensors) => {
         const left = tensors.values();
         // Slots of optimizers belong to places in the list, so null gradients keep theirs.
