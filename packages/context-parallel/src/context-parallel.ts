@@ -2,6 +2,8 @@ import type { Collective, KernelLayer, Plugin } from '@acc/contract';
 import { divideSequences, type Attend } from '@acc/kernels';
 import { headsNotDivisible } from './errors.js';
 import { attendByHeads } from './heads/attend-by-heads.js';
+import { nameCutFeatures } from './layers/name-cut-features.js';
+import { isGraph, requirePositions } from './layers/require-positions.js';
 import { hasRows } from './masks.js';
 import { resolveContextOptions, type ContextOptions, type ResolvedContextOptions } from './options.js';
 import { attendInRing } from './ring/attend-in-ring.js';
@@ -15,20 +17,34 @@ export interface Pieces {
 
 /**
  * Makes ranks of the axis `context` compute attention together, each with its piece of the
- * sequences. Does nothing on a mesh without that axis.
+ * sequences. Refuses models with layers that need other pieces. Does nothing on a mesh without that
+ * axis.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function contextParallel(options?: ContextOptions): Plugin {
   const resolved = resolveContextOptions(options);
   let end: (() => void) | undefined;
+  let ranks = 1;
   return {
     name: 'context-parallel',
     attach({ mesh, kernels }) {
       if (mesh.size('context') === 1) return;
       const pieces = { ranks: mesh.along('context'), kernels };
       const { rank: index, size } = pieces.ranks;
+      ranks = size;
       end = divideSequences({ index, size, attend: attending(pieces, resolved) });
+    },
+    claim(object) {
+      if (ranks > 1 && isGraph(object)) requirePositions(object, ranks);
+      return undefined;
+    },
+    forward(compute) {
+      try {
+        return compute();
+      } catch (error) {
+        throw ranks > 1 ? nameCutFeatures(error, ranks) : error;
+      }
     },
     detach() {
       end?.();

@@ -1,5 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import type { GraphShape, Mixing } from './layers/layer-use.js';
 
 export function headsNotDivisible(heads: number, kvHeads: number, ranks: number): AccError {
   return new AccError(
@@ -53,6 +54,39 @@ export function piecesDiffer(shapes: readonly (readonly number[])[], cause?: Acc
       help: 'Give every rank a piece of the same length of the same rows. Prepared data is cut so.',
       cause,
       details: { shapes },
+    },
+  );
+}
+
+/** @param layer With the shape of its input that has a piece in dim 1. */
+export function layerMixesPositions(
+  { name, className, shape }: { name: string; className: string; shape: GraphShape },
+  { does, instead }: Mixing,
+  ranks: number,
+): AccError {
+  return new AccError(
+    'ACC_CONTEXT_LAYER',
+    `prepare: the layer '${name}' (${className}) ${does}. On a mesh with context: ${ranks}, dim 1 of its input [${shape.map((length) => length ?? 'null').join(', ')}] is one rank's piece of the sequence, and the layer would not see the other pieces.`,
+    {
+      help: `${instead} Or leave the axis context out of the mesh.`,
+      details: { layer: name, className, shape },
+    },
+  );
+}
+
+/** @param layer With the shape that it gets. */
+export function featuresCut(
+  { name, shape }: { name: string; shape: readonly number[] },
+  ranks: number,
+  cause: unknown,
+): AccError {
+  return new AccError(
+    'ACC_CONTEXT_FEATURES',
+    `The layer '${name}' gets [${shape.join(', ')}], and its weights are for ${shape[1]! * ranks} values of dim 1. On a mesh with context: ${ranks}, prepared data has one rank's piece of dim 1, also where that has features.`,
+    {
+      help: 'Give features to the model by a loop that feeds itself, or as [rows, positions, features]. Or leave the axis context out of the mesh.',
+      cause,
+      details: { layer: name, shape },
     },
   );
 }

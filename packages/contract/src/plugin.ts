@@ -72,7 +72,8 @@ export interface Plugin {
   /**
    * Claims an object given to `prepare`: returns the value that `prepare` returns for it, or
    * undefined if the object does not belong to this plugin. The caller owns the object and the
-   * returned value.
+   * returned value. Called before anything is prepared, so a plugin may refuse an object here by an
+   * error.
    */
   claim?(object: unknown): unknown;
   /**

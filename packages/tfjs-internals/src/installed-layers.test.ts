@@ -94,6 +94,7 @@ const GRAPH_LAYER: Members<GraphLayer> = {
   calculateLosses: 'function(0)',
   computeMask: 'function(2)',
   apply: 'function(2)',
+  getConfig: 'function(0)',
   inboundNodes: 'array',
   outboundNodes: 'array',
 };

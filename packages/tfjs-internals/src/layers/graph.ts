@@ -18,6 +18,8 @@ export interface GraphLayer {
   computeMask(inputs: Tensor[], masks: (Tensor | null)[]): Tensor | null | (Tensor | null)[];
   /** Computes the layer on tensors. For symbolic tensors it adds a node to the graph. */
   apply: Apply;
+  /** The settings of the layer. */
+  getConfig(): object;
   /** One node for each call of the layer on symbolic tensors. */
   readonly inboundNodes: readonly GraphNode[];
   readonly outboundNodes: readonly GraphNode[];

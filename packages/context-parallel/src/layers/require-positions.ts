@@ -1,0 +1,87 @@
+import { isModel, ownClassName, type LayerGraph, type SymbolicTensor } from '@acc/tfjs-internals';
+import { layerMixesPositions } from '../errors.js';
+import { isPiece, type Dim1, type GraphShape, type LayerConfig, type LayerUse } from './layer-use.js';
+import { MIXING_RULES } from './mixing-rules.js';
+
+/** Whether an object is a model of tfjs-layers. */
+export const isGraph = (object: unknown): object is LayerGraph => isModel(object);
+
+/**
+ * Checks that the layers of tfjs-layers in a model, and in models within it, compute each position
+ * by itself where their inputs have a piece of the sequence. Other layers are not judged: attention
+ * layers see the whole sequence, and a program's own layers may.
+ *
+ * @param ranks The size of the axis `context`.
+ * @throws AccError `ACC_CONTEXT_LAYER`.
+ */
+export function requirePositions(model: LayerGraph, ranks: number): void {
+  follow(model, model.inputs.map(dim1OfInput), ranks);
+}
+
+/**
+ * Every tensor of rank 2 and above that enters a model is cut along dim 1. The features in an input
+ * of rank 2 are not, if a loop feeds itself.
+ */
+function dim1OfInput({ shape }: SymbolicTensor): Dim1 {
+  if (shape.length < 2) return 'other';
+  return shape.length === 2 && shape[1] !== null ? 'unknown' : 'piece';
+}
+
+/** Returns what dim 1 of the model's outputs has, from what dim 1 of its inputs has. */
+function follow({ inputs, outputs }: LayerGraph, given: readonly Dim1[], ranks: number): Dim1[] {
+  const known = new Map(inputs.map(({ id }, i) => [id, given[i]!]));
+  const visit = (tensor: SymbolicTensor): Dim1 => {
+    const before = known.get(tensor.id);
+    if (before) return before;
+    const { sourceLayer: layer } = tensor;
+    const places = tensor.inputs.map((input) => ({ shape: input.shape, dim1: visit(input) }));
+    const siblings = outputsWith(tensor);
+    const found = isGraph(layer)
+      ? follow(
+          layer,
+          places.map(({ dim1 }) => dim1),
+          ranks,
+        )
+      : checked({ layer, inputs: places }, siblings, ranks);
+    siblings.forEach(({ id }, i) => known.set(id, found[i]!));
+    return known.get(tensor.id)!;
+  };
+  return outputs.map(visit);
+}
+
+/** The outputs of the call that a tensor comes from. */
+function outputsWith(tensor: SymbolicTensor): readonly SymbolicTensor[] {
+  const isHere = ({ id }: SymbolicTensor) => id === tensor.id;
+  return tensor.sourceLayer.inboundNodes.find(({ outputTensors }) => outputTensors.some(isHere))!
+    .outputTensors;
+}
+
+/** Returns what dim 1 of the layer's outputs has. */
+function checked(use: LayerUse, outputs: readonly SymbolicTensor[], ranks: number): Dim1[] {
+  const { layer, inputs } = use;
+  const className = ownClassName(layer);
+  const piece = inputs.find(isPiece);
+  const rule = piece && MIXING_RULES.get(className);
+  const mixing = rule?.(layer.getConfig() as LayerConfig, piece!, use);
+  if (mixing)
+    throw layerMixesPositions(
+      { name: layer.name, className: className!, shape: piece!.shape },
+      mixing,
+      ranks,
+    );
+  return outputs.map(({ shape }) => dim1After(use, className, shape));
+}
+
+/** The classes whose results of rank 2 inputs have no positions. */
+const TO_FEATURES: ReadonlySet<string | undefined> = new Set(['Dense', 'RepeatVector']);
+
+/** A layer that keeps the length of dim 1 keeps the positions there. */
+function dim1After({ inputs }: LayerUse, className: string | undefined, shape: GraphShape): Dim1 {
+  const piece = inputs.find(isPiece);
+  const from = piece ?? inputs.find(({ dim1 }) => dim1 === 'unknown');
+  if (!from || shape[1] !== from.shape[1]) return 'other';
+  if (piece) return 'piece';
+  if (TO_FEATURES.has(className)) return 'other';
+  // An embedding: the places of dim 1 were positions.
+  return shape.length > 2 ? 'piece' : 'unknown';
+}
