@@ -1,17 +1,30 @@
 import { nestedLayers, ownClassName } from '@acc/tfjs-internals';
-import { ATTENTION, hasDim1, isPiece, type Mixing, type Place, type Rule } from './layer-use.js';
+import {
+  ATTENTION,
+  hasDim1,
+  isPiece,
+  type LayerConfig,
+  type Mixing,
+  type Place,
+  type Rule,
+} from './layer-use.js';
 
 // Layers that compute along an axis, or have a weight or a random value for each place of it.
 
 const LAST_AXIS = 'Use the last axis, of inputs of rank 3 or above.';
 
 /** @param does What a layer does with dim 1 if that is its axis. */
-export const overAxis =
-  (does: string): Rule =>
-  ({ axis }, piece) =>
-    hasDim1(axis ?? -1, piece) ? { does, instead: LAST_AXIS } : undefined;
+function overDim1(axis: LayerConfig['axis'], piece: Place, does: string): Mixing | undefined {
+  return hasDim1(axis ?? -1, piece) ? { does, instead: LAST_AXIS } : undefined;
+}
 
-export const softmax = overAxis('computes a softmax over positions');
+export const softmax: Rule = ({ axis }, piece) => overDim1(axis, piece, 'computes a softmax over positions');
+
+export const layerNormalization: Rule = ({ axis }, piece) =>
+  overDim1(axis, piece, 'normalises over positions');
+
+export const batchNormalization: Rule = ({ axis }, piece) =>
+  overDim1(axis, piece, 'has statistics and weights for each position');
 
 export const activation: Rule = (config, piece, use) =>
   /softmax/i.test(config.activation ?? '') ? softmax({ axis: -1 }, piece, use) : undefined;

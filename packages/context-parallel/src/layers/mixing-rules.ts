@@ -1,69 +1,67 @@
-import { activation, concatenate, dense, dot, dropout, merge, overAxis } from './axes.js';
-import { prelu, softmax, spatialDropout, timeDistributed } from './axes.js';
-import { ATTENTION, IN_LOSS, type Rule } from './layer-use.js';
+import { activation, batchNormalization, concatenate, dense, dot, dropout } from './axes.js';
+import { layerNormalization, merge, prelu, softmax, spatialDropout, timeDistributed } from './axes.js';
+import type { Rule } from './layer-use.js';
 import { flatten, permute, repeatVector, reshape } from './shapes.js';
-import { always, convolution, ifChannelsLast, margins, pooling } from './windows.js';
-import { randomWidth, resizing, upSampling } from './windows.js';
-
-const recurrent = always({ does: 'goes from position to position', instead: ATTENTION });
-const ofMean = always({ does: 'takes the mean over positions', instead: IN_LOSS });
-const ofMaximum = always({ does: 'takes the maximum over positions', instead: ATTENTION });
-const [poolingIn2D, meanIn2D, maximumIn2D] = [pooling, ofMean, ofMaximum].map(ifChannelsLast);
+import { convolution, globalAverage, globalMaximum, margins, pooling } from './windows.js';
+import { randomWidth, recurrent, resizing, upSampling } from './windows.js';
 
 /**
  * Rules by class of tfjs-layers. Layers of other classes compute each position by itself, or are a
- * program's own.
+ * program's own. The table is made without calls, so that a bundler can leave it out of a page.
  */
-export const MIXING_RULES: ReadonlyMap<string | undefined, Rule> = new Map(
-  Object.entries({
-    Activation: activation,
-    Add: merge,
-    Average: merge,
-    AveragePooling1D: pooling,
-    AveragePooling2D: poolingIn2D!,
-    AveragePooling3D: poolingIn2D!,
-    BatchNormalization: overAxis('has statistics and weights for each position'),
-    Bidirectional: recurrent,
-    CenterCrop: resizing,
-    Concatenate: concatenate,
-    Conv1D: convolution,
-    Conv2D: convolution,
-    Conv2DTranspose: convolution,
-    Conv3D: convolution,
-    Conv3DTranspose: convolution,
-    ConvLSTM2D: recurrent,
-    Cropping2D: ifChannelsLast(margins),
-    Dense: dense,
-    DepthwiseConv2D: convolution,
-    Dot: dot,
-    Dropout: dropout,
-    Flatten: flatten,
-    GlobalAveragePooling1D: ofMean,
-    GlobalAveragePooling2D: meanIn2D!,
-    GlobalMaxPooling1D: ofMaximum,
-    GlobalMaxPooling2D: maximumIn2D!,
-    GRU: recurrent,
-    LayerNormalization: overAxis('normalises over positions'),
-    LSTM: recurrent,
-    Maximum: merge,
-    MaxPooling1D: pooling,
-    MaxPooling2D: poolingIn2D!,
-    MaxPooling3D: poolingIn2D!,
-    Minimum: merge,
-    Multiply: merge,
-    Permute: permute,
-    PReLU: prelu,
-    RandomWidth: randomWidth,
-    RepeatVector: repeatVector,
-    Reshape: reshape,
-    Resizing: resizing,
-    RNN: recurrent,
-    SeparableConv2D: convolution,
-    SimpleRNN: recurrent,
-    Softmax: softmax,
-    SpatialDropout1D: spatialDropout,
-    TimeDistributed: timeDistributed,
-    UpSampling2D: ifChannelsLast(upSampling),
-    ZeroPadding2D: ifChannelsLast(margins),
-  }),
-);
+const RULES: Readonly<Record<string, Rule>> = {
+  Activation: activation,
+  Add: merge,
+  Average: merge,
+  AveragePooling1D: pooling,
+  AveragePooling2D: pooling,
+  AveragePooling3D: pooling,
+  BatchNormalization: batchNormalization,
+  Bidirectional: recurrent,
+  CenterCrop: resizing,
+  Concatenate: concatenate,
+  Conv1D: convolution,
+  Conv2D: convolution,
+  Conv2DTranspose: convolution,
+  Conv3D: convolution,
+  Conv3DTranspose: convolution,
+  ConvLSTM2D: recurrent,
+  Cropping2D: margins,
+  Dense: dense,
+  DepthwiseConv2D: convolution,
+  Dot: dot,
+  Dropout: dropout,
+  Flatten: flatten,
+  GlobalAveragePooling1D: globalAverage,
+  GlobalAveragePooling2D: globalAverage,
+  GlobalMaxPooling1D: globalMaximum,
+  GlobalMaxPooling2D: globalMaximum,
+  GRU: recurrent,
+  LayerNormalization: layerNormalization,
+  LSTM: recurrent,
+  Maximum: merge,
+  MaxPooling1D: pooling,
+  MaxPooling2D: pooling,
+  MaxPooling3D: pooling,
+  Minimum: merge,
+  Multiply: merge,
+  Permute: permute,
+  PReLU: prelu,
+  RandomWidth: randomWidth,
+  RepeatVector: repeatVector,
+  Reshape: reshape,
+  Resizing: resizing,
+  RNN: recurrent,
+  SeparableConv2D: convolution,
+  SimpleRNN: recurrent,
+  Softmax: softmax,
+  SpatialDropout1D: spatialDropout,
+  TimeDistributed: timeDistributed,
+  UpSampling2D: upSampling,
+  ZeroPadding2D: margins,
+};
+
+/** @param className Undefined for a class that is not of tfjs-layers. */
+export function ruleOf(className: string | undefined): Rule | undefined {
+  return className !== undefined && Object.hasOwn(RULES, className) ? RULES[className] : undefined;
+}

@@ -1,7 +1,14 @@
 import { isModel, ownClassName, type LayerGraph, type SymbolicTensor } from '@acc/tfjs-internals';
 import { layerMixesPositions } from '../errors.js';
-import { isPiece, type Dim1, type GraphShape, type LayerConfig, type LayerUse } from './layer-use.js';
-import { MIXING_RULES } from './mixing-rules.js';
+import {
+  isPiece,
+  type Dim1,
+  type GraphShape,
+  type LayerConfig,
+  type LayerUse,
+  type Place,
+} from './layer-use.js';
+import { ruleOf } from './mixing-rules.js';
 
 /** Whether an object is a model of tfjs-layers. */
 export const isGraph = (object: unknown): object is LayerGraph => isModel(object);
@@ -15,7 +22,8 @@ export const isGraph = (object: unknown): object is LayerGraph => isModel(object
  * @throws AccError `ACC_CONTEXT_LAYER`.
  */
 export function requirePositions(model: LayerGraph, ranks: number): void {
-  follow(model, model.inputs.map(dim1OfInput), ranks);
+  const given = model.inputs.map((input) => ({ shape: input.shape, dim1: dim1OfInput(input) }));
+  follow(model, given, ranks);
 }
 
 /**
@@ -27,9 +35,9 @@ function dim1OfInput({ shape }: SymbolicTensor): Dim1 {
   return shape.length === 2 && shape[1] !== null ? 'unknown' : 'piece';
 }
 
-/** Returns what dim 1 of the model's outputs has, from what dim 1 of its inputs has. */
-function follow({ inputs, outputs }: LayerGraph, given: readonly Dim1[], ranks: number): Dim1[] {
-  const known = new Map(inputs.map(({ id }, i) => [id, given[i]!]));
+/** Returns what dim 1 of the model's outputs has, from what it is given. */
+function follow({ inputs, outputs }: LayerGraph, given: readonly Place[], ranks: number): Dim1[] {
+  const known = new Map(inputs.map(({ id }, i) => [id, given[i]!.dim1]));
   const visit = (tensor: SymbolicTensor): Dim1 => {
     const before = known.get(tensor.id);
     if (before) return before;
@@ -37,11 +45,7 @@ function follow({ inputs, outputs }: LayerGraph, given: readonly Dim1[], ranks: 
     const places = tensor.inputs.map((input) => ({ shape: input.shape, dim1: visit(input) }));
     const siblings = outputsWith(tensor);
     const found = isGraph(layer)
-      ? follow(
-          layer,
-          places.map(({ dim1 }) => dim1),
-          ranks,
-        )
+      ? follow(layer, places, ranks)
       : checked({ layer, inputs: places }, siblings, ranks);
     siblings.forEach(({ id }, i) => known.set(id, found[i]!));
     return known.get(tensor.id)!;
@@ -61,18 +65,16 @@ function checked(use: LayerUse, outputs: readonly SymbolicTensor[], ranks: numbe
   const { layer, inputs } = use;
   const className = ownClassName(layer);
   const piece = inputs.find(isPiece);
-  const rule = piece && MIXING_RULES.get(className);
+  const rule = piece && ruleOf(className);
   const mixing = rule?.(layer.getConfig() as LayerConfig, piece!, use);
-  if (mixing)
-    throw layerMixesPositions(
-      { name: layer.name, className: className!, shape: piece!.shape },
-      mixing,
-      ranks,
-    );
+  if (mixing) {
+    const found = { name: layer.name, className: className!, shape: piece!.shape };
+    throw layerMixesPositions(found, mixing, ranks);
+  }
   return outputs.map(({ shape }) => dim1After(use, className, shape));
 }
 
-/** The classes whose results of rank 2 inputs have no positions. */
+/** The classes that make features of the features of an input of rank 2. */
 const TO_FEATURES: ReadonlySet<string | undefined> = new Set(['Dense', 'RepeatVector']);
 
 /** A layer that keeps the length of dim 1 keeps the positions there. */
