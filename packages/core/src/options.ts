@@ -319,7 +319,7 @@ export function withoutPartner(options: ResolvedOptions): string[] {
       'context.attention has no effect: the mesh has no axis context. Give mesh: { context: … }.',
     pipeline !== undefined &&
       mesh?.pipeline === undefined &&
-      'pipeline has no effect on the layout: the mesh has no axis pipeline. Give mesh: { pipeline: … }, or pipeline: 1 if meant.',
+      'pipeline has no effect on the layout: the mesh has no axis pipeline. Give mesh: { pipeline: … }, or pipeline: 1 if this is meant.',
   ];
   return messages.filter((message) => message !== false);
 }
