@@ -74,7 +74,7 @@ export default defineConfig({
           globalSetup,
           include: ['tests/architecture/**/*.test.ts'],
           isolate: false,
-          testTimeout: 30_000,
+          testTimeout: 120_000,
         },
       },
       {
