@@ -34,8 +34,8 @@ const CHECKS = [
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-self-check-'))));
 afterEach(() => {
-  // Nothing is left of a run, however it ended.
-  expect(readdirSync(folder)).toEqual([]);
+  // Nothing is left of a run, however it ended, but the record of a rank that noticed a lost one.
+  expect(readdirSync(folder).filter((name) => !name.startsWith('acc-flight-'))).toEqual([]);
   rmSync(folder, { recursive: true });
 });
 
