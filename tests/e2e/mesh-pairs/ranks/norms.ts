@@ -44,19 +44,23 @@ const dense = (name: string, seed: number, more: object = {}) =>
     ...{ name, units: WIDTH, activation: 'tanh', inputShape: [WIDTH], ...more },
     kernelInitializer: tf.initializers.glorotNormal({ seed }),
   });
-const norm = (name: string, trainable = true) => tf.layers.batchNormalization({ name, trainable });
+const norm = (name: string) => tf.layers.batchNormalization({ name });
 
 const STAGES = [
   ['a', 'norm1', 'b'],
   ['norm2', 'c', 'norm3', 'd'],
 ];
-const modelOf = () =>
-  tf.sequential({
+function modelOf(): tf.LayersModel {
+  const model = tf.sequential({
     layers: [
-      ...[dense('a', 1), norm('norm1'), dense('b', 2, { trainable: false })],
-      ...[norm('norm2'), dense('c', 3), norm('norm3', false), dense('d', 4, { units: 2 })],
+      ...[dense('a', 1), norm('norm1'), dense('b', 2)],
+      ...[norm('norm2'), dense('c', 3), norm('norm3'), dense('d', 4, { units: 2 })],
     ],
   });
+  // A loop trains layers that are created frozen, as minimize of tfjs does.
+  for (const name of ['b', 'norm3']) model.getLayer(name).trainable = false;
+  return model;
+}
 
 async function train({ options, schedule }: Way): Promise<Normed> {
   const accelerator = await Accelerator.create({
