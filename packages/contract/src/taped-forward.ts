@@ -18,8 +18,8 @@ export interface ProductSums {
 export interface TapedForward {
   /** The results of the function. The caller disposes them. */
   readonly outputs: readonly Tensor[];
-  /** Whether an output depends on one of `xs`. */
-  readonly depends: boolean;
+  /** @throws Error The one of tfjs, if no output depends on one of `xs`. */
+  requireDependence(): void;
   /**
    * Computes the gradients of `xs` from those of the outputs. Frees the kept tensors, also if it
    * throws.

@@ -10,7 +10,7 @@ import {
 } from '@acc/tfjs-internals';
 import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
-import { heldOf, pathBetween, requireHeldOnly } from './tape.js';
+import { heldOf, pathBetween, requireDependence, requireHeldOnly } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
@@ -84,11 +84,7 @@ function gradients(
     const held = heldOf(xs);
     requireHeldOnly(tape, xs, [y]);
     const path = pathBetween(tape, held, [y]);
-    if (!allowNoGradients && path.nodes.length === 0) {
-      throw new Error(
-        'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
-      );
-    }
+    if (!allowNoGradients) requireDependence(path);
     const session = isOutermost ? hooks.begin(xs, y) : undefined;
     if (isOutermost) freeUnused(tape, new Set(path.nodes.map(({ node }) => node)));
     const weight = session?.weightInReplays ?? session?.weight ?? 1;

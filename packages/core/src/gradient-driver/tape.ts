@@ -44,6 +44,14 @@ export function pathBetween(tape: readonly TapeNode[], xs: readonly Tensor[], ys
   return { nodes: nodes.reverse(), uses };
 }
 
+/** @throws Error The one of tfjs, if the results do not depend on the given tensors. */
+export function requireDependence({ nodes }: Path): void {
+  if (nodes.length > 0) return;
+  throw new Error(
+    'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
+  );
+}
+
 /** What operators use of the given tensors: this rank's part of a variable that is cut. */
 export function heldOf(xs: readonly Tensor[]): Tensor[] {
   return xs.map((x) => heldPartOf(x)?.own ?? x);

@@ -5,7 +5,7 @@ import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
-import { heldOf, pathBetween, requireHeldOnly, type Path } from './tape.js';
+import { heldOf, pathBetween, requireDependence, requireHeldOnly, type Path } from './tape.js';
 import { owned, walkBackward, type WalkOptions } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
@@ -52,7 +52,6 @@ export interface Pass {
 
 class KeptPass implements TapedForward {
   readonly outputs: readonly Tensor[];
-  readonly depends: boolean;
   /** Undefined after its use. */
   #pass: Pass | undefined;
   /** After the first half of a backward pass in halves. */
@@ -60,8 +59,11 @@ class KeptPass implements TapedForward {
 
   constructor(pass: Pass) {
     this.outputs = pass.outputs;
-    this.depends = pass.path.nodes.length > 0;
     this.#pass = pass;
+  }
+
+  requireDependence(): void {
+    requireDependence(this.#usable().path);
   }
 
   backward(dys: readonly (Tensor | null)[], lossSeed?: number, sums?: ProductSums): (Tensor | null)[] {

@@ -150,10 +150,11 @@ function maskLeaves(calls: readonly GraphCall[], id: number): AccError {
  * @throws Error The one of tfjs, as without a pipeline.
  */
 export function requireDependent(pass: TapedForward): void {
-  if (pass.depends) return;
-  dispose([...pass.outputs]);
-  pass.dispose();
-  throw new Error(
-    'Cannot compute gradient of y=f(x) with respect to x. Make sure that the f you passed encloses all operations that lead from x to y.',
-  );
+  try {
+    pass.requireDependence();
+  } catch (error) {
+    dispose([...pass.outputs]);
+    pass.dispose();
+    throw error;
+  }
 }

@@ -194,13 +194,18 @@ class Staged implements Strategy, StagedWeights {
 
   /** Optimizers keep state by position, so a weight that is trained later comes last. */
   #noteTrained(trained: readonly Variable[]): void {
-    const known = trained.find((variable) => this.#ofModel.has(variable));
-    const ofModel = (known && this.#ofModel.get(known)) ?? new Set();
+    const ofModel = this.#trainedWith(trained);
     for (const variable of trained) {
       ofModel.add(variable);
       this.#ofModel.set(variable, ofModel);
       this.#placed.get(variable)!.own.trainable = true;
     }
+  }
+
+  /** The weights that were trained of the model that has these variables. */
+  #trainedWith(variables: readonly Variable[]): Set<Variable> {
+    const known = variables.find((variable) => this.#ofModel.has(variable));
+    return (known && this.#ofModel.get(known)) ?? new Set();
   }
 
   leaveStep(): void {
@@ -263,11 +268,7 @@ class Staged implements Strategy, StagedWeights {
     const placedOf = (variable: Variable) => this.#placed.get(variable) ?? [];
     const foreign = variables.flatMap(placedOf).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
     if (foreign) throw outsideStep(foreign.variable);
-    const [ofModel = new Set<Variable>()] = variables.flatMap((variable) => {
-      const known = this.#ofModel.get(variable);
-      return known ? [known] : [];
-    });
-    const updated = [...ofModel].map((variable) => this.#placed.get(variable)!);
+    const updated = [...this.#trainedWith(variables)].map((variable) => this.#placed.get(variable)!);
     for (const placed of updated) {
       if (placed.isAssigned) placed.takeOver();
       placed.release();
