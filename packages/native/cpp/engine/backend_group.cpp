@@ -46,30 +46,43 @@ c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
   }
 }
 
+class WorkPending final : public Pending {
+ public:
+  WorkPending(c10::intrusive_ptr<c10d::Work> work, std::chrono::milliseconds timeout)
+      : work_(std::move(work)), timeout_(timeout) {}
+
+  bool is_done() override { return work_->isCompleted(); }
+  void wait() override { work_->wait(timeout_); }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> work_;
+  std::chrono::milliseconds timeout_;
+};
+
 class BackendPending final : public Pending {
  public:
   using Finish = std::function<void()>;
 
   // `work` is null if nothing has to be transferred.
-  BackendPending(c10::intrusive_ptr<c10d::Work> work, std::chrono::milliseconds timeout, Finish finish)
-      : work_(std::move(work)), timeout_(timeout), finish_(std::move(finish)) {}
+  BackendPending(std::shared_ptr<Pending> work, Finish finish) : work_(std::move(work)), finish_(std::move(finish)) {}
 
-  bool is_done() override { return !work_ || work_->isCompleted(); }
+  bool is_done() override { return !work_ || work_->is_done(); }
 
   void wait() override {
     // Some backends copy results on the thread that waits.
     const c10::InferenceMode guard;
     try {
-      if (work_) work_->wait(timeout_);
+      if (work_) work_->wait();
       if (finish_) finish_();
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception&) {
       rethrow_as_collective_error();
     }
   }
 
  private:
-  c10::intrusive_ptr<c10d::Work> work_;
-  std::chrono::milliseconds timeout_;
+  std::shared_ptr<Pending> work_;
   Finish finish_;
 };
 
@@ -108,7 +121,12 @@ std::shared_ptr<Pending> BackendGroup::dispatch(CollectiveCall& call) {
 }
 
 std::shared_ptr<Pending> BackendGroup::pending(Work work, Finish finish) const {
-  return std::make_shared<BackendPending>(std::move(work), patience_, std::move(finish));
+  auto started = work ? pending_of(std::move(work)) : nullptr;
+  return std::make_shared<BackendPending>(std::move(started), std::move(finish));
+}
+
+std::shared_ptr<Pending> BackendGroup::pending_of(Work work) const {
+  return std::make_shared<WorkPending>(std::move(work), patience_);
 }
 
 // The pending result of a reduction that writes to `result`. For a mean, it divides `result` when

@@ -17,16 +17,19 @@ class BackendGroup : public ProcessGroup {
   std::shared_ptr<Pending> start(CollectiveCall call) override;
 
  protected:
+  using Work = c10::intrusive_ptr<c10d::Work>;
+
   // `patience` is the time-out of a wait.
   BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, const GroupOptions& options, std::chrono::milliseconds patience)
       : backend_(std::move(backend)), options_(options), patience_(patience) {}
 
   // Called before each collective, but not before send and receive.
   virtual void prepare(const CollectiveCall&) {}
+  // The pending result of a work that was started. Its wait() may throw c10d's errors.
+  virtual std::shared_ptr<Pending> pending_of(Work work) const;
 
  private:
   using Finish = std::function<void()>;
-  using Work = c10::intrusive_ptr<c10d::Work>;
 
   std::shared_ptr<Pending> dispatch(CollectiveCall& call);
   std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const;

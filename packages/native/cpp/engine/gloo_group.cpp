@@ -5,6 +5,7 @@
 
 #include "engine/backend_group.h"
 #include "engine/error.h"
+#include "engine/gloo_calls.h"
 #include "engine/gloo_links.h"
 
 namespace acc {
@@ -38,10 +39,14 @@ class MatchedGloo final : public c10d::ProcessGroupGloo {
 class GlooGroup final : public BackendGroup {
  public:
   GlooGroup(c10::intrusive_ptr<MatchedGloo> backend, std::unique_ptr<GlooLinks> links, const GroupOptions& options)
-      : BackendGroup(backend, options, options.timeout + kLater), gloo_(std::move(backend)), links_(std::move(links)) {}
-  // Cutting the links ends running calls. The destructor of the backend waits for Gloo's threads,
-  // which are in these calls.
-  ~GlooGroup() override { links_->cut(); }
+      : BackendGroup(backend, options, options.timeout + kLater),
+        gloo_(std::move(backend)),
+        links_(std::move(links)),
+        calls_(std::make_shared<GlooCalls>(options.timeout + kLater)) {}
+  ~GlooGroup() override {
+    end();
+    calls_->outlive(gloo_);
+  }
 
   std::vector<Loss> losses() override { return links_->losses(); }
   uint64_t traffic() override { return links_->traffic(); }
@@ -49,15 +54,22 @@ class GlooGroup final : public BackendGroup {
   bool meets_all(const CollectiveCall& call) const override {
     return call.kind == CollectiveKind::kSend ? call.input.numel() > 0 : needs_all(call);
   }
-  void cut() override { links_->cut(); }
-  void close() override { links_->cut(); }
+  void cut() override { end(); }
+  void close() override { end(); }
 
  protected:
   void prepare(const CollectiveCall& call) override { gloo_->prepare(call); }
+  std::shared_ptr<Pending> pending_of(Work work) const override { return calls_->pending(std::move(work)); }
 
  private:
+  void end() {
+    links_->cut();
+    calls_->cut();
+  }
+
   c10::intrusive_ptr<MatchedGloo> gloo_;
   std::unique_ptr<GlooLinks> links_;
+  std::shared_ptr<GlooCalls> calls_;
 };
 
 // Refuses new connections to the group's ports. Peers connect to them only while the group is made.

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include "engine/process_group.h"
+
+namespace acc {
+
+// The calls of one group of Gloo that have not ended, so that a cut of the connections ends the
+// waits for them. Gloo alone does not: if a connection is lost within a message, it tells every
+// message of that connection but this one, which goes on until its own time-out
+// (gloo/transport/tcp/pair.cc: signalException() does not visit `rx_`, nor unbound buffers of `tx_`).
+class GlooCalls final : public std::enable_shared_from_this<GlooCalls> {
+ public:
+  using Work = c10::intrusive_ptr<c10d::Work>;
+
+  explicit GlooCalls(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  // The pending result of a work that was started. Its wait() throws ACC_PEER_LOST after a cut.
+  std::shared_ptr<Pending> pending(Work work);
+
+  // Ends all waits, also later ones.
+  void cut();
+
+  // Keeps the backend until its calls have ended, so that its destructor, which waits for them, does
+  // not block the caller. Call it after cut().
+  void outlive(c10::intrusive_ptr<c10d::Backend> backend);
+
+ private:
+  class Collective;
+  class Message;
+
+  bool is_cut();
+
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_cut_ = false;
+  int running_ = 0;
+  // Messages that a thread waits for.
+  std::set<c10d::Work*> awaited_;
+};
+
+}  // namespace acc
