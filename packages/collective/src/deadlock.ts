@@ -29,7 +29,6 @@ export function deadlock(error: AccError): AccError {
     `Ranks wait for each other in different groups:\n${lines.join('\n')}.\nThe last calls in this group`,
     {
       help: 'Give all ranks of a mesh the same number of steps, and call the collectives of different groups in the same order on every rank.',
-      cause: error,
       details: { waits },
     },
   );

@@ -41,8 +41,10 @@ class GlooCalls::Collective final : public Pending {
       const auto has_ended = [&] { return future_->completed(); };
       calls_->changed_.wait_for(lock, calls_->patience_, [&] { return has_ended() || calls_->is_cut_; });
       if (calls_->is_cut_ && !calls_->changed_.wait_for(lock, kAfterCut, has_ended)) throw_cut();
+      if (!has_ended()) throw Error(kCollectiveTimeout, "The call did not end in time.");
     }
-    work_->wait(kAfterCut);
+    // Rethrows the error of the call.
+    work_->wait(calls_->patience_);
   }
 
  private:

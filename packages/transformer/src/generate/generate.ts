@@ -1,6 +1,7 @@
 import {
   argMax,
   concat,
+  max,
   reshape,
   slice,
   tensor2d,
@@ -17,7 +18,7 @@ import { KeyValueCache } from '../layers/key-value-cache.js';
 import { promptOf } from './prompt.js';
 import { generateSchema, isGreedy, type GenerateOptions, type GenerateSettings } from './options.js';
 import { requireCacheable, requireKnownTokens, requireRoom } from './requirements.js';
-import { drawToken, randomOf, type Random } from './sampling.js';
+import { drawToken, notFinite, randomOf, type Random } from './sampling.js';
 import type { Ready } from './agreement.js';
 import { beginTogether, type Begun } from './together.js';
 
@@ -41,7 +42,8 @@ import { beginTogether, type Begun } from './together.js';
  * @returns Prompts and new tokens, int32 `[batch, length + new]`. The caller disposes it.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT`,
  * `ACC_SHAPE_MISMATCH`; `ACC_CACHE_UNSUPPORTED` if the model cannot use the cache;
- * `ACC_SEQUENCE_TOO_LONG` for more positions than the model knows. Of ranks that have parts of the
+ * `ACC_SEQUENCE_TOO_LONG` for more positions than the model knows; `ACC_GENERATION_NOT_FINITE` if its
+ * logits give no probabilities. Of ranks that have parts of the
  * weights, on each: `ACC_BATCHES_DIFFER`, `ACC_OPTIONS_DIFFER` if prompts or options differ where they
  * must not; `ACC_GENERATION_REFUSED` if another rank refuses its own.
  */
@@ -116,6 +118,7 @@ function logitsOf(model: LayersModel, tokens: Tensor2D, cache: KeyValueCache | u
 function nextTokens(logits: Tensor2D, rows: readonly Row[], settings: GenerateSettings): number[] {
   if (isGreedy(settings)) {
     const best = argMax(logits, -1).dataSync();
+    if (!max(logits, -1).dataSync().every(Number.isFinite)) throw notFinite();
     return rows.map((row, i) => row.choose(() => best[i]!));
   }
   const values = logits.dataSync<'float32'>();

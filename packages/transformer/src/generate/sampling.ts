@@ -1,39 +1,92 @@
+import { AccError } from '@acc/contract';
+import { highest, positions } from './highest.js';
 import type { GenerateSettings } from './options.js';
 
 /** Draws numbers in [0, 1). */
 export type Random = () => number;
 
+/** The number of tokens among which `topP` is looked for first. */
+const FEW = 64;
+const GROWTH = 8;
+
+/** Tokens and their probabilities, which need not add up to 1. */
+interface Candidates {
+  readonly tokens: Uint32Array;
+  readonly weights: Float64Array;
+}
+
 /**
  * Draws a token from logits: temperature, then the `topK` most probable, then the fewest whose
  * probabilities reach `topP`.
+ *
+ * @throws AccError `ACC_GENERATION_NOT_FINITE` if the logits give no probabilities.
  */
 export function drawToken(logits: Float32Array, settings: GenerateSettings, random: Random): number {
-  const { temperature = 1, topK = logits.length, topP = 1 } = settings;
-  const order = Array.from(logits.keys()).sort((a, b) => logits[b]! - logits[a]! || a - b);
-  const kept = order.slice(0, topK);
-  const highest = logits[kept[0]!]!;
-  const weights = kept.map((token) => Math.exp((logits[token]! - highest) / temperature));
-  const count = nucleus(weights, topP);
-  let left = random() * sum(weights, count);
-  for (let i = 0; i < count; i++) {
+  const { tokens, weights } = candidates(logits, settings);
+  let left = random() * sum(weights);
+  for (let i = 0; i < tokens.length; i++) {
     left -= weights[i]!;
-    if (left < 0) return kept[i]!;
+    if (left < 0) return tokens[i]!;
   }
-  return kept[count - 1]!;
+  return tokens[tokens.length - 1]!;
 }
 
-/** The number of first weights whose share of the sum reaches `topP`. */
-function nucleus(weights: readonly number[], topP: number): number {
-  if (topP === 1) return weights.length;
-  const goal = topP * sum(weights, weights.length);
+function candidates(
+  logits: Float32Array,
+  { temperature = 1, topK = Infinity, topP = 1 }: GenerateSettings,
+): Candidates {
+  const most = mostOf(logits);
+  const weigh = (tokens: Uint32Array): Candidates => {
+    const weights = new Float64Array(tokens.length);
+    for (let i = 0; i < weights.length; i++)
+      weights[i] = Math.exp((logits[tokens[i]!]! - most) / temperature);
+    return { tokens, weights };
+  };
+  if (topK < logits.length) {
+    const kept = weigh(highest(logits, topK));
+    return (topP < 1 && nucleus(kept, topP * sum(kept.weights))) || kept;
+  }
+  const all = weigh(positions(logits.length));
+  if (topP === 1) return all;
+  const goal = topP * sum(all.weights);
+  for (let count = FEW; count < logits.length; count *= GROWTH) {
+    const found = nucleus(weigh(highest(logits, count)), goal);
+    if (found) return found;
+  }
+  return nucleus(weigh(highest(logits, logits.length)), goal) ?? all;
+}
+
+/** The first candidates whose weights reach `goal`. Undefined if all of them do not. */
+function nucleus({ tokens, weights }: Candidates, goal: number): Candidates | undefined {
   let reached = 0;
   const last = weights.findIndex((weight) => (reached += weight) >= goal);
-  return last === -1 ? weights.length : last + 1;
+  if (last === -1) return undefined;
+  return { tokens: tokens.subarray(0, last + 1), weights: weights.subarray(0, last + 1) };
 }
 
-function sum(weights: readonly number[], count: number): number {
+/** The highest logit. */
+function mostOf(logits: Float32Array): number {
+  let most = -Infinity;
+  for (const logit of logits) {
+    if (Number.isNaN(logit)) throw notFinite();
+    if (logit > most) most = logit;
+  }
+  if (!Number.isFinite(most)) throw notFinite();
+  return most;
+}
+
+/** The error of logits that give no probabilities. */
+export function notFinite(): AccError {
+  return new AccError(
+    'ACC_GENERATION_NOT_FINITE',
+    'generate: the model gave logits with NaN, with infinity, or only with -infinity.',
+    { help: 'Look at the weights: training may have diverged, or a file may be of another model.' },
+  );
+}
+
+function sum(weights: Float64Array): number {
   let total = 0;
-  for (let i = 0; i < count; i++) total += weights[i]!;
+  for (const weight of weights) total += weight;
   return total;
 }
 
