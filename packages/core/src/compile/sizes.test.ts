@@ -10,8 +10,16 @@ import { relativeDifference } from './testing.js';
 
 let accelerator: Accelerator;
 const threads = numThreads();
-beforeAll(() => setNumThreads(1));
-afterAll(() => setNumThreads(threads));
+beforeAll(() => {
+  setNumThreads(1);
+  // Measured choices may differ between batches of different sizes, which then share no recording.
+  const gradients = 'convolutionInputGradient=channelsLast,convolutionWeightGradient=channelsLast';
+  vi.stubEnv('ACC_KERNELS_TUNE', `matmul=blas,convolution=channelsLast,${gradients}`);
+});
+afterAll(() => {
+  setNumThreads(threads);
+  vi.unstubAllEnvs();
+});
 beforeEach(async () => {
   accelerator = await Accelerator.create({ engine: 'acc', gradientClipping: { norm: 0.5 } });
 });
