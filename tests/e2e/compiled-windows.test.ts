@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from './same-kernels.js';
 import type { Case, Trained } from './ranks/compiled-windows.js';
 
 const steps = (gradientAccumulationSteps: number) => ({ gradientAccumulationSteps });
@@ -28,7 +29,7 @@ describe.each([1, 2, 3])('on %i ranks, compiled micro-batches equal plain ones b
   it(`in ${cases.length} ways`, async () => {
     const script = new URL('./ranks/compiled-windows.ts', import.meta.url);
     const given = cases.map(([, each]) => each);
-    const options = { script, ranks, args: [JSON.stringify(given)], env: { OMP_NUM_THREADS: '1' } };
+    const options = { script, ranks, args: [JSON.stringify(given)], env: SAME_KERNELS };
     const results = await resultsOfRanks<{ plain: Trained; compiled: Trained }[]>(options);
     results.forEach((trained, rank) => {
       cases.forEach(([name], i) => {

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AcceleratorOptions } from '@acc/core';
 import { expectClose, resultsOfRanks, runRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import type { Case, Trained } from './ranks/compiled.js';
 
-// One way for products of all sizes: with two, smaller batches would have a recording of their own.
-const env = { OMP_NUM_THREADS: '1', ACC_KERNELS_TUNE: 'matmul=blas' };
+// With other kernels for other sizes, smaller batches would have a recording of their own.
+const env = SAME_KERNELS;
 const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
 
 const strategy = 'fsdp' as const;

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
 import { GPT2_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
@@ -66,7 +67,7 @@ beforeAll(async () => {
     script: new URL('./ranks/train.ts', import.meta.url),
     ranks: 4,
     args: [JSON.stringify([...cases, ...others]), ''],
-    env: { OMP_NUM_THREADS: '1' },
+    env: SAME_KERNELS,
     timeoutMs: 280_000,
   });
   const listOf = (at: (i: number) => number) =>

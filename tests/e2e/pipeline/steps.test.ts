@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import type { Trained } from './ranks/steps.js';
 
 type Results = Record<string, Trained>;
@@ -35,7 +36,7 @@ const results = new Map<string, Results[]>();
 const run = (ranks: number, data: number, ways: readonly string[]) =>
   resultsOfRanks<Results>({
     ...{ script, ranks, args: ways, timeoutMs: 170_000 },
-    env: { DATA: `${data}`, OMP_NUM_THREADS: '1' },
+    env: { ...SAME_KERNELS, DATA: `${data}` },
   });
 
 beforeAll(async () => {

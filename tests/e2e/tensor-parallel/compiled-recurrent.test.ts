@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import type { Ways } from './ranks/compiled-recurrent.js';
 
 const NAMES = ['lstm', 'gru', 'simpleRNN', 'bidirectional lstm'];
@@ -10,7 +11,7 @@ beforeAll(async () => {
   const script = new URL('./ranks/compiled-recurrent.ts', import.meta.url);
   for (const ranks of [1, 2]) {
     const args = [String(ranks)];
-    const env = { OMP_NUM_THREADS: '1' };
+    const env = SAME_KERNELS;
     found.set(
       ranks,
       await resultsOfRanks<Record<string, Ways>>({ script, ranks, args, env, timeoutMs: 120_000 }),

@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CompileOptions } from '@acc/core';
 import { expectClose, resultsOfRanks, runRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import { SEQUENCE } from './plans.js';
 import type { Found, Way } from './ranks/compiled.js';
 import type { Case, Trained } from './ranks/models.js';
 
-const env = { OMP_NUM_THREADS: '1' };
+const env = SAME_KERNELS;
 const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
 const AUTO = { model: 'gpt2', plan: 'auto' } as const;
 const ALONG = { model: 'gpt2', plan: SEQUENCE } as const;

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import { LLAMA_SEQUENCE, NORMS } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
 
@@ -36,7 +37,7 @@ async function train(ranks: number): Promise<Record<Name, Trained[]>> {
     script: new URL('./ranks/models.ts', import.meta.url),
     ranks,
     args: [JSON.stringify(NAMES.map((name): Case => ({ ...CASES[name], ...mesh })))],
-    env: { OMP_NUM_THREADS: '1' },
+    env: SAME_KERNELS,
     timeoutMs: 170_000,
   });
   return Object.fromEntries(NAMES.map((name, i) => [name, found.map((each) => each[i]!)])) as never;

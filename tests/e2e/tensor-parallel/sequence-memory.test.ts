@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import { LLAMA_SEQUENCE, NORMS, SEQUENCE } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
 
@@ -58,7 +59,7 @@ async function kept(ranks: number): Promise<Map<string, readonly [whole: number,
     script: new URL('./ranks/models.ts', import.meta.url),
     ranks,
     args: [JSON.stringify(cases)],
-    env: { OMP_NUM_THREADS: '1' },
+    env: SAME_KERNELS,
     timeoutMs: 110_000,
   });
   const peaks = cases.map((_, i) => Math.max(...ofRanks.map((each) => each[i]!.peakBytes)));

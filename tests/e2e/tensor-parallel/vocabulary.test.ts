@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { SAME_KERNELS } from '../same-kernels.js';
 import type { Report } from './ranks/vocabulary.js';
 
 const [TOKENS, WIDTH] = [8 * 64, 6];
@@ -28,7 +29,7 @@ const run = (ranks: number) =>
     script: new URL('./ranks/vocabulary.ts', import.meta.url),
     ranks,
     args: [String(ranks)],
-    env: { OMP_NUM_THREADS: '1' },
+    env: SAME_KERNELS,
     timeoutMs: 110_000,
   });
 
