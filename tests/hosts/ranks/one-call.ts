@@ -5,7 +5,7 @@ import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { tensorFrom } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
-const verb = process.argv[2] as 'message' | 'broadcast';
+const verb = process.argv[2] as 'message' | 'broadcast' | 'reduceScatter';
 const [root, timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number, number];
 const started = startedRank();
 const joined = await joinGroup({ ...started, isOneHost: false, engine: 'gloo', timeoutMs });
@@ -16,6 +16,7 @@ const begun = Date.now();
 try {
   console.log('under way');
   if (verb === 'broadcast') collective.broadcast(x, root).dispose();
+  else if (verb === 'reduceScatter') collective.reduceScatter(x).dispose();
   else if (started.rank === root) collective.send(x, other);
   else collective.recv(other).dispose();
 } catch (error) {

@@ -25,6 +25,15 @@ const char* code_of_failure(const std::string& text) {
   return kCollectiveFailed;
 }
 
+c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
+  switch (op) {
+    case ReduceOp::kProduct: return is_bool ? c10d::ReduceOp::MIN : c10d::ReduceOp::PRODUCT;
+    case ReduceOp::kMin: return c10d::ReduceOp::MIN;
+    case ReduceOp::kMax: return c10d::ReduceOp::MAX;
+    default: return is_bool ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+  }
+}
+
 namespace {
 
 [[noreturn]] void rethrow_as_collective_error() {
@@ -34,17 +43,6 @@ namespace {
 
 // Views elements as bytes. Collectives that only move elements do not need their dtype.
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
-
-// Backends have no mean: a mean is summed here and divided later. Backends treat booleans as
-// numbers: for booleans, sum and max are "any", product and min are "all".
-c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
-  switch (op) {
-    case ReduceOp::kProduct: return is_bool ? c10d::ReduceOp::MIN : c10d::ReduceOp::PRODUCT;
-    case ReduceOp::kMin: return c10d::ReduceOp::MIN;
-    case ReduceOp::kMax: return c10d::ReduceOp::MAX;
-    default: return is_bool ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
-  }
-}
 
 class WorkPending final : public Pending {
  public:

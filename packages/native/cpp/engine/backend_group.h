@@ -10,6 +10,10 @@ namespace acc {
 // distinguish these failures only in the error text.
 const char* code_of_failure(const std::string& text);
 
+// Backends have no mean: a mean is summed here and divided later. Backends treat booleans as numbers:
+// for booleans, sum and max are "any", product and min are "all".
+c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool);
+
 // A group on one of c10d's backends. Collectives that a backend lacks are composed of those that it
 // has.
 class BackendGroup : public ProcessGroup {
@@ -28,17 +32,19 @@ class BackendGroup : public ProcessGroup {
   // The pending result of a work that was started. Its wait() may throw c10d's errors.
   virtual std::shared_ptr<Pending> pending_of(Work work) const;
 
- private:
   using Finish = std::function<void()>;
+  // Without a work, nothing has to be transferred.
+  std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const;
+  virtual std::shared_ptr<Pending> reduce_scatter(CollectiveCall& call);
+
+ private:
 
   std::shared_ptr<Pending> dispatch(CollectiveCall& call);
-  std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const;
   std::shared_ptr<Pending> reduced(Work work, const CollectiveCall& call, const at::Tensor& result) const;
   std::shared_ptr<Pending> broadcast(CollectiveCall& call);
   std::shared_ptr<Pending> all_reduce(CollectiveCall& call);
   std::shared_ptr<Pending> all_reduce_many(CollectiveCall& call);
   std::shared_ptr<Pending> reduce(CollectiveCall& call);
-  std::shared_ptr<Pending> reduce_scatter(CollectiveCall& call);
   std::shared_ptr<Pending> all_gather(CollectiveCall& call);
   std::shared_ptr<Pending> all_gather_uneven(CollectiveCall& call);
   std::shared_ptr<Pending> all_to_all(CollectiveCall& call);

@@ -53,7 +53,7 @@ class GlooCalls::Collective final : public Pending {
   const c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-// A message from one rank to another, which the thread that waits for it completes.
+// A message from one rank to another, which Gloo's device thread transfers.
 class GlooCalls::Message final : public Pending {
  public:
   Message(std::shared_ptr<GlooCalls> calls, Work work) : calls_(std::move(calls)), work_(std::move(work)) {}
@@ -61,19 +61,33 @@ class GlooCalls::Message final : public Pending {
   bool is_done() override { return work_->isCompleted() || calls_->is_cut(); }
 
   void wait() override {
-    const Awaited awaited(*this);
-    if (!work_->wait(calls_->patience_)) throw_cut();
+    if (has_ended()) return;
+    // A message that had arrived before the cut counts. Until the device thread has read the end of the
+    // connection, the buffer must exist.
+    try {
+      if (work_->wait(kAfterCut)) return;
+    } catch (const std::exception&) {
+      throw_cut();
+    }
+    throw_cut();
   }
 
  private:
-  // Shows the message to cut() while it exists.
+  // Waits for the message. False if a cut comes first.
+  bool has_ended() {
+    {
+      const std::lock_guard guard(calls_->mutex_);
+      if (calls_->is_cut_) return false;
+      calls_->awaited_.insert(work_.get());
+    }
+    const Awaited awaited(*this);
+    return work_->wait(calls_->patience_);
+  }
+
+  // Hides the message from cut() when the wait has ended.
   class Awaited {
    public:
-    explicit Awaited(Message& message) : message_(message) {
-      const std::lock_guard guard(message.calls_->mutex_);
-      if (message.calls_->is_cut_) message.work_->abort();
-      message.calls_->awaited_.insert(message.work_.get());
-    }
+    explicit Awaited(Message& message) : message_(message) {}
     ~Awaited() {
       const std::lock_guard guard(message_.calls_->mutex_);
       message_.calls_->awaited_.erase(message_.work_.get());
@@ -88,9 +102,15 @@ class GlooCalls::Message final : public Pending {
 };
 
 std::shared_ptr<Pending> GlooCalls::pending(Work work) {
-  const bool is_message = dynamic_cast<c10d::ProcessGroupGloo::AsyncWork*>(work.get()) == nullptr;
+  using Gloo = c10d::ProcessGroupGloo;
+  const auto* started = work.get();
+  if (dynamic_cast<const Gloo::AsyncWork*>(started) != nullptr) {
+    return std::make_shared<Collective>(shared_from_this(), std::move(work));
+  }
+  const bool is_message = dynamic_cast<const Gloo::SendWork*>(started) != nullptr ||
+                          dynamic_cast<const Gloo::RecvWork*>(started) != nullptr;
   if (is_message) return std::make_shared<Message>(shared_from_this(), std::move(work));
-  return std::make_shared<Collective>(shared_from_this(), std::move(work));
+  throw Error(kCollectiveFailed, "Gloo made a work of an unknown kind.");
 }
 
 void GlooCalls::cut() {

@@ -11,8 +11,8 @@
 namespace acc {
 
 // The calls of one group of Gloo that have not ended, so that a cut of the connections ends the
-// waits for them. Gloo alone does not: if a connection is lost within a message, it tells every
-// message of that connection but this one, which goes on until its own time-out
+// waits for them. Gloo alone does not: when a connection is lost, it fails the messages that have not
+// begun, but a message that is half transferred goes on until its own time-out
 // (gloo/transport/tcp/pair.cc: signalException() does not visit `rx_`, nor unbound buffers of `tx_`).
 class GlooCalls final : public std::enable_shared_from_this<GlooCalls> {
  public:
@@ -20,7 +20,8 @@ class GlooCalls final : public std::enable_shared_from_this<GlooCalls> {
 
   explicit GlooCalls(std::chrono::milliseconds patience) : patience_(patience) {}
 
-  // The pending result of a work that was started. Its wait() throws ACC_PEER_LOST after a cut.
+  // The pending result of a work that was started: an AsyncWork, SendWork or RecvWork. Its wait()
+  // throws ACC_PEER_LOST if the work had not ended at the cut.
   std::shared_ptr<Pending> pending(Work work);
 
   // Ends all waits, also later ones.

@@ -61,6 +61,21 @@ class GlooGroup final : public BackendGroup {
   void prepare(const CollectiveCall& call) override { gloo_->prepare(call); }
   std::shared_ptr<Pending> pending_of(Work work) const override { return calls_->pending(std::move(work)); }
 
+  // Sums all pieces on every rank, as c10d does for Gloo. A cut cannot end the wait for c10d's work.
+  std::shared_ptr<Pending> reduce_scatter(CollectiveCall& call) override {
+    if (call.input.numel() == 0) return pending({});
+    const auto sums = call.input.clone();
+    c10d::AllreduceOptions options;
+    options.reduceOp = reduce_op(call.op, sums.scalar_type() == at::kBool);
+    std::vector<at::Tensor> tensors{sums};
+    auto work = gloo_->allreduce(tensors, options);
+    const auto own = sums.view({options_.size, -1}).select(0, options_.rank);
+    return pending(std::move(work), [own, op = call.op, size = options_.size, output = call.output] {
+      output.view({-1}).copy_(own);
+      if (op == ReduceOp::kMean) output.div_(size);
+    });
+  }
+
  private:
   void end() {
     links_->cut();

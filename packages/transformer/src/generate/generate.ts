@@ -1,5 +1,6 @@
 import {
   argMax,
+  cast,
   concat,
   max,
   reshape,
@@ -43,9 +44,9 @@ import { beginTogether, type Begun } from './together.js';
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT`,
  * `ACC_SHAPE_MISMATCH`; `ACC_CACHE_UNSUPPORTED` if the model cannot use the cache;
  * `ACC_SEQUENCE_TOO_LONG` for more positions than the model knows; `ACC_GENERATION_NOT_FINITE` if its
- * logits give no probabilities. Of ranks that have parts of the
- * weights, on each: `ACC_BATCHES_DIFFER`, `ACC_OPTIONS_DIFFER` if prompts or options differ where they
- * must not; `ACC_GENERATION_REFUSED` if another rank refuses its own.
+ * logits give no probabilities. Of ranks that have parts of the weights, on each: `ACC_BATCHES_DIFFER`,
+ * `ACC_OPTIONS_DIFFER` if prompts or options differ where they must not; `ACC_GENERATION_REFUSED` if
+ * another rank refuses its own.
  */
 export function generate(
   model: LayersModel,
@@ -117,11 +118,14 @@ function logitsOf(model: LayersModel, tokens: Tensor2D, cache: KeyValueCache | u
 
 function nextTokens(logits: Tensor2D, rows: readonly Row[], settings: GenerateSettings): number[] {
   if (isGreedy(settings)) {
-    const best = argMax(logits, -1).dataSync();
-    if (!max(logits, -1).dataSync().every(Number.isFinite)) throw notFinite();
-    return rows.map((row, i) => row.choose(() => best[i]!));
+    const [best, most] = [argMax(logits, -1).dataSync(), max(logits, -1).dataSync()];
+    const bestOf = (i: number) => {
+      if (!Number.isFinite(most[i]!)) throw notFinite();
+      return best[i]!;
+    };
+    return rows.map((row, i) => row.choose(() => bestOf(i)));
   }
-  const values = logits.dataSync<'float32'>();
+  const values = cast(logits, 'float32').dataSync<'float32'>();
   const width = logits.shape[1];
   return rows.map((row, i) =>
     row.choose((random) => drawToken(values.subarray(i * width, (i + 1) * width), settings, random)),

@@ -1,19 +1,20 @@
 /** Below this share of all values, a heap is faster than a sort. */
 const SHARE = 1 / 8;
 
-/** A float64 holds the 32 bits of a value and a position below this. */
+/** A number holds the 32 bits of a value and a position below this exactly. */
 const POSITIONS = 2 ** 21;
 
 /**
  * The positions of the highest values, the highest first. Among equal values the lower position comes
  * first. Returns all positions if there are no more than `count`.
  *
- * @param values At most 2^21, without NaN.
+ * @param values Without NaN.
  */
 export function highest(values: Float32Array, count: number): Uint32Array {
-  if (count > SHARE * values.length) return sorted(values).slice(0, count);
+  const isLarge = count > SHARE * values.length;
+  if (isLarge && values.length <= POSITIONS) return sorted(values).slice(0, count);
   const isBefore = (a: number, b: number) => values[a]! > values[b]! || (values[a] === values[b] && a < b);
-  return heapOf(values, count, isBefore).sort((a, b) => (isBefore(a, b) ? -1 : 1));
+  return heapOf(values, Math.min(count, values.length), isBefore).sort((a, b) => (isBefore(a, b) ? -1 : 1));
 }
 
 /** All positions. Sorts numbers that have the value in their upper bits and the position in the others. */

@@ -49,6 +49,16 @@ describe('draws of a large vocabulary', () => {
     expect(Array.from(highest(values, 9))).toEqual([8, 4, 6, 0, 2, 5, 1, 7, 3]);
   });
 
+  it('of more than 2^21 values', () => {
+    const [length, count] = [2 ** 21 + 3, 2 ** 19];
+    const values = Float32Array.from({ length }, (_, i) => i % 7);
+    const found = highest(values, count);
+    expect(Array.from(found.subarray(0, 3))).toEqual([6, 13, 20]);
+    // After all sixes come fives: 5, 12, 19 and so on.
+    const fives = count - Math.floor(length / 7);
+    expect(found.at(-1)).toBe(5 + 7 * (fives - 1));
+  });
+
   /** Sorts all tokens and looks at them one by one. */
   const plain = ({ temperature = 1, topK = logits.length, topP = 1 }, draw: () => number): number => {
     const kept = sorted.slice(0, topK);
