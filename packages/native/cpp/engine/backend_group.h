@@ -22,6 +22,7 @@ class BackendGroup : public ProcessGroup {
 
  protected:
   using Work = c10::intrusive_ptr<c10d::Work>;
+  using Finish = std::function<void()>;
 
   // `patience` is the time-out of a wait.
   BackendGroup(c10::intrusive_ptr<c10d::Backend> backend, const GroupOptions& options, std::chrono::milliseconds patience)
@@ -31,14 +32,12 @@ class BackendGroup : public ProcessGroup {
   virtual void prepare(const CollectiveCall&) {}
   // The pending result of a work that was started. Its wait() may throw c10d's errors.
   virtual std::shared_ptr<Pending> pending_of(Work work) const;
-
-  using Finish = std::function<void()>;
-  // Without a work, nothing has to be transferred.
+  // As pending_of(), and calls `finish` when the work has ended. Without a work, nothing has to be
+  // transferred.
   std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const;
   virtual std::shared_ptr<Pending> reduce_scatter(CollectiveCall& call);
 
  private:
-
   std::shared_ptr<Pending> dispatch(CollectiveCall& call);
   std::shared_ptr<Pending> reduced(Work work, const CollectiveCall& call, const at::Tensor& result) const;
   std::shared_ptr<Pending> broadcast(CollectiveCall& call);

@@ -61,15 +61,7 @@ class GlooCalls::Message final : public Pending {
   bool is_done() override { return work_->isCompleted() || calls_->is_cut(); }
 
   void wait() override {
-    if (has_ended()) return;
-    // A message that had arrived before the cut counts. Until the device thread has read the end of the
-    // connection, the buffer must exist.
-    try {
-      if (work_->wait(kAfterCut)) return;
-    } catch (const std::exception&) {
-      throw_cut();
-    }
-    throw_cut();
+    if (!has_ended() && !has_arrived()) throw_cut();
   }
 
  private:
@@ -82,6 +74,16 @@ class GlooCalls::Message final : public Pending {
     }
     const Awaited awaited(*this);
     return work_->wait(calls_->patience_);
+  }
+
+  // Whether the message had arrived before the cut. Until the device thread has read the end of the
+  // connection, the buffer must exist.
+  bool has_arrived() {
+    try {
+      return work_->wait(kAfterCut);
+    } catch (const std::exception&) {
+      return false;
+    }
   }
 
   // Hides the message from cut() when the wait has ended.

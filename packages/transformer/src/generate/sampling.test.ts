@@ -49,7 +49,7 @@ describe('draws of a large vocabulary', () => {
     expect(Array.from(highest(values, 9))).toEqual([8, 4, 6, 0, 2, 5, 1, 7, 3]);
   });
 
-  it('of more than 2^21 values', () => {
+  it('find the highest of more than 2^21 values', () => {
     const [length, count] = [2 ** 21 + 3, 2 ** 19];
     const values = Float32Array.from({ length }, (_, i) => i % 7);
     const found = highest(values, count);
