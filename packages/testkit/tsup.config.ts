@@ -3,5 +3,9 @@ import { base } from '../../tsup.base.js';
 
 export default defineConfig({
   ...base,
-  entry: { index: 'src/index.ts', 'storages/index': 'src/storages/index.ts' },
+  entry: {
+    index: 'src/index.ts',
+    'storages/index': 'src/storages/index.ts',
+    'continuous/host': 'src/continuous/host.ts',
+  },
 });

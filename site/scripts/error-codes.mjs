@@ -15,6 +15,8 @@ export const VARIABLES = [
   'ACC_MAX_RESTARTS',
   'ACC_RESCUE_DIR',
   'ACC_RESTART_COUNT',
+  'ACC_TEST_FRESH_RANKS',
+  'ACC_TEST_TRACE_KEPT',
 ];
 
 /** A literal, or the key of a record at the start of a line: `ACC_STORAGE_FULL: '…'`. */

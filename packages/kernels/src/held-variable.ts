@@ -8,7 +8,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
-import { patch } from '@acc/tfjs-internals';
+import { patch, type Undo } from '@acc/tfjs-internals';
 import { isLive, listedFor, livesWith } from './live-variables.js';
 
 /** Where the values of a held variable come from. */
@@ -38,6 +38,7 @@ export class HeldVariable {
   readonly own: Variable;
   readonly #source: HeldSource;
   readonly #ownOf: (whole: Tensor) => Tensor;
+  readonly #restore: Undo;
   #deferred: DeferredTensor;
 
   /**
@@ -55,7 +56,7 @@ export class HeldVariable {
     this.own = tidy(() => createVariable(ownOf(variable), false, name));
     delete engine().registeredVariables[name];
     livesWith(this.own, variable);
-    patch(this.own, 'assign', (assign) => (values) => {
+    this.#restore = patch(this.own, 'assign', (assign) => (values) => {
       source.forget();
       const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
       if (!fits || !source.write?.(values)) assign.call(this.own, values);
@@ -109,6 +110,7 @@ export class HeldVariable {
   }
 
   dispose(): void {
+    this.#restore();
     this.own.dispose();
     this.#deferred.tensor.dispose();
   }

@@ -5,7 +5,9 @@ export { expectClose, type CloseOptions, type Values } from './expect-close.js';
 export { expectNoLeak, type LeakOptions, type MemoryCounts } from './expect-no-leak.js';
 export { freePort } from '@acc/platform/ports';
 export { reportResult } from './rank-result.js';
-export { resultsOfRanks, runRanks, startedRank, type RankResult, type RunRanksOptions } from './run-ranks.js';
+export { startedRank } from './rank-process.js';
+export { resultsOfRanks, runRanks, type RankResult, type RunRanksOptions } from './run-ranks.js';
+export { runOnRanks, type RunOnRanksOptions } from './continuous/run-on-ranks.js';
 export { seededRandom } from './seeded-random.js';
 export {
   TestNetwork,

@@ -81,7 +81,8 @@ export function encodeResult(value: unknown): string {
   });
 }
 
-function decodeResult(json: string): unknown {
+/** The value that {@link encodeResult} encoded. */
+export function decodeResult(json: string): unknown {
   return JSON.parse(json, (_key, part: unknown) => {
     if (typeof part !== 'object' || part === null) return part;
     if ('$number' in part) return Number(part.$number);

@@ -1,14 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AccError, checkKeys, type RankPlace } from '@acc/contract';
-import { freePort } from '@acc/platform/ports';
+import { AccError, checkKeys } from '@acc/contract';
 import { scriptArguments, tsxArguments } from '@acc/transpile';
-import { parseResult } from './rank-result.js';
 import { endWithThisProcess } from './end-with-parent.js';
+import { killRank, newJobEnvironment, startRank, type Printed } from './rank-process.js';
+import { parseResult } from './rank-result.js';
 
 export interface RunRanksOptions {
   /** The JavaScript or TypeScript file that every rank runs. */
@@ -60,11 +58,10 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
     throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`);
   }
   const command = await nodeCommand(options);
-  const jobEnv = {
-    MASTER_PORT: String(await freePort('127.0.0.1')),
-    ACC_JOB_TOKEN: randomBytes(16).toString('hex'),
-  };
-  const running = Array.from({ length: ranks }, (_, rank) => startRank(options, command, rank, jobEnv));
+  const jobEnv = await newJobEnvironment();
+  const running = Array.from({ length: ranks }, (_, rank) =>
+    startRank({ ...options, command }, rank, jobEnv),
+  );
   const killAll = (): void => running.forEach(({ child }) => killRank(child));
   // A test runner that aborts the test exits here. If it is killed, the pipe of the watcher closes.
   process.once('exit', killAll);
@@ -77,7 +74,7 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
     killAll();
   }, timeoutMs);
   try {
-    const results = await Promise.all(running.map(({ ended }) => ended));
+    const results = await Promise.all(running.map((started, rank) => endOf(rank, started)));
     if (timedOut) throw timeoutError(results, timeoutMs);
     return results.map((result) => ({ ...result, result: resultOf(result) as T | undefined }));
   } finally {
@@ -126,43 +123,12 @@ function resultOf({ stdout, exitCode }: RankOutput): unknown {
   }
 }
 
-function startRank(
-  options: RunRanksOptions,
-  command: readonly string[],
+async function endOf(
   rank: number,
-  jobEnv: Readonly<Record<string, string>>,
-): { child: ChildProcess; ended: Promise<RankOutput> } {
-  const child = spawn(process.execPath, command, {
-    cwd: options.cwd,
-    // Each rank has its own process group, so that its child processes can be ended with it.
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      OMP_NUM_THREADS: String(Math.max(1, Math.floor(availableParallelism() / options.ranks))),
-      ...process.env,
-      ...jobEnv,
-      MASTER_ADDR: '127.0.0.1',
-      RANK: String(rank),
-      LOCAL_RANK: String(rank),
-      WORLD_SIZE: String(options.ranks),
-      LOCAL_WORLD_SIZE: String(options.ranks),
-      GROUP_RANK: '0',
-      ...options.env,
-    },
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // A child process that outlives its rank would keep the pipes open.
-  child.once('exit', () => killGroup(child));
-  const ended = once(child, 'close').then(([exitCode, signal]) => ({
-    rank,
-    exitCode: exitCode as number | null,
-    signal: signal as NodeJS.Signals | null,
-    stdout,
-    stderr,
-  }));
-  return { child, ended };
+  { child, printed }: { child: ChildProcess; printed: Printed },
+): Promise<RankOutput> {
+  const [exitCode, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { rank, exitCode, signal, ...printed };
 }
 
 async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOptions): Promise<string[]> {
@@ -173,24 +139,6 @@ async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOp
     ? ['--conditions=@acc/source', ...tsxArguments(path)]
     : await scriptArguments(path, cwd);
   return [...nodeArgs, ...program, ...args];
-}
-
-/** Kills a running rank with its process group, and closes pipes that other processes hold open. */
-function killRank(child: ChildProcess): void {
-  if (child.exitCode === null && child.signalCode === null) killGroup(child);
-  child.stdout?.destroy();
-  child.stderr?.destroy();
-}
-
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
-  try {
-    process.kill(-child.pid, 'SIGKILL');
-  } catch (error) {
-    // ESRCH: no process of the group is left. EPERM on macOS: only zombies are left.
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
-  }
 }
 
 function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccError {
@@ -204,20 +152,4 @@ function timeoutError(results: readonly RankOutput[], timeoutMs: number): AccErr
     `Not all of ${results.length} ranks ended within ${timeoutMs} ms.\n${printed.join('\n')}`,
     { help: 'Check which rank was still running, or increase timeoutMs.', details: { results, timeoutMs } },
   );
-}
-
-/**
- * The place of this process in its job, from the variables of `runRanks` or `acc launch`. It can be
- * passed to `joinGroup` of `@acc/collective`.
- */
-export function startedRank(): RankPlace {
-  const { RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, ACC_JOB_TOKEN } = process.env;
-  return {
-    rank: Number(RANK),
-    size: Number(WORLD_SIZE),
-    masterAddress: MASTER_ADDR!,
-    masterPort: Number(MASTER_PORT),
-    jobToken: ACC_JOB_TOKEN!,
-    isOneHost: LOCAL_WORLD_SIZE === WORLD_SIZE,
-  };
 }

@@ -59,7 +59,7 @@ export {
   type RmsPropInternals,
   type SgdInternals,
 } from './optimizer.js';
-export { patch, patchProperty, replaceForGood, type MethodName, type Undo } from './patch.js';
+export { livePatches, patch, patchProperty, replaceForGood, type MethodName, type Undo } from './patch.js';
 export { replaceGradient, replaceKernel } from './registry.js';
 export {
   bufferInternals,

@@ -30,6 +30,27 @@ interface Slot {
 /** Slots by the function that is installed on the object. */
 const slots = new WeakMap<object, Slot>();
 
+/** A patch that has not been undone. */
+interface LivePatch {
+  readonly owner: WeakRef<object>;
+  readonly name: string;
+}
+const live = new Set<LivePatch>();
+/** Patches of objects that were garbage collected no longer count. */
+const collected = new FinalizationRegistry<LivePatch>((patch) => live.delete(patch));
+
+/**
+ * Lists the patches by {@link patch} and {@link patchProperty} that have not been undone, as
+ * `Class.member`, sorted. A member with several patches is listed several times. Objects that no
+ * code refers to any more are left out once they are garbage collected.
+ */
+export function livePatches(): readonly string[] {
+  return [...live]
+    .filter(({ owner }) => owner.deref() !== undefined)
+    .map(({ name }) => name)
+    .sort();
+}
+
 /**
  * Replaces a method of `owner` until the returned function is called. A method may have several
  * patches: the latest runs first, and each calls the one before it by `own`. They may be undone in
@@ -51,7 +72,11 @@ export function patch<T extends object, Name extends MethodName<T>>(
   const slot = slotOf(owner, name);
   const link: Link = { make: make as unknown as Make };
   slot.add(link);
-  return () => slot.remove(link);
+  const end = count(owner, name);
+  return () => {
+    end();
+    slot.remove(link);
+  };
 }
 
 /**
@@ -75,9 +100,22 @@ export function replaceForGood<T extends object, Name extends MethodName<T>>(
 export function patchProperty(owner: object, name: PropertyKey, descriptor: PropertyDescriptor): Undo {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   Object.defineProperty(owner, name, { ...descriptor, configurable: true });
+  const end = count(owner, name);
   return () => {
+    end();
     if (before) Object.defineProperty(owner, name, before);
     else Reflect.deleteProperty(owner, name);
+  };
+}
+
+/** Adds a patch to the live ones. Returns a function that removes it. */
+function count(owner: object, name: PropertyKey): () => void {
+  const patch: LivePatch = { owner: new WeakRef(owner), name: `${classNameOf(owner)}.${String(name)}` };
+  live.add(patch);
+  collected.register(owner, patch, patch);
+  return () => {
+    live.delete(patch);
+    collected.unregister(patch);
   };
 }
 
@@ -168,9 +206,12 @@ function descriptorOf(owner: object, name: PropertyKey): PropertyDescriptor | un
 function methodOf(owner: object, name: PropertyKey): Method {
   const method = (owner as Record<PropertyKey, unknown>)[name];
   if (typeof method === 'function') return method as Method;
-  const className = (owner.constructor as { name?: string } | undefined)?.name || 'an object of tfjs';
-  throw new AccError('ACC_TFJS_CHANGED', `${className} has no method '${String(name)}'.`, {
+  throw new AccError('ACC_TFJS_CHANGED', `${classNameOf(owner)} has no method '${String(name)}'.`, {
     help: 'Install a release of tfjs 4 from 4.22.',
     details: { method: String(name), found: typeof method },
   });
+}
+
+function classNameOf(owner: object): string {
+  return (owner.constructor as { name?: string } | undefined)?.name || 'an object of tfjs';
 }

@@ -80,6 +80,10 @@ export const SIDE_EFFECTS: readonly Exception[] = [
   },
   { where: 'packages/core/src/self-check/run.ts', reason: 'the program of a rank of `acc test`' },
   {
+    where: 'packages/testkit/src/continuous/host.ts',
+    reason: 'the program of a rank that runs modules',
+  },
+  {
     where: 'packages/core/src/backend/mend-tfjs-node.ts',
     reason:
       'tfjs-node fails in most operators on Node.js 23 and newer, also in those that a program calls before `create`',
@@ -124,7 +128,13 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
   { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
-  { where: 'packages/testkit/src/run-ranks.ts', reason: 'passes it to the ranks' },
+  { where: 'packages/testkit/src/continuous/host.ts', reason: 'reads a setting of tests' },
+  {
+    where: 'packages/testkit/src/continuous/left-behind.ts',
+    reason: 'compares it before and after a module',
+  },
+  { where: 'packages/testkit/src/continuous/pool.ts', reason: 'reads a setting of tests' },
+  { where: 'packages/testkit/src/rank-process.ts', reason: 'passes it to the ranks' },
   { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx used' },
   { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx uses' },
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },

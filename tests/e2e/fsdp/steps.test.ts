@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks, type CloseOptions } from '@acc/testkit';
+import { expectClose, type CloseOptions } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Case, Result, Way } from './ranks/steps.js';
 
 const SIZES = [1, 2, 3];
@@ -11,20 +12,10 @@ const CASES: readonly Case[] = [
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/steps.ts', import.meta.url);
-  for (const ranks of SIZES) {
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
-  }
+  const module = new URL('./ranks/steps.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  for (const ranks of SIZES)
+    results.set(ranks, await onRanks<Result>({ module, ranks, env, timeoutMs: 110_000 }));
 }, 360_000);
 
 /** Rounding of float32. Elements of about 1 that have come near 0 keep the errors of their size. */

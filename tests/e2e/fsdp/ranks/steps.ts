@@ -1,7 +1,7 @@
 // Trains one network by each stage of fsdp, by ddp and by one process, step by step on the same global batches.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, checkpoint, lamb, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 
@@ -125,6 +125,7 @@ async function train(kind: Kind, way: FsdpOptions | undefined): Promise<Trained>
   }
   const leaked = tf.memory().numTensors - before;
   accelerator.freeMemory(...weights, optimizer);
+  disposeOptimizers(optimizer);
   tf.dispose(weights);
   return { ...trained, leaked };
 }
@@ -197,13 +198,14 @@ export interface Result {
   readonly fitted: Record<Way, Fitted>;
 }
 
-const result = { cases: {} as Result['cases'], fitted: {} as Result['fitted'] };
-const ways = Object.entries(WAYS) as [Way, FsdpOptions | undefined][];
-for (const kind of Object.keys(KINDS) as Case[]) {
-  result.cases[kind] = {} as Record<Way, Trained>;
-  for (const [name, way] of ways) result.cases[kind][name] = await train(KINDS[kind], way);
+export default async function steps(): Promise<Result> {
+  const result = { cases: {} as Result['cases'], fitted: {} as Result['fitted'] };
+  const ways = Object.entries(WAYS) as [Way, FsdpOptions | undefined][];
+  for (const kind of Object.keys(KINDS) as Case[]) {
+    result.cases[kind] = {} as Record<Way, Trained>;
+    for (const [name, way] of ways) result.cases[kind][name] = await train(KINDS[kind], way);
+  }
+  for (const [name, way] of ways) result.fitted[name] = await fit(way);
+  tf.disposeVariables();
+  return result;
 }
-for (const [name, way] of ways) result.fitted[name] = await fit(way);
-reportResult(result);
-const last = await Accelerator.create();
-await last.endTraining();

@@ -1,0 +1,32 @@
+/** Asks a rank to run a module. */
+export interface RunMessage {
+  /** The same for all ranks of one run, and different for each run. */
+  readonly id: string;
+  /** The URL of the module, in JavaScript. */
+  readonly url: string;
+  /** Encoded by `encodeResult`. */
+  readonly args: string;
+}
+
+/** A rank's answer: the encoded result of the module, or its error. */
+export type Answer =
+  | { readonly id: string; readonly result: string; readonly left: readonly string[] }
+  | { readonly id: string; readonly error: string };
+
+/** The channel of `node:diagnostics_channel` on which both sides tell of runs, for tools that count. */
+export const RUNS_CHANNEL = '@acc/testkit:runs';
+
+/** What a test process tells on {@link RUNS_CHANNEL} when a run begins. */
+export interface RunBegins {
+  readonly id: string;
+  readonly ranks: number;
+  /** Whether new processes were started for it. */
+  readonly isNewJob: boolean;
+}
+
+/** What each rank tells on {@link RUNS_CHANNEL} when a run has ended. */
+export interface RunEnded {
+  readonly id: string;
+  /** Of the whole process since its start, in seconds, user and system. */
+  readonly processorSeconds: number;
+}
