@@ -1,21 +1,35 @@
+import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, expect } from 'vitest';
 
-// A setup file of vitest. In a counted run it names the test file to the processes that it starts,
-// and writes the processor seconds of this process and of all that it waited for.
+const WRITE = Symbol.for('acc.counts.write');
+
+// A setup file of vitest. In a counted run (`ACC_TEST_COUNTS` is a folder) it names the test file to
+// the processes that it starts, and writes the processor seconds of this process and of those that it
+// waited for. Continuous ranks outlast a test file, so they count their modules themselves.
 const folder = process.env['ACC_TEST_COUNTS'];
 if (folder) {
   const root = join(import.meta.dirname, '..', '..');
   const test = relative(root, expect.getState().testPath!);
+  const write = (line: object) =>
+    appendFileSync(join(folder, 'files.jsonl'), `${JSON.stringify({ test, ...line })}\n`);
   process.env['ACC_TEST_FILE'] = test;
+  listen();
   const before = secondsOfProcesses();
   const start = performance.now();
   afterAll(() => {
     const processorSeconds = secondsOfProcesses() - before;
-    const seconds = (performance.now() - start) / 1000;
-    appendFileSync(join(folder, 'files.jsonl'), `${JSON.stringify({ test, processorSeconds, seconds })}\n`);
+    write({ event: 'file', processorSeconds, seconds: (performance.now() - start) / 1000 });
   });
+
+  function listen(): void {
+    const holder = globalThis as { [WRITE]?: (line: object) => void };
+    // Several test files may share a process.
+    if (!holder[WRITE])
+      subscribe('@acc/testkit:runs', (run) => holder[WRITE]!({ event: 'run', ...(run as object) }));
+    holder[WRITE] = write;
+  }
 }
 
 /** Of this process and its ended children, with theirs, in seconds. Linux counts hundredths. */

@@ -1,9 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { AccError, checkKeys } from '@acc/contract';
 import { scriptArguments, tsxArguments } from '@acc/transpile';
+import { RUNS_CHANNEL, type RunBegins } from './continuous/messages.js';
 import { endWithThisProcess } from './end-with-parent.js';
 import { killRank, newJobEnvironment, startRank, type Printed } from './rank-process.js';
 import { parseResult } from './rank-result.js';
@@ -40,6 +43,7 @@ export interface RankResult<T = unknown> {
   readonly result: T | undefined;
 }
 
+const runs = channel(RUNS_CHANNEL);
 const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
 
 /**
@@ -59,6 +63,7 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   }
   const command = await nodeCommand(options);
   const jobEnv = await newJobEnvironment();
+  runs.publish({ id: randomUUID(), ranks, isContinuous: false, isNewJob: true } satisfies RunBegins);
   const running = Array.from({ length: ranks }, (_, rank) =>
     startRank({ ...options, command }, rank, jobEnv),
   );

@@ -20,6 +20,8 @@ export const RUNS_CHANNEL = '@acc/testkit:runs';
 export interface RunBegins {
   readonly id: string;
   readonly ranks: number;
+  /** Whether the ranks go on after the run. */
+  readonly isContinuous: boolean;
   /** Whether new processes were started for it. */
   readonly isNewJob: boolean;
 }

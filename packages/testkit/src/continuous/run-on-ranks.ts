@@ -62,7 +62,7 @@ export async function runOnRanks<T = unknown>(options: RunOnRanksOptions): Promi
   const { job, isNew } = await pool.take(options, (started) => warmUp(started, options));
   try {
     const id = randomUUID();
-    runs.publish({ id, ranks, isNewJob: isNew } satisfies RunBegins);
+    runs.publish({ id, ranks, isContinuous: true, isNewJob: isNew } satisfies RunBegins);
     const found = await job.run({ id, url, args: encodeResult(args) }, timeoutMs);
     requireSuccess(options, job, found);
     return found.map(({ result }) => decodeResult(result!) as T);
