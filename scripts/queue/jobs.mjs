@@ -1,0 +1,150 @@
+// The jobs of the checks: tests, lint, types, tfjs-core's specs.
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { root, tool } from '../process.mjs';
+import { runCommand } from './child.mjs';
+import { filesOfProjects } from './projects.mjs';
+import { readRecord } from './record.mjs';
+import { shardsOf } from './shards.mjs';
+import { countReport } from './vitest-report.mjs';
+
+const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+
+/** What a shard takes at its peak: vitest, the process of the tests, and those that tests start. */
+const MEMORY_GIB = { pure: 0.6, unit: 1.2, architecture: 2, e2e: 2.5, ranks: 2.5, hosts: 2, release: 3 };
+/** vitest's own start, and that of the process of the tests. */
+const START_SECONDS = 2;
+
+/** The projects of `npm test`. */
+export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'];
+
+/**
+ * The jobs that run test files, each a process of vitest.
+ *
+ * @param {readonly string[]} files Paths from the root. The jobs, and the files of each, are in this
+ * order.
+ * @throws Error if a path is not that of a test.
+ */
+export function jobsForFiles(files) {
+  const projects = filesOfProjects();
+  const chosen = Object.fromEntries(PROJECTS.map((project) => [project, []]));
+  for (const file of new Set(files)) {
+    const project = PROJECTS.find((name) => projects[name].includes(file));
+    if (!project) throw new Error(`${file} is no test of the projects ${PROJECTS.join(', ')}.`);
+    chosen[project].push(file);
+  }
+  const jobs = PROJECTS.flatMap((project) => shardJobs(project, chosen[project]));
+  const placeOfJob = (job) => files.indexOf(job.files[0]);
+  return jobs.sort((a, b) => placeOfJob(a) - placeOfJob(b));
+}
+
+/** The jobs that run all tests of projects. */
+export function jobsForProjects(names) {
+  const projects = filesOfProjects();
+  return names.flatMap((name) => shardJobs(name, projects[name]));
+}
+
+function shardJobs(project, files) {
+  const costOf = readRecord();
+  const shards = shardsOf(files, (file) => costOf(file, project));
+  return shards.map((shard, index) => {
+    const part = shards.length > 1 ? ` ${index + 1}/${shards.length}` : '';
+    return {
+      name: `${project}${part} ${placeOf(shard.files)}`,
+      files: shard.files,
+      processor: weightOf(shard.processorSeconds / shard.seconds),
+      memoryGiB: MEMORY_GIB[project],
+      seconds: START_SECONDS + shard.seconds,
+      run: ({ signal }) => runVitest({ project, files: shard.files, signal }),
+    };
+  });
+}
+
+/**
+ * A test with several ranks can keep all cores busy, but not all the time, so two of them run beside
+ * each other. A process that only waits still starts.
+ */
+function weightOf(processor) {
+  return Math.max(0.2, Math.min(processor, Math.max(1, availableParallelism() / 2)));
+}
+
+/** The file of a shard of one, otherwise the folder of its first. */
+function placeOf([first, ...others]) {
+  const short = first.replace(/^packages\/|^tests\//, '').replace(/\.test\.m?[jt]s$/, '');
+  return others.length === 0 ? short : `${dirname(short)} … (${others.length + 1} files)`;
+}
+
+/**
+ * Runs test files in one process of vitest.
+ *
+ * @param {{project: string, files?: readonly string[], config?: string, maxWorkers?: number, args?:
+ * readonly string[], signal: AbortSignal}} options files: all of the project by default.
+ */
+export async function runVitest(options) {
+  const { project, files = [], config = 'vitest.config.ts', maxWorkers = 1, args = [], signal } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
+  const report = join(folder, 'report.json');
+  const chosen = ['--config', config, '--project', project, `--maxWorkers=${maxWorkers}`, ...args];
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  try {
+    const { code, output } = await runCommand(
+      process.execPath,
+      [VITEST, 'run', ...chosen, ...reporters, ...files],
+      { signal },
+    );
+    if (existsSync(report)) {
+      return { output, ...countReport(JSON.parse(readFileSync(report, 'utf8')), code, files) };
+    }
+    const why = `vitest ended with code ${code} and wrote no report`;
+    return { passed: 0, failed: 1, output, failures: [`✗ ${files.join(', ')}: ${why}`] };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** All of a project in one process, alone. `options` are those of {@link runVitest}. */
+export function vitestJob(project, { seconds, ...options }) {
+  const run = ({ signal }) => runVitest({ project, ...options, signal });
+  return { name: project, processor: Infinity, memoryGiB: MEMORY_GIB.release, seconds, run };
+}
+
+/** Lint and types: each passes or fails as a whole. */
+export function checkJobs() {
+  return [
+    commandJob('eslint', tool('eslint'), ['.'], { seconds: 120, memoryGiB: 4 }),
+    commandJob('prettier', tool('prettier'), ['--check', '--log-level', 'warn', '.'], {
+      seconds: 40,
+      memoryGiB: 1,
+    }),
+    commandJob('types', 'npm', ['run', '--silent', 'typecheck'], { seconds: 120, memoryGiB: 3 }),
+  ];
+}
+
+/** A command that passes or fails as a whole. */
+export function commandJob(name, command, args, { processor = 1, seconds, memoryGiB }) {
+  const run = async ({ signal }) => {
+    const { code, output } = await runCommand(command, args, { signal });
+    if (code === 0) return { passed: 1, failed: 0, output };
+    return { passed: 0, failed: 1, output, failures: [`✗ ${name} ended with code ${code}\n${output}`] };
+  };
+  return { name, processor, memoryGiB, seconds, run };
+}
+
+/** tfjs-core's own specs on the backend `acc`. */
+export function specsJob(device = 'cpu') {
+  const args = ['tests/tfjs-core-specs/run.mjs', '--backend', 'acc', '--device', device];
+  return countedJob('tfjs-core specs', args, { seconds: 120, memoryGiB: 2 });
+}
+
+/** A script whose last line is `N passed, N failed`. */
+export function countedJob(name, args, { processor = 1, seconds, memoryGiB }) {
+  const run = async ({ signal }) => {
+    const { code, output } = await runCommand(process.execPath, args, { signal });
+    const last = output.trimEnd().split('\n').at(-1);
+    const [, passed, failed] = (/(\d+) passed, (\d+) failed/.exec(last) ?? [0, 0, 1]).map(Number);
+    const failures = failed || code ? [`✗ ${name} ended with code ${code}\n${output}`] : [];
+    return { passed, failed: failed || Number(code !== 0), output, failures };
+  };
+  return { name, processor, memoryGiB, seconds, run };
+}

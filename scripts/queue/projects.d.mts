@@ -1,0 +1,4 @@
+export type ProjectName = 'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'release';
+
+export const REPEATED: readonly string[];
+export function filesOfProjects(): Record<ProjectName, string[]>;

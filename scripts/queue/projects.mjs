@@ -1,0 +1,70 @@
+// vitest's projects and the test files of each. vitest.config.ts and the queue ask here.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../process.mjs';
+import { importGraph } from './imports.mjs';
+
+/** A module that loads the addon. */
+const LOADS_ADDON = 'packages/native/src/libtorch/load.ts';
+const IS_ENGINE = /^@tensorflow\/tfjs/;
+
+/**
+ * Tests with few repetitions, steps or numbers of ranks in `npm test`, and many in
+ * `npm run test:release`. They ask `inject('isRelease')`.
+ */
+export const REPEATED = [
+  'tests/e2e/checkpoints/kill-while-saving.test.ts',
+  'tests/e2e/conformance.test.ts',
+  'tests/e2e/deterministic.test.ts',
+  'tests/e2e/tfjs-node/core-specs.test.ts',
+  'tests/hosts/elastic.test.ts',
+];
+
+/**
+ * The test files of each project, by their paths from the root, sorted.
+ *
+ * - pure: unit tests whose modules reach neither tfjs nor the addon.
+ * - unit: the other unit tests.
+ * - ranks: tests of `tests/e2e` that call `runOnRanks`.
+ *
+ * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'release', string[]>}
+ */
+export function filesOfProjects() {
+  const { reached } = importGraph();
+  const [pure, unit] = split(unitFiles(), (file) => ![...reached(file)].some(hasState));
+  const usesRanks = (file) => readFileSync(join(root, file), 'utf8').includes('runOnRanks(');
+  const [ranks, e2e] = split(testsUnder('tests/e2e'), usesRanks);
+  return {
+    pure,
+    unit,
+    architecture: testsUnder('tests/architecture'),
+    e2e,
+    ranks,
+    hosts: testsUnder('tests/hosts'),
+    release: [...REPEATED, ...testsUnder('tests/release')],
+  };
+}
+
+const hasState = (reached) => IS_ENGINE.test(reached) || reached === LOADS_ADDON;
+
+function unitFiles() {
+  const packages = readdirSync(join(root, 'packages')).sort();
+  const folders = ['tests/layers-parity', 'tests/cuda', 'tests/tfjs-core-specs', 'scripts/queue'];
+  return [...packages.map((name) => `packages/${name}/src`), ...folders].flatMap(testsUnder);
+}
+
+function testsUnder(folder) {
+  return readdirSync(join(root, folder), { withFileTypes: true })
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : testsUnder(path);
+      return /\.test\.m?ts$|\.test\.mjs$/.test(path) ? [path] : [];
+    })
+    .sort();
+}
+
+function split(files, isFirst) {
+  const first = files.filter(isFirst);
+  const chosen = new Set(first);
+  return [first, files.filter((file) => !chosen.has(file))];
+}

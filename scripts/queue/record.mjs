@@ -1,0 +1,24 @@
+// The record of what each test file costs, from which the queue makes its jobs. weights.mjs writes
+// it.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../process.mjs';
+
+export const RECORD = 'scripts/queue/weights.json';
+
+/** A file without a row: a new one. */
+const UNKNOWN = {
+  pure: { processorSeconds: 1, seconds: 1 },
+  unit: { processorSeconds: 10, seconds: 10 },
+  architecture: { processorSeconds: 10, seconds: 10 },
+  e2e: { processorSeconds: 30, seconds: 30 },
+  ranks: { processorSeconds: 15, seconds: 15 },
+  hosts: { processorSeconds: 30, seconds: 30 },
+  release: { processorSeconds: 300, seconds: 300 },
+};
+
+/** Returns a function of a test file and its project: `{processorSeconds, seconds}`. */
+export function readRecord() {
+  const rows = JSON.parse(readFileSync(join(root, RECORD), 'utf8'));
+  return (file, project) => rows[file] ?? UNKNOWN[project];
+}
