@@ -1,12 +1,21 @@
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
-import { filesOfProjects } from './scripts/queue/projects.mjs';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { filesOfProjects, type ProjectName } from './scripts/queue/projects.mjs';
+import { givenShard } from './scripts/queue/shard.mjs';
+import { ownSource } from './tests/own-source.js';
+
+/**
+ * The project and the files of a shard of the queue (scripts/queue), which has done the global
+ * set-up. Undefined in a direct run of vitest.
+ */
+const shard = givenShard();
 
 const alias = { 'fast-check': fileURLToPath(new URL('tests/seeded-fast-check.ts', import.meta.url)) };
-const source = { conditions: ['@acc/source'], alias };
-const shared = { resolve: source, ssr: { resolve: source } };
-const built = { resolve: { alias } };
+const resolve = { alias };
+const source = { plugins: [ownSource], resolve };
+/** Node itself loads built packages. */
+const server = { deps: { external: [/\/packages\/[^/]+\/dist\//] } };
 /**
  * Test files run at the same time, and libtorch's threads spin while they wait, so they would
  * compete for cores.
@@ -17,11 +26,12 @@ const env = { OMP_WAIT_POLICY: 'passive' };
  * (tests/seeded-fast-check.ts).
  */
 const execArgv = [`--random-seed=${process.env['ACC_TEST_SEED'] ?? 1}`];
-const globalSetup = ['tests/own-temporary-folder.ts'];
-const buildSetup = [...globalSetup, 'tests/built-packages.ts'];
-const provideTfjsNode = 'tests/provided-tfjs-node.ts';
-const ranksSetup = [...buildSetup, 'tests/found-libtorch.ts'];
-const provideTools = 'tests/hosts/provide-tools.ts';
+
+const setups = (...names: readonly string[]) => (shard ? [] : names.map((name) => `tests/${name}.ts`));
+const ownFolder = setups('own-temporary-folder');
+const pureSetup = [...ownFolder, ...setups('built-packages')];
+const setupWithEngines = [...pureSetup, ...setups('provided-tfjs-node', 'found-libtorch')];
+const hostsSetup = [...pureSetup, ...setups('found-libtorch', 'hosts/provide-tools')];
 
 /** By default vitest leaves a core free. */
 const maxWorkers = '100%';
@@ -31,18 +41,11 @@ const maxWorkers = '100%';
  */
 const maxWorkersOfRanks = Math.max(2, Math.floor(availableParallelism() / 2));
 
-const files = filesOfProjects();
-
-const unit = {
-  env,
-  execArgv,
-  globalSetup: [...buildSetup, provideTfjsNode],
-  maxWorkers,
-  testTimeout: 30_000,
-};
+const unit = { env, execArgv, server, globalSetup: setupWithEngines, maxWorkers, testTimeout: 30_000 };
 const e2e = {
   env,
-  globalSetup: [...ranksSetup, provideTfjsNode],
+  server,
+  globalSetup: setupWithEngines,
   provide: { isRelease: false },
   testTimeout: 120_000,
   hookTimeout: 120_000,
@@ -54,53 +57,38 @@ const e2e = {
  *   and of the backend belongs to the process.
  * - architecture: the rules of the repository.
  * - e2e: real processes with the built packages.
- * - ranks: the same on rank processes that go on from file to file.
+ * - ranks: the same, with rank processes that go on from file to file.
  * - hosts: the same on several hosts, which are network namespaces. Needs Linux and root.
  * - release: long trainings, cables that lose packets, and some e2e tests with more repetitions.
- *
- * `npm test` runs each project in shards (scripts/queue).
  */
+const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = {
+  pure: { ...source, test: { ...unit, globalSetup: pureSetup, isolate: false } },
+  unit: { ...source, test: unit },
+  architecture: { ...source, test: { globalSetup: ownFolder, isolate: false, testTimeout: 120_000 } },
+  e2e: { resolve, test: { ...e2e, maxWorkers: maxWorkersOfRanks } },
+  ranks: { resolve, test: { ...e2e, isolate: false, maxWorkers: 1 } },
+  hosts: {
+    test: { ...e2e, globalSetup: hostsSetup, testTimeout: 180_000, maxWorkers: maxWorkersOfRanks },
+  },
+  release: {
+    test: {
+      env,
+      globalSetup: hostsSetup,
+      provide: { isRelease: true },
+      testTimeout: 600_000,
+      hookTimeout: 120_000,
+      fileParallelism: false,
+    },
+  },
+};
+
+const files = shard ? { [shard.project]: shard.files } : filesOfProjects();
+
 export default defineConfig({
   test: {
-    projects: [
-      { ...shared, test: { ...unit, name: 'pure', include: files.pure, isolate: false } },
-      { ...shared, test: { ...unit, name: 'unit', include: files.unit } },
-      {
-        ...shared,
-        test: {
-          name: 'architecture',
-          globalSetup,
-          include: files.architecture,
-          isolate: false,
-          testTimeout: 120_000,
-        },
-      },
-      { ...built, test: { ...e2e, name: 'e2e', include: files.e2e, maxWorkers: maxWorkersOfRanks } },
-      { ...built, test: { ...e2e, name: 'ranks', include: files.ranks, isolate: false, maxWorkers: 1 } },
-      {
-        test: {
-          name: 'hosts',
-          env,
-          include: files.hosts,
-          globalSetup: [...ranksSetup, provideTools],
-          provide: { isRelease: false },
-          testTimeout: 180_000,
-          hookTimeout: 120_000,
-          maxWorkers: maxWorkersOfRanks,
-        },
-      },
-      {
-        test: {
-          name: 'release',
-          env,
-          include: files.release,
-          provide: { isRelease: true },
-          globalSetup: [...ranksSetup, provideTools],
-          testTimeout: 600_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-        },
-      },
-    ],
+    projects: Object.entries(files).map(([name, include]) => {
+      const project = projects[name as ProjectName];
+      return { ...project, test: { ...project.test, name, include } };
+    }),
   },
 });

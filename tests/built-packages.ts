@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { preparedLibtorch } from './prepared.js';
 
 const root = join(import.meta.dirname, '..');
 
@@ -9,7 +8,6 @@ const root = join(import.meta.dirname, '..');
  * packages. It takes a second if nothing has changed.
  */
 export default function setup(): void {
-  if (preparedLibtorch !== undefined) return;
   const turbo = join(root, 'node_modules', '.bin', 'turbo');
   execFileSync(turbo, ['run', 'build', '--ui=stream', '--output-logs=errors-only'], {
     cwd: root,

@@ -1,5 +1,5 @@
-// Which modules a module loads: its imports, read from its text, and theirs. Reading all tests and
-// all sources takes a fifth of a second, so vitest's configuration can ask.
+// Which modules a module loads: its imports, read from its text, and theirs. To read the unit tests
+// and their sources takes a quarter of a second, so vitest's configuration can ask.
 // tests/architecture/test-projects.test.ts compares the imports with those of TypeScript's parser.
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,16 +18,16 @@ export function specifiersIn(text) {
 }
 
 /**
- * A reader of imports that reads each file once.
+ * A reader of imports that reads each file once. It gives files by their paths from the root, and
+ * packages of others by their names, as `@tensorflow/tfjs-core`.
  *
- * @returns {{reached: (file: string) => Set<string>}} reached: the files that a file loads, itself
- * included, by their paths from the root, and the packages of others, as `@tensorflow/tfjs-core`.
+ * @returns {{importsOf: (file: string) => string[], reached: (file: string) => Set<string>}} reached:
+ * all that a file loads, itself included.
  */
 export function importGraph() {
-  const manifests = new Map();
   const edges = new Map();
   const importsOf = (file) => {
-    if (!edges.has(file)) edges.set(file, readImports(file, manifests));
+    if (!edges.has(file)) edges.set(file, readImports(file));
     return edges.get(file);
   };
   const reached = (file) => {
@@ -38,19 +38,22 @@ export function importGraph() {
   return { importsOf, reached };
 }
 
-function readImports(file, manifests) {
+function readImports(file) {
   const path = join(root, file);
   if (!/\.m?[jt]s$/.test(file) || !existsSync(path)) return [];
-  return specifiersIn(readFileSync(path, 'utf8')).map((specifier) => resolve(specifier, file, manifests));
+  return specifiersIn(readFileSync(path, 'utf8')).map((specifier) => resolveImport(specifier, file));
 }
 
-function resolve(specifier, from, manifests) {
+/**
+ * The source that a file loads by a specifier, by its path from the root; for packages of others
+ * their name.
+ */
+export function resolveImport(specifier, from) {
   if (specifier.startsWith('.')) return sourceOf(join(dirname(from), specifier));
-  if (specifier.startsWith('#')) return inPackage(packageFolder(from), 'imports', specifier, manifests);
-  const name = specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
-  const folder = folderOf(name);
-  if (!folder || !existsSync(join(root, folder))) return name;
-  return inPackage(folder, 'exports', `.${specifier.slice(name.length)}`, manifests);
+  if (specifier.startsWith('#')) return inPackage(folderOfFile(from), 'imports', specifier);
+  const name = packageOf(specifier);
+  const folder = folderOfPackage(name);
+  return folder ? inPackage(folder, 'exports', `.${specifier.slice(name.length)}`) : name;
 }
 
 /** `./a.js` names a.ts, if there is one. */
@@ -59,25 +62,32 @@ function sourceOf(path) {
   return existsSync(join(root, source)) ? source : path;
 }
 
-const packageFolder = (file) => file.split('/', 2).join('/');
+/** `packages/core` for a file of it. */
+const folderOfFile = (file) => file.split('/', 2).join('/');
 
-/** The folder of one of our packages. */
-function folderOf(name) {
-  const [, folder] = /^(?:@acc\/)?((?<=@acc\/).+|(?:acc|create-acc)-.+)$/.exec(name) ?? [];
-  return folder && `packages/${folder}`;
+/** The package of a specifier: `@acc/kernels` for `@acc/kernels/register`. */
+export const packageOf = (specifier) => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+
+/** The folder of one of our packages; undefined for others. */
+export function folderOfPackage(name) {
+  const folder = `packages/${name.replace(/^@acc\//, '')}`;
+  return /^(@acc\/|acc-|create-acc-)/.test(name) && existsSync(join(root, folder)) ? folder : undefined;
 }
 
-/** The source file that a package's manifest names for an export or an own import. */
-function inPackage(folder, field, key, manifests) {
+/** Manifests that were read, by folder. */
+const manifests = new Map();
+
+/** The source file that a package's manifest names for an export or an import of its own. */
+function inPackage(folder, field, key) {
   if (!manifests.has(folder))
     manifests.set(folder, JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')));
-  const table = manifests.get(folder)[field] ?? {};
-  for (const [pattern, target] of Object.entries(table)) {
+  for (const [pattern, target] of Object.entries(manifests.get(folder)[field] ?? {})) {
     const [start, end] = pattern.split('*');
-    if (pattern !== key && (end === undefined || !key.startsWith(start) || !key.endsWith(end))) continue;
+    const isMatch = end === undefined ? pattern === key : key.startsWith(start) && key.endsWith(end);
+    if (!isMatch) continue;
     const source = target['@acc/source'] ?? target;
-    const path = source.default ?? source;
-    return join(folder, path.replace('*', end === undefined ? '' : key.slice(start.length)));
+    const part = end === undefined ? '' : key.slice(start.length, key.length - end.length);
+    return join(folder, (source.default ?? source).replace('*', part));
   }
   throw new Error(`${folder}/package.json: ${field} has no '${key}', which a file imports`);
 }

@@ -1,11 +1,13 @@
 // The jobs of the checks: tests, lint, types, tfjs-core's specs.
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { root, tool } from '../process.mjs';
 import { runCommand } from './child.mjs';
 import { filesOfProjects } from './projects.mjs';
+import { preparedLibtorch } from './prepare.mjs';
 import { readRecord } from './record.mjs';
+import { shardEnvironment } from './shard.mjs';
 import { shardsOf } from './shards.mjs';
 import { countReport } from './vitest-report.mjs';
 
@@ -56,7 +58,7 @@ function shardJobs(project, files) {
       processor: weightOf(shard.processorSeconds / shard.seconds),
       memoryGiB: MEMORY_GIB[project],
       seconds: START_SECONDS + shard.seconds,
-      run: ({ signal }) => runVitest({ project, files: shard.files, signal }),
+      run: ({ signal }) => runShard({ project, files: shard.files, signal }),
     };
   });
 }
@@ -76,37 +78,48 @@ function placeOf([first, ...others]) {
 }
 
 /**
- * Runs test files in one process of vitest.
+ * Runs test files of a project in one process of vitest.
  *
- * @param {{project: string, files?: readonly string[], config?: string, maxWorkers?: number, args?:
- * readonly string[], signal: AbortSignal}} options files: all of the project by default.
+ * @param {{project: string, files: readonly string[], args?: readonly string[], signal: AbortSignal}}
+ * options args: more arguments of vitest.
  */
-export async function runVitest(options) {
-  const { project, files = [], config = 'vitest.config.ts', maxWorkers = 1, args = [], signal } = options;
+async function runShard({ project, files, args = [], signal }) {
+  const libtorch = project === 'pure' ? {} : { ACC_LIBTORCH: preparedLibtorch() };
+  const env = { ...shardEnvironment(project, files), ...libtorch };
+  return runVitest(['--maxWorkers=1', ...args], { files, env, signal });
+}
+
+/**
+ * Runs vitest with a folder of its own for temporary files.
+ *
+ * @param {readonly string[]} args
+ * @param {{files?: readonly string[], env?: object, signal: AbortSignal}} options files: those that
+ * have to be in the report.
+ */
+async function runVitest(args, { files = [], env = {}, signal }) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
+  chmodSync(folder, 0o755); // Servers run as users of their own.
   const report = join(folder, 'report.json');
-  const chosen = ['--config', config, '--project', project, `--maxWorkers=${maxWorkers}`, ...args];
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   try {
-    const { code, output } = await runCommand(
-      process.execPath,
-      [VITEST, 'run', ...chosen, ...reporters, ...files],
-      { signal },
-    );
+    const { code, output } = await runCommand(process.execPath, [VITEST, 'run', ...args, ...reporters], {
+      env: { ...env, TMPDIR: folder },
+      signal,
+    });
     if (existsSync(report)) {
       return { output, ...countReport(JSON.parse(readFileSync(report, 'utf8')), code, files) };
     }
     const why = `vitest ended with code ${code} and wrote no report`;
     return { passed: 0, failed: 1, output, failures: [`✗ ${files.join(', ')}: ${why}`] };
   } finally {
-    rmSync(folder, { recursive: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-/** All of a project in one process, alone. `options` are those of {@link runVitest}. */
-export function vitestJob(project, { seconds, ...options }) {
-  const run = ({ signal }) => runVitest({ project, ...options, signal });
-  return { name: project, processor: Infinity, memoryGiB: MEMORY_GIB.release, seconds, run };
+/** A whole run of vitest with another configuration than that of the root, alone. */
+export function vitestJob(name, args, { seconds }) {
+  const run = ({ signal }) => runVitest(args, { signal });
+  return { name, processor: Infinity, memoryGiB: MEMORY_GIB.release, seconds, run };
 }
 
 /** Lint and types: each passes or fails as a whole. */

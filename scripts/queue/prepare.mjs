@@ -1,16 +1,23 @@
 import { root, run } from '../process.mjs';
 import { setup } from '../setup.mjs';
 
+let libtorchFolder;
+
 /**
- * Prepares the checkout for the tests of projects, once for all shards: what the global set-up of
- * each project does in a direct run of vitest.
+ * Prepares the checkout for the tests of projects, once for all shards: what the global set-ups of
+ * the projects do in a direct run of vitest.
  *
  * @param {readonly string[]} projects
  */
 export async function prepare(projects) {
   const { libtorch } = await setup({ quiet: true });
-  // tests/prepared.ts reads it.
-  process.env['ACC_TESTS_PREPARED'] = libtorch.root;
   const code = await run(process.execPath, ['--import', 'tsx', `${root}/tests/prepare.ts`, ...projects]);
   if (code !== 0) throw new Error('The tests could not be prepared: the message is above.');
+  libtorchFolder = libtorch.root;
+}
+
+/** The folder of libtorch, which each process of a test would otherwise search with Python. */
+export function preparedLibtorch() {
+  if (libtorchFolder === undefined) throw new Error('Call prepare() before a job runs.');
+  return libtorchFolder;
 }

@@ -2,7 +2,6 @@
 // can be created. The tests need all of this, and are never skipped.
 import { TestNetwork } from '@acc/testkit';
 import { provideDebianPackages } from '../debian-packages.js';
-import { preparedLibtorch } from '../prepared.js';
 
 /** Debian's packages, by one program of each. */
 const PACKAGES = {
@@ -22,12 +21,8 @@ const PACKAGES = {
   fish: 'fish',
 };
 
-export async function provideTools(): Promise<void> {
+export default async function provideTools(): Promise<void> {
   provideDebianPackages(PACKAGES, 'Tests on several hosts');
   // Throws an error that names what is missing: root, namespaces or TAP devices.
   await using _ = await TestNetwork.create({ hosts: 2 });
-}
-
-export default async function setup(): Promise<void> {
-  if (preparedLibtorch === undefined) await provideTools();
 }
