@@ -5,8 +5,14 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run, runMain } from './process.mjs';
-import { setup } from './setup.mjs';
-import { check, runSteps, tfjsSpecs, vitest } from './test-steps.mjs';
+import {
+  commandJob,
+  filesOfProjects,
+  jobsForFiles,
+  prepare,
+  runAndReport,
+  specsJob,
+} from './queue/index.mjs';
 
 /** The folder of the sanitized addon, where programs do not look for the ordinary one. */
 const CACHE = join(root, 'node_modules', '.cache', 'acc-sanitizers');
@@ -43,7 +49,7 @@ const CHECK_LOADED = `
   }`;
 
 await runMain(async () => {
-  const { libtorch } = await setup({ quiet: true });
+  const { libtorch } = await prepare(['unit', 'e2e']);
   // Node was built without the runtime, so the runtime must be loaded before all other libraries,
   // together with the standard library whose exceptions it watches.
   const libraries = ['libasan.so', 'libubsan.so', 'libstdc++.so.6'].map(libraryOfCompiler);
@@ -53,15 +59,24 @@ await runMain(async () => {
   if (code !== 0) return code;
 
   Object.assign(process.env, OPTIONS, { LD_PRELOAD: libraries.join(':') });
-  return runSteps([
-    check('sanitized', process.execPath, ['--input-type=module', '-e', CHECK_LOADED]),
-    vitest(['unit'], {
-      files: ['packages/native', 'packages/kernels/src/layers', 'packages/kernels/src/functions'],
+  return runAndReport([
+    commandJob('sanitized', process.execPath, ['--input-type=module', '-e', CHECK_LOADED], {
+      seconds: 5,
+      memoryGiB: 1,
     }),
-    tfjsSpecs(),
-    vitest(['e2e'], { files: ['collectives', 'conformance', 'equivalence', 'handles', 'failure'] }),
+    specsJob(),
+    ...jobsForFiles(testsThatReachAddon()),
   ]);
 });
+
+function testsThatReachAddon() {
+  const { pure, unit, e2e, ranks } = filesOfProjects();
+  const inFolders = ['packages/native/', 'packages/kernels/src/layers/', 'packages/kernels/src/functions/'];
+  return [
+    ...[...pure, ...unit].filter((file) => inFolders.some((folder) => file.startsWith(folder))),
+    ...[...e2e, ...ranks].filter((file) => /collectives|conformance|equivalence|handles|failure/.test(file)),
+  ];
+}
 
 /** If the compiler has no such file, it returns the name itself. */
 function libraryOfCompiler(name) {

@@ -1,7 +1,7 @@
 // Runs the tests of kernels on a GPU: their unit tests and tfjs-core's specs. `npm run test:gpu`.
 // The last line is `N passed, N failed`. Without a GPU nothing runs, and the exit code is 1.
 import { runMain } from '../process.mjs';
-import { runSteps, tfjsSpecs, vitest } from '../test-steps.mjs';
+import { runAndReport, specsJob, vitestJob } from '../queue/index.mjs';
 import { setupGpu } from './setup-gpu.mjs';
 
 await runMain(async () => {
@@ -10,5 +10,7 @@ await runMain(async () => {
     return 2;
   }
   await setupGpu();
-  return runSteps([vitest(['gpu'], { config: 'tests/gpu/vitest.config.ts' }), tfjsSpecs('cuda')]);
+  const config = ['--config', 'tests/gpu/vitest.config.ts'];
+  const jobs = [vitestJob('gpu', config, { seconds: 300, memoryGiB: 8 }), specsJob('cuda')];
+  return runAndReport(jobs, { keepOrder: true });
 });

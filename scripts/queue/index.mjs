@@ -1,5 +1,16 @@
 // The queue of checks. `await prepare(projects)` first, then give jobs to `runJobs`.
-export { checkJobs, commandJob, countedJob, jobsForFiles, jobsForProjects, PROJECTS, specsJob, vitestJob } from './jobs.mjs';
+export {
+  checkJobs,
+  commandJob,
+  countedJob,
+  jobsForFiles,
+  jobsForProjects,
+  PROJECTS,
+  releaseJobs,
+  shuffledJob,
+  specsJob,
+  vitestJob,
+} from './jobs.mjs';
 export { prepare } from './prepare.mjs';
 export { filesOfProjects } from './projects.mjs';
 export { printSummary, runAndReport, runJobs } from './run-jobs.mjs';

@@ -1,22 +1,19 @@
 // The jobs of the checks: tests, lint, types, tfjs-core's specs.
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { root, tool } from '../process.mjs';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { tool } from '../process.mjs';
 import { runCommand } from './child.mjs';
 import { filesOfProjects } from './projects.mjs';
-import { preparedLibtorch } from './prepare.mjs';
 import { readRecord } from './record.mjs';
-import { shardEnvironment } from './shard.mjs';
 import { shardsOf } from './shards.mjs';
-import { countReport } from './vitest-report.mjs';
-
-const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+import { runShard, runVitest } from './vitest.mjs';
 
 /** What a shard takes at its peak: vitest, the process of the tests, and those that tests start. */
 const MEMORY_GIB = { pure: 0.6, unit: 1.2, architecture: 2, e2e: 2.5, ranks: 2.5, hosts: 2, release: 3 };
 /** vitest's own start, and that of the process of the tests. */
 const START_SECONDS = 2;
+/** Of the output of a failed command, the end is shown again in the summary. */
+const LAST_LINES = 60;
 
 /** The projects of `npm test`. */
 export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'];
@@ -77,59 +74,41 @@ function placeOf([first, ...others]) {
   return others.length === 0 ? short : `${dirname(short)} … (${others.length + 1} files)`;
 }
 
-/**
- * Runs test files of a project in one process of vitest.
- *
- * @param {{project: string, files: readonly string[], args?: readonly string[], signal: AbortSignal}}
- * options args: more arguments of vitest.
- */
-async function runShard({ project, files, args = [], signal }) {
-  const libtorch = project === 'pure' ? {} : { ACC_LIBTORCH: preparedLibtorch() };
-  const env = { ...shardEnvironment(project, files), ...libtorch };
-  return runVitest(['--maxWorkers=1', ...args], { files, env, signal });
+/** The slow tests before a release, one file at a time. */
+export function releaseJobs() {
+  return filesOfProjects().release.map((file) => ({
+    name: `release ${placeOf([file])}`,
+    processor: Infinity,
+    memoryGiB: MEMORY_GIB.release,
+    seconds: 300,
+    run: ({ signal }) => runShard({ project: 'release', files: [file], signal }),
+  }));
 }
 
-/**
- * Runs vitest with a folder of its own for temporary files.
- *
- * @param {readonly string[]} args
- * @param {{files?: readonly string[], env?: object, signal: AbortSignal}} options files: those that
- * have to be in the report.
- */
-async function runVitest(args, { files = [], env = {}, signal }) {
-  const folder = mkdtempSync(join(tmpdir(), 'acc-vitest-'));
-  chmodSync(folder, 0o755); // Servers run as users of their own.
-  const report = join(folder, 'report.json');
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  try {
-    const { code, output } = await runCommand(process.execPath, [VITEST, 'run', ...args, ...reporters], {
-      env: { ...env, TMPDIR: folder },
-      signal,
-    });
-    if (existsSync(report)) {
-      return { output, ...countReport(JSON.parse(readFileSync(report, 'utf8')), code, files) };
-    }
-    const why = `vitest ended with code ${code} and wrote no report`;
-    return { passed: 0, failed: 1, output, failures: [`✗ ${files.join(', ')}: ${why}`] };
-  } finally {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
-  }
+/** All pure tests in one process, files and tests in an order that the seed determines. */
+export function shuffledJob(seed) {
+  const { pure: files } = filesOfProjects();
+  const args = ['--sequence.shuffle.files', '--sequence.shuffle.tests', `--sequence.seed=${seed}`];
+  return {
+    name: `pure, shuffled by seed ${seed}`,
+    processor: 1,
+    memoryGiB: MEMORY_GIB.pure,
+    seconds: 60,
+    run: ({ signal }) => runShard({ project: 'pure', files, args, signal }),
+  };
 }
 
-/** A whole run of vitest with another configuration than that of the root, alone. */
-export function vitestJob(name, args, { seconds }) {
-  const run = ({ signal }) => runVitest(args, { signal });
-  return { name, processor: Infinity, memoryGiB: MEMORY_GIB.release, seconds, run };
+/** A run of vitest with another configuration than that of the root, alone. */
+export function vitestJob(name, args, { seconds, memoryGiB }) {
+  return { name, processor: Infinity, memoryGiB, seconds, run: ({ signal }) => runVitest(args, { signal }) };
 }
 
 /** Lint and types: each passes or fails as a whole. */
 export function checkJobs() {
+  const prettier = ['--check', '--log-level', 'warn', '.'];
   return [
     commandJob('eslint', tool('eslint'), ['.'], { seconds: 120, memoryGiB: 4 }),
-    commandJob('prettier', tool('prettier'), ['--check', '--log-level', 'warn', '.'], {
-      seconds: 40,
-      memoryGiB: 1,
-    }),
+    commandJob('prettier', tool('prettier'), prettier, { seconds: 40, memoryGiB: 1 }),
     commandJob('types', 'npm', ['run', '--silent', 'typecheck'], { seconds: 120, memoryGiB: 3 }),
   ];
 }
@@ -139,7 +118,7 @@ export function commandJob(name, command, args, { processor = 1, seconds, memory
   const run = async ({ signal }) => {
     const { code, output } = await runCommand(command, args, { signal });
     if (code === 0) return { passed: 1, failed: 0, output };
-    return { passed: 0, failed: 1, output, failures: [`✗ ${name} ended with code ${code}\n${output}`] };
+    return { passed: 0, failed: 1, output, failures: [whyEnded(name, code, output)] };
   };
   return { name, processor, memoryGiB, seconds, run };
 }
@@ -156,8 +135,13 @@ export function countedJob(name, args, { processor = 1, seconds, memoryGiB }) {
     const { code, output } = await runCommand(process.execPath, args, { signal });
     const last = output.trimEnd().split('\n').at(-1);
     const [, passed, failed] = (/(\d+) passed, (\d+) failed/.exec(last) ?? [0, 0, 1]).map(Number);
-    const failures = failed || code ? [`✗ ${name} ended with code ${code}\n${output}`] : [];
+    const failures = failed || code ? [whyEnded(name, code, output)] : [];
     return { passed, failed: failed || Number(code !== 0), output, failures };
   };
   return { name, processor, memoryGiB, seconds, run };
+}
+
+function whyEnded(name, code, output) {
+  const last = output.trimEnd().split('\n').slice(-LAST_LINES);
+  return [`✗ ${name} ended with code ${code}`, ...last].join('\n');
 }

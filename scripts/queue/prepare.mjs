@@ -8,12 +8,14 @@ let libtorchFolder;
  * the projects do in a direct run of vitest.
  *
  * @param {readonly string[]} projects
+ * @returns {Promise<object>} What `setup` returns.
  */
 export async function prepare(projects) {
-  const { libtorch } = await setup({ quiet: true });
+  const found = await setup({ quiet: true });
   const code = await run(process.execPath, ['--import', 'tsx', `${root}/tests/prepare.ts`, ...projects]);
   if (code !== 0) throw new Error('The tests could not be prepared: the message is above.');
-  libtorchFolder = libtorch.root;
+  libtorchFolder = found.libtorch.root;
+  return found;
 }
 
 /** The folder of libtorch, which each process of a test would otherwise search with Python. */

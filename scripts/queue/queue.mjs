@@ -51,7 +51,7 @@ export async function runQueue(jobs, { capacity, signal, onStart, onEnd }) {
     running.set(job, Promise.resolve(job.run({ signal })).then(end));
   };
   while (true) {
-    for (let at = 0; at < waiting.length && !signal.aborted; ) {
+    for (let at = 0; at < waiting.length && !signal.aborted;) {
       if (fits(waiting[at])) start(waiting.splice(at, 1)[0]);
       else at++;
     }

@@ -63,12 +63,13 @@ export function printSummary({ passed, failed, results, left, signal }, print = 
 }
 
 /** Runs the jobs and prints everything. Returns the exit code. */
-export const runAndReport = async (jobs, options) => printSummary(await runJobs(jobs, options), options?.print);
+export const runAndReport = async (jobs, options) =>
+  printSummary(await runJobs(jobs, options), options?.print);
 
 function printResult(result, print) {
   if (result.failed > 0) {
-    print(`\n── ${result.name}\n${(result.output ?? '').trimEnd()}`);
-    for (const failure of result.failures ?? []) if (!result.output?.includes(failure)) print(failure);
+    const text = result.output?.trimEnd() || result.failures.join('\n');
+    print(`\n── ${result.name}\n${text}`);
   }
   print(lineOf(result));
 }
