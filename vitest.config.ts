@@ -62,7 +62,10 @@ const e2e = {
  * - release: long trainings, cables that lose packets, and some e2e tests with more repetitions.
  */
 const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = {
-  pure: { ...source, test: { ...unit, globalSetup: pureSetup, isolate: false } },
+  pure: {
+    ...source,
+    test: { ...unit, globalSetup: pureSetup, setupFiles: ['tests/nothing-left.ts'], isolate: false },
+  },
   unit: { ...source, test: unit },
   architecture: { ...source, test: { globalSetup: ownFolder, isolate: false, testTimeout: 120_000 } },
   e2e: { resolve, test: { ...e2e, maxWorkers: maxWorkersOfRanks } },

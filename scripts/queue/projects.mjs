@@ -23,7 +23,7 @@ export const REPEATED = [
 /**
  * The test files of each project, by their paths from the root, sorted.
  *
- * - pure: unit tests whose modules reach neither tfjs nor the addon.
+ * - pure: unit tests that replace no modules, and whose modules reach neither tfjs nor the addon.
  * - unit: the other unit tests.
  * - ranks: tests of `tests/e2e` that call `runOnRanks`.
  *
@@ -31,9 +31,12 @@ export const REPEATED = [
  */
 export function filesOfProjects() {
   const { reached } = importGraph();
-  const [pure, unit] = split(unitFiles(), (file) => ![...reached(file)].some(hasState));
-  const usesRanks = (file) => readFileSync(join(root, file), 'utf8').includes('runOnRanks(');
-  const [ranks, e2e] = split(testsUnder('tests/e2e'), usesRanks);
+  const contains = (file, text) => readFileSync(join(root, file), 'utf8').includes(text);
+  // A module that a file has replaced would stay replaced for the next files.
+  const replacesModules = (file) => contains(file, 'vi.mock(') || contains(file, 'vi.doMock(');
+  const isPure = (file) => ![...reached(file)].some(hasState) && !replacesModules(file);
+  const [pure, unit] = split(unitFiles(), isPure);
+  const [ranks, e2e] = split(testsUnder('tests/e2e'), (file) => contains(file, 'runOnRanks('));
   return {
     pure,
     unit,
