@@ -11,11 +11,11 @@ const LAST_OUTPUT_MS = 1000;
  * Runs a command in the repository's root and keeps its output. It has its own process group, so
  * that an aborted signal also ends the processes that it started.
  *
- * @param {{signal: AbortSignal, env?: object}} options
+ * @param {{signal: AbortSignal, env?: object, onOutput?: (text: string) => void}} options
  * @returns {Promise<{code: number, output: string}>} code: 128 + the signal's number if a signal
  * ended it; 127 if the command does not exist.
  */
-export function runCommand(command, args, { signal, env = {} }) {
+export function runCommand(command, args, { signal, env = {}, onOutput }) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd: root,
@@ -24,9 +24,11 @@ export function runCommand(command, args, { signal, env = {} }) {
       detached: true,
     });
     const parts = [];
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => parts.push(text));
-    }
+    const keep = (text) => {
+      parts.push(text);
+      onOutput?.(text);
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', keep);
     let killing;
     const onAbort = () => {
       signalGroup(child.pid, 'SIGTERM');

@@ -6,10 +6,13 @@ import { dirname, join } from 'node:path';
 import { root } from '../process.mjs';
 
 /** The text between `import` and the quote contains no quote and no semicolon, as prettier writes. */
-const STATIC = /^(?:import|export)\s+(?!type\s)(?:[^'"`;]*?\sfrom\s+)?'([^']+)';/gm;
-const DYNAMIC = /(?<!typeof )\bimport\(\s*'([^']+)'/g;
+const STATIC = /^(?:import|export)\s+(?!type\s)(?:[^'"`;]*?\sfrom\s+)?['"]([^'"]+)['"];/gm;
+const DYNAMIC = /(?<!typeof )\bimport\(\s*['"]([^'"]+)['"]/g;
 
-/** The specifiers that a text imports, static and dynamic, without those of types. */
+/**
+ * The specifiers that a text imports, static and dynamic, without those of types. Those of programs in
+ * strings are among them.
+ */
 export function specifiersIn(text) {
   const found = new Set();
   for (const [, specifier] of text.matchAll(STATIC)) found.add(specifier);

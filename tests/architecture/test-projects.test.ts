@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { specifiersIn } from '../../scripts/queue/imports.mjs';
+import { filesOfProjects, REPEATED } from '../../scripts/queue/projects.mjs';
+import { filesUnder, isForTests, packages, readText, sourcesOf } from './reading/repository.js';
+import { importsOf, packageOf } from './reading/syntax.js';
+
+const { release, ...projects } = filesOfProjects();
+
+/** Tests of the project release, of `npm run test:gpu`, and of packages that users begin with. */
+const OTHERS = /^tests\/(gpu|release)\/|^packages\/[^/]+\/template\//;
+
+describe("vitest's projects", () => {
+  it('contain each test once', () => {
+    const tests = ['packages', 'tests', 'scripts']
+      .flatMap((folder) => filesUnder(folder, ['.test.ts', '.test.mjs']))
+      .filter((file) => !OTHERS.test(file));
+    expect(Object.values(projects).flat().sort()).toEqual(tests.sort());
+  });
+
+  it('repeat tests of e2e and hosts before a release', () => {
+    const others = REPEATED.filter((file) => ![...projects.e2e, ...projects.hosts].includes(file));
+    expect(others).toEqual([]);
+    expect(release.length).toBeGreaterThan(REPEATED.length);
+  });
+
+  it('let many unit tests share processes', () => {
+    expect(projects.pure.length).toBeGreaterThan(130);
+  });
+});
+
+it('what is read from the text misses no import that the parser finds', () => {
+  const files = [...packages.flatMap(sourcesOf), ...filesUnder('tests/layers-parity', ['.ts'])];
+  const missed = files.flatMap((file) => {
+    const read = specifiersIn(readText(file));
+    const values = importsOf(file).filter(({ isValue }) => isValue);
+    return values
+      .filter(({ specifier }) => !read.includes(specifier))
+      .map(({ specifier }) => [file, specifier]);
+  });
+  expect(missed).toEqual([]);
+  expect(files.length).toBeGreaterThan(1000);
+});
+
+/**
+ * In unit tests, the package under test is loaded from its source and the others as they are built
+ * (tests/own-source.ts). If another package imported the one under test, there would be two copies
+ * of it.
+ */
+it("a package's tests import no package that depends on it", () => {
+  let seen = 0;
+  const upwards = packages.flatMap((owner) =>
+    sourcesOf(owner)
+      .filter(isForTests)
+      .flatMap((file) => {
+        const imported = importsOf(file).flatMap(({ specifier, isValue }) => {
+          const name = isValue ? packageOf(specifier) : undefined;
+          return name === undefined || name === owner.manifest.name ? [] : [name];
+        });
+        seen += imported.length;
+        return imported.filter((name) => dependsOn(name, owner.manifest.name)).map((name) => [file, name]);
+      }),
+  );
+  expect(upwards).toEqual([]);
+  expect(seen).toBeGreaterThan(100);
+});
+
+function dependsOn(name: string, other: string): boolean {
+  const manifest = packages.find((each) => each.manifest.name === name)?.manifest;
+  const needed = Object.keys({ ...manifest?.dependencies, ...manifest?.peerDependencies });
+  return needed.includes(other) || needed.some((each) => dependsOn(each, other));
+}
