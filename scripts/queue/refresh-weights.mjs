@@ -24,7 +24,11 @@ await runMain(async () => {
   const path = join(root, RECORD);
   const record = JSON.parse(readFileSync(path, 'utf8'));
   const isThere = (file) => existsSync(join(root, file));
-  const rows = refreshed(record, lines.map((line) => JSON.parse(line)), { isLoaded: values.loaded, isThere });
+  const rows = refreshed(
+    record,
+    lines.map((line) => JSON.parse(line)),
+    { isLoaded: values.loaded, isThere },
+  );
   const text = Object.entries(rows).map(([file, row]) => `  ${JSON.stringify(file)}: ${JSON.stringify(row)}`);
   writeFileSync(path, `{\n${text.join(',\n')}\n}\n`);
   console.log(`${RECORD}: ${Object.keys(rows).length} files, ${new Set(lines).size} of them counted now`);

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import { refreshed } from './weights.mjs';
 
-const known = { 'b.test.ts': { processorSeconds: 2, seconds: 8 }, 'gone.test.ts': { processorSeconds: 1, seconds: 1 } };
+const known = {
+  'b.test.ts': { processorSeconds: 2, seconds: 8 },
+  'gone.test.ts': { processorSeconds: 1, seconds: 1 },
+};
 const count = (test, processorSeconds, seconds) => ({ test, processorSeconds, seconds });
 const isThere = (file) => file !== 'gone.test.ts';
 
