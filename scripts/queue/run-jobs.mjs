@@ -57,7 +57,8 @@ export function printSummary({ passed, failed, results, left, signal }, print = 
   for (const { failures = [] } of results) for (const failure of failures) print(`${failure}\n`);
   for (const result of results) print(lineOf(result));
   if (left.length > 0) print(`– not run: ${left.join(', ')}`);
-  print(`${passed} passed, ${failed} failed`);
+  // An interrupted run must not look like one that passed.
+  print(`${passed} passed, ${failed + (signal ? left.length : 0)} failed`);
   if (signal) return 128 + constants.signals[signal];
   return failed === 0 ? 0 : 1;
 }

@@ -75,3 +75,10 @@ it('asks a running job to end when another has failed', async () => {
   // What the ended job says of itself is not a result.
   expect(outcome).toMatchObject({ failed: 1, left: ['waiting'] });
 });
+
+it('counts the jobs that a signal has ended as failures', () => {
+  const lines = [];
+  const outcome = { passed: 2, failed: 0, results: [], left: ['a', 'b'], signal: 'SIGINT' };
+  expect(printSummary(outcome, (text) => lines.push(text))).toBe(130);
+  expect(lines.at(-1)).toBe('2 passed, 2 failed');
+});
