@@ -41,9 +41,21 @@ const maxWorkers = '100%';
  */
 const maxWorkersOfRanks = Math.max(2, Math.floor(availableParallelism() / 2));
 
-const unit = { env, execArgv, server, globalSetup: setupWithEngines, maxWorkers, testTimeout: 30_000 };
+/** Counts what files take, if that was asked for: `npm test -- --counts <folder>`. */
+const setupFiles = ['tests/counts/count-file.ts'];
+
+const unit = {
+  env,
+  setupFiles,
+  execArgv,
+  server,
+  globalSetup: setupWithEngines,
+  maxWorkers,
+  testTimeout: 30_000,
+};
 const e2e = {
   env,
+  setupFiles,
   server,
   globalSetup: setupWithEngines,
   provide: { isRelease: false },
@@ -64,7 +76,12 @@ const e2e = {
 const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = {
   pure: {
     ...source,
-    test: { ...unit, globalSetup: pureSetup, setupFiles: ['tests/nothing-left.ts'], isolate: false },
+    test: {
+      ...unit,
+      globalSetup: pureSetup,
+      setupFiles: [...setupFiles, 'tests/nothing-left.ts'],
+      isolate: false,
+    },
   },
   unit: { ...source, test: unit },
   architecture: { ...source, test: { globalSetup: ownFolder, isolate: false, testTimeout: 120_000 } },

@@ -1,19 +1,34 @@
 // Prepares the clone and runs all checks: `npm test`, or `npm test -- --fast` for the unit and
-// architecture tests. The last line is `N passed, N failed`, summed over all jobs.
-import { runMain } from './process.mjs';
+// architecture tests. `--counts <folder>` also writes there what each test file takes. The last line
+// is `N passed, N failed`, summed over all jobs.
+import { mkdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root, runMain } from './process.mjs';
 import { checkJobs, jobsForProjects, prepare, PROJECTS, runAndReport, specsJob } from './queue/index.mjs';
 
 const FAST = ['pure', 'unit', 'architecture'];
 
 await runMain(async () => {
-  const unknown = process.argv.slice(2).filter((argument) => argument !== '--fast');
-  if (unknown.length > 0) {
-    console.error(`Unknown argument: ${unknown.join(' ')}. Known: --fast`);
+  const options = { fast: { type: 'boolean', default: false }, counts: { type: 'string' } };
+  let values;
+  try {
+    ({ values } = parseArgs({ options }));
+  } catch (error) {
+    console.error(`${error.message} Known: --fast, --counts <folder>`);
     return 2;
   }
-  const isFast = process.argv.includes('--fast');
-  const projects = isFast ? FAST : PROJECTS;
+  const projects = values.fast ? FAST : PROJECTS;
   await prepare(projects);
-  const others = isFast ? [] : [...checkJobs(), specsJob()];
+  if (values.counts !== undefined) countIn(resolve(values.counts));
+  const others = values.fast ? [] : [...checkJobs(), specsJob()];
   return runAndReport([...others, ...jobsForProjects(projects)]);
 });
+
+/** From now on, tests and the processes that they start write what they take (tests/counts). */
+function countIn(folder) {
+  mkdirSync(folder, { recursive: true });
+  process.env.ACC_TEST_COUNTS = folder;
+  const hook = `--require=${join(root, 'tests', 'counts', 'count-process.cjs')}`;
+  process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, hook].filter(Boolean).join(' ');
+}

@@ -2,14 +2,13 @@
  * The record with the counts of a run.
  *
  * @param {Record<string, {processorSeconds: number, seconds: number}>} record
- * @param {readonly {test: string, processorSeconds: number, seconds: number}[]} counts Of a file that
- * ran several times, the last are taken.
+ * @param {Iterable<[string, {processorSeconds: number, seconds: number}]>} counts By test file.
  * @param {{isLoaded: boolean, isThere: (file: string) => boolean}} options isLoaded: the seconds of
  * the counts are not used.
  */
 export function refreshed(record, counts, { isLoaded, isThere }) {
   const rows = { ...record };
-  for (const { test, processorSeconds, seconds } of counts) {
+  for (const [test, { processorSeconds, seconds }] of counts) {
     const known = record[test];
     const coresBusy = known ? known.processorSeconds / known.seconds : 1;
     rows[test] = {

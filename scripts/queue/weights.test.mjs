@@ -5,11 +5,11 @@ const known = {
   'b.test.ts': { processorSeconds: 2, seconds: 8 },
   'gone.test.ts': { processorSeconds: 1, seconds: 1 },
 };
-const count = (test, processorSeconds, seconds) => ({ test, processorSeconds, seconds });
+const count = (test, processorSeconds, seconds) => [test, { processorSeconds, seconds }];
 const isThere = (file) => file !== 'gone.test.ts';
 
-it('takes the last counts of a file, and leaves out files that are gone', () => {
-  const counts = [count('b.test.ts', 9, 9), count('b.test.ts', 3.04, 4), count('a.test.ts', 0.01, 5)];
+it('takes the counts of a run, and leaves out files that are gone', () => {
+  const counts = [count('b.test.ts', 3.04, 4), count('a.test.ts', 0.01, 5)];
   const rows = refreshed(known, counts, { isLoaded: false, isThere });
   expect(Object.entries(rows)).toEqual([
     ['a.test.ts', { processorSeconds: 0.1, seconds: 5 }],

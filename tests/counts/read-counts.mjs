@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The counts of each test file, by its path: `processorSeconds` of the file and of the processes that
- * it started; `launches` of jobs by runRanks, and `ranks`, their processes; `modules` that ran on
+ * The counts of each test file, by its path: its `seconds`; `processorSeconds` of the file and of the
+ * processes that it started; `launches` of jobs by runRanks, and `ranks`, their processes; `modules` that ran on
  * continuous ranks; `jobs` of continuous ranks that were started for one of these, which depends on the
  * files before it; `processes`, all of Node.js; `backwardPasses` of all processes. The last two are 0
  * unless processes were counted.
@@ -29,8 +29,10 @@ export function readCounts(folder) {
   const testOfRun = new Map();
   for (const line of linesOf(join(folder, 'files.jsonl'))) {
     const counts = of(line.test);
-    if (line.event === 'file') counts.processorSeconds += line.processorSeconds;
-    else if (line.isContinuous) add(counts, { modules: 1, jobs: Number(line.isNewJob) });
+    if (line.event === 'file') {
+      counts.processorSeconds += line.processorSeconds;
+      counts.seconds += line.seconds;
+    } else if (line.isContinuous) add(counts, { modules: 1, jobs: Number(line.isNewJob) });
     else add(counts, { launches: 1, ranks: line.ranks });
     if (line.event === 'run') testOfRun.set(line.id, line.test);
   }
