@@ -9,15 +9,23 @@ const LOADS_ADDON = 'packages/native/src/libtorch/load.ts';
 const IS_ENGINE = /^@tensorflow\/tfjs/;
 
 /**
- * Tests with few repetitions, steps or numbers of ranks in `npm test`, and many in
- * `npm run test:release`. They ask `inject('isRelease')`.
+ * Tests with few repetitions, steps or numbers of ranks, or with short waits in `npm test`, and with
+ * many, or the real ones, in `npm run test:release`. They ask `inject('isRelease')`.
  */
 export const REPEATED = [
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
   'tests/e2e/conformance.test.ts',
+  'tests/e2e/deadlock.test.ts',
   'tests/e2e/deterministic.test.ts',
+  'tests/e2e/faults.test.ts',
+  'tests/e2e/launcher-killed.test.ts',
   'tests/e2e/tfjs-node/core-specs.test.ts',
   'tests/hosts/elastic.test.ts',
+  'tests/hosts/etcd.test.ts',
+  'tests/hosts/faults-within-messages.test.ts',
+  'tests/hosts/faults.test.ts',
+  'tests/hosts/hierarchical.test.ts',
+  'tests/hosts/subgroups.test.ts',
 ];
 
 /**
@@ -25,7 +33,7 @@ export const REPEATED = [
  *
  * - pure: unit tests that replace no modules, and whose modules reach neither tfjs nor the addon.
  * - unit: the other unit tests.
- * - ranks: tests of `tests/e2e` that call `runOnRanks`.
+ * - ranks: tests of `tests/e2e` that run modules on continuous ranks (`tests/e2e/on-ranks.ts`).
  *
  * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'release', string[]>}
  */
@@ -36,7 +44,7 @@ export function filesOfProjects() {
   const replacesModules = (file) => contains(file, 'vi.mock(') || contains(file, 'vi.doMock(');
   const isPure = (file) => ![...reached(file)].some(hasState) && !replacesModules(file);
   const [pure, unit] = split(unitFiles(), isPure);
-  const [ranks, e2e] = split(testsUnder('tests/e2e'), (file) => contains(file, 'runOnRanks('));
+  const [ranks, e2e] = split(testsUnder('tests/e2e'), (file) => contains(file, '/on-ranks.js'));
   return {
     pure,
     unit,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
+import { patienceVariables, patienceWith } from '../patience.js';
 
 const script = new URL('./ranks/deadlock.ts', import.meta.url);
 
@@ -9,12 +10,12 @@ interface Outcome {
   readonly value?: unknown;
 }
 
-async function outcomesOf(engine: string, what: string): Promise<Outcome[]> {
+async function outcomesOf(engine: string, what: string, patience = {}): Promise<Outcome[]> {
   const env = { OMP_NUM_THREADS: '1' };
   const results = await runRanks<Outcome>({
     script,
     ranks: 4,
-    args: [engine, what],
+    args: [engine, what, JSON.stringify(patience)],
     env,
     timeoutMs: 110_000,
   });
@@ -42,7 +43,8 @@ describe.each(['shm', 'gloo'])('ranks that wait for each other in different grou
       /rank 3 waits in allReduce\(float32\[4\], 'sum'\), call \d+ of the group of ranks 2, 3, for rank 2\b/,
     ],
   ])('are told who waits where: %s', async (what, one, other) => {
-    for (const { code, message } of await outcomesOf(engine, what)) {
+    const patience = patienceWith('noticeMs', 'deadlockMs');
+    for (const { code, message } of await outcomesOf(engine, what, patience)) {
       expect(code, message).toBe('ACC_COLLECTIVE_DEADLOCK');
       expect(message).toMatch(one);
       expect(message).toMatch(other);
@@ -60,7 +62,7 @@ it('one pipelined step more than the others is told on every rank of a mesh', as
   const results = await runRanks<Outcome>({
     script: new URL('./pipeline/ranks/one-step-more.ts', import.meta.url),
     ranks: 4,
-    env: { OMP_NUM_THREADS: '1' },
+    env: { OMP_NUM_THREADS: '1', ...patienceVariables('noticeMs', 'deadlockMs') },
     timeoutMs: 110_000,
   });
   for (const { result, stderr } of results) {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
+import { patienceVariables } from '../patience.js';
 
 const script = new URL('./ranks/faults.ts', import.meta.url);
 
@@ -17,9 +18,13 @@ type Faults = Record<string, Fault>;
 /**
  * The errors of three ranks, by rank and by what rank 1 does. The faults happen one after another.
  */
-async function launch(engine: string, whats: readonly string[]): Promise<(Faults | undefined)[]> {
+async function launch(
+  engine: string,
+  whats: readonly string[],
+  patience: Readonly<Record<string, string>> = {},
+): Promise<(Faults | undefined)[]> {
   const folder = mkdtempSync(join(tmpdir(), 'acc-faults-'));
-  const env = { OMP_NUM_THREADS: '1' };
+  const env = { OMP_NUM_THREADS: '1', ...patience };
   const args = [engine, folder, ...whats];
   const results = await runRanks<Faults>({ script, ranks: 3, args, env, timeoutMs: 110_000 });
   rmSync(folder, { recursive: true });
@@ -30,7 +35,8 @@ async function launch(engine: string, whats: readonly string[]): Promise<(Faults
 }
 
 async function faultsOf(engine: string, what: string): Promise<(Fault | undefined)[]> {
-  return (await launch(engine, [what])).map((faults) => faults?.[what]);
+  const patience = what === 'idles' ? {} : patienceVariables('graceMs');
+  return (await launch(engine, [what], patience)).map((faults) => faults?.[what]);
 }
 
 const DIFFERENT_CALLS = ['fewer', 'fewer-slow', 'order'];
@@ -38,8 +44,10 @@ let overShm: Promise<(Faults | undefined)[]> | undefined;
 
 /** Different calls. A group over shared memory survives them, so one launch is enough. */
 async function mismatchesOf(engine: string, what: string): Promise<Fault[]> {
+  // The rank that comes late must not lose the others.
+  const patience = what === 'fewer-slow' ? {} : patienceVariables('noticeMs');
   if (engine === 'shm') overShm ??= launch(engine, DIFFERENT_CALLS);
-  const ranks = engine === 'shm' ? await overShm! : await launch(engine, [what]);
+  const ranks = engine === 'shm' ? await overShm! : await launch(engine, [what], patience);
   return ranks.map((faults) => faults![what]!);
 }
 

@@ -3,13 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
 import { launch, written, type Running, type Variables } from './run-on-hosts.js';
 
 const meet = fileURLToPath(new URL('./ranks/meet.ts', import.meta.url));
 const wait = fileURLToPath(new URL('./ranks/wait.ts', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'acc-etcd-'));
+
+/** The release tests wait for the default. A launcher must be able to renew its lease in this time. */
+const hostTimeout = (seconds: number): string[] =>
+  inject('isRelease') ? [] : ['--host-timeout', String(seconds)];
 
 let network: TestNetwork;
 beforeAll(async () => {
@@ -59,7 +63,7 @@ it('refuses an additional host, and the job continues without etcd', async () =>
   const end = join(folder, 'end-of-d');
   const running = [0, 1].map((host) => start(host, 'd', [], wait, { ACC_TEST_END: end }));
   await Promise.all(running.map((one) => written(one, 'waiting')));
-  const late = await start(2, 'd', []).ended;
+  const late = await start(2, 'd', hostTimeout(4)).ended;
   expect(late.code).toBe(2);
   expect(late.output).toContain('ACC_NODE_RANK_TAKEN');
   await network.cut(network.hosts[2]!);
@@ -71,13 +75,16 @@ it('refuses an additional host, and the job continues without etcd', async () =>
 
 it('a job can start after one of the same name was killed', async () => {
   const end = join(folder, 'never');
-  const killed = [0, 1].map((host) => start(host, 'e', [], wait, { ACC_TEST_END: end }));
+  const killed = [0, 1].map((host) => {
+    const args = ['--node-rank', String(host), ...hostTimeout(host === 0 ? 6 : 4)];
+    return start(host, 'e', args, wait, { ACC_TEST_END: end });
+  });
   await Promise.all(killed.map((one) => written(one, 'waiting')));
   // The node ranks become free one after another, the second one first. The host that gets it finds
   // the decisions of the earlier job.
   for (const { child } of killed.toReversed()) {
     process.kill(-child.pid!, 'SIGKILL');
-    await sleep(4_000);
+    await sleep(inject('isRelease') ? 4_000 : 1_000);
   }
   await Promise.all(killed.map((one) => one.ended));
   const again = await Promise.all([start(0, 'e', []), start(1, 'e', [])].map(({ ended }) => ended));

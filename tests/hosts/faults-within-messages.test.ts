@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
+import { patienceWith } from '../patience.js';
 import { startRanks, written } from './run-on-hosts.js';
 
 interface Fault {
@@ -30,7 +31,9 @@ const CABLE = { mbitPerSecond: 50 };
 /** The error of the other rank if a rank gets a signal while one message is on its way. */
 async function faultAfter({ verb, root, victim, signal, timeoutMs = 60_000 }: Case): Promise<Fault> {
   await using network = await TestNetwork.create({ hosts: 2, cable: CABLE });
-  const ranks = startRanks(network, 'one-call.ts', [verb, root, timeoutMs, FLOATS].map(String));
+  const patience = JSON.stringify(patienceWith('graceMs'));
+  const args = [verb, root, timeoutMs, FLOATS, patience].map(String);
+  const ranks = startRanks(network, 'one-call.ts', args);
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
   await sleep(1_000);
   process.kill(-ranks[victim]!.child.pid!, signal);

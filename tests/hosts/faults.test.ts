@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { TestNetwork } from '@acc/testkit';
+import { patienceWith } from '../patience.js';
 import { startRanks, written, type Running } from './run-on-hosts.js';
 
 interface Fault {
@@ -19,6 +20,7 @@ interface Job {
   readonly engine?: 'gloo' | 'hierarchical';
   readonly ranksPerHost?: number;
   readonly timeoutMs?: number;
+  readonly patience?: object;
   /** Ranks that can no longer report. */
   readonly victims: readonly number[];
 }
@@ -28,9 +30,10 @@ async function faultsAfter(
   job: Job,
   strike: (situation: Situation) => void | Promise<void>,
 ): Promise<Fault[]> {
-  const { hosts, engine = 'gloo', ranksPerHost = 1, timeoutMs = 60_000, victims } = job;
+  const { hosts, engine = 'gloo', ranksPerHost = 1, timeoutMs = 60_000, patience = {}, victims } = job;
   await using network = await TestNetwork.create({ hosts });
-  const ranks = startRanks(network, 'endless.ts', [engine, String(timeoutMs), '100000'], { ranksPerHost });
+  const args = [engine, String(timeoutMs), '100000', JSON.stringify(patience)];
+  const ranks = startRanks(network, 'endless.ts', args, { ranksPerHost });
   await Promise.all(ranks.map((rank) => written(rank, 'under way')));
   await strike({ network, ranks });
   const others = ranks.filter((_, rank) => !victims.includes(rank));
@@ -40,6 +43,9 @@ async function faultsAfter(
     return result as Fault;
   });
 }
+
+const OF_DEATH = patienceWith('graceMs');
+const OF_CUT = patienceWith('silenceMs');
 
 function kill(rank: Running, signal: NodeJS.Signals): void {
   process.kill(-rank.child.pid!, signal);
@@ -60,12 +66,14 @@ describe.each([0, 2])('rank %i of 3 is lost', (victim) => {
   const job = { hosts: 3, victims: [victim] };
 
   it('by a cut cable', async () => {
-    const faults = await faultsAfter(job, ({ network }) => network.cut(network.hosts[victim]!));
+    const cut = { ...job, patience: OF_CUT };
+    const faults = await faultsAfter(cut, ({ network }) => network.cut(network.hosts[victim]!));
     expectLost(faults, new RegExp(`rank ${victim} does not answer`));
   });
 
   it('by SIGKILL', async () => {
-    const faults = await faultsAfter(job, ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
+    const dies = { ...job, patience: OF_DEATH };
+    const faults = await faultsAfter(dies, ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
     expectLost(faults, new RegExp(`rank ${victim} has died`));
     for (const { message } of faults) {
       expect(message).toMatch(new RegExp(`rank ${victim} \\(process \\d+ on host${victim}\\)`));
@@ -89,9 +97,8 @@ describe('two ranks on each of two hosts, with shared memory within each', () =>
   const job = { hosts: 2, engine: 'hierarchical', ranksPerHost: 2 } as const;
 
   it.each([0, 2, 3])('rank %i is killed', async (victim) => {
-    const faults = await faultsAfter({ ...job, victims: [victim] }, ({ ranks }) =>
-      kill(ranks[victim]!, 'SIGKILL'),
-    );
+    const dies = { ...job, patience: OF_DEATH, victims: [victim] };
+    const faults = await faultsAfter(dies, ({ ranks }) => kill(ranks[victim]!, 'SIGKILL'));
     expectLost(faults, new RegExp(`rank ${victim} has died`));
   });
 
@@ -106,9 +113,8 @@ describe('two ranks on each of two hosts, with shared memory within each', () =>
   });
 
   it('a host is cut off', async () => {
-    const faults = await faultsAfter({ ...job, victims: [] }, ({ network }) =>
-      network.cut(network.hosts[1]!),
-    );
+    const cut = { ...job, patience: OF_CUT, victims: [] };
+    const faults = await faultsAfter(cut, ({ network }) => network.cut(network.hosts[1]!));
     expectLost(faults, /rank \d does not answer/);
   });
 });
@@ -127,7 +133,8 @@ it('a cable that is repaired in time causes no error', async () => {
 });
 
 it('the last calls of every rank are in a file', async () => {
-  const [fault] = await faultsAfter({ hosts: 2, victims: [1] }, ({ ranks }) => kill(ranks[1]!, 'SIGKILL'));
+  const job = { hosts: 2, patience: OF_DEATH, victims: [1] };
+  const [fault] = await faultsAfter(job, ({ ranks }) => kill(ranks[1]!, 'SIGKILL'));
   const path = /\S+\.json$/.exec(fault!.message)![0];
   expect(existsSync(path)).toBe(true);
   const record = JSON.parse(readFileSync(path, 'utf8')) as {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { collectiveCases, TestNetwork, type CaseResult } from '@acc/testkit';
+import { patienceWith } from '../patience.js';
 import { startRank, startRanks } from './run-on-hosts.js';
 
 /** Runs the published suite with the given number of ranks on each host. */
@@ -44,7 +45,8 @@ describe('different calls are named on every rank', () => {
     ['between hosts', ['4', '4', '5', '5']],
   ])('%s', async (_, floats) => {
     await using network = await TestNetwork.create({ hosts: 2 });
-    const ranks = startRanks(network, 'differ.ts', floats, { ranksPerHost: 2 });
+    const args = [JSON.stringify(patienceWith('noticeMs')), ...floats];
+    const ranks = startRanks(network, 'differ.ts', args, { ranksPerHost: 2 });
     for (const { result, output } of await Promise.all(ranks.map(({ ended }) => ended))) {
       const { code, message, ms } = result as { code: string; message: string; ms: number };
       expect(code, output).toBe('ACC_COLLECTIVE_MISMATCH');

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { buildMpi } from '@acc/native';
 import { TestNetwork } from '@acc/testkit';
 import { mpirun } from './mpirun.js';
+import { patienceWith } from '../patience.js';
 import { startRanks } from './run-on-hosts.js';
 
 const script = new URL('./ranks/subgroup-faults.ts', import.meta.url);
@@ -33,11 +34,13 @@ interface Scenes {
   readonly what: readonly (keyof Found)[];
   readonly victim?: number;
   readonly timeoutMs?: number;
+  readonly patience?: object;
 }
 
 /** What each of four ranks reports: two on each of two hosts, or those that mpirun starts. */
-async function resultsOf({ engine, what, victim, timeoutMs = 60_000 }: Scenes): Promise<Found[]> {
-  const args = [engine, what.join(), String(timeoutMs)];
+async function resultsOf(scenes: Scenes): Promise<Found[]> {
+  const { engine, what, victim, timeoutMs = 60_000, patience = {} } = scenes;
+  const args = [engine, what.join(), String(timeoutMs), JSON.stringify(patience)];
   const isWatched = (_: unknown, rank: number) => rank !== victim;
   if (engine === 'mpi') {
     const { output, results } = await mpirun(script, { ranks: 4, args });
@@ -70,7 +73,7 @@ function expectLost(ranks: readonly Lost[], code: string, ofGroup: RegExp, ofAll
 }
 
 async function expectEndedByMpirun(): Promise<void> {
-  const { code, output } = await mpirun(script, { ranks: 4, args: ['mpi', 'kill', '60000'] });
+  const { code, output } = await mpirun(script, { ranks: 4, args: ['mpi', 'kill', '60000', '{}'] });
   expect(code, output).not.toBe(0);
   expect(output).toMatch(/rank 2 with PID .* exited on signal 9/);
 }
@@ -81,7 +84,8 @@ beforeAll(() => {
 
 describe.each(['hierarchical', 'mpi'])('in sub-groups of four ranks over %s', (engine) => {
   it.concurrent('different calls, and calls that wait for each other, are told on every rank', async () => {
-    const ranks = await resultsOf({ engine, what: ['differ', 'ring'] });
+    const patience = patienceWith('noticeMs', 'deadlockMs');
+    const ranks = await resultsOf({ engine, what: ['differ', 'ring'], patience });
     for (const { differ, ring } of ranks) {
       expect([differ.after, ring.after]).toEqual([4, 4]);
       expectFault(
@@ -102,7 +106,8 @@ describe.each(['hierarchical', 'mpi'])('in sub-groups of four ranks over %s', (e
   });
 
   it.concurrent('one call more than the others is told on every rank', async () => {
-    for (const { oneMore } of await resultsOf({ engine, what: ['oneMore'] })) {
+    const patience = patienceWith('noticeMs', 'deadlockMs');
+    for (const { oneMore } of await resultsOf({ engine, what: ['oneMore'], patience })) {
       expectFault(oneMore.fault, 'ACC_COLLECTIVE_DEADLOCK', /rank 1 waits in .* ranks 1, 3, for rank 3/);
       expect(oneMore.fault.message).toMatch(/rank 3 waits in barrier\(\), call \d+ of all ranks, for rank 1/);
     }
@@ -118,7 +123,8 @@ describe.each(['hierarchical', 'mpi'])('in sub-groups of four ranks over %s', (e
   it.concurrent('a killed rank is named', async () => {
     // mpirun ends the others before they can report.
     if (engine === 'mpi') return expectEndedByMpirun();
-    const found = await resultsOf({ engine, what: ['kill'], victim: 2 });
+    const patience = patienceWith('graceMs');
+    const found = await resultsOf({ engine, what: ['kill'], victim: 2, patience });
     const lost = found.map(({ kill }) => kill);
     expectLost(lost, 'ACC_PEER_LOST', /rank 0 \(world rank 2\) has died/, /rank 2 has died/);
   });

@@ -3,7 +3,7 @@ import { Store } from '@acc/native';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findAddresses } from './addresses.js';
 import { engineWish } from './engine-choice.js';
-import { DEFAULT_TIMEOUT_MS, type JoinOptions } from './options.js';
+import { DEFAULT_TIMEOUT_MS, patienceOf, type JoinOptions } from './options.js';
 import { makeWorld, type RankGroup } from './rank-group.js';
 import { keyPrefix, meet } from './rendezvous.js';
 
@@ -17,17 +17,19 @@ export interface JoinedGroup extends RankGroup {
  * knows the job's token.
  *
  * @throws AccError `ACC_PORT_TAKEN` on rank 0 if the port is in use. `ACC_RENDEZVOUS_FAILED` if
- * ranks are missing after `timeoutMs`. `ACC_RENDEZVOUS_ADDRESS` or `ACC_INTERFACE_UNKNOWN` if this
+ * ranks are missing after `joinTimeoutMs`. `ACC_RENDEZVOUS_ADDRESS` or `ACC_INTERFACE_UNKNOWN` if this
  * host has no such address. `ACC_RENDEZVOUS_CONFLICT` if ranks were started with different
  * settings. `ACC_JOB_TOKEN` if ranks have different tokens. `ACC_ENGINE_MISMATCH` if ranks ask for
  * different engines. `ACC_ENGINE_UNAVAILABLE` if a rank cannot use the engine.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
-  const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS } = options;
-  const { store, own } = await connect(options, timeoutMs);
+  const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = options;
+  const { store, own } = await connect(options, joinTimeoutMs);
   try {
-    const members = await meet(store, options, { wish: engineWish(options), address: own, timeoutMs });
-    const site = { store, jobToken, timeoutMs, address: own };
+    const meeting = { wish: engineWish(options), address: own, timeoutMs: joinTimeoutMs };
+    const members = await meet(store, options, meeting);
+    const times = { timeoutMs, joinTimeoutMs, patience: patienceOf(options) };
+    const site = { store, jobToken, times, address: own };
     const world = await makeWorld(site, { name: keyPrefix(jobToken), members, rank });
     let isClosed = false;
     const close = () => {

@@ -31,7 +31,7 @@ export interface RankGroup extends ChosenEngine {
 export interface Site {
   readonly store: Store;
   readonly jobToken: string;
-  readonly timeoutMs: number;
+  readonly times: Pick<GroupOptions, 'timeoutMs' | 'joinTimeoutMs' | 'patience'>;
   /** The address of this host by which peers reach it. */
   readonly address: string;
 }
@@ -101,8 +101,8 @@ function proved(site: Site, { name, members, rank }: Membership, chosen: ChosenE
  * Each engine has its own group name. If `auto` fails on one engine, it can create the group on
  * another.
  */
-function optionsOf({ timeoutMs }: Site, { name, members, rank }: Membership, engine: Engine): GroupOptions {
-  return { name: `${name}/${engine}`, rank, size: members.length, timeoutMs };
+function optionsOf({ times }: Site, { name, members, rank }: Membership, engine: Engine): GroupOptions {
+  return { name: `${name}/${engine}`, rank, size: members.length, ...times };
 }
 
 function specOf({ address }: Site, layout: JobLayout, engine: Engine): EngineSpec {

@@ -32,7 +32,7 @@ function sample(field: Field): FieldValue {
     case 'choice':
       return field.choices.at(-1)!;
     case 'whole':
-      return 3;
+      return Math.max(3, field.least);
     case 'number':
       return 0.5;
     case 'switch':

@@ -1,11 +1,14 @@
 import { AccError } from '@acc/contract';
-import { joinGroup, type JoinedGroup, type JoinOptions } from '@acc/collective';
+import { joinGroup, type JoinedGroup, type JoinOptions, type Patience } from '@acc/collective';
 
 /** The program's own settings of the group. Undefined settings are left open. */
 export interface GroupWishes {
   readonly engine: JoinOptions['engine'];
-  readonly timeoutMs: number | undefined;
+  /** The options that are times. */
+  readonly times: { readonly [Name in GroupTime]?: number | undefined };
 }
+
+type GroupTime = 'timeoutMs' | 'joinTimeoutMs' | keyof Patience;
 
 interface Joining {
   readonly options: JoinOptions;
@@ -40,10 +43,15 @@ function requireWished(
   { device }: JoinOptions,
   wishes: GroupWishes,
 ): void {
-  const { engine: wished = 'auto', timeoutMs = first.timeoutMs } = wishes;
+  const { engine: wished = 'auto', times } = wishes;
+  const names = Object.keys(times) as GroupTime[];
   const differing = [
     wished !== 'auto' && wished !== engine && `engine is '${wished}', but the group uses '${engine}'`,
-    timeoutMs !== first.timeoutMs && `timeoutMs is ${timeoutMs}, but the group uses ${first.timeoutMs}`,
+    ...names.map(
+      (name) =>
+        (times[name] ?? first[name]) !== first[name] &&
+        `${name} is ${times[name]}, but the group uses ${first[name]}`,
+    ),
     device !== first.device && `tensors live on ${device}, but the group was created for ${first.device}`,
   ].filter((line) => line !== false);
   if (differing.length === 0) return;

@@ -35,6 +35,8 @@ describe('AcceleratorOptions', () => {
     ['an unknown key of collective', { collective: { timeout: 1 } }, 'ACC_UNKNOWN_OPTION'],
     ['an unknown collective engine', { collective: { engine: 'glo' } }, 'ACC_INVALID_OPTION'],
     ['no time for collectives', { collective: { timeoutMs: 0 } }, 'ACC_INVALID_OPTION'],
+    ['less than two probes of a host', { collective: { silenceMs: 1_999 } }, 'ACC_INVALID_OPTION'],
+    ['half a millisecond', { collective: { deadlockMs: 0.5 } }, 'ACC_INVALID_OPTION'],
     ['an unknown strategy', { strategy: 'dpp' }, 'ACC_INVALID_OPTION'],
     ['a wrong type', { seed: 'x' }, 'ACC_INVALID_OPTION'],
     ['nothing at all', null as never, 'ACC_INVALID_OPTION'],

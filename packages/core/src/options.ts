@@ -1,14 +1,12 @@
 import {
   AccError,
   checkKeys,
-  ENGINE_CHOICES,
   isRecord,
   nearestName,
   parseOptions,
   PLUGIN_KEYS,
   TAPE_HOOK_KEYS,
   showValue,
-  type EngineChoice,
   type Plugin,
   type Strategy,
   type Tracker,
@@ -26,11 +24,13 @@ import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { OPTION_HELP, requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
+import { collectiveSchema, type CollectiveOptions } from './collective-options.js';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
 import type { MeshOptions } from './mesh-options.js';
 import { pipelineSchema, type PipelineOptions } from './pipelined/options.js';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
 
+export type { CollectiveOptions } from './collective-options.js';
 export type { DataLoaderOptions } from './data-loader-options.js';
 export type { MeshOptions } from './mesh-options.js';
 export type { ContextOptions } from '@acc/context-parallel';
@@ -131,22 +131,6 @@ export interface AcceleratorOptions {
   readonly projectDir?: string;
 }
 
-/** How ranks communicate, with any strategy. */
-export interface CollectiveOptions {
-  /**
-   * The transport between ranks. `shm`: shared memory, for ranks of one host. `gloo`: sockets.
-   * `hierarchical`: shared memory on each host and sockets between hosts. `mpi`: the cluster's MPI.
-   * `nccl`: for tensors on GPUs. Default: the value of `ACC_COLLECTIVE_ENGINE`, else `auto`: shared
-   * memory if the ranks share it, else sockets.
-   */
-  readonly engine?: EngineChoice;
-  /**
-   * The longest time for a collective, or for the ranks to connect, before it is an error, in
-   * milliseconds. Default 300,000.
-   */
-  readonly timeoutMs?: number;
-}
-
 /** If both are given, clipping by norm precedes clipping by value. */
 export interface GradientClippingOptions {
   /** The largest Euclidean norm of all gradients of a step together. */
@@ -177,12 +161,7 @@ const schema = z.object({
     )
     .optional(),
   pipeline: pipelineSchema.optional(),
-  collective: z
-    .object({
-      engine: z.enum(ENGINE_CHOICES).optional(),
-      timeoutMs: z.number().int().positive().optional(),
-    })
-    .default({}),
+  collective: collectiveSchema.default({}),
   mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object').optional(),
@@ -218,7 +197,9 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   if (options.gradientClipping !== undefined) {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   }
-  if (options.collective !== undefined) checkKeys('collective', options.collective, GROUP_OPTIONS);
+  if (options.collective !== undefined) {
+    checkKeys('collective', options.collective, Object.keys(collectiveSchema.shape));
+  }
   if (options.mesh !== undefined) checkKeys('mesh', options.mesh, MESH_AXES);
   if (options.pipeline !== undefined) {
     checkKeys('pipeline', options.pipeline, Object.keys(pipelineSchema.shape));
@@ -324,9 +305,9 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   return messages.filter((message) => message !== false);
 }
 
+/** Earlier versions accepted these options in `ddp`. */
 const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
 
-/** Earlier versions accepted these options in `ddp`. */
 function refuseGroupOptions(ddp: unknown): void {
   const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
   if (moved.length === 0) return;

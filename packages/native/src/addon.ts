@@ -9,7 +9,7 @@ export type GroupGiven = [
   name: string,
   rank: number,
   size: number,
-  timeoutMs: number,
+  times: Float64Array,
   worldRanks: Int32Array,
   isBlocking: boolean,
 ];

@@ -62,6 +62,7 @@ export {
   type RankAccount,
   type AllToAllCounts,
 } from './process-group.js';
+export { DEFAULT_PATIENCE, SHORTEST_SILENCE_MS, type Patience } from './patience.js';
 export type { EngineSpec, HostLayout } from './engine-spec.js';
 export { Work } from './work.js';
 export {

@@ -2,6 +2,7 @@ import type { NativeTensor, ReduceOp } from '@acc/contract';
 import { addon, type GroupGiven } from './addon.js';
 import type { EngineSpec } from './engine-spec.js';
 import { converted, guarded } from './errors.js';
+import { timesOf, type Patience } from './patience.js';
 import type { Store } from './store.js';
 import { requireAlive, Tensor } from './tensor.js';
 import { Work } from './work.js';
@@ -11,8 +12,12 @@ export interface GroupOptions {
   readonly name: string;
   readonly rank: number;
   readonly size: number;
-  /** The time limit for each collective and for the creation of the group, in milliseconds. */
+  /** The time limit for each collective, in milliseconds. */
   readonly timeoutMs: number;
+  /** The time limit for the creation of the group, in milliseconds. Default `timeoutMs`. */
+  readonly joinTimeoutMs?: number;
+  /** Default `DEFAULT_PATIENCE`. */
+  readonly patience?: Patience;
   /** For a sub-group: the rank in the job of each of its ranks, for messages. */
   readonly worldRanks?: readonly number[];
 }
@@ -331,25 +336,25 @@ const ON_MISMATCH: Readonly<Record<EngineSpec['engine'], OnMismatch>> = {
 
 function createGroup(
   store: Store,
-  { name, rank, size, timeoutMs, worldRanks = [] }: GroupOptions,
+  { name, rank, size, worldRanks = [], ...given }: GroupOptions,
   spec: EngineSpec,
   isBlocking: boolean,
 ): number | Promise<number> {
   const numbers = Int32Array.from(worldRanks);
-  const given: GroupGiven = [store.id, name, rank, size, timeoutMs, numbers, isBlocking];
+  const group: GroupGiven = [store.id, name, rank, size, timesOf(given), numbers, isBlocking];
   switch (spec.engine) {
     case 'shm':
-      return addon().createShmGroup(...given);
+      return addon().createShmGroup(...group);
     case 'gloo':
-      return addon().createGlooGroup(...given, spec.address);
+      return addon().createGlooGroup(...group, spec.address);
     case 'hierarchical': {
       const { host, hosts, localRank, localSize } = spec.layout;
-      return addon().createHierarchicalGroup(...given, spec.address, host, hosts, localRank, localSize);
+      return addon().createHierarchicalGroup(...group, spec.address, host, hosts, localRank, localSize);
     }
     case 'mpi':
-      return addon().createMpiGroup(...given, spec.library);
+      return addon().createMpiGroup(...group, spec.library);
     case 'nccl':
-      return addon().createNcclGroup(...given, spec.address);
+      return addon().createNcclGroup(...group, spec.address);
   }
 }
 

@@ -1,13 +1,15 @@
-// Ranks that wait for each other in different groups. Arguments: the engine, and what happens.
+// Ranks that wait for each other in different groups. Arguments: the engine, what happens, and the
+// patience of the group.
 import type { AccError, NativeCollective } from '@acc/contract';
-import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { GroupCollective, joinGroup, nativeBridge, type Patience } from '@acc/collective';
 import { tensorFrom, type Tensor } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
-const [, , engine, what] = process.argv as [string, string, 'shm' | 'gloo', string];
+const [, , engine, what, patience] = process.argv as [string, string, 'shm' | 'gloo', string, string];
 const started = startedRank();
 const { rank } = started;
-const joined = await joinGroup({ ...started, isOneHost: true, engine, timeoutMs: 60_000 });
+const times = JSON.parse(patience) as Partial<Patience>;
+const joined = await joinGroup({ ...started, ...times, isOneHost: true, engine, timeoutMs: 60_000 });
 const world = new GroupCollective({ joined, bridge: nativeBridge });
 const pairs = [world.subgroup([0, 2]), world.subgroup([1, 3])];
 const pair = (pairs[0] ?? pairs[1]) as NativeCollective;

@@ -10,7 +10,7 @@ import { reportResult } from '@acc/testkit';
 
 const [engine, folder, ...chosen] = process.argv.slice(2) as ['shm' | 'gloo', string, ...string[]];
 const timeoutMs = chosen.includes('idles') ? 10_000 : 20_000;
-const accelerator = await Accelerator.create({ collective: { engine, timeoutMs } });
+const accelerator = await Accelerator.create({ collective: { engine, timeoutMs, joinTimeoutMs: 60_000 } });
 const isOdd = accelerator.processIndex === 1;
 const modelOf = (units: number) =>
   tf.sequential({ layers: [tf.layers.dense({ units, inputShape: [4], useBias: false })] });

@@ -8,8 +8,8 @@ const isLate = process.env['RANK'] === '1';
 try {
   if (isLate && where === 'join') throw Object.assign(new Error('stays away'), { code: 'away' });
   // Ranks that join may start seconds after each other.
-  const timeoutMs = where === 'join' ? 1500 : 5000;
-  const accelerator = await Accelerator.create({ collective: { timeoutMs } });
+  const limits = where === 'join' ? { joinTimeoutMs: 1500 } : { timeoutMs: 5000, joinTimeoutMs: 60_000 };
+  const accelerator = await Accelerator.create({ collective: limits });
   if (isLate) await new Promise((resolve) => setTimeout(resolve, 9000));
   accelerator.waitForEveryone();
   reportResult('met');

@@ -1,17 +1,20 @@
 // Runs all-reduce until an error occurs, which it reports. Arguments: the engine, the time limit of
-// a collective in milliseconds, the number of floats.
+// a collective in milliseconds, the number of floats, the patience of the group.
 import type { AccError } from '@acc/contract';
-import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { GroupCollective, joinGroup, nativeBridge, type Patience } from '@acc/collective';
 import { tensorFrom } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
 const engine = process.argv[2] as 'gloo' | 'hierarchical';
-const [timeoutMs, floats] = process.argv.slice(3).map(Number) as [number, number];
+const [timeoutMs, floats] = process.argv.slice(3, 5).map(Number) as [number, number];
+const patience = JSON.parse(process.argv[5] ?? '{}') as Partial<Patience>;
 const joined = await joinGroup({
   ...startedRank(),
   isOneHost: false,
   engine,
   timeoutMs,
+  joinTimeoutMs: 60_000,
+  ...patience,
 });
 const collective = new GroupCollective({ joined, bridge: nativeBridge });
 const x = tensorFrom(new Float32Array(floats), 'float32', [floats]);

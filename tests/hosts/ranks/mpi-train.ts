@@ -7,7 +7,7 @@ import { reportResult } from '@acc/testkit';
 
 const ending = process.argv[2]!;
 const accelerator = await Accelerator.create({
-  collective: { timeoutMs: ending === 'late' ? 6_000 : 60_000 },
+  collective: { timeoutMs: ending === 'late' ? 6_000 : 60_000, joinTimeoutMs: 60_000 },
 });
 const isOdd = accelerator.processIndex === 1;
 const model = tf.sequential({ layers: [tf.layers.dense({ units: 3, inputShape: [4] })] });

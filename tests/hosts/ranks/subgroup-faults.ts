@@ -1,11 +1,17 @@
 // Failures of sub-groups on four ranks. Arguments: the engine, what happens, one after the
-// other, and the time limit of a collective in milliseconds. Reports the errors by what happened.
+// other, the time limit of a collective in milliseconds, and the patience of the group. Reports the
+// errors by what happened.
 import type { AccError, NativeCollective } from '@acc/contract';
-import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
+import { GroupCollective, joinGroup, nativeBridge, type Patience } from '@acc/collective';
 import { tensorFrom, type Tensor } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
-const [, , engine, what, limit] = process.argv as [string, string, 'hierarchical' | 'mpi', string, string];
+const [engine, what, limit, patience] = process.argv.slice(2) as [
+  'hierarchical' | 'mpi',
+  string,
+  string,
+  string,
+];
 const { OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_NAMESPACE } = process.env;
 const place = PMIX_NAMESPACE
   ? {
@@ -17,7 +23,9 @@ const place = PMIX_NAMESPACE
       isOneHost: true,
     }
   : startedRank();
-const joined = await joinGroup({ ...place, engine, timeoutMs: Number(limit) });
+const times = JSON.parse(patience) as Partial<Patience>;
+const limits = { timeoutMs: Number(limit), joinTimeoutMs: 120_000 };
+const joined = await joinGroup({ ...place, ...limits, ...times, engine });
 const world = new GroupCollective({ joined, bridge: nativeBridge });
 const { rank } = world;
 

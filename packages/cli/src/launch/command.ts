@@ -9,6 +9,7 @@ interface LaunchFlags extends ConfigFlags {
   readonly nproc?: number | 'auto';
   readonly nnodes?: string;
   readonly lastCall?: number;
+  readonly hostTimeout?: number;
   readonly nodeRank?: number;
   readonly rdzvEndpoint?: string;
   readonly rdzvBackend?: 'c10d' | 'etcd';
@@ -16,6 +17,7 @@ interface LaunchFlags extends ConfigFlags {
   readonly interface?: string;
   readonly threads?: number;
   readonly maxRestarts?: number;
+  readonly grace?: number;
   readonly prefix: boolean;
   readonly cpuBind?: 'none' | 'cores' | 'numa';
   readonly logDir?: string;
@@ -44,6 +46,11 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
     .option(
       '--max-restarts <K>',
       'how many times to restart the job after a rank fails (default: 0)',
+      parseWhole,
+    )
+    .option(
+      '--grace <S>',
+      'seconds between the signal that ends a process and SIGKILL (default: 6)',
       parseWhole,
     )
     .option('--dry-run', 'print the command, environment and CPUs of each process; start nothing')
@@ -90,6 +97,11 @@ function addHostOptions(command: Command): Command {
     .option(
       '--last-call <S>',
       'with a range: seconds to wait for further hosts once there are enough (default: 30)',
+      parseWhole,
+    )
+    .option(
+      '--host-timeout <S>',
+      'with a range or etcd: seconds after which a host that does not answer is lost (default: 10)',
       parseWhole,
     )
     .option('--node-rank <R>', "this host's rank among the hosts, from 0", parseWhole)

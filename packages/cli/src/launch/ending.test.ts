@@ -57,8 +57,8 @@ describe('when a rank fails', () => {
 });
 
 describe('when the launcher is interrupted', () => {
-  async function hang(how: string) {
-    const job = startAcc(['launch', '-n', '2', fixture('hang.mjs'), folder, how]);
+  async function hang(how: string, options: readonly string[] = []) {
+    const job = startAcc(['launch', '-n', '2', ...options, fixture('hang.mjs'), folder, how]);
     await waitFor(() => pids().length === 4);
     return job;
   }
@@ -84,7 +84,7 @@ describe('when the launcher is interrupted', () => {
   });
 
   it('kills ranks that do not end', async () => {
-    const { child, ended } = await hang('stubborn');
+    const { child, ended } = await hang('stubborn', ['--grace', '1']);
     child.kill('SIGINT');
     expect(await ended).toMatchObject({ code: 130 });
     expect(running()).toEqual([]);
@@ -106,7 +106,7 @@ describe('when the launcher is interrupted', () => {
   });
 
   it.each(['stubborn', 'busy'])('leaves no %s process behind when it is killed itself', async (how) => {
-    const { child, ended } = await hang(how);
+    const { child, ended } = await hang(how, ['--grace', '1']);
     child.kill('SIGKILL');
     expect(await ended).toMatchObject({ code: null, signal: 'SIGKILL' });
     await waitFor(() => running().length === 0);

@@ -8,8 +8,6 @@ import { addressTowards } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
 import { newToken, shareOf, type Placement } from './placement.js';
 
-/** How long the keys of a host remain after its launcher was killed, in seconds. */
-const LEASE_SECONDS = 10;
 const LONGEST_PAUSE_MS = 200;
 const NOTICE_MS = 10_000;
 const TIMEOUT_MS = 300_000;
@@ -48,7 +46,7 @@ export async function meetThroughEtcd(
   ownToken: string | undefined,
 ): Promise<Placement> {
   const client = await connectEtcd(rendezvous);
-  const lease = client.lease(LEASE_SECONDS);
+  const lease = client.lease(plan.hostTimeoutMs / 1_000);
   // After the hosts have met they no longer need etcd, so a lost lease does not affect the job.
   lease.on('lost', () => {});
   const release = async (): Promise<void> => {
@@ -124,13 +122,13 @@ class Meeting {
    * with the same id become free when it ends, or some seconds after it was killed.
    */
   async takePlace(): Promise<number> {
-    const { nodeRank, nnodes } = this.plan;
+    const { nodeRank, nnodes, hostTimeoutMs } = this.plan;
     const wanted = nodeRank === undefined ? Array.from({ length: nnodes }, (_, rank) => rank) : [nodeRank];
     const take = async (): Promise<number | undefined> => {
       for (const rank of wanted) if (await this.#create(`node/${rank}`, this.#own)) return rank;
       return undefined;
     };
-    const patience = { timeoutMs: 2_000 * LEASE_SECONDS, longestPauseMs: LONGEST_PAUSE_MS };
+    const patience = { timeoutMs: 2 * hostTimeoutMs, longestPauseMs: LONGEST_PAUSE_MS };
     const taken = await poll(take, patience);
     if (taken !== undefined) return taken;
     const holders = (await this.#nodes()).map((held, rank) => `${rank}: ${held?.host ?? 'nobody'}`);

@@ -113,7 +113,8 @@ async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostS
   const place = await placementOf(plan, tokenOf(plan));
   try {
     const commands = rankCommands(plan, place, host, program);
-    return await runJob({ script, commands, worldSize: place.worldSize, prefix: plan.prefix });
+    const { prefix, graceMs } = plan;
+    return await runJob({ script, commands, worldSize: place.worldSize, prefix, graceMs });
   } finally {
     await place.release();
   }

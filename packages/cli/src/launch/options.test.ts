@@ -21,12 +21,14 @@ describe('completeOptions', () => {
       nnodes: 1,
       minNodes: undefined,
       lastCallMs: 30_000,
+      hostTimeoutMs: 10_000,
       nodeRank: 0,
       endpoint: undefined,
       rendezvous: undefined,
       networkInterface: undefined,
       threads: undefined,
       maxRestarts: 0,
+      graceMs: 6_000,
       prefix: true,
       cpuBind: 'none',
       logs: undefined,
@@ -46,6 +48,8 @@ describe('completeOptions', () => {
       { nproc: NaN },
       { nnodes: 0 },
       { threads: 0 },
+      { grace: 0 },
+      { grace: 1.5 },
       { nodeRank: 1 },
     ];
     expect(bad.map(codeOf)).toEqual(bad.map(() => 'ACC_BAD_OPTION'));
@@ -107,19 +111,26 @@ describe('completeOptions', () => {
 
   it('takes a range of hosts, which need the address of the first', () => {
     const range = { nnodes: '1:4', rdzvEndpoint: 'first' };
-    expect(completeOptions({ script: 'x.ts', ...range, lastCall: 5 })).toMatchObject({
+    expect(completeOptions({ script: 'x.ts', ...range, lastCall: 5, hostTimeout: 2 })).toMatchObject({
       minNodes: 1,
       nnodes: 4,
       lastCallMs: 5_000,
+      hostTimeoutMs: 2_000,
       endpoint: { host: 'first', port: 29500 },
     });
     expect(codeOf({ nnodes: '1:4' })).toBe('ACC_MISSING_OPTION');
     const bad = [{ nnodes: '4:1' }, { nnodes: '0:2' }, { nnodes: 'x' }, { nodeRank: 0 }, { rdzvId: 'a' }];
-    const others = [{ rdzvBackend: 'etcd' as const }, { dryRun: true }, { rdzvEndpoint: 'a:0' }];
+    const others = [
+      { rdzvBackend: 'etcd' as const },
+      { dryRun: true },
+      { rdzvEndpoint: 'a:0' },
+      { hostTimeout: 1 },
+    ];
     for (const wrong of [...bad, ...others]) {
       expect(codeOf({ ...range, ...wrong }), JSON.stringify(wrong)).toBe('ACC_BAD_OPTION');
     }
     expect(codeOf({ lastCall: 5 })).toBe('ACC_BAD_OPTION');
+    expect(codeOf({ hostTimeout: 5 })).toBe('ACC_BAD_OPTION');
   });
 
   it('refuses unknown ways to bind', () => {

@@ -24,6 +24,11 @@ export interface LaunchOptions {
    */
   readonly lastCall?: number;
   /**
+   * With a range: a host that does not answer for this long is lost. With etcd: how long the place of
+   * a killed host stays taken. In seconds, from 2; the same on every host. Default 10.
+   */
+  readonly hostTimeout?: number;
+  /**
    * The rank of this host among the hosts, from 0. Required with several hosts, unless they meet
    * through etcd.
    */
@@ -45,6 +50,11 @@ export interface LaunchOptions {
   readonly threads?: number;
   /** How many times the job is restarted after a rank fails. Default 0. */
   readonly maxRestarts?: number;
+  /**
+   * The time between the signal that ends ranks and SIGKILL, in seconds. Ranks that were asked to save
+   * have 30 s. Default 6.
+   */
+  readonly grace?: number;
   /** Whether lines are marked with their rank. Default true. A single rank is never marked. */
   readonly prefix?: boolean;
   /**
@@ -89,6 +99,7 @@ export interface LaunchPlan {
   /** The fewest hosts, if the job is elastic. */
   readonly minNodes: number | undefined;
   readonly lastCallMs: number;
+  readonly hostTimeoutMs: number;
   /** Undefined: etcd assigns one. */
   readonly nodeRank: number | undefined;
   /**
@@ -100,6 +111,7 @@ export interface LaunchPlan {
   readonly networkInterface: string | undefined;
   readonly threads: number | undefined;
   readonly maxRestarts: number;
+  readonly graceMs: number;
   readonly prefix: boolean;
   readonly cpuBind: CpuBind;
   readonly logs: LogPlan | undefined;
@@ -125,6 +137,7 @@ const KEYS = [
   'nproc',
   'nnodes',
   'lastCall',
+  'hostTimeout',
   'nodeRank',
   'rdzvEndpoint',
   'rdzvBackend',
@@ -132,6 +145,7 @@ const KEYS = [
   'interface',
   'threads',
   'maxRestarts',
+  'grace',
   'prefix',
   'cpuBind',
   'logDir',
@@ -153,6 +167,9 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
   if (common.minNodes !== undefined) return elasticPlan(options, common);
   if (options.lastCall !== undefined) {
     throw badOption('--last-call', options.lastCall, 'used with a range of hosts only: --nnodes A:B');
+  }
+  if (options.hostTimeout !== undefined && rdzvBackend !== 'etcd') {
+    throw badOption('--host-timeout', options.hostTimeout, 'used with a range of hosts or with etcd only');
   }
   if (rdzvBackend === 'etcd') {
     if (common.dryRun) throw badOption('--dry-run', 'etcd', 'used without etcd, which assigns the ranks');
@@ -202,19 +219,23 @@ function parseNodes(nnodes: number | string): { readonly min: number | undefined
 
 /** The part of the plan that does not depend on how hosts find each other. */
 function commonPlan(options: LaunchOptions): CommonPlan {
-  const { script, args = [], lastCall = 30, threads, maxRestarts = 0, prefix = true } = options;
+  const { script, args = [], threads, maxRestarts = 0, prefix = true } = options;
+  const { lastCall = 30, hostTimeout = 10, grace = 6 } = options;
   const { interface: networkInterface, cpuBind = 'none', dryRun = false, env = {} } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
   requireWhole('-n', nproc, 1);
   const { min: minNodes, max: nnodes } = parseNodes(options.nnodes ?? 1);
   requireWhole('--last-call', lastCall, 0);
+  requireWhole('--host-timeout', hostTimeout, 2);
   if (threads !== undefined) requireWhole('--threads', threads, 1);
   requireWhole('--max-restarts', maxRestarts, 0);
+  requireWhole('--grace', grace, 1);
   if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
   if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
   const logs = logPlan(options, nproc * nnodes);
-  const numbers = { nproc, nnodes, minNodes, lastCallMs: lastCall * 1000, threads, maxRestarts };
-  return { script, args, ...numbers, prefix, networkInterface, cpuBind, logs, dryRun, env };
+  const times = { lastCallMs: lastCall * 1000, hostTimeoutMs: hostTimeout * 1000, graceMs: grace * 1000 };
+  const numbers = { nproc, nnodes, minNodes, threads, maxRestarts };
+  return { script, args, ...numbers, ...times, prefix, networkInterface, cpuBind, logs, dryRun, env };
 }
 
 function logPlan({ logDir, tee }: LaunchOptions, ranks: number): LogPlan | undefined {

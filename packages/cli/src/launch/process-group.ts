@@ -2,12 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { poll } from '@acc/contract';
 
 /**
- * The time between the first signal and SIGKILL, in milliseconds. A rank in a collective handles no
- * signal before the collective fails, three seconds after another rank has ended. Then it finishes the
- * runs of its trackers.
- */
-export const GRACE_MS = 6_000;
-/**
  * The time that the kernel may need after SIGKILL, in milliseconds. After that the process is stuck
  * in the kernel, and cannot be ended.
  */
@@ -21,8 +15,12 @@ export function signalGroup(group: number, signal: NodeJS.Signals): void {
 /** How to end a process group. */
 export interface Farewell {
   readonly signal: NodeJS.Signals;
-  /** The time until SIGKILL, in milliseconds. Default {@link GRACE_MS}. */
-  readonly graceMs?: number;
+  /**
+   * The time until SIGKILL, in milliseconds. A rank in a collective handles no signal before the
+   * collective fails, three seconds after another rank has ended. Then it finishes the runs of its
+   * trackers.
+   */
+  readonly graceMs: number;
   /**
    * Whether only the first process gets the signal. It may need the other processes to finish.
    * Default false.
@@ -36,7 +34,7 @@ export interface Farewell {
  */
 export async function endGroup(
   group: number,
-  { signal, graceMs = GRACE_MS, isToLeader = false }: Farewell,
+  { signal, graceMs, isToLeader = false }: Farewell,
   hurry: AbortSignal,
 ): Promise<void> {
   if (!sendSignal(group, signal, isToLeader)) return;

@@ -47,6 +47,8 @@ export interface RankSurroundings {
   /** Whether lines are marked with their rank. */
   readonly prefix: boolean;
   readonly watchdog: Watchdog;
+  /** The time between SIGTERM and SIGKILL for what the rank leaves behind, in milliseconds. */
+  readonly graceMs: number;
   /** Aborted to end all grace periods at once. */
   readonly hurry: AbortSignal;
 }
@@ -115,7 +117,8 @@ export class RankProcess {
       return { rank, pid, exitCode: shellCode(code as number, signal as NodeJS.Signals), signal };
     });
     // Called at once, before the number of the group can be reused.
-    this.#gone = this.exited.then(() => endGroup(pid, { signal: 'SIGTERM' }, surroundings.hurry));
+    const { graceMs, hurry } = surroundings;
+    this.#gone = this.exited.then(() => endGroup(pid, { signal: 'SIGTERM', graceMs }, hurry));
   }
 
   /** The last lines of its stderr. Empty if it uses the launcher's own stderr. */

@@ -28,7 +28,7 @@ export class RescueFolder {
 
   private constructor(path: string) {
     this.path = path;
-    this.#watchdog = new Watchdog((error) => {
+    this.#watchdog = new Watchdog(0, (error) => {
       process.stderr.write(
         `acc: the watchdog does not run: if the launcher is killed with SIGKILL, ${path} stays (${error.message})\n`,
       );

@@ -16,6 +16,8 @@ export interface Job {
   readonly commands: readonly RankCommand[];
   /** The number of ranks on all hosts together. */
   readonly worldSize: number;
+  /** The time between the signal that ends ranks and SIGKILL, in milliseconds. */
+  readonly graceMs: number;
   /**
    * Whether lines are marked with their rank. A single rank of a host uses the launcher's own
    * output without marks.
@@ -87,20 +89,25 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     () => hurry.abort(),
     () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
   );
+  const { graceMs } = job;
   const watchdog = new Watchdog(
+    graceMs,
     warnOnce('the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running'),
   );
   let ending: Ending | undefined;
   job.rescues?.begin();
   try {
     for (const command of commands) {
-      ranks.push(await RankProcess.start(command, { screen, prefix, watchdog, hurry: hurry.signal }));
+      ranks.push(
+        await RankProcess.start(command, { screen, prefix, watchdog, graceMs, hurry: hurry.signal }),
+      );
     }
     ending = await findEnding(ranks, interruption, screen, job.stop);
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
-    await endRanks(ranks, { ending, screen, rescues: job.rescues, isHurried: () => hurry.signal.aborted });
+    const isHurried = (): boolean => hurry.signal.aborted;
+    await endRanks(ranks, { ending, screen, graceMs, rescues: job.rescues, isHurried });
     watchdog.close();
     interruption.dispose();
   }
@@ -118,6 +125,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
 interface EndOfRanks {
   readonly ending: Ending | undefined;
   readonly screen: Screen | undefined;
+  readonly graceMs: number;
   readonly rescues: RescueFolder | undefined;
   /** Whether a further signal asked to end at once. */
   readonly isHurried: () => boolean;
@@ -126,9 +134,9 @@ interface EndOfRanks {
 /** Ends the ranks, and waits until their output was forwarded or nobody reads it. */
 async function endRanks(
   ranks: readonly RankProcess[],
-  { ending, screen, rescues, isHurried }: EndOfRanks,
+  { ending, screen, graceMs, rescues, isHurried }: EndOfRanks,
 ): Promise<void> {
-  const farewell = farewellOf(ending);
+  const farewell = farewellOf(ending, graceMs);
   const isLast = ending?.kind !== 'failed' && ending?.kind !== 'stopped';
   const isSaving = ending?.kind === 'stopped' && ending.isSaving;
   rescues?.announce(isLast ? 'end' : isSaving ? 'save' : 'rescue');
@@ -141,10 +149,10 @@ async function endRanks(
   clearInterval(abandoning);
 }
 
-function farewellOf(ending: Ending | undefined): Farewell {
+function farewellOf(ending: Ending | undefined, graceMs: number): Farewell {
   if (ending?.kind === 'stopped' && ending.isSaving) return SAVING;
-  if (ending?.kind !== 'interrupted' || ending.signal === 'SIGPIPE') return { signal: 'SIGTERM' };
-  if (ending.signal !== 'SIGTERM') return { signal: ending.signal };
+  if (ending?.kind !== 'interrupted' || ending.signal === 'SIGPIPE') return { signal: 'SIGTERM', graceMs };
+  if (ending.signal !== 'SIGTERM') return { signal: ending.signal, graceMs };
   return SAVING;
 }
 

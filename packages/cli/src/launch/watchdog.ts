@@ -1,9 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { GRACE_MS } from './process-group.js';
-
-const SECONDS = Array.from({ length: GRACE_MS / 1_000 }, (_, i) => i + 1).join(' ');
 
 /**
+ * Its argument is the number of seconds between SIGTERM and SIGKILL.
+ *
  * Kills the process groups of the ranks, and deletes a folder, if the launcher dies without ending them, for example by
  * SIGKILL. The launcher's end of a pipe then closes, whatever killed it. The watchdog is a shell,
  * because it starts in a millisecond and then only blocks in `read`. A rank cannot do this itself,
@@ -21,18 +20,22 @@ done
 if [ -n "$folder" ] && mv -- "$folder" "$folder.old" 2>/dev/null; then rm -rf -- "$folder.old"; fi
 send() { for g in $groups; do kill -s "$1" -- "-$g" 2>/dev/null && any=1; done; [ "$any" ]; }
 any=; send TERM || exit 0
-for second in ${SECONDS}; do sleep 1; any=; send 0 || exit 0; done
+left=$1
+while [ $left -gt 0 ]; do sleep 1; left=$((left - 1)); any=; send 0 || exit 0; done
 send KILL
 `;
 
 export class Watchdog {
   readonly #shell: ChildProcess;
 
-  /** @param onFailure Called if the shell cannot be started. The job continues without a watchdog. */
-  constructor(onFailure: (error: Error) => void) {
+  /**
+   * @param graceMs The time between SIGTERM and SIGKILL, in milliseconds.
+   * @param onFailure Called if the shell cannot be started. The job continues without a watchdog.
+   */
+  constructor(graceMs: number, onFailure: (error: Error) => void) {
     // The watchdog has its own session, so that a signal to the launcher's process group does not
     // end it.
-    this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'acc-watchdog'], {
+    this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'acc-watchdog', String(Math.ceil(graceMs / 1_000))], {
       detached: true,
       cwd: '/',
       // The PATH for `sleep`, independent of the user's PATH.

@@ -75,7 +75,8 @@ async function run(
   const place = await placementOf(plan, undefined);
   const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
   const { worldSize: ranks } = place;
-  const end = await runJob({ script: plan.script, commands, worldSize: ranks, prefix: false, isPiped: true });
+  const { script, graceMs } = plan;
+  const end = await runJob({ script, commands, worldSize: ranks, prefix: false, graceMs, isPiped: true });
   return { ...end, ranks };
 }
 

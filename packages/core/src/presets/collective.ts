@@ -3,6 +3,7 @@ import {
   coresOfRank,
   DEFAULT_TIMEOUT_MS,
   GroupCollective,
+  patienceOf,
   SingleCollective,
   type JoinOptions,
 } from '@acc/collective';
@@ -28,7 +29,8 @@ export async function collectiveOf(
       help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
     });
   }
-  const wishes = { engine: options.collective.engine, timeoutMs: options.collective.timeoutMs };
+  const { engine, ...times } = options.collective;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = times;
   const joining: JoinOptions = {
     rank,
     size,
@@ -37,12 +39,14 @@ export async function collectiveOf(
     jobToken,
     isOneHost: localSize === size,
     device: nativeDevice,
-    timeoutMs: wishes.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    engine: wishes.engine ?? 'auto',
+    timeoutMs,
+    joinTimeoutMs,
+    ...patienceOf(times),
+    engine: engine ?? 'auto',
     onWaiting: (who) => console.warn(`acc: waiting: ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
-  const joined = await joinOnce(joining, wishes);
+  const joined = await joinOnce(joining, { engine, times });
   if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
   shareKernelChoices(joined.store);
   const onClose = () => {

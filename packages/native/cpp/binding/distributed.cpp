@@ -82,12 +82,22 @@ Napi::Value store_agree(const Napi::CallbackInfo& info, Distributed& held) {
   return Napi::String::New(info.Env(), agreed);
 }
 
+// Numbers of milliseconds, in the order of timesOf() in src/patience.ts.
+void take_times(const Napi::CallbackInfo& info, size_t index, GroupOptions& options) {
+  const auto given = bytes_at(info, index);
+  const auto* times = reinterpret_cast<const double*>(given.data);
+  const auto time = [&](size_t place) { return milliseconds(static_cast<int64_t>(times[place])); };
+  options.timeout = time(0);
+  options.join_timeout = time(1);
+  options.patience = {time(2), time(3), time(4), time(5)};
+}
+
 GroupOptions group_options_at(const Napi::CallbackInfo& info) {
   GroupOptions options;
   options.name = string_at(info, 1);
   options.rank = static_cast<int>(number_at(info, 2));
   options.size = static_cast<int>(number_at(info, 3));
-  options.timeout = milliseconds_at(info, 4);
+  take_times(info, 4, options);
   const auto ranks = bytes_at(info, 5);
   const auto* first = reinterpret_cast<const int32_t*>(ranks.data);
   if (ranks.size > 0) options.names = RankNames({first, first + ranks.size / sizeof(int32_t)});
@@ -113,7 +123,7 @@ Napi::Value create_group(const Napi::CallbackInfo& info, Distributed& held, Crea
   return finish(info.Env());
 }
 
-// All functions that create a group begin with (store, name, rank, size, timeoutMs, worldRanks,
+// All functions that create a group begin with (store, name, rank, size, times, worldRanks,
 // isBlocking, …).
 
 // createGlooGroup(…, address)

@@ -10,9 +10,6 @@
 namespace acc {
 namespace {
 
-// The time in which Gloo ends nearly every call after a cut.
-constexpr std::chrono::milliseconds kAfterCut(1000);
-
 [[noreturn]] void throw_cut() { throw Error(kPeerLost, "The connections of the group were closed within the call."); }
 
 }  // namespace
@@ -39,12 +36,12 @@ class GlooCalls::Collective final : public Pending {
     {
       std::unique_lock lock(calls_->mutex_);
       const auto has_ended = [&] { return future_->completed(); };
-      calls_->changed_.wait_for(lock, calls_->patience_, [&] { return has_ended() || calls_->is_cut_; });
-      if (calls_->is_cut_ && !calls_->changed_.wait_for(lock, kAfterCut, has_ended)) throw_cut();
+      calls_->changed_.wait_for(lock, calls_->timeout_, [&] { return has_ended() || calls_->is_cut_; });
+      if (calls_->is_cut_ && !calls_->changed_.wait_for(lock, calls_->grace_, has_ended)) throw_cut();
       if (!has_ended()) throw Error(kCollectiveTimeout, "The call did not end in time.");
     }
     // Rethrows the error of the call.
-    work_->wait(calls_->patience_);
+    work_->wait(calls_->timeout_);
   }
 
  private:
@@ -73,14 +70,14 @@ class GlooCalls::Message final : public Pending {
       calls_->awaited_.insert(work_.get());
     }
     const Awaited awaited(*this);
-    return work_->wait(calls_->patience_);
+    return work_->wait(calls_->timeout_);
   }
 
   // Whether the message had arrived before the cut. Until the device thread has read the end of the
   // connection, the buffer must exist.
   bool has_arrived() {
     try {
-      return work_->wait(kAfterCut);
+      return work_->wait(calls_->grace_);
     } catch (const std::exception&) {
       return false;
     }
@@ -131,7 +128,7 @@ bool GlooCalls::is_cut() {
 void GlooCalls::outlive(c10::intrusive_ptr<c10d::Backend> backend) {
   std::unique_lock lock(mutex_);
   const auto have_ended = [this] { return running_ == 0; };
-  if (changed_.wait_for(lock, kAfterCut, have_ended)) return;
+  if (changed_.wait_for(lock, grace_, have_ended)) return;
   std::thread([calls = shared_from_this(), backend = std::move(backend)] {
     std::unique_lock lock(calls->mutex_);
     calls->changed_.wait(lock, [&] { return calls->running_ == 0; });

@@ -18,7 +18,8 @@ class GlooCalls final : public std::enable_shared_from_this<GlooCalls> {
  public:
   using Work = c10::intrusive_ptr<c10d::Work>;
 
-  explicit GlooCalls(std::chrono::milliseconds patience) : patience_(patience) {}
+  // `timeout` is the time limit of a wait. Gloo ends nearly every call within `grace` after a cut.
+  GlooCalls(std::chrono::milliseconds timeout, std::chrono::milliseconds grace) : timeout_(timeout), grace_(grace) {}
 
   // The pending result of a work that was started: an AsyncWork, SendWork or RecvWork. Its wait()
   // throws ACC_PEER_LOST if the work had not ended at the cut.
@@ -37,7 +38,8 @@ class GlooCalls final : public std::enable_shared_from_this<GlooCalls> {
 
   bool is_cut();
 
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds timeout_;
+  const std::chrono::milliseconds grace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_cut_ = false;

@@ -42,7 +42,7 @@ class GlooGroup final : public BackendGroup {
       : BackendGroup(backend, options, options.timeout + kLater),
         gloo_(std::move(backend)),
         links_(std::move(links)),
-        calls_(std::make_shared<GlooCalls>(options.timeout + kLater)) {}
+        calls_(std::make_shared<GlooCalls>(options.timeout + kLater, options.patience.grace)) {}
   ~GlooGroup() override {
     end();
     calls_->outlive(gloo_);
@@ -101,7 +101,7 @@ void close_doors(const std::vector<Fd>& sockets, const std::string& address) {
 
 std::shared_ptr<ProcessGroup> create_gloo_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                 const GroupOptions& options, const std::string& address) {
-  const auto group_options = MatchedGloo::Options::create(options.timeout);
+  const auto group_options = MatchedGloo::Options::create(options.join_timeout);
   const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(options.name, store);
   try {
     const NewSockets before_device;
@@ -120,7 +120,7 @@ std::shared_ptr<ProcessGroup> create_gloo_group(const c10::intrusive_ptr<c10d::S
     const bool is_lost = code_of_failure(info.message) == kPeerLost;
     throw Error(is_lost ? kPeerLost : kRendezvousFailed,
                 "group '" + options.name + "' of " + std::to_string(options.size) +
-                    " ranks did not come together (time-out " + std::to_string(options.timeout.count()) +
+                    " ranks did not come together (time-out " + std::to_string(options.join_timeout.count()) +
                     " ms): " + info.message);
   }
 }

@@ -21,7 +21,7 @@ std::map<std::string, int> exchange_ends(const std::string& own, const StorePtr&
     store->set(key(options.rank), std::vector<uint8_t>(own.begin(), own.end()));
     for (int rank = 0; rank < options.size; ++rank) {
       if (rank == options.rank) continue;
-      store->wait({key(rank)}, options.timeout);
+      store->wait({key(rank)}, options.join_timeout);
       const auto bytes = store->get(key(rank));
       std::istringstream lines(std::string(bytes.begin(), bytes.end()));
       for (std::string theirs, ours; lines >> theirs >> ours;) ranks[ends_of(ours, theirs)] = rank;
@@ -35,7 +35,8 @@ std::map<std::string, int> exchange_ends(const std::string& own, const StorePtr&
 
 }  // namespace
 
-GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const GroupOptions& options) {
+GlooLinks::GlooLinks(const NewSockets& sockets, const StorePtr& store, const GroupOptions& options)
+    : silence_(options.patience.silence) {
   auto found = sockets.take();
   std::string own;
   for (const auto& socket : found) {
@@ -63,7 +64,7 @@ std::vector<ProcessGroup::Loss> GlooLinks::losses() const {
   using Kind = ProcessGroup::Loss::Kind;
   std::vector<ProcessGroup::Loss> losses;
   for (const auto& link : links_) {
-    switch (state_of(link.socket.get())) {
+    switch (state_of(link.socket.get(), silence_)) {
       case LinkState::kOpen: break;
       case LinkState::kClosed: losses.push_back({link.rank, Kind::kClosed}); break;
       case LinkState::kSilent: losses.push_back({link.rank, Kind::kSilent}); break;

@@ -24,6 +24,7 @@ class GlooLinks {
   void cut() const;
 
  private:
+  const std::chrono::milliseconds silence_;
   struct Link {
     int rank;
     Fd socket;

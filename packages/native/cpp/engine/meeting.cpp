@@ -16,12 +16,12 @@ void Meeting::give(const std::string& key, const std::string& value) const {
 std::string Meeting::take(const std::string& key, int rank) const {
   const auto name = key + "/" + std::to_string(rank);
   try {
-    store_->wait({name}, options_.timeout);
+    store_->wait({name}, options_.join_timeout);
     const auto value = store_->get(name);
     return {value.begin(), value.end()};
   } catch (const std::exception& error) {
     throw Error(kRendezvousFailed, options_.names.of(rank) + " did not come within " +
-                                       std::to_string(options_.timeout.count()) + " ms: " + error.what());
+                                       std::to_string(options_.join_timeout.count()) + " ms: " + error.what());
   }
 }
 

@@ -13,11 +13,27 @@
 
 namespace acc {
 
+// How long a group waits before it acts on what other ranks do. src/patience.ts has the defaults.
+struct Patience {
+  // A wait that lasts longer is announced to the other ranks, and their calls are compared.
+  std::chrono::milliseconds notice{0};
+  // The time in which a call may still end after a connection was closed.
+  std::chrono::milliseconds grace{0};
+  // A host that has not answered for longer is lost.
+  std::chrono::milliseconds silence{0};
+  // For a wait that lasts longer, a deadlock is searched for.
+  std::chrono::milliseconds deadlock{0};
+};
+
 struct GroupOptions {
   std::string name;
   int rank = 0;
   int size = 1;
+  // Of each collective.
   std::chrono::milliseconds timeout{0};
+  // Of the creation of the group.
+  std::chrono::milliseconds join_timeout{0};
+  Patience patience;
   RankNames names;
 };
 

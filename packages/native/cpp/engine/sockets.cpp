@@ -128,13 +128,13 @@ void ask_when_idle(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
 }
 
-LinkState state_of(int fd) {
+LinkState state_of(int fd, std::chrono::milliseconds silence) {
   tcp_info info{};
   if (!read_info(fd, info)) return LinkState::kClosed;
   if (info.tcpi_state != kEstablished) return LinkState::kClosed;
   const bool waits_for_answer = info.tcpi_unacked > 0 || info.tcpi_probes > 0;
   if (!waits_for_answer || info.tcpi_last_ack_recv < kDoubt.count()) return LinkState::kOpen;
-  return info.tcpi_last_ack_recv > kSilence.count() ? LinkState::kSilent : LinkState::kDoubtful;
+  return info.tcpi_last_ack_recv > silence.count() ? LinkState::kSilent : LinkState::kDoubtful;
 }
 
 uint64_t traffic_of(int fd) {
@@ -146,7 +146,7 @@ uint64_t traffic_of(int fd) {
 
 void refuse_newcomers(int) {}
 void ask_when_idle(int) {}
-LinkState state_of(int) { return LinkState::kOpen; }
+LinkState state_of(int, std::chrono::milliseconds) { return LinkState::kOpen; }
 uint64_t traffic_of(int) { return 0; }
 
 #endif

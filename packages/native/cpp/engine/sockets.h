@@ -66,10 +66,10 @@ void ask_when_idle(int fd);
 enum class LinkState { kOpen, kClosed, kDoubtful, kSilent };
 
 // The state of a connection. kClosed: the other side closed it. kSilent: the other host has not
-// answered a probe or data for kSilence. kDoubtful: the same for kDoubt. A host still answers for a
+// answered a probe or data for longer than `silence`, which is at least two seconds: an idle
+// connection is probed each second. kDoubtful: the same for kDoubt. A host still answers for a
 // process that is merely stopped. Linux only; always kOpen elsewhere.
-LinkState state_of(int fd);
-inline constexpr std::chrono::milliseconds kSilence(5000);
+LinkState state_of(int fd, std::chrono::milliseconds silence);
 inline constexpr std::chrono::milliseconds kDoubt(1500);
 
 // The number of bytes sent and acknowledged, plus the number of bytes received.

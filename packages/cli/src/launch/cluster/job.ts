@@ -62,9 +62,10 @@ function nameOf(script: string): string {
 }
 
 function sameOnHosts(options: LaunchOptions): string[] {
-  const { maxRestarts, cpuBind, logDir, tee, prefix } = options;
+  const { maxRestarts, grace, cpuBind, logDir, tee, prefix } = options;
   const given: readonly (readonly [string, unknown])[] = [
     ['--max-restarts', maxRestarts],
+    ['--grace', grace],
     ['--cpu-bind', cpuBind],
     ['--interface', options.interface],
     ['--log-dir', logDir],

@@ -35,6 +35,7 @@ async function agentAt(messages: readonly ToAgent[]): Promise<{ ended: Promise<A
     nproc: 1,
     minNodes: 1,
     maxNodes: 2,
+    hostTimeoutMs: 10_000,
     runRound: async (round) => {
       rounds.push(round);
       return { outcome: 'left', exitCode: 0 };

@@ -18,6 +18,8 @@ export interface AgentOptions {
   readonly nproc: number;
   readonly minNodes: number;
   readonly maxNodes: number;
+  /** A first host that does not answer for this long is lost. In milliseconds. */
+  readonly hostTimeoutMs: number;
   /** Runs the ranks of a round until they end, or until `stop` resolves and they were ended. */
   runRound(round: Round, stop: Promise<StopRequest>): Promise<Omit<Result, 'kind' | 'restart'>>;
 }
@@ -84,6 +86,7 @@ class Agent {
     this.#connection = new Connection(socket, {
       onMessage: (message) => this.#receive(message),
       onClose: (reason) => void this.#lost(reason),
+      lostMs: options.hostTimeoutMs,
     });
   }
 
@@ -123,9 +126,9 @@ class Agent {
   }
 
   #hello(nonce: string): Hello {
-    const { token, id, nproc, minNodes, maxNodes } = this.#options;
-    const proof = proofOf(token, 'agent', nonce);
-    return { kind: 'hello', proof, nonce: this.#nonce, id, host: hostname(), nproc, minNodes, maxNodes };
+    const { token, id, nproc, minNodes, maxNodes, hostTimeoutMs } = this.#options;
+    const own = { id, host: hostname(), nproc, minNodes, maxNodes, hostTimeoutMs };
+    return { kind: 'hello', proof: proofOf(token, 'agent', nonce), nonce: this.#nonce, ...own };
   }
 
   async #run(round: Round): Promise<void> {

@@ -18,6 +18,7 @@ export interface CoordinatorOptions {
   readonly maxNodes: number;
   readonly maxRestarts: number;
   readonly lastCallMs: number;
+  readonly hostTimeoutMs: number;
   readonly token: string;
   /** The agent of this host. */
   readonly ownId: string;
@@ -94,12 +95,13 @@ export class Coordinator {
       onClose: (reason) => {
         if (member) this.#rendezvous.leave(member, reason);
       },
+      lostMs: this.#options.hostTimeoutMs,
     });
     connection.send({ kind: 'challenge', nonce });
   }
 
   #refusal(hello: Hello, nonce: string): ToAgent | undefined {
-    const { token, minNodes, maxNodes } = this.#options;
+    const { token, minNodes, maxNodes, hostTimeoutMs } = this.#options;
     if (!isProof(hello.proof, proofOf(token, 'agent', nonce))) {
       return {
         kind: 'refused',
@@ -107,11 +109,11 @@ export class Coordinator {
         message: 'ACC_JOB_TOKEN differs from that of the first host',
       };
     }
-    if (hello.minNodes === minNodes && hello.maxNodes === maxNodes) return undefined;
-    return {
-      kind: 'refused',
-      code: 'ACC_RENDEZVOUS_CONFLICT',
-      message: `--nnodes is ${hello.minNodes}:${hello.maxNodes} here and ${minNodes}:${maxNodes} on the first host`,
-    };
+    const differing =
+      hello.minNodes === minNodes && hello.maxNodes === maxNodes
+        ? hello.hostTimeoutMs !== hostTimeoutMs &&
+          `--host-timeout is ${hello.hostTimeoutMs / 1_000} here and ${hostTimeoutMs / 1_000} on the first host`
+        : `--nnodes is ${hello.minNodes}:${hello.maxNodes} here and ${minNodes}:${maxNodes} on the first host`;
+    return differing ? { kind: 'refused', code: 'ACC_RENDEZVOUS_CONFLICT', message: differing } : undefined;
   }
 }

@@ -138,13 +138,29 @@ describe('acc launch --nnodes A:B', () => {
     expect((await first.ended).code).toBe(143);
   });
 
-  it('refuses another token or range, and strangers, and goes on', async () => {
+  it('goes on without a host that does not answer', async () => {
+    const patience = ['--host-timeout', '4', '--max-restarts', '1'];
+    const first = agent('1:2', patience);
+    await ranksOf(0, 1);
+    const second = agent('1:2', patience);
+    await ranksOf(1, 2);
+    second.child.kill('SIGSTOP');
+    expect((await ranksOf(2, 1))[0]).toMatchObject({ failed: 1 });
+    exit('all', 0);
+    const { code, stderr } = await first.ended;
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/is lost: it has not answered for \d+ s/);
+  });
+
+  it('refuses another token, range or time, and strangers, and goes on', async () => {
     const first = agent('1:3');
     const [rank] = await ranksOf(0, 1);
     const stranger = connect(port, '127.0.0.1', () => stranger.write('GET / HTTP/1.1\r\n\r\n'));
     stranger.resume();
     await once(stranger, 'close');
+    const late = agent('1:3', ['--host-timeout', '9']);
     const [wrong, other] = await Promise.all([agent('1:3', [], 'guess').ended, agent('1:2').ended]);
+    expect((await late.ended).stderr).toMatch(/ACC_RENDEZVOUS_CONFLICT.*--host-timeout is 9 here and 10 on/);
     expect(wrong).toMatchObject({ code: 2, stdout: '' });
     expect(wrong.stderr).toContain('ACC_JOB_TOKEN');
     expect(other.stderr).toContain('ACC_RENDEZVOUS_CONFLICT');

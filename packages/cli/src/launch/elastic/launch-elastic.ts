@@ -30,14 +30,16 @@ export async function launchElastic(
   host: HostSettings,
   token: string,
 ): Promise<number> {
-  const { endpoint, nproc, minNodes, nnodes: maxNodes } = plan;
+  const { endpoint, nproc, minNodes, nnodes: maxNodes, hostTimeoutMs } = plan;
   const id = randomUUID();
   const coordinator = await startIfFirst(plan, token, id);
   const rescues = RescueFolder.create();
   const runRound = async (round: Round, stop: Promise<StopRequest>): ReturnType<AgentOptions['runRound']> =>
     resultOf(await runRanks(plan, round, { program, host, stop, rescues }));
   try {
-    const end = await runAgent({ id, endpoint, token, nproc, minNodes, maxNodes, runRound });
+    const end = await runAgent({
+      ...{ id, endpoint, token, nproc, minNodes, maxNodes, hostTimeoutMs, runRound },
+    });
     return tell(end);
   } catch (error) {
     if (!isAccError(error) || error.code !== 'ACC_RENDEZVOUS_LOST') throw error;
@@ -61,8 +63,8 @@ async function startIfFirst(
 ): Promise<Coordinator | undefined> {
   const own = await ownEndpoint(plan.endpoint);
   if (!own) return undefined;
-  const { minNodes, nnodes: maxNodes, maxRestarts, lastCallMs } = plan;
-  const options = { minNodes, maxNodes, maxRestarts, lastCallMs, token, ownId };
+  const { minNodes, nnodes: maxNodes, maxRestarts, lastCallMs, hostTimeoutMs } = plan;
+  const options = { minNodes, maxNodes, maxRestarts, lastCallMs, hostTimeoutMs, token, ownId };
   try {
     return await Coordinator.start({ address: own.address, port: plan.endpoint.port }, options);
   } catch (cause) {
@@ -92,8 +94,8 @@ function runRanks(
   };
   const restarts = { count: restart, failed: failures, max: maxRestarts };
   const commands = rankCommands(plan, place, atStart(host, restarts, rescues.path), program);
-  const { script, prefix } = plan;
-  return runJob({ script, commands, worldSize: place.worldSize, prefix, stop, rescues });
+  const { script, prefix, graceMs } = plan;
+  return runJob({ script, commands, worldSize: place.worldSize, prefix, graceMs, stop, rescues });
 }
 
 function resultOf({ exitCode, mayRestart, isStopped, failure }: JobEnd): Omit<Result, 'kind' | 'restart'> {

@@ -49,6 +49,7 @@ export interface Hello {
   readonly nproc: number;
   readonly minNodes: number;
   readonly maxNodes: number;
+  readonly hostTimeoutMs: number;
 }
 
 /** How the ranks of an agent ended. */

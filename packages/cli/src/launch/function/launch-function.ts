@@ -26,7 +26,7 @@ export interface ModuleFunction {
 
 export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonly unknown[]> extends Pick<
   LaunchOptions,
-  'threads' | 'prefix' | 'cpuBind' | 'logDir' | 'tee'
+  'threads' | 'prefix' | 'cpuBind' | 'logDir' | 'tee' | 'grace'
 > {
   /** The number of ranks, all on this host; `auto`: one for each core. Default 1. */
   readonly numProcesses?: number | 'auto';
@@ -41,7 +41,7 @@ export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonl
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const KEYS = ['numProcesses', 'args', 'url', 'env', 'threads', 'prefix', 'cpuBind', 'logDir', 'tee'];
+const KEYS = ['numProcesses', 'args', 'url', 'env', 'threads', 'prefix', 'cpuBind', 'logDir', 'tee', 'grace'];
 /** Set in the ranks, so that a module which launches while it is imported starts no further ranks. */
 const MARK = 'ACC_IN_LAUNCHED_FUNCTION';
 
@@ -59,9 +59,9 @@ export async function launchFunction(
   try {
     writeCall(folder, call);
     const program = runnerProgram(call, folder);
-    const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee } = options;
+    const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee, grace } = options;
     const plan = completeOptions({
-      ...{ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee },
+      ...{ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee, grace },
       env: { ...options.env, [MARK]: '1' },
     });
     const end = await run(plan, program, env);
@@ -94,8 +94,8 @@ async function run(plan: LaunchPlan, program: Program, env: NodeJS.ProcessEnv): 
   // The ranks do not read stdin, which belongs to the program or notebook.
   const commands = rankCommands(plan, place, host, program).map((rank) => ({ ...rank, isForeground: false }));
   const { worldSize } = place;
-  const { script, prefix } = plan;
-  return runJob({ script, commands, worldSize, prefix, isPiped: true, isSilent: true });
+  const { script, prefix, graceMs } = plan;
+  return runJob({ script, commands, worldSize, prefix, graceMs, isPiped: true, isSilent: true });
 }
 
 async function functionCall(

@@ -7,14 +7,10 @@
 namespace acc {
 namespace {
 
-using std::chrono::milliseconds;
-
-// Shorter waits are not published.
-constexpr milliseconds kLongWait(2000);
-// The interval at which a rank confirms that it still waits.
-constexpr milliseconds kBeat(500);
-// The time to the second search of one wait. It doubles with each search.
-constexpr milliseconds kFirstPause(1000);
+// The interval at which a rank confirms that it still waits, as a part of the patience.
+constexpr int kBeatsOfPatience = 4;
+// The time to the second search of one wait, as a part of the patience. It doubles with each search.
+constexpr int kPausesOfPatience = 2;
 // A suspicion that is not confirmed after this number of beats is given up.
 constexpr int kMostBeats = 20;
 
@@ -76,15 +72,15 @@ RankWait DeadlockSearch::own_wait(const CallLog::Entry& waiting) const {
 
 std::optional<DeadlockSearch::Cycle> DeadlockSearch::look(const CallLog::Entry& waiting) {
   const auto now = Clock::now();
-  if (now - *waiting.awaited < kLongWait) return std::nullopt;
+  if (now - *waiting.awaited < options_.patience.deadlock) return std::nullopt;
   if (waiting.wait != wait_) {
     wait_ = waiting.wait;
     next_beat_ = next_search_ = now;
-    pause_ = kFirstPause;
+    pause_ = options_.patience.deadlock / kPausesOfPatience;
     suspects_.clear();
   }
   if (now < next_beat_) return std::nullopt;
-  next_beat_ = now + kBeat;
+  next_beat_ = now + options_.patience.deadlock / kBeatsOfPatience;
   ++beat_;
   const auto own = own_wait(waiting);
   waits_.put_own("wait", own.text());

@@ -10,8 +10,8 @@
 
 namespace acc {
 
-// Finds ranks that wait for each other in different groups of a job. A rank that waits longer than 2
-// seconds publishes where, and follows the waits of the ranks that it waits for. If they lead back to
+// Finds ranks that wait for each other in different groups of a job. A rank that waits longer than
+// Patience::deadlock publishes where, and follows the waits of the ranks that it waits for. If they lead back to
 // itself, and all of them held at one moment, none of them can end. Only the thread of a Watch calls
 // this class.
 class DeadlockSearch {

@@ -11,14 +11,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick(100);
-// Shorter waits are not announced to other ranks.
-constexpr milliseconds kMoment(1000);
-// The time to finish the last call after traffic has stopped. Ranks that end at about the same time
-// need it.
-constexpr milliseconds kGrace(1000);
-// The time-out for an explanation of a failure. It is longer than the time until a host counts as
-// silent.
-constexpr milliseconds kExplanation(6000);
+// Added to the time until a host counts as silent: the time-out for an explanation of a failure.
+constexpr milliseconds kAfterSilence(1000);
 // kPatience is the time-out for reports of other ranks. kSignOfLife is the time-out for any sign of
 // life of a rank that was asked.
 constexpr milliseconds kPatience(3000);
@@ -26,7 +20,7 @@ constexpr milliseconds kSignOfLife(1500);
 // The time-out for a rank to reach the call in which other ranks differ. That rank may be slow, and
 // its words are half of the error message.
 constexpr milliseconds kWordsPatience(8000);
-// A live rank that was asked posts more often than this.
+// A live rank that was asked posts more often than this, and than 2.5 times the time of a notice.
 constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
 
@@ -79,7 +73,7 @@ void Watch::run() {
 void Watch::tick() {
   const auto now = Clock::now();
   const auto waiting = log_.awaited();
-  if (waiting && now - *waiting->awaited > kMoment && !is_asked_) {
+  if (waiting && now - *waiting->awaited > options_.patience.notice && !is_asked_) {
     is_inspector_ = bulletin_.agree("asked", std::to_string(options_.rank)) == std::to_string(options_.rank);
     is_asked_ = true;
   }
@@ -92,7 +86,7 @@ void Watch::tick() {
   }
   const bool looks = has_failed || now >= next_look_;
   if (looks) {
-    next_look_ = now + kMoment;
+    next_look_ = now + options_.patience.notice;
     if (!is_asked_ && bulletin_.find("asked")) is_asked_ = true;
     if (is_asked_) bulletin_.put_own("calls", log_.text());
   }
@@ -159,7 +153,7 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   }
   const auto closed = first(Kind::kClosed);
   if (closed == losses.end() || first(Kind::kDoubtful) != losses.end()) return std::nullopt;
-  if (!has_failed && now - moved_ < kGrace) return std::nullopt;
+  if (!has_failed && now - moved_ < options_.patience.grace) return std::nullopt;
   const bool has_left = bulletin_.find_of("left", closed->rank).has_value();
   if (bulletin_.is_reachable() || options_.rank == keeper_ || keeper_ < 0) {
     return Verdict{has_left ? Verdict::Kind::kLeft : Verdict::Kind::kDied, {closed->rank}, number, options_.rank};
@@ -174,7 +168,7 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
 }
 
 // Finds a rank that waits for a call while another rank began a different call with the same
-// number, both for more than kMoment. The other rank may have returned from its call already, if it
+// number, both for longer than a notice takes. The other rank may have returned from its call already, if it
 // had no data to send or receive.
 std::optional<Verdict> Watch::different_calls() {
   const auto now = Clock::now();
@@ -182,7 +176,7 @@ std::optional<Verdict> Watch::different_calls() {
   const auto texts = posted_calls();
   for (int rank = 0; rank < options_.size; ++rank) {
     for (auto& entry : CallLog::from_text(texts[static_cast<size_t>(rank)])) {
-      if (entry.number > 0 && now - entry.started > kMoment) calls[entry.number].push_back({rank, entry});
+      if (entry.number > 0 && now - entry.started > options_.patience.notice) calls[entry.number].push_back({rank, entry});
     }
   }
   for (const auto& [number, all] : calls) {
@@ -205,7 +199,8 @@ std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting)
   if (!late.empty()) return late;
   // All ranks have come, and one is stopped inside the call: the one that no longer posts.
   if (!suspicion_) suspicion_ = {Clock::now(), texts};
-  if (Clock::now() - suspicion_->since < kSilentPosts) return std::nullopt;
+  const auto silent = std::max(kSilentPosts, options_.patience.notice * 5 / 2);
+  if (Clock::now() - suspicion_->since < silent) return std::nullopt;
   for (int rank = 0; rank < options_.size; ++rank) {
     const auto of = static_cast<size_t>(rank);
     if (rank != options_.rank && texts[of] == suspicion_->texts[of]) late.push_back(rank);
@@ -261,7 +256,7 @@ void Watch::settle(const Verdict& verdict) {
 Verdict Watch::explain_failure() {
   std::unique_lock lock(mutex_);
   has_failed_ = true;
-  changed_.wait_for(lock, kExplanation, [this] { return verdict_.has_value(); });
+  changed_.wait_for(lock, options_.patience.silence + kAfterSilence, [this] { return verdict_.has_value(); });
   if (verdict_) {
     const auto verdict = *verdict_;
     lock.unlock();
@@ -319,9 +314,9 @@ void Watch::wait_for_readers(Clock::time_point deadline) {
 }
 
 // As wait_for_readers(), for the ranks that wait in other groups of a deadlock. They look for the
-// verdict every kMoment.
+// verdict as often as a notice takes.
 void Watch::wait_for_other_groups() {
-  if (options_.rank == keeper_) std::this_thread::sleep_for(2 * kMoment);
+  if (options_.rank == keeper_) std::this_thread::sleep_for(2 * options_.patience.notice);
 }
 
 void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }

@@ -34,7 +34,8 @@ class Watch {
   CallLog& log() { return log_; }
 
   // Call it when the engine has failed a call. Returns the group's verdict as soon as it is known.
-  // After 6 seconds without one it proposes the verdict that the engine failed on this rank.
+  // Without one, one second after a host would count as silent, it proposes the verdict that the
+  // engine failed on this rank.
   Verdict explain_failure();
   // Call it when the engine has detected that ranks made different calls. Returns the verdict of
   // all ranks.
