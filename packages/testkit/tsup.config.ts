@@ -7,5 +7,8 @@ export default defineConfig({
     index: 'src/index.ts',
     'storages/index': 'src/storages/index.ts',
     'continuous/host': 'src/continuous/host.ts',
+    'threads/index': 'src/threads/index.ts',
+    // The module that threads run.
+    'threads/serve-thread': 'src/threads/serve-thread.ts',
   },
 });

@@ -1,5 +1,5 @@
 import { AccError, isAccError, type Traffic } from '@acc/contract';
-import { CALL_WORDS, operator, tensorFrom, type ProcessGroup } from '@acc/native';
+import { CALL_WORDS, operator, tensorFrom } from '@acc/native';
 import {
   codeOfName,
   doAgree,
@@ -16,6 +16,7 @@ import { deadlock } from './deadlock.js';
 import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { FlightRecorder } from './flight/recorder.js';
+import type { GroupEngine } from './group-engine.js';
 import type { Member } from './rendezvous.js';
 import { TrafficCounter } from './traffic.js';
 
@@ -40,7 +41,7 @@ class Journal {
   readonly fault: Fault;
 
   constructor(
-    group: ProcessGroup,
+    group: GroupEngine,
     readonly members: readonly Member[] | undefined,
   ) {
     this.traffic = new TrafficCounter(group.rank, group.size);
@@ -56,12 +57,12 @@ export class Calls {
   /** The largest number of values that one call exchanges besides its description. */
   readonly #mostNumbers: number;
 
-  static of(group: ProcessGroup, members?: readonly Member[]): Calls {
+  static of(group: GroupEngine, members?: readonly Member[]): Calls {
     return new Calls(group, new Journal(group, members), undefined);
   }
 
   private constructor(
-    private readonly group: ProcessGroup,
+    private readonly group: GroupEngine,
     private readonly journal: Journal,
     private readonly coalesced: readonly (readonly number[])[] | undefined,
   ) {

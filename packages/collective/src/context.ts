@@ -7,11 +7,11 @@ import {
   operator,
   Tensor,
   tensorFrom,
-  type ProcessGroup,
   type Tensor as Native,
 } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
 import type { Calls } from './calls.js';
+import type { GroupEngine } from './group-engine.js';
 import { requireNumeric, requireRank, sizeOf, type BridgeOf, type Movable } from './tensors.js';
 
 const cloneNative = operator('aten::clone');
@@ -32,7 +32,7 @@ export class Context<T extends Movable> {
   readonly size: number;
 
   constructor(
-    readonly group: ProcessGroup,
+    readonly group: GroupEngine,
     readonly bridge: BridgeOf<T>,
     readonly calls: Calls,
   ) {

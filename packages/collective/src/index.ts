@@ -1,6 +1,7 @@
 export { coresOfRank, GroupCollective, isLoopback, joinGroup } from '#platform/group';
 export { onFault } from './flight/fault-listeners.js';
 export type { GroupCollectiveOptions } from './group-collective.js';
+export type { GroupEngine } from './group-engine.js';
 export type { JoinedGroup } from './join.js';
 export { dataMesh, meshOf, type MeshSizes } from './mesh.js';
 export { collectiveOnTape, type CollectiveOperator } from './on-tape.js';

@@ -1,11 +1,17 @@
 import { locateMpi, ProcessGroup, type EngineSpec, type GroupOptions, type Store } from '@acc/native';
 import { agreeOnEngine, agreeOnEngineNow, type ChosenEngine, type Engine } from './engine-choice.js';
+import type { GroupEngine } from './group-engine.js';
 import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
 import type { Member } from './rendezvous.js';
 
 /** A group of ranks and its members. */
-export interface RankGroup extends ChosenEngine {
+export interface RankGroup {
+  readonly group: GroupEngine;
+  /** The engine, for example `shm`. */
+  readonly engine: string;
+  /** The reason for that engine. */
+  readonly reason: string;
   /** By rank in this group. The `rank` of each member is its rank in the job. */
   readonly members: readonly Member[];
   /**

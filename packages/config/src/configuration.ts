@@ -55,6 +55,9 @@ export function launchOptions(content: FileContent | undefined): Record<string, 
 /** Options of the program that stand in place of an option of a file. */
 const INSTEAD: Readonly<Record<string, string>> = {
   'checkpoint.dir': 'checkpoint.storage',
+  // A collective of the program has this member.
+  'collective.engine': 'collective.subgroup',
+  'collective.timeoutMs': 'collective.subgroup',
   'ddp.batchNorm': 'ddp.syncBatchNorm',
   'fsdp.cpuOffload': 'fsdp.offload',
 };

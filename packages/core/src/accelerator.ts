@@ -23,8 +23,9 @@ import type {
 } from '@acc/tracker';
 import { assemble, type Components } from './assemble.js';
 import type { CompiledStep } from './compile/compile.js';
+import { isCollective } from './collective-options.js';
 import type { CompileOptions } from './compile/options.js';
-import { configuredOptions, readLaunchEnvironment } from './environment.js';
+import { configuredOptions, placeIn, readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from '#platform/joinable';
 import { offerLocalTraining } from './local-steps/local-training.js';
@@ -112,7 +113,9 @@ export class Accelerator {
       });
     }
     const resolved = resolveOptions(await configuredOptions(options));
-    const environment = readLaunchEnvironment();
+    const launched = readLaunchEnvironment();
+    const { collective } = resolved;
+    const environment = isCollective(collective) ? placeIn(collective, launched) : launched;
     const ofProcess = await kernelsOf(resolved, environment);
     const { kernels } = ofProcess;
     const joinable = new Joinable(await collectiveOf(environment, resolved, ofProcess));

@@ -1,4 +1,4 @@
-import { ENGINE_CHOICES, type EngineChoice } from '@acc/contract';
+import { ENGINE_CHOICES, parseOptions, type Collective, type EngineChoice } from '@acc/contract';
 import { SHORTEST_SILENCE_MS } from '@acc/collective';
 import * as z from 'zod';
 
@@ -30,7 +30,7 @@ export interface CollectiveOptions {
 
 const time = z.number().int().positive().optional();
 
-export const collectiveSchema = z.object({
+const schema = z.object({
   engine: z.enum(ENGINE_CHOICES).optional(),
   timeoutMs: time,
   joinTimeoutMs: time,
@@ -39,3 +39,18 @@ export const collectiveSchema = z.object({
   silenceMs: z.number().int().min(SHORTEST_SILENCE_MS).optional(),
   deadlockMs: time,
 });
+
+/** Options of the group that earlier versions accepted in `ddp`. */
+export const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
+
+/** Whether the option is a collective of the program. */
+export function isCollective(given: unknown): given is Collective {
+  return typeof (given as Partial<Collective> | undefined)?.subgroup === 'function';
+}
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
+export function resolveCollective(
+  given: CollectiveOptions | Collective = {},
+): CollectiveOptions | Collective {
+  return isCollective(given) ? given : parseOptions('collective', schema, given);
+}

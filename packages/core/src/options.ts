@@ -7,6 +7,7 @@ import {
   PLUGIN_KEYS,
   TAPE_HOOK_KEYS,
   showValue,
+  type Collective,
   type Plugin,
   type Strategy,
   type Tracker,
@@ -14,6 +15,7 @@ import {
   type MeshAxis,
 } from '@acc/contract';
 import { checkStrategy } from './check-strategy.js';
+import { GROUP_OPTIONS, resolveCollective, type CollectiveOptions } from './collective-options.js';
 import { resolveAmpOptions, type AmpOptions } from '@acc/amp';
 import { resolveCheckpointOptions, type CheckpointOptions } from '@acc/checkpoint';
 import { resolveContextOptions, type ContextOptions } from '@acc/context-parallel';
@@ -24,7 +26,6 @@ import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
 import { OPTION_HELP, requireAvailable } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
-import { collectiveSchema, type CollectiveOptions } from './collective-options.js';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
 import type { MeshOptions } from './mesh-options.js';
 import { pipelineSchema, type PipelineOptions } from './pipelined/options.js';
@@ -70,8 +71,11 @@ export interface AcceleratorOptions {
    * `pipelined`.
    */
   readonly pipeline?: PipelineOptions;
-  /** Options of the group of all ranks. */
-  readonly collective?: CollectiveOptions;
+  /**
+   * Options of the group of all ranks, or the group itself: a collective that passes the cases of
+   * @acc/testkit. The Accelerator then joins no other group, and `endTraining` closes this one.
+   */
+  readonly collective?: CollectiveOptions | Collective;
   /** 16-bit computation with float32 weights. Default `no`. */
   readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8';
   readonly amp?: AmpOptions;
@@ -161,7 +165,7 @@ const schema = z.object({
     )
     .optional(),
   pipeline: pipelineSchema.optional(),
-  collective: collectiveSchema.default({}),
+  collective: z.custom<CollectiveOptions | Collective>().default({}),
   mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object').optional(),
@@ -197,9 +201,6 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   if (options.gradientClipping !== undefined) {
     checkKeys('gradientClipping', options.gradientClipping, ['norm', 'value']);
   }
-  if (options.collective !== undefined) {
-    checkKeys('collective', options.collective, Object.keys(collectiveSchema.shape));
-  }
   if (options.mesh !== undefined) checkKeys('mesh', options.mesh, MESH_AXES);
   if (options.pipeline !== undefined) {
     checkKeys('pipeline', options.pipeline, Object.keys(pipelineSchema.shape));
@@ -208,6 +209,7 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   requireAvailable(options);
   if (options.strategy !== undefined) requireStrategy(options.strategy);
   // Validated even if the chosen strategy does not use them.
+  resolveCollective(options.collective);
   resolveDdpOptions(options.ddp);
   resolveFsdpOptions(options.fsdp);
   resolveContextOptions(options.context);
@@ -306,8 +308,6 @@ export function withoutPartner(options: ResolvedOptions): string[] {
 }
 
 /** Earlier versions accepted these options in `ddp`. */
-const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
-
 function refuseGroupOptions(ddp: unknown): void {
   const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
   if (moved.length === 0) return;

@@ -11,8 +11,9 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build, stop, type Plugin } from 'esbuild';
+import { build, type Plugin } from 'esbuild';
 import { commonJsFacade } from './commonjs-packages.js';
+import { whileEsbuildRuns } from './esbuild-runs.js';
 import { filesBehind, findLocalModules, type LocalModule } from './local-modules.js';
 import { nearestNodeModules } from './nearest.js';
 import { rememberProgram } from './remembered.js';
@@ -61,18 +62,6 @@ export async function transpileProgram(script: string, cwd: string): Promise<str
   } catch (error) {
     if (CANNOT_WRITE.includes((error as NodeJS.ErrnoException).code)) return undefined;
     throw error;
-  }
-}
-
-let users = 0;
-
-/** Ends esbuild's process after the last use, because a launcher runs as long as its job. */
-async function whileEsbuildRuns<T>(work: () => Promise<T>): Promise<T> {
-  users++;
-  try {
-    return await work();
-  } finally {
-    if (--users === 0) await stop();
   }
 }
 

@@ -1,10 +1,11 @@
 import { AccError } from '@acc/contract';
-import type { LoggedCall, ProcessGroup, RankAccount } from '@acc/native';
+import type { LoggedCall, RankAccount } from '@acc/native';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatWords } from '../agreement.js';
+import type { GroupEngine } from '../group-engine.js';
 import { placeOf, type Member } from '../rendezvous.js';
 import type { FlightRecorder, RecordedCall } from './recorder.js';
 
@@ -29,7 +30,7 @@ export class Fault {
   #story: { readonly lines: string; readonly help: string } | undefined;
 
   constructor(
-    private readonly group: ProcessGroup,
+    private readonly group: GroupEngine,
     private readonly recorder: FlightRecorder,
     private readonly members: readonly Member[] | undefined,
   ) {}

@@ -1,5 +1,5 @@
 import { AccError, PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
-import { tensorFrom, type Tensor as Native, type Work } from '@acc/native';
+import { tensorFrom, type Tensor as Native } from '@acc/native';
 import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
 import type { Context } from '../context.js';
 import type { Movable } from '../tensors.js';
@@ -103,8 +103,8 @@ export interface MessageKind {
  * a header, after it is complete.
  */
 export class Incoming<T extends Movable> implements Pending<T> {
-  #header: Work | undefined;
-  #payload: Work | undefined;
+  #header: Pending<void> | undefined;
+  #payload: Pending<void> | undefined;
   #announced: Native | undefined;
   #native: Native | undefined;
   #dtype = '';

@@ -9,6 +9,7 @@ import {
 } from '@acc/collective';
 import { shareKernelChoices } from '@acc/kernels';
 import { setNumThreads } from '@acc/native';
+import { isCollective } from '../collective-options.js';
 import type { LaunchEnvironment } from '../environment.js';
 import { joinOnce } from '../job-group.js';
 import type { ResolvedOptions } from '../options.js';
@@ -16,12 +17,14 @@ import type { ProcessKernels } from './kernels.js';
 
 let hasLeft = false;
 
-/** Returns the collectives among the ranks of the job. */
+/** Returns the collectives among the ranks of the job, which the options may give. */
 export async function collectiveOf(
   environment: LaunchEnvironment,
   options: ResolvedOptions,
   { kernels, nativeDevice }: ProcessKernels,
 ): Promise<Collective> {
+  const { collective: given } = options;
+  if (isCollective(given)) return given;
   const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface } = environment;
   if (size === 1) return new SingleCollective();
   if (hasLeft) {
@@ -29,7 +32,7 @@ export async function collectiveOf(
       help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
     });
   }
-  const { engine, ...times } = options.collective;
+  const { engine, ...times } = given;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = times;
   const joining: JoinOptions = {
     rank,

@@ -1,0 +1,3 @@
+export { runOnThreads, type RunOnThreadsOptions } from './run-on-threads.js';
+export type { ThreadModule } from './serve-thread.js';
+export type { ThreadRanks } from './thread-ranks.js';
