@@ -24,9 +24,9 @@ let last: Promise<unknown> = Promise.resolve();
 /**
  * Runs a module on `ranks` ranks that are threads of this process. Its default export is a function
  * `(args, ranks) => result`, where `ranks` is a {@link ThreadRanks}. Returns the results, by rank, as
- * structured clones. Threads stay for later runs of the same module, until another module runs or a
- * rank fails, so state of the module and of tfjs stays, too. Runs follow one another in the order of
- * the calls.
+ * structured clones. Threads stay for later runs of the same module on as many ranks, until another
+ * module runs or a rank fails, so state of the module and of tfjs stays, too. Runs follow one another
+ * in the order of the calls.
  *
  * @throws AccError `ACC_RANK_FAILED` with the error of each rank that failed, the first one first;
  * `ACC_RANKS_TIMEOUT`; `ACC_BAD_OPTION`, `ACC_UNKNOWN_OPTION`.
@@ -55,7 +55,7 @@ async function runNext({ module, ranks, args, timeoutMs = 60_000 }: RunOnThreads
   if (reports?.every((report) => 'value' in report)) return reports.map(({ value }) => value);
   const error = reports ? failed(reports, (stack) => job.inSources(stack)) : timedOut(ranks, timeoutMs);
   // The state of threads that failed is unknown.
-  await job.endThreads();
+  await job.endThreads(ranks);
   throw error;
 }
 

@@ -14,7 +14,11 @@ const BUNDLE = 'threads.mjs';
 export class ThreadJob {
   readonly module: string;
   readonly #folder: string;
-  readonly #threads: Worker[] = [];
+  /**
+   * By the number of ranks. Ranks of one run have then run the same modules before, so that the names
+   * which tfjs makes for their layers and variables are the same.
+   */
+  readonly #threads = new Map<number, Worker[]>();
 
   /** Prepares the module for the threads. */
   static async start(module: string): Promise<ThreadJob> {
@@ -41,8 +45,8 @@ export class ThreadJob {
 
   /** Returns the reports of all ranks. Undefined if one of them had none after `timeoutMs`. */
   async run(ranks: number, args: unknown, timeoutMs: number): Promise<ThreadReport[] | undefined> {
-    while (this.#threads.length < ranks) this.#threads.push(this.#startThread());
-    const threads = this.#threads.slice(0, ranks);
+    const threads = this.#threads.get(ranks) ?? Array.from({ length: ranks }, () => this.#startThread());
+    this.#threads.set(ranks, threads);
     const memory = SharedState.memoryFor(ranks);
     const state = new SharedState(memory, ranks);
     const ports = connected(ranks);
@@ -63,13 +67,15 @@ export class ThreadJob {
     }
   }
 
-  /** Ends the threads. Later runs start others. */
-  async endThreads(): Promise<void> {
-    await Promise.all(this.#threads.splice(0).map((thread) => thread.terminate()));
+  /** Ends the threads of as many ranks. The next run of as many ranks starts others. */
+  async endThreads(ranks: number): Promise<void> {
+    const threads = this.#threads.get(ranks) ?? [];
+    this.#threads.delete(ranks);
+    await Promise.all(threads.map((thread) => thread.terminate()));
   }
 
   async end(): Promise<void> {
-    await this.endThreads();
+    for (const ranks of [...this.#threads.keys()]) await this.endThreads(ranks);
     process.off('exit', this.#removeFolder);
     this.#removeFolder();
   }
