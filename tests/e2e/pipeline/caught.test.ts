@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
-import type { Caught } from './ranks/caught.js';
+import { onRanks } from '../on-ranks.js';
+import type { Args, Caught } from './ranks/caught.js';
 
-const script = new URL('./ranks/caught.ts', import.meta.url);
+const module = new URL('./ranks/caught.ts', import.meta.url);
 // A rank that waits in vain would wait for the collective's five minutes.
-const run = (ranks: number, ...args: (string | number)[]) =>
-  resultsOfRanks<Caught>({ script, ranks, args: args.map(String), env: { OMP_NUM_THREADS: '1' } });
+const run = (ranks: number, args: Args) =>
+  onRanks<Caught>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' } });
 
 /** The error on a rank, given the failing stage and the stages. */
 const expected = (rank: number, failing: number, where: string) =>
@@ -23,9 +23,9 @@ describe('a failed loss or layer whose error the program catches is told on all 
   ] as const)(
     '%s, %i ranks in a pipeline, %i stages, %i ranks, %s',
     async (schedule, pipeline, stages, ranks, precision) => {
-      const args = [pipeline, schedule, stages, precision];
-      const found = await run(ranks, ...args);
-      const reference = await run(ranks, ...args, 'without failures');
+      const args = { pipeline, schedule, stages, precision };
+      const found = await run(ranks, { ...args, fails: true });
+      const reference = await run(ranks, { ...args, fails: false });
       const last = stages - 1;
       const ofLoss = last % pipeline;
       const stageOfD = stages === 4 ? 2 : 1;

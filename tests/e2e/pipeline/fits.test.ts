@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
-import type { Fits } from './ranks/fits.js';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Args, Fits } from './ranks/fits.js';
 
-const script = new URL('./ranks/fits.ts', import.meta.url);
+const module = new URL('./ranks/fits.ts', import.meta.url);
 const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 /** The mesh, and the number of ranks with rows of their own. */
 const MESHES = [
@@ -14,9 +15,9 @@ const MESHES = [
 const WAYS = ['several outputs', 'weights of classes', 'a short last batch', 'fitDataset'];
 
 const run = (mesh: Readonly<Record<string, number>>, data: number) =>
-  resultsOfRanks<Fits>({
-    ...{ script, ranks: Object.values(mesh).reduce((all, size) => all * size, 1) },
-    ...{ args: [JSON.stringify(mesh), `${data}`], env: { OMP_NUM_THREADS: '1' } },
+  onRanks<Fits>({
+    ...{ module, ranks: Object.values(mesh).reduce((all, size) => all * size, 1) },
+    ...{ args: { mesh, data } satisfies Args, env: { OMP_NUM_THREADS: '1' } },
     timeoutMs: 110_000,
   });
 

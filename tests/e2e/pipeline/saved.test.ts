@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
-import type { Model, Results } from './ranks/saved.js';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Args, Model, Results } from './ranks/saved.js';
 
-const script = new URL('./ranks/saved.ts', import.meta.url);
+const module = new URL('./ranks/saved.ts', import.meta.url);
 const folder = mkdtempSync(join(tmpdir(), 'acc-pipeline-'));
 /** The number of ranks, and of those with rows of their own. */
 const MESHES = [
@@ -17,9 +18,9 @@ const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 const saved = new Map<number, Results[]>();
 const loaded = new Map<number, Results[]>();
 
-const run = (ranks: number, phase: string, data: number) =>
-  resultsOfRanks<Results>({
-    ...{ script, ranks, args: [phase, folder, `${data}`], env: { OMP_NUM_THREADS: '1' } },
+const run = (ranks: number, phase: Args['phase'], data: number) =>
+  onRanks<Results>({
+    ...{ module, ranks, args: { phase, folder, data } satisfies Args, env: { OMP_NUM_THREADS: '1' } },
     timeoutMs: 110_000,
   });
 

@@ -1,8 +1,8 @@
-// The loss or a layer fails on one rank of a pipeline, and the program goes on. Reports the errors and
+// The loss or a layer fails on one rank of a pipeline, and the program goes on. Returns the errors and
 // the weights after a step that follows.
 import { Accelerator } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { meanSquares, skipping, SKIPPING_STAGES, xsOf, ysOf } from './models.js';
 
 export interface Caught {
@@ -12,87 +12,101 @@ export interface Caught {
   readonly leaked: number;
 }
 
-const [pipeline, schedule, stages, precision, without] = process.argv.slice(2);
-const accelerator = await Accelerator.create({
-  engine: 'acc',
-  mesh: { data: -1, pipeline: Number(pipeline) },
-  mixedPrecision: precision as 'no' | 'bf16',
-});
-const model = skipping();
-accelerator.prepare(model, tf.train.sgd(0.1));
-/** The calls of a function of this rank before it throws. */
-let left = Infinity;
-const counted = () => {
-  if (left-- === 0) throw new Error('the culprit');
-};
-const loss = (y: tf.Tensor, prediction: tf.Tensor) => {
-  if (failing === 'loss') counted();
-  const mean = meanSquares(y, prediction);
-  return weighs ? accelerator.weighLoss(mean, tf.scalar(4)) : mean;
-};
-for (const name of ['a', 'd']) {
-  const layer = model.getLayer(name);
-  const call = layer.call.bind(layer);
-  layer.call = (...args) => {
-    if (failing === name) counted();
-    return call(...args);
-  };
+export interface Args {
+  readonly pipeline: number;
+  readonly schedule: '1f1b' | 'zeroBubble' | 'gpipe' | 'interleaved';
+  readonly stages: number;
+  readonly precision: 'no' | 'bf16';
+  /** Whether layers and the loss fail. */
+  readonly fails: boolean;
 }
-let failing = '';
-let weighs = false;
-const lines = accelerator.numProcesses / Number(pipeline);
-const step = accelerator.pipelined(model, loss, {
-  schedule: schedule as '1f1b',
-  stages: SKIPPING_STAGES[Number(stages)]!,
-  microBatches: 4,
-});
-const errors: Record<string, string> = {};
-const losses: number[] = [];
-let taking = step;
-const take = (rows: number) => {
-  const taken = taking(xsOf(0).slice(0, rows), ysOf(0).slice(0, rows));
-  return taken.dataSync()[0]!;
-};
-function failingStep(what: string, calls: number, rows: number): void {
-  if (without) return;
-  [failing, left] = [accelerator.processIndex % lines === 0 ? what : '', calls];
+
+/** The function of this rank that fails, if any, and its calls before it throws. */
+interface Failure {
+  what: string;
+  left: number;
+}
+
+const ROWS = 16;
+type Step = (xs: tf.Tensor, ys: tf.Tensor) => tf.Tensor;
+
+function take(step: Step, rows = ROWS): number {
+  return tf.tidy(() => step(xsOf(0).slice(0, rows), ysOf(0).slice(0, rows)).dataSync()[0]!);
+}
+
+function failIn(model: tf.LayersModel, count: (what: string) => void): void {
+  for (const name of ['a', 'd']) {
+    const layer = model.getLayer(name);
+    const call = layer.call.bind(layer);
+    layer.call = (...args) => {
+      count(name);
+      return call(...args);
+    };
+  }
+}
+
+export default async function caught(args: Args): Promise<Caught> {
+  const { pipeline, precision } = args;
+  const mesh = { data: -1, pipeline };
+  const accelerator = await Accelerator.create({ engine: 'acc', mesh, mixedPrecision: precision });
+  const model = skipping();
+  const optimizer = tf.train.sgd(0.1);
+  accelerator.prepare(model, optimizer);
+  const failure: Failure = { what: '', left: Infinity };
+  const count = (what: string) => {
+    if (failure.what === what && failure.left-- === 0) throw new Error('the culprit');
+  };
+  failIn(model, count);
+  let weighs = false;
+  const loss = (y: tf.Tensor, prediction: tf.Tensor) => {
+    count('loss');
+    const mean = meanSquares(y, prediction);
+    return weighs ? accelerator.weighLoss(mean, tf.scalar(4)) : mean;
+  };
+  const { schedule, stages } = args;
+  const step = accelerator.pipelined(model, loss, {
+    ...{ schedule, stages: SKIPPING_STAGES[stages]!, microBatches: 4 },
+  });
+  const lines = accelerator.numProcesses / pipeline;
+  const errors: Record<string, string> = {};
+  const failing = (taken: Step, [what, left]: readonly [string, number], rows = ROWS) => {
+    if (!args.fails) return;
+    Object.assign(failure, { what: accelerator.processIndex % lines === 0 ? what : '', left });
+    errors[`${what} ${left}`] = messageOf(() => take(taken, rows));
+    failure.what = '';
+  };
+
+  // In the first step, shapes of messages are unknown.
+  if (precision === 'no') failing(step, ['loss', 0]);
+  const losses = [take(step)];
+  const before = tf.memory().numTensors;
+  for (const each of [['loss', 2], ['a', 1], ['d', 0], ['d', 3]] as const) failing(step, each); // prettier-ignore
+  failing(step, ['loss', 1], ROWS / 2);
+  const leaked = tf.memory().numTensors - before;
+  losses.push(take(step, ROWS / 2), take(step));
+
+  const compiled = accelerator.compile(step);
+  failing(compiled, ['loss', 3]);
+  for (let i = 0; i < 4; i++) losses.push(take(compiled));
+  errors.replays = String(compiled.replays > 0);
+  // The rank with the loss reads the tensor, and runs plainly beside others that replay.
+  weighs = true;
+  const weighing = accelerator.compile(step);
+  for (let i = 0; i < 4; i++) losses.push(take(weighing));
+  failing(weighing, ['loss', 1]);
+  for (let i = 0; i < 3; i++) losses.push(take(weighing));
+  accelerator.freeMemory();
+  disposeOptimizers(optimizer);
+  tf.disposeVariables();
+  return { errors, losses, leaked };
+}
+
+function messageOf(act: () => unknown): string {
   try {
-    tf.tidy(() => take(rows));
-    errors[`${what} ${calls}`] = 'none';
+    act();
+    return 'none';
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    errors[`${what} ${calls}`] = `${code ?? 'own'}: ${message.split('\n')[0]!}`;
+    return `${code ?? 'own'}: ${message.split('\n')[0]!}`;
   }
-  failing = '';
 }
-// In the first step, shapes of messages are unknown.
-if (precision === 'no') failingStep('loss', 0, 16);
-losses.push(tf.tidy(() => take(16)));
-const before = tf.memory().numTensors;
-for (const [what, calls] of [
-  ['loss', 2],
-  ['a', 1],
-  ['d', 0],
-  ['d', 3],
-] as const) {
-  failingStep(what, calls, 16);
-}
-failingStep('loss', 1, 8);
-const leaked = tf.memory().numTensors - before;
-losses.push(
-  tf.tidy(() => take(8)),
-  tf.tidy(() => take(16)),
-);
-
-const compiled = accelerator.compile(step);
-taking = compiled;
-failingStep('loss', 3, 16);
-for (let i = 0; i < 4; i++) losses.push(take(16));
-errors.replays = String(compiled.replays > 0);
-// The rank with the loss reads the tensor, and runs plainly beside others that replay.
-weighs = true;
-taking = accelerator.compile(step);
-for (let i = 0; i < 4; i++) losses.push(take(16));
-failingStep('loss', 1, 16);
-for (let i = 0; i < 3; i++) losses.push(take(16));
-reportResult({ errors, losses, leaked } satisfies Caught);

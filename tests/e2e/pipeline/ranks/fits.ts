@@ -1,8 +1,7 @@
-// Trains by fit and fitDataset in the ways that their options allow. The arguments are the mesh as JSON
-// and the number of ranks with rows of their own.
+// Trains by fit and fitDataset in the ways that their options allow.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, parallelize, type MeshOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Fitted {
   readonly history: Record<string, (number | tf.Tensor)[]>;
@@ -14,11 +13,15 @@ export interface Fitted {
 
 export type Fits = Record<string, Fitted>;
 
+export interface Args {
+  readonly mesh: MeshOptions;
+  /** The number of ranks with rows of their own. */
+  readonly data: number;
+}
+
 const ROWS = 24;
 const BATCH = 8;
 const WIDTH = 8;
-const mesh = JSON.parse(process.argv[2]!) as MeshOptions;
-const DATA = Number(process.argv[3]);
 
 const values = (rows: number, width: number, seed: number) =>
   tf.sin(tf.range(0, rows * width).add(seed)).reshape([rows, width]);
@@ -65,37 +68,39 @@ function chain(): tf.LayersModel {
 }
 
 type Callbacks = tf.CustomCallbackArgs;
-type Fit = (model: tf.LayersModel, callbacks: Callbacks) => Promise<tf.History>;
+type Fit = (
+  model: tf.LayersModel,
+  options: { readonly batchSize: number; readonly callbacks: Callbacks },
+) => Promise<tf.History>;
 
 const common = { epochs: 3, verbose: 0 } as const;
-const batchSize = BATCH / DATA;
 const ways: Record<string, { readonly model: () => tf.LayersModel; readonly fit: Fit }> = {
   'several outputs': {
     model: forked,
-    fit: (model, callbacks) => {
+    fit: (model, options) => {
       const ys = [values(ROWS, 2, 9), classes(ROWS)];
-      const more = { batchSize, validationSplit: 1 / 3, shuffle: false, callbacks };
+      const more = { ...options, validationSplit: 1 / 3, shuffle: false };
       return model.fit(values(ROWS, WIDTH, 0), ys, { ...common, ...more });
     },
   },
   'weights of classes': {
     model: chain,
-    fit: (model, callbacks) => {
-      const more = { batchSize, classWeight: { 0: 1, 1: 2, 2: 0.5 }, shuffle: false, callbacks };
+    fit: (model, options) => {
+      const more = { ...options, classWeight: { 0: 1, 1: 2, 2: 0.5 }, shuffle: false };
       return model.fit(values(ROWS, WIDTH, 0), classes(ROWS), { ...common, ...more });
     },
   },
   'a short last batch': {
     model: chain,
-    fit: (model, callbacks) => {
+    fit: (model, options) => {
       const rows = 13;
-      const more = { batchSize, shuffle: false, callbacks };
+      const more = { ...options, shuffle: false };
       return model.fit(values(rows, WIDTH, 0), classes(rows), { ...common, ...more });
     },
   },
   fitDataset: {
     model: chain,
-    fit: (model, callbacks) => {
+    fit: (model, { batchSize, callbacks }) => {
       const rows = (count: number, seed: number) =>
         tf.data.zip({
           xs: tf.data.array(rowsOf(values(count, WIDTH, seed))),
@@ -113,7 +118,7 @@ function rowsOf(x: tf.Tensor): number[][] {
   return rows;
 }
 
-async function run(name: string): Promise<Fitted> {
+async function run(name: string, { mesh, data }: Args): Promise<Fitted> {
   const { model: create, fit } = ways[name]!;
   const several = Object.keys(mesh).length > 0;
   const accelerator = await Accelerator.create({
@@ -133,17 +138,20 @@ async function run(name: string): Promise<Fitted> {
       for (const [key, value] of Object.entries(logs!)) (epochs[key] ??= []).push(value);
     },
   };
-  const { history } = await fit(model, callbacks);
+  const { history } = await fit(model, { batchSize: BATCH / data, callbacks });
   const state = accelerator.getStateDict(model);
   const weights = Object.fromEntries(
     Object.values(state).map((x, i) => [`${i} ${x.shape.join('x')}`, [...x.dataSync()]]),
   );
   tf.dispose(state);
   accelerator.freeMemory();
+  disposeOptimizers(model.optimizer);
   tf.disposeVariables();
   return { history, batches, epochs, weights };
 }
 
-const fits: Fits = {};
-for (const name of Object.keys(ways)) fits[name] = await run(name);
-reportResult(fits);
+export default async function fits(args: Args): Promise<Fits> {
+  const fitted: Fits = {};
+  for (const name of Object.keys(ways)) fitted[name] = await run(name, args);
+  return fitted;
+}

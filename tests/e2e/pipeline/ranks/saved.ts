@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import { meanSquares, skipping, WIDTH } from './models.js';
 
 export const MODELS = ['skipping', 'normed'] as const;
@@ -20,11 +20,15 @@ export interface Trained {
 /** By the save. */
 export type Results = Record<string, Trained>;
 
+export interface Args {
+  readonly phase: 'save' | 'load';
+  readonly folder: string;
+  /** The number of ranks with rows of their own. */
+  readonly data: number;
+}
+
 const ROWS = 28;
 const BATCH = 8;
-const [phase, folder, data = '1'] = process.argv.slice(2) as ['save' | 'load', string, string?];
-const world = Number(process.env.WORLD_SIZE);
-const DATA = Number(data);
 
 /** With statistics that the forward pass changes, which depend on the micro-batches. */
 function normed(): tf.LayersModel {
@@ -43,10 +47,10 @@ function normed(): tf.LayersModel {
   return tf.sequential({ layers: [inner, dense(3, { name: 'last', units: 2 })] });
 }
 
-async function start(name: Model) {
+async function start(name: Model, world: number, data: number) {
   const accelerator = await Accelerator.create({
     engine: 'acc',
-    ...(world > 1 && { mesh: { pipeline: -1, data: DATA } }),
+    ...(world > 1 && { mesh: { pipeline: -1, data } }),
     pipeline: { microBatches: 2, schedule: name === 'normed' ? 'zeroBubble' : '1f1b' },
     gradientClipping: { norm: 1 },
   });
@@ -59,7 +63,7 @@ async function start(name: Model) {
     const [xs, ys] = [values(WIDTH, ROWS, 0), values(2, ROWS, 100)];
     const validationData: [tf.Tensor, tf.Tensor] = [values(WIDTH, 6, 300), values(2, 6, 400)];
     const { history } = await model.fit(xs, ys, {
-      ...{ batchSize: BATCH / DATA, initialEpoch: from, epochs: to, verbose: 0, validationData },
+      ...{ batchSize: BATCH / data, initialEpoch: from, epochs: to, verbose: 0, validationData },
     });
     tf.dispose([xs, ys, validationData]);
     return history;
@@ -81,22 +85,24 @@ async function start(name: Model) {
   return { accelerator, model, fit, weights, predicted, end };
 }
 
-async function save(name: Model): Promise<Trained> {
-  const run = await start(name);
+async function save(name: Model, { folder, data }: Args, world: number): Promise<Trained> {
+  const run = await start(name, world, data);
   await run.fit(0, 2);
   const saved = run.weights();
-  await run.accelerator.saveState(join(folder, `${world}-${DATA}-${name}`));
+  await run.accelerator.saveState(join(folder, `${world}-${data}-${name}`));
   const history = await run.fit(2, 4);
   const result = { saved, history, last: run.weights(), predicted: run.predicted() };
   run.end();
   return result;
 }
 
-async function load(name: Model, path: string): Promise<Trained> {
-  const run = await start(name);
+/** @param each The save, a folder of the one of `args`. */
+async function load(each: string, { folder, data }: Args, world: number): Promise<Trained> {
+  const name = modelOf(each);
+  const run = await start(name, world, data);
   // One model is divided before it is loaded, the other one by fit.
   if (name === 'normed') run.accelerator.pipelined(run.model, meanSquares);
-  await run.accelerator.loadState(path);
+  await run.accelerator.loadState(join(folder, each));
   const saved = run.weights();
   const history = await run.fit(2, 4);
   const result = { saved, history, last: run.weights(), predicted: run.predicted() };
@@ -104,13 +110,17 @@ async function load(name: Model, path: string): Promise<Trained> {
   return result;
 }
 
-const results: Results = {};
-if (phase === 'save') {
-  for (const name of MODELS) if (name !== 'normed' || DATA === 1) results[name] = await save(name);
-} else {
-  for (const each of readdirSync(folder).sort()) {
-    const name = MODELS.find((model) => each.endsWith(model))!;
-    if (name !== 'normed' || DATA === 1) results[each] = await load(name, join(folder, each));
+const modelOf = (save: string) => MODELS.find((model) => save.endsWith(model))!;
+
+export default async function saved(args: Args, { size }: RankPlace): Promise<Results> {
+  const { phase, folder, data } = args;
+  const isTrained = (name: Model) => name !== 'normed' || data === 1;
+  const results: Results = {};
+  if (phase === 'save') {
+    for (const name of MODELS.filter(isTrained)) results[name] = await save(name, args, size);
+  } else {
+    for (const each of readdirSync(folder).sort())
+      if (isTrained(modelOf(each))) results[each] = await load(each, args, size);
   }
+  return results;
 }
-reportResult(results);
