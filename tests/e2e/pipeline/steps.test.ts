@@ -1,11 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
-import type { Trained } from './ranks/steps.js';
+import type { Results, Trained } from './ranks/steps.js';
 
-type Results = Record<string, Trained>;
-
-const script = new URL('./ranks/steps.ts', import.meta.url);
+const module = new URL('./ranks/steps.ts', import.meta.url);
 /** Ranks, those with rows of their own, and the ways. */
 const JOBS: readonly (readonly [ranks: number, data: number, ways: readonly string[]])[] = [
   [
@@ -33,11 +32,8 @@ const PLAIN: Readonly<Record<string, string>> = {
 /** By the number of ranks, and of those with rows of their own. */
 const results = new Map<string, Results[]>();
 
-const run = (ranks: number, data: number, ways: readonly string[]) =>
-  resultsOfRanks<Results>({
-    ...{ script, ranks, args: ways, timeoutMs: 170_000 },
-    env: { ...SAME_KERNELS, DATA: `${data}` },
-  });
+const run = (ranks: number, data: number, only: readonly string[]) =>
+  onRanks<Results>({ module, ranks, args: { data, only }, env: SAME_KERNELS, timeoutMs: 170_000 });
 
 beforeAll(async () => {
   results.set('1 1', await run(1, 1, []));

@@ -1,18 +1,20 @@
 import { expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { WeighedTerms } from './ranks/weighed-terms.js';
-import type { Weighed } from './ranks/weighed.js';
+import type { Args, Weighed } from './ranks/weighed.js';
 
 const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 
-const script = new URL('./ranks/weighed.ts', import.meta.url);
-const run = (...args: string[]) =>
-  resultsOfRanks<Weighed>({ script, ranks: 2, args, env: { OMP_NUM_THREADS: '1' } });
+const env = { OMP_NUM_THREADS: '1' };
+const module = new URL('./ranks/weighed.ts', import.meta.url);
+const run = (args: Args) => onRanks<Weighed>({ module, ranks: 2, args, env });
 
-it.each(['tensor', 'number'])(
+it.each(['tensor', 'number'] as const)(
   'a compiled step whose loss states its items by a %s',
   async (counts) => {
-    const [plain, compiled] = [await run(counts), await run(counts, 'compiled')];
+    const plain = await run({ counts, isCompiled: false });
+    const compiled = await run({ counts, isCompiled: true });
     // The rank with the last stage would read a tensor in each replay.
     const reads = expect.stringMatching(
       /^it gives weighLoss a tensor, whose value is read, at .*weighed\.ts:\d+$/,
@@ -28,9 +30,8 @@ it.each(['tensor', 'number'])(
 );
 
 it('terms that layers add to a loss of some items count as on one process, or are refused', async () => {
-  const url = new URL('./ranks/weighed-terms.ts', import.meta.url);
-  const runTerms = (ranks: number) =>
-    resultsOfRanks<Record<string, WeighedTerms>>({ script: url, ranks, env: { OMP_NUM_THREADS: '1' } });
+  const terms = new URL('./ranks/weighed-terms.ts', import.meta.url);
+  const runTerms = (ranks: number) => onRanks<Record<string, WeighedTerms>>({ module: terms, ranks, env });
   const [alone] = (await runTerms(1)) as [Record<string, WeighedTerms>];
   const ofRanks = await runTerms(2);
   // The layer is in one stage. The calls that measured it do not count.

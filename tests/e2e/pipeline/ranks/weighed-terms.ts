@@ -1,9 +1,10 @@
 // A mixture of experts adds terms to a loss that states its items. One rank takes the step by minimize,
 // with the terms that micro-batches have; two ranks take it in stages.
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, type PipelineOptions } from '@acc/core';
 import { moe } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { xsOf, ysOf } from './models.js';
 
 export interface WeighedTerms {
@@ -15,13 +16,8 @@ export interface WeighedTerms {
 }
 
 const MICRO_BATCHES = 2;
-const isAlone = process.env.WORLD_SIZE === '1';
 
-/** The rows whose loss counts: 3 of the first micro-batch, and all 8 of the second one. */
-const some = tf.tensor2d([1, 1, 0, 1, 0, 0, 0, 0, ...new Array<number>(8).fill(1)], [16, 1]);
-const each = tf.ones([16, 1]);
-
-function build(): tf.LayersModel {
+function build(isAlone: boolean): tf.LayersModel {
   const share = isAlone ? 1 / MICRO_BATCHES : 1;
   const terms = { balanceLoss: 0.5 * share, zLoss: 0.2 * share };
   const model = tf.sequential({
@@ -41,9 +37,14 @@ function build(): tf.LayersModel {
   return model;
 }
 
-async function train(counted: tf.Tensor, options: PipelineOptions): Promise<WeighedTerms> {
+interface Way extends PipelineOptions {
+  /** The rows whose loss counts. */
+  readonly counted: tf.Tensor;
+}
+
+async function train({ counted, ...options }: Way, isAlone: boolean): Promise<WeighedTerms> {
   const accelerator = await Accelerator.create({ engine: 'acc', ...(!isAlone && { mesh: { pipeline: 2 } }) });
-  const model = build();
+  const model = build(isAlone);
   const optimizer = tf.train.sgd(0.5);
   accelerator.prepare(model, optimizer);
   const squares = (y: tf.Tensor, prediction: tf.Tensor) => {
@@ -80,15 +81,23 @@ async function train(counted: tf.Tensor, options: PipelineOptions): Promise<Weig
   const state = accelerator.getStateDict(model);
   found.weights = Object.values(state).map((x) => [...x.dataSync()]);
   tf.dispose(state);
-  accelerator.freeMemory();
-  tf.disposeVariables();
   const tokens = experts.tokensPerExpert.reduce((sum, count) => sum + count, 0);
+  accelerator.freeMemory();
+  disposeOptimizers(optimizer);
+  model.dispose();
   return { ...found, tokens };
 }
 
-const results = {
-  gpipe: await train(some, { schedule: 'gpipe' }),
-  '1f1b': await train(some, { schedule: '1f1b' }),
-  'equal numbers': await train(each, { schedule: '1f1b' }),
-};
-reportResult(results);
+export default async function weighedTerms(
+  _: unknown,
+  { size }: RankPlace,
+): Promise<Record<string, WeighedTerms>> {
+  const isAlone = size === 1;
+  // 3 of the first micro-batch, and all 8 of the second one.
+  const some = tf.tensor2d([1, 1, 0, 1, 0, 0, 0, 0, ...new Array<number>(8).fill(1)], [16, 1]);
+  return {
+    gpipe: await train({ counted: some, schedule: 'gpipe' }, isAlone),
+    '1f1b': await train({ counted: some, schedule: '1f1b' }, isAlone),
+    'equal numbers': await train({ counted: tf.ones([16, 1]), schedule: '1f1b' }, isAlone),
+  };
+}
