@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Drawn } from './ranks/dropout.js';
 
-const script = new URL('./ranks/dropout.ts', import.meta.url);
+const module = new URL('./ranks/dropout.ts', import.meta.url);
 
 async function drawOn(mesh: Record<string, number>): Promise<Drawn[]> {
   const ranks = Object.values(mesh).reduce((product, size) => product * size, 1);
   const env = { OMP_NUM_THREADS: '1' };
-  return resultsOfRanks<Drawn>({ script, ranks, args: [JSON.stringify(mesh)], env });
+  return onRanks<Drawn>({ module, ranks, args: mesh, env });
 }
 
 it('each piece of a sequence has a mask of its own, from one seed', async () => {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 
-const script = new URL('./ranks/memory.ts', import.meta.url);
+const module = new URL('./ranks/memory.ts', import.meta.url);
 
 const peakOf = (ranks: number, attention: string): Promise<number[]> =>
-  resultsOfRanks<number>({ script, ranks, args: [attention], env: SAME_KERNELS });
+  onRanks<number>({ module, ranks, args: attention, env: SAME_KERNELS });
 
 it('n ranks need one n-th of the memory for a long sequence', async () => {
   const [alone] = await peakOf(1, 'ring');
