@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import type { Found } from './ranks/mesh-metrics.js';
 
 /** Four ranks. */
@@ -16,9 +16,9 @@ const CASES = MESHES.map((mesh, at) => ({ mesh, at, name: JSON.stringify(mesh) }
 let found: Found[][];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/mesh-metrics.ts', import.meta.url);
-  const args = [JSON.stringify(MESHES)];
-  found = await resultsOfRanks<Found[]>({ script, ranks: 4, args, env: { OMP_NUM_THREADS: '1' } });
+  const module = new URL('./ranks/mesh-metrics.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  found = await onRanks<Found[]>({ module, ranks: 4, args: MESHES, env });
 }, 120_000);
 
 it.each(CASES)('gatherForMetrics on $name gives each row once, in order', ({ at }) => {

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import type { Results } from './ranks/layers.js';
 
-const script = new URL('./ranks/layers.ts', import.meta.url);
+const module = new URL('./ranks/layers.ts', import.meta.url);
 
 const resultsOn = (ranks: number, mesh: Record<string, number>) =>
-  resultsOfRanks<Results>({ script, ranks, args: [JSON.stringify(mesh)], env: { OMP_NUM_THREADS: '1' } });
+  onRanks<Results>({ module, ranks, args: mesh, env: { OMP_NUM_THREADS: '1' } });
 
 const TRAINED = [
   'dense',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Dispatch } from './ranks/traffic.js';
 
 const env = { OMP_NUM_THREADS: '1' };
@@ -8,8 +8,8 @@ const [FLOAT_BYTES, INT_BYTES] = [4, 4];
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
 it.each([2, 3])('%i ranks send tokens × width × 4 bytes, both ways, forward and backward', async (ranks) => {
-  const script = new URL('./ranks/traffic.ts', import.meta.url);
-  const found = await resultsOfRanks<Dispatch>({ script, ranks, env });
+  const module = new URL('./ranks/traffic.ts', import.meta.url);
+  const found = await onRanks<Dispatch>({ module, ranks, env });
   /** The rows that rank `from` has for the experts of each rank. */
   const rowsFor = found.map(({ tokensPerExpert }) => {
     const each = tokensPerExpert.length / ranks;
@@ -39,9 +39,8 @@ it.each([
 ] as const)(
   'the jitter of the ranks of the axis %s: the same if they have the same rows',
   async (_, mesh, same) => {
-    const script = new URL('./ranks/jitter.ts', import.meta.url);
-    const args = [JSON.stringify(mesh)];
-    const [first, second] = await resultsOfRanks<number[][]>({ script, ranks: 2, args, env });
+    const module = new URL('./ranks/jitter.ts', import.meta.url);
+    const [first, second] = await onRanks<number[][]>({ module, ranks: 2, args: mesh, env });
     expect(first).toHaveLength(2);
     const [one, two] = first!;
     expect(one).not.toEqual(two);

@@ -1,8 +1,8 @@
-// Gathers predictions for 11 rows on meshes of this job's ranks, in batches of 4 rows a step. Reports the
+// Gathers predictions for 11 rows on meshes of this job's ranks, in batches of 4 rows a step. Returns the
 // rows of each mesh, and what dropout keeps without a seed.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, parallelize, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 export interface Found {
   readonly coordinates: Readonly<Record<string, number>>;
@@ -47,7 +47,7 @@ async function find(options: AcceleratorOptions): Promise<Found> {
   const model = timesTen(mesh.size('tensor') > 1);
   const x = tf.range(0, ROWS).reshape([ROWS, 1]);
   const loader = new DataLoader(x, { batchSize: 4 });
-  const [, , data] = accelerator.prepare(model, tf.train.sgd(0.1), loader);
+  const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.1), loader);
   if (mesh.size('pipeline') > 1) {
     const loss = (y: tf.Tensor, prediction: tf.Tensor) => tf.losses.meanSquaredError(y, prediction);
     accelerator.pipelined(model, loss as never, { microBatches: 1, stages: [['in'], ['out']] });
@@ -60,15 +60,15 @@ async function find(options: AcceleratorOptions): Promise<Found> {
     found.names.push(...accelerator.gatherForMetrics(own.map((row) => `row ${row}`)));
   }
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.disposeVariables();
   return { coordinates: mesh.coordinates, ...found, kept };
 }
 
 const valuesOf = (x: tf.Tensor): number[] => Array.from(x.dataSync());
 
-const results: Found[] = [];
-for (const mesh of JSON.parse(process.argv[2]!) as NonNullable<AcceleratorOptions['mesh']>[]) {
-  const isSharded = typeof mesh === 'object' && 'fsdp' in mesh;
-  results.push(await find({ mesh, ...(isSharded && { strategy: 'fsdp' }) }));
+export default async function metrics(meshes: readonly Readonly<Record<string, number>>[]): Promise<Found[]> {
+  const results: Found[] = [];
+  for (const mesh of meshes) results.push(await find({ mesh, ...('fsdp' in mesh && { strategy: 'fsdp' }) }));
+  return results;
 }
-reportResult(results);

@@ -1,9 +1,10 @@
 // Trains small models on pieces of sequences, and prepares models that cannot compute with pieces. The
-// argument is the mesh as JSON. Reports what each model came to, or why it was refused.
+// argument is the mesh. Returns what each model came to, or why it was refused.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { isAccError } from '@acc/contract';
-import { reportResult, seededRandom } from '@acc/testkit';
+import { seededRandom } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Trained {
   readonly losses: number[];
@@ -81,9 +82,9 @@ function fill(model: tf.LayersModel): void {
   }
 }
 
-const mesh = JSON.parse(process.argv[2]!) as NonNullable<AcceleratorOptions['mesh']>;
+type Mesh = NonNullable<AcceleratorOptions['mesh']>;
 
-const start = () =>
+const start = (mesh: Mesh) =>
   Accelerator.create({
     dataLoader: { splitBatches: true },
     mesh,
@@ -93,18 +94,23 @@ const start = () =>
 const valuesOf = (accelerator: Accelerator, model: tf.LayersModel) =>
   Object.values(accelerator.getStateDict(model)).map((value) => Array.from(value.dataSync()));
 
-async function fit(accelerator: Accelerator, between: object[]): Promise<Trained> {
+async function fit(mesh: Mesh, between: object[]): Promise<Trained> {
+  const accelerator = await start(mesh);
   const model = chain(between);
   fill(model);
   model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
   accelerator.prepare(model);
   const [x, y] = [wave([2 * ROWS, LENGTH, WIDTH], 1), wave([2 * ROWS, LENGTH, 4], 5)];
   const { history } = await model.fit(x, y, { batchSize: ROWS, epochs: 2, verbose: 0, shuffle: false });
-  return { losses: history['loss'] as number[], weights: valuesOf(accelerator, model) };
+  const trained = { losses: history['loss'] as number[], weights: valuesOf(accelerator, model) };
+  accelerator.freeMemory(model);
+  disposeOptimizers(model.optimizer);
+  return trained;
 }
 
 /** A model of sequences and of features, which a loop that feeds itself gives to it whole. */
-function besideFeatures(accelerator: Accelerator): Trained {
+async function besideFeatures(mesh: Mesh): Promise<Trained> {
+  const accelerator = await start(mesh);
   const [sequence, features] = [tf.input({ shape: [null, WIDTH] as number[] }), tf.input({ shape: [3] })];
   const described = dense(8).apply(features) as tf.SymbolicTensor;
   const mixed = layers.reshape({ targetShape: [2, 4] }).apply(described) as tf.SymbolicTensor;
@@ -127,7 +133,10 @@ function besideFeatures(accelerator: Accelerator): Trained {
       return accelerator.reduce(optimizer.minimize(lossOf, true)!, 'mean').dataSync()[0]!;
     }),
   );
-  return { losses, weights: valuesOf(accelerator, model) };
+  const trained = { losses, weights: valuesOf(accelerator, model) };
+  accelerator.freeMemory(model);
+  disposeOptimizers(optimizer);
+  return trained;
 }
 
 /** @param use Of a model. */
@@ -141,20 +150,31 @@ async function refusalOf(use: () => unknown): Promise<Refused | 'prepared'> {
   }
 }
 
-const trained: Record<string, Trained> = {};
-const refused: Record<string, Refused | 'prepared'> = {};
-const accelerator = await start();
-for (const [name, between] of Object.entries(LAYERS)) trained[name] = await fit(accelerator, between());
-trained['beside features'] = besideFeatures(accelerator);
-for (const [name, between] of Object.entries(REFUSED))
-  refused[name] = await refusalOf(() => accelerator.prepare(chain(between())));
-refused['features'] = await refusalOf(() => {
+/** A model whose features are prepared data, which are cut as sequences are. */
+async function fitFeatures(accelerator: Accelerator): Promise<void> {
   const model = tf.sequential({
     layers: [layers.dense({ units: LENGTH, inputShape: [LENGTH], name: 'reader' })],
   });
-  model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
-  accelerator.prepare(model);
-  return model.fit(wave([ROWS, LENGTH], 1), wave([ROWS, LENGTH], 2), { batchSize: ROWS, verbose: 0 });
-});
-accelerator.freeMemory();
-reportResult({ trained, refused } satisfies Results);
+  const optimizer = tf.train.sgd(0.01);
+  model.compile({ optimizer, loss: 'meanSquaredError' });
+  try {
+    accelerator.prepare(model);
+    await model.fit(wave([ROWS, LENGTH], 1), wave([ROWS, LENGTH], 2), { batchSize: ROWS, verbose: 0 });
+  } finally {
+    disposeOptimizers(optimizer);
+  }
+}
+
+export default async function layersOn(mesh: Mesh): Promise<Results> {
+  const trained: Record<string, Trained> = {};
+  const refused: Record<string, Refused | 'prepared'> = {};
+  for (const [name, between] of Object.entries(LAYERS)) trained[name] = await fit(mesh, between());
+  trained['beside features'] = await besideFeatures(mesh);
+  const accelerator = await start(mesh);
+  for (const [name, between] of Object.entries(REFUSED))
+    refused[name] = await refusalOf(() => accelerator.prepare(chain(between())));
+  refused['features'] = await refusalOf(() => fitFeatures(accelerator));
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return { trained, refused };
+}
