@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Report } from './ranks/auto-plan.js';
 
 /** By case, what of the names of weights is cut on all sizes, and what is whole. */
@@ -25,11 +26,11 @@ const NAMES = Object.keys(CASES) as (keyof typeof CASES)[];
 
 const reports = new Map<number, Report[]>();
 beforeAll(async () => {
-  const script = new URL('./ranks/auto-plan.ts', import.meta.url);
+  const module = new URL('./ranks/auto-plan.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const ranks of [1, 2, 3]) {
-    const args = [String(ranks), ...NAMES];
-    reports.set(ranks, await resultsOfRanks<Report>({ script, ranks, args, env, timeoutMs: 110_000 }));
+    const given = { module, ranks, args: NAMES, env, timeoutMs: 110_000 };
+    reports.set(ranks, await onRanks<Report>(given));
   }
 }, 340_000);
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import type { Ways } from './ranks/compiled-recurrent.js';
 
@@ -8,14 +9,10 @@ const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 
 const found = new Map<number, Record<string, Ways>[]>();
 beforeAll(async () => {
-  const script = new URL('./ranks/compiled-recurrent.ts', import.meta.url);
+  const module = new URL('./ranks/compiled-recurrent.ts', import.meta.url);
   for (const ranks of [1, 2]) {
-    const args = [String(ranks)];
-    const env = SAME_KERNELS;
-    found.set(
-      ranks,
-      await resultsOfRanks<Record<string, Ways>>({ script, ranks, args, env, timeoutMs: 120_000 }),
-    );
+    const given = { module, ranks, env: SAME_KERNELS, timeoutMs: 120_000 };
+    found.set(ranks, await onRanks<Record<string, Ways>>(given));
   }
 }, 240_000);
 

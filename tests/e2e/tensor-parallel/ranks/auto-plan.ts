@@ -1,8 +1,9 @@
-// Trains models by the plan 'auto', some of whose layers stay whole. The arguments are the size of the
-// axis tensor and names of cases. Reports losses, whole weights, and the dims of the pieces by variable.
+// Trains models by the plan 'auto', some of whose layers stay whole. The arguments are names of cases.
+// Returns losses, whole weights, and the dims of the pieces by variable.
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, cut, isAccError, parallelize, setSeed, type AcceleratorOptions } from '@acc/core';
-import { reportResult, seededRandom } from '@acc/testkit';
+import { seededRandom } from '@acc/testkit';
 import { gpt2, llama, lora, multiHeadAttention } from '@acc/transformer';
 
 const [ROWS, LENGTH, VOCABULARY] = [6, 4, 12];
@@ -71,10 +72,7 @@ interface Moment {
   readonly variable: tf.Variable;
 }
 
-const size = Number(process.argv[2]);
-const options: AcceleratorOptions = size > 1 ? { mesh: { tensor: size } } : {};
-
-async function train(name: string): Promise<Trained> {
+async function train(name: string, options: AcceleratorOptions): Promise<Trained> {
   const accelerator = await Accelerator.create(options);
   setSeed(3);
   const model = parallelize(MODELS[name]!(), 'auto');
@@ -111,8 +109,9 @@ async function train(name: string): Promise<Trained> {
   return { losses, weights, held };
 }
 
-async function nothingCut(): Promise<Report['nothing']> {
+async function nothingCut(options: AcceleratorOptions): Promise<Report['nothing']> {
   const accelerator = await Accelerator.create(options);
+  const optimizer = tf.train.sgd(0.1);
   const attention = multiHeadAttention({ heads: 1, name: 'attn' });
   const model = tf.sequential({
     layers: [tf.layers.reshape({ targetShape: [4, 6], inputShape: [24] }), attention],
@@ -120,7 +119,7 @@ async function nothingCut(): Promise<Report['nothing']> {
   try {
     accelerator.prepare(parallelize(model, 'auto'));
     const x = tf.ones([2, 24]);
-    tf.train.sgd(0.1).minimize(() => tf.sum(model.apply(x) as tf.Tensor));
+    optimizer.minimize(() => tf.sum(model.apply(x) as tf.Tensor));
     return { code: 'none', message: '' };
   } catch (error) {
     if (!isAccError(error)) throw error;
@@ -128,12 +127,13 @@ async function nothingCut(): Promise<Report['nothing']> {
     return { code, message };
   } finally {
     accelerator.freeMemory();
+    optimizer.dispose();
     tf.disposeVariables();
   }
 }
 
 /** The errors of what is stated after `prepare`, by what was tried. A plan that was stated before is none. */
-async function lateErrors(): Promise<Report['late']> {
+async function lateErrors(options: AcceleratorOptions): Promise<Report['late']> {
   const accelerator = await Accelerator.create(options);
   const whole = perceptron();
   const variable = tf.variable(tf.ones([6, 6]), true, 'alone');
@@ -162,7 +162,9 @@ async function lateErrors(): Promise<Report['late']> {
   return late;
 }
 
-const trained: Record<string, Trained> = {};
-for (const name of process.argv.slice(3)) trained[name] = await train(name);
-const report: Report = { trained, nothing: await nothingCut(), late: await lateErrors() };
-reportResult(report);
+export default async function autoPlan(names: readonly string[], { size }: RankPlace): Promise<Report> {
+  const options: AcceleratorOptions = size > 1 ? { mesh: { tensor: size } } : {};
+  const trained: Record<string, Trained> = {};
+  for (const name of names) trained[name] = await train(name, options);
+  return { trained, nothing: await nothingCut(options), late: await lateErrors(options) };
+}

@@ -1,8 +1,9 @@
 // Trains recurrent models whose units the ranks of the axis tensor share, by plain and by compiled steps.
-// The argument is the size of the axis.
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, parallelize, setSeed } from '@acc/core';
-import { reportResult, seededRandom } from '@acc/testkit';
+import { seededRandom } from '@acc/testkit';
+import { disposeMasks } from '../dispose-masks.js';
 
 const [ROWS, LENGTH, WIDTH, UNITS, STEPS] = [8, 3, 4, 12, 20];
 
@@ -29,9 +30,7 @@ const MODELS: Record<string, () => tf.layers.Layer[]> = {
   'lstm with dropout': () => [tf.layers.lstm({ ...units, inputShape, dropout: 0.2, recurrentDropout: 0.3 })],
 };
 
-const size = Number(process.argv[2]);
-
-async function train(name: string, isCompiled: boolean): Promise<Steps> {
+async function train(name: string, size: number, isCompiled: boolean): Promise<Steps> {
   const accelerator = await Accelerator.create({
     engine: 'acc',
     seed: 4,
@@ -68,13 +67,19 @@ async function train(name: string, isCompiled: boolean): Promise<Steps> {
   const dict = accelerator.getStateDict(model);
   const weights = Object.values(dict).map((each) => Array.from(each.dataSync()));
   accelerator.freeMemory();
+  disposeMasks(model);
   tf.dispose(dict);
   tf.disposeVariables();
   return { losses, weights, replays: compiled?.replays ?? 0, reason: compiled?.reason, left: left.size };
 }
 
-const report: Record<string, Ways> = {};
-for (const name of Object.keys(MODELS)) {
-  report[name] = { plain: await train(name, false), compiled: await train(name, true) };
+export default async function compiledRecurrent(
+  _: unknown,
+  { size }: RankPlace,
+): Promise<Record<string, Ways>> {
+  const report: Record<string, Ways> = {};
+  for (const name of Object.keys(MODELS)) {
+    report[name] = { plain: await train(name, size, false), compiled: await train(name, size, true) };
+  }
+  return report;
 }
-reportResult(report);
