@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import type { Report } from './ranks/vocabulary.js';
 
@@ -25,10 +26,9 @@ const NAMES = Object.keys(SENT) as Name[];
 const trained = (name: Name) => `${name}, with the gradient of its input`;
 
 const run = (ranks: number) =>
-  resultsOfRanks<Report>({
-    script: new URL('./ranks/vocabulary.ts', import.meta.url),
+  onRanks<Report>({
+    module: new URL('./ranks/vocabulary.ts', import.meta.url),
     ranks,
-    args: [String(ranks)],
     env: SAME_KERNELS,
     timeoutMs: 110_000,
   });

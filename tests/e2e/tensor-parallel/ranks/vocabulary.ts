@@ -1,10 +1,11 @@
-// Losses of logits that the ranks of the axis tensor cut by tokens. The argument is the size of the axis.
-// Reports of each: losses, weights and the gradient of what the logits are made of, and what a step sends
+// Losses of logits that the ranks of the axis tensor cut by tokens.
+// Returns of each: losses, weights and the gradient of what the logits are made of, and what a step sends
 // and needs.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, cut, parallelize } from '@acc/core';
+import type { RankPlace } from '@acc/contract';
+import { Accelerator, cut, parallelize, type AcceleratorOptions } from '@acc/core';
 import { liveTensors } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const [ROWS, LENGTH, WIDTH, VOCABULARY] = [8, 64, 6, 1536];
 const TOKENS = ROWS * LENGTH;
@@ -25,8 +26,6 @@ export interface Report {
   readonly compiled: { readonly plain: readonly number[]; readonly compiled: readonly number[] }[];
 }
 
-const size = Number(process.argv[2]);
-const options = size > 1 ? { mesh: { tensor: size } } : {};
 const wave = (shape: number[], step: number) =>
   tf.tidy(() => tf.reshape(tf.sin(tf.mul(tf.range(1, 1 + tf.util.sizeFromShape(shape)), step)), shape));
 const tokens = Int32Array.from({ length: TOKENS }, (_, i) =>
@@ -35,8 +34,6 @@ const tokens = Int32Array.from({ length: TOKENS }, (_, i) =>
 const read = (variables: readonly tf.Tensor[]) => variables.map((each) => Array.from(each.dataSync()));
 
 type Loss = (labels: tf.Tensor1D, logits: tf.Tensor2D) => tf.Tensor;
-// The one that the Accelerator replaces.
-const ofTfjs = tf.losses.softmaxCrossEntropy;
 const hot = (labels: tf.Tensor1D) => tf.oneHot(labels, VOCABULARY);
 const weights = () => wave([TOKENS], 0.4);
 const { SUM, MEAN } = tf.Reduction;
@@ -55,7 +52,8 @@ const LOSSES: Record<string, Loss> = {
     tf.losses.softmaxCrossEntropy(hot(labels), logits, tf.abs(weights()), 0.1, SUM),
   'of log probabilities': (labels, logits) =>
     tf.neg(tf.mean(tf.sum(tf.mul(hot(labels), tf.log(tf.softmax(logits))), -1))),
-  'of tfjs': (labels, logits) => ofTfjs(hot(labels), logits),
+  // Weights that are no tensor are left to tfjs's own loss.
+  'of tfjs': (labels, logits) => tf.losses.softmaxCrossEntropy(hot(labels), logits, 1),
   'read besides': (labels, logits) => {
     const vectors = hot(labels);
     const count = tf.sum(tf.sum(vectors, 0)).dataSync()[0]!;
@@ -63,7 +61,7 @@ const LOSSES: Record<string, Loss> = {
   },
 };
 
-async function measured(loss: Loss, isTrained: boolean): Promise<Measured> {
+async function measured(loss: Loss, isTrained: boolean, options: AcceleratorOptions): Promise<Measured> {
   const accelerator = await Accelerator.create(options);
   const [first, second] = [wave([TOKENS, WIDTH], 1.1), wave([WIDTH, VOCABULARY], 0.7)];
   const [hidden, kernel] = [tf.variable(first, isTrained), tf.variable(second)];
@@ -81,6 +79,7 @@ async function measured(loss: Loss, isTrained: boolean): Promise<Measured> {
   const found = repeated(accelerator, step);
   const result = { ...found, weights: read([kernel, hidden]) };
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.dispose([labels, hidden, kernel]);
   return result;
 }
@@ -105,7 +104,7 @@ function repeated(accelerator: Accelerator, step: () => tf.Tensor | number) {
 }
 
 /** A model of tfjs-layers. */
-async function fitted(): Promise<Measured> {
+async function fitted(options: AcceleratorOptions): Promise<Measured> {
   const accelerator = await Accelerator.create(options);
   const dense = { name: 'out', units: VOCABULARY, activation: 'softmax' } as const;
   const model = tf.sequential({
@@ -128,13 +127,17 @@ async function fitted(): Promise<Measured> {
   }
   const result = { losses, bytes, peakBytes, left: 1, weights: read(model.getWeights()) };
   accelerator.freeMemory();
+  disposeOptimizers(model.optimizer);
   tf.dispose([x, y]);
   tf.disposeVariables();
   return result;
 }
 
 /** Losses of steps on other labels each, that are given as vectors, or as tokens of which the step makes them. */
-async function compiledLosses(isCompiled: boolean, areVectors: boolean): Promise<number[]> {
+async function compiledLosses(
+  { isCompiled, areVectors }: Readonly<Record<'isCompiled' | 'areVectors', boolean>>,
+  options: AcceleratorOptions,
+): Promise<number[]> {
   const accelerator = await Accelerator.create(options);
   const [hidden, other] = [wave([TOKENS, WIDTH], 1.1), hot(tf.tensor1d(tokens, 'int32'))];
   const initial = wave([WIDTH, VOCABULARY], 0.7);
@@ -162,17 +165,22 @@ async function compiledLosses(isCompiled: boolean, areVectors: boolean): Promise
   if (compiled && compiled.replays < 3)
     throw new Error(`replayed ${compiled.replays} times: ${compiled.reason}`);
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.dispose([hidden, other, initial, kernel]);
   return losses;
 }
 
-const report: Report = { measured: { sparse: await fitted() }, compiled: [] };
-for (const areVectors of [true, false]) {
-  const [plain, compiled] = [await compiledLosses(false, areVectors), await compiledLosses(true, areVectors)];
-  report.compiled.push({ plain, compiled });
+export default async function vocabulary(_: unknown, { size }: RankPlace): Promise<Report> {
+  const options: AcceleratorOptions = size > 1 ? { mesh: { tensor: size } } : {};
+  const report: Report = { measured: { sparse: await fitted(options) }, compiled: [] };
+  for (const areVectors of [true, false]) {
+    const plain = await compiledLosses({ isCompiled: false, areVectors }, options);
+    const compiled = await compiledLosses({ isCompiled: true, areVectors }, options);
+    report.compiled.push({ plain, compiled });
+  }
+  for (const [name, loss] of Object.entries(LOSSES)) {
+    report.measured[name] = await measured(loss, false, options);
+    report.measured[`${name}, with the gradient of its input`] = await measured(loss, true, options);
+  }
+  return report;
 }
-for (const [name, loss] of Object.entries(LOSSES)) {
-  report.measured[name] = await measured(loss, false);
-  report.measured[`${name}, with the gradient of its input`] = await measured(loss, true);
-}
-reportResult(report);
