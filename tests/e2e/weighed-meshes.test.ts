@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import type { Trained, Way } from './ranks/weighed-meshes.js';
 
 type Results = Readonly<Record<string, Trained>>;
 
-const script = new URL('./ranks/weighed-meshes.ts', import.meta.url);
+const module = new URL('./ranks/weighed-meshes.ts', import.meta.url);
 const gpt2 = { model: 'gpt2' } as const;
 const moe = { model: 'moe' } as const;
 
@@ -54,13 +55,10 @@ function mean(steps: number, mesh: Way['mesh'] & object): Way {
 }
 
 beforeAll(async () => {
-  for (const [ranks, ways] of Object.entries(WAYS)) {
-    const args = [JSON.stringify(ways)];
+  for (const [count, args] of Object.entries(WAYS)) {
+    const ranks = Number(count);
     const env = { OMP_NUM_THREADS: '1' };
-    results.set(
-      Number(ranks),
-      await resultsOfRanks<Results>({ script, ranks: Number(ranks), args, env, timeoutMs: 170_000 }),
-    );
+    results.set(ranks, await onRanks<Results>({ module, ranks, args, env, timeoutMs: 170_000 }));
   }
 }, 520_000);
 

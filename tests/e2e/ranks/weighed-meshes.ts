@@ -1,10 +1,11 @@
 // Trains small models with a mean over tokens, whose number differs between ranks, micro-batches and
-// steps of a window. Some ranks have no token in some batches. Argument: the ways, as JSON. Reports
+// steps of a window. Some ranks have no token in some batches. Argument: the ways. Returns
 // losses and whole weights by way.
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, DataLoader, setSeed } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import { gpt2, moe, tokenEmbedding } from '@acc/transformer';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 export interface Way {
   readonly model: 'gpt2' | 'moe' | 'norm';
@@ -123,7 +124,8 @@ async function train({ model: kind, mesh, steps, microBatches, isMean = false }:
   }
   const weights = Object.values(accelerator.getStateDict(model)).map((w) => [...w.dataSync()]);
   accelerator.freeMemory();
-  tf.disposeVariables();
+  disposeOptimizers(optimizer);
+  own.dispose();
   return { losses, weights };
 }
 
@@ -147,16 +149,19 @@ function trainPlain({ model: kind, steps, isMean }: Way): Trained {
     });
   }
   const weights = model.weights.map((w) => [...w.read().dataSync()]);
-  tf.disposeVariables();
+  optimizer.dispose();
+  model.dispose();
   return { losses, weights };
 }
 
-const ways = JSON.parse(process.argv[2]!) as Record<string, Way>;
-const results: Record<string, Trained> = {};
-const isAlone = process.env.WORLD_SIZE === '1';
-if (isAlone) {
-  for (const [name, way] of Object.entries(ways)) results[`plain ${name}`] = trainPlain(way);
+export default async function weighedMeshes(
+  ways: Readonly<Record<string, Way>>,
+  { size }: RankPlace,
+): Promise<Record<string, Trained>> {
+  const results: Record<string, Trained> = {};
+  if (size === 1) {
+    for (const [name, way] of Object.entries(ways)) results[`plain ${name}`] = trainPlain(way);
+  }
+  for (const [name, way] of Object.entries(ways)) results[name] = await train(way);
+  return results;
 }
-for (const [name, way] of Object.entries(ways)) results[name] = await train(way);
-reportResult(results);
-await (await Accelerator.create()).endTraining();
