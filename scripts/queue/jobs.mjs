@@ -12,6 +12,10 @@ import { runShard, runVitest } from './vitest.mjs';
 const MEMORY_GIB = { pure: 0.6, unit: 1.2, architecture: 2, e2e: 2.5, ranks: 2.5, hosts: 2, release: 3 };
 /** vitest's own start, and that of the process of the tests. */
 const START_SECONDS = 2;
+/** The process of a file in the projects that do not share it starts before its count. */
+const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0 };
+/** The architecture tests share what they have read of the sources. */
+const LONGEST_SHARD = { architecture: Infinity };
 /** Of the output of a failed command, the end is shown again in the summary. */
 const LAST_LINES = 60;
 
@@ -46,7 +50,12 @@ export function jobsForProjects(names) {
 
 function shardJobs(project, files) {
   const costOf = readRecord();
-  const shards = shardsOf(files, (file) => costOf(file, project));
+  const withStart = (file) => {
+    const { processorSeconds, seconds } = costOf(file, project);
+    const start = FILE_START[project];
+    return { processorSeconds: processorSeconds + start, seconds: seconds + start };
+  };
+  const shards = shardsOf(files, withStart, LONGEST_SHARD[project]);
   return shards.map((shard, index) => {
     const part = shards.length > 1 ? ` ${index + 1}/${shards.length}` : '';
     return {

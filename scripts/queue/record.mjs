@@ -9,12 +9,11 @@ export const RECORD = 'scripts/queue/weights.json';
 /** A file without a row: a new one. */
 const UNKNOWN = {
   pure: { processorSeconds: 1, seconds: 1 },
-  unit: { processorSeconds: 10, seconds: 10 },
-  architecture: { processorSeconds: 10, seconds: 10 },
+  unit: { processorSeconds: 5, seconds: 5 },
+  architecture: { processorSeconds: 4, seconds: 4 },
   e2e: { processorSeconds: 30, seconds: 30 },
   ranks: { processorSeconds: 15, seconds: 15 },
   hosts: { processorSeconds: 30, seconds: 30 },
-  release: { processorSeconds: 300, seconds: 300 },
 };
 
 /** Returns a function of a test file and its project: `{processorSeconds, seconds}`. */

@@ -2,7 +2,7 @@ import type { ProjectName } from './projects.mjs';
 
 export interface Shard {
   readonly project: ProjectName;
-  readonly files: readonly string[];
+  readonly files: string[];
 }
 
 export function shardEnvironment(project: ProjectName, files: readonly string[]): NodeJS.ProcessEnv;

@@ -13,17 +13,18 @@ const WAITS_BELOW = 0.5;
 /**
  * @param {readonly string[]} files In the order of the shards.
  * @param {(file: string) => {processorSeconds: number, seconds: number}} costOf
+ * @param {number} [longest] How long a shard of tests that compute may be.
  * @returns {{files: string[], processorSeconds: number, seconds: number}[]} Shards of about the same
  * length. Files that wait and files that compute are in different shards.
  */
-export function shardsOf(files, costOf) {
+export function shardsOf(files, costOf, longest = SHARD_SECONDS) {
   const costs = files.map((file) => ({ file, ...costOf(file) }));
   const waits = ({ processorSeconds, seconds }) => processorSeconds < WAITS_BELOW * seconds;
   return [
     ...divide(costs.filter(waits), WAITING_SHARD_SECONDS),
     ...divide(
       costs.filter((cost) => !waits(cost)),
-      SHARD_SECONDS,
+      longest,
     ),
   ];
 }
@@ -31,7 +32,7 @@ export function shardsOf(files, costOf) {
 /** Neighbours stay together, because they load the same modules. */
 function divide(costs, longest) {
   const total = costs.reduce((sum, { seconds }) => sum + seconds, 0);
-  const target = total / Math.ceil(total / longest);
+  const target = total / Math.max(1, Math.ceil(total / longest));
   const shards = [];
   let end = 0;
   let before = 0;
