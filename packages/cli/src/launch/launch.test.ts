@@ -22,7 +22,7 @@ function reported({ stdout }: AccRun): Record<string, Reported> {
   );
 }
 
-describe('acc launch', () => {
+describe('acc launch', { timeout: 120_000 }, () => {
   it("gives ranks torchrun's environment, one token and the script's own arguments", async () => {
     const args = ['launch', '-n', '2', fixture('environment.mjs'), '-n', '5', '--lr=0.1', '--', 'x'];
     const run = await runAcc(args, { env: { NODE_OPTIONS: '--title=from-options' } });
@@ -125,7 +125,7 @@ describe('acc launch', () => {
   });
 });
 
-describe('acc launch with wrong arguments', () => {
+describe('acc launch with wrong arguments', { timeout: 120_000 }, () => {
   it.each([
     ['a missing script', ['evironment.mjs'], 'ACC_SCRIPT_NOT_FOUND', `'environment.mjs'`],
     ['a folder', ['.'], 'ACC_SCRIPT_NOT_FILE', ''],
