@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Trained {
   backend: string;
@@ -11,7 +12,7 @@ interface Trained {
   leaked: number;
 }
 
-const script = new URL('./ranks/batch-norm.ts', import.meta.url);
+const module = new URL('./ranks/batch-norm.ts', import.meta.url);
 
 /** The results of each rank of 1, 2 and 3, by training. */
 const trained: Record<number, Record<string, Trained>[]> = {};
@@ -29,12 +30,9 @@ const TRAININGS = {
 beforeAll(async () => {
   for (const [size, args] of Object.entries(TRAININGS)) {
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Record<string, Trained>>({ script, ranks: Number(size), args, env });
-    trained[Number(size)] = results.map(({ exitCode, stderr, result }) => {
-      expect(exitCode, stderr).toBe(0);
-      expect(Object.keys(result!)).toEqual(args);
-      return result!;
-    });
+    const results = await onRanks<Record<string, Trained>>({ module, ranks: Number(size), args, env });
+    for (const result of results) expect(Object.keys(result)).toEqual(args);
+    trained[Number(size)] = results;
   }
 });
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Logs {
   history: Record<string, number[]>;
@@ -16,16 +17,9 @@ interface Told {
 
 const BACKENDS = ['acc', 'cpu'];
 
-async function told(ranks: number): Promise<Record<string, Told>[]> {
-  const script = new URL('./ranks/fit-logs.ts', import.meta.url);
-  const results = await runRanks<Record<string, Told>>({
-    script,
-    ranks,
-    args: BACKENDS,
-    env: { OMP_NUM_THREADS: '1' },
-  });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  return results.map(({ result }) => result!);
+function told(ranks: number): Promise<Record<string, Told>[]> {
+  const module = new URL('./ranks/fit-logs.ts', import.meta.url);
+  return onRanks({ module, ranks, args: BACKENDS, env: { OMP_NUM_THREADS: '1' } });
 }
 
 /** Expects the same keys in the same places, and numbers that differ only by rounding. */

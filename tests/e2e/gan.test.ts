@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   backend: string;
@@ -16,14 +17,11 @@ const title =
 const BACKENDS = ['acc', 'cpu'];
 
 async function run(ranks: number): Promise<Record<string, Result>[]> {
-  const script = new URL('./ranks/gan.ts', import.meta.url);
+  const module = new URL('./ranks/gan.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await runRanks<Record<string, Result>>({ script, ranks, args: BACKENDS, env });
-  return results.map(({ exitCode, stderr, result }) => {
-    expect(exitCode, stderr).toBe(0);
-    expect(Object.keys(result!)).toEqual(BACKENDS);
-    return result!;
-  });
+  const results = await onRanks<Record<string, Result>>({ module, ranks, args: BACKENDS, env });
+  for (const result of results) expect(Object.keys(result)).toEqual(BACKENDS);
+  return results;
 }
 
 it(`on each of ${BACKENDS.join(' and ')} ${title}`, async () => {

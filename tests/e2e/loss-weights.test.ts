@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Told {
   backend: string;
@@ -10,7 +11,7 @@ interface Told {
   isRestored: boolean;
 }
 
-const script = new URL('./ranks/loss-weights.ts', import.meta.url);
+const module = new URL('./ranks/loss-weights.ts', import.meta.url);
 
 const EACH = [
   [1, ['acc']],
@@ -21,17 +22,12 @@ const EACH = [
 it.each(EACH)(
   '%i ranks on %j weigh losses so that weights and logs equal those of plain tfjs',
   async (size, backends) => {
-    const results = await runRanks<Record<string, Told>>({
-      script,
-      ranks: size,
-      args: backends,
-      env: { OMP_NUM_THREADS: '1' },
-    });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    const env = { OMP_NUM_THREADS: '1' };
+    const results = await onRanks<Record<string, Told>>({ module, ranks: size, args: backends, env });
     for (const backend of backends)
       expectPlain(
         backend,
-        results.map(({ result }) => result![backend]!),
+        results.map((result) => result[backend]!),
       );
   },
 );

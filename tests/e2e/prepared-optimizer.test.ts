@@ -1,24 +1,18 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
+import type { Result } from './ranks/prepared-optimizer.js';
 
 type Values = Record<string, number[] | string>;
 
-interface Result {
-  readonly backend: string;
-  readonly results: Record<string, Values>;
-}
-
-const script = new URL('./ranks/prepared-optimizer.ts', import.meta.url);
+const module = new URL('./ranks/prepared-optimizer.ts', import.meta.url);
 
 async function results(ranks: number, backend: string): Promise<Record<string, Values>[]> {
-  const all = await runRanks<Result>({ script, ranks, args: [backend], env: { OMP_NUM_THREADS: '1' } });
-  for (const { exitCode, stderr } of all) {
-    expect(exitCode, stderr).toBe(0);
-    expect(stderr).not.toContain('leaked');
-  }
-  return all.map(({ result }) => {
-    expect(result!.backend).toBe(backend);
-    return result!.results;
+  const all = await onRanks<Result>({ module, ranks, args: backend, env: { OMP_NUM_THREADS: '1' } });
+  return all.map((result) => {
+    expect(result.leaks).toEqual(result.leaks.map(() => 0));
+    expect(result.backend).toBe(backend);
+    return result.results;
   });
 }
 

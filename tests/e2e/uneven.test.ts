@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Trained {
   weights: number[];
@@ -17,12 +18,8 @@ interface Result {
 }
 
 it('fit, its History and gathered metrics equal those of one process if the data does not divide evenly', async () => {
-  const script = new URL('./ranks/uneven.ts', import.meta.url);
-  const run = async (ranks: number) => {
-    const results = await runRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    return results.map(({ result }) => result!);
-  };
+  const module = new URL('./ranks/uneven.ts', import.meta.url);
+  const run = (ranks: number) => onRanks<Result>({ module, ranks, env: { OMP_NUM_THREADS: '1' } });
   const [alone] = await run(1);
   expect(alone!.all).toEqual(Array.from({ length: 23 }, (_, i) => i));
   expect(Object.keys(alone!.history).sort()).toEqual(['loss', 'mae', 'val_loss', 'val_mae']);

@@ -2,13 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
-import type { Exported, Memory } from './ranks/models.js';
-
-interface Result {
-  readonly layouts: Record<string, Exported>;
-  readonly memory: Memory;
-}
+import { onRanks } from '../on-ranks.js';
+import type { Result } from './ranks/models.js';
 
 const LAYOUTS = ['replicated', 'sharded', 'flat', 'stages'];
 const NAMES = ['a', 'b', 'c', 'columns', 'everywhere', 'few', 'rows'];
@@ -18,11 +13,9 @@ describe.each([1, 2, 3])('on %i ranks', (ranks) => {
   let result: Result;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'acc-models-'));
-    const script = new URL('./ranks/models.ts', import.meta.url);
+    const module = new URL('./ranks/models.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Result>({ script, ranks, args: [folder], env, timeoutMs: 120_000 });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-    result = results[0]!.result!;
+    [result] = (await onRanks<Result>({ module, ranks, args: folder, env, timeoutMs: 120_000 })) as [Result];
   }, 150_000);
   afterAll(() => rm(folder, { recursive: true }));
 

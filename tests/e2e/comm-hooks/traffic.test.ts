@@ -1,7 +1,7 @@
 // Tests the tensors that hooks pass to collectives, and that hooks continue from their state.
 // values.test.ts tests the numbers.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 
 interface Run {
   weights: number[][];
@@ -23,15 +23,9 @@ const FLAGS = 4 * SIZES.length;
 let ranks: Record<string, Result>[];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/traffic.ts', import.meta.url);
-  const results = await runRanks<Record<string, Result>>({
-    script,
-    ranks: 2,
-    env: { OMP_NUM_THREADS: '1' },
-    timeoutMs: 110_000,
-  });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  ranks = results.map(({ result }) => result!);
+  const module = new URL('./ranks/traffic.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  ranks = await onRanks<Record<string, Result>>({ module, ranks: 2, env, timeoutMs: 110_000 });
 });
 
 describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {

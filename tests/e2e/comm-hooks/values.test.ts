@@ -4,7 +4,8 @@
 import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks, type RankResult } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import {
   HOOK_CASES,
   isUnused,
@@ -95,20 +96,15 @@ function toleranceOf({ hook }: HookCase, size: number) {
 }
 
 describe.each([1, 2, 3])('on %i ranks', (size) => {
-  let ranks: RankResult<Report>[];
+  let ranks: Report[];
 
-  const ranksOf = (backend: 'acc' | 'cpu'): Run[] => ranks.map(({ result }) => result![backend]);
+  const ranksOf = (backend: 'acc' | 'cpu'): Run[] => ranks.map((report) => report[backend]);
 
   beforeAll(async () => {
     await tf.setBackend('cpu');
-    const script = new URL('./ranks/values.ts', import.meta.url);
-    ranks = await runRanks<Report>({
-      script,
-      ranks: size,
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ranks) expect(exitCode, stderr).toBe(0);
+    const module = new URL('./ranks/values.ts', import.meta.url);
+    const env = { OMP_NUM_THREADS: '1' };
+    ranks = await onRanks<Report>({ module, ranks: size, env, timeoutMs: 110_000 });
   });
 
   describe.each(['acc', 'cpu'] as const)('%s', (backend) => {

@@ -2,7 +2,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Case, Result, Way } from './ranks/offload.js';
 
 const SIZES = [1, 2, 3];
@@ -19,22 +20,12 @@ const results = new Map<number, Result[]>();
 const folders = new Map<number, string>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/offload.ts', import.meta.url);
+  const module = new URL('./ranks/offload.ts', import.meta.url);
   for (const ranks of SIZES) {
     const folder = mkdtempSync(join(tmpdir(), 'acc-offload-'));
     folders.set(ranks, folder);
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      args: [folder],
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 150_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
+    const env = { OMP_NUM_THREADS: '1' };
+    results.set(ranks, await onRanks<Result>({ module, ranks, args: folder, env, timeoutMs: 150_000 }));
   }
 }, 480_000);
 

@@ -6,10 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { mergeWeights } from '@acc/checkpoint';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Loaded, Saved, Way } from './ranks/saved.js';
 
-const script = new URL('./ranks/saved.ts', import.meta.url);
+const module = new URL('./ranks/saved.ts', import.meta.url);
 const acc = fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.meta.url));
 const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage2', 'stage3'];
@@ -23,16 +24,9 @@ const saved = new Map<number, Saved[]>();
 const loaded = new Map<number, Loaded[]>();
 const folder = mkdtempSync(join(tmpdir(), 'acc-fsdp-'));
 
-async function run<T>(ranks: number, phase: string): Promise<T[]> {
-  const ended = await runRanks<T>({
-    script,
-    ranks,
-    args: [phase, folder],
-    env: { OMP_NUM_THREADS: '1' },
-    timeoutMs: 110_000,
-  });
-  for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-  return ended.map(({ result }) => result!);
+function run<T>(ranks: number, phase: 'save' | 'load'): Promise<T[]> {
+  const env = { OMP_NUM_THREADS: '1' };
+  return onRanks<T>({ module, ranks, args: { phase, folder }, env, timeoutMs: 110_000 });
 }
 
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 // Trains a model with batch normalisation on the same global batches for any number of ranks. The
-// last batch is short. Each argument is a training: batchNorm (sync | broadcast | local) and tfjs
+// last batch is short. Each of its names of trainings has batchNorm (sync | broadcast | local) and tfjs
 // backend (acc | cpu), for example sync:acc. Reports by argument.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 /** The last batch has two rows, so the third rank has none. */
 const [ROWS, BATCH] = [22, 10];
@@ -70,10 +70,13 @@ async function train(training: string): Promise<object> {
     leaked,
   };
   tf.disposeVariables();
+  disposeOptimizers(model.optimizer);
   return result;
 }
 
-const results: Record<string, object> = {};
-for (const training of process.argv.slice(2)) results[training] = await train(training);
-reportResult(results);
-await (await Accelerator.create()).endTraining();
+export default async function batchNorm(trainings: readonly string[]): Promise<Record<string, object>> {
+  const results: Record<string, object> = {};
+  for (const training of trainings) results[training] = await train(training);
+  await tf.setBackend('acc');
+  return results;
+}

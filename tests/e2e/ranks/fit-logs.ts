@@ -1,11 +1,9 @@
 // Trains with fitDataset in several ways and reports the logs of callbacks and History, next to
-// those of plain tfjs on the same global batches. Arguments: the tfjs backends (acc | cpu), one
-// after another. Reports by backend.
+// those of plain tfjs on the same global batches. Reports by tfjs backend (acc | cpu).
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
-
-const ranks = Number(process.env['WORLD_SIZE']);
+import { disposeModels } from '../dispose-optimizers.js';
 
 const EPOCHS = 2;
 
@@ -72,23 +70,38 @@ async function train(model: tf.Sequential, one: Case, batchSize: number): Promis
   return { history: history as Record<string, number[]>, ...told };
 }
 
-const plain: Record<string, Logs> = {};
-await tf.setBackend('cpu');
-for (const [name, one] of Object.entries(CASES)) {
-  const batchSize = one.batchSize * (one.options ? 1 : ranks);
-  if (name !== 'accumulation') plain[name] = await train(createModel(), one, batchSize);
-}
-let accelerator!: Accelerator;
-const told: Record<string, object> = {};
-for (const backend of process.argv.slice(2)) {
-  await tf.setBackend('cpu');
-  const logs: Record<string, Logs> = {};
+async function trainPlainly(ranks: number): Promise<Record<string, Logs>> {
+  const plain: Record<string, Logs> = {};
   for (const [name, one] of Object.entries(CASES)) {
-    accelerator = await Accelerator.create({ ...one.options, engine: backend === 'cpu' ? 'tfjs' : 'acc' });
-    logs[name] = await train(accelerator.prepare(createModel()), one, one.batchSize);
-    accelerator.freeMemory();
+    const batchSize = one.batchSize * (one.options ? 1 : ranks);
+    if (name === 'accumulation') continue;
+    const model = createModel();
+    plain[name] = await train(model, one, batchSize);
+    disposeModels(model);
   }
-  told[backend] = { backend: accelerator.backendName, plain, logs };
+  return plain;
 }
-reportResult(told);
-await accelerator.endTraining();
+
+export default async function fitLogs(
+  backends: readonly string[],
+  { size }: RankPlace,
+): Promise<Record<string, object>> {
+  await tf.setBackend('cpu');
+  const plain = await trainPlainly(size);
+  const told: Record<string, object> = {};
+  for (const backend of backends) {
+    await tf.setBackend('cpu');
+    const logs: Record<string, Logs> = {};
+    for (const [name, one] of Object.entries(CASES)) {
+      const engine = backend === 'cpu' ? 'tfjs' : 'acc';
+      const accelerator = await Accelerator.create({ ...one.options, engine });
+      const model = accelerator.prepare(createModel());
+      logs[name] = await train(model, one, one.batchSize);
+      accelerator.freeMemory();
+      disposeModels(model);
+      told[backend] = { backend: accelerator.backendName, plain, logs };
+    }
+  }
+  await tf.setBackend('acc');
+  return told;
+}

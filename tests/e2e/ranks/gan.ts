@@ -1,9 +1,8 @@
 // Two models with one optimizer each, prepared in two calls and trained alternately. Some variables
-// are used by one rank only, some twice. Arguments: the tfjs backends (acc | cpu). Reports by
-// backend.
+// are used by one rank only, some twice. Reports by tfjs backend (acc | cpu).
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const dense = (units: number, inputs: number, seed: number) =>
   tf.sequential({
@@ -97,10 +96,13 @@ async function train(backend: string): Promise<object> {
   };
   accelerator.freeMemory();
   tf.disposeVariables();
+  disposeOptimizers(generatorOptimizer, discriminatorOptimizer);
   return result;
 }
 
-const results: Record<string, object> = {};
-for (const backend of process.argv.slice(2)) results[backend] = await train(backend);
-reportResult(results);
-await (await Accelerator.create()).endTraining();
+export default async function gan(backends: readonly string[]): Promise<Record<string, object>> {
+  const results: Record<string, object> = {};
+  for (const backend of backends) results[backend] = await train(backend);
+  await tf.setBackend('acc');
+  return results;
+}

@@ -1,9 +1,8 @@
 // Trains with losses that are not means over rows, in each way that a program can. Reports weights
-// and logs next to those of plain tfjs. Arguments: the tfjs backends (acc | cpu). Reports by
-// backend.
+// and logs next to those of plain tfjs. Reports by tfjs backend (acc | cpu).
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const ROWS = 17;
 
@@ -84,6 +83,7 @@ async function byLoop(tools: Tools, loss: Loss): Promise<number[]> {
   for await (const { xs, ys } of steps) {
     optimizer.minimize(() => loss(ys, model.predict(xs) as tf.Tensor).asScalar());
   }
+  disposeOptimizers(optimizer);
   return weightsOf(model);
 }
 
@@ -91,6 +91,7 @@ async function byFit(tools: Tools, loss: Loss, isSum = false): Promise<number[]>
   const [model] = tools.prepare(createModel(loss, isSum));
   const settings = { batchSize: 6, epochs: 2, shuffle: false, verbose: 0 };
   const { history } = await model.fit(xs(), ys(), settings);
+  disposeOptimizers(model.optimizer);
   return [...weightsOf(model), ...(history['loss'] as number[])];
 }
 
@@ -126,22 +127,13 @@ async function run(tools: Tools): Promise<Record<string, number[]>> {
         );
       });
     }
+    disposeOptimizers(optimizer);
     results[`splitBetweenProcesses of ${rows}`] = weightsOf(model);
   }
   return results;
 }
 
-await tf.setBackend('cpu');
-const plain = await run({
-  prepare: (...objects) => objects,
-  split: (rows, fn) => fn(rows),
-  weigh: (loss) => loss,
-});
-const warnings: string[] = [];
-const { warn } = console;
-console.warn = (...given: unknown[]) => (warnings.push(given.join(' ')), warn(...given));
-
-async function trainOn(backend: string): Promise<object> {
+async function trainOn(backend: string, warnings: readonly string[]): Promise<object> {
   const accelerator = await Accelerator.create({
     dataLoader: { splitBatches: true },
     engine: backend === 'cpu' ? 'tfjs' : 'acc',
@@ -164,7 +156,6 @@ async function trainOn(backend: string): Promise<object> {
   tf.disposeVariables();
   return {
     backend: backendName,
-    plain,
     got,
     localSizes,
     warnings: [warnings.slice(said, before), warnings.slice(before)],
@@ -172,10 +163,25 @@ async function trainOn(backend: string): Promise<object> {
   };
 }
 
-const results: Record<string, object> = {};
-for (const backend of process.argv.slice(2)) {
+export default async function lossWeights(backends: readonly string[]): Promise<Record<string, object>> {
   await tf.setBackend('cpu');
-  results[backend] = await trainOn(backend);
+  const plain = await run({
+    prepare: (...objects) => objects,
+    split: (rows, fn) => fn(rows),
+    weigh: (loss) => loss,
+  });
+  const warnings: string[] = [];
+  const { warn } = console;
+  console.warn = (...given: unknown[]) => (warnings.push(given.join(' ')), warn(...given));
+  const results: Record<string, object> = {};
+  try {
+    for (const backend of backends) {
+      await tf.setBackend('cpu');
+      results[backend] = { plain, ...(await trainOn(backend, warnings)) };
+    }
+  } finally {
+    console.warn = warn;
+  }
+  await tf.setBackend('acc');
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create()).endTraining();

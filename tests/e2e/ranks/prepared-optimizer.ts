@@ -1,19 +1,16 @@
 // Programs with plain variables that only prepare the optimizer. Each case has its own Accelerator
-// and reports the final values of its variables. Argument: the tfjs backend (acc | cpu).
+// and reports the final values of its variables.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, LocalSGD, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
-const backend = process.argv[2]!;
-if (backend === 'cpu') await tf.setBackend('cpu');
-const engine = backend === 'cpu' ? 'tfjs' : 'acc';
+const engine = () => (tf.getBackend() === 'cpu' ? 'tfjs' : 'acc');
 const ROWS = 12;
 const STEPS = 4;
-const features = tf.keep(tf.sin(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D);
-const targets = tf.keep(tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D);
+const features = () => tf.sin(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
+const targets = () => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D;
 
 /** The objects of a case. */
 interface Context {
@@ -35,6 +32,9 @@ const sgd = (learningRate: number) => {
   return made.at(-1)!;
 };
 
+/** How many tensors each case left. */
+const leaks: number[] = [];
+
 type Values = Record<string, number[] | string>;
 
 /** The variables of rank r begin r higher than those of rank 0. */
@@ -42,12 +42,12 @@ async function run(
   options: AcceleratorOptions,
   body: (context: Context) => Values | Promise<Values>,
 ): Promise<Values> {
-  const accelerator = await Accelerator.create({ engine, ...options });
+  const accelerator = await Accelerator.create({ engine: engine(), ...options });
   const { processIndex: rank, numProcesses: size } = accelerator;
   const w = tf.variable(tf.tensor2d([0.5, -0.2, 0.1], [3, 1]).add(rank), true, 'w');
   const b = tf.variable(tf.tensor1d([0.3]).add(rank), true, 'b');
   const part = (x: tf.Tensor2D) => x.slice(rank * (ROWS / size), ROWS / size);
-  const loss = () => part(features).matMul(w).add(b).sub(part(targets)).square().mean().asScalar();
+  const loss = () => part(features()).matMul(w).add(b).sub(part(targets())).square().mean().asScalar();
   const before = tf.memory().numTensors;
   try {
     const values = await body({ accelerator, rank, size, w, b, loss, part });
@@ -58,7 +58,7 @@ async function run(
     tf.disposeVariables();
     for (const optimizer of made.splice(0)) optimizer.dispose();
     // The earlier optimizer has w and b, which are disposed.
-    if (tf.memory().numTensors !== before - 2) console.error(`leaked ${tf.memory().numTensors - before + 2}`);
+    leaks.push(tf.memory().numTensors - before + 2);
   }
 }
 
@@ -159,7 +159,7 @@ const cases: Record<string, () => Promise<Values>> = {
   usedLater: () =>
     run({}, ({ accelerator, loss, part, w }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
-      const withoutB = () => part(features).matMul(w).sub(part(targets)).square().mean().asScalar();
+      const withoutB = () => part(features()).matMul(w).sub(part(targets())).square().mean().asScalar();
       return steps((k) => optimizer.minimize(k < 2 ? withoutB : loss));
     }),
   // Ranks do not compare a variable that exists on one rank only.
@@ -174,8 +174,10 @@ const cases: Record<string, () => Promise<Values>> = {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
       return steps(() => optimizer.minimize(loss));
     }),
-  resumed: () => {
-    const dir = accelerator0.broadcastObject(mkdtempSync(join(tmpdir(), 'acc-prepared-optimizer-')));
+  resumed: async () => {
+    const first = await Accelerator.create({ engine: engine() });
+    const dir = first.broadcastObject(mkdtempSync(join(tmpdir(), 'acc-prepared-optimizer-')));
+    first.freeMemory();
     return run({ projectDir: dir }, async ({ accelerator, loss, w, b }) => {
       const optimizer = accelerator.prepare(tf.train.adam(0.1));
       for (let k = 0; k < 2; k++) optimizer.minimize(loss);
@@ -185,7 +187,7 @@ const cases: Record<string, () => Promise<Values>> = {
       w.assign(values[0]!);
       b.assign(values[1]!);
       tf.dispose(values);
-      const second = await Accelerator.create({ engine, projectDir: dir });
+      const second = await Accelerator.create({ engine: engine(), projectDir: dir });
       const again = second.prepare(tf.train.adam(0.1));
       await second.loadState(join(dir, 'at-2'));
       for (let k = 0; k < 2; k++) again.minimize(loss);
@@ -231,12 +233,21 @@ const cases: Record<string, () => Promise<Values>> = {
     }),
 };
 
-const accelerator0 = await Accelerator.create({ engine });
-const results: Record<string, Values> = {};
-for (const [name, run] of Object.entries(cases)) {
-  // bf16 needs the engine acc.
-  if (backend === 'cpu' && /bf16|Precision/.test(name)) continue;
-  if (name === Object.keys(cases)[0]) accelerator0.freeMemory();
-  results[name] = await run();
+export interface Result {
+  readonly backend: string;
+  readonly results: Record<string, Values>;
+  readonly leaks: readonly number[];
 }
-reportResult({ backend: tf.getBackend(), results });
+
+export default async function preparedOptimizer(backend: 'acc' | 'cpu'): Promise<Result> {
+  await tf.setBackend(backend);
+  const results: Record<string, Values> = {};
+  for (const [name, run] of Object.entries(cases)) {
+    // bf16 needs the engine acc.
+    if (backend === 'cpu' && /bf16|Precision/.test(name)) continue;
+    results[name] = await run();
+  }
+  const result = { backend: tf.getBackend(), results, leaks: leaks.splice(0) };
+  await tf.setBackend('acc');
+  return result;
+}

@@ -3,11 +3,9 @@ import * as tf from '@tensorflow/tfjs';
 import { join } from 'node:path';
 import { Accelerator } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
-import { reportResult } from '@acc/testkit';
 import { isSharded, LAYOUTS, WHOLES, type Layout } from './layouts.js';
 import { numbersOf, rangeOf, shardingStrategy, type Shard } from './sharding.js';
 
-const [folder] = process.argv.slice(2) as [string];
 const rank = Number(process.env.RANK);
 const size = Number(process.env.WORLD_SIZE);
 
@@ -43,7 +41,7 @@ async function start(shards: readonly Shard[]): Promise<Accelerator> {
   return accelerator;
 }
 
-async function exported(layout: Layout): Promise<Exported> {
+async function exported(folder: string, layout: Layout): Promise<Exported> {
   const shards = LAYOUTS[layout](rank, size);
   const variables = shards.map(({ variable }) => variable);
   const accelerator = await start(shards);
@@ -63,7 +61,7 @@ async function exported(layout: Layout): Promise<Exported> {
   return { dicts, isSame: same, loaded: [...loaded] };
 }
 
-async function memory(): Promise<Memory> {
+async function memory(folder: string): Promise<Memory> {
   const shards = MANY.map((whole) => rangeOf(`flat-${whole.name}`, [whole], rank, size));
   const variables = shards.map(({ variable }) => variable);
   const accelerator = await start(shards);
@@ -87,7 +85,13 @@ async function memory(): Promise<Memory> {
   };
 }
 
-const layouts: Record<string, Exported> = {};
-for (const layout of Object.keys(LAYOUTS) as Layout[]) layouts[layout] = await exported(layout);
-reportResult({ layouts, memory: await memory() });
-await (await Accelerator.create()).endTraining();
+export interface Result {
+  readonly layouts: Record<string, Exported>;
+  readonly memory: Memory;
+}
+
+export default async function models(folder: string): Promise<Result> {
+  const layouts: Record<string, Exported> = {};
+  for (const layout of Object.keys(LAYOUTS) as Layout[]) layouts[layout] = await exported(folder, layout);
+  return { layouts, memory: await memory(folder) };
+}

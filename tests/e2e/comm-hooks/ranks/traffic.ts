@@ -11,9 +11,7 @@ import {
   type Strategy,
 } from '@acc/core';
 import { ddp } from '@acc/ddp';
-import { reportResult } from '@acc/testkit';
 
-let engine: 'acc' | 'tfjs' = 'acc';
 const ROWS = 16;
 const INPUTS = 24;
 const STEPS = 10;
@@ -57,7 +55,8 @@ function resumed(make: () => CommHook): CommHook {
   };
 }
 
-const RUNS: Record<string, NamedCommHook | CommHook | undefined> = {
+/** New ones, because hooks have state. */
+const hooks = (): Record<string, NamedCommHook | CommHook | undefined> => ({
   plain: undefined,
   own: halves,
   bf16: 'bf16',
@@ -68,13 +67,17 @@ const RUNS: Record<string, NamedCommHook | CommHook | undefined> = {
   'powerSgd resumed': resumed(powerSgd),
   'topK resumed': resumed(topK),
   'oneBit resumed': resumed(oneBit),
-};
+});
 
-/** Sums over two ranks of 1.001 in the two 16-bit dtypes. */
-let rounded: number[] = [];
+interface Counts {
+  /** In the current step. */
+  bytes: number;
+  /** Sums over two ranks of 1.001 in the two 16-bit dtypes. */
+  rounded: number[];
+}
 
-/** A strategy that records how many bytes its collectives move in each step. */
-function counting(strategy: Strategy, count: (bytes: number) => void): Strategy {
+/** A strategy that records how many bytes its collectives move. */
+function counting(strategy: Strategy, counts: Counts): Strategy {
   return {
     ...strategy,
     attach(context) {
@@ -85,14 +88,14 @@ function counting(strategy: Strategy, count: (bytes: number) => void): Strategy 
           if (typeof member !== 'function') return member;
           return (x: unknown, op?: unknown, options?: { wireDtype?: string }) => {
             for (const moved of [x].flat())
-              if (moved instanceof tf.Tensor) count(moved.size * (options?.wireDtype ? 2 : 4));
+              if (moved instanceof tf.Tensor) counts.bytes += moved.size * (options?.wireDtype ? 2 : 4);
             return (member as (...args: unknown[]) => unknown).call(target, x, op, options);
           };
         },
       });
       const mesh = { ...context.mesh, gradientRanks: counted };
       strategy.attach({ ...context, collective: counted, mesh });
-      rounded = (['bfloat16', 'float16'] as const).map((wireDtype) =>
+      counts.rounded = (['bfloat16', 'float16'] as const).map((wireDtype) =>
         tf.tidy(() => {
           const sum = collective.allReduceAsync(tf.scalar(1.001), 'sum', { agreed: true, wireDtype }).wait();
           return sum.dataSync()[0]!;
@@ -105,12 +108,16 @@ function counting(strategy: Strategy, count: (bytes: number) => void): Strategy 
 interface Run {
   weights: number[][];
   stepBytes: number[];
+  rounded: number[];
 }
 
 async function train(commHook: NamedCommHook | CommHook | undefined): Promise<Run> {
-  let bytes = 0;
-  const strategy = counting(ddp({ ...(commHook && { commHook }) }), (more) => (bytes += more));
-  const accelerator = await Accelerator.create({ engine, strategy });
+  const counts: Counts = { bytes: 0, rounded: [] };
+  const strategy = counting(ddp({ ...(commHook && { commHook }) }), counts);
+  const accelerator = await Accelerator.create({
+    engine: tf.getBackend() === 'cpu' ? 'tfjs' : 'acc',
+    strategy,
+  });
   const { processIndex: rank, numProcesses: size } = accelerator;
   const layer = (units: number, seed: number, inputShape?: number[]) =>
     tf.layers.dense({
@@ -126,31 +133,37 @@ async function train(commHook: NamedCommHook | CommHook | undefined): Promise<Ru
   const [x, y] = [xs, ys].map((all) => all.slice((rank * ROWS) / size, ROWS / size));
   const stepBytes: number[] = [];
   for (let step = 0; step < STEPS; step++) {
-    bytes = 0;
+    counts.bytes = 0;
     tf.tidy(() => {
       optimizer.minimize(() => tf.losses.meanSquaredError(y!, model.predict(x!) as tf.Tensor).asScalar());
     });
-    stepBytes.push(bytes);
+    stepBytes.push(counts.bytes);
   }
   const weights = model.getWeights().map((w) => [...w.dataSync()]);
   accelerator.freeMemory();
   tf.dispose([xs, ys, x!, y!]);
   optimizer.dispose();
   model.dispose();
-  return { weights, stepBytes };
+  return { weights, stepBytes, rounded: counts.rounded };
 }
 
-const results: Record<string, { runs: Record<string, Run & { leaked: number }>; rounded: number[] }> = {};
-for (const backend of ['acc', 'cpu']) {
-  engine = backend === 'acc' ? 'acc' : 'tfjs';
-  if (backend === 'cpu') await tf.setBackend('cpu');
-  const runs: Record<string, Run & { leaked: number }> = {};
-  for (const [name, commHook] of Object.entries(RUNS)) {
-    const before = tf.memory().numTensors;
-    const run = await train(commHook);
-    runs[name] = { ...run, leaked: tf.memory().numTensors - before };
+type Result = Record<
+  string,
+  { readonly runs: Record<string, Run & { readonly leaked: number }>; readonly rounded: number[] }
+>;
+
+export default async function traffic(): Promise<Result> {
+  const results: Result = {};
+  for (const backend of ['acc', 'cpu']) {
+    await tf.setBackend(backend);
+    const runs: Result[string]['runs'] = {};
+    for (const [name, commHook] of Object.entries(hooks())) {
+      const before = tf.memory().numTensors;
+      const run = await train(commHook);
+      runs[name] = { ...run, leaked: tf.memory().numTensors - before };
+    }
+    results[backend] = { runs, rounded: runs['plain']!.rounded };
   }
-  results[backend] = { runs, rounded };
+  await tf.setBackend('acc');
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create({ engine })).endTraining();

@@ -14,7 +14,6 @@ import {
   type CommHook,
   type CommHookState,
 } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import {
   HOOK_CASES,
   isUnused,
@@ -51,7 +50,7 @@ export interface Run {
 
 export type Report = Record<'acc' | 'cpu', Run>;
 
-let engine: 'acc' | 'tfjs';
+const engine = () => (tf.getBackend() === 'cpu' ? 'tfjs' : 'acc');
 let made = 0;
 
 function variablesOf(shapes: HookCase['shapes']): tf.Variable[] {
@@ -83,7 +82,7 @@ async function opened(hookCase: HookCase) {
   const hook = hookOf(hookCase.hook, hookCase);
   const { bucketBytes } = hookCase;
   const accelerator = await Accelerator.create({
-    engine,
+    engine: engine(),
     strategy: 'ddp',
     ddp: { commHook: hook, ...(bucketBytes && { bucketBytes }) },
   });
@@ -137,7 +136,7 @@ async function runLocal({
   kind: 'localSgd' | 'diloco';
   every: number;
 }): Promise<Float32Array[][]> {
-  const accelerator = await Accelerator.create({ engine, strategy: 'ddp' });
+  const accelerator = await Accelerator.create({ engine: engine(), strategy: 'ddp' });
   const rank = accelerator.processIndex;
   const variables = variablesOf(LOCAL.shapes);
   accelerator.prepare(variables);
@@ -178,18 +177,17 @@ async function runAll(): Promise<Run> {
   const local: Record<string, Float32Array[][]> = {};
   for (const [name, localCase] of Object.entries(LOCAL_CASES)) local[name] = await runLocal(localCase);
   const ofOneBitAdam = await runOneBitAdam();
-  const accelerator = await Accelerator.create({ engine, strategy: 'ddp' });
+  const accelerator = await Accelerator.create({ engine: engine(), strategy: 'ddp' });
   const ofAliases = aliases(accelerator);
   accelerator.freeMemory();
   const leaked = tf.memory().numTensors - before;
   return { hooks, cast: cast.grads[0]![0]!, local, oneBitAdam: ofOneBitAdam, aliases: ofAliases, leaked };
 }
 
-const report: Partial<Report> = {};
-for (const backend of ['acc', 'cpu'] as const) {
-  engine = backend === 'acc' ? 'acc' : 'tfjs';
-  if (backend === 'cpu') await tf.setBackend('cpu');
-  report[backend] = await runAll();
+export default async function values(): Promise<Report> {
+  const ofAcc = await runAll();
+  await tf.setBackend('cpu');
+  const report = { acc: ofAcc, cpu: await runAll() };
+  await tf.setBackend('acc');
+  return report;
 }
-reportResult(report);
-await (await Accelerator.create({ engine: 'tfjs' })).endTraining();

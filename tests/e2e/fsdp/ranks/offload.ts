@@ -1,27 +1,26 @@
-// Trains one network with and without offload to a folder, the first argument: same numbers, little memory, no files left.
+// Trains one network with and without offload to a folder: same numbers, little memory, no files left.
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, adafactor, adamw, lamb, lion, type AcceleratorOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 
-const [folder] = process.argv.slice(2) as [string];
-const files = join(folder, 'made', 'files');
-const both = { params: true, optimizer: true, to: files };
+/** What is offloaded. The folder is that of the run. */
+const both = { params: true, optimizer: true } as const;
 
 interface Pair {
   readonly options: FsdpOptions;
-  readonly offload: NonNullable<FsdpOptions['offload']>;
+  readonly offload: { readonly params?: true; readonly optimizer?: true };
 }
 
 const WAYS = {
-  stage1: { options: { stage: 1, bucketBytes: 200 }, offload: { optimizer: true, to: files } },
-  stage2: { options: { stage: 2 }, offload: { optimizer: true, to: files } },
-  optimizer: { options: { bucketBytes: 1 }, offload: { optimizer: true, to: files } },
-  params: { options: { bucketBytes: 1 }, offload: { params: true, to: files } },
+  stage1: { options: { stage: 1, bucketBytes: 200 }, offload: { optimizer: true } },
+  stage2: { options: { stage: 2 }, offload: { optimizer: true } },
+  optimizer: { options: { bucketBytes: 1 }, offload: { optimizer: true } },
+  params: { options: { bucketBytes: 1 }, offload: { params: true } },
   both: { options: { bucketBytes: 100, limitAllGathers: false }, offload: both },
 } satisfies Record<string, Pair>;
 export type Way = keyof typeof WAYS;
@@ -85,9 +84,17 @@ export interface Result {
   readonly left: string[];
 }
 
+/** Where a run keeps its files. */
+interface Place {
+  readonly folder: string;
+  /** The folder of what is offloaded. */
+  readonly files: string;
+  /** Files that an Accelerator left. */
+  readonly left: string[];
+}
+
 const ROWS = 12;
 const STEPS = 6;
-const left: string[] = [];
 
 const values = (shape: readonly number[], seed: number) =>
   tf.tidy(() =>
@@ -98,7 +105,7 @@ const values = (shape: readonly number[], seed: number) =>
   );
 const numbers = (tensors: readonly tf.Tensor[]) => tensors.flatMap((tensor) => [...tensor.dataSync()]);
 
-async function start(kind: Kind, options: FsdpOptions | undefined) {
+async function start({ files, left }: Place, kind: Kind, options: FsdpOptions | undefined) {
   const accelerator = await Accelerator.create({
     ...kind.options,
     ...(options && { strategy: 'fsdp', fsdp: { ...kind.fsdp, ...options } }),
@@ -146,6 +153,7 @@ async function start(kind: Kind, options: FsdpOptions | undefined) {
   const read = () => numbers(variables);
   const end = () => {
     accelerator.freeMemory(...variables, optimizer);
+    disposeOptimizers(optimizer);
     tf.dispose(variables);
     const own = `rank${rank}-`;
     if (existsSync(files)) left.push(...readdirSync(files).filter((name) => name.includes(own)));
@@ -153,8 +161,8 @@ async function start(kind: Kind, options: FsdpOptions | undefined) {
   return { accelerator, variables, optimizer, step, read, end };
 }
 
-async function train(kind: Kind, options: FsdpOptions): Promise<Trained> {
-  const { step, read, end } = await start(kind, options);
+async function train(place: Place, kind: Kind, options: FsdpOptions): Promise<Trained> {
+  const { step, read, end } = await start(place, kind, options);
   const trained: Trained = { losses: [], weights: [], leaked: 0 };
   let before = 0;
   for (let i = 0; i < STEPS; i++) {
@@ -168,13 +176,14 @@ async function train(kind: Kind, options: FsdpOptions): Promise<Trained> {
 }
 
 /** Saves and loads with and without offload, in the same stage. */
-async function resume(): Promise<Result['resumed']> {
+async function resume(place: Place): Promise<Result['resumed']> {
+  const { folder, files } = place;
   const plain: FsdpOptions = { bucketBytes: 1 };
-  const ways = { plain, offloaded: { ...plain, offload: both } };
+  const ways = { plain, offloaded: { ...plain, offload: { ...both, to: files } } };
   const followed: Record<string, number[]> = {};
   const models: Record<string, number[]> = {};
   for (const [name, options] of Object.entries(ways)) {
-    const { accelerator, variables, step, read, end } = await start({}, options);
+    const { accelerator, variables, step, read, end } = await start(place, {}, options);
     for (let i = 0; i < 3; i++) step(i);
     await accelerator.saveState(join(folder, name));
     await accelerator.saveModel(variables, join(folder, `${name}-model`));
@@ -188,7 +197,7 @@ async function resume(): Promise<Result['resumed']> {
   const resumed: Record<string, { found: number[]; expected: number[] }> = {};
   for (const from of Object.keys(ways)) {
     for (const [to, options] of Object.entries(ways)) {
-      const { accelerator, variables, step, read, end } = await start({}, options);
+      const { accelerator, variables, step, read, end } = await start(place, {}, options);
       step(9);
       await accelerator.loadModel(variables, join(folder, `${from}-model`));
       resumed[`the model of ${from} under ${to}`] = { found: read(), expected: models['plain']! };
@@ -202,10 +211,11 @@ async function resume(): Promise<Result['resumed']> {
 }
 
 /** Clones of state, reads of it between steps, and values that a program assigns to variables and state. */
-async function keep(): Promise<Result['kept']> {
+async function keep(place: Place): Promise<Result['kept']> {
   const found: number[][] = [];
-  for (const options of [undefined, { ...both }]) {
+  for (const options of [undefined, { ...both, to: place.files }]) {
     const { variables, optimizer, step, read, end } = await start(
+      place,
       {},
       { bucketBytes: 1, ...(options && { offload: options }) },
     );
@@ -250,10 +260,10 @@ const LAYERS = 24;
 const WIDTH = 256;
 
 /** A deep network of small layers: what this process allocates in a step. */
-async function measure(): Promise<Memory> {
+async function measure({ files }: Place): Promise<Memory> {
   const accelerator = await Accelerator.create({
     strategy: 'fsdp',
-    fsdp: { bucketBytes: 1, offload: both },
+    fsdp: { bucketBytes: 1, offload: { ...both, to: files } },
   });
   const { numProcesses: size, processIndex: rank } = accelerator;
   const layers: tf.Variable<tf.Rank.R2>[] = [];
@@ -285,31 +295,36 @@ async function measure(): Promise<Memory> {
     pieceBytes: (4 * layerBytes) / size,
   };
   accelerator.freeMemory(...layers, optimizer);
+  disposeOptimizers(optimizer);
   tf.dispose(layers);
   return memory;
 }
 
-const cases = {} as Result['cases'];
-for (const [name, kind] of Object.entries(KINDS) as [Case, Kind][]) {
-  const found: (typeof cases)[Case] = {};
-  const plains = new Map<string, Trained>();
-  for (const [way, { options, offload }] of Object.entries(WAYS) as [Way, Pair][]) {
-    if (!kind.isEveryWay && !SOME_WAYS.includes(way)) continue;
-    const key = JSON.stringify(options);
-    const plain = plains.get(key) ?? (await train(kind, options));
-    plains.set(key, plain);
-    const offloaded = await train(kind, { ...options, offload });
-    found[way] = { plain, offloaded };
+async function trainAll(place: Place): Promise<Result['cases']> {
+  const cases = {} as Result['cases'];
+  for (const [name, kind] of Object.entries(KINDS) as [Case, Kind][]) {
+    const found: (typeof cases)[Case] = {};
+    const plains = new Map<string, Trained>();
+    for (const [way, { options, offload }] of Object.entries(WAYS) as [Way, Pair][]) {
+      if (!kind.isEveryWay && !SOME_WAYS.includes(way)) continue;
+      const key = JSON.stringify(options);
+      const plain = plains.get(key) ?? (await train(place, kind, options));
+      plains.set(key, plain);
+      const offloaded = await train(place, kind, { ...options, offload: { ...offload, to: place.files } });
+      found[way] = { plain, offloaded };
+    }
+    cases[name] = found;
   }
-  cases[name] = found;
+  return cases;
 }
-const result: Result = {
-  cases,
-  resumed: await resume(),
-  kept: await keep(),
-  memory: await measure(),
-  left,
-};
-reportResult(result);
-const last = await Accelerator.create();
-await last.endTraining();
+
+export default async function offload(folder: string): Promise<Result> {
+  const place: Place = { folder, files: join(folder, 'made', 'files'), left: [] };
+  return {
+    cases: await trainAll(place),
+    resumed: await resume(place),
+    kept: await keep(place),
+    memory: await measure(place),
+    left: place.left,
+  };
+}

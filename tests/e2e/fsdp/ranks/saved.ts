@@ -1,11 +1,11 @@
-// Saves training by each strategy in the middle, or goes on from every save by every strategy: `save` or `load`, and a folder.
+// Saves training by each strategy in the middle, or goes on from every save by every strategy.
 // The first also measures what saves and loads take.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, adafactor, type AcceleratorOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 
@@ -64,7 +64,6 @@ export const MANY = { tensors: 20, tensorBytes: 400_000 };
 /** A model of 160 MB. */
 export const LARGE = { tensors: 40, tensorBytes: 4_000_000 };
 
-const [phase, folder] = process.argv.slice(2) as ['save' | 'load', string];
 const world = process.env.WORLD_SIZE!;
 
 async function start(way: Way, kind: Kind) {
@@ -106,24 +105,32 @@ async function start(way: Way, kind: Kind) {
       );
     });
   const read = () => variables.flatMap((variable) => [...variable.dataSync()]);
-  const end = () => accelerator.freeMemory(...variables, optimizer);
+  const end = () => {
+    accelerator.freeMemory(...variables, optimizer);
+    disposeOptimizers(optimizer);
+    tf.dispose(variables);
+  };
   return { accelerator, variables, step, read, end };
 }
 
-async function save(): Promise<Saved> {
+async function save(folder: string): Promise<Saved> {
   const result = { trained: {}, adafactor: {}, stateDicts: {}, memory: {} } as Saved;
   for (const way of Object.keys(WAYS) as Way[]) {
-    result.trained[way] = await saveOne(way, 'adam', (whole) => (result.stateDicts[way] = whole));
-    if (world === '2') result.adafactor[way] = await saveOne(way, 'adafactor');
-    result.memory[way] = await measure(way);
+    result.trained[way] = await saveOne(
+      folder,
+      { way, kind: 'adam' },
+      (whole) => (result.stateDicts[way] = whole),
+    );
+    if (world === '2') result.adafactor[way] = await saveOne(folder, { way, kind: 'adafactor' });
+    result.memory[way] = await measure(folder, way);
   }
-  if (world === '2') await saveLarge();
+  if (world === '2') await saveLarge(folder);
   return result;
 }
 
 async function saveOne(
-  way: Way,
-  kind: Kind,
+  folder: string,
+  { way, kind }: { readonly way: Way; readonly kind: Kind },
   onStateDict?: (whole: Record<string, number[]>) => void,
 ): Promise<Trained> {
   const { accelerator, variables, step, read, end } = await start(way, kind);
@@ -163,7 +170,7 @@ function matrices(accelerator: Accelerator, { tensors, tensorBytes }: typeof MAN
   });
 }
 
-async function measure(way: Way): Promise<Memory> {
+async function measure(folder: string, way: Way): Promise<Memory> {
   const options = WAYS[way] as FsdpOptions | undefined;
   const accelerator = await Accelerator.create({ ...(options && { strategy: 'fsdp', fsdp: options }) });
   const variables = matrices(accelerator, MANY);
@@ -188,7 +195,7 @@ async function measure(way: Way): Promise<Memory> {
   return memory;
 }
 
-async function saveLarge(): Promise<void> {
+async function saveLarge(folder: string): Promise<void> {
   const accelerator = await Accelerator.create({ strategy: 'fsdp' });
   const variables = matrices(accelerator, LARGE);
   await accelerator.saveState(join(folder, 'large'));
@@ -207,7 +214,7 @@ function waysThatLoad(from: string): Way[] {
   return ways.filter((_, i) => (start + i) % 2 === 0);
 }
 
-async function load(): Promise<Loaded> {
+async function load(folder: string): Promise<Loaded> {
   const result: Loaded = { trained: {}, models: {} };
   for (const from of readdirSync(join(folder, 'runs'))) {
     const trained: Loaded['trained'][string] = (result.trained[from] = {});
@@ -228,6 +235,11 @@ async function load(): Promise<Loaded> {
   return result;
 }
 
-reportResult(phase === 'save' ? await save() : await load());
-const last = await Accelerator.create();
-await last.endTraining();
+interface Args {
+  readonly phase: 'save' | 'load';
+  readonly folder: string;
+}
+
+export default function saved({ phase, folder }: Args): Promise<Saved | Loaded> {
+  return phase === 'save' ? save(folder) : load(folder);
+}
