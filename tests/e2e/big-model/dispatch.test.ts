@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Result, Way } from './ranks/dispatch.js';
 
 const SIZES = [1, 2, 3];
@@ -11,24 +11,15 @@ const results = new Map<number, Result[]>();
 const left: string[] = [];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/dispatch.ts', import.meta.url);
+  const module = new URL('./ranks/dispatch.ts', import.meta.url);
   for (const ranks of SIZES) {
     const [folder, offload] = ['acc-dispatch-', 'acc-offload-'].map((name) =>
       mkdtempSync(join(tmpdir(), name)),
     ) as [string, string];
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      args: [folder, offload],
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
+    const env = { OMP_NUM_THREADS: '1' };
+    const args = { root: folder, offloadFolder: offload };
+    results.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 110_000 }));
     left.push(...readdirSync(offload));
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
   }
 }, 360_000);
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStorage, openCheckpoint } from '@acc/checkpoint';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Outcome, Outcomes, State } from './ranks/by-name.js';
 
 const SIZES = [1, 2, 3];
@@ -20,12 +21,11 @@ const loaded: Record<number, Outcomes> = {};
 const refused: Record<number, Record<string, string>> = {};
 
 async function job(ranks: number, action: 'save' | 'load'): Promise<Outcomes> {
-  const script = new URL('./ranks/by-name.ts', import.meta.url);
+  const module = new URL('./ranks/by-name.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const args = [action, folder];
-  const results = await runRanks<Outcomes>({ script, ranks, args, env, timeoutMs: 180_000 });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  return results[0]!.result!;
+  const args = { action, folder };
+  const [first] = await onRanks<Outcomes>({ module, ranks, args, env, timeoutMs: 180_000 });
+  return first!;
 }
 
 beforeAll(async () => {

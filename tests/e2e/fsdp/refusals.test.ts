@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Mistake, Result as Disagreed } from './ranks/disagreeing.js';
 import type { Layout, Result } from './ranks/refusals.js';
 
@@ -7,15 +8,20 @@ const env = { OMP_NUM_THREADS: '1' };
 const SHARDED: readonly Layout[] = ['stage1', 'stage2', 'stage3', 'hybrid'];
 let results: Result[];
 
-async function run<T>(script: string, args: readonly string[] = []): Promise<T[]> {
-  const url = new URL(`./ranks/${script}.ts`, import.meta.url);
-  const ended = await runRanks<T>({ script: url, ranks: 2, args, env, timeoutMs: 110_000 });
-  for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-  return ended.map(({ result }) => result!);
-}
+const urlOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
+
+/** These ranks fail, so each job has its own. */
+const disagreeing = (mistake: Mistake) =>
+  resultsOfRanks<Disagreed>({
+    script: urlOf('disagreeing'),
+    ranks: 2,
+    args: [mistake],
+    env,
+    timeoutMs: 110_000,
+  });
 
 beforeAll(async () => {
-  results = await run<Result>('refusals');
+  results = await onRanks<Result>({ module: urlOf('refusals'), ranks: 2, env, timeoutMs: 110_000 });
 }, 120_000);
 
 describe.each(SHARDED)('%s, on every rank,', (layout) => {
@@ -68,7 +74,7 @@ describe('ranks that do not agree', () => {
     ['units', /rank 0: .* for b.*\n.*rank 1: .* for/],
     ['list', /rank 0: .* for a.*\n.*rank 1: .* for c/],
   ])('get an error with the call of each: %s', async (mistake, calls) => {
-    const ended = await run<Disagreed>('disagreeing', [mistake]);
+    const ended = await disagreeing(mistake);
     // A rank that finds the difference first may be gone when the other one looks for its call.
     for (const { code, message } of ended) {
       expect(['ACC_COLLECTIVE_MISMATCH', 'ACC_PEER_LOST'], message).toContain(code);
@@ -82,7 +88,7 @@ describe('ranks that do not agree', () => {
   });
 
   it('learn which rank is gone, and that rank which unit has no memory and what to change', async () => {
-    const [other, short] = await run<Disagreed>('disagreeing', ['memory']);
+    const [other, short] = await disagreeing('memory');
     expect(short!.code).toBe('ACC_OUT_OF_MEMORY');
     expect(short!.message).toMatch(/the unit 'large' of \d+ bytes/);
     expect(short!.help).toMatch(/fsdp\.wrap.*fsdp\.offload/);

@@ -9,8 +9,8 @@ import {
   loadCheckpointAndDispatch,
   type AcceleratorOptions,
 } from '@acc/core';
-import { memoryStats, resetPeakMemory } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { memoryStats, releaseCachedMemory, resetPeakMemory } from '@acc/native';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const WAYS = {
   ddp: {},
@@ -36,11 +36,17 @@ export interface Result {
   readonly differences: unknown;
 }
 
-const [root, offloadFolder] = process.argv.slice(2) as [string, string];
-const folder = join(root, 'model');
 const WIDTH = 96;
 const LAYER_BYTES = 4 * (WIDTH * WIDTH + WIDTH);
-const dispatched = { maxMemory: 2 * LAYER_BYTES, offloadFolder };
+
+/** Where a run has its files. */
+interface Place {
+  readonly root: string;
+  /** Of the saved model. */
+  readonly folder: string;
+  /** The options of a dispatch. */
+  readonly dispatched: { readonly maxMemory: number; readonly offloadFolder: string };
+}
 
 const createModel = (layers = 5, units = WIDTH) =>
   tf.sequential({
@@ -59,7 +65,7 @@ const variablesOf = (model: tf.LayersModel) => model.weights.map((weight) => wei
 const weightsOf = (model: tf.LayersModel) => variablesOf(model).map((weight) => [...weight.dataSync()]);
 
 /** Gradients are clipped and accumulated, so that more than the optimizer meets offloaded weights. */
-async function train(way: Way, isDispatched: boolean): Promise<Trained> {
+async function train({ dispatched }: Place, way: Way, isDispatched: boolean): Promise<Trained> {
   tf.disposeVariables();
   const accelerator = await Accelerator.create({ ...WAYS[way], gradientClipping: { norm: 0.5 } });
   const model = createModel();
@@ -82,7 +88,7 @@ async function train(way: Way, isDispatched: boolean): Promise<Trained> {
   return { losses, weights };
 }
 
-async function compile(isDispatched: boolean): Promise<number[]> {
+async function compile({ dispatched }: Place, isDispatched: boolean): Promise<number[]> {
   tf.disposeVariables();
   const accelerator = await Accelerator.create();
   const model = createModel();
@@ -97,10 +103,11 @@ async function compile(isDispatched: boolean): Promise<number[]> {
   const losses = [1, 2, 3, 4, 5].map(() => tf.tidy(() => step(x).dataSync()[0]!));
   x.dispose();
   accelerator.freeMemory(model, optimizer);
+  disposeOptimizers(optimizer);
   return losses;
 }
 
-async function load(): Promise<Pick<Result, 'saved' | 'loaded' | 'loadBytes'>> {
+async function load({ folder, dispatched }: Place): Promise<Pick<Result, 'saved' | 'loaded' | 'loadBytes'>> {
   let accelerator = await Accelerator.create();
   const model = createModel();
   await accelerator.saveModel(model, folder);
@@ -123,6 +130,7 @@ async function load(): Promise<Pick<Result, 'saved' | 'loaded' | 'loadBytes'>> {
   tf.disposeVariables();
   accelerator = await Accelerator.create(WAYS.stage3);
   const sharded = initEmptyWeights(createModel);
+  releaseCachedMemory();
   const start = memoryStats().allocatedBytes;
   accelerator.prepare(sharded);
   resetPeakMemory();
@@ -145,7 +153,7 @@ async function codeOf(run: () => unknown): Promise<string> {
 }
 
 /** The last rank alone makes them. */
-async function mistakesOfOneRank(): Promise<Record<string, string>> {
+async function mistakesOfOneRank({ root, folder, dispatched }: Place): Promise<Record<string, string>> {
   tf.disposeVariables();
   const accelerator = await Accelerator.create();
   const model = createModel();
@@ -165,10 +173,11 @@ async function mistakesOfOneRank(): Promise<Record<string, string>> {
   return codes;
 }
 
-async function mistakes(): Promise<Pick<Result, 'codes' | 'differences'>> {
+async function mistakes(place: Place): Promise<Pick<Result, 'codes' | 'differences'>> {
   tf.disposeVariables();
   const accelerator = await Accelerator.create(WAYS.stage3);
   const model = createModel();
+  const { root, folder, dispatched } = place;
   let differences: unknown;
   const codes: Record<string, string> = {
     'a folder without weights': await codeOf(() => loadCheckpointAndDispatch(model, root)),
@@ -202,14 +211,25 @@ async function mistakes(): Promise<Pick<Result, 'codes' | 'differences'>> {
     loadCheckpointAndDispatch(model, folder, { maxMemmory: 1 } as never),
   );
   accelerator.freeMemory(model);
-  Object.assign(codes, await mistakesOfOneRank());
+  Object.assign(codes, await mistakesOfOneRank(place));
   return { codes, differences };
 }
 
-const loadedFirst = await load();
-const trained = {
-  ddp: { whole: await train('ddp', false), dispatched: await train('ddp', true) },
-  stage3: { whole: await train('stage3', false), dispatched: await train('stage3', true) },
-};
-const compiled = { whole: await compile(false), dispatched: await compile(true) };
-reportResult({ ...loadedFirst, trained, compiled, ...(await mistakes()) } satisfies Result);
+interface Args {
+  readonly root: string;
+  readonly offloadFolder: string;
+}
+
+export default async function dispatch({ root, offloadFolder }: Args): Promise<Result> {
+  const dispatched = { maxMemory: 2 * LAYER_BYTES, offloadFolder };
+  const place: Place = { root, folder: join(root, 'model'), dispatched };
+  const loadedFirst = await load(place);
+  const trained = {
+    ddp: { whole: await train(place, 'ddp', false), dispatched: await train(place, 'ddp', true) },
+    stage3: { whole: await train(place, 'stage3', false), dispatched: await train(place, 'stage3', true) },
+  };
+  const compiled = { whole: await compile(place, false), dispatched: await compile(place, true) };
+  const result = { ...loadedFirst, trained, compiled, ...(await mistakes(place)) };
+  tf.disposeVariables();
+  return result;
+}

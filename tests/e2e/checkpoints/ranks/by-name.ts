@@ -4,11 +4,10 @@ import * as tf from '@tensorflow/tfjs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Accelerator, type Strategy } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { isSharded, LAYOUTS, WHOLES, type Layout } from './layouts.js';
 import { numbersOf, shardingStrategy, type Shard } from './sharding.js';
 
-const [action, folder] = process.argv.slice(2) as ['save' | 'load', string];
 const rank = Number(process.env.RANK);
 const size = Number(process.env.WORLD_SIZE);
 
@@ -110,7 +109,7 @@ function gathered(accelerator: Accelerator, shards: readonly Shard[], tensors: r
 }
 
 /** @param held The number of micro-batches in a window that is open when the run is saved. */
-async function save(layout: Layout, held: number): Promise<Outcome> {
+async function save(folder: string, layout: Layout, held: number): Promise<Outcome> {
   const { shards, accelerator, optimizer, end } = await start(layout);
   await train(accelerator, optimizer, shards, 6 + held);
   const at = await stateOf(accelerator, optimizer, shards);
@@ -121,7 +120,7 @@ async function save(layout: Layout, held: number): Promise<Outcome> {
   return { at, after };
 }
 
-async function load(name: string, layout: Layout): Promise<Outcome | string> {
+async function load(folder: string, name: string, layout: Layout): Promise<Outcome | string> {
   const { shards, accelerator, optimizer, end } = await start(layout);
   try {
     await accelerator.loadState(join(folder, name));
@@ -152,12 +151,12 @@ async function refusal(
   const problems = accelerator.gatherObject([problem]);
   accelerator.freeMemory();
   for (const variable of variables) variable.dispose();
-  optimizer.dispose();
+  disposeOptimizers(optimizer);
   return [...new Set(problems)].join(' ');
 }
 
 /** The errors, by the kind of mistake. */
-async function refusals(): Promise<Record<string, string>> {
+async function refusals(folder: string): Promise<Record<string, string>> {
   const place = join(folder, `replicated-${size}-0`);
   const save = (accelerator: Accelerator) => accelerator.saveState(join(folder, 'refused'));
   const named = (...names: string[]) => names.map((name) => tf.variable(tf.zeros([5]), true, name));
@@ -173,20 +172,26 @@ async function refusals(): Promise<Record<string, string>> {
   };
 }
 
-const layouts = Object.keys(LAYOUTS) as Layout[];
-const outcomes: Outcomes = {};
-if (action === 'save') {
-  for (const layout of layouts) {
-    for (const held of [0, 1]) {
-      outcomes[`${layout}-${size}-${held}`] = { [layout]: await save(layout, held) };
+interface Args {
+  readonly action: 'save' | 'load';
+  readonly folder: string;
+}
+
+export default async function byName({ action, folder }: Args): Promise<Outcomes> {
+  const layouts = Object.keys(LAYOUTS) as Layout[];
+  const outcomes: Outcomes = {};
+  if (action === 'save') {
+    for (const layout of layouts) {
+      for (const held of [0, 1]) {
+        outcomes[`${layout}-${size}-${held}`] = { [layout]: await save(folder, layout, held) };
+      }
+    }
+    outcomes['refused'] = size > 1 ? await refusals(folder) : {};
+  } else {
+    for (const name of (await readdir(folder)).sort()) {
+      outcomes[name] = {};
+      for (const layout of layouts) outcomes[name][layout] = await load(folder, name, layout);
     }
   }
-  outcomes['refused'] = size > 1 ? await refusals() : {};
-} else {
-  for (const name of (await readdir(folder)).sort()) {
-    outcomes[name] = {};
-    for (const layout of layouts) outcomes[name][layout] = await load(name, layout);
-  }
+  return outcomes;
 }
-reportResult(outcomes);
-await (await Accelerator.create()).endTraining();

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DiLoCo, isAccError, LocalSGD, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const LAYOUTS = {
   ddp: {},
@@ -82,6 +82,7 @@ async function refused(layout: Layout): Promise<Tried> {
     DiLoCo: await outcomeOf(() => apart(new DiLoCo(accelerator, [w], { innerSteps: 2 })), [w]),
   };
   accelerator.freeMemory(w, optimizer);
+  disposeOptimizers(optimizer);
   w.dispose();
   const offloaded = isSharded(layout) && { 'compile with offload': await compileWithOffload(layout) };
   return { ...tried, ...offloaded, deterministic: await deterministic(layout) };
@@ -160,10 +161,11 @@ async function trainedBefore(layout: Layout): Promise<Outcome> {
   return { ...outcome, leaked };
 }
 
-const result = {} as Result;
-for (const layout of Object.keys(LAYOUTS) as Layout[]) {
-  result[layout] = { ...(await refused(layout)), ...(await late(layout)) };
+export default async function refusals(): Promise<Result> {
+  const result = {} as Result;
+  for (const layout of Object.keys(LAYOUTS) as Layout[]) {
+    result[layout] = { ...(await refused(layout)), ...(await late(layout)) };
+  }
+  tf.disposeVariables();
+  return result;
 }
-reportResult(result);
-const last = await Accelerator.create();
-await last.endTraining();
