@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Trained {
   weights: number[][];
@@ -19,14 +20,12 @@ let pair: Trainings[];
 let pairOnCpu: Trainings[];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/accumulate.ts', import.meta.url);
-  const train = async (ranks: number, engine: string) => {
-    const env = { OMP_NUM_THREADS: '1' };
-    return resultsOfRanks<Trainings>({ script, ranks, args: [engine], env });
-  };
+  const module = new URL('./ranks/accumulate.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  const train = (ranks: number, backend: string) => onRanks<Trainings>({ module, ranks, args: backend, env });
   alone = (await train(1, 'acc'))[0]!;
   pair = await train(2, 'acc');
-  pairOnCpu = await train(2, 'tfjs');
+  pairOnCpu = await train(2, 'cpu');
 });
 
 function expectSame(one: Trained, reference: Trained, tolerance = 1e-6): void {

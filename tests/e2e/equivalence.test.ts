@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import type { Trained, Training } from './ranks/train.js';
 
 const LOOPS = ['custom', 'fit', 'fitDataset', 'compiled', 'none'] as const;
@@ -14,11 +15,11 @@ const TRAININGS: Training[] = [
 const trained = new Map<number, Trained[][]>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/train.ts', import.meta.url);
+  const module = new URL('./ranks/train.ts', import.meta.url);
   for (const ranks of [1, 2, 3]) {
-    const args = [JSON.stringify(TRAININGS)];
     const env = { OMP_NUM_THREADS: '1' };
-    trained.set(ranks, await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 110_000 }));
+    const options = { module, ranks, args: TRAININGS, env, timeoutMs: 110_000 };
+    trained.set(ranks, await onRanks<Trained[]>(options));
   }
 }, 360_000);
 

@@ -1,21 +1,20 @@
 // Trains one small model on 46 rows in windows of 12, each as one batch or as 3 micro-batches, with
-// each kind of loop, with and without clipping. Argument: the engine (acc | tfjs). Reports weights
-// and observations by loop, micro-batches and clipping: `fit 3 clipped`.
+// each kind of loop, with and without clipping. Reports weights and observations by loop, micro-batches and clipping: `fit 3 clipped`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
-const engine = process.argv[2] as 'acc' | 'tfjs';
 const WINDOW = 12;
 const ROWS = 46;
 const CLIPPING = { norm: 0.3, value: 0.1 };
 
 const dense = (units: number, seed: number, more: object = {}) =>
   tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
-const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
-const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
-// The number of tokens of each row, 0 to 6.
-const tokens = tf.range(0, ROWS, 1, 'int32').mul(5).mod(7).toFloat();
+const data = () => ({
+  xs: tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D,
+  ys: tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D,
+  // The number of tokens of each row, 0 to 6.
+  tokens: tf.range(0, ROWS, 1, 'int32').mul(5).mod(7).toFloat(),
+});
 
 interface Run {
   readonly accelerator: Accelerator;
@@ -25,9 +24,8 @@ interface Run {
 }
 
 async function train(loop: string, steps: number, clips: boolean): Promise<object> {
-  if (engine === 'tfjs') await tf.setBackend('cpu');
   const accelerator = await Accelerator.create({
-    engine,
+    engine: tf.getBackend() === 'cpu' ? 'tfjs' : 'acc',
     // A loss of the user would also count filling rows.
     dataLoader: { splitBatches: true, evenBatches: false },
     gradientAccumulationSteps: steps,
@@ -39,18 +37,21 @@ async function train(loop: string, steps: number, clips: boolean): Promise<objec
   });
   const run = { accelerator, model, adam: tf.train.adam(0.02), batchSize: WINDOW / steps };
   const seen = loop.startsWith('fit') ? await fit(run, loop) : await custom(run, loop, clips);
+  const { iterations } = run.adam;
   const weights = model.getWeights().map((w) => [...w.dataSync()]);
   accelerator.freeMemory();
-  return { weights, iterations: run.adam.iterations, ...seen };
+  model.dispose();
+  run.adam.dispose();
+  return { weights, iterations, ...seen };
 }
 
 async function custom({ accelerator, model, adam, batchSize }: Run, loop: string, clips: boolean) {
   const norms: number[] = [];
   const syncs: boolean[] = [];
-  const loader = new DataLoader({ xs, ys, tokens }, { batchSize, shuffle: true });
-  const [, optimizer, data] = accelerator.prepare(model, adam, loader);
+  const loader = new DataLoader(data(), { batchSize, shuffle: true });
+  const [, optimizer, batches] = accelerator.prepare(model, adam, loader);
   for (let epoch = 0; epoch < 2; epoch++) {
-    for await (const batch of data) {
+    for await (const batch of batches) {
       const errors = () => tf.squaredDifference(batch.ys, model.apply(batch.xs) as tf.Tensor);
       const meanOverTokens = () => {
         const count = tf.sum(batch.tokens);
@@ -72,6 +73,7 @@ async function custom({ accelerator, model, adam, batchSize }: Run, loop: string
 async function fit({ accelerator, model, adam, batchSize }: Run, loop: string) {
   model.compile({ optimizer: adam, loss: 'meanSquaredError' });
   accelerator.prepare(model);
+  const { xs, ys } = data();
   const rows = (x: tf.Tensor2D) => tf.data.array(x.arraySync());
   const { history } =
     loop === 'fit'
@@ -83,12 +85,15 @@ async function fit({ accelerator, model, adam, batchSize }: Run, loop: string) {
   return { history };
 }
 
-const results: Record<string, object> = {};
-for (const loop of ['custom', 'tokens', 'fit', 'fitDataset']) {
-  for (const steps of [1, 3]) {
-    results[`${loop} ${steps}`] = await train(loop, steps, false);
-    results[`${loop} ${steps} clipped`] = await train(loop, steps, true);
+export default async function accumulate(backend: 'acc' | 'cpu'): Promise<Record<string, object>> {
+  await tf.setBackend(backend);
+  const results: Record<string, object> = {};
+  for (const loop of ['custom', 'tokens', 'fit', 'fitDataset']) {
+    for (const steps of [1, 3]) {
+      results[`${loop} ${steps}`] = await train(loop, steps, false);
+      results[`${loop} ${steps} clipped`] = await train(loop, steps, true);
+    }
   }
+  await tf.setBackend('acc');
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create({ engine })).endTraining();

@@ -1,8 +1,8 @@
 // Trains several small models, each for 20 steps on the same global batches for any number of
-// ranks. Reports the weights of each. Argument: a JSON list of `Training`.
+// ranks. Reports the weights of each.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 export interface Training {
   readonly loop: 'custom' | 'compiled' | 'fit' | 'fitDataset' | 'none';
@@ -72,6 +72,8 @@ async function train({ loop, optimizer: name, backend }: Training): Promise<Trai
     replays,
   };
   accelerator.freeMemory();
+  built.dispose();
+  disposeOptimizers(optimizer);
   return trained;
 }
 
@@ -120,8 +122,9 @@ async function fit(accelerator: Accelerator, { loop, built, optimizer }: Subject
   return { losses: [...(history['loss'] as number[]), ...(history['val_loss'] as number[])], replays: 0 };
 }
 
-const results: Trained[] = [];
-for (const each of JSON.parse(process.argv[2]!) as Training[]) results.push(await train(each));
-reportResult(results);
-const accelerator = await Accelerator.create();
-await accelerator.endTraining();
+export default async function trainAll(trainings: readonly Training[]): Promise<Trained[]> {
+  const results: Trained[] = [];
+  for (const each of trainings) results.push(await train(each));
+  await tf.setBackend('acc');
+  return results;
+}
