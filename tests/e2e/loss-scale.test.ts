@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Run {
   readonly weights: number[][];
@@ -31,8 +32,8 @@ describe('fp16 on two ranks, one of which has an overflow', () => {
     a.forEach((values, k) => expectClose(values, b[k]!, { rtol: 1e-5, atol: 1e-5 }));
 
   beforeAll(async () => {
-    const script = new URL('./ranks/loss-scale.ts', import.meta.url);
-    ranks = await resultsOfRanks<Results>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+    const module = new URL('./ranks/loss-scale.ts', import.meta.url);
+    ranks = await onRanks<Results>({ module, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
   });
 
   it('both skip the step if gradients are reduced when they are applied', () => {

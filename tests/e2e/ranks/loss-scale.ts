@@ -3,7 +3,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, LocalSGD, oneBitAdam, type AcceleratorOptions, type NamedCommHook } from '@acc/core';
 import { amp } from '@acc/amp';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const OVERFLOWING = 1e38;
 const INITIAL = 1024;
@@ -15,12 +15,11 @@ const HOOKS: Record<string, NamedCommHook> = {
   oneBit: { name: 'oneBit', warmupSteps: 3 },
 };
 
-let accelerator: Accelerator;
-const rank = () => accelerator.processIndex;
+const rank = Number(process.env['RANK']);
 
 async function create(options: AcceleratorOptions, make: () => tf.Optimizer = () => tf.train.sgd(0.125)) {
   const lossScale = { initial: INITIAL };
-  accelerator = await Accelerator.create({
+  const accelerator = await Accelerator.create({
     engine: 'acc',
     mixedPrecision: 'fp16',
     amp: { lossScale },
@@ -31,13 +30,14 @@ async function create(options: AcceleratorOptions, make: () => tf.Optimizer = ()
   accelerator.prepare(variables);
   const skipped: boolean[] = [];
   return {
+    accelerator,
     variables,
     skipped,
     /** @param slope Of the loss over the second variable. */
     step(slope: number, seed = 0) {
       tf.tidy(() => {
         const noise = (size: number) =>
-          tf.sin(tf.range(0, size * 8).add(5 * seed + 40 * rank())).reshape([size, 8]);
+          tf.sin(tf.range(0, size * 8).add(5 * seed + 40 * rank)).reshape([size, 8]);
         const loss = () =>
           variables[0]!
             .mul(noise(4))
@@ -50,7 +50,7 @@ async function create(options: AcceleratorOptions, make: () => tf.Optimizer = ()
     end() {
       const weights = variables.map((variable) => [...variable.dataSync()]);
       accelerator.freeMemory();
-      optimizer.dispose();
+      disposeOptimizers(optimizer);
       tf.dispose(variables);
       return { weights, skipped };
     },
@@ -60,7 +60,7 @@ async function create(options: AcceleratorOptions, make: () => tf.Optimizer = ()
 /** The second of four steps overflows on rank 0. */
 async function apply() {
   const { step, end } = await create({ ddp: { syncAt: 'apply' } });
-  for (const seed of [0, 1, 2, 3]) step(seed === 1 && rank() === 0 ? OVERFLOWING : 1, seed);
+  for (const seed of [0, 1, 2, 3]) step(seed === 1 && rank === 0 ? OVERFLOWING : 1, seed);
   return end();
 }
 
@@ -71,11 +71,14 @@ async function apply() {
 async function local() {
   // As a plugin of the user's, which may have the hooks of any, its state can be asked for.
   const { autocast: _, ...precision } = amp('float16', { lossScale: { initial: INITIAL } });
-  const { step, end, variables, skipped } = await create({ mixedPrecision: 'no', plugins: [precision] });
+  const { accelerator, step, end, variables, skipped } = await create({
+    mixedPrecision: 'no',
+    plugins: [precision],
+  });
   const scale = () => (precision.getState() as { lossScale: { scale: number } }).lossScale.scale;
   const meeting = new LocalSGD(accelerator, variables, { localSgdSteps: 2 });
   for (const seed of [0, 1]) {
-    step(seed === 0 && rank() === 0 ? OVERFLOWING : 1, seed);
+    step(seed === 0 && rank === 0 ? OVERFLOWING : 1, seed);
     meeting.step();
   }
   meeting.end();
@@ -83,7 +86,7 @@ async function local() {
   const alone = skipped.splice(0);
   const scales = [scale()];
   step(1, 2);
-  step(rank() === 1 ? OVERFLOWING : 1, 3);
+  step(rank === 1 ? OVERFLOWING : 1, 3);
   step(1, 4);
   scales.push(scale());
   return { ...end(), before, alone, scales };
@@ -99,16 +102,17 @@ async function hooked(name: string, overflowsAt: readonly number[]) {
     name === 'oneBit' ? adam : undefined,
   );
   for (let seed = 0; seed < COUNT; seed++) {
-    if (overflowsAt.includes(seed)) step(rank() === 0 ? OVERFLOWING : 1, 100);
+    if (overflowsAt.includes(seed)) step(rank === 0 ? OVERFLOWING : 1, 100);
     step(1, seed);
   }
   return end();
 }
 
-const results: Record<string, object> = { apply: await apply(), local: await local() };
-for (const name of Object.keys(HOOKS)) {
-  results[name] = await hooked(name, []);
-  results[`${name} overflowing`] = await hooked(name, [0, 2, 5]);
+export default async function lossScale(): Promise<Record<string, object>> {
+  const results: Record<string, object> = { apply: await apply(), local: await local() };
+  for (const name of Object.keys(HOOKS)) {
+    results[name] = await hooked(name, []);
+    results[`${name} overflowing`] = await hooked(name, [0, 2, 5]);
+  }
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create({ engine: 'acc' })).endTraining();

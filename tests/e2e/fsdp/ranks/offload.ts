@@ -271,7 +271,9 @@ async function measure({ files }: Place): Promise<Memory> {
   accelerator.prepare(optimizer);
   const before = memoryStats().allocatedBytes;
   for (let i = 0; i < LAYERS; i++) {
-    layers.push(tf.tidy(() => tf.variable(values([WIDTH, WIDTH], i).mul(0.1) as tf.Tensor2D)));
+    layers.push(
+      tf.tidy(() => tf.variable(values([WIDTH, WIDTH], i).mul(0.1) as tf.Tensor2D, true, `layer${i}`)),
+    );
     accelerator.prepare([layers[i]!]);
   }
   for (let i = 0; i < 3; i++) {
