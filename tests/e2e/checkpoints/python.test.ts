@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as tf from '@tensorflow/tfjs';
 import { fileStorage, openCheckpoint } from '@acc/checkpoint';
 import { Accelerator } from '@acc/core';
-import { runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Reader } from '../trackers/python/reader.js';
 import { venv } from '../trackers/python/venv.js';
 import type { Outcome, Outcomes } from './ranks/by-name.js';
@@ -69,12 +69,12 @@ describe('a checkpoint that three ranks wrote in parts', () => {
   let weights: Record<string, number[]>;
   beforeAll(async () => {
     place = join(folder, 'run');
-    const script = new URL('./ranks/by-name.ts', import.meta.url);
+    const module = new URL('./ranks/by-name.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Outcomes>({ script, ranks: 3, args: ['save', place], env });
-    for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
+    const args = { action: 'save', folder: place };
+    const [first] = await onRanks<Outcomes>({ module, ranks: 3, args, env });
     place = join(place, 'sharded-3-0');
-    weights = (results[0]!.result!['sharded-3-0']!.sharded as Outcome).at.weights;
+    weights = (first!['sharded-3-0']!.sharded as Outcome).at.weights;
   }, 120_000);
 
   it('is read by Python, part by part', async () => {
