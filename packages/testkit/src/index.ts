@@ -7,7 +7,7 @@ export { freePort } from '@acc/platform/ports';
 export { reportResult } from './rank-result.js';
 export { startedRank } from './rank-process.js';
 export { resultsOfRanks, runRanks, type RankResult, type RunRanksOptions } from './run-ranks.js';
-export { runOnRanks, type RunOnRanksOptions } from './continuous/run-on-ranks.js';
+export { closeRanks, runOnRanks, type RunOnRanksOptions } from './continuous/run-on-ranks.js';
 export { seededRandom } from './seeded-random.js';
 export {
   TestNetwork,

@@ -136,6 +136,16 @@ export function engineInternals(): EngineInternals {
   return engine() as unknown as EngineInternals;
 }
 
+/**
+ * Lets the next tensor and the next variable have the number `id`, unless a greater one is in use. A
+ * variable without a name is named by its number.
+ */
+export function countIdsFrom(id: number): void {
+  const counters = engine().constructor as unknown as { nextTensorId: number; nextVariableId: number };
+  counters.nextTensorId = Math.max(id, counters.nextTensorId);
+  counters.nextVariableId = Math.max(id, counters.nextVariableId);
+}
+
 /** The number of nested gradient computations that tfjs is running. */
 export function gradientDepth(): number {
   return engineInternals().state.gradientDepth;

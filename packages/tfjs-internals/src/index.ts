@@ -1,5 +1,6 @@
 export {
   besideTape,
+  countIdsFrom,
   engineInternals,
   gradientDepth,
   replaceData,

@@ -2,6 +2,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 import { engine } from '@tensorflow/tfjs-core';
+import { countIdsFrom } from '@acc/tfjs-internals';
 import { decodeResult, encodeResult } from '../rank-result.js';
 import { startedRank } from '../rank-process.js';
 import { takeKeptPlaces, traceKeptTensors } from './kept-tensors.js';
@@ -20,6 +21,9 @@ async function run({ id, url, args }: RunMessage): Promise<void> {
     if (typeof program !== 'function') throw new TypeError(`${url} has no function as its default export.`);
     // Loading a module may set the program's arguments.
     process.argv.splice(0, process.argv.length, ...argv);
+    // Equal on all ranks, whatever earlier modules created. Ranks compare the names of variables, and a
+    // variable without a name is named by its number.
+    countIdsFrom(++modules * IDS_OF_A_MODULE);
     const before = holdings();
     const result = await inScope(() => (program as Program)(decodeResult(args), startedRank()));
     const left = await leftSince(before);
@@ -31,6 +35,10 @@ async function run({ id, url, args }: RunMessage): Promise<void> {
     runs.publish({ id, processorSeconds: (user + system) / 1e6 } satisfies RunEnded);
   }
 }
+
+let modules = 0;
+/** More tensors than a module creates. */
+const IDS_OF_A_MODULE = 1e7;
 
 /**
  * Disposes the tensors that `work` created, as `tf.tidy` does. Variables and tensors under `tf.keep`

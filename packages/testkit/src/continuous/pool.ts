@@ -53,6 +53,15 @@ export class Pool {
     else this.#jobs.set(job, entry);
   }
 
+  /** Ends the jobs that wait for a module. */
+  close(): void {
+    for (const [job] of this.#jobs) {
+      if (job.isRunning) continue;
+      this.#jobs.delete(job);
+      job.close();
+    }
+  }
+
   #makeRoom(ranks: number): void {
     const all = () => [...this.#jobs.values()].reduce((sum, each) => sum + each.ranks, 0);
     for (const [job] of this.#jobs) {

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Asked } from '../../fixtures/continuous.js';
-import { runOnRanks } from './run-on-ranks.js';
+import { closeRanks, runOnRanks } from './run-on-ranks.js';
 
 interface Seen {
   readonly pid: number;
@@ -8,12 +8,16 @@ interface Seen {
   readonly size: number;
   readonly values?: Float32Array;
   readonly extra?: string;
+  /** Of a variable that the program did not name. */
+  readonly name: string;
 }
 
 const module = new URL('../../fixtures/continuous.ts', import.meta.url);
 const run = (args: Asked, more: { env?: Record<string, string>; timeoutMs?: number; group?: object } = {}) =>
   runOnRanks<Seen>({ module, ranks: 2, args, ...(more as { timeoutMs?: number }) });
 const pidsOf = (seen: readonly Seen[]) => seen.map(({ pid }) => pid);
+
+afterAll(closeRanks);
 
 describe('runOnRanks', () => {
   it('runs modules one after another in the same processes, and passes values bit for bit', async () => {
@@ -25,6 +29,13 @@ describe('runOnRanks', () => {
     ]);
     expect(pidsOf(await run({ deed: 'forgets a tensor' }))).toEqual(pidsOf(first));
     expect(new Set(pidsOf(first)).size).toBe(2);
+  });
+
+  it('names variables alike on all ranks, also after a module in which one rank created more', async () => {
+    const uneven = await run({ deed: 'creates variables', ranks: [1] });
+    expect(new Set(uneven.map(({ name }) => name)).size).toBe(2);
+    const even = await run({ deed: 'nothing' });
+    expect(new Set(even.map(({ name }) => name)).size).toBe(1);
   });
 
   it('starts other processes for another environment and for other options of the group', async () => {

@@ -71,6 +71,11 @@ export async function runOnRanks<T = unknown>(options: RunOnRanksOptions): Promi
   }
 }
 
+/** Ends the continuous ranks of this process that wait for a module. The next call starts others. */
+export function closeRanks(): void {
+  pool.close();
+}
+
 async function warmUp(job: Job, { warmUp, group }: RunOnRanksOptions): Promise<void> {
   if (warmUp === undefined) return;
   const message = { id: randomUUID(), url: await urlOf(warmUp), args: encodeResult(group) };
