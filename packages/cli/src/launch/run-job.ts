@@ -55,6 +55,9 @@ const OUTPUT_MS = 1_000;
 const SAVING_MS = 30_000;
 const SAVING: Farewell = { signal: 'SIGTERM', graceMs: SAVING_MS, isToLeader: true };
 
+const NO_WATCHDOG =
+  'the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running';
+
 export interface JobEnd {
   /** The exit code of the launcher. */
   readonly exitCode: number;
@@ -90,10 +93,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
   );
   const { graceMs } = job;
-  const watchdog = new Watchdog(
-    graceMs,
-    warnOnce('the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running'),
-  );
+  const watchdog = new Watchdog(graceMs, warnOnce(NO_WATCHDOG));
   let ending: Ending | undefined;
   job.rescues?.begin();
   try {
