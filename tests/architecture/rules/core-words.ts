@@ -23,6 +23,7 @@ export const MAY_NAME_THEM = [
   'packages/core/src/presets/strategy.ts',
   'packages/core/src/presets/trackers.ts',
   'packages/core/src/options.ts',
+  'packages/core/src/collective-options.ts',
   'packages/core/src/mesh-options.ts',
   'packages/core/src/platform/mixed-precision.ts',
   'packages/core/src/platform/mixed-precision.browser.ts',
