@@ -162,6 +162,11 @@ const CASES: readonly Case[] = [
     inputs: { 0: { shape: [2, 6], ...inRows(1) }, 1: { shape: [2, 6] } },
     attrs: { axis: 0 },
   },
+  {
+    kernel: 'Pack',
+    inputs: { 0: { shape: [2, 6], ...inRows(1) }, 1: { shape: [2, 6] } },
+    attrs: { axis: 1 },
+  },
   { kernel: 'Unpack', inputs: { value: { shape: [2, 6], ...inRows(1) } }, attrs: { axis: 0 } },
   {
     kernel: 'SplitV',

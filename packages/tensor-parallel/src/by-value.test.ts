@@ -4,6 +4,7 @@ import { runOnThreads } from '@acc/testkit/threads';
 
 interface Trained {
   readonly losses: number[];
+  readonly guesses: number[];
   readonly weights: number[];
   readonly dict: number[];
   readonly stateElements: number;
@@ -30,9 +31,10 @@ describe('tensor parallelism', { timeout: 120_000 }, () => {
     expect(new Set(alone.losses).size).toBe(alone.losses.length);
     for (const ranks of [2, 3]) {
       for (const { [ranks]: trained } of results.slice(0, ranks)) {
-        const { losses, weights, dict, stateElements, leaked } = trained!;
+        const { losses, guesses, weights, dict, stateElements, leaked } = trained!;
         expectClose(losses, alone.losses, CLOSE);
         expectClose(weights, alone.weights, CLOSE);
+        expect(guesses).toEqual(alone.guesses);
         // Every rank reads the same bits.
         expect(weights).toEqual(results[0]![ranks]!.weights);
         expect(dict).toEqual(weights);
