@@ -108,6 +108,16 @@ describe('withConfiguration', () => {
     ]);
   });
 
+  it('leaves a collective of the program as it is', async () => {
+    const collective = { engine: 'threads', subgroup: () => undefined };
+    const variables = env({ ACC_COLLECTIVE_ENGINE: 'gloo', ACC_COLLECTIVE_TIMEOUT_MS: '5' });
+    const options = await withConfiguration({ collective }, variables, folder);
+    expect(options.collective).toBe(collective);
+    expect(await withConfiguration({}, variables, folder)).toEqual({
+      collective: { engine: 'gloo', timeoutMs: 5 },
+    });
+  });
+
   it('leaves the options as they are without a file and variables', async () => {
     const options = { seed: 1 };
     expect(await withConfiguration(options, env(), folder)).toEqual(options);
