@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { SingleCollective } from '@acc/collective';
-import { AccError, type Collective } from '@acc/contract';
+import { type AccError, type Collective } from '@acc/contract';
 import { Accelerator } from './accelerator.js';
 import { placeIn, readLaunchEnvironment } from './environment.js';
 
