@@ -110,11 +110,11 @@ describe('withConfiguration', () => {
 
   it('leaves a collective of the program as it is', async () => {
     const collective = { engine: 'threads', subgroup: () => undefined };
-    const variables = env({ ACC_COLLECTIVE_ENGINE: 'gloo', ACC_COLLECTIVE_TIMEOUT_MS: '5' });
+    const variables = env({ ACC_COLLECTIVE_ENGINE: 'gloo', ACC_COLLECTIVE_GRACE_MS: '5' });
     const options = await withConfiguration({ collective }, variables, folder);
     expect(options.collective).toBe(collective);
     expect(await withConfiguration({}, variables, folder)).toEqual({
-      collective: { engine: 'gloo', timeoutMs: 5 },
+      collective: { engine: 'gloo', graceMs: 5 },
     });
   });
 

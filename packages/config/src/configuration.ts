@@ -55,12 +55,14 @@ export function launchOptions(content: FileContent | undefined): Record<string, 
 /** Options of the program that stand in place of an option of a file. */
 const INSTEAD: Readonly<Record<string, string>> = {
   'checkpoint.dir': 'checkpoint.storage',
-  // A collective of the program has this member.
-  'collective.engine': 'collective.subgroup',
-  'collective.timeoutMs': 'collective.subgroup',
   'ddp.batchNorm': 'ddp.syncBatchNorm',
   'fsdp.cpuOffload': 'fsdp.offload',
 };
+
+function insteadOf({ name }: ConfiguredOption): string | undefined {
+  // A collective of the program, which has this member, stands in place of all its options.
+  return name.startsWith('collective.') ? 'collective.subgroup' : INSTEAD[name];
+}
 
 /**
  * Adds to the program's options what variables and the config file give. The program's own options
@@ -81,7 +83,7 @@ export async function withConfiguration<O extends object>(
   for (const option of (await readConfiguration(env, cwd)).options) {
     if (option.section !== 'accelerator' || option.value === undefined) continue;
     if (commandLine.includes(option.origin)) refuseDisagreement(options, option);
-    const instead = INSTEAD[option.name];
+    const instead = insteadOf(option);
     if (instead !== undefined && isGiven(options, instead)) continue;
     addOption(merged, option.name.split('.'), option.value);
   }

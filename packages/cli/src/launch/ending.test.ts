@@ -91,7 +91,7 @@ describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
   });
 
   it('kills at once on a second interrupt', async () => {
-    const { child, ended } = await hang('slow');
+    const { child, ended } = await hang('slow', ['--grace', '90']);
     let asked = '';
     child.stdout!.on('data', (text: string) => (asked += text));
     child.kill('SIGINT');

@@ -90,15 +90,9 @@ export class ThreadGroup implements GroupEngine {
     return this.#start({ words, sent, finish: (all) => fill(outputs, reduced(bytesOf(all), dtype, op)) });
   }
 
-  reduce(
-    input: NativeTensor,
-    output: NativeTensor | undefined,
-    op: ReduceOp,
-    _root: number,
-    { words }: CallOptions = {},
-  ): Pending<void> {
+  reduce(...[input, output, op, , options]: Parameters<GroupEngine['reduce']>): Pending<void> {
     return this.#start({
-      words,
+      words: options?.words,
       sent: [input],
       finish: (all) => output && fill([output], reduced(bytesOf(all), input.dtype, op)),
     });
