@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hostTensor, registerKernelLayer, type KernelLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
-import { expectClose } from '@acc/testkit';
+import { cpuHas, expectClose } from '@acc/testkit';
 import type { TensorflowBackend } from './backend.js';
 import { TENSORFLOW_LAYER } from './layer.js';
 import { activateTfjsNode } from './testing/provided-tfjs-node.js';
@@ -106,8 +106,11 @@ describe('precision', () => {
     maxPool: [(a: tf.Tensor4D) => tf.maxPool(a, 2, 2, 'same'), false, image],
   };
 
-  /** Results and gradients are rounded to 8 bits of mantissa at each operator. */
-  const ROUNDED = { rtol: 0.02, atol: 0.02 };
+  /**
+   * Results and gradients are rounded to 8 bits of mantissa at each operator. On CPUs without AVX-512
+   * TensorFlow also rounds the sums of a convolution, of up to 27 numbers of about 1.
+   */
+  const ROUNDED = { rtol: 0.02, atol: cpuHas('avx512f') ? 0.02 : 0.05 };
 
   describe.each(Object.entries(OPS))('%s', (_, [op, isShort, ...shapes]) => {
     const run = (inputs: tf.Tensor[]) => {

@@ -151,22 +151,34 @@ function bitsOf(x: Tensor): Buffer {
   return Buffer.from(values.map((value) => (Number.isNaN(value) ? NaN : value)).buffer);
 }
 
-const hasMachineCode = cpuHas('avx512f');
-
-it.runIf(hasMachineCode)('gives the same bits as machine code and by the interpreter', () => {
+/** Compares the results of random programs that run in two ways. */
+function expectSameBits(run: (inputs: readonly Tensor[], program: number[], one: Case) => Tensor[][]): void {
   const threads = numThreads();
   assert(
     property(cases, (one) => {
       setNumThreads(one.threads);
       const program = programOf(one);
       const inputs = one.inputs.map(([kind, dtype]) => inputOf(kind, dtype, one));
-      const [interpreted, compiled] = [false, true].map(
-        (compiles) => runProgram(inputs, program, null, compiles).flat() as Tensor[],
-      );
-      interpreted!.forEach((x, i) => expect(bitsOf(compiled![i]!).equals(bitsOf(x))).toBe(true));
-      for (const x of [...inputs, ...interpreted!, ...compiled!]) x.dispose();
+      const [first, second] = run(inputs, program, one);
+      first!.forEach((x, i) => expect(bitsOf(second![i]!).equals(bitsOf(x))).toBe(true));
+      for (const x of [...inputs, ...first!, ...second!]) x.dispose();
     }),
     { numRuns: RUNS },
   );
   setNumThreads(threads);
+}
+
+it.each(cpuHas('avx512f') ? ['machine code'] : [])('gives the same bits as %s and by the interpreter', () => {
+  expectSameBits((inputs, program) =>
+    [false, true].map((compiles) => runProgram(inputs, program, null, compiles).flat() as Tensor[]),
+  );
+});
+
+it('gives the same bits on one thread and on two', () => {
+  expectSameBits((inputs, program) =>
+    [1, 2].map((threads) => {
+      setNumThreads(threads);
+      return runProgram(inputs, program, null, true).flat() as Tensor[];
+    }),
+  );
 });

@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
-import { runOnThreads } from '@acc/testkit/threads';
+import { closeThreads, runOnThreads } from '@acc/testkit/threads';
+
+afterAll(closeThreads);
 
 interface Trained {
   readonly losses: number[];

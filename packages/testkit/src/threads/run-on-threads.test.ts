@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { AccError } from '@acc/contract';
-import { runOnThreads } from './index.js';
+import { closeThreads, runOnThreads } from './index.js';
+
+afterAll(closeThreads);
 
 const module = new URL('../../fixtures/thread-protocol.ts', import.meta.url);
 

@@ -44,6 +44,13 @@ export async function runOnThreads<Result = unknown, Args = unknown>(
   return (await run) as Result[];
 }
 
+/** Ends the threads that stay for later runs. Call it when no run is going on. */
+export async function closeThreads(): Promise<void> {
+  const job = kept;
+  kept = undefined;
+  await job?.end();
+}
+
 async function runNext({ module, ranks, args, timeoutMs = 60_000 }: RunOnThreadsOptions): Promise<unknown[]> {
   const path = resolve(module instanceof URL ? fileURLToPath(module) : module);
   if (kept?.module !== path) {
