@@ -1,0 +1,4 @@
+export function readRecord(): (
+  file: string,
+  project: string,
+) => { readonly processorSeconds: number; readonly seconds: number };
