@@ -30,7 +30,9 @@ export interface RunOptions {
 }
 
 export const PROJECTS: readonly string[];
-export function prepare(projects: readonly string[]): Promise<{ readonly addon: { readonly native: string } }>;
+export function prepare(
+  projects: readonly string[],
+): Promise<{ readonly addon: { readonly native: string } }>;
 export function filesOfProjects(): Record<string, string[]>;
 export function jobsForFiles(files: readonly string[]): (Job & { readonly files: readonly string[] })[];
 export function commandJob(

@@ -60,7 +60,13 @@ const hasState = (reached) => IS_ENGINE.test(reached) || reached === LOADS_ADDON
 
 function unitFiles() {
   const packages = readdirSync(join(root, 'packages')).sort();
-  const folders = ['tests/layers-parity', 'tests/cuda', 'tests/tfjs-core-specs', 'scripts/queue', 'scripts/check'];
+  const folders = [
+    'tests/layers-parity',
+    'tests/cuda',
+    'tests/tfjs-core-specs',
+    'scripts/queue',
+    'scripts/check',
+  ];
   return [...packages.map((name) => `packages/${name}/src`), ...folders].flatMap(testsUnder);
 }
 

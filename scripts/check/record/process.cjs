@@ -8,15 +8,12 @@ const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
 const { Session } = require('node:inspector');
 const { syncBuiltinESMExports } = require('node:module');
 const { join } = require('node:path');
-const { isMainThread, MessagePort } = require('node:worker_threads');
+const { isMainThread, MessagePort, parentPort } = require('node:worker_threads');
 
 const FOLDER = process.env.ACC_RECORD_FOLDER;
 /** Chunks of packages wherever they are installed, sources, tests, and transpiled programs. */
 const OURS =
   /\/(packages\/[^/]+|node_modules\/(@acc\/[^/]+|acc-[^/]+|create-acc-tracker))\/(dist|src)\/|\/(tests|bench|examples|site)\/|\/\.cache\/acc\//;
-/** A worker that posts more often writes in between only after this time. */
-const PAUSE_MS = 50;
-
 const session = new Session();
 session.connect();
 const post = (method, parameters) => {
@@ -35,14 +32,18 @@ const isChanged = (url) =>
 /** By the script: V8 tells of each function only once that it was executed. */
 const executed = new Map();
 
+/** Returns whether functions were executed since the last call. */
 function collect() {
   const { result } = post('Profiler.takePreciseCoverage');
+  const count = () => [...executed.values()].reduce((sum, { starts }) => sum + starts.size, 0);
+  const before = count();
   for (const { scriptId, url, functions } of result) {
     if (!url.startsWith('file:') || !OURS.test(url)) continue;
     if (!executed.has(scriptId)) executed.set(scriptId, { url, starts: new Set() });
     const { starts } = executed.get(scriptId);
     for (const { ranges } of functions) if (ranges[0].count > 0) starts.add(ranges[0].startOffset);
   }
+  return count() > before;
 }
 
 /** Writes the text of a script once for all processes, and returns its name. */
@@ -55,7 +56,6 @@ function keepText(scriptId) {
 }
 
 function write(id, parent) {
-  collect();
   if ([...executed.values()].some(({ url }) => isChanged(url))) post('Debugger.enable');
   mkdirSync(FOLDER, { recursive: true });
   const scripts = [...executed].map(([scriptId, { url, starts }]) => ({
@@ -86,13 +86,18 @@ function beforeVitestKills(act) {
 /** A worker thread may be terminated as soon as it has posted its last result. */
 function beforePosts(act) {
   const { postMessage } = MessagePort.prototype;
-  let last = -Infinity;
   MessagePort.prototype.postMessage = function (...values) {
-    if (performance.now() - last > PAUSE_MS) {
-      act();
-      last = performance.now();
-    }
+    if (this === parentPort) act();
     return postMessage.apply(this, values);
+  };
+}
+
+/** A process that answers its parent may be killed as soon as it has answered, as continuous ranks. */
+function beforeAnswers(act) {
+  const { send } = process;
+  process.send = function (...values) {
+    act();
+    return send.apply(this, values);
   };
 }
 
@@ -133,8 +138,18 @@ if (FOLDER !== undefined) {
   process.env.ACC_RECORD_PARENT = id;
   post('Profiler.enable');
   post('Profiler.startPreciseCoverage', { callCount: false, detailed: false });
+  // Those that it starts belong to a test through it, even if it is killed.
+  write(id, parent);
+  const atEnd = () => {
+    collect();
+    write(id, parent);
+  };
+  const between = () => {
+    if (collect()) write(id, parent);
+  };
   recordNewProcesses();
-  process.on('exit', () => write(id, parent));
-  if (process.argv[1]?.includes('/vitest/')) beforeVitestKills(() => write(id, parent));
-  if (!isMainThread) beforePosts(() => write(id, parent));
+  process.on('exit', atEnd);
+  if (process.argv[1]?.includes('/vitest/')) beforeVitestKills(atEnd);
+  else if (isMainThread && process.send) beforeAnswers(between);
+  if (!isMainThread) beforePosts(between);
 }

@@ -73,3 +73,27 @@ setInterval(() => {}, 1000);`;
   const { starts } = scripts.find(({ url }) => url.endsWith('worker.mjs'))!;
   expect(starts).toContain(text.indexOf('() => 42'));
 });
+
+it('a process that is killed has written what it executed before its last answer', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'acc-executed-')));
+  mkdirSync(join(folder, 'tests'));
+  const [program, child] = ['program.mjs', 'child.mjs'].map((name) => join(folder, 'tests', name));
+  writeFileSync(
+    program!,
+    `import { fork } from 'node:child_process';
+const child = fork(process.argv[2]);
+child.on('message', () => child.kill('SIGKILL'));`,
+  );
+  const text = `const answer = () => 42;
+process.send(answer());
+setInterval(() => {}, 1000);`;
+  writeFileSync(child!, text);
+  const records = join(folder, 'records');
+  execFileSync(process.execPath, [program!, child!], {
+    env: { ...process.env, NODE_OPTIONS: `--require=${HOOK}`, ACC_RECORD_FOLDER: records },
+  });
+  const processes = readProcesses(records);
+  const killed = processes.find(({ scripts }) => scripts.some(({ url }) => url.endsWith('child.mjs')))!;
+  expect(killed.scripts[0]!.starts).toContain(text.indexOf('() => 42'));
+  expect(processes.map(({ id }) => id)).toContain(killed.parent);
+});
