@@ -4,7 +4,7 @@
 // nothing.
 const childProcess = require('node:child_process');
 const { createHash, randomUUID } = require('node:crypto');
-const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
+const { existsSync, mkdirSync, renameSync, writeFileSync } = require('node:fs');
 const { Session } = require('node:inspector');
 const { syncBuiltinESMExports } = require('node:module');
 const { join } = require('node:path');
@@ -51,7 +51,10 @@ function keepText(scriptId) {
   const { scriptSource } = post('Debugger.getScriptSource', { scriptId });
   const name = `${createHash('sha1').update(scriptSource).digest('hex')}.txt`;
   const path = join(FOLDER, name);
-  if (!existsSync(path)) writeFileSync(path, scriptSource);
+  if (existsSync(path)) return name;
+  const part = `${path}.${randomUUID()}`;
+  writeFileSync(part, scriptSource);
+  renameSync(part, path);
   return name;
 }
 
@@ -64,7 +67,10 @@ function write(id, parent) {
     ...(isChanged(url) ? { text: keepText(scriptId) } : {}),
   }));
   const record = { id, parent, testFile: globalThis.__vitest_worker__?.filepath, scripts };
-  writeFileSync(join(FOLDER, `${id}.json`), JSON.stringify(record));
+  // The script that records reads the folder while processes write.
+  const path = join(FOLDER, `${id}.json`);
+  writeFileSync(`${path}.part`, JSON.stringify(record));
+  renameSync(`${path}.part`, path);
 }
 
 /**
@@ -135,7 +141,8 @@ function recordNewProcesses() {
 if (FOLDER !== undefined) {
   const id = randomUUID();
   const parent = process.env.ACC_RECORD_PARENT;
-  process.env.ACC_RECORD_PARENT = id;
+  // A worker thread may share its environment.
+  if (isMainThread) process.env.ACC_RECORD_PARENT = id;
   post('Profiler.enable');
   post('Profiler.startPreciseCoverage', { callCount: false, detailed: false });
   // Those that it starts belong to a test through it, even if it is killed.
