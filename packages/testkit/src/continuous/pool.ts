@@ -4,8 +4,11 @@ import type { RunOnRanksOptions } from './run-on-ranks.js';
 /** Waiting ranks of all jobs together. Each has 200 to 400 MiB. */
 const MOST_RANKS = 10;
 
-/** Test runners may load this package once for each test file, but jobs outlast a file. */
-const PLACE = Symbol.for('@acc/testkit:pool');
+/**
+ * Test runners may load this package once for each test file, but jobs outlast a file. The sources and
+ * the built package have pools of their own, because their ranks load other programs.
+ */
+const PLACE = Symbol.for(`@acc/testkit:pool of ${import.meta.url}`);
 
 /** The jobs of this process by their settings. */
 export class Pool {
