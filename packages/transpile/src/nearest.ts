@@ -18,10 +18,15 @@ export interface PackageJson {
  * which Node.js then reports.
  */
 export function nearestPackage(path: string): PackageJson | undefined {
+  return nearestManifest(path)?.content;
+}
+
+/** As {@link nearestPackage}, with its path. */
+export function nearestManifest(path: string): { path: string; content: PackageJson } | undefined {
   const found = findUpwards(dirname(path), 'package.json', () => true);
   if (found === undefined) return undefined;
   try {
-    return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
+    return { path: found, content: JSON.parse(readFileSync(found, 'utf8')) as PackageJson };
   } catch {
     return undefined;
   }

@@ -91,7 +91,11 @@ async function warmUp(job: Job, { warmUp, group }: RunOnRanksOptions): Promise<v
 /** The URL of the module in JavaScript. */
 async function urlOf(module: string | URL): Promise<string> {
   const path = module instanceof URL ? fileURLToPath(module) : module;
-  const found = import.meta.url.endsWith('.ts') ? [path] : await scriptArguments(path);
+  // The processes have loaded their packages, each of which is to have one instance.
+  const env = { ...process.env, ACC_START_CACHE: 'false' };
+  const found = import.meta.url.endsWith('.ts')
+    ? [path]
+    : await scriptArguments(path, process.cwd(), { env });
   if (found.includes('--import')) {
     throw new AccError(
       'ACC_BAD_OPTION',

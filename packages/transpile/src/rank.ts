@@ -1,0 +1,1 @@
+export { exportsOf, startPrepared } from './prepared/loaded.js';
