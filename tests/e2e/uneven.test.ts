@@ -9,6 +9,8 @@ interface Trained {
 
 interface Result {
   ofGenerator: { plain: Trained; prepared: Trained };
+  /** The weights after each step of a loop. */
+  ofLoop: number[][];
   weights: number[][];
   history: Record<string, number[]>;
   seen: number[];
@@ -33,6 +35,8 @@ it('fit, its History and gathered metrics equal those of one process if the data
       for (const [name, values] of Object.entries(plain.history)) {
         expectClose(prepared.history[name]!, values, { rtol: 1e-5, atol: 1e-6 });
       }
+      expect(result.ofLoop).toHaveLength(2);
+      result.ofLoop.forEach((step, i) => expectClose(step, alone!.ofLoop[i]!, { rtol: 1e-5, atol: 1e-6 }));
       expect(result.all).toEqual(alone!.all);
       expect(result.names).toEqual(alone!.all.map((row) => `row ${row}`));
       expect(result.typed).toEqual(alone!.all);

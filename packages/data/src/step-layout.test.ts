@@ -20,8 +20,8 @@ describe('layoutStep', () => {
     expect(layoutStep(100, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 4, 4], realRows: [4, 4, 4] });
     expect(layoutStep(6, deal)).toEqual({ starts: [0, 4, 8], rows: [4, 2, 0], realRows: [4, 2, 0] });
     expect(layoutStep(6, { ...deal, fills: true })).toEqual({
-      starts: [0, 4, 8],
-      rows: [4, 4, 4],
+      starts: [0, 4, 6],
+      rows: [4, 2, 4],
       realRows: [4, 2, 0],
     });
   });
@@ -30,10 +30,10 @@ describe('layoutStep', () => {
     const deal: Deal = { batchSize: 8, size: 3, splitBatches: true, fills: false, sharesLast: false };
     expect(layoutStep(8, deal)).toEqual({ starts: [0, 3, 6], rows: [3, 3, 2], realRows: [3, 3, 2] });
     expect(layoutStep(4, deal)).toEqual({ starts: [0, 2, 3], rows: [2, 1, 1], realRows: [2, 1, 1] });
-    expect(layoutStep(4, { ...deal, fills: true })).toEqual({
-      starts: [0, 3, 6],
-      rows: [3, 3, 2],
-      realRows: [3, 1, 0],
+    expect(layoutStep(2, { ...deal, fills: true })).toEqual({
+      starts: [0, 1, 2],
+      rows: [1, 1, 2],
+      realRows: [1, 1, 0],
     });
   });
 
@@ -48,8 +48,10 @@ describe('layoutStep', () => {
       fc.property(deals, fc.nat(100), (deal, left) => {
         const { starts, rows, realRows } = layoutStep(left, deal);
         const real = Math.min(left, stepSamples(deal));
-        expect(sum(rows)).toBe(deal.fills && !deal.sharesLast ? stepSamples(deal) : real);
         expect(sum(realRows)).toBe(real);
+        const full = layoutStep(stepSamples(deal), deal).rows;
+        const fills = deal.fills && !deal.sharesLast;
+        expect(rows).toEqual(realRows.map((count, rank) => (fills && count === 0 ? full[rank] : count)));
         let slot = 0;
         rows.forEach((count, rank) => {
           if (count > 0) expect(starts[rank]).toBe(slot);

@@ -9,7 +9,7 @@ export interface Deal {
   readonly batchSize: number;
   readonly size: number;
   readonly splitBatches: boolean;
-  /** Whether a step that is not full is filled. */
+  /** Whether a rank without samples in the last step gets a batch from the start of the epoch. */
   readonly fills: boolean;
   /** Whether all ranks share a loader's last step evenly if it is not full. It is then not filled. */
   readonly sharesLast: boolean;
@@ -17,7 +17,7 @@ export interface Deal {
 
 /**
  * The slots of each rank in one step. Slots are numbered from 0 in the order of the data. Slots
- * with real samples come first.
+ * that are filled come after all real ones, in batches of their own.
  */
 export interface StepLayout {
   readonly starts: readonly number[];
@@ -57,14 +57,17 @@ export function epochSamples(samples: number, deal: Deal, dropLast: boolean): nu
  */
 export function layoutStep(real: number, deal: Deal): StepLayout {
   const { batchSize, size, splitBatches, fills, sharesLast } = deal;
-  const slots = fills && !sharesLast ? stepSamples(deal) : Math.min(real, stepSamples(deal));
-  const isSplit = splitBatches || (sharesLast && slots < stepSamples(deal));
-  const parts = isSplit ? splitRows(slots, size) : cutRows(slots, batchSize, size);
-  return {
-    starts: parts.map(({ start }) => start),
-    rows: parts.map(({ count }) => count),
-    realRows: parts.map(({ start, count }) => Math.min(Math.max(real - start, 0), count)),
+  const full = stepSamples(deal);
+  const cut = (slots: number): RowRange[] => {
+    const isSplit = splitBatches || (sharesLast && slots < full);
+    return isSplit ? splitRows(slots, size) : cutRows(slots, batchSize, size);
   };
+  const own = cut(Math.min(real, full));
+  const realRows = own.map(({ count }) => count);
+  if (!fills || sharesLast) return { starts: own.map(({ start }) => start), rows: realRows, realRows };
+  const rows = cut(full).map(({ count }, rank) => realRows[rank]! || count);
+  let next = 0;
+  return { starts: rows.map((count) => (next += count) - count), rows, realRows };
 }
 
 /** The number of steps in which the reader gets a batch, in an epoch of `samples` samples. */

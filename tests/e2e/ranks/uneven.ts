@@ -59,7 +59,25 @@ export default async function uneven() {
     return { weights, history: trained.history };
   };
 
+  /** A loop over batches of 12 rows of all ranks, of which the last has 11. */
+  const ofLoop = async () => {
+    const w = tf.variable(tf.zeros([4, 1]));
+    const optimizer = tf.train.sgd(0.1);
+    accelerator.prepare(optimizer);
+    const batches = accelerator.prepare(new DataLoader({ x: xs, y: ys }, { batchSize: 12 }));
+    const steps: number[][] = [];
+    for await (const { x, y } of batches) {
+      optimizer.minimize(() => tf.losses.meanSquaredError(y, tf.matMul(x, w)) as tf.Scalar, false, [w]);
+      tf.dispose([x, y]);
+      steps.push([...w.dataSync()]);
+    }
+    tf.dispose([w]);
+    optimizer.dispose();
+    return steps;
+  };
+
   const result = {
+    ofLoop: await ofLoop(),
     ofGenerator: { plain: await fitDataset(false), prepared: await fitDataset(true) },
     weights: model.getWeights().map((w) => [...w.dataSync()]),
     history: history.history,
