@@ -108,7 +108,9 @@ export default defineConfig({
   test: {
     projects: Object.entries(files).map(([name, include]) => {
       const project = projects[name as ProjectName];
-      return { ...project, test: { ...project.test, name, include } };
+      // A direct run of several projects runs one after the other: each has its own `maxWorkers`.
+      const groupOrder = Object.keys(projects).indexOf(name);
+      return { ...project, test: { ...project.test, name, include, sequence: { groupOrder } } };
     }),
   },
 });
