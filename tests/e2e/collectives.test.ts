@@ -99,6 +99,12 @@ describe.each([1, 2, 3])('collectives on %i ranks', (size) => {
         mean: float([1, sum / size], [2]),
         max: { values: [1, Math.max(last, 0)], shape: [2], dtype: 'int32' },
         min: float([1, 0], [2]),
+        bools: [
+          { values: [size, 1], shape: [2], dtype: 'int32' },
+          { values: [1, size === 1 ? 1 : 0], shape: [2], dtype: 'int32' },
+          float([1, Math.fround(1 / size)], [2]),
+          { values: [1, 1], shape: [2], dtype: 'bool' },
+        ],
         product: float([2 ** size, ranks.reduce((p, r) => p * (r + 1), 1)], [2]),
         scaled: float([10 * size, 10 * sum], [2]),
         view: float(

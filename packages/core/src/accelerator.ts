@@ -519,7 +519,10 @@ export class Accelerator {
     return this.#collectives.gatherObject(values);
   }
 
-  /** Combines the tensors of all ranks element by element with `op`, and multiplies by `scale`. */
+  /**
+   * Combines the tensors of all ranks element by element with `op`, and multiplies by `scale`. As in
+   * tfjs, the sum and the product of bool tensors are int32, and their mean is float32.
+   */
   reduce<T extends Nested>(values: T, op: ReduceOp = 'sum', scale = 1): T {
     return this.#collectives.reduce(values, op, scale);
   }

@@ -21,6 +21,9 @@ const found = tf.tidy(() => ({
   mean: read(accelerator.reduce(tf.tensor1d([1, r]), 'mean')),
   max: read(accelerator.reduce(tf.tensor1d([1, r], 'int32'), 'max')),
   min: read(accelerator.reduce(tf.tensor1d([1, r]), 'min')),
+  bools: (['sum', 'product', 'mean', 'max'] as const).map((op) =>
+    read(accelerator.reduce(tf.tensor1d([true, r === 0], 'bool'), op)),
+  ),
   product: read(accelerator.reduce(tf.tensor1d([2, r + 1]), 'product')),
   scaled: read(accelerator.reduce(tf.tensor1d([1, r]), 'sum', 10)),
   // A transposed view is not contiguous.

@@ -1,4 +1,4 @@
-import { mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
+import { cast, mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer, Mesh, ReduceOp } from '@acc/contract';
 import type { Lifetime } from '../lifetime.js';
 import type { BatchRows } from '../step/batch-rows.js';
@@ -6,6 +6,18 @@ import { AcrossRanks } from './across-ranks.js';
 import type { Gathered } from './gather-real.js';
 import type { Nested } from './nested.js';
 import { padAcross, requirePadOptions, type PadOptions } from './pad-across.js';
+
+/** Counts of true, as tf.sum, tf.prod and tf.mean of a tensor take them. */
+const BOOL_AS: Partial<Record<ReduceOp, 'int32' | 'float32'>> = {
+  sum: 'int32',
+  product: 'int32',
+  mean: 'float32',
+};
+
+function asNumbers(x: Tensor, op: ReduceOp): Tensor {
+  const dtype = BOOL_AS[op];
+  return x.dtype === 'bool' && dtype ? cast(x, dtype) : x;
+}
 
 export interface JobCollectivesContext {
   readonly collective: Collective;
@@ -41,10 +53,12 @@ export class JobCollectives {
   }
 
   reduce<T extends Nested>(values: T, op: ReduceOp, scale: number): T {
-    return this.#map('reduce', values, (x, collective) => {
-      const reduced = () => collective.allReduce(x, op);
-      return scale === 1 ? reduced() : tidy(() => mul(reduced(), scale));
-    });
+    return this.#map('reduce', values, (x, collective) =>
+      tidy(() => {
+        const reduced = collective.allReduce(asNumbers(x, op), op);
+        return scale === 1 ? reduced : mul(reduced, scale);
+      }),
+    );
   }
 
   broadcast<T extends Nested>(values: T, fromProcess: number): T {
