@@ -11,7 +11,7 @@ import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
 import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
-import { shardValidation, type Validation } from './validation.js';
+import { shardEvaluation, shardValidation, type Validation } from './validation.js';
 
 export interface FitContext extends PlaceInData {
   readonly pipeline: StepPipeline;
@@ -32,6 +32,7 @@ export interface FitContext extends PlaceInData {
   readonly determinism: Determinism | undefined;
   /** The dataset with this rank's share of the batches. A prepared dataset is returned unchanged. */
   shardDataset(dataset: object): ShardedData;
+  isPrepared(dataset: object): boolean;
   /**
    * The share for validation. Nothing is filled, so every sample counts once. `onBatch` is called
    * for each batch.
@@ -70,8 +71,8 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   // Ranks that hold shards run the model together, so they need the same number of batches.
   const validatesAll = context.determinism !== undefined || context.pipeline.limits.isSharded;
   const ranks = validatesAll
-    ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context') }
-    : { rows: context.dataRanks, over: context.gradientRanks };
+    ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
+    : { rows: context.dataRanks, over: context.gradientRanks, forModel };
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => {
       const { pipelines } = context;
@@ -86,7 +87,8 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     }),
     shardFitLoop(model, context, validation),
     shardFitDataset(model, context, validation),
-    ...(ranks.over.size === 1 ? [] : [shardValidation(model, context, validation, { ...ranks, forModel })]),
+    ...(ranks.over.size === 1 ? [] : [shardValidation(model, context, validation, ranks)]),
+    shardEvaluation(model, context, validation, ranks),
     // Applied last, so that a turn includes everything.
     inTurn(model, context),
   ];

@@ -5,7 +5,7 @@ import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/t
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
 
-/** The current validation of `fit` or `fitDataset`. A separate `evaluate` runs on one rank alone. */
+/** The current validation of `fit` or `fitDataset`. A separate `evaluate` of tensors runs on one rank alone. */
 export interface Validation {
   /** The function with which `fit` evaluates its validation rows. */
   testFunction: StepFunction | null;
@@ -14,7 +14,7 @@ export interface Validation {
 }
 
 /** The ranks of a validation. */
-interface ValidationRanks {
+export interface ValidationRanks {
   /** The place of this rank among those that share the rows. */
   readonly rows: { readonly rank: number; readonly size: number };
   /** The ranks whose results are averaged: those with other rows, or with other pieces of rows. */
@@ -54,22 +54,33 @@ export function shardValidation(
         validation.testFunction = null;
       }
     }),
-    patch(
-      model,
-      'evaluateDataset',
-      (own) => (dataset, args) =>
-        dataset === validation.data
-          ? evaluateBatches(dataset as object, context, {
-              outputs: model.metricsNames.length,
-              evaluate: (shard) => own.call(model, shard, args),
-              ranks,
-            })
-          : own.call(model, dataset, args),
-    ),
   ];
   return () => {
     for (const undo of undos) undo();
   };
+}
+
+/**
+ * Makes `evaluateDataset` give every rank the results for all samples of prepared data, and of the
+ * validation data of `fitDataset`. Other data is evaluated on one rank alone.
+ */
+export function shardEvaluation(
+  model: ModelInternals,
+  context: FitContext,
+  validation: Validation,
+  ranks: ValidationRanks,
+): Undo {
+  return patch(model, 'evaluateDataset', (own) => (dataset, args) => {
+    const isDivided = dataset === validation.data && ranks.over.size > 1;
+    if (!isDivided && !context.isPrepared(dataset as object)) return own.call(model, dataset, args);
+    // The first batches of the data are not those of the first batches of each rank.
+    const rows = args?.batches === undefined ? ranks.rows : { rank: 0, size: 1 };
+    return evaluateBatches(dataset as object, context, {
+      outputs: model.metricsNames.length,
+      evaluate: (shard) => own.call(model, shard, args),
+      ranks: { ...ranks, rows },
+    });
+  });
 }
 
 /** The mean over all rows. Each rank evaluates a share of them, or its pieces of a share. */

@@ -107,6 +107,10 @@ export class DataPreparation {
     }
   }
 
+  isPrepared(data: object): boolean {
+    return this.#sharded.has(data);
+  }
+
   /** Whether any data was prepared. */
   get hasData(): boolean {
     return this.#prepared.length > 0;

@@ -199,6 +199,7 @@ export class Preparation {
       seed,
       determinism,
       shardDataset: (dataset: object) => data.shardOnce(dataset),
+      isPrepared: (dataset: object) => data.isPrepared(dataset),
       shardValidation: data.shardValidation.bind(data),
       prepareVariables: (variables: readonly Variable[], layers: readonly unknown[]) =>
         this.#prepareVariables(variables, layers),
