@@ -1,4 +1,5 @@
 import type { BatchIterator } from './dataset-steps.js';
+import type { Read } from './options.js';
 import { Progress, type DataPosition } from './progress.js';
 
 /** The position in a tf.data dataset. */
@@ -22,18 +23,20 @@ interface Numbered {
 export class Iterators {
   readonly progress = new Progress();
   readonly #dataset: { iterator(): Promise<BatchIterator<unknown>> };
+  readonly #run: Read;
   #opened = 0;
   #read = 0;
   /** The number of the iterator that the next iteration must read after a resume. */
   #wanted: number | undefined;
 
-  constructor(dataset: { iterator(): Promise<BatchIterator<unknown>> }) {
+  constructor(dataset: { iterator(): Promise<BatchIterator<unknown>> }, run: Read = (read) => read()) {
     this.#dataset = dataset;
+    this.#run = run;
   }
 
   async open(): Promise<Numbered> {
     const number = this.#opened++;
-    return { number, batches: await this.#dataset.iterator() };
+    return { number, batches: await this.#run(() => this.#dataset.iterator()) };
   }
 
   /**
@@ -45,7 +48,7 @@ export class Iterators {
     while (this.#wanted !== undefined && number < this.#wanted) ({ number, batches } = await this.open());
     this.#wanted = undefined;
     this.#read = number;
-    return batches;
+    return { next: () => this.#run(() => batches.next()) };
   }
 
   /** See {@link Progress.passEnd}. */

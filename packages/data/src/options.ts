@@ -72,7 +72,12 @@ export interface ShardOptions {
   readonly sequence?: SequencePiece;
   readonly onBatch?: OnBatch;
   readonly atBoundary?: AtBoundary;
+  /** Runs each read of a tf.data dataset, for example in a context. Default: calls it. */
+  readonly read?: Read | undefined;
 }
+
+/** Runs a read of a dataset. */
+export type Read = <T>(read: () => Promise<T>) => Promise<T>;
 
 export interface LoaderShardOptions extends ShardOptions {
   /** Rank 0 reads the data, and sends the other ranks their batches. Default: every rank reads. */
@@ -113,6 +118,7 @@ const shardSchema = z.object({
   sequence: z.object({ index: z.int().nonnegative(), size: z.int().positive() }).optional(),
   onBatch: z.custom<OnBatch>(isFunction, 'a function').optional(),
   atBoundary: z.custom<AtBoundary>(isFunction, 'a function').optional(),
+  read: z.custom<Read>(isFunction, 'a function').optional(),
 });
 
 const loaderShardSchema = shardSchema.extend({

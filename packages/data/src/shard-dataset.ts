@@ -60,7 +60,7 @@ const wholes = new WeakMap<object, DatasetLike>();
 export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOptions): ShardedDataset<D> {
   const shard = resolveShard('shardDataset', options);
   const whole = wholes.get(dataset) ?? dataset;
-  return shardOfDataset(whole as D, shard, new Iterators(whole), 0);
+  return shardOfDataset(whole as D, shard, new Iterators(whole, shard.read), 0);
 }
 
 function shardOfDataset<D extends DatasetLike>(

@@ -93,6 +93,11 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     reason:
       'tfjs does not record calls of `tf.setBackend`; a choice of the program before `create` must be distinguished from the backend that tfjs activates by default',
   },
+  {
+    where: 'packages/core/src/random/note-shuffles.ts',
+    reason:
+      'tf.data shuffles by the clock without a seed; a dataset that a program shuffles before `create` must have the same order on every rank, too',
+  },
 ];
 
 /** Imports that are needed for their effect, not for their exports. */
@@ -104,7 +109,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   },
   {
     where: 'packages/core/src/presets/kernels.ts',
-    reason: 'choices of a backend are recorded, and tfjs-node is mended, from the start',
+    reason: 'choices of a backend and shuffles are recorded, and tfjs-node is mended, from the start',
   },
 ];
 

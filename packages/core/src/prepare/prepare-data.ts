@@ -16,6 +16,7 @@ import {
   tensorsIn,
 } from '@acc/data';
 import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
+import { noteShuffles, readingOf } from '#platform/shuffles';
 import type { ResolvedOptions } from '../options.js';
 import type { PlaceInData } from './place-in-data.js';
 
@@ -53,6 +54,9 @@ export class DataPreparation {
   #toCome: readonly DataPosition[] = [];
   /** The last batch of each active iteration. The most recent one comes last. */
   readonly #open = new Map<object, BatchRows>();
+
+  /** How many tf.data datasets were divided. */
+  #datasets = 0;
 
   /** Replaces the option for epochs that begin from now on. */
   evenBatches: boolean | undefined;
@@ -146,7 +150,7 @@ export class DataPreparation {
   shardOnce(dataset: object): ShardedDataset<DatasetLike> {
     if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
     this.#refuseDispatch('a tf.data dataset');
-    return this.#add(shardDataset(dataset as DatasetLike, this.#shardOptions()));
+    return this.#add(shardDataset(dataset as DatasetLike, this.#datasetOptions()));
   }
 
   /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
@@ -157,7 +161,7 @@ export class DataPreparation {
   ): ShardedDataset<DatasetLike> {
     this.#refuseDispatch('a tf.data dataset');
     return shardDataset(dataset as DatasetLike, {
-      ...this.#shardOptions(),
+      ...this.#datasetOptions(),
       rank,
       size,
       evenBatches: false,
@@ -181,6 +185,12 @@ export class DataPreparation {
   #refuseDispatch(what: string): void {
     const { dataRanks, options } = this.#given;
     if (options.dataLoader.dispatchBatches) refuseDispatch(what, dataRanks.size);
+  }
+
+  #datasetOptions(): ShardOptions {
+    // tf.data may have been loaded since.
+    noteShuffles();
+    return { ...this.#shardOptions(), read: readingOf(this.#datasets++) };
   }
 
   #loaderOptions(): LoaderShardOptions {

@@ -2,6 +2,7 @@ import { randomBelow } from '@acc/platform';
 import { AccError } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { describe } from '../nested/nested.js';
+import { chooseOrders, endOrders } from './data-orders.js';
 import { RandomSource, type RandomState } from './random-source.js';
 
 /**
@@ -41,6 +42,18 @@ export function uninstallRandom(): void {
   undo = undefined;
   source = undefined;
   seedBackend = undefined;
+  endOrders();
+}
+
+/** Runs a synchronous function whose draws from `Math.random` come from another source. */
+export function drawingFrom<T>(other: RandomSource, fn: () => T): T {
+  const own = source;
+  source = other;
+  try {
+    return fn();
+  } finally {
+    source = own;
+  }
 }
 
 export function readRandomState(): RandomState {
@@ -53,8 +66,8 @@ export function restoreRandomState(state: RandomState): void {
 
 /**
  * Sets the random numbers of this process: those of tfjs without a seed (`tf.random*`,
- * initializers, dropout), which come from `Math.random`, and those of libtorch. Ranks with the same
- * seed draw the same numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks
+ * initializers, dropout), which come from `Math.random`, those of libtorch, and the orders of
+ * `dataset.shuffle` without a seed and of `tf.util.shuffle`. Ranks with the same seed draw the same numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks
  * drop elements of different pieces of a sequence.
  *
  * @param seed An integer from 0 to 2^53 - 1.
@@ -67,6 +80,7 @@ export function setSeed(seed: number): void {
     });
   }
   source = new RandomSource(seed);
+  chooseOrders(seed);
   replace();
   if (seedBackend) seedBackend(seed);
   else seedToCome = seed;

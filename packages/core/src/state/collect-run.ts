@@ -2,6 +2,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import { together, type NamedTensor } from '@acc/checkpoint';
 import type { DataPosition } from '@acc/data';
 import type { FitPosition } from '../fit/fit-progress.js';
+import { readOrderState } from '../random/data-orders.js';
 import { readRandomState } from '../random/math-random.js';
 import type { RandomState } from '../random/random-source.js';
 import { accumulationEntry, type AccumulationEntry } from './accumulation-entries.js';
@@ -19,6 +20,8 @@ export interface SharedState<T> {
   readonly fit: FitPosition | null;
   readonly strategy: unknown;
   readonly kernels: unknown;
+  /** The state of the orders of data. Checkpoints of earlier versions have none. */
+  readonly orders?: RandomState | null;
 }
 
 /** The state of one rank. */
@@ -112,6 +115,7 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
       fit: fit.position ?? null,
       strategy: shared,
       kernels: kernels.state.getState(),
+      orders: readOrderState(),
     },
     local: {
       accumulation: accumulationEntry(pipeline, names, context),

@@ -9,6 +9,7 @@ import {
   type StoredReference,
 } from '@acc/checkpoint';
 import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
+import { restoreOrderState } from '../random/data-orders.js';
 import { restoreRandomState } from '../random/math-random.js';
 import { shareRandomStates } from '../random/synchronize.js';
 import { accumulatesReduced } from '../step/pass.js';
@@ -222,6 +223,7 @@ async function applyRest(
   }
   for (const [i, each] of registered.entries()) await each.setState(local.registered[i] as never);
   // Restored last, because the calls above may draw random numbers.
+  if (shared.orders) restoreOrderState(shared.orders);
   if (wasHere) {
     if (local.generator && kernels.random) restoreGenerator(local.generator, kernels.random);
     restoreRandomState(local.random);

@@ -1,0 +1,84 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createRequire } from 'node:module';
+import { util } from '@tensorflow/tfjs-core';
+import { replaceForGood } from '@acc/tfjs-internals';
+import { chosenOrders, currentOrders, DatasetReading, type Orders } from '../random/data-orders.js';
+import { drawingFrom } from '../random/math-random.js';
+
+/** The members of a `tf.data.Dataset` that are used. */
+interface Dataset {
+  iterator(): Promise<unknown>;
+  shuffle(bufferSize: number, seed?: string, reshuffleEachIteration?: boolean): Dataset;
+}
+
+type Read = <T>(read: () => Promise<T>) => Promise<T>;
+
+/** tfjs-data, whose classes this package does not load. */
+const TFJS_DATA = /[\\/]@tensorflow[\\/]tfjs-data[\\/]dist[\\/][^\\/]+\.js$/;
+
+const reading = new AsyncLocalStorage<DatasetReading>();
+const noted = new WeakSet<object>();
+
+/**
+ * Makes shuffles without a seed draw their order from a seed that all ranks share: those of tf.data
+ * while an Accelerator reads them, or after `setSeed`, and `tf.util.shuffle`, `shuffleCombo` and
+ * `createShuffledIndices`. tfjs itself takes the time, and `Math.random`. Called again when tfjs-data
+ * may have been loaded since.
+ */
+export function noteShuffles(): void {
+  if (!noted.has(util)) noteUtil();
+  for (const [path, module] of Object.entries(createRequire(import.meta.url).cache)) {
+    const { Dataset: found } = (TFJS_DATA.test(path) ? module?.exports : {}) as { Dataset?: unknown };
+    if (typeof found !== 'function' || noted.has(found)) continue;
+    noted.add(found);
+    noteDataset(found.prototype as Dataset);
+  }
+}
+
+/** Runs each read of a prepared dataset. */
+export function readingOf(index: number): Read {
+  const own = new DatasetReading(index);
+  return (read) => reading.run(own, read);
+}
+
+function noteUtil(): void {
+  noted.add(util);
+  for (const name of ['shuffle', 'shuffleCombo', 'createShuffledIndices'] as const) {
+    replaceForGood(util as Record<typeof name, (...args: never[]) => unknown>, name, (own) => (...args) => {
+      const orders = currentOrders();
+      return orders ? drawingFrom(orders.source, () => own(...args)) : own(...args);
+    });
+  }
+}
+
+function noteDataset(prototype: Dataset): void {
+  replaceForGood(
+    prototype,
+    'shuffle',
+    (own) =>
+      function (this: Dataset, bufferSize, seed, reshuffleEachIteration) {
+        const shuffled = own.call(this, bufferSize, seed, reshuffleEachIteration);
+        if (seed) return shuffled;
+        return inOrder(shuffled, (drawn) => own.call(this, bufferSize, drawn, reshuffleEachIteration));
+      },
+  );
+}
+
+/** A dataset that is shuffled by a seed of the current orders, and by tfjs's if there are none. */
+function inOrder(unseeded: Dataset, shuffledBy: (seed: string) => Dataset): Dataset {
+  const iterator = () => Object.getPrototypeOf(unseeded).iterator.call(unseeded) as Promise<unknown>;
+  let by: Orders | undefined;
+  let seeded: Dataset | undefined;
+  return Object.assign(unseeded, {
+    iterator: () => {
+      const reader = reading.getStore();
+      const orders = reader ? currentOrders() : chosenOrders();
+      if (!orders) return iterator();
+      if (by !== orders || !seeded) {
+        by = orders;
+        seeded = shuffledBy(String((reader ?? orders.unprepared).nextSeed(orders)));
+      }
+      return seeded.iterator();
+    },
+  });
+}

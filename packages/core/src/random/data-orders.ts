@@ -1,0 +1,77 @@
+import { randomWords, type RandomWords } from '@acc/data';
+import { RandomSource, type RandomState } from './random-source.js';
+
+/** What orders of data are drawn from: the same on every rank, and in every run with the same seed. */
+class Orders {
+  readonly seed: number;
+  /** For `tf.util.shuffle` and its kind. */
+  readonly source: RandomSource;
+  /** For datasets that are read without an Accelerator. */
+  readonly unprepared = new DatasetReading(-1);
+
+  constructor(seed: number) {
+    this.seed = seed;
+    // Another stream than that of `Math.random`, which a program with the same seed draws from.
+    this.source = new RandomSource(seed === 0 ? -1 : -seed);
+  }
+}
+
+/** The seeds of the unseeded shuffles of one prepared dataset. */
+export class DatasetReading {
+  readonly #index: number;
+  #orders: Orders | undefined;
+  #words: RandomWords | undefined;
+
+  /** @param index The number of the dataset, in the order of preparation. */
+  constructor(index: number) {
+    this.#index = index;
+  }
+
+  /** The seed of the next shuffle. A seed of 0 would be none to tfjs. */
+  nextSeed(orders: Orders): number {
+    if (this.#orders !== orders) {
+      this.#orders = orders;
+      this.#words = randomWords(orders.seed, this.#index + 1);
+    }
+    return this.#words!() || 1;
+  }
+}
+
+export type { Orders };
+
+let orders: Orders | undefined;
+/** Whether the program chose the seed. */
+let isChosen = false;
+
+/** Begins orders by a seed of the program. */
+export function chooseOrders(seed: number): void {
+  orders = new Orders(seed);
+  isChosen = true;
+}
+
+/** The seed that the program chose. */
+export function chosenOrderSeed(): number | undefined {
+  return isChosen ? orders?.seed : undefined;
+}
+
+/** Begins the orders of a run, with a seed that all ranks agree on. */
+export function beginOrders(seed: number): void {
+  if (orders?.seed !== seed) orders = new Orders(seed);
+}
+
+export function endOrders(): void {
+  orders = undefined;
+  isChosen = false;
+}
+
+/** The orders of the run, or those that the program chose. */
+export const currentOrders = (): Orders | undefined => orders;
+
+/** The orders for datasets that are read without an Accelerator. */
+export const chosenOrders = (): Orders | undefined => (isChosen ? orders : undefined);
+
+export const readOrderState = (): RandomState | null => orders?.source.getState() ?? null;
+
+export function restoreOrderState(state: RandomState): void {
+  orders?.source.setState(state);
+}

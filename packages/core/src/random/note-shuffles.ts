@@ -1,0 +1,3 @@
+import { noteShuffles } from '#platform/shuffles';
+
+noteShuffles();
