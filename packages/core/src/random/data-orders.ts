@@ -70,8 +70,19 @@ export const currentOrders = (): Orders | undefined => orders;
 /** The orders for datasets that are read without an Accelerator. */
 export const chosenOrders = (): Orders | undefined => (isChosen ? orders : undefined);
 
-export const readOrderState = (): RandomState | null => orders?.source.getState() ?? null;
+/** What a checkpoint keeps of the orders. */
+export interface OrderState {
+  readonly seed: number;
+  readonly source: RandomState;
+}
 
-export function restoreOrderState(state: RandomState): void {
-  orders?.source.setState(state);
+export function readOrderState(): OrderState | null {
+  return orders ? { seed: orders.seed, source: orders.source.getState() } : null;
+}
+
+/** @throws AccError `ACC_STATE_INVALID`. */
+export function restoreOrderState({ seed, source }: OrderState): void {
+  const restored = new Orders(seed);
+  restored.source.setState(source);
+  orders = restored;
 }

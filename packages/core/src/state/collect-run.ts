@@ -2,7 +2,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import { together, type NamedTensor } from '@acc/checkpoint';
 import type { DataPosition } from '@acc/data';
 import type { FitPosition } from '../fit/fit-progress.js';
-import { readOrderState } from '../random/data-orders.js';
+import { readOrderState, type OrderState } from '../random/data-orders.js';
 import { readRandomState } from '../random/math-random.js';
 import type { RandomState } from '../random/random-source.js';
 import { accumulationEntry, type AccumulationEntry } from './accumulation-entries.js';
@@ -20,8 +20,8 @@ export interface SharedState<T> {
   readonly fit: FitPosition | null;
   readonly strategy: unknown;
   readonly kernels: unknown;
-  /** The state of the orders of data. Checkpoints of earlier versions have none. */
-  readonly orders?: RandomState | null;
+  /** What orders of data are drawn from. Checkpoints of earlier versions have none. */
+  readonly orders?: OrderState | null;
 }
 
 /** The state of one rank. */

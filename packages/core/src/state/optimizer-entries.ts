@@ -40,7 +40,7 @@ export async function optimizerEntry(
   const state = optimizerStateOf(optimizer);
   if (!state) {
     requireWholes(kind, context);
-    const weights = (await optimizer.getWeights()).map(({ name, tensor }) => ({ name, value: tensor }));
+    const weights = (await weightsOf(optimizer)).map(({ name, tensor }) => ({ name, value: tensor }));
     // The optimizer's own state is variables. The step count is a tensor made for this call.
     made.push(...weights.flatMap(({ value }) => ('assign' in value ? [] : [value])));
     return { kind, weights };
@@ -59,6 +59,23 @@ export async function optimizerEntry(
     slots: Object.fromEntries(slots),
     scalars,
   };
+}
+
+/** @throws AccError `ACC_STATE_INVALID` if the class of the optimizer cannot save its state. */
+async function weightsOf(optimizer: Optimizer): ReturnType<Optimizer['getWeights']> {
+  try {
+    return await optimizer.getWeights();
+  } catch (cause) {
+    const { name } = optimizer.constructor;
+    throw new AccError(
+      'ACC_STATE_INVALID',
+      `The state of the optimizer ${name} cannot be saved: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause,
+        help: `Add 'async getWeights()' to ${name}, which returns its state as a list of {name, tensor}, and 'async setWeights(list)', which takes the list back. Optimizers of tf.train show both.`,
+      },
+    );
+  }
 }
 
 /** @param ofName The name of the variable that the state belongs to. */

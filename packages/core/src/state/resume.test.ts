@@ -164,6 +164,27 @@ const fitDatasetLoop =
     return outcome(model.getWeights(), optimizer);
   };
 
+/** The rows are shuffled without a seed. */
+const unseededLoop: Loop = async (plan, options) => {
+  await begin(plan, options);
+  const model = network();
+  const optimizer = tf.train.sgd(0.02);
+  model.compile({ optimizer, loss: 'meanSquaredError' });
+  accelerator!.prepare(model);
+  const [xs, ys] = [features().arraySync(), labels().arraySync()];
+  const rows = tf.data
+    .zip({ xs: tf.data.array(xs), ys: tf.data.array(ys) })
+    .shuffle(ROWS)
+    .batch(BATCH);
+  if (plan.resumes) await accelerator!.loadState();
+  await model.fitDataset(rows as tf.data.Dataset<never>, {
+    epochs: EPOCHS,
+    verbose: 0,
+    callbacks: { onBatchEnd: stopper(plan) },
+  });
+  return outcome(model.getWeights(), optimizer);
+};
+
 const ALL: readonly [string, Loop, number][] = [
   ['a custom loop', customLoop(() => tf.train.adam(0.02)), 18],
   ['a loop with an optimizer of ours', customLoop(() => adamw({ learningRate: 0.02, weightDecay: 0.1 })), 18],
@@ -171,6 +192,7 @@ const ALL: readonly [string, Loop, number][] = [
   ['fit', fitLoop, 18],
   ['fitDataset', fitDatasetLoop(), 18],
   ['fitDataset with batchesPerEpoch', fitDatasetLoop(5), 15],
+  ['fitDataset of rows that are shuffled without a seed', unseededLoop, 18],
 ];
 
 describe.each<[string, AcceleratorOptions, typeof ALL]>([
@@ -193,5 +215,22 @@ describe.each<[string, AcceleratorOptions, typeof ALL]>([
       }
       await mkdir(folder);
     },
+  );
+});
+
+it('an optimizer class that cannot save its state is named', async () => {
+  class Backwards extends tf.Optimizer {
+    static className = 'Backwards';
+    applyGradients(): void {}
+    getConfig = () => ({});
+  }
+  await begin({}, {});
+  accelerator!.prepare(new Backwards());
+  await expect(accelerator!.saveState()).rejects.toThrowError(
+    expect.objectContaining({
+      code: 'ACC_STATE_INVALID',
+      message: expect.stringContaining('the optimizer Backwards cannot be saved') as string,
+      help: expect.stringContaining('async setWeights(list)') as string,
+    }),
   );
 });
