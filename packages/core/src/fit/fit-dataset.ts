@@ -1,4 +1,5 @@
 import {
+  overrides,
   patch,
   type Callback,
   type FitDatasetArguments,
@@ -50,12 +51,26 @@ function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'],
       const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
       return microBatches(own.call(model), perEpoch, from, context);
     });
-    const callbacks = withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch));
     try {
-      return await fitDataset.call(model, data, { ...args, callbacks, initialEpoch: from.epoch });
+      return await fitDataset.call(model, data, argumentsOf(model, args, { from, context }));
     } finally {
       undo();
     }
+  };
+}
+
+/** A class with a loop of its own gets the options as the program gave them. */
+function argumentsOf(
+  model: ModelInternals,
+  args: FitDatasetArguments,
+  { from, context }: { readonly from: FitPosition; readonly context: FitContext },
+): FitDatasetArguments {
+  const isThere = from.epoch === (args.initialEpoch ?? 0);
+  const there = isThere ? args : { ...args, initialEpoch: from.epoch };
+  if (overrides(model, 'fitDataset')) return there;
+  return {
+    ...there,
+    callbacks: withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch)),
   };
 }
 

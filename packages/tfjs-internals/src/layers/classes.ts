@@ -13,3 +13,13 @@ export function ownClassName(object: object): string | undefined {
 }
 
 export const isOwnClass = (object: object, className: string): boolean => ownClassName(object) === className;
+
+/** Whether a program's subclass of a class of tfjs overrides a method. */
+export function overrides(object: object, method: string): boolean {
+  for (let next = Object.getPrototypeOf(object) as object | null; next;) {
+    if (ownClassName(next) !== undefined) return false;
+    if (Object.hasOwn(next, method)) return true;
+    next = Object.getPrototypeOf(next) as object | null;
+  }
+  return false;
+}
