@@ -65,12 +65,22 @@ export abstract class Composite<S extends CompositeSettings = CompositeSettings>
     return Array.isArray(inputShape[0]) ? inputShape[0] : inputShape;
   }
 
+  /** tfjs-layers does not dispose parts: their weights are those of this layer. */
+  override dispose(): ReturnType<Layer['dispose']> {
+    const result = super.dispose();
+    if (result.refCountAfterDispose === 0) this.#disposeTensors();
+    return result;
+  }
+
   override getConfig(): serialization.ConfigDict {
     const { parts: _, ...settings } = this.settings;
     const states = this.#states();
     const config = { ...super.getConfig(), ...(settings as serialization.ConfigDict) };
     return states.length > 0 ? { ...config, parts: states as never } : config;
   }
+
+  /** Disposes tensors besides weights. For layers that keep some. */
+  protected disposeOwnTensors(): void {}
 
   protected add<T extends Layer>(role: string, make: (name: string) => T): T {
     const part = make(`${this.name}/${role}`);
@@ -104,6 +114,11 @@ export abstract class Composite<S extends CompositeSettings = CompositeSettings>
       if (trainable === false) part.trainable = false;
       if (lora) makeLoraDense(part, lora);
     }
+  }
+
+  #disposeTensors(): void {
+    this.disposeOwnTensors();
+    for (const part of this.layers) if (part instanceof Composite) part.#disposeTensors();
   }
 
   #states(): PartState[] {

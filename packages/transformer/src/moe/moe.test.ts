@@ -242,6 +242,24 @@ describe('moe', () => {
     expect(tf.memory().numTensors).toBe(before - variables.length - 1);
   });
 
+  it('leaves no tensor when a model ends that has it in blocks, one of them used by two models', () => {
+    const before = tf.memory().numTensors;
+    const input = tf.input({ shape: [7, WIDTH] });
+    const block = () => transformerBlock({ heads: 2, innerUnits: INNER, moe: { experts: 4 } });
+    const [own, shared] = [block(), block()];
+    const middle = shared.apply(input) as tf.SymbolicTensor;
+    const model = tf.model({ inputs: input, outputs: own.apply(middle) as tf.SymbolicTensor });
+    const other = tf.model({ inputs: input, outputs: shared.apply(middle) as tf.SymbolicTensor });
+    const variables = model.trainableWeights.map((weight) => weight.read() as tf.Variable);
+    tf.tidy(() => {
+      const loss = () => tf.sum(model.apply(wave([2, 7, WIDTH])) as tf.Tensor) as tf.Scalar;
+      tf.variableGrads(loss, variables);
+    });
+    model.dispose();
+    other.dispose();
+    expect(tf.memory().numTensors).toBe(before);
+  });
+
   it('balances experts within 10 %, which they are not without the loss', () => {
     const centre = wave([1, WIDTH], 0.7).mul(0.5);
     const imbalance = (balanceLoss: number): number => {

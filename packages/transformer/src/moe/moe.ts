@@ -106,10 +106,9 @@ export class Moe extends Composite<MoeSettings> {
     });
   }
 
-  override dispose(): ReturnType<Layer['dispose']> {
+  protected override disposeOwnTensors(): void {
     this.#losses?.dispose();
     this.#losses = undefined;
-    return super.dispose();
   }
 
   /** Chooses experts. `gates` are the weights of all assignments, `[topK · tokens]`. */
