@@ -18,6 +18,19 @@ const cloneNative = operator('aten::clone');
 const newEmpty = operator('aten::new_empty');
 const newZeros = operator('aten::new_zeros');
 
+/** Tensors that a call has made or taken over. A second `dispose` of one does nothing. */
+type Held = readonly Pick<Movable, 'dispose'>[];
+
+/** Runs `body`, a part of a call. If it throws, disposes the tensors that the call holds. */
+export function orFreed<R>(holds: Held, body: () => R): R {
+  try {
+    return body();
+  } catch (error) {
+    for (const each of holds) each.dispose();
+    throw error;
+  }
+}
+
 /** Work that fills one native tensor from another. */
 interface Move<T extends Movable> {
   readonly input: Pick<Movable, 'dispose'>;
@@ -100,12 +113,12 @@ export class Context<T extends Movable> {
 
   /**
    * Starts work and returns a handle, which calls `finish` for the result once the work ends.
-   * Errors name the call.
+   * Errors name the call. After one, tensors that the call `holds` are disposed.
    */
-  started<R>(call: Words | string, start: () => Pending<void>, finish: () => R): Pending<R> {
-    const work = this.calls.explained(call, start);
+  started<R>(call: Words | string, start: () => Pending<void>, finish: () => R, holds: Held): Pending<R> {
+    const work = orFreed(holds, () => this.calls.explained(call, start));
     return new PendingResult([work], () => {
-      this.calls.explained(call, () => work.wait());
+      orFreed(holds, () => this.calls.explained(call, () => work.wait()));
       return finish();
     });
   }
@@ -115,10 +128,11 @@ export class Context<T extends Movable> {
    * resolves to `output`.
    */
   moved(words: Words, start: () => Pending<void>, { input, output, dtype }: Move<T>): Pending<T> {
-    return this.started(words, start, () => {
+    const finish = () => {
       input.dispose();
       return this.bridge.fromNative(output, dtype);
-    });
+    };
+    return this.started(words, start, finish, [input, output]);
   }
 
   /** @throws AccError `ACC_COLLECTIVE_RANK`. */

@@ -117,7 +117,7 @@ export class GroupCollective<T extends Movable> extends BlockingVerbs<T> impleme
     this.#context.calls.noteMessage(call, bytesOf(native.dtype, native.shape));
     const message = { native, dtype, toRank, slot };
     const start = () => sendMessage(this.#context, message, this.#sent);
-    return this.#context.started(call, start, () => native.dispose());
+    return this.#context.started(call, start, () => native.dispose(), [native]);
   }
 
   recvAsync(fromRank: number, { slot }: MessageOptions = {}): Pending<T> {

@@ -41,6 +41,8 @@ export function travelling<T extends Movable>(
 export interface Arrival {
   /** The tensor that the call writes to. */
   readonly output: Native;
+  /** Tensors that are disposed if the call fails. */
+  readonly holds: readonly Native[];
   /** Returns the result after the call has filled `output`. Call it once. */
   finish(): NativeTensor;
 }
@@ -59,11 +61,12 @@ export function arrival<T extends Movable>(
   const place = into && placeIn(context, into, wireDtype ? 'float32' : input.dtype);
   if (!wireDtype) {
     const output = place ?? context.empty(input as Native, shape);
-    return { output, finish: () => output };
+    return { output, holds: [output], finish: () => output };
   }
   const output = context.empty(input as Native, shape);
   return {
     output,
+    holds: place ? [output, place] : [output],
     finish() {
       const wide = place ? filled(place, output) : toDtype(output, 'float32');
       output.dispose();
@@ -103,10 +106,11 @@ export function arriving<T extends Movable>(
   start: () => Pending<void>,
   { input, to, dtype }: { input: Pick<Movable, 'dispose'>; to: Arrival; dtype: T['dtype'] },
 ): Pending<T> {
-  return context.started(words, start, () => {
+  const finish = () => {
     input.dispose();
     return context.bridge.fromNative(to.finish(), dtype);
-  });
+  };
+  return context.started(words, start, finish, [input, ...to.holds]);
 }
 
 /**

@@ -1,21 +1,11 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Args, Found } from './ranks/attention.js';
 
-interface Found {
-  /** Of the output and of the gradients of q, k and v. */
-  readonly differences: Record<string, number[]>;
-  readonly refused: Record<string, string>;
-  /** Of attention to pieces of one length, and then to unequal ones. */
-  readonly unequal: string[];
-  readonly dropped: number[];
-  readonly left: number;
-}
+const module = new URL('./ranks/attention.ts', import.meta.url);
 
-const script = new URL('./ranks/attention.ts', import.meta.url);
-
-async function attend(ranks: number, attention: string, engine = 'auto', unequal = ''): Promise<Found[]> {
-  const env = { OMP_NUM_THREADS: '1' };
-  return resultsOfRanks<Found>({ script, ranks, args: [attention, engine, unequal], env });
+async function attend(ranks: number, args: Args): Promise<Found[]> {
+  return onRanks<Found>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' } });
 }
 
 const OF_BOTH = { 'own columns of queries': 'ACC_CONTEXT_MASK', 'a trained mask': 'ACC_CONTEXT_MASK' };
@@ -37,14 +27,15 @@ it.each([
   { ranks: 3, by: 'ring', engine: 'auto', unequal: 'causal', cases: 13, refusals: OF_RING },
   { ranks: 3, by: 'heads', engine: 'auto', cases: 13, refusals: OF_HEADS },
   { ranks: 2, by: 'ring', engine: 'tfjs', cases: 13, refusals: OF_RING },
-])('on $ranks ranks by $by ($engine), attention is that of whole sequences', async (given) => {
-  const found = await attend(given.ranks, given.by, given.engine, given.unequal);
+] as const)('on $ranks ranks by $by ($engine), attention is that of whole sequences', async (given) => {
+  const { by: attention, engine, unequal: lengths } = given;
+  const found = await attend(given.ranks, { attention, engine, isCausal: lengths === 'causal' });
   expect(found).toHaveLength(given.ranks);
-  for (const { differences, refused, unequal, dropped, left } of found) {
+  for (const { differences, refused, unequal, afterwards, dropped, left } of found) {
     expect(Object.keys(differences)).toHaveLength(given.cases);
     expect(refused).toEqual(given.refusals);
     expect(unequal).toEqual(['none', 'none', 'ACC_CONTEXT_LENGTH', 'ACC_CONTEXT_LENGTH']);
-    for (const [name, largest] of Object.entries(differences)) {
+    for (const [name, largest] of Object.entries({ ...differences, afterwards })) {
       expect(Math.max(...largest), name).toBeLessThan(1e-5);
     }
     // Dropout keeps half of the weights and doubles them.

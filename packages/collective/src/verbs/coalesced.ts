@@ -8,7 +8,7 @@ import {
   type ShardVerbOptions,
 } from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
-import { Context } from '../context.js';
+import { Context, orFreed } from '../context.js';
 import { placeIn, travelling } from '../shards.js';
 import {
   nativeBridge,
@@ -71,6 +71,8 @@ export function allReduceCoalesced<T extends Movable>(
 /** Native tensors that are overwritten, and the tensors that have their memory afterwards. */
 interface Donated<T> {
   readonly natives: readonly NativeTensor[];
+  /** Tensors that are disposed if the call fails. */
+  readonly holds: readonly Movable[];
   results(): T[];
 }
 
@@ -82,32 +84,33 @@ function donated<T extends Movable>(context: Context<T>, xs: readonly T[]): Dona
   const { bridge } = context;
   if (bridge.writable) {
     const owned = bridge.writable(xs);
-    return { natives: owned.map((x) => bridge.borrow!(x)), results: () => owned };
+    return { natives: owned.map((x) => bridge.borrow!(x)), holds: owned, results: () => owned };
   }
   const dtypes = xs.map(({ dtype }) => dtype);
   const natives = context.nativesToWrite(xs, 'allReduceCoalesced');
-  return { natives, results: () => natives.map((native, i) => bridge.fromNative(native, dtypes[i]!)) };
+  const results = () => natives.map((native, i) => bridge.fromNative(native, dtypes[i]!));
+  return { natives, holds: natives, results };
 }
 
 /** Reduces in the memory of the native tensors, without packing them. */
 function allReduceInPlace<T extends Movable>(
   context: Context<T>,
-  { natives, results }: Donated<T>,
+  { natives, holds, results }: Donated<T>,
   op: ReduceOp,
   agreed: boolean | undefined,
 ): Pending<T[]> {
   const calls = [...placesByDtype(natives).values()].map((places) => {
     const tensors = places.map((place) => natives[place]!);
-    requireReducible(tensors[0]!, op);
     const shapes = tensors.map(({ shape }) => shape);
     const calls = agreed ? context.calls : context.calls.coalescing(shapes);
     const shape = [sum(shapes.map(sizeOf))];
-    const words = calls.agree({ collective: 'allReduce', dtype: tensors[0]!.dtype, shape, op }, agreed);
-    return context.started(
-      words,
-      () => context.group.allReduceMany(tensors, op, { words }),
-      () => undefined,
-    );
+    const call = { collective: 'allReduce', dtype: tensors[0]!.dtype, shape, op } as const;
+    const words = orFreed(holds, () => {
+      requireReducible(tensors[0]!, op);
+      return calls.agree(call, agreed);
+    });
+    const start = () => context.group.allReduceMany(tensors, op, { words });
+    return context.started(words, start, () => undefined, holds);
   });
   return afterAll(calls, results);
 }
@@ -160,26 +163,32 @@ function coalesced<T extends Movable>(
   const shapes = xs.map(({ shape }) => shape);
   const natives = xs.map((x) => travelling(context, x, verb, { wireDtype }));
   if (donate) for (const x of xs) x.dispose();
-  const calls = pack(natives, lanesBefore).map(({ places, buffer }) => {
-    const of = places.map((place) => shapes[place]!);
-    const pending = start(new Context(context.group, nativeBridge, context.calls.coalescing(of)), buffer);
-    buffer.dispose();
-    return { places, pending };
-  });
+  const calls = orFreed(natives, () =>
+    pack(natives, lanesBefore).map(({ places, buffer }) => {
+      const of = places.map((place) => shapes[place]!);
+      const native = new Context(context.group, nativeBridge, context.calls.coalescing(of));
+      const pending = orFreed([buffer], () => start(native, buffer));
+      buffer.dispose();
+      return { places, pending };
+    }),
+  );
   const targets = into?.map((one, i) => placeIn(context, one, wireDtype ? 'float32' : natives[i]!.dtype));
   for (const native of natives) native.dispose();
+  const holds = (targets ?? []).filter((target) => target !== undefined);
+  const made = () => {
+    const tensors = new Array<T>(xs.length);
+    calls.forEach(({ places, pending }) => {
+      const wanted = places.map((place) => ({ shape: results[place]!.shape, target: targets?.[place] }));
+      const received = orFreed(holds, () => pending.wait());
+      const parts = unpack(received as Native, lanesAfter, wanted, wireDtype && 'float32');
+      places.forEach((place, i) => {
+        tensors[place] = context.bridge.fromNative(parts[i]!, results[place]!.dtype);
+      });
+    });
+    return tensors;
+  };
   return new PendingResult(
     calls.map(({ pending }) => pending),
-    () => {
-      const tensors = new Array<T>(xs.length);
-      calls.forEach(({ places, pending }) => {
-        const wanted = places.map((place) => ({ shape: results[place]!.shape, target: targets?.[place] }));
-        const parts = unpack(pending.wait() as Native, lanesAfter, wanted, wireDtype && 'float32');
-        places.forEach((place, i) => {
-          tensors[place] = context.bridge.fromNative(parts[i]!, results[place]!.dtype);
-        });
-      });
-      return tensors;
-    },
+    made,
   );
 }

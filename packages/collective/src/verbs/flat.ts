@@ -1,7 +1,7 @@
 import type { FlatOptions, Pending, ReduceOp, ShardVerbOptions } from '@acc/contract';
 import type { Tensor as Native } from '@acc/native';
 import type { Words } from '../agreement.js';
-import type { Context } from '../context.js';
+import { orFreed, type Context } from '../context.js';
 import { arrival, requireFits, travelling } from '../shards.js';
 import { requireOneDtype, requireReducible, rowsOfShard, sizeOf, sum, type Movable } from '../tensors.js';
 
@@ -58,13 +58,12 @@ function startFlat<T extends Movable>(context: Context<T>, xs: readonly T[], cal
   const natives = xs.map((x) => travelling(context, x, verb, { wireDtype }));
   if (donate) for (const x of xs) x.dispose();
   const to = arrival(context, natives[0]!, [length], options);
-  const words = call.agree({ dtype: to.output.dtype, shape: [elements] });
-  return context.started(
-    words,
-    () => call.start(natives, to.output, words),
-    () => {
-      for (const native of natives) native.dispose();
-      return context.bridge.fromNative(to.finish(), dtype);
-    },
-  );
+  const holds = [...natives, ...to.holds];
+  const words = orFreed(holds, () => call.agree({ dtype: to.output.dtype, shape: [elements] }));
+  const start = () => call.start(natives, to.output, words);
+  const finish = () => {
+    for (const native of natives) native.dispose();
+    return context.bridge.fromNative(to.finish(), dtype);
+  };
+  return context.started(words, start, finish, holds);
 }

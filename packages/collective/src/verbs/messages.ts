@@ -144,6 +144,8 @@ export class Incoming<T extends Movable> implements Pending<T> {
       this.context.calls.explained(this.#call, body);
     } catch (error) {
       this.#result = { error };
+      this.#announced?.dispose();
+      this.#native?.dispose();
     }
   }
 

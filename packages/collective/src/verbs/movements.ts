@@ -1,7 +1,7 @@
 import { AccError, type AllGatherOptions, type NativeDtype, type Pending } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from '../agreement.js';
-import { described, type Context } from '../context.js';
+import { described, orFreed, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
 import { requirePlace, rowsOfShard, sizeOf, sum, type Movable } from '../tensors.js';
 import { bytesOf } from '../traffic.js';
@@ -12,10 +12,11 @@ const cloneNative = operator('aten::clone');
 export function broadcast<T extends Movable>(context: Context<T>, x: T, fromRank: number): Pending<T> {
   context.requireRank(fromRank);
   const input = context.native(x, 'broadcast');
-  const words = context.calls.agree({ ...described('broadcast', input), root: fromRank });
+  const call = { ...described('broadcast', input), root: fromRank };
+  const words = orFreed([input], () => context.calls.agree(call));
   const buffer = broadcastBuffer(context, input, fromRank);
   const start = () => context.group.broadcast(buffer, fromRank, { words });
-  return context.started(words, start, () => context.bridge.fromNative(buffer, x.dtype));
+  return context.started(words, start, () => context.bridge.fromNative(buffer, x.dtype), [buffer]);
 }
 
 /** Memory that `input`, which is taken over, is sent from or received in. */
@@ -37,17 +38,19 @@ export function allGather<T extends Movable>(
   const evenShape = [ownRows * context.size, ...inner];
   if (even) requireFits(x, evenShape, into, 'allGather');
   const input = travelling(context, x, 'allGather', options);
-  const { words, rows } = even
-    ? { words: context.calls.agree(described('allGather', input), agreed), rows: [] }
-    : exchangeRows(context, 'allGather', input);
-  const shape = even ? evenShape : [sum(rows), ...inner];
-  try {
-    // If rows may differ, the shape is known only after the exchange of row counts.
+  const { words, rows, shape } = orFreed([input], () => {
+    if (even)
+      return {
+        words: context.calls.agree(described('allGather', input), agreed),
+        rows: [],
+        shape: evenShape,
+      };
+    const exchanged = exchangeRows(context, 'allGather', input);
+    const shape = [sum(exchanged.rows), ...inner];
+    // The shape is known only after the exchange of row counts.
     if (into) requirePlace(into, { dtype, shape }, 'allGather');
-  } catch (error) {
-    input.dispose();
-    throw error;
-  }
+    return { ...exchanged, shape };
+  });
   const to = arrival(context, input, shape, options);
   const counts = rows.map((n) => n * sizeOf(inner));
   const isEven = counts.every((count) => count === counts[0]);
@@ -58,7 +61,7 @@ export function allGather<T extends Movable>(
 export function gather<T extends Movable>(context: Context<T>, x: T, toRank: number): Pending<T | null> {
   context.requireRank(toRank);
   const input = context.native(x, 'gather');
-  const { words, rows, inner } = exchangeRows(context, 'gather', input, toRank);
+  const { words, rows, inner } = orFreed([input], () => exchangeRows(context, 'gather', input, toRank));
   const isRoot = context.rank === toRank;
   const output = context.empty(input, isRoot ? [sum(rows), ...inner] : [0]);
   const counts = rows.map((n) => n * sizeOf(inner));
@@ -66,12 +69,13 @@ export function gather<T extends Movable>(context: Context<T>, x: T, toRank: num
   const received = isRoot ? counts : counts.map(() => 0);
   const lengths = { sent, received, most: Math.max(...counts) };
   const start = () => context.group.allToAll(input, output, lengths, { words });
-  return context.started(words, start, () => {
+  const finish = () => {
     input.dispose();
     if (isRoot) return context.bridge.fromNative(output, x.dtype);
     output.dispose();
     return null;
-  });
+  };
+  return context.started(words, start, finish, [input, output]);
 }
 
 /** Only `fromRank` has the tensor, so a wrong argument there must become an error on every rank. */
@@ -81,16 +85,17 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   const call: CallDescription = { collective: 'scatter', root: fromRank };
   const given = x === null ? undefined : context.native(x, 'scatter');
   const header = given ? { dtype: x!.dtype, nativeDtype: given.dtype, shape: given.shape } : NO_HEADER;
-  const headers = context.calls.exchange(call, encodeHeader(header)).map(decodeHeader);
-  const { dtype, nativeDtype, shape } = headers[fromRank]!;
-  if (headers.some((one, rank) => (one.dtype === NO_HEADER.dtype) === (rank === fromRank))) {
-    given?.dispose();
-    throw new AccError(
-      'ACC_COLLECTIVE_SHAPE',
-      `scatter takes a tensor on rank ${fromRank} and null on other ranks.`,
-    );
-  }
-  const rows = rowsOfShard(shape, size, 'scatter');
+  const { dtype, nativeDtype, shape, rows } = orFreed(given ? [given] : [], () => {
+    const headers = context.calls.exchange(call, encodeHeader(header)).map(decodeHeader);
+    if (headers.some((one, rank) => (one.dtype === NO_HEADER.dtype) === (rank === fromRank))) {
+      throw new AccError(
+        'ACC_COLLECTIVE_SHAPE',
+        `scatter takes a tensor on rank ${fromRank} and null on other ranks.`,
+      );
+    }
+    const known = headers[fromRank]!;
+    return { ...known, rows: rowsOfShard(known.shape, size, 'scatter') };
+  });
   const partShape = [rows, ...shape.slice(1)];
   const most = sizeOf(partShape);
   using place = tensorFrom(new Int32Array(0), 'int32', [0]);
@@ -111,7 +116,7 @@ export function allToAll<T extends Movable>(
   if (rows) return allToAllUneven(context, x, rows);
   rowsOfShard(x.shape, context.size, 'allToAll');
   const input = context.native(x, 'allToAll');
-  const words = context.calls.agree(described('allToAll', input));
+  const words = orFreed([input], () => context.calls.agree(described('allToAll', input)));
   const output = context.empty(input, input.shape);
   const start = () => context.group.allToAll(input, output, undefined, { words });
   return context.moved(words, start, { input, output, dtype: x.dtype });
@@ -122,7 +127,7 @@ function allToAllUneven<T extends Movable>(context: Context<T>, x: T, rows: read
   const input = context.native(x, 'allToAll');
   const inner = input.shape.slice(1);
   const call = { ...described('allToAll', input), hasFreeRows: true };
-  const table = context.calls.exchange({ ...call, sentBytes: 0 }, rows);
+  const table = orFreed([input], () => context.calls.exchange({ ...call, sentBytes: 0 }, rows));
   const received = table.map((sent) => sent[context.rank]!);
   const width = sizeOf(inner);
   const output = context.empty(input, [sum(received), ...inner]);

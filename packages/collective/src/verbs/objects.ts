@@ -14,7 +14,7 @@ export function broadcastObject<O>(context: Context<Movable>, object: O, fromRan
   const length = context.calls.exchange(call, [bytes.length])[fromRank]![0]!;
   const words = context.calls.agree(call, true);
   using buffer = tensorFrom(isRoot ? bytes : new Uint8Array(length), 'uint8', [length]);
-  context.started(words, () => context.group.broadcast(buffer, fromRank, { words }), noResult).wait();
+  context.started(words, () => context.group.broadcast(buffer, fromRank, { words }), noResult, []).wait();
   return objectFromBytes(buffer.read() as Uint8Array) as O;
 }
 
@@ -30,7 +30,9 @@ export function allGatherObject<O>(
   const words = context.calls.agree(call, true);
   using input = tensorFrom(bytes, 'uint8', [bytes.length]);
   using output = newEmpty(input, [sum(lengths)]);
-  context.started(words, () => context.group.allGather(input, output, lengths, { words }), noResult).wait();
+  context
+    .started(words, () => context.group.allGather(input, output, lengths, { words }), noResult, [])
+    .wait();
   const all = output.read() as Uint8Array;
   let at = 0;
   return lengths.map((length) => objectFromBytes(all.subarray(at, (at += length))) as O);

@@ -1,6 +1,6 @@
 import type { AllReduceOptions, Pending, ReduceOp, ShardVerbOptions } from '@acc/contract';
 import { operator } from '@acc/native';
-import { described, type Context } from '../context.js';
+import { described, orFreed, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
 import {
   requireNarrowable,
@@ -23,16 +23,15 @@ export function allReduce<T extends Movable>(
   requireReducible(x, op);
   if (wireDtype) return allReduceNarrow(context, x, op, { ...options, wireDtype });
   const input = donate ? context.nativeToWrite(x, 'allReduce') : context.native(x, 'allReduce');
-  const words = context.calls.agree({ ...described('allReduce', input), op }, agreed);
+  const call = { ...described('allReduce', input), op };
+  const words = orFreed([input], () => context.calls.agree(call, agreed));
   const output = donate ? input : context.empty(input, input.shape);
-  return context.started(
-    words,
-    () => context.group.allReduce(input, output, op, { words }),
-    () => {
-      if (output !== input) input.dispose();
-      return context.bridge.fromNative(output, x.dtype);
-    },
-  );
+  const start = () => context.group.allReduce(input, output, op, { words });
+  const finish = () => {
+    if (output !== input) input.dispose();
+    return context.bridge.fromNative(output, x.dtype);
+  };
+  return context.started(words, start, finish, [input, output]);
 }
 
 interface NarrowOptions extends AllReduceOptions {
@@ -50,16 +49,15 @@ function allReduceNarrow<T extends Movable>(
   using wide = context.native(x, 'allReduce');
   const narrow = toDtype(wide, wireDtype, false, true);
   if (donate) x.dispose();
-  const words = context.calls.agree({ ...described('allReduce', narrow), op }, agreed);
-  return context.started(
-    words,
-    () => context.group.allReduce(narrow, narrow, op, { words }),
-    () => {
-      const sum = toDtype(narrow, 'float32');
-      narrow.dispose();
-      return context.bridge.fromNative(sum, x.dtype);
-    },
-  );
+  const call = { ...described('allReduce', narrow), op };
+  const words = orFreed([narrow], () => context.calls.agree(call, agreed));
+  const start = () => context.group.allReduce(narrow, narrow, op, { words });
+  const finish = () => {
+    const sum = toDtype(narrow, 'float32');
+    narrow.dispose();
+    return context.bridge.fromNative(sum, x.dtype);
+  };
+  return context.started(words, start, finish, [narrow]);
 }
 
 /**
@@ -92,14 +90,17 @@ export function reduce<T extends Movable>(
 ): Pending<T | null> {
   context.requireRank(toRank);
   const input = context.native(x, 'reduce');
-  requireReducible(input, op);
-  const words = context.calls.agree({ ...described('reduce', input), op, root: toRank });
+  const words = orFreed([input], () => {
+    requireReducible(input, op);
+    return context.calls.agree({ ...described('reduce', input), op, root: toRank });
+  });
   const output = context.rank === toRank ? context.empty(input, input.shape) : undefined;
   const start = () => context.group.reduce(input, output, op, toRank, { words });
-  return context.started(words, start, () => {
+  const finish = () => {
     input.dispose();
     return output ? context.bridge.fromNative(output, x.dtype) : null;
-  });
+  };
+  return context.started(words, start, finish, output ? [input, output] : [input]);
 }
 
 export function reduceScatter<T extends Movable>(
@@ -115,7 +116,8 @@ export function reduceScatter<T extends Movable>(
   const { dtype } = x;
   const input = travelling(context, x, 'reduceScatter', options);
   const to = arrival(context, input, shape, options);
-  const words = context.calls.agree({ ...described('reduceScatter', input), op }, options.agreed);
+  const call = { ...described('reduceScatter', input), op };
+  const words = orFreed([input, ...to.holds], () => context.calls.agree(call, options.agreed));
   const start = () => context.group.reduceScatter(input, to.output, op, { words });
   return arriving(context, words, start, { input, to, dtype });
 }

@@ -18,7 +18,7 @@ export function onBalancedHalves(
 ): Tensor {
   const spread = (x: Tensor) => spreadHalves(x, ranks);
   const spreadCompared = (x: Tensor) => {
-    compareShapes(qkv, ranks)();
+    compareShapes(qkv, ranks);
     return spread(x);
   };
   const collect = (x: Tensor) => collectHalves(x, ranks);

@@ -9,28 +9,23 @@ const LENGTH = 12;
 type Shaped = Pick<Tensor, 'shape'>;
 
 /**
- * Compares the shapes of tensors on all ranks. Nothing waits before the returned function is called,
- * which every rank does.
+ * Compares the shapes of tensors on all ranks.
  *
- * @returns Waits for the shapes. @throws AccError `ACC_CONTEXT_LENGTH` on every rank if they differ.
+ * @throws AccError `ACC_CONTEXT_LENGTH` on every rank if they differ.
  */
-export function compareShapes(held: readonly Shaped[], ranks: Collective): () => void {
+export function compareShapes(held: readonly Shaped[], ranks: Collective): void {
   const own = tensor2d([numbersOf(held)], [1, LENGTH], 'int32');
-  const pending = ranks.allGatherAsync(own, { even: true });
-  own.dispose();
-  return () => {
-    const gathered = pending.wait();
-    const numbers = [...gathered.dataSync()];
-    dispose(gathered);
-    const all = Array.from({ length: ranks.size }, (_, rank) =>
-      numbers.slice(rank * LENGTH, (rank + 1) * LENGTH),
-    );
-    const [first] = all as [number[]];
-    const index = first.findIndex((size, i) => all.some((other) => other[i] !== size));
-    if (index < 0) return;
-    const tensor = Math.floor(index / DIMS);
-    throw piecesDiffer(all.map((each) => each.slice(tensor * DIMS, (tensor + 1) * DIMS)));
-  };
+  const gathered = ranks.allGather(own, { even: true });
+  const numbers = [...gathered.dataSync()];
+  dispose([own, gathered]);
+  const all = Array.from({ length: ranks.size }, (_, rank) =>
+    numbers.slice(rank * LENGTH, (rank + 1) * LENGTH),
+  );
+  const [first] = all as [number[]];
+  const index = first.findIndex((size, i) => all.some((other) => other[i] !== size));
+  if (index < 0) return;
+  const tensor = Math.floor(index / DIMS);
+  throw piecesDiffer(all.map((each) => each.slice(tensor * DIMS, (tensor + 1) * DIMS)));
 }
 
 function numbersOf(held: readonly Shaped[]): number[] {

@@ -18,7 +18,6 @@ export class Round {
   readonly steps: number;
   readonly #sends: Pending<void>[] = [];
   readonly #homeward: Pending<void>[] = [];
-  #comparison: (() => void) | undefined;
 
   constructor(private readonly ring: Ring) {
     const { rank, size } = this.#ranks;
@@ -77,12 +76,12 @@ export class Round {
   }
 
   /**
-   * Compares the shapes of the ranks' pieces, when this rank first waits: messages of a slot do not
-   * say their shapes. Those of balanced ranks have been compared.
+   * Compares the shapes of the ranks' pieces, before the first message: messages of a slot do not say
+   * their shapes, and one that its receiver refused would reach a later receive. Those of balanced
+   * ranks have been compared.
    */
   compareShapes(held: readonly Tensor[]): void {
-    if (this.ring.isBalanced) return;
-    this.#comparison = compareShapes(held, this.#ranks);
+    if (!this.ring.isBalanced) compareShapes(held, this.#ranks);
   }
 
   /**
@@ -124,29 +123,8 @@ export class Round {
   }
 
   #receive(fromRank: number, like: readonly Tensor[], slotOf: SlotOf): () => Tensor[] {
-    const coming = this.#orUnlikeShapes(() =>
-      like.map((x) => this.#ranks.recvAsync(fromRank, { slot: slotOf(x) })),
-    );
-    return () => {
-      this.#endComparison();
-      return coming.map((each) => each.wait());
-    };
-  }
-
-  /** Throws the error of the comparison in place of that of a message which does not fit. */
-  #orUnlikeShapes<T>(start: () => T): T {
-    try {
-      return start();
-    } catch (error) {
-      this.#endComparison();
-      throw error;
-    }
-  }
-
-  #endComparison(): void {
-    const end = this.#comparison;
-    this.#comparison = undefined;
-    end?.();
+    const coming = like.map((x) => this.#ranks.recvAsync(fromRank, { slot: slotOf(x) }));
+    return () => coming.map((each) => each.wait());
   }
 
   /**
@@ -154,7 +132,6 @@ export class Round {
    * received: ranks that only wait for each other's receives would never end.
    */
   sent(): void {
-    this.#endComparison();
     for (const send of this.#sends.splice(0)) send.wait();
     const underWay = this.#homeward.splice(0);
     for (const send of underWay) {
