@@ -1,17 +1,16 @@
 import { beforeAll, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import type { Trained } from './ranks/train.js';
 
 type Results = Readonly<Record<string, Trained>>;
 
-const script = new URL('./ranks/train.ts', import.meta.url);
+const module = new URL('./ranks/train.ts', import.meta.url);
 
 async function trainOn(mesh: Record<string, number>, names: readonly string[]): Promise<Results[]> {
   const ranks = Object.values(mesh).reduce((product, size) => product * size, 1);
-  const args = [JSON.stringify(mesh), JSON.stringify(names)];
   const env = { OMP_NUM_THREADS: '1' };
-  return resultsOfRanks<Results>({ script, ranks, args, env, timeoutMs: 300_000 });
+  return onRanks<Results>({ module, ranks, args: { mesh, names }, env, timeoutMs: 300_000 });
 }
 
 const MESHES = [

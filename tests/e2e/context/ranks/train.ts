@@ -1,9 +1,9 @@
-// Trains small transformers on pieces of sequences. The arguments are the mesh and the names of the
-// ways, both as JSON. Reports for each way what all ranks have: losses, weights, metrics and text.
+// Trains small transformers on pieces of sequences. Returns for each way what all ranks have: losses,
+// weights, metrics and text.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, setSeed, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import { generate, gpt2, llama } from '@acc/transformer';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { GPT2, LLAMA, tokensOf } from '../../transformer/models.js';
 
 export interface Trained {
@@ -46,11 +46,17 @@ const WAYS: Readonly<Record<string, Way>> = {
   fitDataset: { loop: 'fitDataset' },
 };
 
-const mesh = JSON.parse(process.argv[2]!) as Record<string, number>;
-const names = JSON.parse(process.argv[3]!) as string[];
-const results: Record<string, Trained> = {};
-for (const name of names) results[name] = await train(WAYS[name]!);
-reportResult(results);
+export interface Args {
+  readonly mesh: Readonly<Record<string, number>>;
+  /** The names of ways. */
+  readonly names: readonly string[];
+}
+
+export default async function trainAll({ mesh, names }: Args): Promise<Record<string, Trained>> {
+  const results: Record<string, Trained> = {};
+  for (const name of names) results[name] = await train(WAYS[name]!, mesh);
+  return results;
+}
 
 type Batch = Record<'x' | 'y', tf.Tensor2D>;
 
@@ -82,7 +88,7 @@ interface Run {
   readonly y: tf.Tensor2D;
 }
 
-async function train(way: Way): Promise<Trained> {
+async function train(way: Way, mesh: Args['mesh']): Promise<Trained> {
   const { model: kind, loop, weighs: _, ...options } = way;
   const dataLoader = { splitBatches: true, shuffle: false };
   const own = options.strategy === 'fsdp' && !mesh['context'] ? { fsdp: mesh['data'] ?? 1 } : mesh;
@@ -134,6 +140,7 @@ async function fit({ accelerator, model, way, x, y }: Run): Promise<Losses> {
   };
   const { history } = await (way.loop === 'fit' ? fitTensors() : fitBatches());
   losses.push(history['val_loss']![0] as number);
+  disposeOptimizers(model.optimizer);
   return { losses, leaked: 0 };
 }
 
@@ -159,6 +166,7 @@ async function ownLoop({ accelerator, model, way, x, y }: Run): Promise<Losses> 
     if (losses.length > 2) leaked += tf.memory().numTensors - numTensors;
     tf.dispose(batch);
   }
+  disposeOptimizers(optimizer);
   return { losses, leaked };
 }
 
