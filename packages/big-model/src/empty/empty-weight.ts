@@ -1,4 +1,4 @@
-import { keep, type DataId, type DataType, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { engine, keep, type DataId, type DataType, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { besideTape, patch, type Undo } from '@acc/tfjs-internals';
 import { emptyWeight } from '../errors.js';
@@ -13,12 +13,15 @@ export interface InitialValues {
   drop(): void;
 }
 
-/** Forgets what values are made from when nothing refers to their data any more. */
-const collected = new FinalizationRegistry<() => void>((forget) => forget());
+/** Drops what values are made from when nothing refers to their data any more. */
+const collected = new FinalizationRegistry<Pick<InitialValues, 'drop'>>((initial) => initial.drop());
 
-/** @param forget Does not refer to the data. */
-export function whenCollected(data: DataId, forget: () => void): void {
-  collected.register(data, forget);
+/**
+ * @param initial Refers to the data neither itself nor by its functions, which refer to everything that
+ * any function of their scope uses.
+ */
+export function dropWhenCollected(data: DataId, initial: Pick<InitialValues, 'drop'>): void {
+  collected.register(data, initial);
 }
 
 /** The values of a weight before it has memory. */
@@ -33,7 +36,7 @@ export class EmptyWeight {
   ) {
     const { shape, dtype } = initial;
     this.#deferred = defer({ shape, dtype }, () => this.#load());
-    whenCollected(this.tensor.dataId, () => initial.drop());
+    dropWhenCollected(this.tensor.dataId, initial);
   }
 
   /** Has shape and dtype. The caller disposes it; variables that were made of it stay. */
@@ -99,17 +102,34 @@ export function noteEmpty(variable: Variable, empty: EmptyWeight): void {
       own.call(variable, values);
       forgetFilled(variable);
     }),
-    patch(variable, 'dispose', (own) => () => {
-      own.call(variable);
-      forgetFilled(variable);
-    }),
+    seeDisposed(),
   ];
   emptyWeights.set(variable, { empty, undos });
 }
 
+let undoSeeDisposed: Undo = () => {};
+/** How many variables need it. */
+let needed = 0;
+
+/** Forgets variables that are disposed. tfjs's `disposeVariables` does not call their `dispose`. */
+function seeDisposed(): Undo {
+  const tfjs = engine();
+  if (++needed === 1) {
+    undoSeeDisposed = patch(tfjs, 'disposeVariable', (own) => (variable) => {
+      own.call(tfjs, variable);
+      forget(variable);
+    });
+  }
+  return () => void (--needed === 0 && undoSeeDisposed());
+}
+
 function forgetFilled(variable: Variable): void {
+  if (!emptyWeights.get(variable)?.empty.isIn(variable)) forget(variable);
+}
+
+function forget(variable: Variable): void {
   const noted = emptyWeights.get(variable);
-  if (!noted || noted.empty.isIn(variable)) return;
+  if (!noted) return;
   emptyWeights.delete(variable);
   for (const undo of noted.undos) undo();
   noted.empty.dropIfUnused();

@@ -1,9 +1,11 @@
 import { readdirSync, readlinkSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { memoryStats } from '@acc/native';
-import { patch, type Undo } from '@acc/tfjs-internals';
+import { livePatches, patch, type Undo } from '@acc/tfjs-internals';
 import { emptyWeightOf, fillingEmpty } from './empty-weight.js';
 import { initEmptyWeights } from './init-empty-weights.js';
 
@@ -74,6 +76,29 @@ const codeOf = (run: () => unknown): unknown => {
   }
   return undefined;
 };
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** The number of open files with values. */
+const openFiles = () =>
+  readdirSync('/proc/self/fd').filter((name) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${name}`).includes('.values');
+    } catch {
+      return false;
+    }
+  }).length;
+
+/** Waits until the files of values that are garbage are closed. */
+const filesClosed = () =>
+  vi.waitFor(
+    () => {
+      collectGarbage();
+      expect(openFiles()).toBe(0);
+    },
+    { timeout: 20_000 },
+  );
 
 describe.each(['acc', 'cpu'])('on %s', (backend) => {
   beforeAll(() => tf.setBackend(backend));
@@ -186,24 +211,42 @@ describe.each(['acc', 'cpu'])('on %s', (backend) => {
     ['filled', (variable: tf.Variable) => fillingEmpty([variable], () => {})],
     ['assigned values', (variable: tf.Variable) => tf.tidy(() => variable.assign(tf.zeros([5000])))],
     ['disposed', (variable: tf.Variable) => variable.dispose()],
+    [
+      'disposed by the engine, as in disposeVariables',
+      (variable: tf.Variable) => tf.engine().disposeVariable(variable),
+    ],
   ])('keeps a temporary file until the last variable is %s', (_, end) => {
-    const files = () =>
-      readdirSync('/proc/self/fd').filter((name) => {
-        try {
-          return readlinkSync(`/proc/self/fd/${name}`).includes('.values');
-        } catch {
-          return false;
-        }
-      }).length;
-    const before = files();
+    const before = openFiles();
     const variables = initEmptyWeights(() =>
       [1, 2].map((seed) => tf.tidy(() => tf.variable(tf.randomNormal([5000], 0, 1, 'float32', seed)))),
     );
-    expect(files()).toBe(1);
+    expect(openFiles()).toBe(1);
     end(variables[0]!);
-    expect(files()).toBe(1);
+    expect(openFiles()).toBe(1);
     end(variables[1]!);
-    expect(files()).toBeLessThanOrEqual(before);
+    expect(openFiles()).toBeLessThanOrEqual(before);
+  });
+
+  it('leaves nothing when disposeVariables ends a model', async () => {
+    await filesClosed();
+    const before = [tf.memory().numTensors, livePatches(), openFiles()];
+    initEmptyWeights(createModel);
+    expect(openFiles()).toBe(1);
+    tf.disposeVariables();
+    expect([tf.memory().numTensors, livePatches(), openFiles()]).toEqual(before);
+  });
+
+  it('closes the file when what a variable was made of is garbage', async () => {
+    await filesClosed();
+    (() => {
+      const given = tf.tidy(() => tf.keep(tf.randomNormal([300])));
+      initEmptyWeights(() => tf.variable(given));
+      tf.disposeVariables();
+      expect(openFiles()).toBe(1);
+      expect(new Set(given.dataSync()).size).toBeGreaterThan(100);
+      given.dispose();
+    })();
+    await filesClosed();
   });
 
   it('leaves tfjs as it was, also after a builder that throws, and leaks nothing', () => {

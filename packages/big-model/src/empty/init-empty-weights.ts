@@ -2,7 +2,7 @@ import { engine, Variable, type DataType, type Tensor } from '@tensorflow/tfjs-c
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { layerPrototype, patch, replaceData, type LayerPrototype, type Undo } from '@acc/tfjs-internals';
-import { EmptyWeight, noteEmpty, whenCollected, type InitialValues } from './empty-weight.js';
+import { dropWhenCollected, EmptyWeight, noteEmpty, type InitialValues } from './empty-weight.js';
 import { cannotDefer, notAFunction, notSynchronous } from '../errors.js';
 import { converted, valuesOf, type Initializer } from './initial-values.js';
 import { isOffloadable } from '../value-bytes.js';
@@ -62,22 +62,32 @@ function emptyVariables(): Undo {
 /** The empty weight of a variable with the values of `given`, which then has no memory either. */
 function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
   const kept = keptValues(given.clone());
-  const users = new Set(['variable']);
-  const dropFor = (user: string) => void (users.delete(user) && users.size === 0 && kept.drop());
+  const [ofVariable, ofTensor] = sharedBy(2, kept);
   // Set if the tensor can still be read.
   const again: { readable?: DeferredTensor } = {};
   const drop = () => {
-    if (again.readable?.holders === 0) dropFor('tensor');
-    dropFor('variable');
+    if (!again.readable || again.readable.holders === 0) ofTensor!.drop();
+    ofVariable!.drop();
   };
   const make = () => converted(kept.make(), dtype);
   const empty = create({ shape: given.shape, dtype, make, drop });
   if (given instanceof Variable) return empty;
-  users.add('tensor');
   again.readable = readableAgain(given, kept);
   // Clones and reshaped tensors share the data.
-  whenCollected(given.dataId, () => dropFor('tensor'));
+  dropWhenCollected(given.dataId, ofTensor!);
   return empty;
+}
+
+type Droppable = Pick<InitialValues, 'drop'>;
+
+/** `initial` is dropped when all of its users have been. */
+function sharedBy(count: number, initial: Droppable): Droppable[] {
+  const users = new Set<Droppable>();
+  for (let i = 0; i < count; i++) {
+    const user: Droppable = { drop: () => void (users.delete(user) && users.size === 0 && initial.drop()) };
+    users.add(user);
+  }
+  return [...users];
 }
 
 /** Frees the memory of a tensor. A read of it gets the values that are kept. */
