@@ -1,14 +1,20 @@
-// Runs the slow checks before a release: `npm run test:release`, in addition to `npm test`. The
-// last line is `N passed, N failed`, summed over all jobs.
+// Runs the slow checks before a release: `npm run test:release`, in addition to `npm test`. With test
+// files, runs these alone, in the order of ACC_TEST_ORDER: `npm run test:release -- <file> …`. The last
+// line is `N passed, N failed`, summed over all jobs.
 import { randomInt } from 'node:crypto';
 import { runMain } from './process.mjs';
-import { commandJob, countedJob, prepare, releaseJobs, runAndReport, shuffledJob } from './queue/index.mjs';
+import { commandJob, countedJob, prepare, releaseJobs, runAndReport, shuffledJobs } from './queue/index.mjs';
 
 await runMain(async () => {
-  await prepare(['release']);
+  const files = process.argv.slice(2);
+  const seed = process.env['ACC_TEST_ORDER'] ?? randomInt(1_000_000);
+  const shuffled = shuffledJobs(seed, files.length > 0 ? files : undefined);
+  await prepare(['unit', 'ranks', ...(files.length > 0 ? [] : ['release'])]);
+  console.log(`Tests are shuffled by seed ${seed}. ACC_TEST_ORDER=${seed} repeats their order.`);
+  if (files.length > 0) return runAndReport(shuffled);
   const alone = { processor: Infinity, memoryGiB: 4 };
   const jobs = [
-    shuffledJob(process.env['ACC_TEST_SEED'] ?? randomInt(1_000_000)),
+    ...shuffled,
     ...releaseJobs(),
     commandJob('build', 'npm', ['run', '--silent', 'build'], { ...alone, seconds: 60 }),
     countedJob('packages', ['tests/architecture/check-packages.mjs'], { ...alone, seconds: 120 }),

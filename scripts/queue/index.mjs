@@ -7,7 +7,7 @@ export {
   jobsForProjects,
   PROJECTS,
   releaseJobs,
-  shuffledJob,
+  shuffledJobs,
   specsJob,
   vitestJob,
 } from './jobs.mjs';

@@ -30,16 +30,22 @@ export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'
  * @throws Error if a path is not that of a test.
  */
 export function jobsForFiles(files) {
-  const projects = filesOfProjects();
-  const chosen = Object.fromEntries(PROJECTS.map((project) => [project, []]));
-  for (const file of new Set(files)) {
-    const project = PROJECTS.find((name) => projects[name].includes(file));
-    if (!project) throw new Error(`${file} is no test of the projects ${PROJECTS.join(', ')}.`);
-    chosen[project].push(file);
-  }
+  const chosen = byProject(files, PROJECTS);
   const jobs = PROJECTS.flatMap((project) => shardJobs(project, chosen[project]));
   const placeOfJob = (job) => files.indexOf(job.files[0]);
   return jobs.sort((a, b) => placeOfJob(a) - placeOfJob(b));
+}
+
+/** Files by their project, in their order. */
+function byProject(files, names) {
+  const projects = filesOfProjects();
+  const chosen = Object.fromEntries(names.map((project) => [project, []]));
+  for (const file of new Set(files)) {
+    const project = names.find((name) => projects[name].includes(file));
+    if (!project) throw new Error(`${file} is no test of the projects ${names.join(', ')}.`);
+    chosen[project].push(file);
+  }
+  return chosen;
 }
 
 /** The jobs that run all tests of projects. */
@@ -48,23 +54,29 @@ export function jobsForProjects(names) {
   return names.flatMap((name) => shardJobs(name, projects[name]));
 }
 
-function shardJobs(project, files) {
+/**
+ * @param {{label?: string, args?: readonly string[], env?: object, longest?: number}} [how] label: what
+ * the names of the jobs tell. args and env: more of them for vitest. longest: of `shardsOf`.
+ */
+function shardJobs(project, files, how = {}) {
+  const { label = '', args, env, longest = LONGEST_SHARD[project] } = how;
   const costOf = readRecord();
   const withStart = (file) => {
     const { processorSeconds, seconds } = costOf(file, project);
     const start = FILE_START[project];
     return { processorSeconds: processorSeconds + start, seconds: seconds + start };
   };
-  const shards = shardsOf(files, withStart, LONGEST_SHARD[project]);
+  const shards = shardsOf(files, withStart, longest);
   return shards.map((shard, index) => {
     const part = shards.length > 1 ? ` ${index + 1}/${shards.length}` : '';
     return {
-      name: `${project}${part} ${placeOf(shard.files)}`,
+      name: `${project}${label}${part} ${placeOf(shard.files)}`,
       files: shard.files,
+      env,
       processor: weightOf(shard.processorSeconds / shard.seconds),
       memoryGiB: MEMORY_GIB[project],
       seconds: START_SECONDS + shard.seconds,
-      run: ({ signal }) => runShard({ project, files: shard.files, signal }),
+      run: ({ signal }) => runShard({ project, files: shard.files, args, env, signal }),
     };
   });
 }
@@ -94,17 +106,25 @@ export function releaseJobs() {
   }));
 }
 
-/** All pure tests in one process, files and tests in an order that the seed determines. */
-export function shuffledJob(seed) {
-  const { pure: files } = filesOfProjects();
+/** The projects whose tests must not need what an earlier test leaves. */
+const SHUFFLED = ['pure', 'unit', 'ranks'];
+
+/**
+ * Tests in an order that the seed determines. Pure tests that compute have one process. Each module
+ * of continuous ranks has processes of its own.
+ *
+ * @param {readonly string[]} [files] Default: all of the projects `pure`, `unit` and `ranks`.
+ */
+export function shuffledJobs(seed, files) {
+  const chosen = files ? byProject(files, SHUFFLED) : filesOfProjects();
   const args = ['--sequence.shuffle.files', '--sequence.shuffle.tests', `--sequence.seed=${seed}`];
-  return {
-    name: `pure, shuffled by seed ${seed}`,
-    processor: 1,
-    memoryGiB: MEMORY_GIB.pure,
-    seconds: 60,
-    run: ({ signal }) => runShard({ project: 'pure', files, args, signal }),
+  const how = {
+    pure: { longest: Infinity },
+    unit: {},
+    ranks: { env: { ACC_TEST_FRESH_RANKS: '1' } },
   };
+  const label = `, shuffled by seed ${seed}`;
+  return SHUFFLED.flatMap((project) => shardJobs(project, chosen[project], { label, args, ...how[project] }));
 }
 
 /** A run of vitest with another configuration than that of the root, alone. */

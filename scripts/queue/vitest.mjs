@@ -12,13 +12,13 @@ const VITEST = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 /**
  * Runs test files of a project in one process of vitest.
  *
- * @param {{project: string, files: readonly string[], args?: readonly string[], signal: AbortSignal}}
- * options args: more arguments of vitest.
+ * @param {{project: string, files: readonly string[], args?: readonly string[], env?: object,
+ * signal: AbortSignal}} options args and env: more of them for vitest.
  * @returns {Promise<object>} passed, failed, failures and output.
  */
-export async function runShard({ project, files, args = [], signal }) {
+export async function runShard({ project, files, args = [], env: given = {}, signal }) {
   const libtorch = project === 'pure' ? {} : { ACC_LIBTORCH: preparedLibtorch() };
-  const env = { ...shardEnvironment(project, files), ...libtorch };
+  const env = { ...shardEnvironment(project, files), ...libtorch, ...given };
   return runVitest(['--maxWorkers=1', ...args], { files, env, signal });
 }
 
