@@ -7,6 +7,8 @@ import { importGraph } from './imports.mjs';
 /** A module that loads the addon. */
 const LOADS_ADDON = 'packages/native/src/libtorch/load.ts';
 const IS_ENGINE = /^@tensorflow\/tfjs/;
+/** Runs modules on continuous ranks. */
+const ON_RANKS = 'tests/e2e/on-ranks.ts';
 
 /**
  * Tests with few repetitions, steps or numbers of ranks, or with short waits in `npm test`, and with
@@ -33,7 +35,7 @@ export const REPEATED = [
  *
  * - pure: unit tests that replace no modules, and whose modules reach neither tfjs nor the addon.
  * - unit: the other unit tests.
- * - ranks: tests of `tests/e2e` that run modules on continuous ranks (`tests/e2e/on-ranks.ts`).
+ * - ranks: tests of `tests/e2e` that run modules on continuous ranks, themselves or by what they import.
  *
  * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'release', string[]>}
  */
@@ -44,7 +46,7 @@ export function filesOfProjects() {
   const replacesModules = (file) => contains(file, 'vi.mock(') || contains(file, 'vi.doMock(');
   const isPure = (file) => ![...reached(file)].some(hasState) && !replacesModules(file);
   const [pure, unit] = split(unitFiles(), isPure);
-  const [ranks, e2e] = split(testsUnder('tests/e2e'), (file) => contains(file, '/on-ranks.js'));
+  const [ranks, e2e] = split(testsUnder('tests/e2e'), (file) => reached(file).has(ON_RANKS));
   return {
     pure,
     unit,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import { SAME_KERNELS } from './same-kernels.js';
 import type { Case, Trained } from './ranks/compiled-windows.js';
 
@@ -27,10 +27,10 @@ const CASES: Readonly<Record<string, Case>> = {
 describe.each([1, 2, 3])('on %i ranks, compiled micro-batches equal plain ones bit for bit', (ranks) => {
   const cases = Object.entries(CASES).filter(([name]) => ranks > 1 || name.startsWith('ddp,'));
   it(`in ${cases.length} ways`, async () => {
-    const script = new URL('./ranks/compiled-windows.ts', import.meta.url);
+    const module = new URL('./ranks/compiled-windows.ts', import.meta.url);
     const given = cases.map(([, each]) => each);
-    const options = { script, ranks, args: [JSON.stringify(given)], env: SAME_KERNELS };
-    const results = await resultsOfRanks<{ plain: Trained; compiled: Trained }[]>(options);
+    const options = { module, ranks, args: given, env: SAME_KERNELS };
+    const results = await onRanks<{ plain: Trained; compiled: Trained }[]>(options);
     results.forEach((trained, rank) => {
       cases.forEach(([name], i) => {
         const { plain, compiled } = trained[i]!;

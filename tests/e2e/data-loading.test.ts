@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { permutation } from '@acc/data';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Failure {
   readonly batches: number;
@@ -34,9 +34,9 @@ const runs = new Map<number, Result[]>();
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'acc-data-'));
   for (const ranks of [2, 1, 3]) {
-    const args = [ranks === 2 ? 'save' : 'go-on', folder];
+    const args = { mode: ranks === 2 ? 'save' : 'go-on', folder };
     const env = { OMP_NUM_THREADS: '1' };
-    runs.set(ranks, await resultsOfRanks<Result>({ script: program('data-loading.ts'), ranks, args, env }));
+    runs.set(ranks, await onRanks<Result>({ module: program('data-loading.ts'), ranks, args, env }));
   }
 });
 afterAll(() => rm(folder, { recursive: true }));

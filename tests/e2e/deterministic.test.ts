@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import type { DeterministicCase, Trained } from './ranks/deterministic.js';
 
-const script = new URL('./ranks/deterministic.ts', import.meta.url);
+const programOf = (name: string) => new URL(`./ranks/${name}.ts`, import.meta.url);
 
 /** There are few steps in `npm test`, and fifty before a release. */
 const steps = (few: number): number => (inject('isRelease') ? 50 : few);
@@ -33,10 +34,8 @@ describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 
 
   beforeAll(async () => {
     for (const size of [1, 2, 4]) {
-      const args = [JSON.stringify(CASES)];
-      const ranks = await runRanks<Trained[]>({ script, ranks: size, args, timeoutMs: 500_000 });
-      for (const { exitCode, stderr } of ranks) expect(exitCode, stderr).toBe(0);
-      const all = ranks.map(({ result }) => result!);
+      const options = { module: programOf('deterministic'), ranks: size, args: CASES };
+      const all = await onRanks<Trained[]>({ ...options, timeoutMs: 500_000 });
       const weights = all.map((results) => results.map((each) => each.weights));
       for (const others of weights) expect(others).toEqual(weights[0]);
       trained.set(size, all[0]!);
@@ -60,17 +59,11 @@ it(
   'continues from a checkpoint on other numbers of ranks, to the same weights',
   { timeout: 600_000 },
   async () => {
-    const resume = new URL('./ranks/deterministic-resume.ts', import.meta.url);
+    const module = programOf('deterministic-resume');
     const run = async (ranks: number, dir: string, endsAfter: number) => {
-      const args = [dir, String(endsAfter)];
-      const results = await runRanks<{ step: number; weights: string }>({
-        script: resume,
-        ranks,
-        args,
-        timeoutMs: 120_000,
-      });
-      for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-      return results[0]!.result!;
+      const options = { module, ranks, args: { dir, endsAfter }, timeoutMs: 120_000 };
+      const [first] = await onRanks<{ step: number; weights: string }>(options);
+      return first!;
     };
     const folder = () => mkdtemp(join(tmpdir(), 'acc-deterministic-'));
     const through = await run(1, await folder(), 0);
@@ -89,13 +82,10 @@ describe('sums over ranks', () => {
     [4, 'auto'],
     [4, 'gloo'],
   ])('are pairwise sums on %d ranks (engine %s)', { timeout: 240_000 }, async (ranks, engine) => {
-    const sums = new URL('./ranks/tree-sums.ts', import.meta.url);
-    const env = { ACC_COLLECTIVE_ENGINE: engine };
-    const results = await runRanks<{ wrong: string[] }>({ script: sums, ranks, env, timeoutMs: 200_000 });
-    for (const { exitCode, stderr, result } of results) {
-      expect(exitCode, stderr).toBe(0);
-      expect(result!.wrong).toEqual([]);
-    }
+    const module = programOf('tree-sums');
+    const env = engine === 'auto' ? {} : { ACC_COLLECTIVE_ENGINE: engine };
+    const results = await onRanks<{ wrong: string[] }>({ module, ranks, env, timeoutMs: 200_000 });
+    for (const { wrong } of results) expect(wrong).toEqual([]);
   });
 });
 
@@ -103,8 +93,8 @@ it(
   'a number of ranks that does not divide the virtual shards is refused on every rank',
   { timeout: 120_000 },
   async () => {
-    const args = [JSON.stringify([{ model: 'mlp', loop: 'custom', steps: 2 }])];
-    const results = await runRanks({ script, ranks: 3, args, timeoutMs: 100_000 });
+    const script = programOf('deterministic-refused');
+    const results = await runRanks({ script, ranks: 3, timeoutMs: 100_000 });
     for (const { exitCode, stderr } of results) {
       expect(exitCode).toBe(1);
       expect(stderr).toContain('ACC_INVALID_OPTION');

@@ -1,12 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import { SAME_KERNELS } from './same-kernels.js';
 import type { Trained, Trainings } from './ranks/fused-steps.js';
 
 let ranks: Record<string, Trainings>[];
 beforeAll(async () => {
-  const script = new URL('./ranks/fused-steps.ts', import.meta.url);
-  ranks = await resultsOfRanks({ script, ranks: 2, env: SAME_KERNELS });
+  const module = new URL('./ranks/fused-steps.ts', import.meta.url);
+  ranks = await onRanks({ module, ranks: 2, env: SAME_KERNELS });
 });
 
 /** Compares each tensor of eight steps, relative to its largest magnitude. */

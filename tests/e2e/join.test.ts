@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   seen: number[];
@@ -25,10 +26,10 @@ const RUNS = {
 const reported: Record<string, Result[]> = {};
 
 beforeAll(async () => {
-  const script = new URL('./ranks/join.ts', import.meta.url);
+  const module = new URL('./ranks/join.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const [size, args] of Object.entries(RUNS)) {
-    const ranks = await resultsOfRanks<Record<string, Result>>({ script, ranks: Number(size), args, env });
+    const ranks = await onRanks<Record<string, Result>>({ module, ranks: Number(size), args, env });
     for (const run of args) reported[run] = ranks.map((result) => result[run]!);
   }
 });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   runs: Record<string, number[][]>;
@@ -42,8 +43,8 @@ describe('ranks that average parameters every few steps', () => {
   let ranks: Result[];
 
   beforeAll(async () => {
-    const script = new URL('./ranks/local-steps.ts', import.meta.url);
-    ranks = await resultsOfRanks<Result>({ script, ranks: SIZE, env: { OMP_NUM_THREADS: '1' } });
+    const module = new URL('./ranks/local-steps.ts', import.meta.url);
+    ranks = await onRanks<Result>({ module, ranks: SIZE, env: { OMP_NUM_THREADS: '1' } });
   });
 
   it('LocalSGD after each step equals data parallelism', () => {

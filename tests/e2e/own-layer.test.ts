@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import { batchOf, makeModel, weightsOf } from './ranks/small-program.js';
 
 interface Trained {
@@ -42,12 +43,10 @@ function trainPlainly(kind: 'sgd' | 'adam'): number[][] {
 }
 
 it.each([1, 2])('on %d ranks a backend with its own kernel layer trains like plain tfjs', async (ranks) => {
-  const script = new URL('./ranks/own-layer.ts', import.meta.url);
+  const module = new URL('./ranks/own-layer.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await runRanks<Result>({ script, ranks, env, timeoutMs: 120_000 });
-  for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
-  for (const { result } of results) {
-    const { registered, portable, kept } = result!;
+  const results = await onRanks<Result>({ module, ranks, env, timeoutMs: 120_000 });
+  for (const { registered, portable, kept } of results) {
     expect(kept).toBe(0);
     for (const kind of ['sgd', 'adam'] as const) {
       const expected = trainPlainly(kind);

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Trained {
   readonly weights: readonly number[][];
@@ -12,10 +13,9 @@ let alone: Trainings;
 let pair: readonly Trainings[];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/precision.ts', import.meta.url);
-  const train = async (ranks: number) => {
-    return resultsOfRanks<Trainings>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
-  };
+  const module = new URL('./ranks/precision.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  const train = (ranks: number) => onRanks<Trainings>({ module, ranks, env });
   alone = (await train(1))[0]!;
   pair = await train(2);
 });

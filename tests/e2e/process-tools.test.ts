@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   parts: { list: string[]; rows: number[]; later: number };
@@ -20,12 +20,9 @@ describe('three processes', () => {
   let ranks: Result[];
 
   beforeAll(async () => {
-    const script = new URL('./ranks/process-tools.ts', import.meta.url);
-    const results = await runRanks<Result>({ script, ranks: 3, args: [join(folder, 'turns')] });
-    ranks = results.map(({ result, stderr }) => {
-      expect(result, stderr).toBeDefined();
-      return result!;
-    });
+    const module = new URL('./ranks/process-tools.ts', import.meta.url);
+    const env = { OMP_NUM_THREADS: '1' };
+    ranks = await onRanks<Result>({ module, ranks: 3, args: join(folder, 'turns'), env });
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   /** After each micro-batch, by steps and by samples. */
@@ -12,10 +13,9 @@ let alone: Result;
 let pair: Result[];
 
 beforeAll(async () => {
-  const script = new URL('./ranks/schedule.ts', import.meta.url);
-  const run = async (ranks: number) => {
-    return resultsOfRanks<Result>({ script, ranks, env: { OMP_NUM_THREADS: '1' } });
-  };
+  const module = new URL('./ranks/schedule.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  const run = (ranks: number) => onRanks<Result>({ module, ranks, env });
   alone = (await run(1))[0]!;
   pair = await run(2);
 });

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 import type { Case, Result, Trained } from './ranks/sharded.js';
 
 const SIZES = [1, 2, 3];
@@ -7,10 +8,10 @@ const CASES: readonly Case[] = ['clipped', 'accumulated', 'skipped', 'compiled',
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/sharded.ts', import.meta.url);
+  const module = new URL('./ranks/sharded.ts', import.meta.url);
   for (const ranks of SIZES) {
     const env = { OMP_NUM_THREADS: '1' };
-    results.set(ranks, await resultsOfRanks<Result>({ script, ranks, env, timeoutMs: 110_000 }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, env, timeoutMs: 110_000 }));
   }
 }, 360_000);
 

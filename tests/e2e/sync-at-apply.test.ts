@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from './on-ranks.js';
 
 interface Result {
   weights: [w: number[], sometimes: number[], never: number[], unprepared: number[]];
@@ -33,19 +34,14 @@ function expected(size: number, rank: number): { weights: number[][]; local: num
 }
 
 it.each([1, 2, 3])('gradients are reduced when they are applied, on %i ranks', async (ranks) => {
-  const script = new URL('./ranks/sync-at-apply.ts', import.meta.url);
-  const results = await runRanks<Result>({
-    script,
-    ranks,
-    env: { OMP_NUM_THREADS: '1' },
-  });
-  for (const { rank, exitCode, stderr, result } of results) {
-    expect(exitCode, stderr).toBe(0);
+  const module = new URL('./ranks/sync-at-apply.ts', import.meta.url);
+  const results = await onRanks<Result>({ module, ranks, env: { OMP_NUM_THREADS: '1' } });
+  for (const [rank, result] of results.entries()) {
     const { weights, local } = expected(ranks, rank);
-    result!.weights.forEach((values, i) => expectClose(values, weights[i]!, { rtol: 1e-5 }));
+    result.weights.forEach((values, i) => expectClose(values, weights[i]!, { rtol: 1e-5 }));
     // The result of a pass is the gradient of this rank.
-    expectClose(result!.local, local, { rtol: 1e-5 });
-    expect(result!.refused).toBe(ranks === 1 ? '' : 'ACC_NOT_PREPARED');
-    expect(result!.leaked).toBe(0);
+    expectClose(result.local, local, { rtol: 1e-5 });
+    expect(result.refused).toBe(ranks === 1 ? '' : 'ACC_NOT_PREPARED');
+    expect(result.leaked).toBe(0);
   }
 });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { TestNetwork } from '@acc/testkit';
 import { AGAIN, LIMITED, MeshComparison, type Cases } from '../e2e/mesh-pairs/compare-meshes.js';
+import type { Args } from '../e2e/mesh-pairs/ranks/train.js';
 import type { Case, Trained } from '../e2e/mesh-pairs/train.js';
 import { startRanks } from './run-on-hosts.js';
 
@@ -37,10 +38,11 @@ const RESUMED: Cases<Name> = {
 let found: Record<string, Trained[]>;
 
 /** Two ranks on each of two hosts. */
-async function startOnHosts(args: string[]): Promise<Trained[][]> {
+async function startOnHosts({ cases, folder }: Args): Promise<Trained[][]> {
   await using network = await TestNetwork.create({ hosts: 2 });
   const env = { ACC_COLLECTIVE_ENGINE: 'hierarchical' };
-  const ranks = startRanks(network, '../../e2e/mesh-pairs/ranks/train.ts', args, { ranksPerHost: 2, env });
+  const args = [JSON.stringify(cases), folder];
+  const ranks = startRanks(network, 'mesh-pairs.ts', args, { ranksPerHost: 2, env });
   const ends = await Promise.all(ranks.map(({ ended }) => ended));
   for (const { code, output } of ends) expect(code, output).toBe(0);
   return ends.map(({ result }) => result as Trained[]);

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { buildMpi } from '@acc/native';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from '../e2e/mesh-pairs/compare-meshes.js';
+import type { Args } from '../e2e/mesh-pairs/ranks/train.js';
 import type { Case, Trained } from '../e2e/mesh-pairs/train.js';
 import { mpirun } from './mpirun.js';
 
@@ -27,8 +28,9 @@ const RESUMED: Cases<Name> = {
 
 let found: Record<string, Trained[]>;
 
-async function startByMpi(args: string[]): Promise<Trained[][]> {
-  const script = new URL('../e2e/mesh-pairs/ranks/train.ts', import.meta.url);
+async function startByMpi({ cases, folder }: Args): Promise<Trained[][]> {
+  const script = new URL('./ranks/mesh-pairs.ts', import.meta.url);
+  const args = [JSON.stringify(cases), folder];
   const env = { ACC_COLLECTIVE_ENGINE: 'mpi' };
   const { code, output, results } = await mpirun(script, { ranks: 4, args, env });
   expect(code, output).toBe(0);

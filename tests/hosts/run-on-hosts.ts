@@ -28,12 +28,12 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 const acc = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
 
 const scripts = join(import.meta.dirname, 'ranks');
-/** Scripts of tests on one host that also run on several. */
-const OF_ONE_HOST = ['../../e2e/ranks/conformance.ts', '../../e2e/mesh-pairs/ranks/train.ts'];
+/** A script of tests on one host that also runs on several. */
+const OF_ONE_HOST = '../../e2e/ranks/conformance.ts';
 /** The arguments of `node` for each of the scripts, by their paths from `ranks`. */
 const programs = new Map(
   await Promise.all(
-    [...readdirSync(scripts), ...OF_ONE_HOST].map(
+    [...readdirSync(scripts), OF_ONE_HOST].map(
       async (name) => [name, await scriptArguments(join(scripts, name))] as const,
     ),
   ),

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { arrowDataset } from '@acc/data/arrow';
 import { parquetDataset, type ColumnarOptions } from '@acc/data/parquet';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { venv } from '../trackers/python/venv.js';
 
 interface Expected {
@@ -89,13 +89,14 @@ describe.each([
 ] as const)('datasets of %s', (format, launches) => {
   it('give each sample once, and each rank reads its own blocks', async () => {
     const { port } = server.address() as AddressInfo;
-    const script = new URL('./ranks/columnar.ts', import.meta.url);
+    const module = new URL('./ranks/columnar.ts', import.meta.url);
     let whole: number[] = [];
     for (const launch of launches) {
       const [mode, ranks] = launch.split(' ') as [string, string];
-      const args = [mode, format, join(root, `state-${format}`), `http://127.0.0.1:${port}`];
+      const folder = join(root, `state-${format}`);
+      const args = { mode, format, folder, address: `http://127.0.0.1:${port}` };
       const env = { OMP_NUM_THREADS: '1' };
-      const results = await resultsOfRanks<Result>({ script, ranks: Number(ranks), args, env });
+      const results = await onRanks<Result>({ module, ranks: Number(ranks), args, env });
       const { seen } = results[0]!;
       if (launch === 'whole 1') whole = seen;
       for (const result of results) {

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { permutation } from '@acc/data';
 import { imageFolder, type ImageFolderOptions, type ImageSample } from '@acc/data/image-folder';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { venv } from '../trackers/python/venv.js';
 
 interface Expected {
@@ -137,9 +137,10 @@ describe('imageFolder with workers', () => {
     const samples = await Promise.all(order.map((i) => images.get(i, { seed: 5, epoch: 0 })));
     const whole = samples.map(({ image, label }) => ({ pixels: [...image.data], label: label.data[0] }));
     for (const ranks of [2, 1, 3]) {
-      const args = [ranks === 2 ? 'save' : 'go-on', join(root, 'state'), root, JSON.stringify(options)];
-      const script = new URL('./ranks/images.ts', import.meta.url);
-      const results = await resultsOfRanks<Result>({ script, ranks, args, env: { OMP_NUM_THREADS: '1' } });
+      const mode = ranks === 2 ? 'save' : 'go-on';
+      const args = { mode, folder: join(root, 'state'), root, options };
+      const module = new URL('./ranks/images.ts', import.meta.url);
+      const results = await onRanks<Result>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' } });
       for (const [rank, { seen, dtypes, leaked, failures }] of results.entries()) {
         const got = seen.map(({ pixels, label }) => ({ pixels: pixels.flat(2), label }));
         expect(got).toEqual(ranks === 2 ? whole.slice(0, 12) : whole.slice(12));

@@ -1,14 +1,16 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Args } from './ranks/balance.js';
 
-const script = new URL('./ranks/balance.ts', import.meta.url);
+const module = new URL('./ranks/balance.ts', import.meta.url);
 const layer = (topK: number, balanceLoss: number) => ({ experts: 4, topK, balanceLoss, zLoss: 0 });
 
 /** For each layer: how far the share of an expert is from the mean of all, over all ranks. */
-async function imbalances(mesh: Record<string, number>, layers: readonly object[]): Promise<number[]> {
+async function imbalances(mesh: Record<string, number>, layers: Args['layers']): Promise<number[]> {
   const ranks = Object.values(mesh).reduce((product, size) => product * size);
-  const args = [JSON.stringify(mesh), JSON.stringify(layers)];
-  const found = await resultsOfRanks<number[][]>({ script, ranks, args, env: { OMP_NUM_THREADS: '1' } });
+  const args: Args = { mesh, layers };
+  const env = { OMP_NUM_THREADS: '1' };
+  const found = await onRanks<number[][]>({ module, ranks, args, env, timeoutMs: 110_000 });
   return layers.map((_, i) => {
     const counts = [0, 1, 2, 3].map((expert) => found.reduce((sum, own) => sum + own[i]![expert]!, 0));
     const mean = counts.reduce((sum, count) => sum + count) / counts.length;

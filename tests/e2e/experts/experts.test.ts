@@ -5,7 +5,7 @@ import { registerAccBackend } from '@acc/kernels';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { ddp } from '@acc/ddp';
 import { expertParallel } from '@acc/fsdp';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import { newFolder } from '../transformer/reference.js';
 import {
@@ -21,16 +21,16 @@ import {
   weightsOf,
   type Case,
 } from './model.js';
-import type { Report } from './ranks/train.js';
+import type { Args, Report } from './ranks/train.js';
 
-const script = new URL('./ranks/train.ts', import.meta.url);
+const module = new URL('./ranks/train.ts', import.meta.url);
 const folder = newFolder();
 const NAMES = Object.keys(CASES);
 /** Two ranks share out experts; of four, two and two have the same ones. */
-const JOBS = [
-  { mesh: { expert: 2 }, names: NAMES, args: [folder] },
-  { mesh: { data: 2, expert: 2 }, names: NAMES.slice(0, 2), args: [] },
-  { mesh: { fsdp: 2, expert: 2 }, names: NAMES.slice(2), args: [] },
+const JOBS: readonly Args[] = [
+  { mesh: { expert: 2 }, names: NAMES, folder },
+  { mesh: { data: 2, expert: 2 }, names: NAMES.slice(0, 2) },
+  { mesh: { fsdp: 2, expert: 2 }, names: NAMES.slice(2) },
 ];
 const reports: Report[][] = [];
 
@@ -41,10 +41,10 @@ beforeAll(async () => {
     trainSteps(accelerator, trained, { steps: [0, 1, 2, 3, 4], parts: [0, 1] });
     await accelerator.saveState(join(folder, 'alone'));
   });
-  for (const { mesh, names, args } of JOBS) {
-    const ranks = Object.values(mesh).reduce((product, size) => product * size);
-    const given = { script, ranks, args: [JSON.stringify(mesh), JSON.stringify(names), ...args] };
-    reports.push(await resultsOfRanks({ ...given, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 300_000 }));
+  for (const args of JOBS) {
+    const ranks = Object.values(args.mesh).reduce((product, size) => product * size);
+    const env = { OMP_NUM_THREADS: '1' };
+    reports.push(await onRanks<Report>({ module, ranks, args, env, timeoutMs: 300_000 }));
   }
 }, 600_000);
 

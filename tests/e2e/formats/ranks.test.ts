@@ -7,7 +7,7 @@ import { jsonlDataset, type BlockDataset } from '@acc/data/jsonl';
 import { packedTokens } from '@acc/data/text';
 import { tfrecordDataset } from '@acc/data/tfrecord';
 import { webdataset } from '@acc/data/webdataset';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { RangeServer } from '../../../packages/data/src/formats/testing/range-server.js';
 import { writeFormats } from './written.js';
 
@@ -49,10 +49,10 @@ beforeAll(async () => {
   for (const rank of numbers(3)) await jsonlDataset(`${address}/${rank}/{a,b}.jsonl`, options);
   for (const ranks of [2, 1, 3]) {
     server.ranges.length = 0;
-    const args = [ranks === 2 ? 'save' : 'go-on', folder, address];
-    const script = new URL('./ranks/formats.ts', import.meta.url);
+    const args = { mode: ranks === 2 ? 'save' : 'go-on', folder, address };
+    const module = new URL('./ranks/formats.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    runs.set(ranks, await resultsOfRanks<Result>({ script, ranks, args, env, timeoutMs: 240_000 }));
+    runs.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 240_000 }));
     // The first byte of a file is asked for to learn its size.
     ranges.set(
       ranks,

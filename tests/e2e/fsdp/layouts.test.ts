@@ -2,7 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Result, Way } from './ranks/layouts.js';
 
 const RANKS = 4;
@@ -11,15 +12,13 @@ const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 let results: Result[];
 
 beforeAll(async () => {
-  const ended = await runRanks<Result>({
-    script: new URL('./ranks/layouts.ts', import.meta.url),
+  results = await onRanks<Result>({
+    module: new URL('./ranks/layouts.ts', import.meta.url),
     ranks: RANKS,
-    args: [mkdtempSync(join(tmpdir(), 'acc-fsdp-'))],
+    args: mkdtempSync(join(tmpdir(), 'acc-fsdp-')),
     env: { OMP_NUM_THREADS: '1' },
     timeoutMs: 150_000,
   });
-  for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-  results = ended.map(({ result }) => result!);
 }, 180_000);
 
 const sum = (sent: Record<string, number>) => Object.values(sent).reduce((a, b) => a + b, 0);

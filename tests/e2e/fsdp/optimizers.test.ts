@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Kind, Layout, Result, Trained } from './ranks/optimizers.js';
 
 const JOBS: readonly { readonly ranks: number; readonly layouts: readonly Layout[] }[] = [
@@ -27,21 +27,10 @@ const TOLERANCE = 1e-5;
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/optimizers.ts', import.meta.url);
-  for (const { ranks, layouts } of JOBS) {
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      args: layouts,
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
-  }
+  const module = new URL('./ranks/optimizers.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  for (const { ranks, layouts: args } of JOBS)
+    results.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 110_000 }));
 }, 400_000);
 
 const norm = (values: readonly number[]) => Math.hypot(...values);

@@ -1,25 +1,16 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, runRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Result, Way } from './ranks/programs.js';
 
 const SHARDED: readonly Way[] = ['stage1', 'stage2', 'stage3'];
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
-  const script = new URL('./ranks/programs.ts', import.meta.url);
-  for (const ranks of [2, 3]) {
-    const ended = await runRanks<Result>({
-      script,
-      ranks,
-      env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
-    });
-    for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
-    results.set(
-      ranks,
-      ended.map(({ result }) => result!),
-    );
-  }
+  const module = new URL('./ranks/programs.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  for (const ranks of [2, 3])
+    results.set(ranks, await onRanks<Result>({ module, ranks, env, timeoutMs: 110_000 }));
 }, 240_000);
 
 describe.each([2, 3])('on %i ranks, under fsdp', (ranks) => {

@@ -2,9 +2,10 @@
 import * as tf from '@tensorflow/tfjs';
 import { expect } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import { newFolder } from '../transformer/reference.js';
+import type { Args } from './ranks/train.js';
 import { STEPS, train, type Case, type Trained } from './train.js';
 
 export const LIMITED = { gradientClipping: { norm: 0.2 }, gradientAccumulationSteps: 2 } as const;
@@ -14,7 +15,7 @@ export const TOGETHER = { ...LIMITED, ...AGAIN, mixedPrecision: 'bf16' } as cons
 
 /** The micro-batches of a resumed training. */
 const MICRO_BATCHES = 6;
-const script = new URL('./ranks/train.ts', import.meta.url);
+const module = new URL('./ranks/train.ts', import.meta.url);
 
 /** A case on a mesh. */
 export interface OnMesh<Name extends string> extends Case {
@@ -57,16 +58,16 @@ export class MeshComparison<Name extends string> {
   async trainOn(ranks: number, cases: Readonly<Record<string, Case>>): Promise<Record<string, Trained[]>> {
     const env = { OMP_NUM_THREADS: '1' };
     return this.trainBy(cases, (args) =>
-      resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 500_000 }),
+      onRanks<Trained[]>({ module, ranks, args, env, timeoutMs: 500_000 }),
     );
   }
 
-  /** Trains cases on ranks that the caller starts with these arguments, by `ranks/train.ts`. */
+  /** Trains cases on ranks that the caller lets run `ranks/train.ts` with these arguments. */
   async trainBy(
     cases: Readonly<Record<string, Case>>,
-    start: (args: string[]) => Promise<Trained[][]>,
+    run: (args: Args) => Promise<Trained[][]>,
   ): Promise<Record<string, Trained[]>> {
-    const ofRanks = await start([JSON.stringify(Object.values(cases)), this.folder]);
+    const ofRanks = await run({ cases: Object.values(cases), folder: this.folder });
     return Object.fromEntries(Object.keys(cases).map((name, i) => [name, ofRanks.map((each) => each[i]!)]));
   }
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
 import { GPT2_STAGES } from './stages.js';
@@ -63,10 +63,10 @@ beforeAll(async () => {
   const names = Object.keys(CASES) as (keyof typeof CASES)[];
   const cases = names.flatMap((name): Case[] => [CASES[name], { ...CASES[name], isCompiled: true }]);
   const others = Object.values<Case>(REFUSED).map((each) => ({ ...each, isCompiled: true }));
-  const found = await resultsOfRanks<(Trained | string)[]>({
-    script: new URL('./ranks/train.ts', import.meta.url),
+  const found = await onRanks<(Trained | string)[]>({
+    module: new URL('./ranks/train.ts', import.meta.url),
     ranks: 4,
-    args: [JSON.stringify([...cases, ...others]), ''],
+    args: { cases: [...cases, ...others], folder: '' },
     env: SAME_KERNELS,
     timeoutMs: 280_000,
   });

@@ -1,13 +1,14 @@
 import { beforeAll, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Normed } from './ranks/norms.js';
 
 type Results = Record<string, Normed>;
 
 const CLOSE = { rtol: 1e-4, atol: 1e-5 };
-const script = new URL('./ranks/norms.ts', import.meta.url);
+const module = new URL('./ranks/norms.ts', import.meta.url);
 const run = (ranks: number) =>
-  resultsOfRanks<Results>({ script, ranks, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 150_000 });
+  onRanks<Results>({ module, ranks, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 150_000 });
 
 let alone: Normed;
 let found: Results[];

@@ -13,6 +13,7 @@ import {
 import { seededRandom } from '@acc/testkit';
 import { gpt2, llama, tokenEmbedding, transformerBlock } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 import { tokensOf } from '../transformer/models.js';
 import { hinge, withIntegers } from './integers.js';
 
@@ -75,19 +76,31 @@ export async function train(given: Case, folder: string): Promise<Trained> {
   const { mesh, options } = given;
   const dataLoader = { splitBatches: true, shuffle: false };
   const accelerator = await Accelerator.create({ dataLoader, ...(mesh && { mesh }), ...options });
+  // Ranks draw alike that differ only in their place on the axis tensor.
+  setSeed(3 + Math.floor(accelerator.processIndex / accelerator.mesh.size('tensor')));
+  const parts = { model: modelOf(given), optimizer: optimizerOf(given) };
   try {
-    return await trainOn(accelerator, given, folder);
+    return await trainOn(accelerator, parts, given, folder);
   } finally {
     accelerator.freeMemory();
+    disposeOptimizers(parts.optimizer);
+    parts.model.dispose();
     tf.disposeVariables();
   }
 }
 
-async function trainOn(accelerator: Accelerator, given: Case, folder: string): Promise<Trained> {
+interface Parts {
+  readonly model: tf.LayersModel;
+  readonly optimizer: tf.Optimizer;
+}
+
+async function trainOn(
+  accelerator: Accelerator,
+  { model, optimizer: own }: Parts,
+  given: Case,
+  folder: string,
+): Promise<Trained> {
   const { save, load, saveAfter = (STEPS / 2) * accelerator.gradientAccumulationSteps } = given;
-  // Ranks draw alike that differ only in their place on the axis tensor.
-  setSeed(3 + Math.floor(accelerator.processIndex / accelerator.mesh.size('tensor')));
-  const model = modelOf(given);
   if (given.plan) parallelize(model, given.plan);
   const micro = accelerator.gradientAccumulationSteps;
   const rows = tokensOf(STEPS * ROWS, LENGTH + 1, VOCABULARY);
@@ -99,7 +112,7 @@ async function trainOn(accelerator: Accelerator, given: Case, folder: string): P
     );
   });
   const loader = new DataLoader({ x: x!, y: y! }, { batchSize: ROWS / micro });
-  const [, optimizer, data] = accelerator.prepare(model, optimizerOf(given), loader);
+  const [, optimizer, data] = accelerator.prepare(model, own, loader);
   const loadState = async () => load && accelerator.loadState(join(folder, load));
   if (!given.loadsLate) await loadState();
   const lossOf = given.model === 'integers' ? hinge : crossEntropy;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { resultsOfRanks, runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Report } from './ranks/memory.js';
 
 const env = { OMP_NUM_THREADS: '1' };
@@ -57,7 +58,7 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
 }, 90_000);
 
 it('refuses steps that would train copies of a model, before weights change', async () => {
-  const found = await resultsOfRanks<Record<string, string>>({ script: urlOf('undivided'), ranks: 2, env });
+  const found = await onRanks<Record<string, string>>({ module: urlOf('undivided'), ranks: 2, env });
   for (const each of found) {
     expect(each).toEqual({
       minimize: 'ACC_PIPELINE_OUTSIDE, no effect, next',
@@ -75,8 +76,8 @@ it('refuses steps that would train copies of a model, before weights change', as
 }, 90_000);
 
 it('refuses different batches of ranks of one pipeline', async () => {
-  const found = await resultsOfRanks<Record<string, string>>({
-    script: urlOf('other-batches'),
+  const found = await onRanks<Record<string, string>>({
+    module: urlOf('other-batches'),
     ranks: 2,
     env,
   });
@@ -129,7 +130,7 @@ it.each(['error', 'signal'])(
 );
 
 it('keeps the weights and the activations that a stage needs', async () => {
-  const found = await resultsOfRanks<Report>({ script: urlOf('memory'), ranks: 2, env });
+  const found = await onRanks<Report>({ module: urlOf('memory'), ranks: 2, env });
   for (const [rank, { gpipe, '1f1b': alternating, beyondWeights, ...checkpointed }] of found.entries()) {
     // Weights are broadcast in chunks of 4 MiB.
     expect(beyondWeights).toBeLessThan(13 * 2 ** 20);

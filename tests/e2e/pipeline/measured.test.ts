@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Measured } from './ranks/measured.js';
 
-const script = new URL('./ranks/measured.ts', import.meta.url);
+const module = new URL('./ranks/measured.ts', import.meta.url);
 const narrow = (count: number) => Array.from({ length: count }, (_, i) => `narrow${i}`);
 
 // Which of both sides of the expensive layer is cheaper depends on the time of calls.
@@ -28,7 +28,7 @@ BESIDE.masks = [
 BESIDE['limited open dims'] = BESIDE['expensive at the end']!;
 
 it('cuts a model beside its expensive layer, and keeps nothing of what it measured', async () => {
-  const found = await resultsOfRanks<Measured>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
+  const found = await onRanks<Measured>({ module, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
   for (const [name, beside] of Object.entries(BESIDE)) {
     const cuts = found.map((rank) => rank.cuts[name]!);
     expect(beside).toContainEqual(cuts.map(({ measured }) => measured.held));

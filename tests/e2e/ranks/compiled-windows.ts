@@ -1,9 +1,8 @@
-// Trains a small model in windows of micro-batches, by plain steps and by compiled ones. The argument
-// is a list of cases, as JSON. Reports the numbers of both.
+// Trains a small model in windows of micro-batches, by plain steps and by compiled ones. Returns the
+// numbers of both.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type AcceleratorOptions } from '@acc/core';
 import { liveTensors } from '@acc/native';
-import { reportResult } from '@acc/testkit';
 
 export interface Case {
   readonly options: AcceleratorOptions;
@@ -26,9 +25,9 @@ async function train({ options, isInside }: Case, isCompiled: boolean): Promise<
   const accelerator = await Accelerator.create({ seed: 1, ...options });
   const random = (shape: number[], seed: number) => tf.randomNormal(shape, 0, 1, 'float32', seed);
   const weights = [
-    tf.variable(random([6, 8], 3)),
-    tf.variable(random([8, 2], 4)),
-    tf.variable(tf.zeros([2])),
+    tf.variable(random([6, 8], 3), true, 'first'),
+    tf.variable(random([8, 2], 4), true, 'second'),
+    tf.variable(tf.zeros([2]), true, 'bias'),
   ];
   // 41 rows: the last of seven batches is smaller, and ranks have different numbers of its rows.
   const loader = new DataLoader(random([41, 6], 5), { batchSize: 6 });
@@ -60,9 +59,10 @@ async function train({ options, isInside }: Case, isCompiled: boolean): Promise<
   return { numbers, replays, reason, left: left.map((count) => count - left[0]!) };
 }
 
-const results: { plain: Trained; compiled: Trained }[] = [];
-for (const given of JSON.parse(process.argv[2]!) as Case[]) {
-  results.push({ plain: await train(given, false), compiled: await train(given, true) });
+export default async function compiledWindows(cases: readonly Case[]) {
+  const results: { plain: Trained; compiled: Trained }[] = [];
+  for (const given of cases) {
+    results.push({ plain: await train(given, false), compiled: await train(given, true) });
+  }
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create()).endTraining();

@@ -3,11 +3,14 @@
 import * as tf from '@tensorflow/tfjs';
 import { columns, moduleDataset } from '@acc/data';
 import { Accelerator, DataLoader } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
-const [mode, folder] = process.argv.slice(2) as ['save' | 'go-on', string];
 const SAMPLES = 46;
 const module = new URL('./squares-dataset.mjs', import.meta.url);
+interface Args {
+  readonly mode: 'save' | 'go-on';
+  readonly folder: string;
+}
+
 interface Batch {
   readonly [key: string]: tf.Tensor;
 }
@@ -20,7 +23,7 @@ function rowsOf(accelerator: Accelerator, batch: tf.Tensor): number[] {
   return rows;
 }
 
-async function withWorkers(accelerator: Accelerator) {
+async function withWorkers(accelerator: Accelerator, { mode, folder }: Args) {
   const dataset = await moduleDataset(module, { args: [SAMPLES] });
   const options = { batchSize: 3, shuffle: true, seed: 5 };
   const loader = accelerator.prepare(new DataLoader(dataset, { ...options, numWorkers: 2 }));
@@ -135,14 +138,16 @@ async function refusals(accelerator: Accelerator) {
   return codes;
 }
 
-const accelerator = await Accelerator.create({ seed: 5 });
-const rank = accelerator.processIndex;
-const workers = await withWorkers(accelerator);
-const alone = mode === 'save' && rank === 0;
-const failures = alone && {
-  sample: await failing({ at: [9, 10] }),
-  exit: await failing({ exitAt: 9 }),
-  rows: await ownCollate(),
-};
-accelerator.freeMemory();
-reportResult({ workers, failures, dispatched: await dispatched(rank) });
+export default async function dataLoading(args: Args) {
+  const accelerator = await Accelerator.create({ seed: 5 });
+  const rank = accelerator.processIndex;
+  const workers = await withWorkers(accelerator, args);
+  const alone = args.mode === 'save' && rank === 0;
+  const failures = alone && {
+    sample: await failing({ at: [9, 10] }),
+    exit: await failing({ exitAt: 9 }),
+    rows: await ownCollate(),
+  };
+  accelerator.freeMemory();
+  return { workers, failures, dispatched: await dispatched(rank) };
+}

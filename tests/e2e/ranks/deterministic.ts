@@ -1,8 +1,8 @@
 // Trains models deterministically, one after another, on the same global batches for any number of
-// ranks. Reports their weights. Argument: a JSON list of `DeterministicCase`.
+// ranks. Returns their weights.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeMasks } from '../tensor-parallel/dispose-masks.js';
 import * as models from './deterministic-models.js';
 import { hashOfWeights } from './deterministic-runs.js';
 
@@ -30,7 +30,7 @@ const EPOCHS = 2;
 
 async function train(given: DeterministicCase): Promise<Trained> {
   const { backend = 'acc', accumulation = 1, precision = 'no', checkpointEvery } = given;
-  if (backend === 'cpu') await tf.setBackend('cpu');
+  await tf.setBackend(backend);
   const accelerator = await Accelerator.create({
     deterministic: true,
     mixedPrecision: precision,
@@ -48,6 +48,8 @@ async function train(given: DeterministicCase): Promise<Trained> {
   const weights = task.model.getWeights().map((weight) => weight.dataSync() as Float32Array);
   const hash = hashOfWeights(task.model);
   accelerator.freeMemory();
+  disposeMasks(task.model);
+  tf.disposeVariables();
   return {
     weights: hash,
     some: weights.map((values) => Array.from(values.slice(0, 3))),
@@ -110,8 +112,9 @@ async function fit(
   return Object.values(history as Record<string, number[]>).flat();
 }
 
-const results: Trained[] = [];
-for (const given of JSON.parse(process.argv[2]!) as DeterministicCase[]) results.push(await train(given));
-reportResult(results);
-const accelerator = await Accelerator.create();
-await accelerator.endTraining();
+export default async function deterministic(cases: readonly DeterministicCase[]): Promise<Trained[]> {
+  const results: Trained[] = [];
+  for (const given of cases) results.push(await train(given));
+  await tf.setBackend('acc');
+  return results;
+}

@@ -3,7 +3,6 @@
 // names of `TRAININGS`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AcceleratorOptions, type CompileOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
 export interface Trained {
   readonly losses: number[];
@@ -53,8 +52,12 @@ async function train(
     gradientClipping: { norm: 0.3, value: 0.05 },
     seed: 3,
   });
-  const weight = tf.variable(tf.randomNormal<tf.Rank.R2>([COLUMNS, COLUMNS], 0, 1, 'float32', 3));
-  const gain = tf.variable(tf.ones([COLUMNS]));
+  const weight = tf.variable(
+    tf.randomNormal<tf.Rank.R2>([COLUMNS, COLUMNS], 0, 1, 'float32', 3),
+    true,
+    'weight',
+  );
+  const gain = tf.variable(tf.ones([COLUMNS]), true, 'gain');
   const [, optimizer] = accelerator.prepare([weight, gain], tf.train.adam(0.01));
 
   /** A layer norm and a GELU in plain operators. */
@@ -99,16 +102,18 @@ async function train(
     explanation: compiled?.explain(),
   };
   accelerator.freeMemory();
+  optimizer.dispose();
   tf.dispose([weight, gain]);
   return trained;
 }
 
-const results: Record<string, Record<string, Trained>> = {};
-for (const precision of ['no', 'bf16'] as const) {
-  const ofPrecision: Record<string, Trained> = (results[precision] = {});
-  for (const [name, training] of Object.entries(TRAININGS)) {
-    ofPrecision[name] = await train(precision, training);
+export default async function fusedSteps(): Promise<Record<string, Record<string, Trained>>> {
+  const results: Record<string, Record<string, Trained>> = {};
+  for (const precision of ['no', 'bf16'] as const) {
+    const ofPrecision: Record<string, Trained> = (results[precision] = {});
+    for (const [name, training] of Object.entries(TRAININGS)) {
+      ofPrecision[name] = await train(precision, training);
+    }
   }
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create()).endTraining();

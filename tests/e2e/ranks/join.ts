@@ -1,11 +1,10 @@
 // Ranks with different numbers of steps train within joinUnevenInputs, then some steps together,
-// next to the same computation on one process. Each argument is a run: the steps of each rank and
-// the communication hook, for example 2,5:none (none | bf16 | powerSgd | topK | oneBit | shards).
-// `shards` sums plainly, and compares the collectives with shards with that sum. Reports by
-// argument.
+// next to the same computation on one process. A run is the steps of each rank and the communication
+// hook, for example 2,5:none (none | bf16 | powerSgd | topK | oneBit | shards). `shards` sums plainly,
+// and compares the collectives with shards with that sum. Reports by run.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type CommHook, type CommHookName, type NamedCommHook } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const WITH_ALL = 2;
 
@@ -138,7 +137,7 @@ async function trainOnData({ accelerator }: Run) {
     },
     { evenBatches: false },
   );
-  return { weight, batches };
+  return { weight, batches, sgd };
 }
 
 async function train(lengths: readonly number[], hookName: string): Promise<object> {
@@ -151,7 +150,7 @@ async function train(lengths: readonly number[], hookName: string): Promise<obje
   const before = tf.memory().numTensors;
   const { mine, optimizer, seen, afterJoin } = await trainTogether({ accelerator, lengths });
   const reference = trainAlone(lengths);
-  const { weight, batches } = await trainOnData({ accelerator, lengths });
+  const { weight, batches, sgd } = await trainOnData({ accelerator, lengths });
   const state = await optimizer.getWeights();
   const valuesOf = (variables: tf.Variable[]) => variables.map((variable) => [...variable.dataSync()]);
   const result = {
@@ -167,13 +166,15 @@ async function train(lengths: readonly number[], hookName: string): Promise<obje
   };
   accelerator.freeMemory();
   tf.disposeVariables();
+  disposeOptimizers(sgd);
   return result;
 }
 
-const results: Record<string, object> = {};
-for (const argument of process.argv.slice(2)) {
-  const [lengths, hookName] = argument.split(':') as [string, string];
-  results[argument] = await train(lengths.split(',').map(Number), hookName);
+export default async function join(runs: readonly string[]): Promise<Record<string, object>> {
+  const results: Record<string, object> = {};
+  for (const run of runs) {
+    const [lengths, hookName] = run.split(':') as [string, string];
+    results[run] = await train(lengths.split(',').map(Number), hookName);
+  }
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create()).endTraining();

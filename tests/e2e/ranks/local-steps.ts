@@ -2,12 +2,8 @@
 // weights after each step.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DiLoCo, LocalSGD, type DiLoCoState } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
 const STEPS = 6;
-const accelerator = await Accelerator.create();
-const { processIndex: rank } = accelerator;
-const before = tf.memory().numTensors;
 
 interface Meeting {
   step(): void;
@@ -16,10 +12,12 @@ interface Meeting {
 
 /** The weights after each step, and after the end. */
 async function train(
+  accelerator: Accelerator,
   make: (variables: tf.Variable[]) => Meeting,
   change?: (meeting: Meeting, step: number, variables: tf.Variable[]) => Promise<Meeting> | Meeting,
 ): Promise<number[][]> {
-  const w = tf.tidy(() => tf.variable(tf.tensor1d([1, -2, 3])));
+  const { processIndex: rank } = accelerator;
+  const w = tf.tidy(() => tf.variable(tf.tensor1d([1, -2, 3]), true, 'w'));
   accelerator.prepare([w]);
   const optimizer = accelerator.prepare(tf.train.sgd(0.1) as tf.Optimizer);
   let meeting = make([w]);
@@ -41,42 +39,63 @@ async function train(
 }
 
 const never: Meeting = { step() {}, end() {} };
-const runs: Record<string, number[][]> = {};
-runs['plain'] = await train(() => never);
-runs['localEach'] = await train((all) => new LocalSGD(accelerator, all, { localSgdSteps: 1 }));
-runs['disabled'] = await train((all) => new LocalSGD(accelerator, all, { localSgdSteps: 4, enabled: false }));
-runs['local'] = await train((all) => new LocalSGD(accelerator, all, { localSgdSteps: 4 }));
-const outerOptimizer = tf.train.sgd(1);
-runs['averaging'] = await train((all) => new DiLoCo(accelerator, all, { innerSteps: 4, outerOptimizer }));
-outerOptimizer.dispose();
-runs['diloco'] = await train((all) => new DiLoCo(accelerator, all, { innerSteps: 2 }));
-runs['dilocoResumed'] = await train(
-  (all) => new DiLoCo(accelerator, all, { innerSteps: 2 }),
-  async (meeting, step, variables) => {
-    if (step !== 2) return meeting;
-    const weights = variables.map((variable) => variable.dataSync());
-    const state: DiLoCoState = await (meeting as DiLoCo).getState();
-    // `end` synchronizes a last time. The weights are then restored.
-    meeting.end();
-    variables.forEach((variable, i) => {
-      tf.tidy(() => variable.assign(tf.tensor(weights[i]!, variable.shape)));
-    });
-    const next = new DiLoCo(accelerator, variables, { innerSteps: 2 });
-    await next.setState(state);
-    return next;
-  },
-);
-// Without communication a rank may take more steps than the others before they synchronize.
-let extra = 0;
-runs['uneven'] = await train((all) => {
-  const local = new LocalSGD(accelerator, all, { localSgdSteps: STEPS });
-  const free = tf.train.sgd(0.1);
-  for (let i = 0; i < rank; i++) {
-    free.minimize(() => all[0]!.sum() as tf.Scalar, false, all);
-    extra++;
-  }
-  free.dispose();
-  return local;
-});
-reportResult({ runs, extra, leaked: tf.memory().numTensors - before });
-await accelerator.endTraining();
+
+/** DiLoCo whose third step begins with the state of the second one. */
+function resumed(accelerator: Accelerator): Promise<number[][]> {
+  return train(
+    accelerator,
+    (all) => new DiLoCo(accelerator, all, { innerSteps: 2 }),
+    async (meeting, step, variables) => {
+      if (step !== 2) return meeting;
+      const weights = variables.map((variable) => variable.dataSync());
+      const state: DiLoCoState = await (meeting as DiLoCo).getState();
+      // `end` synchronizes a last time. The weights are then restored.
+      meeting.end();
+      variables.forEach((variable, i) => {
+        tf.tidy(() => variable.assign(tf.tensor(weights[i]!, variable.shape)));
+      });
+      const next = new DiLoCo(accelerator, variables, { innerSteps: 2 });
+      await next.setState(state);
+      return next;
+    },
+  );
+}
+
+/** Without communication a rank may take more steps than the others before they synchronize. */
+async function uneven(accelerator: Accelerator): Promise<{ weights: number[][]; extra: number }> {
+  let extra = 0;
+  const weights = await train(accelerator, (all) => {
+    const local = new LocalSGD(accelerator, all, { localSgdSteps: STEPS });
+    const free = tf.train.sgd(0.1);
+    for (let i = 0; i < accelerator.processIndex; i++) {
+      free.minimize(() => all[0]!.sum() as tf.Scalar, false, all);
+      extra++;
+    }
+    free.dispose();
+    return local;
+  });
+  return { weights, extra };
+}
+
+export default async function localSteps() {
+  const accelerator = await Accelerator.create();
+  const before = tf.memory().numTensors;
+  const runs: Record<string, number[][]> = {};
+  const local = (options: ConstructorParameters<typeof LocalSGD>[2]) =>
+    train(accelerator, (all) => new LocalSGD(accelerator, all, options));
+  runs['plain'] = await train(accelerator, () => never);
+  runs['localEach'] = await local({ localSgdSteps: 1 });
+  runs['disabled'] = await local({ localSgdSteps: 4, enabled: false });
+  runs['local'] = await local({ localSgdSteps: 4 });
+  const outerOptimizer = tf.train.sgd(1);
+  const averaging = (all: tf.Variable[]) => new DiLoCo(accelerator, all, { innerSteps: 4, outerOptimizer });
+  runs['averaging'] = await train(accelerator, averaging);
+  outerOptimizer.dispose();
+  runs['diloco'] = await train(accelerator, (all) => new DiLoCo(accelerator, all, { innerSteps: 2 }));
+  runs['dilocoResumed'] = await resumed(accelerator);
+  const { weights, extra } = await uneven(accelerator);
+  runs['uneven'] = weights;
+  const leaked = tf.memory().numTensors - before;
+  accelerator.freeMemory();
+  return { runs, extra, leaked };
+}

@@ -12,15 +12,11 @@ import {
 } from '@acc/contract';
 import { Accelerator } from '@acc/core';
 import { gelu } from '@acc/kernels';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 import { batchOf, makeModel, ROWS, weightsOf } from './small-program.js';
 
 const NAME = 'mine';
 const STEPS = 4;
-
-tf.registerBackend(NAME, () => new MathBackendCPU());
-tf.copyRegisteredKernels('cpu', NAME);
-await tf.setBackend(NAME);
 
 const uses = { toNative: 0, read: 0, fromNative: 0, gelu: 0, dense: 0, apply: 0 };
 
@@ -139,6 +135,7 @@ async function train(kind: 'sgd' | 'adam') {
   const one = tf.scalar(1);
   tf.dispose([compiled(one), one]);
   accelerator.freeMemory(model, optimizer);
+  disposeOptimizers(optimizer);
   return {
     ...results,
     reason: compiled.reason,
@@ -149,9 +146,16 @@ async function train(kind: 'sgd' | 'adam') {
   };
 }
 
-const undo = registerKernelLayer({ backendName: NAME, slotsOf: () => slots });
-const registered = { sgd: await train('sgd'), adam: await train('adam') };
-undo();
-const portable = { sgd: await train('sgd'), adam: await train('adam') };
-reportResult({ registered, portable, kept: made.filter(({ isDisposed }) => !isDisposed).length });
-await (await Accelerator.create()).endTraining();
+export default async function ownLayer() {
+  tf.registerBackend(NAME, () => new MathBackendCPU());
+  tf.copyRegisteredKernels('cpu', NAME);
+  await tf.setBackend(NAME);
+  const undo = registerKernelLayer({ backendName: NAME, slotsOf: () => slots });
+  const registered = { sgd: await train('sgd'), adam: await train('adam') };
+  undo();
+  const portable = { sgd: await train('sgd'), adam: await train('adam') };
+  await tf.setBackend('acc');
+  tf.removeBackend(NAME);
+  for (const { kernelName } of tf.getKernelsForBackend(NAME)) tf.unregisterKernel(kernelName, NAME);
+  return { registered, portable, kept: made.splice(0).filter(({ isDisposed }) => !isDisposed).length };
+}

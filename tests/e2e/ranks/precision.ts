@@ -3,15 +3,17 @@
 // request: `fp16 3`, `fp16 3 again`.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const WINDOW = 12;
 const ROWS = 96;
 
 const dense = (units: number, seed: number, more: object = {}) =>
   tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
-const xs = tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
-const ys = tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D;
+const data = () => ({
+  xs: tf.sin(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D,
+  ys: tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D,
+});
 
 async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, again: boolean): Promise<object> {
   const accelerator = await Accelerator.create({
@@ -33,12 +35,12 @@ async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, agai
       dense(3, 3),
     ],
   });
-  const loader = new DataLoader({ xs, ys }, { batchSize: WINDOW / steps, shuffle: true });
-  const [, optimizer, data] = accelerator.prepare(model, tf.train.sgd(0.5), loader);
+  const loader = new DataLoader(data(), { batchSize: WINDOW / steps, shuffle: true });
+  const [, optimizer, batches] = accelerator.prepare(model, tf.train.sgd(0.5), loader);
   const skipped: boolean[] = [];
   const norms: number[] = [];
   for (let epoch = 0; epoch < 3; epoch++) {
-    for await (const batch of data) {
+    for await (const batch of batches) {
       accelerator.accumulate(() => {
         tf.tidy(
           () =>
@@ -60,15 +62,18 @@ async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, agai
   }
   const weights = model.getWeights().map((w) => [...w.dataSync()]);
   accelerator.freeMemory();
+  model.dispose();
+  disposeOptimizers(optimizer);
   return { weights, skipped, norms };
 }
 
-const results: Record<string, object> = {};
-for (const precision of ['no', 'bf16', 'fp16'] as const) {
-  for (const steps of [1, 3]) {
-    results[`${precision} ${steps}`] = await train(precision, steps, false);
-    results[`${precision} ${steps} again`] = await train(precision, steps, true);
+export default async function precisions(): Promise<Record<string, object>> {
+  const results: Record<string, object> = {};
+  for (const precision of ['no', 'bf16', 'fp16'] as const) {
+    for (const steps of [1, 3]) {
+      results[`${precision} ${steps}`] = await train(precision, steps, false);
+      results[`${precision} ${steps} again`] = await train(precision, steps, true);
+    }
   }
+  return results;
 }
-reportResult(results);
-await (await Accelerator.create({ engine: 'acc' })).endTraining();

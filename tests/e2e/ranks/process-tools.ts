@@ -2,37 +2,33 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, setSeed, synchronizeRngStates } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
-const [logPath] = process.argv.slice(2) as [string];
-const accelerator = await Accelerator.create();
-const { processIndex: rank, numProcesses: size } = accelerator;
-const before = tf.memory().numTensors;
+async function partsOf(accelerator: Accelerator) {
+  const x = tf.range(0, 4);
+  const parts = {
+    list: accelerator.splitBetweenProcesses(['a', 'b', 'c', 'd'], (part) => part),
+    rows: accelerator.splitBetweenProcesses({ x }, (part) => [...part.x.dataSync()], {
+      applyPadding: true,
+    }),
+    later: await accelerator.splitBetweenProcesses([1, 2, 3], async (part) => {
+      await Promise.resolve();
+      return part.length;
+    }),
+  };
+  x.dispose();
+  return parts;
+}
 
-const x = tf.range(0, 4);
-const parts = {
-  list: accelerator.splitBetweenProcesses(['a', 'b', 'c', 'd'], (part) => part),
-  rows: accelerator.splitBetweenProcesses({ x }, (part) => [...part.x.dataSync()], {
-    applyPadding: true,
-  }),
-  later: await accelerator.splitBetweenProcesses([1, 2, 3], async (part) => {
-    await Promise.resolve();
-    return part.length;
-  }),
-};
-
-x.dispose();
-
-const triggers: boolean[] = [accelerator.checkTrigger()];
-if (rank === size - 1) accelerator.setTrigger();
-triggers.push(accelerator.checkTrigger(), accelerator.checkTrigger());
-
-const padded = tf.tidy(() => {
-  const x = tf.fill([2, rank + 1], rank + 1);
+function paddedBy(accelerator: Accelerator) {
+  const { processIndex } = accelerator;
+  const x = tf.fill([2, processIndex + 1], processIndex + 1);
   const { rows, front, flag } = {
     rows: accelerator.padAcrossProcesses(x, { dim: 1, padIndex: -1 }),
     front: accelerator.padAcrossProcesses(x, { dim: -1, padFirst: true }),
-    flag: accelerator.padAcrossProcesses({ scalar: tf.scalar(7), bools: tf.ones([rank + 1], 'bool') }),
+    flag: accelerator.padAcrossProcesses({
+      scalar: tf.scalar(7),
+      bools: tf.ones([processIndex + 1], 'bool'),
+    }),
   };
   const all = accelerator.gather(rows);
   return {
@@ -41,26 +37,37 @@ const padded = tf.tidy(() => {
     scalar: flag.scalar.dataSync()[0],
     bools: [flag.bools.dtype, ...flag.bools.dataSync()],
   };
-});
+}
 
-await accelerator.localMainProcessFirst(() => appendFileSync(logPath, `${rank} `));
-accelerator.waitForEveryone();
-const turns = readFileSync(logPath, 'utf8').trim().split(' ');
-
-setSeed(rank);
-const draw = () => [Math.random(), ...tf.tidy(() => tf.randomUniform([2]).dataSync()), ...native()];
 /** Draws from libtorch's own generator. */
 const native = () => tf.tidy(() => tf.multinomial(tf.zeros([50]) as tf.Tensor1D, 4).dataSync());
-const own = draw();
-setSeed(rank);
-synchronizeRngStates();
-const synchronized = draw();
+const draw = () => [Math.random(), ...tf.tidy(() => tf.randomUniform([2]).dataSync()), ...native()];
 
-const model = accelerator.prepare(
-  tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] }),
-);
-const isSame = accelerator.unwrapModel(model) === model;
-accelerator.freeMemory(model, { more: tf.ones([2]) });
-const leaked = tf.memory().numTensors - before;
-reportResult({ parts, triggers, padded, turns, own, synchronized, isSame, leaked });
-await accelerator.endTraining();
+export default async function processTools(logPath: string) {
+  const accelerator = await Accelerator.create();
+  const { processIndex: rank, numProcesses: size } = accelerator;
+  const before = tf.memory().numTensors;
+  const parts = await partsOf(accelerator);
+  const triggers: boolean[] = [accelerator.checkTrigger()];
+  if (rank === size - 1) accelerator.setTrigger();
+  triggers.push(accelerator.checkTrigger(), accelerator.checkTrigger());
+
+  const padded = tf.tidy(() => paddedBy(accelerator));
+  await accelerator.localMainProcessFirst(() => appendFileSync(logPath, `${rank} `));
+  accelerator.waitForEveryone();
+  const turns = readFileSync(logPath, 'utf8').trim().split(' ');
+
+  setSeed(rank);
+  const own = draw();
+  setSeed(rank);
+  synchronizeRngStates();
+  const synchronized = draw();
+
+  const model = accelerator.prepare(
+    tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] }),
+  );
+  const isSame = accelerator.unwrapModel(model) === model;
+  accelerator.freeMemory(model, { more: tf.ones([2]) });
+  const leaked = tf.memory().numTensors - before;
+  return { parts, triggers, padded, turns, own, synchronized, isSame, leaked };
+}

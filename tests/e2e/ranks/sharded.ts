@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs';
 import { collectiveOnTape, type CollectiveOperator } from '@acc/collective';
 import type { Plugin, StrategyContext } from '@acc/contract';
 import { Accelerator, checkpoint } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../dispose-optimizers.js';
 import { shardedStrategy } from './sharded-strategy.js';
 
 export const CASES = ['clipped', 'accumulated', 'skipped', 'compiled', 'checkpointed'] as const;
@@ -127,6 +127,7 @@ async function train(kind: Case, isSharded: boolean): Promise<Trained> {
     gathers: strategy.gathers(),
   };
   accelerator.freeMemory(...weights, optimizer);
+  disposeOptimizers(optimizer);
   return trained;
 }
 
@@ -169,9 +170,9 @@ async function throughCollectives(): Promise<Record<string, number[]>> {
   return found;
 }
 
-const result = {} as Record<Case, { plain: Trained; sharded: Trained }>;
-for (const kind of CASES)
-  result[kind] = { plain: await train(kind, false), sharded: await train(kind, true) };
-reportResult({ cases: result, throughCollectives: await throughCollectives() });
-const last = await Accelerator.create();
-await last.endTraining();
+export default async function sharded(): Promise<Result> {
+  const cases = {} as Record<Case, { plain: Trained; sharded: Trained }>;
+  for (const kind of CASES)
+    cases[kind] = { plain: await train(kind, false), sharded: await train(kind, true) };
+  return { cases, throughCollectives: await throughCollectives() };
+}

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CompileOptions } from '@acc/core';
-import { expectClose, resultsOfRanks, runRanks } from '@acc/testkit';
+import { expectClose, runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import { SEQUENCE } from './plans.js';
 import type { Found, Way } from './ranks/compiled.js';
@@ -33,14 +34,8 @@ describe.each([1, 2, 3])('models on %i ranks', (ranks) => {
       const plain: Case = { ...MODELS[name], ...mesh };
       return [plain, ...ways.map((compile) => ({ ...plain, compile }))];
     });
-    const args = [JSON.stringify(cases)];
-    found = await resultsOfRanks<Trained[]>({
-      script: urlOf('models'),
-      ranks,
-      args,
-      env,
-      timeoutMs: 170_000,
-    });
+    const given = { module: urlOf('models'), ranks, args: cases, env, timeoutMs: 170_000 };
+    found = await onRanks<Trained[]>(given);
   }, 180_000);
 
   it.each(NAMES)('%s: replays give the same bits', (name) => {
@@ -66,8 +61,8 @@ describe('a window of gradient accumulation', () => {
   it('has the bits of plain micro-batches', async () => {
     const options = { gradientAccumulationSteps: 2, gradientClipping: { norm: 0.5 } };
     const plain: Case = { ...AUTO, mesh: { tensor: 2 }, steps: 16, options };
-    const args = [JSON.stringify([plain, { ...plain, compile: {} }])];
-    const found = await resultsOfRanks<Trained[]>({ script: urlOf('models'), ranks: 2, args, env });
+    const args: Case[] = [plain, { ...plain, compile: {} }];
+    const found = await onRanks<Trained[]>({ module: urlOf('models'), ranks: 2, args, env });
     for (const [expected, compiled] of found as [Trained, Trained][]) {
       expect(compiled.reason).toBeUndefined();
       expect(compiled).toMatchObject({ replays: 10, left: 1 });
@@ -90,8 +85,8 @@ describe('a plain program with cut variables', () => {
   const names = Object.keys(WAYS) as (keyof typeof WAYS)[];
   let found: Record<keyof typeof WAYS, Found[]>;
   beforeAll(async () => {
-    const args = [JSON.stringify(Object.values(WAYS))];
-    const ofRanks = await resultsOfRanks<Found[]>({ script: urlOf('compiled'), ranks: 2, args, env });
+    const args = Object.values<Way>(WAYS);
+    const ofRanks = await onRanks<Found[]>({ module: urlOf('compiled'), ranks: 2, args, env });
     found = Object.fromEntries(names.map((name, i) => [name, ofRanks.map((each) => each[i]!)])) as never;
   }, 120_000);
 

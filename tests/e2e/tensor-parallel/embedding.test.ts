@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Case, Trained } from './ranks/models.js';
 
 /** Each rank has columns of the table. A tied product with it is refused: a norm comes before it. */
@@ -13,12 +14,9 @@ async function train(ranks: number): Promise<Trained[][]> {
     ...each,
     ...(ranks > 1 && { mesh: { tensor: ranks } }),
   }));
-  const script = new URL('./ranks/models.ts', import.meta.url);
-  const args = [JSON.stringify(cases)];
-  return resultsOfRanks<Trained[]>({
-    ...{ script, ranks, args, env: { OMP_NUM_THREADS: '1' } },
-    timeoutMs: 110_000,
-  });
+  const module = new URL('./ranks/models.ts', import.meta.url);
+  const env = { OMP_NUM_THREADS: '1' };
+  return onRanks<Trained[]>({ module, ranks, args: cases, env, timeoutMs: 110_000 });
 }
 
 let alone: Trained[];

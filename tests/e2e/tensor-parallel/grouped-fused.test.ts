@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { beforeAll, expect, it } from 'vitest';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import type { Case, Trained } from './ranks/models.js';
 
 // One matrix makes queries, keys and values, of fewer heads than those of queries.
@@ -13,23 +14,27 @@ const CASES: readonly Case[] = [
 ];
 
 const train = (ranks: number, cases: readonly Case[]) =>
-  resultsOfRanks<Trained[]>({
-    script: new URL('./ranks/models.ts', import.meta.url),
+  onRanks<Trained[]>({
+    module: new URL('./ranks/models.ts', import.meta.url),
     ranks,
-    args: [JSON.stringify(cases)],
+    args: cases,
     env: { OMP_NUM_THREADS: '1' },
     timeoutMs: 170_000,
   });
+
+let alone: Trained[];
+beforeAll(async () => {
+  [alone] = (await train(1, CASES)) as [Trained[]];
+}, 180_000);
 
 it.each([2, 3])(
   'heads of one matrix in groups train on %i ranks as in one process',
   async (ranks) => {
     const cut = CASES.map((each) => ({ ...each, mesh: { tensor: ranks } }));
-    const [found, [alone]] = await Promise.all([train(ranks, cut), train(1, CASES)]);
-    for (const each of found) {
+    for (const each of await train(ranks, cut)) {
       each.forEach(({ losses, weights, left }, i) => {
-        expectClose(losses, alone![i]!.losses, { rtol: 1e-4 });
-        expectClose(weights, alone![i]!.weights, { rtol: 1e-4, atol: 1e-5 });
+        expectClose(losses, alone[i]!.losses, { rtol: 1e-4 });
+        expectClose(weights, alone[i]!.weights, { rtol: 1e-4, atol: 1e-5 });
         expect(left).toBeLessThanOrEqual(1);
       });
       // A block sends two sums and its queries. Ranks that do not divide the heads of keys have whole

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
-import type { Report } from './ranks/layers-models.js';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Args, Report } from './ranks/layers-models.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'acc-layers-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -38,11 +39,11 @@ const SIZES: readonly (readonly [ranks: number, names: typeof NAMES])[] = [
 
 const reports = new Map<number, Report[]>();
 beforeAll(async () => {
-  const script = new URL('./ranks/layers-models.ts', import.meta.url);
+  const module = new URL('./ranks/layers-models.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const [ranks, names] of SIZES) {
-    const args = [String(ranks), folder, ...names];
-    reports.set(ranks, await resultsOfRanks<Report>({ script, ranks, args, env, timeoutMs: 110_000 }));
+    const args: Args = { folder, names };
+    reports.set(ranks, await onRanks<Report>({ module, ranks, args, env, timeoutMs: 110_000 }));
   }
 }, 340_000);
 

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { expectClose } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import { LLAMA_SEQUENCE, NORMS } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
@@ -33,10 +34,10 @@ const NAMES = Object.keys(CASES) as Name[];
 
 async function train(ranks: number): Promise<Record<Name, Trained[]>> {
   const mesh = ranks > 1 && { mesh: { tensor: ranks } };
-  const found = await resultsOfRanks<Trained[]>({
-    script: new URL('./ranks/models.ts', import.meta.url),
+  const found = await onRanks<Trained[]>({
+    module: new URL('./ranks/models.ts', import.meta.url),
     ranks,
-    args: [JSON.stringify(NAMES.map((name): Case => ({ ...CASES[name], ...mesh })))],
+    args: NAMES.map((name): Case => ({ ...CASES[name], ...mesh })),
     env: SAME_KERNELS,
     timeoutMs: 170_000,
   });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import { LLAMA_SEQUENCE, NORMS, SEQUENCE } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
@@ -55,10 +55,10 @@ async function kept(ranks: number): Promise<Map<string, readonly [whole: number,
   const cases = Object.values(MODELS).flatMap(({ whole, along, layers }) =>
     [whole, along].flatMap((given) => layers.map((count): Case => ({ ...given, layers: count, mesh }))),
   );
-  const ofRanks = await resultsOfRanks<Trained[]>({
-    script: new URL('./ranks/models.ts', import.meta.url),
+  const ofRanks = await onRanks<Trained[]>({
+    module: new URL('./ranks/models.ts', import.meta.url),
     ranks,
-    args: [JSON.stringify(cases)],
+    args: cases,
     env: SAME_KERNELS,
     timeoutMs: 110_000,
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
 import { SEQUENCE } from './plans.js';
 import type { Case, Trained } from './ranks/models.js';
 import type { Result } from './ranks/plain.js';
@@ -58,10 +59,9 @@ async function train<N extends string>(
 ): Promise<Record<N, Trained[]>> {
   const names = Object.keys(cases) as N[];
   const list = names.map((name): Case => ({ ...cases[name], ...(mesh && { mesh }) }));
-  const script = new URL('./ranks/models.ts', import.meta.url);
+  const module = new URL('./ranks/models.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const args = [JSON.stringify(list)];
-  const found = await resultsOfRanks<Trained[]>({ script, ranks, args, env, timeoutMs: 170_000 });
+  const found = await onRanks<Trained[]>({ module, ranks, args: list, env, timeoutMs: 170_000 });
   return Object.fromEntries(names.map((name, i) => [name, found.map((each) => each[i]!)])) as never;
 }
 

@@ -3,10 +3,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { AcceleratorOptions } from '@acc/core';
 import { registerAccBackend } from '@acc/kernels';
 import { setNumThreads } from '@acc/native';
-import { resultsOfRanks } from '@acc/testkit';
 import { generate, type GenerateOptions } from '@acc/transformer';
+import { onRanks } from '../on-ranks.js';
 import { modelOf, PROMPTS, UNEQUAL, WAYS, waysOf, type Kind } from './generations.js';
-import type { Made } from './ranks/generate.js';
+import type { Args, Made } from './ranks/generate.js';
 
 interface Job {
   readonly kind: Kind;
@@ -54,16 +54,10 @@ describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows, 
 
   beforeAll(async () => {
     eosToken = alone(PROMPTS, { maxNewTokens: 12 })[0]![6]!;
-    results = await resultsOfRanks<Made>({
-      script: new URL('./ranks/generate.ts', import.meta.url),
-      ...{ ranks, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 120_000 },
-      args: [
-        kind,
-        JSON.stringify(options),
-        String(sameRows),
-        String(eosToken),
-        ...(isObject ? ['object'] : []),
-      ],
+    const args: Args = { kind, options, sameRows, eosToken, isObject };
+    results = await onRanks<Made>({
+      module: new URL('./ranks/generate.ts', import.meta.url),
+      ...{ ranks, args, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 120_000 },
     });
   }, 180_000);
 

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
-import { resultsOfRanks } from '@acc/testkit';
 import { llama, loadLora, loadPretrained } from '@acc/transformer';
+import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from './compare.js';
 import { LLAMA } from './models.js';
 import { newFolder } from './reference.js';
@@ -14,11 +14,11 @@ const results = new Map<number, Results[]>();
 const folders = new Map([1, 2].map((ranks) => [ranks, newFolder()]));
 
 beforeAll(async () => {
-  const script = new URL('./ranks/train.ts', import.meta.url);
+  const module = new URL('./ranks/train.ts', import.meta.url);
   for (const [ranks, folder] of folders) {
     const env = { OMP_NUM_THREADS: '1' };
-    const options = { script, ranks, env, args: [folder], timeoutMs: 300_000 };
-    results.set(ranks, await resultsOfRanks<Results>(options));
+    const options = { module, ranks, env, args: folder, timeoutMs: 300_000 };
+    results.set(ranks, await onRanks<Results>(options));
   }
   registerAccBackend();
   await tf.setBackend('acc');

@@ -3,23 +3,26 @@
 import * as tf from '@tensorflow/tfjs';
 import { imageFolder, type ImageFolderOptions } from '@acc/data/image-folder';
 import { Accelerator, DataLoader } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 
 type JpegDecoder = NonNullable<ImageFolderOptions['jpegDecoder']>;
 
-const [mode, folder, root, options] = process.argv.slice(2) as ['save' | 'go-on', string, string, string];
-const accelerator = await Accelerator.create({ seed: 5 });
+interface Args {
+  readonly mode: 'save' | 'go-on';
+  readonly folder: string;
+  readonly root: string;
+  readonly options: ImageFolderOptions;
+}
 
 /** The rows of all ranks, without filling, in the order of the job. */
-function rowsOf(batch: tf.Tensor): unknown[] {
+function rowsOf(accelerator: Accelerator, batch: tf.Tensor): unknown[] {
   const gathered = accelerator.gatherForMetrics(batch) as tf.Tensor;
   const rows = gathered.arraySync() as unknown[];
   gathered.dispose();
   return rows;
 }
 
-async function train() {
-  const images = await imageFolder(`${root}/many`, JSON.parse(options) as object);
+async function train(accelerator: Accelerator, { mode, folder, root, options }: Args) {
+  const images = await imageFolder(`${root}/many`, options);
   const numWorkers = mode === 'save' ? 2 : accelerator.numProcesses % 3;
   const own = new DataLoader(images, { batchSize: 3, shuffle: true, numWorkers });
   const loader = accelerator.prepare(own) as AsyncIterable<{ image: tf.Tensor; label: tf.Tensor }>;
@@ -30,8 +33,8 @@ async function train() {
   const { numTensors } = tf.memory();
   for await (const { image, label } of loader) {
     dtypes = [image.dtype, label.dtype];
-    const labels = rowsOf(label);
-    rowsOf(image).forEach((pixels, i) => seen.push({ pixels, label: labels[i] }));
+    const labels = rowsOf(accelerator, label);
+    rowsOf(accelerator, image).forEach((pixels, i) => seen.push({ pixels, label: labels[i] }));
     tf.dispose([image, label]);
     if (mode === 'save' && ++step === 2) {
       await accelerator.saveState(folder);
@@ -42,7 +45,7 @@ async function train() {
   return { seen, dtypes, leaked: tf.memory().numTensors - numTensors };
 }
 
-async function broken(numWorkers: number, jpegDecoder: JpegDecoder) {
+async function broken(root: string, numWorkers: number, jpegDecoder: JpegDecoder) {
   const images = await imageFolder(`${root}/broken`, { jpegDecoder });
   const loader = new DataLoader(images, { batchSize: 2, numWorkers });
   let batches = 0;
@@ -60,15 +63,21 @@ async function broken(numWorkers: number, jpegDecoder: JpegDecoder) {
   return { batches };
 }
 
-const trained = await train();
 const cases = [
   [0, 'sharp'],
   [2, 'sharp'],
   [2, '@napi-rs/image'],
 ] as const;
-const failures = [];
-if (mode === 'save' && accelerator.isMainProcess) {
-  for (const [numWorkers, decoder] of cases) failures.push(await broken(numWorkers, decoder));
+
+export default async function images(args: Args) {
+  const accelerator = await Accelerator.create({ seed: 5 });
+  const trained = await train(accelerator, args);
+  const failures = [];
+  if (args.mode === 'save' && accelerator.isMainProcess) {
+    for (const [numWorkers, decoder] of cases) failures.push(await broken(args.root, numWorkers, decoder));
+  }
+  accelerator.freeMemory();
+  // libvips, which sharp loads, sets it.
+  delete process.env['VIPSHOME'];
+  return { ...trained, failures };
 }
-accelerator.freeMemory();
-reportResult({ ...trained, failures });

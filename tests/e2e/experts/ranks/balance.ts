@@ -1,20 +1,24 @@
-// Trains layers of four experts on random rows, each rank on rows of its own. The arguments are the
-// mesh and the options of the layers, as JSON. Reports, for each layer, how many tokens of this rank
-// went to each expert in the last steps.
+// Trains layers of four experts on random rows, each rank on rows of its own. Returns, for each layer,
+// how many tokens of this rank went to each expert in the last steps.
 import { Accelerator } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import { moe } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
-type Args = Parameters<typeof moe>[0];
+type LayerArgs = Parameters<typeof moe>[0];
 
 const [ROWS, WIDTH, STEPS, LAST] = [128, 6, 200, 30];
-const mesh = JSON.parse(process.argv[2]!) as Record<string, number>;
-const layers = JSON.parse(process.argv[3]!) as Args[];
-const accelerator = await Accelerator.create({ mesh });
-const { numProcesses, processIndex } = accelerator;
-reportResult(layers.map(assignmentsOf));
-await accelerator.endTraining();
+
+export interface Args {
+  readonly mesh: Readonly<Record<string, number>>;
+  readonly layers: readonly LayerArgs[];
+}
+
+export default async function balance({ mesh, layers }: Args): Promise<number[][]> {
+  const assignments: number[][] = [];
+  for (const layer of layers) assignments.push(await assignmentsOf(mesh, layer));
+  return assignments;
+}
 
 /** Numbers that repeat in no dim. */
 function wave(shape: number[], phase: number): tf.Tensor {
@@ -23,12 +27,13 @@ function wave(shape: number[], phase: number): tf.Tensor {
 }
 
 /** The rows favour some experts, because their mean is not 0. */
-function rowsOf(step: number): tf.Tensor {
+function rowsOf({ numProcesses, processIndex }: Accelerator, step: number): tf.Tensor {
   const seed = step * numProcesses + processIndex + 1;
   return tf.randomNormal([ROWS, WIDTH], 0, 1, 'float32', seed).add(wave([1, WIDTH], 0.7));
 }
 
-function assignmentsOf(args: Args): number[] {
+async function assignmentsOf(mesh: Args['mesh'], args: LayerArgs): Promise<number[]> {
+  const accelerator = await Accelerator.create({ mesh });
   const layer = moe({ ...args, innerUnits: 8 });
   const input = tf.input({ shape: [WIDTH] });
   const model = tf.model({ inputs: input, outputs: layer.apply(input) as tf.SymbolicTensor });
@@ -39,12 +44,14 @@ function assignmentsOf(args: Args): number[] {
   const counts = [0, 0, 0, 0];
   for (let step = 0; step < STEPS; step++) {
     tf.tidy(() => {
-      const x = rowsOf(step);
+      const x = rowsOf(accelerator, step);
       const wanted = tf.sin(tf.mul(x, 2));
       optimizer.minimize(() => tf.losses.meanSquaredError(wanted, model.apply(x) as tf.Tensor));
     });
     if (step < STEPS - LAST) continue;
     layer.tokensPerExpert.forEach((count, expert) => (counts[expert]! += count));
   }
+  accelerator.freeMemory(model, optimizer);
+  disposeOptimizers(optimizer);
   return counts;
 }

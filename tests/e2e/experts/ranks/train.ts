@@ -1,10 +1,9 @@
-// Trains a model with experts on the mesh of the first argument, in the ways that the second one lists.
-// The third is a folder with a run of one process, to resume, and to save into.
+// Trains a model with experts on a mesh.
 import { join } from 'node:path';
 import { isAccError } from '@acc/contract';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import * as tf from '@tensorflow/tfjs';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import {
   batchOf,
   CASES,
@@ -44,17 +43,32 @@ export interface Report {
   readonly refusals?: Readonly<Record<string, string>>;
 }
 
-const mesh = JSON.parse(process.argv[2]!) as Record<string, number>;
-const names = JSON.parse(process.argv[3]!) as string[];
-const folder = process.argv[4];
+export interface Args {
+  readonly mesh: Mesh;
+  /** Of the cases to train. */
+  readonly names: readonly string[];
+  /** Of a run of one process, to resume, and to save into. Without it, only cases are trained. */
+  readonly folder?: string;
+}
 
-const cases: Record<string, OnRank> = {};
-for (const name of names) cases[name] = await train(CASES[name]!);
-reportResult({ cases, ...(folder && (await others(folder))) } satisfies Report);
+type Mesh = Readonly<Record<string, number>>;
 
-async function train(given: Case): Promise<OnRank> {
+export default async function trainExperts({ mesh, names, folder }: Args): Promise<Report> {
+  const cases: Record<string, OnRank> = {};
+  for (const name of names) cases[name] = await train(CASES[name]!, mesh);
+  return { cases, ...(folder !== undefined && (await others(mesh, folder))) };
+}
+
+/** Frees a model, its optimizer and all other variables. */
+function end(accelerator: Accelerator, model: tf.LayersModel, optimizer: tf.Optimizer): void {
+  accelerator.freeMemory(model, optimizer);
+  disposeOptimizers(optimizer);
+  tf.disposeVariables();
+}
+
+async function train(given: Case, mesh: Mesh): Promise<OnRank> {
   const { microBatches = 1, clipNorm, checkpointEvery } = given;
-  const accelerator = await create({
+  const accelerator = await create(mesh, {
     gradientAccumulationSteps: microBatches,
     ...(clipNorm !== undefined && { gradientClipping: { norm: clipNorm } }),
     ...(checkpointEvery !== undefined && { checkpointEvery }),
@@ -92,29 +106,32 @@ async function train(given: Case): Promise<OnRank> {
     stateElements: state.reduce((sum, { variable }) => sum + variable.size, 0),
     read,
   };
-  accelerator.freeMemory(model, optimizer);
-  tf.disposeVariables();
+  end(accelerator, model, optimizer);
   return result;
 }
 
-async function others(folder: string): Promise<Omit<Report, 'cases'>> {
-  return { resumed: await resumed(folder), half: await half(), fit: await fit(), refusals: await refusals() };
+async function others(mesh: Mesh, folder: string): Promise<Omit<Report, 'cases'>> {
+  return {
+    resumed: await resumed(mesh, folder),
+    half: await half(mesh),
+    fit: await fit(mesh),
+    refusals: await refusals(mesh),
+  };
 }
 
-async function resumed(folder: string): Promise<Report['resumed']> {
-  const accelerator = await create();
+async function resumed(mesh: Mesh, folder: string): Promise<Report['resumed']> {
+  const accelerator = await create(mesh);
   const [model, optimizer] = accelerator.prepare(modelOf(UNDIVIDED), optimizerOf());
   await accelerator.loadState(join(folder, 'alone'));
   const steps = [5, 6, 7, 8, 9];
   const losses = trainSteps(accelerator, { model, optimizer }, { steps, parts: [accelerator.processIndex] });
   await accelerator.saveState(join(folder, 'ranks'));
-  accelerator.freeMemory(model, optimizer);
-  tf.disposeVariables();
+  end(accelerator, model, optimizer);
   return { losses };
 }
 
-async function half(): Promise<Report['half']> {
-  const accelerator = await create({ mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } });
+async function half(mesh: Mesh): Promise<Report['half']> {
+  const accelerator = await create(mesh, { mixedPrecision: 'fp16', amp: { lossScale: { initial: 1024 } } });
   const [model, optimizer] = accelerator.prepare(modelOf(HALF), optimizerOf());
   const parts = [accelerator.processIndex];
   const losses = trainSteps(
@@ -123,25 +140,23 @@ async function half(): Promise<Report['half']> {
     { steps: Array.from({ length: STEPS }, (_, i) => i), parts },
   );
   const weights = weightsOf(accelerator, model);
-  accelerator.freeMemory(model, optimizer);
-  tf.disposeVariables();
+  end(accelerator, model, optimizer);
   return { losses, weights };
 }
 
-async function fit(): Promise<Report['fit']> {
-  const accelerator = await create({ dataLoader: { splitBatches: true } });
+async function fit(mesh: Mesh): Promise<Report['fit']> {
+  const accelerator = await create(mesh, { dataLoader: { splitBatches: true } });
   const model = modelOf(UNDIVIDED);
   model.compile({ optimizer: optimizerOf(), loss: 'meanSquaredError' });
   accelerator.prepare(model);
   const told = await fitted(model);
   const weights = weightsOf(accelerator, model);
-  accelerator.freeMemory(model);
-  tf.disposeVariables();
+  end(accelerator, model, model.optimizer);
   return { ...told, weights };
 }
 
-async function refusals(): Promise<Report['refusals']> {
-  const accelerator = await create();
+async function refusals(mesh: Mesh): Promise<Report['refusals']> {
+  const accelerator = await create(mesh);
   const [model, optimizer] = accelerator.prepare(modelOf(UNDIVIDED), tf.train.sgd(0.1));
   const kernel = model.weights.find(({ originalName }) => originalName.endsWith('experts/c_fc/kernel'))!;
   const batch = batchOf(0, 0);
@@ -153,7 +168,7 @@ async function refusals(): Promise<Report['refusals']> {
     compile: codeOf(() => void accelerator.compile(() => lossOf(model, batch))()),
     uneven: codeOf(() => void accelerator.prepare(modelOf({ experts: { experts: 3 } }))),
   };
-  accelerator.freeMemory(model, optimizer);
+  end(accelerator, model, optimizer);
   return found;
 }
 
@@ -166,7 +181,7 @@ function codeOf(fn: () => void): string {
   }
 }
 
-function create(options: AcceleratorOptions = {}): Promise<Accelerator> {
+function create(mesh: Mesh, options: AcceleratorOptions = {}): Promise<Accelerator> {
   const strategy = mesh['fsdp'] ? 'fsdp' : 'auto';
   return Accelerator.create({ mesh, strategy, ...options });
 }

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const WAYS = {
   ddp: {},
@@ -37,7 +37,6 @@ export interface Result {
 
 const ROWS = 8;
 const WIDTH = 48;
-const [folder] = process.argv.slice(2) as [string];
 const hosts = { LOCAL_RANK: String(Number(process.env['RANK']) % 2), LOCAL_WORLD_SIZE: '2' };
 const onOneHost = {
   LOCAL_RANK: process.env['LOCAL_RANK'],
@@ -112,7 +111,7 @@ async function train(way: Way): Promise<Trained> {
 }
 
 /** Saves by each way, and goes on by each way. */
-async function resume(): Promise<Result['resumed']> {
+async function resume(folder: string): Promise<Result['resumed']> {
   const ways = { ddp: WAYS.ddp, mesh: WAYS.mesh, stage3: WAYS.stage3 };
   const accumulating = { gradientAccumulationSteps: 2 };
   for (const [way, options] of Object.entries(ways)) {
@@ -205,6 +204,7 @@ async function precise(): Promise<Precise> {
       return [...w.mul(1).dataSync(), ...b.dataSync()];
     });
     accelerator.freeMemory(w, b, optimizer);
+    disposeOptimizers(optimizer);
   }
   for (const round of [rounded, (x: tf.Tensor) => x]) {
     let [w, b] = START() as [tf.Tensor, tf.Tensor];
@@ -226,13 +226,14 @@ async function buffers(): Promise<number[]> {
     fsdp: { mixedPrecision: { buffer: 'bf16' } },
   });
   const model = tf.sequential({ layers: [tf.layers.batchNormalization({ inputShape: [5] })] });
-  model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+  model.compile({ optimizer: tf.train.sgd(0.01), loss: 'meanSquaredError' });
   accelerator.prepare(model);
   const x = values([ROWS, 5], 7).add(0.3);
   await model.fit(x, x, { epochs: 2, batchSize: 1, shuffle: false, verbose: 0 });
   const statistics = model.getWeights().slice(2);
   const found = statistics.flatMap((statistic) => [...statistic.dataSync()]);
   accelerator.freeMemory(model);
+  disposeOptimizers(model.optimizer);
   return found;
 }
 
@@ -282,6 +283,7 @@ async function frozen(): Promise<Frozen> {
     ],
   };
   accelerator.freeMemory(model);
+  disposeOptimizers(model.optimizer);
   return result;
 }
 
@@ -299,30 +301,32 @@ async function codeOf(options: AcceleratorOptions, isSpread = false): Promise<st
   }
 }
 
-const trained = {} as Record<Way, Trained>;
-for (const way of Object.keys(WAYS) as Way[]) trained[way] = await train(way);
-const sharded = { strategy: 'fsdp' } as const;
-const codes = {
-  size: await codeOf({ ...sharded, mesh: { fsdp: 3 } }),
-  axis: await codeOf({ ...sharded, mesh: { data: 4 } }),
-  unused: await codeOf({ mesh: { data: 2, fsdp: 2 } }),
-  unknown: await codeOf({ mesh: { fdsp: 2 } as never }),
-  precision: await codeOf({
-    ...sharded,
-    mixedPrecision: 'fp16',
-    fsdp: { mixedPrecision: { param: 'bf16' } },
-  }),
-  hosts: await codeOf({ ...sharded, fsdp: { stage: 'HYBRID_SHARD' } }, true),
-  differ: await codeOf({ ...sharded, mesh: { fsdp: process.env['RANK'] === '0' ? 4 : 2 } }),
-};
-const resumed = await resume();
-reportResult({
-  trained,
-  resumed,
-  precise: await precise(),
-  buffers: await buffers(),
-  frozen: await frozen(),
-  codes,
-} satisfies Result);
-const last = await Accelerator.create();
-await last.endTraining();
+export default async function layouts(folder: string): Promise<Result> {
+  const trained = {} as Record<Way, Trained>;
+  for (const way of Object.keys(WAYS) as Way[]) trained[way] = await train(way);
+  const sharded = { strategy: 'fsdp' } as const;
+  const codes = {
+    size: await codeOf({ ...sharded, mesh: { fsdp: 3 } }),
+    axis: await codeOf({ ...sharded, mesh: { data: 4 } }),
+    unused: await codeOf({ mesh: { data: 2, fsdp: 2 } }),
+    unknown: await codeOf({ mesh: { fdsp: 2 } as never }),
+    precision: await codeOf({
+      ...sharded,
+      mixedPrecision: 'fp16',
+      fsdp: { mixedPrecision: { param: 'bf16' } },
+    }),
+    hosts: await codeOf({ ...sharded, fsdp: { stage: 'HYBRID_SHARD' } }, true),
+    differ: await codeOf({ ...sharded, mesh: { fsdp: process.env['RANK'] === '0' ? 4 : 2 } }),
+  };
+  const resumed = await resume(folder);
+  const result = {
+    trained,
+    resumed,
+    precise: await precise(),
+    buffers: await buffers(),
+    frozen: await frozen(),
+    codes,
+  };
+  tf.disposeVariables();
+  return result;
+}

@@ -10,7 +10,7 @@ import {
   sgdw,
   type AcceleratorOptions,
 } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const OPTIMIZERS = {
   sgd: () => tf.train.sgd(0.1),
@@ -127,19 +127,19 @@ function train(accelerator: Accelerator, kind: Kind): Trained {
     if (READ_AFTER.includes(step)) trained.weights.push(list.map((each) => [...each.dataSync()]));
   }
   const leaked = tf.memory().numTensors - before;
-  optimizer.dispose();
+  disposeOptimizers(optimizer);
   tf.dispose(list);
   return { ...trained, leaked };
 }
 
-const result: Result = {};
-for (const layout of process.argv.slice(2) as Layout[]) {
-  const accelerator = await Accelerator.create(LAYOUTS[layout]);
-  const found = {} as Record<Kind, Trained>;
-  for (const kind of Object.keys(OPTIMIZERS) as Kind[]) found[kind] = train(accelerator, kind);
-  accelerator.freeMemory();
-  result[layout] = found;
+export default async function optimizers(layouts: readonly Layout[]): Promise<Result> {
+  const result: Result = {};
+  for (const layout of layouts) {
+    const accelerator = await Accelerator.create(LAYOUTS[layout]);
+    const found = {} as Record<Kind, Trained>;
+    for (const kind of Object.keys(OPTIMIZERS) as Kind[]) found[kind] = train(accelerator, kind);
+    accelerator.freeMemory();
+    result[layout] = found;
+  }
+  return result;
 }
-reportResult(result);
-const last = await Accelerator.create();
-await last.endTraining();

@@ -1,8 +1,8 @@
-// Cuts models by measured costs. Reports the layers whose weights this rank has.
+// Cuts models by measured costs. Returns the layers whose weights this rank has.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator } from '@acc/core';
 import { memoryStats } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { meanSquares } from './models.js';
 
 export interface Cut {
@@ -67,10 +67,26 @@ const namesOf = (layers: tf.layers.Layer[]) =>
 
 async function cut(layers: tf.layers.Layer[], stages?: string[][]): Promise<Cut> {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
+  const optimizer = tf.train.momentum(0.01, 0.9);
+  try {
+    return await cutBy(accelerator, optimizer, layers, stages);
+  } finally {
+    accelerator.freeMemory();
+    disposeOptimizers(optimizer);
+    tf.disposeVariables();
+  }
+}
+
+async function cutBy(
+  accelerator: Accelerator,
+  optimizer: tf.Optimizer,
+  layers: tf.layers.Layer[],
+  stages: string[][] | undefined,
+): Promise<Cut> {
   const input = tf.input({ shape: [null, NARROW] });
   const output = layers.reduce((value, layer) => [layer.apply(value)].flat()[0] as tf.SymbolicTensor, input);
   const model = tf.model({ inputs: input, outputs: output });
-  const [, optimizer] = accelerator.prepare(model, tf.train.momentum(0.01, 0.9));
+  accelerator.prepare(model, optimizer);
   const [tensors, bytes] = [tf.memory().numTensors, memoryStats().allocatedBytes];
   const step = accelerator.pipelined(model, meanSquares, { stages });
   const kept: Cut['kept'] = [tf.memory().numTensors - tensors, memoryStats().allocatedBytes - bytes];
@@ -79,23 +95,23 @@ async function cut(layers: tf.layers.Layer[], stages?: string[][]): Promise<Cut>
   // The optimizer has state of the weights that this rank has.
   const state = (await optimizer.getWeights()).filter(({ tensor }) => tensor.size > 1);
   const held = new Set(state.map(({ name }) => name.split('/')[0]!));
-  accelerator.freeMemory();
-  tf.disposeVariables();
   return { held: namesOf(layers).filter((name) => held.has(name)), kept };
 }
 
-const cuts: Record<string, CutTwice> = {};
-for (const [name, make] of Object.entries(MODELS)) {
-  const all = namesOf(make());
-  const measured = await cut(make());
-  const rest = all.filter((layer) => !measured.held.includes(layer));
-  const [first, last] = measured.held[0] === all[0] ? [measured.held, rest] : [rest, measured.held];
-  const [{ name: head } = { name: '' }] = make();
-  const stages = [WITHOUT_WEIGHTS.includes(head) ? [head, ...first] : first, last];
-  cuts[name] = { measured, named: await cut(make(), stages) };
+export default async function measured(): Promise<Measured> {
+  const cuts: Record<string, CutTwice> = {};
+  for (const [name, make] of Object.entries(MODELS)) {
+    const all = namesOf(make());
+    const measured = await cut(make());
+    const rest = all.filter((layer) => !measured.held.includes(layer));
+    const [first, last] = measured.held[0] === all[0] ? [measured.held, rest] : [rest, measured.held];
+    const [{ name: head } = { name: '' }] = make();
+    const stages = [WITHOUT_WEIGHTS.includes(head) ? [head, ...first] : first, last];
+    cuts[name] = { measured, named: await cut(make(), stages) };
+  }
+  const refusal = await cut([new AtMost(1), ...narrow(0, 2)]).then(
+    () => 'none',
+    (error: Error & { code: string }) => `${error.code}: ${error.message}`,
+  );
+  return { cuts, refusal };
 }
-const refusal = await cut([new AtMost(1), ...narrow(0, 2)]).then(
-  () => 'none',
-  (error: Error & { code: string }) => `${error.code}: ${error.message}`,
-);
-reportResult({ cuts, refusal });

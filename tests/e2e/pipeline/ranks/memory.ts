@@ -2,7 +2,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type PipelineOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Memory {
   /** Bytes above those before a step, at the highest. */
@@ -55,6 +55,7 @@ async function measure(schedule: PipelineOptions['schedule'], checkpointEvery?: 
     after.push(memoryStats().allocatedBytes);
   }
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.dispose([xs, ys]);
   tf.disposeVariables();
   return { peak, weights, held, grown: after[4]! - after[2]! };
@@ -65,19 +66,23 @@ async function beyondWeights(): Promise<number> {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh: { pipeline: 2 } });
   const units = { units: 1024, inputShape: [1024], kernelInitializer: 'zeros' as const };
   const model = tf.sequential({ layers: Array.from({ length: 10 }, () => tf.layers.dense(units)) });
+  const optimizer = tf.train.sgd(0.01);
   resetPeakMemory();
   const { allocatedBytes } = memoryStats();
-  accelerator.prepare(model, tf.train.sgd(0.01));
+  accelerator.prepare(model, optimizer);
   const beyond = memoryStats().peakAllocatedBytes - allocatedBytes;
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.disposeVariables();
   return beyond;
 }
 
-reportResult({
-  gpipe: await measure('gpipe'),
-  '1f1b': await measure('1f1b'),
-  'gpipe, checkpointed': await measure('gpipe', LAYERS / 2),
-  '1f1b, checkpointed': await measure('1f1b', LAYERS / 2),
-  beyondWeights: await beyondWeights(),
-});
+export default async function memory(): Promise<Report> {
+  return {
+    gpipe: await measure('gpipe'),
+    '1f1b': await measure('1f1b'),
+    'gpipe, checkpointed': await measure('gpipe', LAYERS / 2),
+    '1f1b, checkpointed': await measure('1f1b', LAYERS / 2),
+    beyondWeights: await beyondWeights(),
+  };
+}

@@ -1,8 +1,8 @@
-// Trains a plain program with cut variables in each of the given ways, as JSON. Its step takes a cut
-// tensor, assigns and returns others, and has batches of two sizes. Reports all numbers of each way.
+// Trains a plain program with cut variables in each of the given ways. Its step takes a cut
+// tensor, assigns and returns others, and has batches of two sizes. Returns all numbers of each way.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, cut, type CompileOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Way {
   readonly compile?: CompileOptions;
@@ -99,11 +99,14 @@ async function train({ compile, ranks, from = [] }: Way): Promise<Found> {
     left: left.size,
   };
   accelerator.freeMemory();
+  disposeOptimizers(optimizer);
   tf.disposeVariables();
   tf.dispose([scale, hidden]);
   return found;
 }
 
-const results: Found[] = [];
-for (const way of JSON.parse(process.argv[2]!) as Way[]) results.push(await train(way));
-reportResult(results);
+export default async function compiled(ways: readonly Way[]): Promise<Found[]> {
+  const results: Found[] = [];
+  for (const way of ways) results.push(await train(way));
+  return results;
+}

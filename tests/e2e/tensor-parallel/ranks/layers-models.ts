@@ -1,10 +1,17 @@
 // Fits models of tfjs-layers whose weights the ranks of the axis tensor cut, and evaluates, predicts,
-// saves and loads them. The arguments are the size of the axis, a folder for saved models, and names of
-// models.
+// saves and loads them.
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
+import type { RankPlace } from '@acc/contract';
 import { Accelerator, isAccError, parallelize, setSeed } from '@acc/core';
-import { reportResult, seededRandom } from '@acc/testkit';
+import { seededRandom } from '@acc/testkit';
+import { disposeMasks } from '../dispose-masks.js';
+
+export interface Args {
+  /** For saved models. */
+  readonly folder: string;
+  readonly names: readonly string[];
+}
 
 const [ROWS, STEPS, WIDTH, UNITS, CLASSES, TOKENS] = [16, 3, 4, 12, 3, 6];
 
@@ -103,10 +110,6 @@ const MODELS: Record<string, () => tf.layers.Layer[]> = {
   ],
 };
 
-const size = Number(process.argv[2]);
-const folder = process.argv[3]!;
-const options = size > 1 ? { mesh: { tensor: size } } : {};
-
 function made(name: string): tf.Sequential {
   const layers = [...MODELS[name]!(), tf.layers.dense({ units: CLASSES, activation: 'softmax' })];
   const model = tf.sequential({ layers });
@@ -140,8 +143,9 @@ function dataOf(name: string): { x: tf.Tensor; y: tf.Tensor } {
 
 const listed = (tensors: readonly tf.Tensor[]) => tensors.map((each) => Array.from(each.dataSync()));
 
-async function fit(name: string): Promise<Fitted> {
-  const accelerator = await Accelerator.create({ ...options, seed: 4 });
+/** @param folder For the saved model. */
+async function fit(name: string, folder: string, size: number): Promise<Fitted> {
+  const accelerator = await Accelerator.create({ ...(size > 1 && { mesh: { tensor: size } }), seed: 4 });
   const model = made(name);
   const first = model.getWeights().map((each) => each.clone());
   model.compile({ optimizer: tf.train.adam(0.01), loss: 'categoricalCrossentropy', metrics: ['accuracy'] });
@@ -191,6 +195,7 @@ async function fit(name: string): Promise<Fitted> {
   model.loadWeights(Object.fromEntries(named) as tf.NamedTensorMap);
   const again = predictions(model);
   accelerator.freeMemory();
+  [model, other].forEach(disposeMasks);
   tf.disposeVariables();
   tf.dispose([dict, rest, first, named.map(([, tensor]) => tensor as tf.Tensor), x, y]);
   return {
@@ -208,7 +213,7 @@ async function fit(name: string): Promise<Fitted> {
   };
 }
 
-async function unevenCode(): Promise<string> {
+async function unevenCode(size: number): Promise<string> {
   const accelerator = await Accelerator.create({ mesh: { tensor: size } });
   const lstm = tf.layers.lstm({ name: 'odd', units: 5, inputShape });
   try {
@@ -223,7 +228,8 @@ async function unevenCode(): Promise<string> {
   }
 }
 
-const fitted: Record<string, Fitted> = {};
-for (const name of process.argv.slice(4)) fitted[name] = await fit(name);
-const report: Report = { fitted, uneven: size > 1 ? await unevenCode() : '' };
-reportResult(report);
+export default async function layersModels({ folder, names }: Args, { size }: RankPlace): Promise<Report> {
+  const fitted: Record<string, Fitted> = {};
+  for (const name of names) fitted[name] = await fit(name, folder, size);
+  return { fitted, uneven: size > 1 ? await unevenCode(size) : '' };
+}

@@ -1,5 +1,5 @@
-// Trains models by plans on a mesh, one after the other. The argument is a list of cases, as JSON.
-// Reports of each: losses, whole weights, what a step sends, its peak memory, and what is left of it.
+// Trains the models of a list of cases by plans on a mesh, one after the other.
+// Returns of each: losses, whole weights, what a step sends, its peak memory, and what is left of it.
 import * as tf from '@tensorflow/tfjs';
 import {
   Accelerator,
@@ -11,7 +11,7 @@ import {
   type ParallelPlan,
 } from '@acc/core';
 import { liveTensors } from '@acc/native';
-import { reportResult, seededRandom } from '@acc/testkit';
+import { seededRandom } from '@acc/testkit';
 import { generate, gpt2, llama, rmsNormalization, transformerBlock } from '@acc/transformer';
 
 const ROWS = 12;
@@ -211,6 +211,8 @@ async function train(given: Case): Promise<Trained> {
   return { losses, weights, dict, text, ...sends, peakBytes, replays, reason, left: left.size };
 }
 
-const results: Trained[] = [];
-for (const given of JSON.parse(process.argv[2]!) as Case[]) results.push(await train(given));
-reportResult(results);
+export default async function models(cases: readonly Case[]): Promise<Trained[]> {
+  const results: Trained[] = [];
+  for (const given of cases) results.push(await train(given));
+  return results;
+}

@@ -1,10 +1,10 @@
-// Trains small models in several ways, and reports of each what all ranks have: losses, weights, and
-// text. The first argument is a folder to save into.
+// Trains small models in several ways, and returns of each what all ranks have: losses, weights, and
+// text. The argument is a folder to save into.
 import { join } from 'node:path';
 import { Accelerator, DataLoader, setSeed, type AcceleratorOptions } from '@acc/core';
-import { reportResult } from '@acc/testkit';
 import { generate, gpt2, llama, lora, saveLora, savePretrained } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { lossOf } from '../loss.js';
 import { GPT2, LLAMA, tokensOf } from '../models.js';
 
@@ -35,14 +35,19 @@ const WAYS: Readonly<Record<string, AcceleratorOptions>> = {
   'fsdp, computed again': { strategy: 'fsdp', fsdp: { bucketBytes: 1 }, checkpointEvery: 1 },
 };
 
-const folder = process.argv[2]!;
-const results: Record<string, Trained> = {};
-for (const [way, options] of Object.entries(WAYS)) {
-  for (const kind of Object.keys(makers)) results[`${kind} ${way}`] = await train(kind, way, options);
+export default async function trainAll(folder: string): Promise<Results> {
+  const results: Record<string, Trained> = {};
+  for (const [way, options] of Object.entries(WAYS)) {
+    for (const kind of Object.keys(makers)) {
+      const name = `${kind} ${way}`;
+      results[name] = await train(kind, options, join(folder, name));
+    }
+  }
+  return results;
 }
-reportResult(results);
 
-async function train(kind: string, way: string, options: AcceleratorOptions): Promise<Trained> {
+/** @param to The folder to save into. */
+async function train(kind: string, options: AcceleratorOptions, to: string): Promise<Trained> {
   const accelerator = await Accelerator.create({ dataLoader: { splitBatches: true }, ...options });
   setSeed(5);
   const model = makers[kind]!();
@@ -66,10 +71,11 @@ async function train(kind: string, way: string, options: AcceleratorOptions): Pr
   const made = generate(model, tokensOf(2, 4, 60), { maxNewTokens: 6 });
   const tokens = made.arraySync();
   made.dispose();
-  await save(accelerator, model, join(folder, `${kind} ${way}`));
+  await save(accelerator, model, to);
   const weights = valuesOf(accelerator, model);
   const trained = { losses, weights, before, tokens, trainable: model.trainableWeights.length, leaked };
   accelerator.freeMemory(model);
+  disposeOptimizers(optimizer);
   tf.disposeVariables();
   return trained;
 }
