@@ -68,6 +68,7 @@ function unitFiles() {
     'tests/tfjs-core-specs',
     'scripts/queue',
     'scripts/check',
+    'scripts/titles',
   ];
   return [...packages.map((name) => `packages/${name}/src`), ...folders].flatMap(testsUnder);
 }
