@@ -142,6 +142,8 @@ function dataOf(name: string): { x: tf.Tensor; y: tf.Tensor } {
 }
 
 const listed = (tensors: readonly tf.Tensor[]) => tensors.map((each) => Array.from(each.dataSync()));
+const predictionsOf = (model: tf.LayersModel, x: tf.Tensor) =>
+  tf.tidy(() => Array.from((model.predict(x) as tf.Tensor).dataSync()));
 
 /** @param folder For the saved model. */
 async function fit(name: string, folder: string, size: number): Promise<Fitted> {
@@ -161,8 +163,7 @@ async function fit(name: string, folder: string, size: number): Promise<Fitted> 
     verbose: 0,
   });
   const numbers = (key: string) => (history[key] as number[]).map(Number);
-  const predictions = (of: tf.LayersModel) =>
-    tf.tidy(() => Array.from((of.predict(x) as tf.Tensor).dataSync()));
+  const predictions = (of: tf.LayersModel) => predictionsOf(of, x);
   const evaluated = listed(model.evaluate(x, y) as tf.Scalar[]).flat();
   const predicted = predictions(model);
   const weights = listed(model.getWeights());
