@@ -145,6 +145,12 @@ const listed = (tensors: readonly tf.Tensor[]) => tensors.map((each) => Array.fr
 const predictionsOf = (model: tf.LayersModel, x: tf.Tensor) =>
   tf.tidy(() => Array.from((model.predict(x) as tf.Tensor).dataSync()));
 
+/** The names of a model's weights in another one, by their names. */
+function namesOf(model: tf.LayersModel, other: tf.LayersModel): Record<string, string> {
+  const pairs = other.weights.map(({ originalName }, i) => [model.weights[i]!.originalName, originalName]);
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
 /** @param folder For the saved model. */
 async function fit(name: string, folder: string, size: number): Promise<Fitted> {
   const accelerator = await Accelerator.create({ ...(size > 1 && { mesh: { tensor: size } }), seed: 4 });
@@ -178,13 +184,7 @@ async function fit(name: string, folder: string, size: number): Promise<Fitted> 
 
   const other = made(name);
   accelerator.prepare(parallelize(other, 'auto'));
-  const originals = other.weights.map(({ originalName }, i) => [
-    model.weights[i]!.originalName,
-    originalName,
-  ]);
-  await accelerator.loadModel(other, path, {
-    names: Object.fromEntries(originals) as Record<string, string>,
-  });
+  await accelerator.loadModel(other, path, { names: namesOf(model, other) });
   const loaded = predictions(other);
 
   model.setWeights(first);
