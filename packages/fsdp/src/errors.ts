@@ -77,7 +77,7 @@ export function freed({ name }: Variable): AccError {
     'ACC_SHARD_FREED',
     `The Accelerator that sharded the variable '${name}' was freed, and its values with it.`,
     {
-      help: 'Save the model, or read its weights, before freeMemory() or endTraining(). If an optimizer without a list of variables met it, call tf.disposeVariables() before the next model is created.',
+      help: 'Save the model, or read its weights, before freeMemory() or endTraining().',
       details: { variable: name },
     },
   );

@@ -110,9 +110,11 @@ export class HeldVariable {
   }
 
   dispose(): void {
+    const { tensor, isFilled } = this.#deferred;
+    if (isLive(this.variable) && !isFilled && !this.isAssigned) lost.set(this.variable, tensor.dataId);
     this.#restore();
     this.own.dispose();
-    this.#deferred.tensor.dispose();
+    tensor.dispose();
   }
 
   /** Gives the variable a tensor without memory, in place of its values. */
@@ -127,6 +129,13 @@ export class HeldVariable {
     return deferred;
   }
 }
+
+/** The data of variables whose values were on several ranks, and are gone. */
+const lost = new WeakMap<Variable, object>();
+
+/** Whether the values of a variable are gone, because the Accelerator that held them was freed. */
+export const hasLostValues = (variable: Variable): boolean =>
+  lost.has(variable) && lost.get(variable) === variable.dataId;
 
 /**
  * Runs `fn` while tfjs knows this rank's elements under the names of their variables. Optimizers

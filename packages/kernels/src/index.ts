@@ -72,7 +72,7 @@ export {
   type UpdatePiece,
   type WeightDecayOptions,
 } from './optimizers/index.js';
-export { HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
+export { hasLostValues, HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
 export { isLive, listedFor, livesWith, registeredVariable } from './live-variables.js';
 export { withIndicesChecked } from './families/indexing.js';
 export { droppedInputs } from './layers/recurrent.js';

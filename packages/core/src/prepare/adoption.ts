@@ -1,5 +1,6 @@
 import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Strategy } from '@acc/contract';
+import { hasLostValues } from '@acc/kernels';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { prepareVariables } from './prepare-variables.js';
 
@@ -73,7 +74,12 @@ export class Adoption {
     // tfjs's Adam keeps the powers of beta in trainable variables.
     const ofOptimizers = new Set<unknown>(optimizers().flatMap((optimizer) => Object.values(optimizer)));
     const fresh = Object.values(engine().registeredVariables).filter(
-      (variable) => variable.trainable && !trained.knows(variable) && !ofOptimizers.has(variable),
+      (variable) =>
+        variable.trainable &&
+        !trained.knows(variable) &&
+        !ofOptimizers.has(variable) &&
+        // Models of an Accelerator that was freed. A loss that uses one gets the error.
+        !hasLostValues(variable),
     );
     const byKey = new Map(fresh.map((variable) => [keyOf(variable), variable]));
     const [first, ...others] = collective.allGatherObject([...byKey.keys()]);
