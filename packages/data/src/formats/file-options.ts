@@ -52,6 +52,12 @@ export const fileOptions = {
         .optional(),
     })
     .optional(),
+  http: z
+    .strictObject({
+      timeoutMs: z.number().positive().optional(),
+      minBytesPerSecond: z.number().nonnegative().optional(),
+    })
+    .optional(),
   onScan: z.custom<OnScan>(isFunction, 'a function').optional(),
 };
 

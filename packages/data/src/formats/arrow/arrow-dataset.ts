@@ -41,17 +41,23 @@ export async function arrowDataset<Sample = Record<string, unknown>, Mapped = Sa
   locations: Locations,
   options: ColumnarOptions<Sample, Mapped> = {},
 ): Promise<BlockDataset<Mapped>> {
-  const { map, columns: wanted, integers, defaults } = parseOptions('arrowDataset', columnarSchema, options);
+  const {
+    map,
+    http,
+    columns: wanted,
+    integers,
+    defaults,
+  } = parseOptions('arrowDataset', columnarSchema, options);
   const arrow = await loadArrow();
-  const paths = await resolveLocations(locations);
+  const paths = await resolveLocations(locations, { http });
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
-    const source = await openSource(location);
+    const source = await openSource(location, { http });
     const layout = await arrowLayout(arrow, source);
-    const { name: file, bytes, tag } = source;
+    const { name: file, state } = source;
     const columns = await parsed(source, [layout.schema], (parts) =>
       arrowColumns(arrow, file, arrow.tableFromIPC(parts).schema, wanted),
     );
-    return { state: { location, bytes, tag }, layout, file, columns };
+    return { state, layout, file, columns };
   });
   for (const other of opened) requireSameColumns(opened[0]!, other);
   const state: ArrowState = {

@@ -59,14 +59,14 @@ export async function parquetDataset<Sample = Record<string, unknown>, Mapped = 
   options: ParquetOptions<Sample, Mapped> = {},
 ): Promise<BlockDataset<Mapped>> {
   const given = parseOptions('parquetDataset', schema, options);
-  const { map, columns: wanted, integers, defaults, maxGroupValues, maxPageBytes } = given;
+  const { map, http, columns: wanted, integers, defaults, maxGroupValues, maxPageBytes } = given;
   const limits = { maxGroupValues, maxPageBytes };
-  const paths = await resolveLocations(locations);
+  const paths = await resolveLocations(locations, { http });
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
-    const source = await openSource(location);
+    const source = await openSource(location, { http });
     const footer = await readFooter(source, limits);
-    const { name: file, bytes, tag } = source;
-    return { state: { location, bytes, tag }, footer, file, columns: columnsOf(file, footer, wanted) };
+    const { name: file, state } = source;
+    return { state, footer, file, columns: columnsOf(file, footer, wanted) };
   });
   for (const other of opened) requireSameColumns(opened[0]!, other);
   const state: ParquetState = {
