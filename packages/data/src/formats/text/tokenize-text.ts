@@ -11,7 +11,7 @@ import { TokenWriter } from './token-writer.js';
 
 export interface TokenizeTextOptions extends Pick<
   FileDatasetOptions<string>,
-  's3' | 'http' | 'indexFolder' | 'onScan'
+  's3' | 'http' | 'indexFolder' | 'maxSampleBytes' | 'onScan'
 > {
   /** The path of a `tokenizer.json`, or a tokenizer of your own. */
   readonly tokenizer: string | TextTokenizer;
@@ -55,6 +55,7 @@ const schema = z.object({
   s3: fileOptions.s3,
   http: fileOptions.http,
   indexFolder: fileOptions.indexFolder,
+  maxSampleBytes: fileOptions.maxSampleBytes,
   onScan: fileOptions.onScan,
 });
 
