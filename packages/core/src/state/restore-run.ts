@@ -29,6 +29,7 @@ import { NamedTensors } from './named-tensors.js';
 import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
 import type { RunContext } from './run-context.js';
+import { localStateOf, sharedStateOf, windowOf } from './state-shape.js';
 import { storedModel, type StoredModel } from './stored-model.js';
 
 /** A checkpoint whose contents for this rank have been read and checked. */
@@ -96,9 +97,9 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
 
 async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<Trees> {
   const { index } = checkpoint;
-  const shared = (await readTree(checkpoint, index.shared)) as SharedState<StoredReference>;
+  const shared = sharedStateOf(await readTree(checkpoint, index.shared), checkpoint);
   const ownPlace = context.collective.rank % index.worldSize;
-  const local = (await readTree(checkpoint, index.ranks[ownPlace]!)) as LocalState<StoredReference>;
+  const local = localStateOf(await readTree(checkpoint, index.ranks[ownPlace]!), ownPlace, checkpoint);
   requireSameObjects(local, context);
   const root = shared.model ? '' : `rank-${ownPlace}/`;
   const model = shared.model ?? local.model;
@@ -116,11 +117,12 @@ async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<T
 
 /** The accumulation windows of all ranks, in rank order. */
 async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<StoredReference>[]> {
-  const entries = checkpoint.index.ranks.map(
-    (json) => (json as { readonly accumulation: Json }).accumulation,
+  return Promise.all(
+    checkpoint.index.ranks.map(async (json, rank) => {
+      const entry = (json as { readonly accumulation?: Json } | null)?.accumulation;
+      return windowOf(await readTree(checkpoint, entry ?? null), rank, checkpoint);
+    }),
   );
-  const read = await Promise.all(entries.map((json) => readTree(checkpoint, json)));
-  return read as AccumulationEntry<StoredReference>[];
 }
 
 /** The names of the tensors that a rank holds. */

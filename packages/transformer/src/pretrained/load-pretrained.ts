@@ -7,6 +7,7 @@ import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';
 import { buildLlama } from '../models/llama.js';
 import { readConfig } from './config-file.js';
+import { requireWeights } from './require-weights.js';
 import { hubWeight, wholeName, type HubWeight } from './hub-names.js';
 import { inFloat32 } from './values.js';
 
@@ -26,6 +27,7 @@ const NOTHING_DRAWN = 0;
  */
 export async function loadPretrained(folder: string): Promise<LayersModel> {
   const config = await readConfig(folder);
+  await requireWeights(folder, config);
   await ready();
   const model =
     config.model_type === 'gpt2' ? buildGpt2(config, NOTHING_DRAWN) : buildLlama(config, NOTHING_DRAWN);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readdir, readFile, symlink, truncate, writeFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
-import { MAX_JSON_DEPTH, parseJson } from '../json.js';
+import { MAX_JSON_DEPTH, parseJson } from '@acc/contract';
 import { csvDataset } from '../csv/csv-dataset.js';
 import { fileOptions } from '../file-options.js';
 import { jsonlDataset } from './jsonl-dataset.js';

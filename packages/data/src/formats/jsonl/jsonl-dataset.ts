@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isPlainRecord, parseOptions } from '@acc/contract';
 import type { BlockDataset } from '../blocks/block-dataset.js';
 import { badColumn, badFormat, type SamplePlace } from '../errors.js';
-import { parseJson } from '../json.js';
+import { parseJson } from '@acc/contract';
 import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-options.js';
 import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';

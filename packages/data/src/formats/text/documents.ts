@@ -1,6 +1,6 @@
 import { badColumn, badFormat } from '../errors.js';
 import type { ResolvedFileOptions } from '../file-options.js';
-import { parseJson } from '../json.js';
+import { parseJson } from '@acc/contract';
 import { scanLines } from '../jsonl/line-framing.js';
 import { openRecordFiles, recordDataset } from '../records/record-dataset.js';
 import type { BlockDataset } from '../blocks/block-dataset.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { AccError } from '@acc/contract';
 import { asReadError, badFormat, packageMissing } from '../errors.js';
-import { parseJson } from '../json.js';
+import { parseJson } from '@acc/contract';
 import { lookAtFile } from '../sources/file-source.js';
 
 /** Those of large vocabularies have tens of megabytes. */

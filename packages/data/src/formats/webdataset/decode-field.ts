@@ -1,7 +1,7 @@
 import { isAccError } from '@acc/contract';
 import { shaped, type ShapedArray } from '../../shaped-array.js';
 import { badColumn, badFormat, type SamplePlace } from '../errors.js';
-import { parseJson } from '../json.js';
+import { parseJson } from '@acc/contract';
 import { parseNpy } from './npy.js';
 import type { DecodeImage } from './decode-image.js';
 
