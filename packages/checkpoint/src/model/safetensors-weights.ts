@@ -59,9 +59,10 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
 export async function openSafetensors(location: Location, name: string): Promise<StoredWeight[]> {
   if (!name.endsWith(INDEX)) return openFile(location, name);
   const bytes = await location.storage.get(location.prefix + name);
-  const files = [...new Set(Object.values(parseIndex(bytes, name)))];
+  const where = `${location.storage.location}/${location.prefix}${name}`;
+  const files = [...new Set(Object.values(parseIndex(bytes, where)))];
   const opened = await Promise.all(files.map((file) => openFile(location, file)));
-  requireOnce(name, files, opened);
+  requireOnce(where, files, opened);
   return opened.flat();
 }
 

@@ -1,5 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import {
+  describeLocation,
   readRest,
   readTensors,
   readTree,
@@ -8,7 +9,7 @@ import {
   type Checkpoint,
   type StoredReference,
 } from '@acc/checkpoint';
-import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
+import { AccError, isAccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreOrderState } from '../random/data-orders.js';
 import { restoreRandomState } from '../random/math-random.js';
 import { shareRandomStates } from '../random/synchronize.js';
@@ -78,7 +79,10 @@ interface Matched {
  */
 export async function readRun(open: () => Promise<Checkpoint>, context: RunContext): Promise<ReadRun> {
   const { collective } = context;
-  const trees = await together(collective, async () => readTrees(await open(), context));
+  const trees = await together(collective, async () => {
+    const checkpoint = await open();
+    return named(checkpoint, () => readTrees(checkpoint, context));
+  });
   const { stored } = trees;
   if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
   const parameters = context.pipeline.trained.prepared;
@@ -90,9 +94,25 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
   });
   return together(
     collective,
-    async () => readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
+    () =>
+      named(trees.checkpoint, async () =>
+        readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
+      ),
     (read) => read.dispose(),
   );
+}
+
+/** Errors of what differs name the checkpoint. */
+async function named<T>({ location }: Checkpoint, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const where = describeLocation(location);
+    if (!isAccError(error) || error.message.includes(where)) throw error;
+    const { code, help, details, cause } = error;
+    const message = `${where}: ${error.message.split('\n→ ')[0]}`;
+    throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
+  }
 }
 
 async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<Trees> {
