@@ -43,7 +43,7 @@ async function readWeights(path: string): Promise<void> {
 async function pretrained(maxShardSize?: number): Promise<Record<string, Uint8Array>> {
   await load();
   const { gpt2, savePretrained } = await import('@acc/transformer');
-  const model = await gpt2(CONFIG as never);
+  const model = gpt2(CONFIG as never);
   const files = await filesOf((folder) =>
     savePretrained(model, folder, maxShardSize ? { maxShardSize } : {}),
   );

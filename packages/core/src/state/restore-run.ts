@@ -214,7 +214,7 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
       context.pipeline.updates.steps = shared.step;
       context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
       const wasHere = context.collective.rank < checkpoint.index.worldSize;
-      await applyRest(tree, shared, { context, wasHere });
+      await named(checkpoint, () => applyRest(tree, shared, { context, wasHere }));
     },
   };
 }
