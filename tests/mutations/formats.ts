@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Random } from './mutate.js';
 import { repairPng, repairRecords, repairTar } from './files.js';
+import { BROKEN } from './broken.js';
 import * as seeds from './seeds.js';
 import * as models from './models.js';
 
@@ -129,5 +130,5 @@ const DATA: readonly Format[] = [
 
 /** All formats by their names. A thread loads only what it reads. */
 export const FORMATS: ReadonlyMap<string, Format> = new Map(
-  [...DATA, ...models.FORMATS].map((format) => [format.name, format]),
+  [...DATA, ...models.FORMATS, ...BROKEN].map((format) => [format.name, format]),
 );

@@ -10,7 +10,7 @@ import { mutated, mutatedJson, type Random } from './mutate.js';
 /** What a thread is started with. */
 export interface ThreadData {
   readonly folder: string;
-  /** The number of the mutation that is read, and how many were read. int32 */
+  /** The number of the mutation that is read, before the first one -1, and how many were read. int32 */
   readonly progress: SharedArrayBuffer;
 }
 
@@ -90,6 +90,7 @@ async function readValid(format: Format, seeds: readonly Seed[]): Promise<void> 
 
 async function readMutations({ format: name, seed, mutations }: Work): Promise<Report> {
   failures = [];
+  progress[0] = -1;
   const format = FORMATS.get(name)!;
   const seeds = await format.seeds();
   await readValid(format, seeds);

@@ -10,6 +10,12 @@ const MOST_MS = 60_000;
 const MOST_BYTES = 1.5 * 2 ** 30;
 const LOOK_MS = 20;
 
+/** The most that a read may take. */
+interface Limits {
+  readonly ms: number;
+  readonly bytes: number;
+}
+
 /**
  * Reads damaged files in a thread of its own, which is ended if a read does not end or takes much
  * memory. The next work then starts another thread.
@@ -18,12 +24,18 @@ export class Reader implements AsyncDisposable {
   readonly #progress = new Int32Array(new SharedArrayBuffer(8));
   #thread: Worker | undefined;
   #folder: string | undefined;
+  readonly #most: Limits;
+
+  constructor(most: Limits = { ms: MOST_MS, bytes: MOST_BYTES }) {
+    this.#most = most;
+  }
 
   async run(work: Work): Promise<Report> {
     const thread = (this.#thread ??= await this.#start());
     const stop = new AbortController();
     try {
       const report = reportOf(thread);
+      this.#progress[0] = -1;
       thread.postMessage(work);
       return await Promise.race([report, this.#watched(stop.signal)]);
     } catch (error) {
@@ -54,11 +66,14 @@ export class Reader implements AsyncDisposable {
     return new Promise((_, reject) => {
       const timer = setInterval(() => {
         const [number, read] = this.#progress;
-        if (read !== done) [done, since] = [read!, performance.now()];
+        if (read! + number! !== done) [done, since] = [read! + number!, performance.now()];
         const taken = process.memoryUsage.rss() - start;
-        const isStuck = performance.now() - since > MOST_MS;
-        if (!isStuck && taken < MOST_BYTES) return;
-        const what = isStuck ? `took longer than ${MOST_MS} ms` : `took ${(taken / 2 ** 20).toFixed()} MiB`;
+        // The packages are loaded before the first one.
+        const isStuck = performance.now() - since > (number! < 0 ? MOST_MS : this.#most.ms);
+        if (!isStuck && taken < this.#most.bytes) return;
+        const what = isStuck
+          ? `took longer than ${this.#most.ms} ms`
+          : `took ${(taken / 2 ** 20).toFixed()} MiB`;
         reject(new Error(`Mutation ${number} ${what}.`));
       }, LOOK_MS);
       stop.addEventListener('abort', () => clearInterval(timer));
