@@ -55,6 +55,7 @@ it.each<[string, (state: State) => unknown, RegExp]>([
   ['null', (state) => (state.shared = null as never), /the state of all ranks/],
   ['no data', (state) => delete state.shared['data'], /all ranks: data/],
   ['data that is no position', (state) => (state.shared['data'] = [7]), /all ranks: data.0/],
+  ['orders without a source', (state) => (state.shared['orders'] = { seed: 1 }), /all ranks: orders.source/],
   ['no list of weights', (state) => (state.shared.model['parameters'] = 'w'), /model.parameters/],
   [
     'an optimizer without a kind',

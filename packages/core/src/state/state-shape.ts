@@ -40,11 +40,14 @@ const accumulation = z.looseObject({
   held: z.array(held),
 });
 
+const random = z.looseObject({ seed: number, block: number, drawn: number });
+
 const shared = z.looseObject({
   step: count,
   model,
   data: z.array(position),
   fit: position.nullable().optional(),
+  orders: z.looseObject({ seed: number, source: random }).nullable().optional(),
 });
 
 const local = z.looseObject({
@@ -53,7 +56,7 @@ const local = z.looseObject({
   plugins: z.record(z.string(), z.unknown()),
   registered: z.array(z.unknown()),
   generator: reference.nullable().optional(),
-  random: z.looseObject({ seed: number, block: number, drawn: number }),
+  random,
 });
 
 /** @throws AccError `ACC_CHECKPOINT_INVALID` for a tree that no save writes. */
