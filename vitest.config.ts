@@ -50,6 +50,7 @@ const unit = {
   execArgv,
   server,
   globalSetup: setupWithEngines,
+  provide: { isRelease: false },
   maxWorkers,
   testTimeout: 30_000,
 };

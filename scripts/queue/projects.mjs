@@ -28,6 +28,7 @@ export const REPEATED = [
   'tests/hosts/faults.test.ts',
   'tests/hosts/hierarchical.test.ts',
   'tests/hosts/subgroups.test.ts',
+  'tests/mutations/mutations.test.ts',
 ];
 
 /**
@@ -65,6 +66,7 @@ function unitFiles() {
   const folders = [
     'tests/layers-parity',
     'tests/cuda',
+    'tests/mutations',
     'tests/tfjs-core-specs',
     'scripts/queue',
     'scripts/check',

@@ -6,6 +6,7 @@ export {
   type HeldPasses,
   type ItemCounts,
 } from './accumulation.js';
+export { MAX_JSON_DEPTH, parseJson } from './parse-json.js';
 export { parseOptions, showValue } from './parse-options.js';
 export { checkKeys, nearestName } from './check-keys.js';
 export type {

@@ -94,14 +94,20 @@ function encodeNumber(value: number): Json {
  * Decodes a value of {@link encodeTagged}.
  *
  * @param decode Returns the value for a tag of the rules.
+ * @throws RangeError for JSON that `encodeTagged` does not write.
  */
 export function decodeTagged(json: Json, decode: (tag: Tag) => unknown): unknown {
   if (typeof json !== 'object' || json === null) return json;
   if (Array.isArray(json)) return (json as Json[]).map((item) => decodeTagged(item, decode));
   const tag = (json as Record<string, Json>)[KEY] as Tag | undefined;
   if (tag === undefined) return decodeEntries(json as Record<string, Json>, decode);
+  if (!isPlainRecord(tag) || typeof tag.kind !== 'string')
+    throw new RangeError(`a value has no valid ${KEY}`);
   if (tag.kind === 'number') return Number(tag['text']);
-  if (tag.kind === 'object') return decodeEntries(tag['entries'] as Record<string, Json>, decode);
+  if (tag.kind === 'object') {
+    if (!isPlainRecord(tag['entries'])) throw new RangeError(`an object of ${KEY} has no entries`);
+    return decodeEntries(tag['entries'] as Record<string, Json>, decode);
+  }
   return decode(tag);
 }
 

@@ -15,5 +15,13 @@ export {
 } from './browser-files/opfs.js';
 export { fraction53, randomBelow, randomHex } from './random.js';
 export { notInBrowser } from './refusals.js';
+export {
+  LargeBodyError,
+  MIN_BYTES_PER_SECOND,
+  REQUEST_TIMEOUT_MS,
+  requestWithin,
+  SlowServerError,
+  type RequestLimits,
+} from './request-within.js';
 export { storageErrorOf } from './storage-errors.js';
 export { sleep, unref } from './timers.js';

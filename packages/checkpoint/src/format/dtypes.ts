@@ -34,6 +34,18 @@ export function elementsOf(shape: readonly number[]): number {
   return shape.reduce((count, length) => count * length, 1);
 }
 
+/** The most dims of a tensor. libtorch has the same limit. */
+const MAX_RANK = 64;
+
+/**
+ * Whether the bytes of a tensor of this shape can be counted exactly. Dims of length 0 count as 1,
+ * so that the strides can, too.
+ */
+export function isCountable(shape: readonly number[], dtype: StoredDtype): boolean {
+  const extent = shape.reduce((count, length) => count * Math.max(length, 1), ELEMENT_BYTES[dtype]);
+  return shape.length <= MAX_RANK && Number.isSafeInteger(extent);
+}
+
 const STORED: Readonly<Record<NativeDtype, StoredDtype>> = {
   float64: 'F64',
   float32: 'F32',

@@ -1,4 +1,4 @@
-import { AccError, type Json } from '@acc/contract';
+import { AccError, parseJson, type Json } from '@acc/contract';
 import * as z from 'zod';
 import { STORED_DTYPES } from './dtypes.js';
 
@@ -120,7 +120,7 @@ export function parseIndex(bytes: Uint8Array, where: string): Index {
 function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string): z.infer<S> {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder().decode(bytes));
+    value = parseJson(new TextDecoder().decode(bytes));
   } catch (cause) {
     throw invalid(where, cause);
   }
@@ -137,8 +137,11 @@ function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string)
   throw invalid(where, result.error);
 }
 
-function invalid(where: string, cause: unknown): AccError {
-  return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a valid checkpoint file.`, { cause });
+export function invalid(where: string, cause: unknown): AccError {
+  const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
+  return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a valid checkpoint file: ${reason}.`, {
+    cause,
+  });
 }
 
 export function hexOf(crc32: number): string {

@@ -1,5 +1,5 @@
-import { AccError, isRecord } from '@acc/contract';
-import { elementBytes, elementsOf, isStoredDtype, type StoredDtype } from './dtypes.js';
+import { AccError, isRecord, parseJson } from '@acc/contract';
+import { elementBytes, elementsOf, isCountable, isStoredDtype, type StoredDtype } from './dtypes.js';
 
 /** A tensor to write. Tensors are stored in the order of the list. */
 export interface Entry {
@@ -87,7 +87,9 @@ export function parseHeader(text: Uint8Array, fileBytes: number | undefined, whe
   const json = parseObject(text, where);
   const first = LENGTH_BYTES + text.length;
   const { __metadata__: metadata = {}, ...tensors } = json;
-  if (!isRecord(metadata)) throw invalid(where, "its '__metadata__' is not an object");
+  if (!isRecord(metadata) || !Object.values(metadata).every((value) => typeof value === 'string')) {
+    throw invalid(where, "its '__metadata__' is not an object of strings");
+  }
   const entries = Object.entries(tensors).map(([key, value]) => parseEntry(key, value, first, where));
   entries.sort((a, b) => a.start - b.start || a.byteLength - b.byteLength);
   let end = first;
@@ -104,7 +106,7 @@ export function parseHeader(text: Uint8Array, fileBytes: number | undefined, whe
 
 function parseObject(text: Uint8Array, where: string): Record<string, unknown> {
   try {
-    const json = JSON.parse(new TextDecoder().decode(text)) as unknown;
+    const json = parseJson(new TextDecoder().decode(text));
     if (isRecord(json)) return json;
   } catch (cause) {
     throw invalid(where, 'its header is not JSON', cause);
@@ -125,6 +127,9 @@ function parseEntry(key: string, value: unknown, first: number, where: string): 
         details: { key, dtype },
       },
     );
+  }
+  if (!isCountable(shape as number[], dtype)) {
+    throw invalid(where, `the shape of '${key}' has too many elements`);
   }
   const [start, end] = offsets as unknown as [number, number];
   const byteLength = elementsOf(shape as number[]) * elementBytes(dtype);

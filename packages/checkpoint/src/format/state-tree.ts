@@ -8,7 +8,7 @@ import {
   type StateArray,
   type TaggedJsonRules,
 } from '@acc/contract';
-import { arrayNameOf, type ArrayName } from './dtypes.js';
+import { ARRAY_NAMES, arrayNameOf, type ArrayName } from './dtypes.js';
 
 /** A tensor or typed array of a tree, and the name that replaces it. */
 export interface Leaf<T> {
@@ -57,11 +57,19 @@ export interface Readers<T> {
   array(name: string, type: ArrayName): T;
 }
 
-/** Decodes the tree and replaces its references by the values that `readers` give. */
+/**
+ * Decodes the tree and replaces its references by the values that `readers` give.
+ *
+ * @throws RangeError for JSON that {@link encodeTree} does not write.
+ */
 export function decodeTree<T>(json: Json, readers: Readers<T>): unknown {
-  return decodeTagged(json, ({ kind, name, type }) =>
-    kind === 'tensor' ? readers.tensor(name as string) : readers.array(name as string, type as ArrayName),
-  );
+  return decodeTagged(json, ({ kind, name, type }) => {
+    if (typeof name !== 'string') throw new RangeError(`a reference of the kind ${kind} has no name`);
+    if (kind === 'tensor') return readers.tensor(name);
+    const known = ARRAY_NAMES.find((each) => each === type);
+    if (kind === 'array' && known) return readers.array(name, known);
+    throw new RangeError(`'${name}' is a reference of an unknown kind`);
+  });
 }
 
 function cannotKeep(where: string, what: string): AccError {

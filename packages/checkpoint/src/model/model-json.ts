@@ -1,8 +1,9 @@
 import { backend, clone, getBackend, io, slice, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type Storage } from '@acc/contract';
+import { isRecord, parseJson, type Storage } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
 import { openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
+import { invalid, parseManifest, requireBytes } from './weights-manifest.js';
 
 /** The file in which tfjs stores the topology and the paths of the weight files. */
 export const MODEL_JSON = 'model.json';
@@ -50,7 +51,10 @@ function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
 
 async function loadArtifacts(location: Location): Promise<io.ModelArtifacts> {
   const json = await readJson(location, MODEL_JSON);
-  const artifacts = await io.getModelArtifactsForJSON(json, (manifest) => readManifest(location, manifest));
+  const where = whereOf(location, MODEL_JSON);
+  const artifacts = await io.getModelArtifactsForJSON(json, (manifest) =>
+    readManifest(location, manifest, where),
+  );
   return json.weightsManifest ? artifacts : { ...artifacts, ...(await readSafetensors(location)) };
 }
 
@@ -68,31 +72,36 @@ async function readSafetensors(
   return { weightData: data, weightSpecs: specs };
 }
 
-async function readJson({ storage, prefix }: Location, name: string): Promise<io.ModelJSON> {
-  const bytes = await storage.get(prefix + name);
+const whereOf = ({ storage, prefix }: Location, name: string) => `${storage.location}/${prefix}${name}`;
+
+async function readJson(location: Location, name: string): Promise<io.ModelJSON> {
+  const bytes = await location.storage.get(location.prefix + name);
+  const where = whereOf(location, name);
+  let json: unknown;
   try {
-    return JSON.parse(new TextDecoder().decode(bytes)) as io.ModelJSON;
+    json = parseJson(new TextDecoder().decode(bytes));
   } catch (cause) {
-    throw new AccError(
-      'ACC_MODEL_JSON_INVALID',
-      `${storage.location}/${prefix}${name} is not a model.json: it does not contain valid JSON.`,
-      {
-        cause,
-      },
-    );
+    throw invalid(where, `it cannot be read as JSON: ${(cause as Error).message}`, cause);
   }
+  if (!isRecord(json)) throw invalid(where, 'it is not an object');
+  const { weightsManifest: given } = json;
+  return { ...json, ...(given != null && { weightsManifest: parseManifest(given, where) }) } as io.ModelJSON;
 }
 
 async function readManifest(
   { storage, prefix }: Location,
   manifest: io.WeightsManifestConfig,
+  where: string,
 ): Promise<[io.WeightsManifestEntry[], ArrayBuffer[]]> {
   const paths = manifest.flatMap((group) => group.paths);
   const shards = await Promise.all(paths.map((path) => storage.get(prefix + path)));
   const buffers = shards.map(({ buffer, byteOffset, byteLength }) =>
     buffer.slice(byteOffset, byteOffset + byteLength),
   );
-  return [io.getWeightSpecs(manifest), buffers as ArrayBuffer[]];
+  const specs = io.getWeightSpecs(manifest);
+  const bytes = buffers.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  requireBytes(specs, bytes, where);
+  return [specs, buffers as ArrayBuffer[]];
 }
 
 /**
@@ -104,8 +113,13 @@ export async function readModelJsonWeights(location: Location, name: string): Pr
   const specs = io.getWeightSpecs(json.weightsManifest ?? []);
   let reading: Promise<Record<string, Tensor>> | undefined;
   const readAll = async () => {
-    const [entries, data] = await readManifest(location, json.weightsManifest);
-    return io.decodeWeights(data, entries);
+    const where = whereOf(location, name);
+    const [entries, data] = await readManifest(location, json.weightsManifest, where);
+    try {
+      return io.decodeWeights(data, entries);
+    } catch (cause) {
+      throw invalid(where, `its weights cannot be decoded: ${(cause as Error).message}`, cause);
+    }
   };
   return specs.map(({ name: weight, shape, dtype }) => ({
     name: weight,

@@ -1,5 +1,5 @@
 import type { DataType, Tensor } from '@tensorflow/tfjs-core';
-import { AccError, isAccError, type StateLayer, type Storage } from '@acc/contract';
+import { AccError, isAccError, isRecord, parseJson, type StateLayer, type Storage } from '@acc/contract';
 import { labelOf } from '@acc/kernels';
 import { sharedRuns, wholeBox, type Box, type Run } from '../format/boxes.js';
 import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
@@ -59,24 +59,46 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
 export async function openSafetensors(location: Location, name: string): Promise<StoredWeight[]> {
   if (!name.endsWith(INDEX)) return openFile(location, name);
   const bytes = await location.storage.get(location.prefix + name);
-  const files = [...new Set(Object.values(parseIndex(bytes, name)))];
-  return (await Promise.all(files.map((file) => openFile(location, file)))).flat();
+  const where = `${location.storage.location}/${location.prefix}${name}`;
+  const files = [...new Set(Object.values(parseIndex(bytes, where)))];
+  const opened = await Promise.all(files.map((file) => openFile(location, file)));
+  requireOnce(where, files, opened);
+  return opened.flat();
+}
+
+/** A tensor that two files hold has two values. */
+function requireOnce(index: string, files: readonly string[], opened: readonly StoredWeight[][]): void {
+  const holders = new Map<string, string>();
+  opened.forEach((weights, i) => {
+    for (const { name } of weights) {
+      const other = holders.get(name);
+      if (other !== undefined) {
+        throw new AccError(
+          'ACC_SAFETENSORS_INVALID',
+          `'${name}' is in two files of the index ${index}: ${other} and ${files[i]}.`,
+          { help: 'Remove one of them: it is not known which values are meant.', details: { name } },
+        );
+      }
+      holders.set(name, files[i]!);
+    }
+  });
 }
 
 /** The file of each weight. */
 function parseIndex(bytes: Uint8Array, name: string): Record<string, string> {
   let cause: unknown;
   try {
-    const json = JSON.parse(new TextDecoder().decode(bytes)) as {
-      weight_map?: Record<string, string>;
-    } | null;
-    if (json?.weight_map) return json.weight_map;
+    const json = parseJson(new TextDecoder().decode(bytes));
+    const map = isRecord(json) ? json['weight_map'] : undefined;
+    if (isRecord(map) && Object.values(map).every((file) => typeof file === 'string')) {
+      return map as Record<string, string>;
+    }
   } catch (error) {
     cause = error;
   }
   throw new AccError(
     'ACC_SAFETENSORS_INVALID',
-    `The index ${name} ${cause ? 'is not valid JSON' : 'has no weight_map'}.`,
+    `The index ${name} ${cause ? 'is not valid JSON' : 'has no weight_map of names of files'}.`,
     {
       help: 'The file may be truncated. Compare its size with the original.',
       cause,
@@ -88,8 +110,12 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
   const key = prefix + name;
   const where = `${storage.location}/${key}`;
   const length = await storage.get(key, { into: new Uint8Array(LENGTH_BYTES) });
-  const text = new Uint8Array(headerLength(length, where));
+  const headerBytes = headerLength(length, where);
   const { entries } = await ifComplete(where, async () => {
+    // Before memory is taken for a header that is not there.
+    const last = LENGTH_BYTES + headerBytes - 1;
+    if (headerBytes > 0) await storage.get(key, { start: last, into: new Uint8Array(1) });
+    const text = new Uint8Array(headerBytes);
     await storage.get(key, { start: LENGTH_BYTES, into: text });
     const header = parseHeader(text, undefined, where);
     const { start = 0, byteLength = 0 } = header.entries.at(-1) ?? {};

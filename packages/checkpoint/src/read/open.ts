@@ -1,7 +1,16 @@
 import { AccError, isAccError } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
-import { hexOf, MARKER, parseIndex, parseMarker, type Index, type Marker } from '../format/manifest.js';
+import {
+  hexOf,
+  invalid,
+  MARKER,
+  parseIndex,
+  parseMarker,
+  type Index,
+  type Marker,
+} from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
+import { checkIndex } from './check-index.js';
 
 /** A complete checkpoint. Only its index has been read. */
 export interface Checkpoint {
@@ -24,7 +33,13 @@ export async function openCheckpoint(location: Location): Promise<Checkpoint> {
   if (bytes.length !== marker.index.bytes || hexOf(await checksumOf(bytes)) !== marker.index.crc32) {
     throw corrupt(location, marker.index.name, 'its size or checksum does not match');
   }
-  const index = parseIndex(bytes, `${storage.location}/${key}`);
+  const where = `${storage.location}/${key}`;
+  const index = parseIndex(bytes, where);
+  try {
+    checkIndex(index);
+  } catch (cause) {
+    throw invalid(where, cause);
+  }
   const sizes = new Map((await storage.list(prefix)).map((each) => [each.key, each.bytes]));
   for (const file of index.files) {
     const size = sizes.get(prefix + file.name);

@@ -1,9 +1,11 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Json, StateArray, StateLayer } from '@acc/contract';
-import { arrayOver, type ArrayName } from '../format/dtypes.js';
+import { arrayOver, dtypeOfArray, type ArrayName } from '../format/dtypes.js';
+import { invalid } from '../format/manifest.js';
 import { decodeTree } from '../format/state-tree.js';
 import type { Checkpoint } from './open.js';
-import { readBytes, readTensors } from './read-tensors.js';
+import { describeLocation } from '../location.js';
+import { readBytes, readTensors, storedTensor } from './read-tensors.js';
 
 /** A reference to a tensor of a checkpoint that has not been read. */
 export class StoredReference {
@@ -23,15 +25,31 @@ class ArrayReference {
  * StoredReference}.
  */
 export async function readTree(checkpoint: Checkpoint, json: Json): Promise<unknown> {
-  const tree = decodeTree<object>(json, {
-    tensor: (name) => new StoredReference(name),
-    array: (name, type) => new ArrayReference(name, type),
-  });
+  const tree = decoded(checkpoint, json);
   return replace(tree, async (value) => {
     if (!(value instanceof ArrayReference)) return undefined;
+    requireArray(checkpoint, value);
     const array: StateArray = arrayOver(value.type, await readBytes(checkpoint, value.name));
     return array;
   });
+}
+
+function decoded({ location }: Checkpoint, json: Json): unknown {
+  try {
+    return decodeTree<object>(json, {
+      tensor: (name) => new StoredReference(name),
+      array: (name, type) => new ArrayReference(name, type),
+    });
+  } catch (cause) {
+    throw invalid(`The state in ${describeLocation(location)}`, cause);
+  }
+}
+
+function requireArray(checkpoint: Checkpoint, { name, type }: ArrayReference): void {
+  const { dtype } = storedTensor(checkpoint, name);
+  if (dtype === dtypeOfArray(type)) return;
+  const problem = new RangeError(`'${name}' has elements of type ${dtype}, which are no ${type}`);
+  throw invalid(`The state in ${describeLocation(checkpoint.location)}`, problem);
 }
 
 /**

@@ -83,6 +83,10 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 async function getFile(path: string, { start = 0, into }: GetOptions = {}): Promise<Uint8Array> {
+  // A pipe would be waited for.
+  if (!(await stat(path)).isFile()) {
+    throw storageErrorOf('ACC_STORAGE_FAILED', `Reading ${path}`, 'it is no file', undefined);
+  }
   const file = await open(path, 'r');
   try {
     const target = into ?? new Uint8Array(Math.max(0, (await file.stat()).size - start));

@@ -1,5 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import {
+  describeLocation,
   readRest,
   readTensors,
   readTree,
@@ -8,7 +9,7 @@ import {
   type Checkpoint,
   type StoredReference,
 } from '@acc/checkpoint';
-import { AccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
+import { AccError, isAccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
 import { restoreOrderState } from '../random/data-orders.js';
 import { restoreRandomState } from '../random/math-random.js';
 import { shareRandomStates } from '../random/synchronize.js';
@@ -29,6 +30,7 @@ import { NamedTensors } from './named-tensors.js';
 import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
 import type { RunContext } from './run-context.js';
+import { localStateOf, sharedStateOf, windowOf } from './state-shape.js';
 import { storedModel, type StoredModel } from './stored-model.js';
 
 /** A checkpoint whose contents for this rank have been read and checked. */
@@ -77,7 +79,10 @@ interface Matched {
  */
 export async function readRun(open: () => Promise<Checkpoint>, context: RunContext): Promise<ReadRun> {
   const { collective } = context;
-  const trees = await together(collective, async () => readTrees(await open(), context));
+  const trees = await together(collective, async () => {
+    const checkpoint = await open();
+    return named(checkpoint, () => readTrees(checkpoint, context));
+  });
   const { stored } = trees;
   if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
   const parameters = context.pipeline.trained.prepared;
@@ -89,16 +94,32 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
   });
   return together(
     collective,
-    async () => readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
+    () =>
+      named(trees.checkpoint, async () =>
+        readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
+      ),
     (read) => read.dispose(),
   );
 }
 
+/** Errors of what differs name the checkpoint. */
+async function named<T>({ location }: Checkpoint, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const where = describeLocation(location);
+    if (!isAccError(error) || error.message.includes(where)) throw error;
+    const { code, help, details, cause } = error;
+    const message = `${where}: ${error.message.split('\n→ ')[0]}`;
+    throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
+  }
+}
+
 async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<Trees> {
   const { index } = checkpoint;
-  const shared = (await readTree(checkpoint, index.shared)) as SharedState<StoredReference>;
+  const shared = sharedStateOf(await readTree(checkpoint, index.shared), checkpoint);
   const ownPlace = context.collective.rank % index.worldSize;
-  const local = (await readTree(checkpoint, index.ranks[ownPlace]!)) as LocalState<StoredReference>;
+  const local = localStateOf(await readTree(checkpoint, index.ranks[ownPlace]!), ownPlace, checkpoint);
   requireSameObjects(local, context);
   const root = shared.model ? '' : `rank-${ownPlace}/`;
   const model = shared.model ?? local.model;
@@ -116,11 +137,12 @@ async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<T
 
 /** The accumulation windows of all ranks, in rank order. */
 async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<StoredReference>[]> {
-  const entries = checkpoint.index.ranks.map(
-    (json) => (json as { readonly accumulation: Json }).accumulation,
+  return Promise.all(
+    checkpoint.index.ranks.map(async (json, rank) => {
+      const entry = (json as { readonly accumulation?: Json } | null)?.accumulation;
+      return windowOf(await readTree(checkpoint, entry ?? null), rank, checkpoint);
+    }),
   );
-  const read = await Promise.all(entries.map((json) => readTree(checkpoint, json)));
-  return read as AccumulationEntry<StoredReference>[];
 }
 
 /** The names of the tensors that a rank holds. */
@@ -192,7 +214,7 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
       context.pipeline.updates.steps = shared.step;
       context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
       const wasHere = context.collective.rank < checkpoint.index.worldSize;
-      await applyRest(tree, shared, { context, wasHere });
+      await named(checkpoint, () => applyRest(tree, shared, { context, wasHere }));
     },
   };
 }

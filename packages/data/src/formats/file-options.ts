@@ -16,6 +16,11 @@ export interface FileDatasetOptions<Sample, Mapped = Sample> extends SourceOptio
    */
   readonly blockBytes?: number;
   /**
+   * The largest sample, in bytes: a line, a record, a row, or all files of a sample of a tar. A longer one is an error
+   * when the file is opened. Default 256 MiB.
+   */
+  readonly maxSampleBytes?: number;
+  /**
    * The folder of index files, which hold where the samples of each file start. Default: `data-index` in
    * `ACC_CACHE_DIR`, else in `~/.cache/acc`.
    */
@@ -36,6 +41,10 @@ export const fileOptions = {
     .custom<MapSample<never, unknown> | URL | string>(isMap, 'a function or the address of a module')
     .optional(),
   blockBytes: z.int().positive().optional(),
+  maxSampleBytes: z
+    .int()
+    .positive()
+    .default(256 * 2 ** 20),
   indexFolder: z.string().min(1).optional(),
   s3: z
     .strictObject({
@@ -50,6 +59,12 @@ export const fileOptions = {
           sessionToken: z.string().min(1).optional(),
         })
         .optional(),
+    })
+    .optional(),
+  http: z
+    .strictObject({
+      timeoutMs: z.number().positive().optional(),
+      minBytesPerSecond: z.number().nonnegative().optional(),
     })
     .optional(),
   onScan: z.custom<OnScan>(isFunction, 'a function').optional(),

@@ -1,6 +1,14 @@
 import type { AwsClient } from 'aws4fetch';
 import type { AccError } from '@acc/contract';
 import { storageErrorOf } from '../storage-errors.js';
+import {
+  LargeBodyError,
+  MIN_BYTES_PER_SECOND,
+  REQUEST_TIMEOUT_MS,
+  requestWithin,
+  SlowServerError,
+  type WholeAnswer,
+} from '../request-within.js';
 import { sleep } from '../timers.js';
 import { importClients } from './clients.js';
 import { elementIn, parseXml, textIn, type XmlElement } from './xml.js';
@@ -21,6 +29,10 @@ export interface BucketOptions {
   readonly endpoint?: string | undefined;
   /** A function is called before each request. */
   readonly credentials: S3Credentials | (() => S3Credentials | Promise<S3Credentials>);
+  /** The longest time without an answer, or in which less than `minBytesPerSecond` arrive. Default 30 s. */
+  readonly timeoutMs?: number | undefined;
+  /** Default 1024. */
+  readonly minBytesPerSecond?: number | undefined;
 }
 
 export interface ListedObject {
@@ -32,6 +44,8 @@ interface RequestParts {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array | string;
+  /** The largest body of the answer. Default: none. */
+  readonly maxBytes?: number;
 }
 
 /** The answer to a request, with its whole body. */
@@ -43,11 +57,13 @@ export interface Answer {
 }
 
 /**
- * The number of retries: for a request that the service could not serve, and for one that did not
- * reach it.
+ * The number of retries: for a request that the service could not serve, for one that did not
+ * reach it, and for one that it answered too slowly.
  */
-const RETRIES = { refused: 5, lost: 3 };
+const RETRIES = { refused: 5, lost: 3, slow: 1 };
 const FIRST_WAIT_MS = 100;
+/** A page of a list has at most 1000 keys, of at most 1024 bytes each. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 const CODES: Readonly<Record<number, string>> = {
   401: 'ACC_STORAGE_DENIED',
@@ -56,6 +72,13 @@ const CODES: Readonly<Record<number, string>> = {
   416: 'ACC_STORAGE_NOT_FOUND',
   507: 'ACC_STORAGE_FULL',
 };
+
+interface Reach {
+  /** What is done, for messages. */
+  readonly doing: string;
+  readonly maxBytes: number;
+  readonly sentBytes: number | undefined;
+}
 
 /** Sends signed requests for keys of a bucket. */
 export class Bucket {
@@ -91,7 +114,7 @@ export class Bucket {
   async request(
     method: string,
     key: string | undefined,
-    { query = {}, headers = {}, body }: RequestParts = {},
+    { query = {}, headers = {}, body, maxBytes = Infinity }: RequestParts = {},
     allowed: readonly number[] = [],
   ): Promise<Answer> {
     const path = key === undefined ? '' : this.keyOf(key).split('/').map(encode).join('/');
@@ -99,7 +122,7 @@ export class Bucket {
     const url = `${this.#url}${path}${pairs.length > 0 ? `?${pairs.join('&')}` : ''}`;
     const doing = `${method} ${this.location}${key === undefined ? '' : `/${key}`}`;
     const init = { method, headers, ...(body !== undefined && { body }) } as RequestInit;
-    const answer = await this.#reach(url, init, doing);
+    const answer = await this.#reach(url, init, { doing, maxBytes, sentBytes: body?.length });
     if (answer.status < 300 || allowed.includes(answer.status)) return answer;
     throw await errorOf(answer, doing);
   }
@@ -114,26 +137,32 @@ export class Bucket {
         prefix: this.keyOf(prefix),
         ...(token !== undefined && { 'continuation-token': token }),
       };
-      const { text } = await this.request('GET', undefined, { query });
+      const { text } = await this.request('GET', undefined, { query, maxBytes: MAX_LIST_BYTES });
       const answer = await parseXml(text);
       if (!('ListBucketResult' in answer)) throw notUnderstood(`Listing ${this.location}/${prefix}`);
       const page = elementIn(answer, 'ListBucketResult');
       for (const object of (page['Contents'] ?? []) as XmlElement[]) {
         found.push({ key: this.nameOf(textIn(object, 'Key')!), bytes: Number(textIn(object, 'Size')) });
       }
-      token = textIn(page, 'IsTruncated') === 'true' ? textIn(page, 'NextContinuationToken') : undefined;
+      const next = textIn(page, 'IsTruncated') === 'true' ? textIn(page, 'NextContinuationToken') : undefined;
+      if (next !== undefined && next === token) throw notUnderstood(`Listing ${this.location}/${prefix}`);
+      token = next;
     } while (token !== undefined);
     return found;
   }
 
-  async #reach(url: string, init: RequestInit, doing: string): Promise<Answer> {
+  async #reach(url: string, init: RequestInit, { doing, ...sizes }: Reach): Promise<Answer> {
     const client = await this.#client(doing);
+    const { timeoutMs = REQUEST_TIMEOUT_MS, minBytesPerSecond = MIN_BYTES_PER_SECOND } = this.#options;
+    const limits = { timeoutMs, minBytesPerSecond, ...sizes };
     for (let lost = 0; ; lost++) {
       try {
-        const response = await client.fetch(url, init);
-        return answerOf(response, new Uint8Array(await response.arrayBuffer()));
+        return answerOf(await requestWithin((signal) => client.fetch(url, { ...init, signal }), limits));
       } catch (error) {
-        if (lost === RETRIES.lost) throw unreachable(error as Error, doing, new URL(url).origin);
+        const isLast = lost === (error instanceof SlowServerError ? RETRIES.slow : RETRIES.lost);
+        if (isLast || error instanceof LargeBodyError) {
+          throw unreachable(error as Error, doing, new URL(url).origin);
+        }
         await sleep(FIRST_WAIT_MS * 2 ** lost);
       }
     }
@@ -161,10 +190,12 @@ function encode(text: string): string {
 
 function unreachable(error: Error, doing: string, origin: string): AccError {
   const reason = (error.cause as Error | undefined)?.message || error.message;
-  return storageErrorOf('ACC_STORAGE_FAILED', doing, `${origin} does not answer: ${reason}`, error);
+  const what =
+    error instanceof LargeBodyError ? `${origin}: ${reason}` : `${origin} does not answer: ${reason}`;
+  return storageErrorOf('ACC_STORAGE_FAILED', doing, what, error);
 }
 
-function answerOf({ status, headers }: Response, bytes: Uint8Array): Answer {
+function answerOf({ status, headers, bytes }: WholeAnswer): Answer {
   return {
     status,
     headers,

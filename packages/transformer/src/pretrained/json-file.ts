@@ -1,16 +1,17 @@
 import { locationOf } from '@acc/checkpoint';
-import { AccError, isAccError, isRecord } from '@acc/contract';
+import { AccError, isAccError, isRecord, parseJson } from '@acc/contract';
 
 /** @throws AccError `ACC_MODEL_CONFIG_INVALID` if the file is missing or has no object. */
 export async function readJson(folder: string, name: string): Promise<Record<string, unknown>> {
   const { storage, prefix } = locationOf(folder, undefined);
   try {
-    const json = JSON.parse(new TextDecoder().decode(await storage.get(prefix + name))) as unknown;
+    const json = parseJson(new TextDecoder().decode(await storage.get(prefix + name)));
     if (isRecord(json)) return json;
   } catch (cause) {
     const isMissing = isAccError(cause, 'ACC_STORAGE_NOT_FOUND');
-    if (!isMissing && !(cause instanceof SyntaxError)) throw cause;
-    throw invalid(`${folder}/${name}`, isMissing ? 'does not exist' : 'is not JSON', cause);
+    if (!isMissing && isAccError(cause)) throw cause;
+    const problem = isMissing ? 'does not exist' : `cannot be read as JSON: ${(cause as Error).message}`;
+    throw invalid(`${folder}/${name}`, problem, cause);
   }
   throw invalid(`${folder}/${name}`, 'is not an object');
 }

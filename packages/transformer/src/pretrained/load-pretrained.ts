@@ -2,11 +2,12 @@ import { backend, getBackend, ready, tidy, type Variable } from '@tensorflow/tfj
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, wholeBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf } from '@acc/kernels';
-import type { KernelLayer } from '@acc/contract';
+import { AccError, isAccError, type KernelLayer } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';
 import { buildLlama } from '../models/llama.js';
 import { readConfig } from './config-file.js';
+import { requireWeights } from './require-weights.js';
 import { hubWeight, wholeName, type HubWeight } from './hub-names.js';
 import { inFloat32 } from './values.js';
 
@@ -26,9 +27,9 @@ const NOTHING_DRAWN = 0;
  */
 export async function loadPretrained(folder: string): Promise<LayersModel> {
   const config = await readConfig(folder);
+  await requireWeights(folder, config);
   await ready();
-  const model =
-    config.model_type === 'gpt2' ? buildGpt2(config, NOTHING_DRAWN) : buildLlama(config, NOTHING_DRAWN);
+  const model = build(folder, config);
   try {
     await loadWeights(model, folder, config);
   } catch (error) {
@@ -36,6 +37,20 @@ export async function loadPretrained(folder: string): Promise<LayersModel> {
     throw error;
   }
   return model;
+}
+
+/** Errors of sizes that do not fit together name the file. */
+function build(folder: string, config: ModelConfig): LayersModel {
+  try {
+    return config.model_type === 'gpt2'
+      ? buildGpt2(config, NOTHING_DRAWN)
+      : buildLlama(config, NOTHING_DRAWN);
+  } catch (cause) {
+    if (!isAccError(cause)) throw cause;
+    const { code, help, details } = cause;
+    const message = `${folder}/config.json: ${cause.message.split('\n→ ')[0]}`;
+    throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
+  }
 }
 
 async function loadWeights(model: LayersModel, folder: string, config: ModelConfig): Promise<void> {

@@ -1,6 +1,6 @@
 import type * as Arrow from 'apache-arrow';
 import { formatInWorker } from '#platform/formats';
-import { parseOptions } from '@acc/contract';
+import { isAccError, parseOptions } from '@acc/contract';
 import { blockDataset, type BlockDataset } from '../blocks/block-dataset.js';
 import { columnarSchema, requireSameColumns, type ColumnarOptions } from '../columnar/columnar-options.js';
 import { columnValue, type Column, type ResolvedColumnOptions } from '../columnar/column-values.js';
@@ -12,6 +12,7 @@ import { openSource, sourceOf } from '../sources/open-source.js';
 import type { Source, SourceState } from '../sources/source.js';
 import { arrowColumns, plainValue } from './arrow-columns.js';
 import { arrowLayout, loadArrow, type ArrowLayout, type ArrowModule, type Part } from './arrow-layout.js';
+import { verifyValues } from './arrow-values.js';
 
 /** Everything that a thread needs to read the samples. It can be sent to another thread. */
 interface ArrowState {
@@ -40,16 +41,23 @@ export async function arrowDataset<Sample = Record<string, unknown>, Mapped = Sa
   locations: Locations,
   options: ColumnarOptions<Sample, Mapped> = {},
 ): Promise<BlockDataset<Mapped>> {
-  const { map, columns: wanted, integers, defaults } = parseOptions('arrowDataset', columnarSchema, options);
+  const {
+    map,
+    http,
+    columns: wanted,
+    integers,
+    defaults,
+  } = parseOptions('arrowDataset', columnarSchema, options);
   const arrow = await loadArrow();
-  const paths = await resolveLocations(locations);
+  const paths = await resolveLocations(locations, { http });
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
-    const source = await openSource(location);
+    const source = await openSource(location, { http });
     const layout = await arrowLayout(arrow, source);
-    const { schema } = await tableOf(arrow, source, [layout.schema]);
-    const { name: file, bytes, tag } = source;
-    const columns = arrowColumns(arrow, file, schema, wanted);
-    return { state: { location, bytes, tag }, layout, file, columns };
+    const { name: file, state } = source;
+    const columns = await parsed(source, [layout.schema], (parts) =>
+      arrowColumns(arrow, file, arrow.tableFromIPC(parts).schema, wanted),
+    );
+    return { state, layout, file, columns };
   });
   for (const other of opened) requireSameColumns(opened[0]!, other);
   const state: ArrowState = {
@@ -97,8 +105,7 @@ function openRows(
         const { file, part, dictionaries } = batches[batch]!;
         const layout = layouts[file]!;
         const parts = [layout.schema, ...layout.dictionaries.slice(0, dictionaries), part];
-        const table = await tableOf(arrow, sources[file]!, parts);
-        return columns.map(({ name }) => table.getChild(name)!);
+        return parsed(sources[file]!, parts, (bytes) => vectorsOf(arrow, bytes, columns));
       },
       sample(vectors, batch, row) {
         const place = placeOf(batch, row);
@@ -115,12 +122,30 @@ function openRows(
   );
 }
 
-/** Parses messages of a file as a stream of their own. */
-async function tableOf(arrow: ArrowModule, source: Source, parts: readonly Part[]): Promise<Arrow.Table> {
+/** The values of columns in messages that are a stream of their own. All values are checked. */
+function vectorsOf(arrow: ArrowModule, bytes: Uint8Array, columns: readonly Column[]): Arrow.Vector[] {
+  const table = arrow.tableFromIPC(bytes);
+  return columns.map(({ name }) => {
+    const vector = table.getChild(name)!;
+    verifyValues(arrow, vector);
+    return vector;
+  });
+}
+
+/** Reads messages of a file, and parses them as a stream of their own. */
+async function parsed<T>(
+  source: Source,
+  parts: readonly Part[],
+  parse: (bytes: Uint8Array) => T,
+): Promise<T> {
   const messages = await Promise.all(parts.map(([start, end]) => source.read(start, end)));
   try {
-    return arrow.tableFromIPC(Buffer.concat([...messages, END_OF_STREAM]));
+    return parse(Buffer.concat([...messages, END_OF_STREAM]));
   } catch (cause) {
-    throw badFormat(source.name, `it cannot be read as Arrow IPC: ${(cause as Error).message}`, { cause });
+    if (isAccError(cause)) throw cause;
+    const { message } = cause as Error;
+    const [start] = parts.at(-1)!;
+    const what = `it cannot be read as Arrow IPC: the message at byte ${start}: ${message}`;
+    throw badFormat(source.name, what, { cause });
   }
 }

@@ -1,6 +1,9 @@
 import type * as Arrow from 'apache-arrow';
+import { isAccError } from '@acc/contract';
 import { badFormat, packageMissing } from '../errors.js';
 import type { Source } from '../sources/source.js';
+import { verifyFlatbuffer } from './flatbuffer.js';
+import { MESSAGE } from './message-shape.js';
 
 export type ArrowModule = typeof Arrow;
 
@@ -37,8 +40,9 @@ export async function loadArrow(): Promise<ArrowModule> {
 }
 
 /**
- * Finds the messages of a file in the file format or the stream format of Arrow IPC. Bodies, which
- * are nearly all of it, are not read. The file format is a stream between two magic words.
+ * Finds the messages of a file in the file format or the stream format of Arrow IPC, and checks what
+ * they state against the bytes that there are. Bodies, which are nearly all of it, are not read. The
+ * file format is a stream between two magic words.
  *
  * @throws AccError `ACC_DATA_FORMAT`, also if record batches are compressed.
  */
@@ -50,15 +54,13 @@ export async function arrowLayout(arrow: ArrowModule, source: Source): Promise<A
   for (let at = magic === MAGIC ? 8 : 0; at < source.bytes;) {
     const found = await messageAt(arrow, source, at);
     if (!found) break;
-    const { message, end } = found;
-    if (end > source.bytes) throw badFormat(source.name, 'it ends within a message');
-    if (message.isSchema()) schema = [at, end];
-    else requireUncompressed(source, message as Arrow.Message);
-    if (message.isDictionaryBatch()) dictionaries.push([at, end]);
-    if (message.isRecordBatch()) {
-      const rows = Number(message.header().length);
-      batches.push({ part: [at, end], rows, dictionaries: dictionaries.length });
-    }
+    const { header, end } = found;
+    const part: Part = [at, end];
+    if (header instanceof arrow.Schema) {
+      if (schema) throw badFormat(source.name, `a second schema begins at byte ${at}`);
+      schema = part;
+    } else if ('isDelta' in header) dictionaries.push(part);
+    else batches.push({ part, rows: header.length, dictionaries: dictionaries.length });
     at = end;
   }
   if (!schema) throw badFormat(source.name, 'it is no Arrow IPC file: it has no schema');
@@ -78,17 +80,67 @@ async function messageAt(arrow: ArrowModule, source: Source, at: number) {
     throw badFormat(source.name, `it is no Arrow IPC file, or was cut off: no message begins at byte ${at}`);
   }
   if (head + length > bytes.length) bytes = await source.read(at, at + head + length);
+  const { header, bodyBytes } = decoded(arrow, source, { at, metadata: bytes.subarray(head, head + length) });
+  const end = at + head + length + bodyBytes;
+  if (end > source.bytes) throw badFormat(source.name, 'it ends within a message');
+  return { header, end };
+}
+
+/** What the library does not export: the metadata of a record batch. */
+interface RecordBatch {
+  readonly length: number;
+  readonly nodes: readonly { readonly length: number; readonly nullCount: number }[];
+  readonly buffers: readonly { readonly offset: number; readonly length: number }[];
+  readonly compression: unknown;
+}
+
+type Header = Arrow.Schema | RecordBatch | { readonly isDelta: boolean; readonly data: RecordBatch };
+
+interface Metadata {
+  readonly at: number;
+  readonly metadata: Uint8Array;
+}
+
+function decoded(arrow: ArrowModule, source: Source, { at, metadata }: Metadata) {
   try {
-    const message = arrow.Message.decode(bytes.subarray(head, head + length));
-    return { message, end: at + head + length + message.bodyLength };
+    verifyFlatbuffer(metadata, MESSAGE);
+    const message = arrow.Message.decode(metadata);
+    const header = message.header() as unknown as Header;
+    const bodyBytes = message.bodyLength;
+    requireCount('bytes of its body', bodyBytes, source.bytes);
+    if (!(header instanceof arrow.Schema)) {
+      const batch = 'isDelta' in header ? header.data : header;
+      requireUncompressed(source, batch);
+      requireWithin(batch, bodyBytes);
+    }
+    return { header, bodyBytes };
   } catch (cause) {
-    throw badFormat(source.name, `the message at byte ${at} cannot be parsed`, { cause });
+    if (isAccError(cause)) throw cause;
+    const { message } = cause as Error;
+    throw badFormat(source.name, `the message at byte ${at} cannot be parsed: ${message}`, { cause });
   }
 }
 
-function requireUncompressed(source: Source, message: Arrow.Message): void {
-  const header = message.header() as { compression?: unknown; data?: { compression?: unknown } };
-  if (!(header.compression ?? header.data?.compression)) return;
+/** Each row of a column that can be read takes a bit or more. */
+function requireWithin({ length, nodes, buffers }: RecordBatch, bodyBytes: number): void {
+  requireCount('rows', length, 8 * bodyBytes);
+  for (const node of nodes) {
+    requireCount('values', node.length, 8 * bodyBytes);
+    requireCount('nulls', node.nullCount, node.length);
+  }
+  for (const { offset, length: bytes } of buffers) {
+    requireCount('bytes before a buffer', offset, bodyBytes);
+    requireCount('bytes of a buffer', bytes, bodyBytes - offset);
+  }
+}
+
+function requireCount(what: string, count: number, most: number): void {
+  if (Number.isSafeInteger(count) && count >= 0 && count <= most) return;
+  throw new RangeError(`it states ${count} ${what}, and there can be ${most}`);
+}
+
+function requireUncompressed(source: Source, { compression }: RecordBatch): void {
+  if (!compression) return;
   throw badFormat(
     source.name,
     'its record batches are compressed, which apache-arrow cannot read by itself',

@@ -5,13 +5,14 @@ import { columnOptions, type Column, type ColumnOptions } from './column-values.
 
 /** Options of datasets whose files have columns. */
 export interface ColumnarOptions<Sample = unknown, Mapped = Sample>
-  extends ColumnOptions, Pick<FileDatasetOptions<Sample, Mapped>, 'map'> {
+  extends ColumnOptions, Pick<FileDatasetOptions<Sample, Mapped>, 'map' | 'http'> {
   /** The columns of a sample. Default: all of them. */
   readonly columns?: readonly string[];
 }
 
 export const columnarSchema = z.object({
   map: fileOptions.map,
+  http: fileOptions.http,
   columns: z.array(z.string()).min(1).readonly().optional(),
   ...columnOptions,
 });

@@ -16,8 +16,7 @@ export function cellsOf(
   { delimiter, quote }: CellOptions,
   place: string | SamplePlace,
 ): string[] {
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  const row = all.replace(BYTE_ORDER_MARK, '');
+  const row = textOf(bytes, place).replace(BYTE_ORDER_MARK, '');
   // Most rows have no quotes, and are split much faster than they are parsed.
   if (quote === false || !row.includes(quote)) return row.replace(LINE_ENDS, '').split(delimiter);
   try {
@@ -32,4 +31,12 @@ export function cellsOf(
   throw badFormat(place, 'its quotes are not those of a row', {
     help: 'If they have no meaning, set quote to false.',
   });
+}
+
+function textOf(bytes: Uint8Array, place: string | SamplePlace): string {
+  try {
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  } catch (cause) {
+    throw badFormat(place, `a row of ${bytes.length} bytes is too long for a string`, { cause });
+  }
 }

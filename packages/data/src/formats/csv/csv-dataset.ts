@@ -2,7 +2,12 @@ import * as z from 'zod';
 import { parseOptions } from '@acc/contract';
 import type { BlockDataset } from '../blocks/block-dataset.js';
 import { badFormat } from '../errors.js';
-import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-options.js';
+import {
+  fileOptions,
+  SECRET_OPTIONS,
+  type FileDatasetOptions,
+  type ResolvedFileOptions,
+} from '../file-options.js';
 import {
   openRecordFiles,
   recordDataset,
@@ -80,6 +85,7 @@ function framingOf({ header, quote }: CsvFormatOptions) {
   const hasHeader = header === true;
   const byte = quote === false ? undefined : quote.charCodeAt(0);
   return {
+    unit: 'row',
     framing: `csv ${quote === false ? 'none' : quote} ${hasHeader}`,
     scan: (...[source, onScan]: Parameters<RecordFormat<unknown>['scan']>) =>
       scanRows(source, onScan, { quote: byte, hasHeader }),
@@ -91,18 +97,24 @@ function csvFormat(options: NamedColumns, { files }: RecordState): RecordFormat<
   const read = rowReader(header, columns, files[0]!.location);
   return {
     ...framingOf(options),
-    unit: 'row',
     decode: (bytes, place) => read(cellsOf(bytes, options, place), place),
   };
 }
 
-async function readHeader({ files, starts }: RecordState, options: CsvFormatOptions): Promise<string[]> {
+async function readHeader(
+  { files, starts }: RecordState,
+  options: CsvFormatOptions & Pick<ResolvedFileOptions, 'maxSampleBytes'>,
+): Promise<string[]> {
   const headers = await Promise.all(
     files.map(async (file, i) => {
       const source = sourceOf(file);
+      const bytes = starts[i]![0]!;
+      if (bytes > options.maxSampleBytes) {
+        throw badFormat(source.name, `its header has ${bytes} bytes (option maxSampleBytes)`);
+      }
       return {
         file: source.name,
-        cells: cellsOf(await source.read(0, starts[i]![0]!), options, source.name),
+        cells: cellsOf(await source.read(0, bytes), options, source.name),
       };
     }),
   );

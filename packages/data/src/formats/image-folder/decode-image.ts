@@ -32,12 +32,13 @@ async function randomlyResized(
   { decoder, plan, values }: ImageReader,
   draw: RandomWords,
 ): Promise<ShapedArray> {
+  const { maxPixels } = plan;
   const part = randomPart(await decoder.extentOf(bytes), plan.resized!, draw);
   const [height, width] = plan.crop!;
   const window = wholeOf({ height, width });
   const isMirrored = isFlipped(plan, draw);
   const image = await decoder.decode(bytes, part);
-  return takePixels(resample(image, { size: window, window, isMirrored }), window, false, values);
+  return takePixels(resample(image, { size: window, window, isMirrored, maxPixels }), window, false, values);
 }
 
 async function cropped(
@@ -46,15 +47,17 @@ async function cropped(
   draw: RandomWords,
 ): Promise<ShapedArray> {
   const image = await decoder.decode(bytes);
+  const { maxPixels } = plan;
   const size = plan.resize === undefined ? image : sizeOf(image, plan.resize);
   const box = boxOf(size, plan, draw);
   const isMirrored = isFlipped(plan, draw);
   if (plan.resize === undefined) return takePixels(image, box, isMirrored, values);
   if (!isWithin(box, size)) {
-    const resized = resample(image, { size, window: wholeOf(size), isMirrored: false });
+    const resized = resample(image, { size, window: wholeOf(size), isMirrored: false, maxPixels });
     return takePixels(resized, box, isMirrored, values);
   }
-  return takePixels(resample(image, { size, window: box, isMirrored }), wholeOf(box), false, values);
+  const resized = resample(image, { size, window: box, isMirrored, maxPixels });
+  return takePixels(resized, wholeOf(box), false, values);
 }
 
 /** Rounded as by torchvision. */

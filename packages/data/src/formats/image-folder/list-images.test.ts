@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -67,4 +68,20 @@ it('shares paths between threads', () => {
   const paths = ['a/1.png', '', 'ä/日本.png', 'b/2.png'];
   const read = pathReader(sharePaths(paths));
   expect(paths.map((_, i) => read(i))).toEqual(paths);
+});
+
+it('refuses links that lead in circles or nowhere, and pipes, with their paths', async () => {
+  await make('a/1.png');
+  await symlink(folder, join(folder, 'a', 'circle'));
+  await expect(list()).rejects.toThrow(/a\/circle is a link to a folder that it is in/);
+  await rm(join(folder, 'a', 'circle'));
+  await symlink('self', join(folder, 'a', 'self'));
+  await expect(list()).rejects.toThrow(code('ACC_DATA_READ'));
+  await expect(list()).rejects.toThrow(/a\/self cannot be read: ELOOP/);
+  await rm(join(folder, 'a', 'self'));
+  await symlink('nowhere', join(folder, 'a', 'gone'));
+  await expect(list()).rejects.toThrow(code('ACC_DATA_NOT_FOUND'));
+  await rm(join(folder, 'a', 'gone'));
+  execFileSync('mkfifo', [join(folder, 'a', 'pipe.png')]);
+  await expect(list()).rejects.toThrow(/a\/pipe.png cannot be read: it is no file but a pipe/);
 });

@@ -1,6 +1,6 @@
 import { AccError, parseOptions } from '@acc/contract';
 import * as z from 'zod';
-import { jpegDecoder, type DecoderOptions, type JpegDecoder } from '../images/decode-pixels.js';
+import { jpegDecoder, maxPixels, type DecoderOptions, type JpegDecoder } from '../images/decode-pixels.js';
 
 /** `[height, width]` in pixels. A number: both. */
 export type ImageSize = number | readonly [height: number, width: number];
@@ -46,6 +46,11 @@ export interface PixelOptions {
    * size, its bytes differ from these by 0.4 of 255 on average.
    */
   readonly jpegDecoder?: JpegDecoder;
+  /**
+   * The largest number of pixels of an image, before and after it is resized. Default 89,478,485, at
+   * which Pillow warns. An image that is much longer than wide becomes large by `resize: number`.
+   */
+  readonly maxPixels?: number;
 }
 
 export interface ImageFolderOptions extends PixelOptions {
@@ -81,6 +86,7 @@ const schema = z.object({
   mean: z.array(z.number()).optional(),
   std: z.array(z.number().positive()).optional(),
   jpegDecoder,
+  maxPixels,
   classes: z.array(z.string()).min(1).optional(),
   extensions: z.array(z.string()).min(1).default(['jpg', 'jpeg', 'png', 'webp']),
 });
@@ -131,6 +137,7 @@ export function resolveOptions(options: ImageFolderOptions): FolderPlan {
       flip: given.randomFlip === true ? 0.5 : Number(given.randomFlip),
       channels,
       jpegDecoder: given.jpegDecoder,
+      maxPixels: given.maxPixels,
       dtype,
       mean: given.mean ?? new Array<number>(channels).fill(0),
       std: given.std ?? new Array<number>(channels).fill(1),

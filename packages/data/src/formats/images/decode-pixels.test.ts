@@ -1,6 +1,7 @@
 import sharp from 'sharp';
 import { describe, expect, it } from 'vitest';
 import { pixelDecoder, type Channels } from './decode-pixels.js';
+import { MAX_PIXELS } from './raw-image.js';
 
 const SIZE = { height: 90, width: 120 };
 
@@ -13,8 +14,8 @@ const picture = () => sharp(pixels, { raw: { ...SIZE, channels: 3 } });
 
 const decoders = (channels: Channels = 3) =>
   Promise.all([
-    pixelDecoder('a test', { channels, jpegDecoder: 'sharp' }),
-    pixelDecoder('a test', { channels, jpegDecoder: '@napi-rs/image' }),
+    pixelDecoder('a test', { channels, jpegDecoder: 'sharp', maxPixels: MAX_PIXELS }),
+    pixelDecoder('a test', { channels, jpegDecoder: '@napi-rs/image', maxPixels: MAX_PIXELS }),
   ]);
 
 describe("jpegDecoder: '@napi-rs/image'", () => {
@@ -53,8 +54,19 @@ describe("jpegDecoder: '@napi-rs/image'", () => {
 
 it.each(['sharp', '@napi-rs/image'] as const)('%s refuses a file that is cut off', async (jpegDecoder) => {
   const bytes = await picture().jpeg().toBuffer();
-  const decoder = await pixelDecoder('a test', { channels: 3, jpegDecoder });
+  const decoder = await pixelDecoder('a test', { channels: 3, jpegDecoder, maxPixels: MAX_PIXELS });
   await expect(decoder.decode(bytes)).resolves.toMatchObject(SIZE);
   await expect(decoder.decode(bytes.subarray(0, bytes.length / 2))).rejects.toThrow();
   await expect(decoder.decode(bytes.subarray(0, 5))).rejects.toThrow();
+});
+
+it.each(['png', 'jpeg'] as const)('refuses a file of %s with more than maxPixels', async (format) => {
+  const bytes = await picture().toFormat(format).toBuffer();
+  for (const jpegDecoder of ['sharp', '@napi-rs/image'] as const) {
+    const most = SIZE.height * SIZE.width;
+    const fits = await pixelDecoder('a test', { channels: 3, jpegDecoder, maxPixels: most });
+    expect(await fits.decode(bytes)).toMatchObject(SIZE);
+    const small = await pixelDecoder('a test', { channels: 3, jpegDecoder, maxPixels: most - 1 });
+    await expect(small.decode(bytes)).rejects.toThrow(/maxPixels/);
+  }
 });

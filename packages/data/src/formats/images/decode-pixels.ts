@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { jpegHeader } from './jpeg-header.js';
 import { loadSharp } from './load-sharp.js';
 import { zuneDecoder } from './zune-decoder.js';
-import type { Box, ImageExtent, RawImage } from './raw-image.js';
+import { MAX_PIXELS, requirePixels, type Box, type ImageExtent, type RawImage } from './raw-image.js';
 
 /** 3: RGB, alpha is dropped. 4: RGBA. 1: luma. */
 export type Channels = 1 | 3 | 4;
@@ -13,9 +13,14 @@ export type JpegDecoder = z.infer<typeof jpegDecoder>;
 /** The schema of the option. */
 export const jpegDecoder = z.enum(['sharp', '@napi-rs/image']).default('sharp');
 
+/** The schema of the option. */
+export const maxPixels = z.int().positive().default(MAX_PIXELS);
+
 export interface DecoderOptions {
   readonly channels: Channels;
   readonly jpegDecoder: JpegDecoder;
+  /** The largest number of pixels of an image, before and after it is resized. */
+  readonly maxPixels: number;
 }
 
 /** Decodes encoded images of all formats that sharp reads. */
@@ -34,30 +39,46 @@ export interface PixelDecoder {
  */
 export async function pixelDecoder(what: string, options: DecoderOptions): Promise<PixelDecoder> {
   const { channels, jpegDecoder } = options;
-  const decoder = await sharpDecoder(what, channels);
+  const decoder = await sharpDecoder(what, options);
   if (jpegDecoder === 'sharp') return decoder;
   const decode = await zuneDecoder();
   return {
     ...decoder,
     async decode(bytes, part) {
+      requireSize(bytes, options.maxPixels);
       const image = await decode(bytes, part);
       return image ? fromColours(image, channels) : decoder.decode(bytes, part);
     },
   };
 }
 
-async function sharpDecoder(what: string, channels: Channels): Promise<PixelDecoder> {
+/** JPEG files say their size at once. libvips checks that of other files. */
+function requireSize(bytes: Uint8Array, maxPixels: number): void {
+  const header = jpegHeader(bytes);
+  if (header) requirePixels('it', header, maxPixels);
+}
+
+async function sharpDecoder(
+  what: string,
+  { channels, maxPixels: limitInputPixels }: DecoderOptions,
+): Promise<PixelDecoder> {
   const sharp = await loadSharp(what);
-  const open = (bytes: Uint8Array) => sharp(bytes, { ignoreIcc: true });
+  const open = (bytes: Uint8Array) => sharp(bytes, { ignoreIcc: true, limitInputPixels });
   return {
     extentOf: async (bytes) => jpegHeader(bytes) ?? (await open(bytes).metadata()),
     async decode(bytes, part) {
+      requireSize(bytes, limitInputPixels);
       const pipeline = part ? open(bytes).extract(part) : open(bytes);
       const withAlpha = channels === 4 ? pipeline.ensureAlpha() : pipeline.removeAlpha();
       const { data, info } = await withAlpha
         .toColourspace('srgb')
         .raw()
-        .toBuffer({ resolveWithObject: true });
+        .toBuffer({ resolveWithObject: true })
+        .catch((cause: Error) => {
+          if (!cause.message.includes('pixel limit')) throw cause;
+          const what = `it has more pixels than the option maxPixels (${limitInputPixels})`;
+          throw new RangeError(what, { cause });
+        });
       // A Buffer is no plain value of a sample.
       const plain = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
       const image = { data: plain, height: info.height, width: info.width, channels: info.channels };

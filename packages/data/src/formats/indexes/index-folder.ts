@@ -91,7 +91,18 @@ async function readIndex(path: string, key: IndexKey): Promise<Float64Array | un
   if (body < 8 || body % 8 !== 0 || !content.subarray(0, head.length).equals(head)) return undefined;
   const memory = new SharedArrayBuffer(body);
   new Uint8Array(memory).set(content.subarray(head.length));
-  return new Float64Array(memory);
+  const index = new Float64Array(memory);
+  // A damaged index is made again.
+  return isAscending(index, key.bytes) ? index : undefined;
+}
+
+function isAscending(index: Float64Array, end: number): boolean {
+  let before = 0;
+  for (const start of index) {
+    if (!(Number.isSafeInteger(start) && start >= before && start <= end)) return false;
+    before = start;
+  }
+  return true;
 }
 
 /** The file is complete or absent, whoever else writes it. */

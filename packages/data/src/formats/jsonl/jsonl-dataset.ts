@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { isPlainRecord, parseOptions } from '@acc/contract';
 import type { BlockDataset } from '../blocks/block-dataset.js';
 import { badColumn, badFormat, type SamplePlace } from '../errors.js';
+import { parseJson } from '@acc/contract';
 import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-options.js';
 import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
@@ -57,11 +58,11 @@ function jsonlFormat({ keys }: FormatOptions): RecordFormat<unknown> {
 }
 
 function parseLine(bytes: Uint8Array, place: SamplePlace): unknown {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
   try {
-    return JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text);
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+    return parseJson(text.startsWith('\ufeff') ? text.slice(1) : text);
   } catch (cause) {
-    throw badFormat(place, `it is no JSON: ${(cause as Error).message}`, { cause });
+    throw badFormat(place, `it cannot be read as JSON: ${(cause as Error).message}`, { cause });
   }
 }
 

@@ -1,16 +1,17 @@
 import type { FileMetaData } from 'hyparquet';
+import * as z from 'zod';
 import { formatInWorker } from '#platform/formats';
 import { parseOptions } from '@acc/contract';
 import { blockDataset, type BlockDataset } from '../blocks/block-dataset.js';
 import { columnarSchema, requireSameColumns, type ColumnarOptions } from '../columnar/columnar-options.js';
 import { columnValue, type Column, type ResolvedColumnOptions } from '../columnar/column-values.js';
-import { describePlace } from '../errors.js';
+import { badFormat, describePlace } from '../errors.js';
 import { movableMap, openMap } from '../map-sample.js';
 import { mapConcurrently } from '../sources/map-concurrently.js';
 import { resolveLocations, type Locations } from '../sources/locations.js';
 import { openSource, sourceOf } from '../sources/open-source.js';
 import type { SourceState } from '../sources/source.js';
-import { readColumns, readFooter } from './parquet-file.js';
+import { readColumns, readFooter, type ParquetLimits } from './parquet-file.js';
 import { columnsOf } from './parquet-schema.js';
 
 /** Everything that a thread needs to read the samples. It can be sent to another thread. */
@@ -19,7 +20,27 @@ interface ParquetState {
   readonly footers: readonly FileMetaData[];
   readonly columns: readonly Column[];
   readonly options: ResolvedColumnOptions;
+  readonly limits: ParquetLimits;
 }
+
+export interface ParquetOptions<Sample = unknown, Mapped = Sample>
+  extends ColumnarOptions<Sample, Mapped>, Partial<ParquetLimits> {
+  /** The largest number of rows of a row group, and of values of a column in it. Default 2^26. */
+  readonly maxGroupValues?: number;
+  /** The largest size of a page without compression, in bytes. Default 512 MiB. */
+  readonly maxPageBytes?: number;
+}
+
+const schema = columnarSchema.extend({
+  maxGroupValues: z
+    .int()
+    .positive()
+    .default(2 ** 26),
+  maxPageBytes: z
+    .int()
+    .positive()
+    .default(512 * 2 ** 20),
+});
 
 /** The number of files whose footers are read at a time. */
 const OPENED_AT_A_TIME = 8;
@@ -35,20 +56,17 @@ const OPENED_AT_A_TIME = 8;
  */
 export async function parquetDataset<Sample = Record<string, unknown>, Mapped = Sample>(
   locations: Locations,
-  options: ColumnarOptions<Sample, Mapped> = {},
+  options: ParquetOptions<Sample, Mapped> = {},
 ): Promise<BlockDataset<Mapped>> {
-  const {
-    map,
-    columns: wanted,
-    integers,
-    defaults,
-  } = parseOptions('parquetDataset', columnarSchema, options);
-  const paths = await resolveLocations(locations);
+  const given = parseOptions('parquetDataset', schema, options);
+  const { map, http, columns: wanted, integers, defaults, maxGroupValues, maxPageBytes } = given;
+  const limits = { maxGroupValues, maxPageBytes };
+  const paths = await resolveLocations(locations, { http });
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
-    const source = await openSource(location);
-    const footer = await readFooter(source);
-    const { name: file, bytes, tag } = source;
-    return { state: { location, bytes, tag }, footer, file, columns: columnsOf(file, footer, wanted) };
+    const source = await openSource(location, { http });
+    const footer = await readFooter(source, limits);
+    const { name: file, state } = source;
+    return { state, footer, file, columns: columnsOf(file, footer, wanted) };
   });
   for (const other of opened) requireSameColumns(opened[0]!, other);
   const state: ParquetState = {
@@ -56,6 +74,7 @@ export async function parquetDataset<Sample = Record<string, unknown>, Mapped = 
     footers: opened.map(({ footer }) => footer),
     columns: opened[0]!.columns,
     options: { integers, defaults },
+    limits,
   };
   const sent = movableMap(map);
   const inWorker = (cachedBlocks: number) => formatInWorker('parquet', { ...state, ...sent, cachedBlocks });
@@ -72,6 +91,8 @@ export async function parquetInWorker(
 
 interface RowGroup {
   readonly file: number;
+  /** The number of the row group in its file. */
+  readonly group: number;
   readonly rowStart: number;
   readonly rows: number;
 }
@@ -79,7 +100,7 @@ interface RowGroup {
 type OpenOptions = Parameters<typeof blockDataset>[1] & { readonly map: Awaited<ReturnType<typeof openMap>> };
 
 function openRows(
-  { files, footers, columns, options }: ParquetState,
+  { files, footers, columns, options, limits }: ParquetState,
   { map, ...blocks }: OpenOptions,
 ): BlockDataset<unknown> {
   const sources = files.map((file) => sourceOf(file));
@@ -92,15 +113,20 @@ function openRows(
   return blockDataset<readonly ArrayLike<unknown>[], unknown>(
     {
       blocks: groups.map(({ rows }) => rows),
-      load(group) {
-        const { file, rowStart, rows } = groups[group]!;
-        return readColumns(sources[file]!, footers[file]!, names, { rowStart, rowEnd: rowStart + rows });
+      load(block) {
+        const { file, group, rowStart, rows } = groups[block]!;
+        const wanted = { group, columns: names, rowStart, rowEnd: rowStart + rows };
+        return readColumns(sources[file]!, footers[file]!, wanted, limits);
       },
       sample(values, group, row) {
         const place = placeOf(group, row);
         const sample: Record<string, unknown> = {};
         columns.forEach((column, i) => {
-          sample[column.name] = columnValue(column, values[i]![row], options, place);
+          const value = values[i]![row];
+          if (value === undefined && isFlat(column)) {
+            throw badFormat(place, `the column '${column.name}' has a value that is not in its dictionary`);
+          }
+          sample[column.name] = columnValue(column, value, options, place);
         });
         return map ? map(sample, place) : sample;
       },
@@ -110,11 +136,14 @@ function openRows(
   );
 }
 
+/** Nulls of such columns are null. */
+const isFlat = ({ kind }: Column) => kind.depth === 0 && kind.of !== 'other';
+
 function rowGroupsOf(footer: FileMetaData, file: number): RowGroup[] {
   let rowStart = 0;
-  return footer.row_groups.map((group) => {
-    const rows = Number(group.num_rows);
+  return footer.row_groups.map(({ num_rows }, group) => {
+    const rows = Number(num_rows);
     rowStart += rows;
-    return { file, rowStart: rowStart - rows, rows };
+    return { file, group, rowStart: rowStart - rows, rows };
   });
 }

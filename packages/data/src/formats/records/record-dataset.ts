@@ -1,6 +1,6 @@
 import { formatInWorker, type FormatName } from '#platform/formats';
 import { blockDataset, type BlockDataset } from '../blocks/block-dataset.js';
-import { describePlace } from '../errors.js';
+import { badFormat, describePlace, type SamplePlace } from '../errors.js';
 import type { ResolvedFileOptions } from '../file-options.js';
 import { defaultIndexFolder, indexOf } from '../indexes/index-folder.js';
 import { movableMap, openMap } from '../map-sample.js';
@@ -31,7 +31,7 @@ export interface MovableFormat {
 const OPENED_AT_A_TIME = 8;
 
 /** How the samples of files are found. */
-export type Framing = Pick<RecordFormat<unknown>, 'framing' | 'scan'>;
+export type Framing = Pick<RecordFormat<unknown>, 'framing' | 'scan' | 'unit'>;
 
 /**
  * Opens files, and takes the places of their samples from index files, or finds them by a scan. Each file is scanned
@@ -41,10 +41,10 @@ export type Framing = Pick<RecordFormat<unknown>, 'framing' | 'scan'>;
  */
 export async function openRecordFiles(
   locations: Locations,
-  { framing, scan }: Framing,
+  { framing, scan, unit }: Framing,
   options: ResolvedFileOptions,
 ): Promise<RecordState> {
-  const { indexFolder: folder = defaultIndexFolder(), onScan = showScans() } = options;
+  const { indexFolder: folder = defaultIndexFolder(), onScan = showScans(), maxSampleBytes } = options;
   const paths = await resolveLocations(locations, options);
   const opened = await mapConcurrently(paths, OPENED_AT_A_TIME, async (location) => {
     const source = await openSource(location, options);
@@ -55,8 +55,27 @@ export async function openRecordFiles(
   const starts = await mapConcurrently(opened, OPENED_AT_A_TIME, async ({ index }) =>
     index instanceof Float64Array ? index : index(),
   );
+  opened.forEach(({ file }, i) =>
+    requireSmall({ file: sourceOf(file).name, unit }, starts[i]!, maxSampleBytes),
+  );
   const blockBytes = options.blockBytes ?? defaultBlockBytes(starts);
   return { files: opened.map(({ file }) => file), starts, blockBytes };
+}
+
+/** Before memory is taken for a block. */
+function requireSmall(
+  place: Pick<SamplePlace, 'file' | 'unit'>,
+  starts: Float64Array,
+  maxSampleBytes: number,
+): void {
+  for (let row = 0; row + 1 < starts.length; row++) {
+    const bytes = starts[row + 1]! - starts[row]!;
+    if (bytes > maxSampleBytes) {
+      throw badFormat({ ...place, row }, `it has ${bytes} bytes, and at most ${maxSampleBytes} are read`, {
+        help: 'If it is meant to be so long, set the option maxSampleBytes.',
+      });
+    }
+  }
 }
 
 /**

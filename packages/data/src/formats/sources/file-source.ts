@@ -9,6 +9,11 @@ export async function lookAtFile(path: string): Promise<SourceState> {
     if (stats.isDirectory()) {
       throw cannotRead(path, 'it is a folder', { help: `Give the files in it, for example '${path}/*'.` });
     }
+    if (!stats.isFile()) {
+      throw cannotRead(path, 'it is no file but a pipe, a socket or a device', {
+        help: 'Write its content into a file, because samples are found by their places.',
+      });
+    }
     return { location: path, bytes: stats.size, tag: String(stats.mtimeMs) };
   } catch (error) {
     throw asReadError(path, error);
@@ -22,8 +27,8 @@ export function fileSource(state: SourceState): Source {
 }
 
 async function readRange(path: string, start: number, end: number): Promise<Uint8Array> {
-  const into = new Uint8Array(end - start);
   try {
+    const into = new Uint8Array(end - start);
     await using file = await openFile(path);
     for (let done = 0; done < into.length;) {
       const { bytesRead } = await file.handle.read(into, done, into.length - done, start + done);

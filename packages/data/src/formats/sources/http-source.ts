@@ -1,11 +1,20 @@
 import { AccError } from '@acc/contract';
-import { sleep } from '@acc/platform';
+import {
+  LargeBodyError,
+  MIN_BYTES_PER_SECOND,
+  REQUEST_TIMEOUT_MS,
+  requestWithin,
+  sleep,
+  SlowServerError,
+} from '@acc/platform';
 import { cannotRead, notFound } from '../errors.js';
 import { rangedSource, rangeOf } from './ranged-source.js';
-import type { Source, SourceState } from './source.js';
+import type { HttpLimits, Source, SourceState } from './source.js';
 
 /** Retries of a request that the server could not serve, or that did not reach it. */
 const RETRIES = 5;
+/** Retries of a request that the server answered too slowly. */
+const SLOW_RETRIES = 1;
 const FIRST_WAIT_MS = 100;
 /** Statuses after which the same request may succeed. */
 const PASSING = new Set([408, 425, 429, 500, 502, 503, 504]);
@@ -21,18 +30,21 @@ interface Answer {
  *
  * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES`.
  */
-export async function lookAtAddress(address: string): Promise<SourceState> {
-  const answer = await ask(address, rangeOf(0, 1));
+export async function lookAtAddress(address: string, http: HttpLimits = {}): Promise<SourceState> {
+  const answer = await ask({ address, http, range: rangeOf(0, 1), maxBytes: 1 });
   const total = /^bytes (?:0-0|\*)\/(\d+)$/.exec(answer.headers.get('content-range') ?? '')?.[1];
-  if (total === undefined) throw cannotRead(shown(address), 'the server does not tell the size of the file');
-  return { location: address, bytes: Number(total), tag: tagOf(answer) };
+  const bytes = Number(total);
+  if (!Number.isSafeInteger(bytes)) {
+    throw cannotRead(shown(address), 'the server does not tell the size of the file');
+  }
+  return { location: address, bytes, tag: tagOf(answer), http };
 }
 
 /** A file on a web server that knows ranges. */
 export function httpSource(state: SourceState): Source {
-  const { location } = state;
-  return rangedSource(shown(location), state, async (range) => {
-    const answer = await ask(location, range);
+  const { location: address, http = {} } = state;
+  return rangedSource(shown(address), state, async (range, maxBytes) => {
+    const answer = await ask({ address, http, range, maxBytes });
     return { ...answer, tag: tagOf(answer) };
   });
 }
@@ -50,11 +62,20 @@ function shown(address: string): string {
   return url.href;
 }
 
+interface RangeRequest {
+  readonly address: string;
+  readonly range: string;
+  readonly maxBytes: number;
+  readonly http: HttpLimits;
+}
+
 /** Asks for a range. A file that ends before it is an answer, too. */
-async function ask(address: string, range: string): Promise<Answer> {
+async function ask(request: RangeRequest): Promise<Answer> {
+  const { address } = request;
   for (let tries = 0; ; tries++) {
-    const answer = await reach(address, range);
-    const isLast = tries === RETRIES;
+    const answer = await reach(request);
+    if (answer instanceof LargeBodyError) throw cannotRead(shown(address), answer.message, { cause: answer });
+    const isLast = tries === (answer instanceof SlowServerError ? SLOW_RETRIES : RETRIES);
     if (answer instanceof Error) {
       if (isLast)
         throw cannotRead(shown(address), `the server does not answer: ${reasonOf(answer)}`, {
@@ -65,15 +86,15 @@ async function ask(address: string, range: string): Promise<Answer> {
   }
 }
 
-async function reach(address: string, range: string): Promise<Answer | Error> {
+async function reach({ address, range, maxBytes, http }: RangeRequest): Promise<Answer | Error> {
   const { url, authorization } = requestOf(address);
   const headers = { range, 'accept-encoding': 'identity', ...authorization };
+  const { timeoutMs = REQUEST_TIMEOUT_MS, minBytesPerSecond = MIN_BYTES_PER_SECOND } = http;
+  const limits = { timeoutMs, minBytesPerSecond, maxBytes };
   try {
-    const response = await fetch(url, { headers });
-    // The body of a server without ranges is the whole file.
-    if (response.status === 200) await response.body?.cancel();
-    const bytes = response.status === 200 ? new Uint8Array(0) : new Uint8Array(await response.arrayBuffer());
-    return { status: response.status, headers: response.headers, bytes };
+    // The body of a server without ranges is the whole file, and that of an error is of no use.
+    const isRange = (status: number) => status === 206;
+    return await requestWithin((signal) => fetch(url, { headers, signal }), limits, isRange);
   } catch (error) {
     return error as Error;
   }

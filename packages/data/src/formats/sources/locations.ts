@@ -36,11 +36,11 @@ function expandBraces(location: string): string[] {
   return existsSync(location) ? [location] : expand(location);
 }
 
-async function filesOf(pattern: string, { s3 }: SourceOptions): Promise<string[]> {
+async function filesOf(pattern: string, options: SourceOptions): Promise<string[]> {
   const scheme = schemeOf(pattern);
   if (scheme === 'http') return [withoutWildcard(pattern)];
   if (scheme === 's3')
-    return /[*?]/.test(pattern) ? some(await matchingObjects(pattern, s3), pattern) : [pattern];
+    return /[*?]/.test(pattern) ? some(await matchingObjects(pattern, options), pattern) : [pattern];
   const path = pathOf(pattern);
   if (!isDynamicPattern(path) || existsSync(path)) return [path];
   const found = await glob(path, { absolute: isAbsolute(path), expandDirectories: false, dot: false });

@@ -22,10 +22,10 @@ export function pathOf(location: string): string {
  *
  * @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_DATA_RANGES` (a web server without ranges).
  */
-export async function openSource(location: string, { s3 }: SourceOptions = {}): Promise<Source> {
+export async function openSource(location: string, { s3, http }: SourceOptions = {}): Promise<Source> {
   const scheme = schemeOf(location);
-  if (scheme === 'http') return httpSource(await lookAtAddress(location));
-  if (scheme === 's3') return s3Source(await lookAtObject(location, s3));
+  if (scheme === 'http') return httpSource(await lookAtAddress(location, http));
+  if (scheme === 's3') return s3Source(await lookAtObject(location, { s3, http }));
   return fileSource(await lookAtFile(pathOf(location)));
 }
 

@@ -13,12 +13,13 @@ interface RangeAnswer {
  * A file that a server sends in ranges: `bytes=first-last`.
  *
  * @param name As messages show it.
- * @param ask Requests a range. A file that ends before it (status 416) is an answer, too.
+ * @param ask Requests a range of at most so many bytes. A file that ends before it (status 416) is an
+ * answer, too.
  */
 export function rangedSource(
   name: string,
   state: SourceState,
-  ask: (range: string) => Promise<RangeAnswer>,
+  ask: (range: string, maxBytes: number) => Promise<RangeAnswer>,
 ): Source {
   const { bytes, tag } = state;
   return {
@@ -28,7 +29,7 @@ export function rangedSource(
     state,
     async read(start, end) {
       if (start >= end) return new Uint8Array(0);
-      const answer = await ask(rangeOf(start, end));
+      const answer = await ask(rangeOf(start, end), end - start);
       if (answer.tag !== tag) throw changed(name, `its version is ${answer.tag}, and was ${tag}`);
       if (answer.status === 206 && answer.bytes.length === end - start) return answer.bytes;
       throw changed(name, `it has no ${end - start} bytes from byte ${start}`);

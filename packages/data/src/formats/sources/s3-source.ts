@@ -3,7 +3,7 @@ import { environment } from '@acc/platform';
 import { Bucket, type S3Credentials } from '@acc/platform/s3';
 import { cannotRead, notFound } from '../errors.js';
 import { rangedSource } from './ranged-source.js';
-import type { Source, SourceState } from './source.js';
+import type { HttpLimits, Source, SourceOptions, SourceState } from './source.js';
 
 /** How buckets are reached. What is not given comes from the environment variables of AWS. */
 export interface S3SourceOptions {
@@ -19,33 +19,39 @@ export interface S3SourceOptions {
 }
 
 /** @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_S3_CLIENT_MISSING`. */
-export async function lookAtObject(location: string, s3: S3SourceOptions = {}): Promise<SourceState> {
+export async function lookAtObject(
+  location: string,
+  { s3 = {}, http }: SourceOptions = {},
+): Promise<SourceState> {
   const { bucket, key } = partsOf(location);
-  const { headers } = await asked(location, () => bucketOf(bucket, s3).request('HEAD', key));
+  const { headers } = await asked(location, () => bucketOf(bucket, s3, http).request('HEAD', key));
   const bytes = Number(headers.get('content-length') ?? Number.NaN);
   if (!Number.isSafeInteger(bytes))
     throw cannotRead(location, 'the service does not tell the size of the object');
-  return { location, bytes, tag: headers.get('etag') ?? '', s3 };
+  return { location, bytes, tag: headers.get('etag') ?? '', s3, http };
 }
 
 /** An object in a bucket. */
 export function s3Source(state: SourceState): Source {
-  const { location, s3 = {} } = state;
+  const { location, s3 = {}, http } = state;
   const { bucket, key } = partsOf(location);
-  const client = bucketOf(bucket, s3);
-  return rangedSource(location, state, async (range) => {
+  const client = bucketOf(bucket, s3, http);
+  return rangedSource(location, state, async (range, maxBytes) => {
     const { status, bytes, headers } = await asked(location, () =>
-      client.request('GET', key, { headers: { range } }, [416]),
+      client.request('GET', key, { headers: { range }, maxBytes: Math.max(maxBytes, ERROR_BYTES) }, [416]),
     );
     return { status, bytes, tag: headers.get('etag') ?? '' };
   });
 }
 
 /** The keys of a bucket that match a pattern, sorted. `*` and `?` stand for anything but a slash. */
-export async function matchingObjects(pattern: string, s3: S3SourceOptions = {}): Promise<string[]> {
+export async function matchingObjects(
+  pattern: string,
+  { s3 = {}, http }: SourceOptions = {},
+): Promise<string[]> {
   const { bucket, key } = partsOf(pattern);
   const before = key.slice(0, key.search(/[*?]/));
-  const listed = await asked(pattern, () => bucketOf(bucket, s3).list(before));
+  const listed = await asked(pattern, () => bucketOf(bucket, s3, http).list(before));
   const parts = key
     .split(/([*?])/)
     .map((part) => WILDCARDS[part] ?? part.replace(/[$()+.[\\\]^{|}]/g, '\\$&'));
@@ -62,7 +68,11 @@ function partsOf(location: string): { readonly bucket: string; readonly key: str
   throw notFound(`${location} does not name an object in a bucket`, 'Write s3://bucket/key.');
 }
 
-function bucketOf(bucket: string, { region, endpoint, credentials }: S3SourceOptions): Bucket {
+/** The longest answer that tells of an error. */
+const ERROR_BYTES = 64 * 1024;
+
+function bucketOf(bucket: string, s3: S3SourceOptions, http: HttpLimits | undefined): Bucket {
+  const { region, endpoint, credentials } = s3;
   const env = environment();
   return new Bucket({
     bucket,
@@ -70,6 +80,7 @@ function bucketOf(bucket: string, { region, endpoint, credentials }: S3SourceOpt
     region: region ?? (env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || 'us-east-1'),
     endpoint: endpoint ?? (env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || undefined),
     credentials: credentials ?? credentialsOfEnvironment,
+    ...http,
   });
 }
 

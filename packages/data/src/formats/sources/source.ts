@@ -25,9 +25,23 @@ export interface SourceState {
   readonly tag: string;
   /** How its bucket is reached. */
   readonly s3?: S3SourceOptions | undefined;
+  readonly http?: HttpLimits | undefined;
+}
+
+/** How long servers and buckets may take. */
+export interface HttpLimits {
+  /**
+   * The longest time in milliseconds without an answer, or in which less than `minBytesPerSecond`
+   * arrive. The request is then sent once more. Default 30,000.
+   */
+  readonly timeoutMs?: number | undefined;
+  /** Default 1024. */
+  readonly minBytesPerSecond?: number | undefined;
 }
 
 export interface SourceOptions {
+  /** How long servers and buckets may take. */
+  readonly http?: HttpLimits | undefined;
   /** How buckets are reached (`s3://bucket/key`). Default: by the environment variables of AWS. */
   readonly s3?: S3SourceOptions | undefined;
 }

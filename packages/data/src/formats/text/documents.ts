@@ -1,5 +1,6 @@
 import { badColumn, badFormat } from '../errors.js';
 import type { ResolvedFileOptions } from '../file-options.js';
+import { parseJson } from '@acc/contract';
 import { scanLines } from '../jsonl/line-framing.js';
 import { openRecordFiles, recordDataset } from '../records/record-dataset.js';
 import type { BlockDataset } from '../blocks/block-dataset.js';
@@ -40,15 +41,15 @@ export async function openDocuments(
   };
   const state = await openRecordFiles(locations, format, options);
   const versions = state.files.map(({ location, bytes, tag }) => [location, bytes, tag]);
-  return { texts: await recordDataset(state, format, {}, undefined), versions };
+  return { texts: await recordDataset(state, format, options, undefined), versions };
 }
 
 function textIn(line: string, key: string, error: (what: string, isColumn: boolean) => Error): string {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseJson(line);
   } catch (cause) {
-    throw error(`it is no JSON: ${(cause as Error).message}`, false);
+    throw error(`it cannot be read as JSON: ${(cause as Error).message}`, false);
   }
   const text = (value as Record<string, unknown> | null)?.[key];
   if (typeof text === 'string') return text;

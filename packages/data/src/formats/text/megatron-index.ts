@@ -54,25 +54,63 @@ export function encodeIndex(dtype: TokenDtype, lengths: Int32Array): Uint8Array 
 /** @throws AccError `ACC_DATA_FORMAT`, `ACC_DATA_READ`. */
 export async function readIndex(source: Source): Promise<TokenIndex> {
   const { name } = source;
-  const bytes = Buffer.from(await source.read(0, source.bytes));
-  if (bytes.length < HEADER_BYTES || bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) {
+  const header = Buffer.from(await source.read(0, Math.min(HEADER_BYTES, source.bytes)));
+  if (header.length < HEADER_BYTES || header.toString('latin1', 0, MAGIC.length) !== MAGIC) {
     throw badFormat(name, 'it is no index of tokens', {
       help: "Give the path without its ending: 'tokens'.",
     });
   }
-  const dtype = dtypeOf(bytes.readUInt8(17), name);
-  const sequences = Number(bytes.readBigUInt64LE(18));
-  const bounds = Number(bytes.readBigUInt64LE(26));
-  if (bytes.readBigUInt64LE(9) !== VERSION || bytes.length !== HEADER_BYTES + sequences * 12 + bounds * 8) {
+  const dtype = dtypeOf(header.readUInt8(17), name);
+  const sequences = Number(header.readBigUInt64LE(18));
+  const bounds = Number(header.readBigUInt64LE(26));
+  if (header.readBigUInt64LE(9) !== VERSION || source.bytes !== HEADER_BYTES + sequences * 12 + bounds * 8) {
     throw badFormat(name, 'it is cut off, or of another version');
   }
-  // Sequences lie one after another, so that their places follow from their lengths.
+  const bytes = Buffer.from(await source.read(0, source.bytes));
+  const starts = sequenceStarts(bytes, { sequences, tokenBytes: bytesOf(dtype), name });
+  return { dtype, documents: documentStarts(bytes, { starts, bounds, name }) };
+}
+
+/** Sequences lie one after another, so that their places follow from their lengths. */
+function sequenceStarts(
+  bytes: Buffer,
+  { sequences, tokenBytes, name }: { sequences: number; tokenBytes: number; name: string },
+): Float64Array {
   const starts = new Float64Array(sequences + 1);
-  for (let i = 0; i < sequences; i++) starts[i + 1] = starts[i]! + bytes.readInt32LE(HEADER_BYTES + i * 4);
+  const pointers = HEADER_BYTES + sequences * 4;
+  for (let i = 0; i < sequences; i++) {
+    const length = bytes.readInt32LE(HEADER_BYTES + i * 4);
+    const pointer = Number(bytes.readBigInt64LE(pointers + i * 8));
+    if (length < 0 || pointer !== starts[i]! * tokenBytes) {
+      const place = `it has ${length} tokens from byte ${pointer}, and the one before it ends at byte ${starts[i]! * tokenBytes}`;
+      throw badFormat({ file: name, row: i, unit: 'sequence' }, place);
+    }
+    starts[i + 1] = starts[i]! + length;
+  }
+  return starts;
+}
+
+/** Documents are consecutive sequences, from the first one to the last one. */
+function documentStarts(
+  bytes: Buffer,
+  { starts, bounds, name }: { starts: Float64Array; bounds: number; name: string },
+): Float64Array {
+  const sequences = starts.length - 1;
   const documents = new Float64Array(new SharedArrayBuffer(Math.max(bounds, 1) * 8));
   const at = HEADER_BYTES + sequences * 12;
-  for (let i = 0; i < bounds; i++) documents[i] = starts[Number(bytes.readBigInt64LE(at + i * 8))]!;
-  return { dtype, documents };
+  let before = 0;
+  for (let i = 0; i < bounds; i++) {
+    const sequence = Number(bytes.readBigInt64LE(at + i * 8));
+    const isWrongEnd = (i === 0 && sequence !== 0) || (i === bounds - 1 && sequence !== sequences);
+    if (sequence < before || sequence > sequences || isWrongEnd) {
+      const place = `it starts with sequence ${sequence} of ${sequences}, and the one before it with ${before}`;
+      throw badFormat({ file: name, row: i, unit: 'document' }, place);
+    }
+    before = sequence;
+    documents[i] = starts[sequence]!;
+  }
+  if (bounds === 0 && sequences > 0) throw badFormat(name, 'it has sequences, and no documents');
+  return documents;
 }
 
 function dtypeOf(code: number, name: string): TokenDtype {

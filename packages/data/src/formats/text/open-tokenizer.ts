@@ -1,6 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { AccError } from '@acc/contract';
 import { asReadError, badFormat, packageMissing } from '../errors.js';
+import { parseJson } from '@acc/contract';
+import { lookAtFile } from '../sources/file-source.js';
+
+/** Those of large vocabularies have tens of megabytes. */
+const MAX_TOKENIZER_BYTES = 256 * 1024 * 1024;
 
 /** Turns texts into numbers of tokens. */
 export interface TextTokenizer {
@@ -19,11 +24,13 @@ export interface TextTokenizer {
  */
 export async function openTokenizer(path: string): Promise<TextTokenizer> {
   const { Tokenizer } = await loadTokenizers();
+  const { bytes } = await lookAtFile(path);
+  if (bytes > MAX_TOKENIZER_BYTES) throw badFormat(path, `it has ${bytes} bytes, which no tokenizer has`);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw asReadError(path, error);
   });
   try {
-    const tokenizer = new Tokenizer(JSON.parse(text) as object, {});
+    const tokenizer = new Tokenizer(parseJson(text) as object, {});
     // Numbers may have gaps.
     const vocabulary = tokenizer.get_vocab(true).values();
     let vocabularySize = 0;

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
 import { packedTokens } from './packed-tokens.js';
@@ -68,6 +68,31 @@ describe('packed tokens', () => {
     await expect(longer).rejects.toThrow('it has 4 tokens, and a sequence of 4 needs 5');
     await writeFile(folder.join('a.idx'), 'no index');
     await expect(open()).rejects.toThrow(error('ACC_DATA_FORMAT'));
+  });
+
+  it.each([
+    ['a negative length', { at: 34, int32: -3 }, /sequence 0: it has -3 tokens/],
+    [
+      'another length',
+      { at: 38, int32: 1 },
+      /sequence 2: it has 2 tokens from byte 16, and .* ends at byte 8/,
+    ],
+    ['another place', { at: 54, int32: 7 }, /sequence 1: it has 5 tokens from byte 7/],
+    ['documents that descend', { at: 78, int32: 9 }, /document 1: it starts with sequence 9 of 3/],
+    ['no first document', { at: 70, int32: 1 }, /document 0: it starts with sequence 1/],
+    ['no last document', { at: 94, int32: 2 }, /document 3: it starts with sequence 2 of 3/],
+    ['very many sequences', { at: 22, int32: 2 ** 20 }, /cut off, or of another version/],
+  ])('are refused if their index has %s', async (_, { at, int32 }, message) => {
+    const { folder, write } = await tokenized(['abc', 'defgh', 'ij']);
+    await using __ = folder;
+    await write();
+    const index = await readFile(folder.join('t.idx'));
+    index.writeInt32LE(int32, at);
+    await writeFile(folder.join('t.idx'), index);
+    const opened = packedTokens(folder.join('t'), { sequenceLength: 2, boundaries: 'segments' });
+    await expect(opened).rejects.toThrow(error('ACC_DATA_FORMAT'));
+    await expect(opened).rejects.toThrow(message);
+    await expect(opened).rejects.toThrow(folder.join('t.idx'));
   });
 });
 

@@ -48,6 +48,7 @@ const schema = z.object({
     .positive()
     .default(256 * 1024),
   s3: fileOptions.s3,
+  http: fileOptions.http,
 });
 
 /** Everything that a thread needs to read the sequences. */

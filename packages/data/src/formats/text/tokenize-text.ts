@@ -11,7 +11,7 @@ import { TokenWriter } from './token-writer.js';
 
 export interface TokenizeTextOptions extends Pick<
   FileDatasetOptions<string>,
-  's3' | 'indexFolder' | 'onScan'
+  's3' | 'http' | 'indexFolder' | 'maxSampleBytes' | 'onScan'
 > {
   /** The path of a `tokenizer.json`, or a tokenizer of your own. */
   readonly tokenizer: string | TextTokenizer;
@@ -53,7 +53,9 @@ const schema = z.object({
     )
     .optional(),
   s3: fileOptions.s3,
+  http: fileOptions.http,
   indexFolder: fileOptions.indexFolder,
+  maxSampleBytes: fileOptions.maxSampleBytes,
   onScan: fileOptions.onScan,
 });
 

@@ -1,6 +1,7 @@
 import { isAccError } from '@acc/contract';
 import { shaped, type ShapedArray } from '../../shaped-array.js';
 import { badColumn, badFormat, type SamplePlace } from '../errors.js';
+import { parseJson } from '@acc/contract';
 import { parseNpy } from './npy.js';
 import type { DecodeImage } from './decode-image.js';
 
@@ -51,7 +52,7 @@ function decodePlain(kind: string, bytes: Uint8Array): unknown {
   if (kind === 'npy') return parseNpy(bytes);
   const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   if (kind === 'text') return text;
-  if (kind === 'json') return JSON.parse(text) as unknown;
+  if (kind === 'json') return parseJson(text);
   return int32Of(text);
 }
 

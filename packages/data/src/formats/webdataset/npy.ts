@@ -40,6 +40,9 @@ export function parseNpy(bytes: Uint8Array): ShapedArray {
   if (/'fortran_order':\s*True/.test(header) && dims.length > 1) {
     throw new RangeError('it is in the order of Fortran: save it with numpy.ascontiguousarray');
   }
+  if (!dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
+    throw new RangeError(`its shape is (${shape.join(', ')})`);
+  }
   const data = make(bytes.slice(at + headerBytes).buffer);
   if (data.length !== sizeOf(dims)) throw new RangeError('it is cut off');
   return shaped(data, dims);

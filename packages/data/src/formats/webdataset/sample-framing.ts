@@ -63,7 +63,7 @@ export function sampleFields(bytes: Uint8Array, place: SamplePlace): RawSample {
       throw badFormat(place, `the sample '${key}' has two fields '${parts.field}'`);
     fields.set(parts.field, bytes.subarray(at, at + size));
   };
-  const walk = walkTar(place.file, { at: 0, end: bytes.length }, add);
+  const walk = walkTar(place, { at: 0, end: bytes.length }, add);
   let step = walk.next();
   while (!step.done) step = walk.next(bytes.subarray(step.value.at, step.value.at + step.value.count));
   return { key, fields };

@@ -1,4 +1,11 @@
-import { badFormat } from '../errors.js';
+import { badFormat, type SamplePlace } from '../errors.js';
+
+/** A place in a tar file, for messages. */
+export interface TarPlace {
+  readonly where: string | SamplePlace;
+  /** A byte, counted from the start of the file, or of the sample that `where` names. */
+  readonly at: number;
+}
 
 /** Tar files consist of blocks of this size. */
 export const TAR_BLOCK = 512;
@@ -13,25 +20,29 @@ export interface TarHeader {
 }
 
 /** Undefined: a block of zeros, which ends the file. */
-export function parseTarHeader(block: Uint8Array, where: string): TarHeader | undefined {
+export function parseTarHeader(block: Uint8Array, place: TarPlace): TarHeader | undefined {
   if (block.every((byte) => byte === 0)) return undefined;
   const stated = octal(block.subarray(148, 156));
   let sum = 8 * 32;
   for (let i = 0; i < TAR_BLOCK; i++) if (i < 148 || i >= 156) sum += block[i]!;
   if (sum !== stated) {
     throw badFormat(
-      where,
-      'it is no tar file, or it is compressed or damaged: a header has a wrong checksum',
+      place.where,
+      `it is no tar file, or it is compressed or damaged: the header at byte ${place.at} has a wrong checksum`,
       {
         help: 'Shards of WebDataset are tar files without compression.',
       },
     );
   }
+  const bytes = sizeOf(block.subarray(124, 136));
+  if (!Number.isSafeInteger(bytes)) {
+    throw badFormat(place.where, `the header at byte ${place.at} states no size of a member`);
+  }
   const prefix = isUstar(block) ? text(block.subarray(345, 500)) : '';
   const name = text(block.subarray(0, 100));
   return {
     name: prefix === '' ? name : `${prefix}/${name}`,
-    bytes: sizeOf(block.subarray(124, 136)),
+    bytes,
     type: String.fromCharCode(block[156]! || 48),
   };
 }
@@ -41,19 +52,29 @@ export function paddedSize(bytes: number): number {
   return Math.ceil(bytes / TAR_BLOCK) * TAR_BLOCK;
 }
 
-/** The records of POSIX: `length key=value\n`. */
-export function parsePax(content: Uint8Array, where: string): ReadonlyMap<string, string> {
+/** The records of POSIX: `length key=value\n`. A length counts all bytes of its record. */
+export function parsePax(content: Uint8Array, place: TarPlace): ReadonlyMap<string, string> {
   const records = new Map<string, string>();
   for (let at = 0; at < content.length;) {
     const space = content.indexOf(32, at);
-    const length = Number(text(content.subarray(at, space)));
-    if (space < 0 || !(length > 0)) throw badFormat(where, 'an extended header (pax) is damaged');
-    const record = utf8(content.subarray(space + 1, at + length - 1));
-    const equals = record.indexOf('=');
-    records.set(record.slice(0, equals), record.slice(equals + 1));
-    at += length;
+    const length = space < 0 ? NaN : decimal(text(content.subarray(at, space)));
+    const equals = content.indexOf(EQUALS, space);
+    const end = at + length - 1;
+    if (!(equals > space && equals < end && content[end] === NEWLINE)) {
+      throw badFormat(place.where, `the extended header (pax) is damaged at byte ${place.at + at}`);
+    }
+    records.set(utf8(content.subarray(space + 1, equals)), utf8(content.subarray(equals + 1, end)));
+    at = end + 1;
   }
   return records;
+}
+
+const EQUALS = 61;
+const NEWLINE = 10;
+
+/** NaN: the text is no number of bytes. */
+export function decimal(digits: string): number {
+  return /^\d{1,16}$/.test(digits) ? Number(digits) : NaN;
 }
 
 /** Text up to its first zero. */
@@ -71,12 +92,15 @@ function isUstar(block: Uint8Array): boolean {
   return text(block.subarray(257, 263)) === 'ustar';
 }
 
+/** NaN: the field holds no number. */
 function octal(field: Uint8Array): number {
-  return Number.parseInt(text(field).trim() || '0', 8);
+  const digits = text(field).trim() || '0';
+  return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : NaN;
 }
 
-/** Sizes from 8 GiB are binary (GNU). */
+/** Sizes from 8 GiB are binary (GNU). A number that begins with 255 is negative, which no size is. */
 function sizeOf(field: Uint8Array): number {
   if ((field[0]! & 0x80) === 0) return octal(field);
+  if (field[0] !== 0x80) return NaN;
   return field.subarray(1).reduce((size, byte) => size * 256 + byte, 0);
 }

@@ -6,7 +6,7 @@ import { fileOptions, SECRET_OPTIONS, type FileDatasetOptions } from '../file-op
 import { openRecordFiles, recordDataset, recordsInWorker } from '../records/record-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
 import type { Locations } from '../sources/locations.js';
-import { jpegDecoder } from '../images/decode-pixels.js';
+import { jpegDecoder, maxPixels } from '../images/decode-pixels.js';
 import { decodeField } from './decode-field.js';
 import { imageDecoder, type ImageOptions } from './decode-image.js';
 import { sampleFields, scanSamples, type RawSample } from './sample-framing.js';
@@ -28,7 +28,7 @@ export interface WebdatasetOptions<Sample = WebSample, Mapped = unknown> extends
    * `sharp`. Default true. False: all fields are bytes.
    */
   readonly decode?: boolean;
-  /** The size and channels of images. */
+  /** The size and channels of images, and how large they may be. */
   readonly image?: ImageOptions;
 }
 
@@ -40,6 +40,7 @@ const formatOptions = {
       resize: z.tuple([z.int().positive(), z.int().positive()]).readonly().optional(),
       channels: z.union([z.literal(1), z.literal(3), z.literal(4)]).optional(),
       jpegDecoder,
+      maxPixels,
     })
     .prefault({}),
 };
