@@ -136,19 +136,13 @@ async function endOf(
   return { rank, exitCode, signal, ...printed };
 }
 
-async function nodeCommand({
-  script,
-  nodeArgs = [],
-  args = [],
-  cwd,
-  env,
-}: RunRanksOptions): Promise<string[]> {
+async function nodeCommand({ script, nodeArgs = [], args = [], cwd }: RunRanksOptions): Promise<string[]> {
   const path = resolve(cwd ?? '.', script instanceof URL ? fileURLToPath(script) : script);
   // Ranks load the workspace's packages like this process does: from source in a checkout,
   // otherwise as built.
   const program = import.meta.url.endsWith('.ts')
     ? ['--conditions=@acc/source', ...tsxArguments(path)]
-    : await scriptArguments(path, cwd, { nodeArgs, env: { ...process.env, ...env } });
+    : await scriptArguments(path, cwd);
   return [...nodeArgs, ...program, ...args];
 }
 

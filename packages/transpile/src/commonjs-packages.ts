@@ -4,10 +4,10 @@ import { dirname, extname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { init, parse } from 'cjs-module-lexer';
 import { nearestPackage, placesUpwards } from './nearest.js';
-import { LARGE_BYTES } from './prepared/commonjs-code.js';
-import { facadeOf } from './prepared/facade.js';
 
 const PACKAGE_NAME = /^(@[^/]+\/)?[^/.][^/]*$/;
+/** Smaller files cost Node.js almost no time. */
+const LARGE_BYTES = 2 ** 17;
 
 /**
  * Writes an ES module with the exports of a large CommonJS package.
@@ -29,14 +29,21 @@ export async function commonJsFacade(
 ): Promise<string | undefined> {
   const file = largeCommonJsFile(specifier, program, seen);
   if (file === undefined) return undefined;
-  const names = await commonJsNames(file, seen);
+  await init();
+  const files = new Map<string, Set<string>>();
+  const names = exportedNames(file, files);
+  for (const path of files.keys()) seen.add(path);
   if (!names) return undefined;
-  return facadeOf({
-    head: "import { createRequire } from 'node:module';\n",
-    object: `createRequire(${JSON.stringify(pathToFileURL(program).href)})(${JSON.stringify(specifier)})`,
-    names,
-    isCommonJs: true,
-  });
+  const list = [...names].filter((name) => name !== 'default');
+  return [
+    "import { createRequire } from 'node:module';",
+    `const cjs = createRequire(${JSON.stringify(pathToFileURL(program).href)})(${JSON.stringify(specifier)});`,
+    // The same semantics as exports of Node.js.
+    'const get = (name) => (Object.hasOwn(cjs, name) ? cjs[name] : undefined);',
+    'export default cjs;',
+    ...list.map((name, i) => `const e${i} = get(${JSON.stringify(name)});`),
+    `export { ${list.map((name, i) => `e${i} as ${JSON.stringify(name)}`).join(', ')} };\n`,
+  ].join('\n');
 }
 
 /**
@@ -58,18 +65,6 @@ function largeCommonJsFile(specifier: string, program: string, seen: Set<string>
   if (exports !== undefined || type !== 'commonjs' || !['.js', '.cjs'].includes(extname(file)))
     return undefined;
   return statSync(file).size < LARGE_BYTES ? undefined : file;
-}
-
-/** The export names of a CommonJS module. Undefined for an ES module. */
-export async function commonJsNames(
-  file: string,
-  seen: Set<string>,
-): Promise<ReadonlySet<string> | undefined> {
-  await init();
-  const files = new Map<string, Set<string>>();
-  const names = exportedNames(file, files);
-  for (const path of files.keys()) seen.add(path);
-  return names;
 }
 
 /** The export names, found with the same lexer as in Node.js. Undefined for an ES module. */

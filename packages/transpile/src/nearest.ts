@@ -18,15 +18,10 @@ export interface PackageJson {
  * which Node.js then reports.
  */
 export function nearestPackage(path: string): PackageJson | undefined {
-  return nearestManifest(path)?.content;
-}
-
-/** As {@link nearestPackage}, with its path. */
-export function nearestManifest(path: string): { path: string; content: PackageJson } | undefined {
   const found = findUpwards(dirname(path), 'package.json', () => true);
   if (found === undefined) return undefined;
   try {
-    return { path: found, content: JSON.parse(readFileSync(found, 'utf8')) as PackageJson };
+    return JSON.parse(readFileSync(found, 'utf8')) as PackageJson;
   } catch {
     return undefined;
   }

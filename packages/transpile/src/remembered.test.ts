@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi, onTestFinished } from 'vitest';
-import { preparedSettings } from './prepared/environment.js';
 import { recallProgram } from './remembered.js';
 import { scriptArguments, tsxArguments } from './script-arguments.js';
 
@@ -43,7 +42,7 @@ function write(files: Readonly<Record<string, string>>, secondsAgo = 60): void {
 
 const script = () => join(folder, 'train.ts');
 const start = () => scriptArguments(script(), folder);
-const recalled = () => recallProgram({ script: script(), cwd: folder, settings: preparedSettings() });
+const recalled = () => recallProgram(script(), folder);
 
 describe('a transpiled program', () => {
   it('is reused without esbuild while nothing changes', async () => {

@@ -1,28 +1,29 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nearestNodeModules } from './nearest.js';
-import type { PreparedSettings } from './prepared/environment.js';
-import { isThere, touch } from './prepared/kept.js';
-import type { PreparedSet } from './prepared/set.js';
-import { isUnchanged, stampsOf, type Stamps } from './stamps.js';
+
+/**
+ * The size, inode and time of each file that a program depends on. Null for a path at which there
+ * must be no file.
+ */
+type Stamps = Readonly<Record<string, string | null>>;
 
 interface Remembered {
   /** The transpiled program. */
   readonly path: string;
   readonly stamps: Stamps;
-  /** The packages that it was transpiled for. */
-  readonly set: PreparedSet | undefined;
-}
-
-/** A program, as its processes will run it. */
-export interface Start {
-  readonly script: string;
-  /** The working directory. */
-  readonly cwd: string;
-  readonly settings: PreparedSettings;
 }
 
 /**
@@ -30,24 +31,20 @@ export interface Start {
  * no file has been added that would change it. This avoids loading esbuild, which takes longer than
  * everything else here.
  */
-export function recallProgram(start: Start): string | undefined {
-  const file = noteOf(start);
+export function recallProgram(script: string, cwd: string): string | undefined {
+  const file = noteOf(script, cwd);
   if (file === undefined) return undefined;
   try {
-    const { path, stamps, set } = JSON.parse(readFileSync(file, 'utf8')) as Remembered;
-    if (!isUnchanged(stamps) || (set && !isThere(set))) return undefined;
-    touch([dirname(path), file, ...(set ? [set.folder] : [])]);
+    const { path, stamps } = JSON.parse(readFileSync(file, 'utf8')) as Remembered;
+    if (!Object.entries(stamps).every(([name, stamp]) => stampOf(name) === stamp)) return undefined;
+    const now = new Date();
+    // Updates the times of used files, so that they are not removed.
+    for (const used of [dirname(path), file]) utimesSync(used, now, now);
     return statSync(path).isFile() ? path : undefined;
   } catch {
     // There is no note, or it has another format.
     return undefined;
   }
-}
-
-interface Read {
-  /** All files that it depends on. */
-  readonly files: Iterable<string>;
-  readonly startedAt: number;
 }
 
 /**
@@ -57,18 +54,21 @@ interface Read {
  * @param startedAt Milliseconds since 1970, taken before the first file was read.
  */
 export function rememberProgram(
-  start: Start,
-  { path, files, set, startedAt }: Pick<Remembered, 'path' | 'set'> & Read,
+  script: string,
+  cwd: string,
+  { path, files, startedAt }: { path: string; files: Iterable<string>; startedAt: number },
 ): void {
-  const file = noteOf(start);
+  const file = noteOf(script, cwd);
   if (file === undefined) return;
   const ours = [fileURLToPath(import.meta.url), createRequire(import.meta.url).resolve('esbuild')];
-  const stamps = stampsOf([...files, ...ours], startedAt);
-  if (!stamps) return;
+  const all = [...new Set([...files, ...ours])];
+  // File system clocks may be some milliseconds late.
+  if (all.some((name) => changedAt(name) > startedAt - 100)) return;
+  const stamps = Object.fromEntries(all.map((name) => [name, stampOf(name)]));
   const draft = `${file}.${randomBytes(8).toString('hex')}`;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(draft, JSON.stringify({ path, stamps, set } satisfies Remembered));
+    writeFileSync(draft, JSON.stringify({ path, stamps } satisfies Remembered));
     renameSync(draft, file);
   } catch {
     // The next call transpiles the program again.
@@ -77,13 +77,26 @@ export function rememberProgram(
 }
 
 /** The path of the note with the files that a script depends on. */
-function noteOf({ script, cwd, settings }: Start): string | undefined {
+function noteOf(script: string, cwd: string): string | undefined {
   const program = realpathSync(script);
   const nodeModules = nearestNodeModules(program);
   if (nodeModules === undefined) return undefined;
   const { TSX_TSCONFIG_PATH = '' } = process.env;
-  const version = process.versions.node;
-  const asked = JSON.stringify([script, program, cwd, version, TSX_TSCONFIG_PATH, settings.folder]);
+  const asked = JSON.stringify([script, program, cwd, process.versions.node, TSX_TSCONFIG_PATH]);
   const name = createHash('sha256').update(asked).digest('hex').slice(0, 24);
   return join(nodeModules, '.cache', 'acc', 'programs', `${name}.json`);
 }
+
+function stampOf(path: string): string | null {
+  const stat = statOf(path);
+  if (!stat) return null;
+  // For a folder only its existence matters.
+  return stat.isDirectory() ? 'folder' : `${stat.size} ${stat.ino} ${stat.mtimeMs}`;
+}
+
+function changedAt(path: string): number {
+  const stat = statOf(path);
+  return stat?.isFile() ? stat.mtimeMs : 0;
+}
+
+const statOf = (path: string) => statSync(path, { throwIfNoEntry: false });

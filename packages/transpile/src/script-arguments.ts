@@ -1,17 +1,8 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { preparedSettings } from './prepared/environment.js';
-import { recallProgram, type Start } from './remembered.js';
+import { recallProgram } from './remembered.js';
 
 const TYPESCRIPT = /\.[mc]?tsx?$/;
-
-/** What programs are run with. */
-export interface Surroundings {
-  /** Options of Node.js itself. Default: none. */
-  readonly nodeArgs?: readonly string[];
-  /** Default: the environment of this process. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-}
 
 /**
  * Returns the arguments with which `node` runs a script, up to and including the script.
@@ -22,24 +13,20 @@ export interface Surroundings {
  *
  * @param script The absolute path of the program.
  * @param cwd The working directory of its processes. tsconfig.json is searched there and above.
- * @param surroundings With what its processes will run.
- * @throws AccError `ACC_INVALID_OPTION` for a wrong value of `ACC_START_CACHE`.
  */
 export async function scriptArguments(
   script: string,
   cwd: string = process.cwd(),
-  { nodeArgs, env }: Surroundings = {},
 ): Promise<readonly string[]> {
   if (!TYPESCRIPT.test(script)) return [script];
-  const start = { script, cwd, settings: preparedSettings(nodeArgs, env) };
-  const transpiled = recallProgram(start) ?? (await transpile(start));
+  const transpiled = recallProgram(script, cwd) ?? (await transpile(script, cwd));
   return transpiled ? ['--enable-source-maps', transpiled] : tsxArguments(script);
 }
 
-async function transpile(start: Start): Promise<string | undefined> {
+async function transpile(script: string, cwd: string): Promise<string | undefined> {
   // Imported only if needed, because esbuild takes a while to load.
   const { transpileProgram } = await import('./transpile-program.js');
-  return transpileProgram(start);
+  return transpileProgram(script, cwd);
 }
 
 /**

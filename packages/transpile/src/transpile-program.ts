@@ -9,7 +9,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { isBuiltin } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -17,10 +16,7 @@ import { commonJsFacade } from './commonjs-packages.js';
 import { whileEsbuildRuns } from './esbuild-runs.js';
 import { filesBehind, findLocalModules, type LocalModule } from './local-modules.js';
 import { nearestNodeModules } from './nearest.js';
-import { preparedFacade } from './prepared/facade.js';
-import { preparePackages } from './prepared/prepare.js';
-import type { PreparedSet } from './prepared/set.js';
-import { rememberProgram, type Start } from './remembered.js';
+import { rememberProgram } from './remembered.js';
 import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
 
 /**
@@ -47,8 +43,7 @@ const CANNOT_WRITE: readonly unknown[] = [
  * CommonJS; it loads files whose names are computed at run time; it starts workers or processes;
  * tsconfig.json has `paths`; or the folder is not writable.
  */
-export async function transpileProgram(start: Start): Promise<string | undefined> {
-  const { script, cwd, settings } = start;
+export async function transpileProgram(script: string, cwd: string): Promise<string | undefined> {
   const startedAt = Date.now();
   const program = realpathSync(script);
   const nodeModules = nearestNodeModules(program);
@@ -57,14 +52,12 @@ export async function transpileProgram(start: Start): Promise<string | undefined
   const seen = new Set<string>();
   const tsconfigOf = compilerOptionsOf(cwd, seen);
   if (!tsconfigOf) return undefined;
-  const sources = { program, tsconfigOf, nodeModules, seen, folder: settings.folder };
-  const transpiled = await whileEsbuildRuns(() => transpileAll(sources));
-  if (!transpiled) return undefined;
-  const { files, set } = transpiled;
+  const files = await whileEsbuildRuns(() => transpileAll({ program, tsconfigOf, nodeModules, seen }));
+  if (!files) return undefined;
   try {
-    const all = new Map([...files, [START, startOf(script, set)]]);
+    const all = new Map([...files, [START, startOf(script)]]);
     const path = join(writeOnce(join(nodeModules, '.cache', 'acc'), all), moduleName(program, 0));
-    rememberProgram(start, { path, files: seen, set, startedAt });
+    rememberProgram(script, cwd, { path, files: seen, startedAt });
     return path;
   } catch (error) {
     if (CANNOT_WRITE.includes((error as NodeJS.ErrnoException).code)) return undefined;
@@ -78,23 +71,20 @@ interface Sources {
   readonly nodeModules: string;
   /** Receives the paths of all files that the transpiled program depends on. */
   readonly seen: Set<string>;
-  /** The cache of prepared packages, if it is to be used. */
-  readonly folder: string | undefined;
 }
 
-interface Transpiled {
-  /** The modules by name. */
-  readonly files: ReadonlyMap<string, string>;
-  readonly set: PreparedSet | undefined;
-}
-
-async function transpileAll(sources: Sources): Promise<Transpiled | undefined> {
-  const { program, tsconfigOf, nodeModules, seen } = sources;
+/** The transpiled modules by name. */
+async function transpileAll({
+  program,
+  tsconfigOf,
+  nodeModules,
+  seen,
+}: Sources): Promise<ReadonlyMap<string, string> | undefined> {
   const modules = await findLocalModules(program, tsconfigOf);
   if (!modules) return undefined;
   for (const path of filesBehind(modules)) seen.add(path);
   const names = new Map(modules.map(({ path }, index) => [path, moduleName(path, index)]));
-  const { facades, set } = await packagesOf(modules, sources);
+  const facades = await facadesOf(modules, seen);
   // Error messages about missing exports of a package show this name.
   const newNames = new Map([...facades.keys()].map((specifier) => [specifier, `packages/${specifier}.mjs`]));
   const files = modules.map(async (each) => {
@@ -108,39 +98,21 @@ async function transpileAll(sources: Sources): Promise<Transpiled | undefined> {
     ] as const;
   });
   const packages = [...facades].map(([specifier, text]) => [newNames.get(specifier)!, text] as const);
-  return { files: new Map([...(await Promise.all(files)), ...packages]), set };
+  return new Map([...(await Promise.all(files)), ...packages]);
 }
 
-interface Packages {
-  /** The modules that programs load in place of packages, by name. */
-  readonly facades: ReadonlyMap<string, string>;
-  readonly set: PreparedSet | undefined;
-}
-
-async function packagesOf(
+/** The facade modules of large CommonJS packages, by package name. */
+async function facadesOf(
   modules: readonly LocalModule[],
-  { nodeModules, seen, folder }: Sources,
-): Promise<Packages> {
+  seen: Set<string>,
+): Promise<ReadonlyMap<string, string>> {
   const facades = new Map<string, string>();
-  const others: string[] = [];
   for (const specifier of new Set(modules.flatMap(({ packages }) => packages))) {
     const text = await commonJsFacade(specifier, modules[0]!.path, seen);
     if (text !== undefined) facades.set(specifier, text);
-    else if (!isBuiltin(specifier)) others.push(specifier);
   }
-  if (folder === undefined || ![...facades.keys(), ...others].some(isWorthIt))
-    return { facades, set: undefined };
-  const project = dirname(nodeModules);
-  const prepared = await preparePackages({ project, specifiers: others, folder, seen });
-  for (const specifier of others) {
-    const module = prepared?.modules[specifier];
-    if (module) facades.set(specifier, preparedFacade(specifier, module, prepared.set.loader));
-  }
-  return { facades, set: prepared?.set };
+  return facades;
 }
-
-/** Whether it takes time to load. */
-const isWorthIt = (specifier: string): boolean => /^@(acc|tensorflow)\//.test(specifier);
 
 /** The module that is evaluated before all others. */
 const START = 'start.mjs';
@@ -149,14 +121,8 @@ const START = 'start.mjs';
  * Disables source maps until the first module of the program starts. CommonJS packages are loaded
  * in between, and their source maps, which are many MiB in tfjs, are not read.
  */
-const startOf = (script: string, set: PreparedSet | undefined): string =>
-  [
-    ...(set ? [`import { startPrepared } from ${JSON.stringify(set.loader)};`] : []),
-    `process.argv[1] = ${JSON.stringify(script)};`,
-    'process.setSourceMapsEnabled(false);',
-    ...(set ? [`startPrepared(${JSON.stringify(set)});`] : []),
-    '',
-  ].join('\n');
+const startOf = (script: string): string =>
+  `process.argv[1] = ${JSON.stringify(script)};\nprocess.setSourceMapsEnabled(false);\n`;
 
 /** The name contains the program's name, so that its processes can be found in process lists. */
 const moduleName = (path: string, index: number): string =>

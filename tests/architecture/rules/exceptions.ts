@@ -139,13 +139,7 @@ export const ENVIRONMENT: readonly Exception[] = [
     reason: 'compares it before and after a module',
   },
   { where: 'packages/testkit/src/continuous/pool.ts', reason: 'reads a setting of tests' },
-  { where: 'packages/testkit/src/continuous/run-on-ranks.ts', reason: 'switches a cache off' },
   { where: 'packages/testkit/src/rank-process.ts', reason: 'passes it to the ranks' },
-  { where: 'packages/testkit/src/run-ranks.ts', reason: 'passes it to the ranks' },
-  {
-    where: 'packages/transpile/src/prepared/environment.ts',
-    reason: 'where the cache is, and how Node.js runs',
-  },
   { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx used' },
   { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx uses' },
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },

@@ -7,7 +7,7 @@ import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.
 import { placementOf, supposedPlacement } from './placement.js';
 import { rankCommands } from './rank-commands.js';
 import { runJob, type JobEnd } from './run-job.js';
-import { nodeProgram, resolveScript, type Program } from './script.js';
+import { nodeProgram, resolveScript } from './script.js';
 
 export type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
 export type { LaunchOptions } from './options.js';
@@ -84,10 +84,6 @@ async function launchScript(options: LaunchOptions): Promise<number> {
   }
 }
 
-function programOf({ args, env }: LaunchPlan, script: string): Promise<Program> {
-  return nodeProgram(script, args, { ...process.env, ...env });
-}
-
 /** The token that the user set. */
 function tokenOf({ env }: LaunchPlan): string | undefined {
   return { ...process.env, ...env }.ACC_JOB_TOKEN || undefined;
@@ -105,7 +101,7 @@ async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
       details: { option: 'ACC_JOB_TOKEN' },
     });
   }
-  const program = await programOf(plan, script);
+  const program = await nodeProgram(script, plan.args);
   const host = await hostSettings(plan, process.env);
   const { launchElastic } = await import('./elastic/launch-elastic.js');
   return launchElastic(plan, program, host, token);
@@ -113,7 +109,7 @@ async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
 
 async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostSettings>): Promise<JobEnd> {
   // The first time, the host is examined while TypeScript is transpiled.
-  const [program, host] = await Promise.all([programOf(plan, script), settings]);
+  const [program, host] = await Promise.all([nodeProgram(script, plan.args), settings]);
   const place = await placementOf(plan, tokenOf(plan));
   try {
     const commands = rankCommands(plan, place, host, program);
@@ -126,7 +122,7 @@ async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostS
 
 /** What `--dry-run` prints. */
 async function describeStart(plan: LaunchPlan, script: string): Promise<string> {
-  const program = await programOf(plan, script);
+  const program = await nodeProgram(script, plan.args);
   const host = await hostSettings(plan, process.env);
   return describeCommands(rankCommands(plan, supposedPlacement(plan), host, program));
 }

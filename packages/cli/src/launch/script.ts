@@ -22,16 +22,9 @@ export type Program = readonly [program: string, ...args: string[]];
 /**
  * How Node.js runs a script as a rank: this Node.js with options, the script, and its arguments.
  * TypeScript is transpiled here if possible.
- *
- * @param env The environment of the rank. Default: that of this process.
  */
-export async function nodeProgram(
-  script: string,
-  args: readonly string[],
-  env?: NodeJS.ProcessEnv,
-): Promise<Program> {
-  const program = await scriptArguments(script, process.cwd(), { env });
-  return [process.execPath, ...nodeOptions(), ...program, ...args];
+export async function nodeProgram(script: string, args: readonly string[]): Promise<Program> {
+  return [process.execPath, ...nodeOptions(), ...(await scriptArguments(script)), ...args];
 }
 
 /** The options of Node.js itself in a rank. */

@@ -91,11 +91,7 @@ async function warmUp(job: Job, { warmUp, group }: RunOnRanksOptions): Promise<v
 /** The URL of the module in JavaScript. */
 async function urlOf(module: string | URL): Promise<string> {
   const path = module instanceof URL ? fileURLToPath(module) : module;
-  // The processes have loaded their packages, each of which is to have one instance.
-  const env = { ...process.env, ACC_START_CACHE: 'false' };
-  const found = import.meta.url.endsWith('.ts')
-    ? [path]
-    : await scriptArguments(path, process.cwd(), { env });
+  const found = import.meta.url.endsWith('.ts') ? [path] : await scriptArguments(path);
   if (found.includes('--import')) {
     throw new AccError(
       'ACC_BAD_OPTION',

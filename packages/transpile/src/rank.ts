@@ -1,1 +1,0 @@
-export { exportsOf, startPrepared } from './prepared/loaded.js';
