@@ -2,7 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { util } from '@tensorflow/tfjs-core';
 import { replaceForGood } from '@acc/tfjs-internals';
-import { chosenOrders, currentOrders, DatasetReading, type Orders } from '../random/data-orders.js';
+import {
+  chosenOrders,
+  currentOrders,
+  DatasetReading,
+  type Orders,
+  type ReadingKind,
+} from '../random/data-orders.js';
 import { drawingFrom } from '../random/math-random.js';
 
 /** The members of a `tf.data.Dataset` that are used. */
@@ -35,9 +41,9 @@ export function noteShuffles(): void {
   }
 }
 
-/** Runs each read of a prepared dataset. */
-export function readingOf(index: number): Read {
-  const own = new DatasetReading(index);
+/** Runs each read of a dataset, the one with this number among those of its kind. */
+export function readingOf(kind: ReadingKind, index: number): Read {
+  const own = new DatasetReading(kind, index);
   return (read) => reading.run(own, read);
 }
 

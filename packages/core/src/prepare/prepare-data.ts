@@ -18,6 +18,7 @@ import {
 import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
 import { noteShuffles, readingOf } from '#platform/shuffles';
 import type { ResolvedOptions } from '../options.js';
+import type { ReadingKind } from '../random/data-orders.js';
 import type { PlaceInData } from './place-in-data.js';
 
 /** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
@@ -55,8 +56,8 @@ export class DataPreparation {
   /** The last batch of each active iteration. The most recent one comes last. */
   readonly #open = new Map<object, BatchRows>();
 
-  /** How many tf.data datasets were divided. */
-  #datasets = 0;
+  /** How many datasets were divided for validation. Their number depends on where a run began. */
+  #validations = 0;
 
   /** Replaces the option for epochs that begin from now on. */
   evenBatches: boolean | undefined;
@@ -150,7 +151,9 @@ export class DataPreparation {
   shardOnce(dataset: object): ShardedDataset<DatasetLike> {
     if (this.#sharded.has(dataset)) return dataset as ShardedDataset<DatasetLike>;
     this.#refuseDispatch('a tf.data dataset');
-    return this.#add(shardDataset(dataset as DatasetLike, this.#datasetOptions()));
+    return this.#add(
+      shardDataset(dataset as DatasetLike, this.#datasetOptions('prepared', this.#prepared.length)),
+    );
   }
 
   /** A dataset's batches for this rank, without repetition. `onBatch` is called for each. */
@@ -161,7 +164,7 @@ export class DataPreparation {
   ): ShardedDataset<DatasetLike> {
     this.#refuseDispatch('a tf.data dataset');
     return shardDataset(dataset as DatasetLike, {
-      ...this.#datasetOptions(),
+      ...this.#datasetOptions('validation', this.#validations++),
       rank,
       size,
       evenBatches: false,
@@ -187,10 +190,10 @@ export class DataPreparation {
     if (options.dataLoader.dispatchBatches) refuseDispatch(what, dataRanks.size);
   }
 
-  #datasetOptions(): ShardOptions {
+  #datasetOptions(kind: ReadingKind, index: number): ShardOptions {
     // tf.data may have been loaded since.
     noteShuffles();
-    return { ...this.#shardOptions(), read: readingOf(this.#datasets++) };
+    return { ...this.#shardOptions(), read: readingOf(kind, index) };
   }
 
   #loaderOptions(): LoaderShardOptions {

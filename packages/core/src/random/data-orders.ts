@@ -1,5 +1,8 @@
-import { randomWords, type RandomWords } from '@acc/data';
+import { sampleWords, type RandomWords } from '@acc/data';
 import { RandomSource, type RandomState } from './random-source.js';
+
+/** `Math.random` draws from the blocks from 0 on of a stream with the same seed. */
+const FIRST_BLOCK = 2 ** 32;
 
 /** What orders of data are drawn from: the same on every rank, and in every run with the same seed. */
 class Orders {
@@ -7,23 +10,30 @@ class Orders {
   /** For `tf.util.shuffle` and its kind. */
   readonly source: RandomSource;
   /** For datasets that are read without an Accelerator. */
-  readonly unprepared = new DatasetReading(-1);
+  readonly unprepared = new DatasetReading('unprepared', 0);
 
   constructor(seed: number) {
     this.seed = seed;
-    // Another stream than that of `Math.random`, which a program with the same seed draws from.
-    this.source = new RandomSource(seed === 0 ? -1 : -seed);
+    this.source = new RandomSource(seed);
+    this.source.setState({ seed, block: FIRST_BLOCK, drawn: 0 });
   }
 }
 
-/** The seeds of the unseeded shuffles of one prepared dataset. */
+/** Streams for datasets, in the place of an epoch. */
+const STREAMS = { prepared: -1, validation: -2, unprepared: -3 } as const;
+
+export type ReadingKind = keyof typeof STREAMS;
+
+/** The seeds of the unseeded shuffles of one dataset. */
 export class DatasetReading {
+  readonly #kind: ReadingKind;
   readonly #index: number;
   #orders: Orders | undefined;
   #words: RandomWords | undefined;
 
-  /** @param index The number of the dataset, in the order of preparation. */
-  constructor(index: number) {
+  /** @param index The number of the dataset among those of its kind. */
+  constructor(kind: ReadingKind, index: number) {
+    this.#kind = kind;
     this.#index = index;
   }
 
@@ -31,7 +41,7 @@ export class DatasetReading {
   nextSeed(orders: Orders): number {
     if (this.#orders !== orders) {
       this.#orders = orders;
-      this.#words = randomWords(orders.seed, this.#index + 1);
+      this.#words = sampleWords(orders.seed, STREAMS[this.#kind], this.#index);
     }
     return this.#words!() || 1;
   }

@@ -67,8 +67,9 @@ export function restoreRandomState(state: RandomState): void {
 /**
  * Sets the random numbers of this process: those of tfjs without a seed (`tf.random*`,
  * initializers, dropout), which come from `Math.random`, those of libtorch, and the orders of
- * `dataset.shuffle` without a seed and of `tf.util.shuffle`. Ranks with the same seed draw the same numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks
- * drop elements of different pieces of a sequence.
+ * `dataset.shuffle` without a seed and of `tf.util.shuffle`. Ranks with the same seed draw the same
+ * numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks drop elements
+ * of different pieces of a sequence.
  *
  * @param seed An integer from 0 to 2^53 - 1.
  * @throws AccError `ACC_INVALID_ARGUMENT`.
