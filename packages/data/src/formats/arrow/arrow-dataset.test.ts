@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import {
   Bool,
   Dictionary,
@@ -16,17 +15,9 @@ import {
 import '@tensorflow/tfjs-backend-cpu';
 import { describe, expect, it } from 'vitest';
 import { DataLoader } from '../../data-loader.js';
+import { badFormat, damaged } from '../testing/damaged-files.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
 import { arrowDataset } from './arrow-dataset.js';
-
-const damaged = (name: string) => fileURLToPath(new URL(`../testing/damaged/${name}`, import.meta.url));
-
-const badFormat = (file: string, place: RegExp): Error =>
-  expect.objectContaining({
-    code: 'ACC_DATA_FORMAT',
-    message: expect.stringMatching(place) as string,
-    details: expect.objectContaining({ file }) as object,
-  }) as Error;
 
 const samplesOf = async (file: string) => {
   const dataset = await arrowDataset(file);

@@ -1,13 +1,13 @@
 import { copyFile, mkdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 // It changes the environment, which each file leaves as it was before its tests.
 import 'sharp';
 import { describe, expect, it } from 'vitest';
+import { damaged } from '../testing/damaged-files.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
 import { imageFolder } from './image-folder.js';
 
 /** A PNG file of 20000 × 1 pixels in 365 bytes. */
-const thin = fileURLToPath(new URL('../testing/damaged/thin-20000x1.png', import.meta.url));
+const thin = damaged('thin-20000x1.png');
 
 describe('an image of 20000 × 1 pixels', () => {
   const open = async (folder: TemporaryFolder, options: Parameters<typeof imageFolder>[1]) => {

@@ -1,22 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { badFormat, damaged } from '../testing/damaged-files.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
 import { checkLz4 } from './lz4.js';
 import { parquetDataset, type ParquetOptions } from './parquet-dataset.js';
 import { checkRuns } from './runs.js';
 import { checkZstd } from './zstd.js';
 
-const damaged = (name: string) => fileURLToPath(new URL(`../testing/damaged/${name}`, import.meta.url));
 /** Written by pyarrow 21: twelve rows in two row groups, as `expected` has them. */
 const seed = (name: string) => fileURLToPath(new URL(`../testing/seeds/${name}`, import.meta.url));
-
-const badFormat = (file: string, place: RegExp): Error =>
-  expect.objectContaining({
-    code: 'ACC_DATA_FORMAT',
-    message: expect.stringMatching(place) as string,
-    details: expect.objectContaining({ file }) as object,
-  }) as Error;
 
 const samplesOf = async (file: string, options: ParquetOptions = {}) => {
   const dataset = await parquetDataset(file, { integers: 'number', defaults: { maybe: -1 }, ...options });

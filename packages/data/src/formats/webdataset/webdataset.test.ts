@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { fileURLToPath } from 'node:url';
+import { badFormat, damaged } from '../testing/damaged-files.js';
 import { TemporaryFolder } from '../testing/temporary-folder.js';
 import { TAR_BLOCK } from './tar.js';
 import { webdataset } from './webdataset.js';
-
-const damaged = (name: string) => fileURLToPath(new URL(`../testing/damaged/${name}`, import.meta.url));
-
-const badFormat = (file: string, place: RegExp): Error =>
-  expect.objectContaining({
-    code: 'ACC_DATA_FORMAT',
-    message: expect.stringMatching(place) as string,
-    details: expect.objectContaining({ file }) as object,
-  }) as Error;
 
 /** A header of tar whose fields may be those of no valid one. Its checksum is right. */
 function header(name: string, size: string | Uint8Array, type = '0'): Uint8Array {
