@@ -67,11 +67,12 @@ export class Wire {
   take(wanted: Wanted): Packet {
     const { from, name, closed, wait } = wanted;
     for (;;) {
-      // Asked first: what a rank sent before it ended has arrived by then.
+      // Asked first: what a rank sent before it ended or closed the group has arrived by then.
       const hasEnded = this.#state.hasEnded(from);
+      const hasClosed = this.hasArrived(from, closed);
       if (this.hasArrived(from, name)) return this.#taken(keyOf(from, name));
       if (hasEnded) throw this.#lost(from);
-      if (this.hasArrived(from, closed)) throw peerLost(`rank ${from} has closed the group`);
+      if (hasClosed) throw peerLost(`rank ${from} has closed the group`);
       if (!this.#state.waitForNews(this.rank, JSON.stringify(wait))) throw this.#deadlock();
     }
   }
