@@ -6,7 +6,7 @@ import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import { newFolder } from '../transformer/reference.js';
 import type { Args } from './ranks/train.js';
-import { STEPS, train, type Case, type Trained } from './train.js';
+import { stepsOf, train, type Case, type Trained } from './train.js';
 
 export const LIMITED = { gradientClipping: { norm: 0.2 }, gradientAccumulationSteps: 2 } as const;
 export const AGAIN = { checkpointEvery: 1 } as const;
@@ -14,7 +14,7 @@ export const AGAIN = { checkpointEvery: 1 } as const;
 export const TOGETHER = { ...LIMITED, ...AGAIN, mixedPrecision: 'bf16' } as const;
 
 /** The micro-batches of a resumed training. */
-const MICRO_BATCHES = 6;
+const MICRO_BATCHES = 4;
 const module = new URL('./ranks/train.ts', import.meta.url);
 
 /** A case on a mesh. */
@@ -82,10 +82,10 @@ export class MeshComparison<Name extends string> {
     const expected = this.alone[like];
     const isRounded = options?.mixedPrecision && model !== 'integers';
     for (const each of ofRanks) {
-      expect(each.losses.length).toBe(STEPS * (options?.gradientAccumulationSteps ?? 1));
+      expect(each.losses.length).toBe(stepsOf({ model }) * (options?.gradientAccumulationSteps ?? 1));
       expectSame(each, expected, isRounded ? 1e-2 : 1e-4);
     }
-    expect(expected.losses.at(-1)).toBeLessThan(expected.losses[0]!);
+    expect(expected.change).toBeGreaterThan(0.005);
   }
 
   expectResumed({ like }: OnMesh<Name>, ofRanks: readonly Trained[]): void {

@@ -80,13 +80,13 @@ beforeAll(async () => {
 }, 300_000);
 
 it.each(Object.keys(CASES))('%s: replays give the same bits', (name) => {
-  plain[name]!.forEach(({ losses, weights, left }, rank) => {
+  plain[name]!.forEach(({ losses, weights, change, left }, rank) => {
     const replayed = compiled[name]![rank]!;
-    expect([replayed.replays, replayed.reason]).toEqual([17, undefined]);
+    expect([replayed.replays, replayed.reason]).toEqual([5, undefined]);
     expect(replayed.losses).toEqual(losses);
     expect(replayed.weights).toEqual(weights);
     expect(replayed.left).toBe(left);
-    expect(losses.at(-1)).toBeLessThan(losses[0]!);
+    expect(change).toBeGreaterThan(0.005);
   });
 });
 

@@ -124,7 +124,7 @@ let found: Record<string, Trained[]>;
 
 beforeAll(async () => {
   await comparison.trainAlone();
-  await train({ ...SAME.llama, saveAfter: 21, stopAfter: 21, save: 'open' }, comparison.folder);
+  await train({ ...SAME.llama, saveAfter: 7, stopAfter: 7, save: 'open' }, comparison.folder);
   const open = onMesh('llama', CONTEXT_TENSOR, { plan: 'auto', load: 'open' });
   found = await comparison.trainOn(4, { ...CASES, ...comparison.resumed(RESUMED), ...DROPS, open });
 }, 600_000);

@@ -17,7 +17,6 @@ import { disposeOptimizers } from '../dispose-optimizers.js';
 import { tokensOf } from '../transformer/models.js';
 import { hinge, withIntegers } from './integers.js';
 
-export const STEPS = 20;
 const ROWS = 8;
 const LENGTH = 8;
 const VOCABULARY = 26;
@@ -57,6 +56,8 @@ export interface Trained {
   readonly weights: Readonly<Record<string, readonly number[]>>;
   /** The same, read from the variables. */
   readonly read: Readonly<Record<string, readonly number[]>>;
+  /** The largest change of an element of a weight. */
+  readonly change: number;
   /** The micro-batches at whose end gradients were not finite. */
   readonly skipped: readonly number[];
   /** Of a compiled step. */
@@ -69,6 +70,11 @@ export interface Trained {
   readonly state: number;
   /** Bytes that a forward pass of one row sends, by the axis. */
   readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
+}
+
+/** The steps of a training. That of integers has time for its loss scale to grow and to overflow. */
+export function stepsOf({ model }: Pick<Case, 'model'>): number {
+  return model === 'integers' ? 20 : 8;
 }
 
 /** The same for each process that trains. */
@@ -100,10 +106,11 @@ async function trainOn(
   given: Case,
   folder: string,
 ): Promise<Trained> {
-  const { save, load, saveAfter = (STEPS / 2) * accelerator.gradientAccumulationSteps } = given;
-  if (given.plan) parallelize(model, given.plan);
   const micro = accelerator.gradientAccumulationSteps;
-  const rows = tokensOf(STEPS * ROWS, LENGTH + 1, VOCABULARY);
+  const { save, load, saveAfter = (stepsOf(given) / 2) * micro } = given;
+  const untrained = valuesOf(model.weights.map((weight) => [weight.originalName, weight.read()]));
+  if (given.plan) parallelize(model, given.plan);
+  const rows = tokensOf(stepsOf(given) * ROWS, LENGTH + 1, VOCABULARY);
   const [x, y] = [0, 1].map((from) => {
     return tf.tensor2d(
       rows.map((row) => row.slice(from, LENGTH + from)),
@@ -154,7 +161,7 @@ async function trainOn(
   tf.dispose([whole, x!, y!]);
   const { replays = 0, reason } = compiled ?? {};
   return {
-    ...{ coordinates, gathered, losses, skipped, weights, read },
+    ...{ coordinates, gathered, losses, skipped, weights, read, change: changeOf(untrained, weights) },
     ...{ left: left.size, state, sent, replays, reason },
   };
 }
@@ -167,6 +174,13 @@ function optimizerOf({ model, optimizer }: Case): tf.Optimizer {
 
 function valuesOf(named: readonly (readonly [string, tf.Tensor])[]): Trained['weights'] {
   return Object.fromEntries(named.map(([name, value]) => [name, Array.from(value.dataSync())]));
+}
+
+function changeOf(before: Trained['weights'], after: Trained['weights']): number {
+  const changes = Object.entries(before).map(([name, values]) => {
+    return Math.max(...values.map((value, i) => Math.abs(after[name]![i]! - value)));
+  });
+  return Math.max(...changes);
 }
 
 function crossEntropy(logits: tf.Tensor, y: tf.Tensor2D): tf.Scalar {
