@@ -23,7 +23,7 @@ interface Way extends AcceleratorOptions {
   readonly weighs?: boolean;
 }
 
-const STEPS = 20;
+const STEPS = 10;
 const ROWS = 4;
 const LENGTH = 12;
 

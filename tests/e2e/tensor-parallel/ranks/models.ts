@@ -146,7 +146,7 @@ function dataOf({ model, rows = ROWS, length = LENGTH }: Case) {
 }
 
 async function train(given: Case): Promise<Trained> {
-  const { mesh, plan, options, steps = 20, rows = ROWS } = given;
+  const { mesh, plan, options, steps = 10, rows = ROWS } = given;
   const accelerator = await Accelerator.create({
     ...(mesh && { mesh }),
     dataLoader: { shuffle: false },
