@@ -3,6 +3,7 @@ import type { AcceleratorOptions } from '@acc/core';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from './on-ranks.js';
 import type { Evaluated } from './ranks/evaluation.js';
+import type { Warned } from './ranks/metrics.js';
 
 const module = new URL('./ranks/evaluation.ts', import.meta.url);
 const env = { OMP_NUM_THREADS: '1' };
@@ -32,4 +33,21 @@ describe('prepared validation data', () => {
       }
     }
   });
+});
+
+it('names metrics that are not means over rows, once, on ranks that have others', async () => {
+  const metrics = new URL('./ranks/metrics.ts', import.meta.url);
+  for (const ranks of [1, 2]) {
+    const found = await onRanks<Warned>({ module: metrics, ranks, env });
+    for (const [rank, { inFit, inEvaluation, left }] of found.entries()) {
+      const names = ranks > 1 && rank === 0 ? ['precision', 'f1'] : [];
+      for (const warnings of [inFit, inEvaluation]) {
+        const expected = names.map(
+          (name) => expect.stringMatching(`^acc: the metric '${name}' is the mean`) as string,
+        );
+        expect(warnings).toEqual(expected);
+      }
+      expect(left).toBe(0);
+    }
+  }
 });

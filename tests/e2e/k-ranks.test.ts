@@ -49,16 +49,19 @@ it('the examples of docs/when-k-ranks-equal-one.md train to the same weights on 
   const path = join(folder, 'train.mts');
   writeFileSync(path, script);
   let alone: number[][] | undefined;
+  const scores: number[] = [];
   for (const size of [1, 2, 3]) {
     const ranks = await runRanks<number[][]>({ script: path, ranks: size, env: { OMP_NUM_THREADS: '1' } });
     for (const { exitCode, stdout, stderr, result } of ranks) {
       expect(exitCode, stdout + stderr).toBe(0);
       expect(stderr).not.toContain('acc:');
+      scores.push(Number(/^F1 (.*)$/m.exec(stdout)![1]));
       alone ??= result!;
       expect(result).toHaveLength(examples.length);
       result!.forEach((weights, i) => expectClose(weights, alone![i]!, { rtol: 1e-5, atol: 1e-6 }));
     }
   }
-  expect(examples).toHaveLength(7);
-  expect(new Set(alone!.map((weights) => weights.join())).size).toBe(7);
+  expectClose(scores, new Array<number>(6).fill(scores[0]!), { rtol: 1e-5 });
+  expect(examples).toHaveLength(8);
+  expect(new Set(alone!.map((weights) => weights.join())).size).toBe(8);
 });

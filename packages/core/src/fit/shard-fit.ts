@@ -9,6 +9,7 @@ import type { PlaceInData } from '../prepare/place-in-data.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
+import { MetricMeans } from './metric-means.js';
 import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
 import { shardEvaluation, shardValidation, type Validation } from './validation.js';
@@ -73,15 +74,18 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const ranks = validatesAll
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
     : { rows: context.dataRanks, over: context.gradientRanks, forModel };
+  const metrics = new MetricMeans(model);
+  const examining = (over: Collective, step: StepFunction): StepFunction =>
+    over.size > 1 && over.rank === 0 ? (ins) => metrics.examine(() => step(ins)) : step;
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => {
       const { pipelines } = context;
       const train = pipelines.isUsedByFit ? pipelines.trainFunctionOf(model as AnyModel) : own.call(model);
-      return reducedStep(train, context, forModel);
+      return reducedStep(examining(context.gradientRanks, train), context, forModel);
     }),
     patch(model, 'makeTestFunction', (own) => () => {
       own.call(model);
-      const test = model.testFunction;
+      const test = examining(ranks.over, model.testFunction);
       const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
       model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
     }),

@@ -68,6 +68,10 @@ describe('the origin of a loss', () => {
 
   it.each<[string, (rows: tf.Tensor) => tf.Tensor]>([
     ['masked mean', (rows) => tf.div(tf.sum(tf.mul(rows, mask)), tf.sum(mask))],
+    [
+      'is divided by a number that is computed',
+      (rows) => tf.where(tf.greater(tf.sum(mask), 0), tf.div(tf.sum(rows), tf.sum(tf.relu(rows))), 0),
+    ],
     ['Sqrt', (rows) => tf.sqrt(tf.mean(rows))],
     ['Sum', (rows) => tf.sum(tf.square(rows))],
     ['different items', (rows) => tf.add(knownMean(rows), tf.mean(rows))],

@@ -39,6 +39,7 @@ export class LossPath {
     if (kernelName === 'RealDiv') return this.#quotient(inputs);
     if (kernelName === 'Multiply') return this.#product(inputs);
     if (['Add', 'AddN', 'Sub'].includes(kernelName)) return this.#total(inputs);
+    if (kernelName === 'Select') return this.#chosen(inputs);
     return 'mean';
   }
 
@@ -81,6 +82,12 @@ export class LossPath {
     if (!areAlike) return { reason: 'its terms are means over different items' };
     const hasPenalty = origins.length < terms.length;
     return typeof first === 'object' && 'known' in first && hasPenalty ? { ...first, hasPenalty } : first;
+  }
+
+  /** One of two values, by a condition: as `tf.metrics.precision` avoids a division by zero. */
+  #chosen([, ...values]: readonly Tensor[]): LossOrigin {
+    const origins = values.map((value) => this.originOf(value));
+    return origins.find((origin) => typeof origin === 'object' && 'reason' in origin) ?? 'mean';
   }
 
   #dependsOnData(x: Tensor): boolean {

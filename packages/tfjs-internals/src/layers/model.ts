@@ -26,7 +26,7 @@ export interface ModelInternals {
   /** The losses of the outputs of a compiled model. */
   readonly lossFunctions: readonly LossOrMetric[];
   /** Each metric of a compiled model, and the place of its output. */
-  readonly metricsTensors: readonly (readonly [LossOrMetric, number])[];
+  metricsTensors: readonly (readonly [LossOrMetric, number])[];
   /** Whether a fit is running. */
   isTraining?: boolean;
   /** Whether a callback has ended training. */
