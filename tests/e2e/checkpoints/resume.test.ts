@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Kept, KeptArgs } from './ranks/kept.js';
 
 type Weights = Record<string, number[][]>;
 
@@ -73,4 +75,43 @@ describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
       }
     }
   }, 500_000);
+});
+
+const KEPT = ['batch norm in windows', 'local batch norm'];
+
+/** The results of each rank. */
+function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
+  const module = new URL('./ranks/kept.ts', import.meta.url);
+  const args: KeptArgs = { action, folder: join(folder, `kept ${savedBy}`) };
+  return onRanks<Kept>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 240_000 });
+}
+
+describe('state that ranks hold for themselves', () => {
+  const SIZES = [1, 2, 3];
+  const whole: Record<number, Kept[]> = {};
+  const resumed: Record<number, Kept[]> = {};
+  const elsewhere: Record<number, Kept[]> = {};
+  beforeAll(async () => {
+    for (const ranks of SIZES) {
+      whole[ranks] = await keep(ranks, 'whole');
+      resumed[ranks] = await keep(ranks, 'resume');
+    }
+    for (const ranks of [1, 3]) elsewhere[ranks] = await keep(ranks, 'resume', 2);
+  }, 600_000);
+
+  it.each(SIZES.flatMap((ranks) => KEPT.map((training) => [training, ranks] as const)))(
+    '%s on %i ranks: each rank continues with its own, bit for bit',
+    (training, ranks) => {
+      const of = (results: Kept[]) => results.map((rank) => rank[training]!);
+      expect(of(resumed[ranks]!)).toEqual(of(whole[ranks]!));
+      const own = new Set(of(whole[ranks]!).map(({ at }) => JSON.stringify(at)));
+      expect(own.size).toBe(ranks);
+    },
+  );
+
+  it.each(KEPT)('%s: on another number of ranks, all continue with that of rank 0', (training) => {
+    for (const ranks of [1, 3]) {
+      for (const rank of elsewhere[ranks]!) expect(rank[training]!.at).toEqual(whole[2]![0]![training]!.at);
+    }
+  });
 });

@@ -14,3 +14,8 @@ export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = ()
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};
 export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSteps'];
 export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];
+/** A page has one rank, which saves all of its buffers in the model. */
+export const noteBuffers: SeveralRanks['noteBuffers'] = () => {};
+export const buffersOfRank: SeveralRanks['buffersOfRank'] = () => ({});
+export const differingBuffers: SeveralRanks['differingBuffers'] = ({ tensors }) => ({ buffers: {}, tensors });
+export const storedBuffers: SeveralRanks['storedBuffers'] = () => new Map();

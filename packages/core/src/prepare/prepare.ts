@@ -1,4 +1,4 @@
-import { UnpreparedSteps } from '#platform/several-ranks';
+import { noteBuffers, UnpreparedSteps } from '#platform/several-ranks';
 import { engine, Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
@@ -171,6 +171,7 @@ export class Preparation {
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
     prepareVariables(strategy, fresh, layers);
+    noteBuffers(fresh, layers);
     pipeline.trained.add(fresh);
   }
 

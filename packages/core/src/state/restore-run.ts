@@ -1,3 +1,4 @@
+import { storedBuffers } from '#platform/several-ranks';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import {
   describeLocation,
@@ -44,7 +45,7 @@ export interface ReadRun {
 
 /** The state in a checkpoint other than weights and optimizer state. */
 interface Rest<T> {
-  readonly local: Omit<LocalState<T>, 'model' | 'accumulation'>;
+  readonly local: Omit<LocalState<T>, 'model' | 'accumulation' | 'buffers'>;
   readonly window: AccumulationEntry<T>;
   readonly strategy: unknown;
 }
@@ -184,11 +185,12 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
   const variableOf = (name: string) => byName.get(name)!;
   const layer = context.kernels.state;
   const { optimizers } = context.preparation;
-  const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root }) : [];
+  const { model: _, accumulation: __, buffers: ofRank, ...ownState } = local;
+  const buffers = storedBuffers(ofRank, checkpoint.index.worldSize, context.collective);
+  const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root, buffers }) : [];
   const held = heldShards(window, variableOf, { names, storedName, checkpoint });
   const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
   const tensors = (await readTensors(checkpoint, wants, layer)).map((each) => each.toTensor());
-  const { model: _, accumulation: __, ...ownState } = local;
   const rest = await readRest(checkpoint, { local: ownState, window, strategy: shared.strategy }, layer);
   const dispose = () => {
     for (const tensor of [...tensors, ...rest.tensors]) if (!tensor.isDisposed) tensor.dispose();

@@ -53,6 +53,7 @@ const shared = z.looseObject({
 const local = z.looseObject({
   model,
   accumulation,
+  buffers: z.record(z.string(), reference).optional(),
   plugins: z.record(z.string(), z.unknown()),
   registered: z.array(z.unknown()),
   generator: reference.nullable().optional(),

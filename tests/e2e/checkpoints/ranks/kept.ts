@@ -1,0 +1,109 @@
+// Trains programs whose ranks hold state of their own, to the end (`whole`, which also saves on the
+// way) or from the saved state (`resume`). Returns the values at the save, and those at the end.
+import * as tf from '@tensorflow/tfjs';
+import { join } from 'node:path';
+import { Accelerator, DataLoader, setSeed, type AcceleratorOptions } from '@acc/core';
+import { disposeOptimizers } from '../../dispose-optimizers.js';
+
+export interface KeptArgs {
+  readonly action: 'whole' | 'resume';
+  readonly folder: string;
+}
+
+/** By training. */
+export type Kept = Record<string, { readonly at: number[][]; readonly after: number[][] }>;
+
+interface Training {
+  readonly options: AcceleratorOptions;
+  train(run: Run): Promise<number[][]>;
+}
+
+interface Run {
+  readonly accelerator: Accelerator;
+  /** The checkpoint from which the run resumes. */
+  readonly from: string | undefined;
+  /** Called after each batch. At the stop it saves, and notes the values. */
+  afterBatch(values: () => number[][]): Promise<void>;
+  /** Notes the values right after the checkpoint was loaded. */
+  loaded(values: () => number[][]): void;
+}
+
+/** Within the second window of three micro-batches. */
+const STOP = 4;
+const ROWS = 30;
+
+const initializer = (seed: number) => tf.initializers.glorotNormal({ seed });
+const valuesOf = (model: tf.LayersModel) => () => model.getWeights().map((weight) => [...weight.dataSync()]);
+
+function normalized(): tf.Sequential {
+  const { dense, batchNormalization } = tf.layers;
+  return tf.sequential({
+    layers: [
+      dense({ units: 6, inputShape: [4], activation: 'tanh', kernelInitializer: initializer(1) }),
+      batchNormalization({ momentum: 0.8 }),
+      dense({ units: 3, kernelInitializer: initializer(2) }),
+      batchNormalization({ momentum: 0.7 }),
+      dense({ units: 1, kernelInitializer: initializer(3) }),
+    ],
+  });
+}
+
+const data = () => ({
+  xs: tf.tidy(() => tf.sin(tf.range(0, ROWS * 4).mul(1.3)).reshape([ROWS, 4]) as tf.Tensor2D),
+  ys: tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D),
+});
+
+async function batchNorm({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> {
+  const model = normalized();
+  const loader = new DataLoader(data(), { batchSize: 2, shuffle: true });
+  const [, optimizer, batches] = accelerator.prepare(model, tf.train.adam(0.02), loader);
+  const values = valuesOf(model);
+  const run = from === undefined ? undefined : await accelerator.loadState(from);
+  if (run) loaded(values);
+  for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
+    for await (const { xs, ys } of batches) {
+      accelerator.accumulate(() => {
+        optimizer.minimize(() =>
+          tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
+        );
+      });
+      tf.dispose([xs, ys]);
+      await afterBatch(values);
+    }
+  }
+  disposeOptimizers(optimizer);
+  return values();
+}
+
+const TRAININGS: Readonly<Record<string, Training>> = {
+  'batch norm in windows': { options: { gradientAccumulationSteps: 3 }, train: batchNorm },
+  'local batch norm': { options: { ddp: { batchNorm: 'local' } }, train: batchNorm },
+};
+
+async function run(name: string, { action, folder }: KeptArgs): Promise<Kept[string]> {
+  const { options, train } = TRAININGS[name]!;
+  const place = join(folder, name);
+  setSeed(action === 'whole' ? 7 : 99);
+  const accelerator = await Accelerator.create({ seed: 5, ...options });
+  let at: number[][] | undefined;
+  let batches = 0;
+  const after = await train({
+    accelerator,
+    from: action === 'resume' ? place : undefined,
+    async afterBatch(values) {
+      if (action === 'resume' || ++batches !== STOP) return;
+      await accelerator.saveState(place);
+      at = values();
+    },
+    loaded: (values) => (at = values()),
+  });
+  accelerator.freeMemory();
+  tf.disposeVariables();
+  return { at: at!, after };
+}
+
+export default async function kept(args: KeptArgs): Promise<Kept> {
+  const results: Kept = {};
+  for (const name of Object.keys(TRAININGS)) results[name] = await run(name, args);
+  return results;
+}
