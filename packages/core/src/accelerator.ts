@@ -39,7 +39,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { ModelInputs } from './pipelined/micro-batches.js';
 import type { PipelineOptions } from './pipelined/options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import { collectiveOf } from './presets/collective.js';
+import { collectiveOf } from '#platform/several-ranks';
 import { kernelsOf } from './presets/kernels.js';
 import { determinismOf } from './presets/strategy.js';
 import { ProcessRole } from './process-role.js';
