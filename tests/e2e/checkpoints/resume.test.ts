@@ -77,7 +77,8 @@ describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
   }, 500_000);
 });
 
-const KEPT = ['batch norm in windows', 'local batch norm'];
+const NORMALIZED = ['batch norm in windows', 'local batch norm'];
+const KEPT = [...NORMALIZED, 'stateful layers'];
 
 /** The results of each rank. */
 function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
@@ -109,9 +110,31 @@ describe('state that ranks hold for themselves', () => {
     },
   );
 
-  it.each(KEPT)('%s: on another number of ranks, all continue with that of rank 0', (training) => {
+  it.each(NORMALIZED)('%s: on another number of ranks, all continue with that of rank 0', (training) => {
     for (const ranks of [1, 3]) {
       for (const rank of elsewhere[ranks]!) expect(rank[training]!.at).toEqual(whole[2]![0]![training]!.at);
+    }
+  });
+
+  it('stateful layers start from zeros on another number of ranks', () => {
+    const { at } = whole[2]![0]!['stateful layers']!;
+    for (const ranks of [1, 3]) {
+      for (const rank of elsewhere[ranks]!) {
+        const here = rank['stateful layers']!.at;
+        expect(here.slice(0, -3)).toEqual(at.slice(0, -3));
+        expect(
+          here
+            .slice(-3)
+            .flat()
+            .every((x) => x === 0),
+        ).toBe(true);
+        expect(
+          at
+            .slice(-3)
+            .flat()
+            .some((x) => x === 0),
+        ).toBe(false);
+      }
     }
   });
 });

@@ -10,6 +10,7 @@ import { accumulationEntry, type AccumulationEntry } from './accumulation-entrie
 import { modelOfAllRanks, modelState, type ModelState } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
 import type { RankBuffers } from './rank-buffers.js';
+import { recurrentStates, type RecurrentStates } from './recurrent-states.js';
 import type { RunContext } from './run-context.js';
 
 /** The state that is the same on every rank. */
@@ -35,6 +36,8 @@ export interface LocalState<T> {
    * versions have none.
    */
   readonly buffers?: RankBuffers<T>;
+  /** Checkpoints of earlier versions have none. */
+  readonly recurrent?: RecurrentStates<T>;
   /**
    * The states of plugins that have one, by name. The second plugin of a name has the key `name 2`.
    */
@@ -130,6 +133,7 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
     local: {
       accumulation: accumulationEntry(pipeline, names, context),
       buffers: buffersOfRank(context, names),
+      recurrent: recurrentStates(context),
       plugins: await pluginStates(context),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,

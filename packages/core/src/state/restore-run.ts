@@ -28,6 +28,7 @@ import { keyedPlugins, type LocalState, type SharedState } from './collect-run.j
 import { matchNames, type HeldNames } from './match-names.js';
 import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
+import { requireSameStates, restoreRecurrent } from './recurrent-states.js';
 import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
 import type { RunContext } from './run-context.js';
@@ -122,6 +123,7 @@ async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<T
   const ownPlace = context.collective.rank % index.worldSize;
   const local = localStateOf(await readTree(checkpoint, index.ranks[ownPlace]!), ownPlace, checkpoint);
   requireSameObjects(local, context);
+  requireSameStates(local.recurrent, checkpoint, context);
   const root = shared.model ? '' : `rank-${ownPlace}/`;
   const model = shared.model ?? local.model;
   const stored = model ? storedModel(model, checkpoint, root) : undefined;
@@ -215,8 +217,8 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
       const tree = rest.tree as Rest<Tensor>;
       context.pipeline.updates.steps = shared.step;
       context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
-      const wasHere = context.collective.rank < checkpoint.index.worldSize;
-      await named(checkpoint, () => applyRest(tree, shared, { context, wasHere }));
+      const { worldSize } = checkpoint.index;
+      await named(checkpoint, () => applyRest(tree, shared, { context, worldSize }));
     },
   };
 }
@@ -232,11 +234,13 @@ function sumsOf(held: readonly HeldShards[], tensors: readonly Tensor[]) {
 async function applyRest(
   { local, strategy: agreed }: Rest<Tensor>,
   shared: SharedState<StoredReference>,
-  { context, wasHere }: { readonly context: RunContext; readonly wasHere: boolean },
+  { context, worldSize }: { readonly context: RunContext; readonly worldSize: number },
 ): Promise<void> {
-  const { strategy, kernels, data, fit, registered } = context;
+  const { strategy, kernels, data, fit, registered, collective } = context;
+  const wasHere = collective.rank < worldSize;
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
+  restoreRecurrent(local.recurrent, context, worldSize === collective.size);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);
   if (agreed !== null) {
     strategy.setState?.({ shared: agreed as StateTree, local: localOf(local.strategy) });

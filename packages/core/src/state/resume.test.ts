@@ -234,3 +234,24 @@ it('an optimizer class that cannot save its state is named', async () => {
     }),
   );
 });
+
+it('states of stateful layers do not fit layers with another batch size', async () => {
+  const stateful = async (rows: number) => {
+    await begin({}, {});
+    const model = tf.sequential({
+      layers: [tf.layers.gru({ units: 2, batchInputShape: [rows, 3, 2], stateful: true })],
+    });
+    accelerator!.prepare(model);
+    return model;
+  };
+  await stateful(2);
+  const path = (await accelerator!.saveState())!;
+  accelerator!.freeMemory();
+  const model = await stateful(4);
+  const { states } = model.layers[0] as unknown as { states: tf.Tensor[] };
+  await expect(accelerator!.loadState(path)).rejects.toMatchObject({
+    code: 'ACC_CHECKPOINT_MISMATCH',
+    message: expect.stringContaining('[[[2,2]]]') as string,
+  });
+  expect(states.map(({ isDisposed }) => isDisposed)).toEqual([false]);
+});

@@ -54,6 +54,7 @@ const local = z.looseObject({
   model,
   accumulation,
   buffers: z.record(z.string(), reference).optional(),
+  recurrent: z.array(z.array(reference)).optional(),
   plugins: z.record(z.string(), z.unknown()),
   registered: z.array(z.unknown()),
   generator: reference.nullable().optional(),

@@ -75,9 +75,51 @@ async function batchNorm({ accelerator, from, afterBatch, loaded }: Run): Promis
   return values();
 }
 
+/** Its values are the weights, and the states of the layer for the rows of this rank. */
+async function stateful({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> {
+  const { lstm, gru, dense } = tf.layers;
+  const args = (seed: number) => ({
+    stateful: true,
+    kernelInitializer: initializer(seed),
+    recurrentInitializer: initializer(seed + 1),
+  });
+  const model = tf.sequential({
+    layers: [
+      lstm({ units: 3, batchInputShape: [2, 2, 2], returnSequences: true, ...args(1) }),
+      gru({ units: 3, ...args(3) }),
+      dense({ units: 1, kernelInitializer: initializer(5) }),
+    ],
+  });
+  const loader = new DataLoader(data(), { batchSize: 2 });
+  const [, optimizer, batches] = accelerator.prepare(model, tf.train.sgd(0.05), loader);
+  const states = () =>
+    model.layers.slice(0, 2).flatMap((layer) => (layer as unknown as { states: tf.Tensor[] }).states);
+  const values = () => [...model.getWeights(), ...states()].map((tensor) => [...tensor.dataSync()]);
+  const run = from === undefined ? undefined : await accelerator.loadState(from);
+  if (run) loaded(values);
+  for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
+    for await (const { xs, ys } of batches) {
+      optimizer.minimize(() => {
+        const series = tf.reshape(xs, [-1, 2, 2]);
+        return tf.losses
+          .meanSquaredError(ys, model.apply(series, { training: true }) as tf.Tensor)
+          .asScalar();
+      });
+      tf.dispose([xs, ys]);
+      await afterBatch(values);
+    }
+  }
+  const after = values();
+  model.resetStates();
+  tf.dispose(states());
+  disposeOptimizers(optimizer);
+  return after;
+}
+
 const TRAININGS: Readonly<Record<string, Training>> = {
   'batch norm in windows': { options: { gradientAccumulationSteps: 3 }, train: batchNorm },
   'local batch norm': { options: { ddp: { batchNorm: 'local' } }, train: batchNorm },
+  'stateful layers': { options: {}, train: stateful },
 };
 
 async function run(name: string, { action, folder }: KeptArgs): Promise<Kept[string]> {
