@@ -78,7 +78,8 @@ describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
 });
 
 const NORMALIZED = ['batch norm in windows', 'local batch norm'];
-const KEPT = [...NORMALIZED, 'stateful layers'];
+const OF_RANK = [...NORMALIZED, 'stateful layers'];
+const STOPPING = ['early stopping in fit', 'early stopping in fitDataset', 'a training that was stopped'];
 
 /** The results of each rank. */
 function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
@@ -100,15 +101,26 @@ describe('state that ranks hold for themselves', () => {
     for (const ranks of [1, 3]) elsewhere[ranks] = await keep(ranks, 'resume', 2);
   }, 600_000);
 
-  it.each(SIZES.flatMap((ranks) => KEPT.map((training) => [training, ranks] as const)))(
-    '%s on %i ranks: each rank continues with its own, bit for bit',
-    (training, ranks) => {
-      const of = (results: Kept[]) => results.map((rank) => rank[training]!);
-      expect(of(resumed[ranks]!)).toEqual(of(whole[ranks]!));
-      const own = new Set(of(whole[ranks]!).map(({ at }) => JSON.stringify(at)));
-      expect(own.size).toBe(ranks);
-    },
-  );
+  const on = (trainings: readonly string[]) =>
+    SIZES.flatMap((ranks) => trainings.map((training) => [training, ranks] as const));
+  const of = (results: Kept[], training: string) => results.map((rank) => rank[training]!);
+
+  it.each(on(OF_RANK))('%s on %i ranks: each rank continues with its own, bit for bit', (training, ranks) => {
+    const expected = of(whole[ranks]!, training);
+    expect(of(resumed[ranks]!, training)).toEqual(expected);
+    expect(new Set(expected.map(({ at }) => JSON.stringify(at))).size).toBe(ranks);
+  });
+
+  it.each(on(STOPPING))('%s on %i ranks: callbacks continue with their counts', (training, ranks) => {
+    const expected = of(whole[ranks]!, training);
+    expect(of(resumed[ranks]!, training)).toEqual(expected);
+    const isOver = training === 'a training that was stopped';
+    for (const { at, after } of expected) {
+      // Early stopping has counted the epoch of the save, also where the save comes before it in the list.
+      expect([at.at(-2)![0], at.at(-1)]).toEqual([3, [4]]);
+      expect(after.at(-1)![0]).toBe(isOver ? 3 : 6);
+    }
+  });
 
   it.each(NORMALIZED)('%s: on another number of ranks, all continue with that of rank 0', (training) => {
     for (const ranks of [1, 3]) {

@@ -17,6 +17,8 @@ export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSt
 export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];
 export const requireSameSettings: SeveralRanks['requireSameSettings'] = () => {};
 export const collectiveOf: SeveralRanks['collectiveOf'] = () => Promise.resolve(new SingleCollective());
+/** Never called: the option `collective` is refused. */
+export const placeIn = (() => {}) as never as SeveralRanks['placeIn'];
 /** Never called: one rank validates all rows. */
 export const shardValidation: SeveralRanks['shardValidation'] = () => () => {};
 /** A page has one rank, which saves all of its buffers in the model. */

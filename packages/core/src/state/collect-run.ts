@@ -2,6 +2,7 @@ import { buffersOfRank, differingBuffers } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { together, type NamedTensor } from '@acc/checkpoint';
 import type { DataPosition } from '@acc/data';
+import type { CallbackStates } from '../fit/fit-callbacks.js';
 import type { FitPosition } from '../fit/fit-progress.js';
 import { readOrderState, type OrderState } from '../random/data-orders.js';
 import { readRandomState } from '../random/math-random.js';
@@ -38,6 +39,8 @@ export interface LocalState<T> {
   readonly buffers?: RankBuffers<T>;
   /** Checkpoints of earlier versions have none. */
   readonly recurrent?: RecurrentStates<T>;
+  /** Those of the running `fit`. Checkpoints of earlier versions have none. */
+  readonly callbacks?: CallbackStates;
   /**
    * The states of plugins that have one, by name. The second plugin of a name has the key `name 2`.
    */
@@ -134,6 +137,7 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
       accumulation: accumulationEntry(pipeline, names, context),
       buffers: buffersOfRank(context, names),
       recurrent: recurrentStates(context),
+      callbacks: await fit.callbacks.states(),
       plugins: await pluginStates(context),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,

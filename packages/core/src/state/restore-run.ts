@@ -240,6 +240,7 @@ async function applyRest(
   const wasHere = collective.rank < worldSize;
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
+  fit.callbacks.goOnFrom(local.callbacks);
   restoreRecurrent(local.recurrent, context, worldSize === collective.size);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);
   if (agreed !== null) {

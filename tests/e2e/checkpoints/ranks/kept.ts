@@ -116,10 +116,89 @@ async function stateful({ accelerator, from, afterBatch, loaded }: Run): Promise
   return after;
 }
 
+/** Counts its epochs. Saves after each, before the callbacks after it hear of the end of the epoch. */
+class Counter extends tf.Callback {
+  readonly best = tf.scalar(0.5);
+  #epochs = 0;
+  readonly #run: Run;
+  readonly #values: () => number[][];
+  #isLoaded: boolean;
+
+  constructor(run: Run, values: () => number[][]) {
+    super();
+    this.#run = run;
+    this.#values = () => [...values(), [this.#epochs]];
+    this.#isLoaded = run.from === undefined;
+  }
+
+  override onTrainBegin(): Promise<void> {
+    this.#epochs = 0;
+    return Promise.resolve();
+  }
+
+  override onEpochBegin(): Promise<void> {
+    if (!this.#isLoaded) this.#run.loaded(this.#values);
+    this.#isLoaded = true;
+    return Promise.resolve();
+  }
+
+  /** A training that was stopped has no further epoch. */
+  override onTrainEnd(): Promise<void> {
+    return this.onEpochBegin();
+  }
+
+  override async onEpochEnd(): Promise<void> {
+    this.#epochs++;
+    await this.#run.afterBatch(this.#values);
+  }
+
+  getState(): { best: tf.Tensor; epochs: number } {
+    return { best: this.best, epochs: this.#epochs };
+  }
+
+  setState({ best, epochs }: { best: tf.Tensor; epochs: number }): void {
+    if (best.dataSync()[0] === 0.5) this.#epochs = epochs;
+  }
+}
+
+/**
+ * No epoch is better than the first one. Its values are the weights, the counts of early stopping and
+ * those of the program's callback.
+ */
+const earlyStopping =
+  (patience: number, loop: 'fit' | 'fitDataset') =>
+  async (run: Run): Promise<number[][]> => {
+    const { accelerator, from } = run;
+    const model = normalized();
+    const optimizer = tf.train.adam(0.02);
+    model.compile({ optimizer, loss: 'meanSquaredError' });
+    accelerator.prepare(model);
+    const stopping = tf.callbacks.earlyStopping({ monitor: 'loss', minDelta: 100, patience });
+    const counts = () => {
+      const { wait, best, stoppedEpoch } = stopping as unknown as Record<string, number>;
+      return [wait!, best!, stoppedEpoch!];
+    };
+    const values = () => [...valuesOf(model)(), counts()];
+    if (from !== undefined) await accelerator.loadState(from);
+    const counter = new Counter(run, values);
+    const callbacks = [counter, stopping];
+    const { xs, ys } = data();
+    const args = { epochs: 12, verbose: 0 as const, callbacks };
+    const rows = (x: tf.Tensor2D) => tf.data.array(x.arraySync());
+    if (loop === 'fit') await model.fit(xs, ys, { ...args, batchSize: 8 });
+    else await model.fitDataset(tf.data.zip({ xs: rows(xs), ys: rows(ys) }).batch(8) as never, args);
+    tf.dispose([xs, ys, counter.best]);
+    disposeOptimizers(optimizer);
+    return values();
+  };
+
 const TRAININGS: Readonly<Record<string, Training>> = {
   'batch norm in windows': { options: { gradientAccumulationSteps: 3 }, train: batchNorm },
   'local batch norm': { options: { ddp: { batchNorm: 'local' } }, train: batchNorm },
   'stateful layers': { options: {}, train: stateful },
+  'early stopping in fit': { options: {}, train: earlyStopping(6, 'fit') },
+  'early stopping in fitDataset': { options: {}, train: earlyStopping(6, 'fitDataset') },
+  'a training that was stopped': { options: {}, train: earlyStopping(3, 'fit') },
 };
 
 async function run(name: string, { action, folder }: KeptArgs): Promise<Kept[string]> {
