@@ -192,7 +192,7 @@ function pluginsOf(
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
   const used = {
-    hasModel: () => later().preparation.hasModel,
+    hasModel: () => later().preparation.models.size > 0,
     hasData: () => later().data.hasData,
     hasCuts: () => size > 1 && later().pipeline.trained.known.some((each) => cutOf(each)?.axis === 'tensor'),
     hasTrackers: () => tracking.bus.isRunning,

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { SingleCollective } from '@acc/collective';
 import { type AccError, type Collective } from '@acc/contract';
 import { Accelerator } from './accelerator.js';
-import { placeIn, readLaunchEnvironment } from './environment.js';
+import { readLaunchEnvironment } from './environment.js';
+import { placeIn } from './launchers/place-in.js';
 
 const ranks = (rank: number, size: number, hosts?: string[]): Collective =>
   ({ rank, size, hosts, subgroup: () => undefined }) as unknown as Collective;

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
+import { onRanks } from '../on-ranks.js';
+import type { Kept, KeptArgs } from './ranks/kept.js';
 
 type Weights = Record<string, number[][]>;
 
@@ -73,4 +75,78 @@ describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
       }
     }
   }, 500_000);
+});
+
+const NORMALIZED = ['batch norm in windows', 'local batch norm'];
+const OF_RANK = [...NORMALIZED, 'stateful layers'];
+const STOPPING = ['early stopping in fit', 'early stopping in fitDataset', 'a training that was stopped'];
+
+/** The results of each rank. */
+function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
+  const module = new URL('./ranks/kept.ts', import.meta.url);
+  const args: KeptArgs = { action, folder: join(folder, `kept ${savedBy}`) };
+  return onRanks<Kept>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 240_000 });
+}
+
+describe('state that ranks hold for themselves', () => {
+  const SIZES = [1, 2, 3];
+  const whole: Record<number, Kept[]> = {};
+  const resumed: Record<number, Kept[]> = {};
+  const elsewhere: Record<number, Kept[]> = {};
+  beforeAll(async () => {
+    for (const ranks of SIZES) {
+      whole[ranks] = await keep(ranks, 'whole');
+      resumed[ranks] = await keep(ranks, 'resume');
+    }
+    for (const ranks of [1, 3]) elsewhere[ranks] = await keep(ranks, 'resume', 2);
+  }, 600_000);
+
+  const on = (trainings: readonly string[]) =>
+    SIZES.flatMap((ranks) => trainings.map((training) => [training, ranks] as const));
+  const of = (results: Kept[], training: string) => results.map((rank) => rank[training]!);
+
+  it.each(on(OF_RANK))('%s on %i ranks: each rank continues with its own, bit for bit', (training, ranks) => {
+    const expected = of(whole[ranks]!, training);
+    expect(of(resumed[ranks]!, training)).toEqual(expected);
+    expect(new Set(expected.map(({ at }) => JSON.stringify(at))).size).toBe(ranks);
+  });
+
+  it.each(on(STOPPING))('%s on %i ranks: callbacks continue with their counts', (training, ranks) => {
+    const expected = of(whole[ranks]!, training);
+    expect(of(resumed[ranks]!, training)).toEqual(expected);
+    const isOver = training === 'a training that was stopped';
+    for (const { at, after } of expected) {
+      // Early stopping has counted the epoch of the save, also where the save comes before it in the list.
+      expect([at.at(-2)![0], at.at(-1)]).toEqual([3, [4]]);
+      expect(after.at(-1)![0]).toBe(isOver ? 3 : 6);
+    }
+  });
+
+  it.each(NORMALIZED)('%s: on another number of ranks, all continue with that of rank 0', (training) => {
+    for (const ranks of [1, 3]) {
+      for (const rank of elsewhere[ranks]!) expect(rank[training]!.at).toEqual(whole[2]![0]![training]!.at);
+    }
+  });
+
+  it('stateful layers start from zeros on another number of ranks', () => {
+    const { at } = whole[2]![0]!['stateful layers']!;
+    for (const ranks of [1, 3]) {
+      for (const rank of elsewhere[ranks]!) {
+        const here = rank['stateful layers']!.at;
+        expect(here.slice(0, -3)).toEqual(at.slice(0, -3));
+        expect(
+          here
+            .slice(-3)
+            .flat()
+            .every((x) => x === 0),
+        ).toBe(true);
+        expect(
+          at
+            .slice(-3)
+            .flat()
+            .some((x) => x === 0),
+        ).toBe(false);
+      }
+    }
+  });
 });

@@ -10,6 +10,13 @@ it('replicas are distributed by bytes, and each piece is written once', () => {
   expect([...first!]).toEqual(['a']);
 });
 
+it('the first rank writes a piece of which ranks hold different values', () => {
+  const own = { ...offer('mean', 4), isOfFirst: true };
+  const assigned = assignPieces([[offer('w', 9)], [offer('w', 9), own], [own]]);
+  expect(assigned.map((keys) => keys.has('mean'))).toEqual([false, true, false]);
+  expect(assignPieces([[offer('w', 9), own], [own]]).map((keys) => keys.has('mean'))).toEqual([true, false]);
+});
+
 it('a rank writes the pieces that only it holds', () => {
   const shards = [0, 1, 2].map((rank) => [offer(`w[${rank}]`, 9), offer('step', 1)]);
   const assigned = assignPieces(shards);

@@ -23,6 +23,8 @@ export interface NamedTensor {
    * the name of the tensor. Default: the tensor is whole.
    */
   readonly shards?: readonly TensorShard[] | undefined;
+  /** Whether ranks hold other values under the name. Those of the first one are then written. */
+  readonly isOfFirst?: boolean;
 }
 
 /** Elements that a rank can write: a box of a whole tensor. */
@@ -34,6 +36,8 @@ export interface Piece {
   readonly offset: readonly number[];
   readonly sizes: readonly number[];
   readonly byteLength: number;
+  /** Whether the first rank that holds the elements writes them. */
+  readonly isOfFirst?: boolean | undefined;
   /**
    * The tensor that holds the elements. Undefined if the elements are not those of a tensor in
    * memory.
@@ -66,7 +70,8 @@ export function piecesOfTree({ tensors, arrays }: EncodedTree, layer: StateLayer
   ];
 }
 
-export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, layer: StateLayer): Piece[] {
+export function piecesOfTensor(named: NamedTensor, layer: StateLayer): Piece[] {
+  const { name: ownName, tensor, shards, isOfFirst } = named;
   const dtype = storedDtypeOf(layer.dtypeOf(tensor));
   const size = elementBytes(dtype);
   return (shards ?? [{ shape: tensor.shape, ...wholeBox(tensor.shape), start: 0 }])
@@ -82,6 +87,7 @@ export function piecesOfTensor({ name: ownName, tensor, shards }: NamedTensor, l
         offset,
         sizes,
         byteLength,
+        isOfFirst,
         tensor,
         open: async (held) => cut(await layer.bytesOf(held!)),
         openNow: (held) => cut(layer.bytesNow(held!)),

@@ -52,7 +52,7 @@ export interface StartedSave {
 /** What a rank sends to the others before anything is written: its pieces or its error. */
 interface Announcement {
   readonly id: string;
-  readonly claims: readonly (Claim & Pick<Piece, 'dtype'>)[];
+  readonly claims: readonly (Claim & Pick<Piece, 'dtype' | 'isOfFirst'>)[];
   readonly problem?: string;
 }
 
@@ -80,6 +80,7 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
     claims.map((claim) => ({
       key: keyOf(claim),
       bytes: elementsOf(claim.sizes) * elementBytes(claim.dtype),
+      isOfFirst: claim.isOfFirst,
     })),
   );
   const mine = assignPieces(offers)[collective.rank]!;
@@ -88,7 +89,10 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
   return writeBehind(job, held, prepared.trees!, context);
 }
 
-const claimOf = ({ name, dtype, shape, offset, sizes }: Piece) => ({ name, dtype, shape, offset, sizes });
+const claimOf = ({ name, dtype, shape, offset, sizes, isOfFirst }: Piece) => ({
+  ...{ name, dtype, shape, offset, sizes },
+  ...(isOfFirst && { isOfFirst }),
+});
 
 interface Prepared {
   readonly pieces: readonly Piece[];

@@ -10,6 +10,7 @@ import {
 } from '@acc/tfjs-internals';
 import { callbackOfCall, prependHistory, withBatchSizes, type LoopCall } from './callbacks.js';
 import { samplesOf } from '../step/batch-rows.js';
+import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';
 import type { FitContext, ShardedData } from './shard-fit.js';
 import type { Validation } from './validation.js';
@@ -23,7 +24,8 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
     // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with
     // it.
     const shard = args.batchesPerEpoch === undefined ? given.withResult() : given;
-    const start = context.progress.begin(args.initialEpoch ?? 0);
+    const start = context.progress.begin(args.initialEpoch ?? 0, { model, epochs: args.epochs! });
+    const endCallbacks = context.progress.callbacks.begin(args.callbacks);
     if (start.position === 0) shard.passEnd();
     try {
       const isCut = start.position > 0 && args.batchesPerEpoch !== undefined && start.epoch < args.epochs!;
@@ -31,6 +33,7 @@ export function shardFitDataset(model: ModelInternals, context: FitContext, vali
     } finally {
       // With batchesPerEpoch, tfjs-layers stops reading without closing the iterator.
       await shard.closeIterators();
+      endCallbacks();
       context.progress.end();
       validation.data = undefined;
       context.pipeline.batch = undefined;
@@ -70,7 +73,7 @@ function argumentsOf(
   if (overrides(model, 'fitDataset')) return there;
   return {
     ...there,
-    callbacks: withBatchSizes(args.callbacks, () => samplesOf(context.pipeline.batch)),
+    callbacks: withBatchSizes(stoppingFirst(args.callbacks), () => samplesOf(context.pipeline.batch)),
   };
 }
 

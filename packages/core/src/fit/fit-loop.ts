@@ -11,6 +11,7 @@ import {
 } from '@acc/tfjs-internals';
 import type { FitContext } from './shard-fit.js';
 import { boundaryCallback, callbackOfCall, prependHistory, type LoopCall } from './callbacks.js';
+import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';
 import type { Validation } from './validation.js';
 
@@ -23,7 +24,15 @@ const DEFAULT_BATCH_SIZE = 32;
  * same on every rank.
  */
 export function shardFitLoop(model: ModelInternals, context: FitContext, validation: Validation): Undo {
-  return patch(model, 'fitLoop', (own) => async (...args) => {
+  const undoFit = patch(model, 'fit', (own) => async (x, y, args) => {
+    const endCallbacks = context.progress.callbacks.begin(args?.callbacks);
+    try {
+      return await own.call(model, x, y, args);
+    } finally {
+      endCallbacks();
+    }
+  });
+  const undoLoop = patch(model, 'fitLoop', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
@@ -35,7 +44,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     const run: RunLoop = async (call, { from, toEpoch }) => {
       const step = shardedStep(f, ins, { context, rows, globalBatch, shuffle, from });
       const rowNumbers = range(from.position, rows, 1, 'int32');
-      const heard = callbacksOf(callbacks).map((callback) => callbackOfCall(callback, call));
+      const heard = stoppingFirst(callbacksOf(callbacks)).map((callback) => callbackOfCall(callback, call));
       const all = [...heard, boundaryCallback(context.atBoundary)];
       // The steps use their own order of rows, so tfjs-layers must not shuffle.
       const loop = [step, [rowNumbers], outLabels, globalBatch, toEpoch, verbose, all] as const;
@@ -55,7 +64,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
       }
     };
     try {
-      const start = context.progress.begin(initialEpoch);
+      const start = context.progress.begin(initialEpoch, { model, epochs });
       return await runInCalls(run, { start, epochs, globalBatch, model });
     } finally {
       context.progress.end();
@@ -65,6 +74,10 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
       validation.testFunction = null;
     }
   });
+  return () => {
+    undoLoop();
+    undoFit();
+  };
 }
 
 /**

@@ -1,3 +1,6 @@
+import type { ModelInternals } from '@acc/tfjs-internals';
+import { FitCallbacks } from './fit-callbacks.js';
+
 /** The position of a `fit` or `fitDataset`: plain values, the same on every rank. */
 export interface FitPosition {
   readonly epoch: number;
@@ -6,16 +9,29 @@ export interface FitPosition {
    * rank in `fitDataset`.
    */
   readonly position: number;
+  /** Whether a callback has stopped the training before its last epoch. */
+  readonly isStopped?: boolean;
+}
+
+/** The model that is trained, and the number of epochs. */
+interface Training {
+  readonly model: Pick<ModelInternals, 'stopTraining_'>;
+  readonly epochs: number;
 }
 
 /** The position of the running `fit`, and the position at which the next one resumes. */
 export class FitProgress {
+  readonly callbacks = new FitCallbacks();
   #position: FitPosition | undefined;
   #resumed: FitPosition | undefined;
+  #training: Training | undefined;
 
   /** Undefined outside `fit`. */
   get position(): FitPosition | undefined {
-    return this.#position ?? this.#resumed;
+    const position = this.#position;
+    if (!position) return this.#resumed;
+    const { model, epochs } = this.#training!;
+    return model.stopTraining_ && position.epoch < epochs ? { ...position, isStopped: true } : position;
   }
 
   /** Makes the next `fit` resume at a position. Undefined: no `fit` was running. */
@@ -24,19 +40,24 @@ export class FitProgress {
   }
 
   /** The position at which a `fit` with this `initialEpoch` begins. */
-  begin(initialEpoch: number): FitPosition {
+  begin(initialEpoch: number, training: Training): FitPosition {
     const resumed = this.#resumed;
     this.#resumed = undefined;
+    this.#training = training;
+    // Left from an earlier fit. tfjs-layers sets it only after onTrainBegin.
+    training.model.stopTraining_ = false;
     // A program that counts epochs itself may have asked for a later epoch.
     const goesOn = resumed && resumed.epoch >= initialEpoch;
-    return (this.#position = goesOn ? resumed : { epoch: initialEpoch, position: 0 });
+    const start = goesOn ? resumed : { epoch: initialEpoch, position: 0 };
+    return (this.#position = start.isStopped ? { epoch: training.epochs, position: 0 } : start);
   }
 
   /** Returns a function that restores the current position after another fit has run. */
   keep(): () => void {
-    const [position, resumed] = [this.#position, this.#resumed];
+    const [position, resumed, training] = [this.#position, this.#resumed, this.#training];
     return () => {
       this.#position = position;
+      this.#training = training;
       // Outside a fit, the other fit has consumed the resumed position.
       if (position) this.#resumed = resumed;
     };

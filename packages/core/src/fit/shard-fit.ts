@@ -1,3 +1,4 @@
+import { shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
@@ -12,7 +13,7 @@ import { inTurn } from './in-turn.js';
 import { MetricMeans } from './metric-means.js';
 import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
-import { shardEvaluation, shardValidation, type Validation } from './validation.js';
+import { shardEvaluation, type Validation } from './validation.js';
 
 export interface FitContext extends PlaceInData {
   readonly pipeline: StepPipeline;

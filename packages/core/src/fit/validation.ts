@@ -1,6 +1,5 @@
-import { scalar, slice, tidy, zeros, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
+import { scalar, tidy, zeros, type Scalar } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { pieceOf, splitRows } from '@acc/data';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
@@ -21,43 +20,6 @@ export interface ValidationRanks {
   readonly over: Collective;
   /** Runs collectives of all ranks for the model. */
   forModel<T>(fn: () => T): T;
-}
-
-/** Divides validation over ranks. Every rank gets the results for all rows. */
-export function shardValidation(
-  model: ModelInternals,
-  context: FitContext,
-  validation: Validation,
-  ranks: ValidationRanks,
-): Undo {
-  const { forModel } = ranks;
-  const undos = [
-    patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
-      const run = (rows: Tensor[]) => own.call(model, f, rows, ...rest);
-      return f === validation.testFunction
-        ? forModel(() => evaluateRows(run, ins, context, ranks))
-        : run(ins);
-    }),
-    patch(model, 'evaluate', (own) => (x, y, args) => {
-      const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
-      if (!isValidation) return own.call(model, x, y, args);
-      // makeTestFunction runs inside evaluate, so the function that it creates is known only in
-      // testLoop.
-      const undo = patch(model, 'makeTestFunction', (make) => () => {
-        make.call(model);
-        validation.testFunction = model.testFunction;
-      });
-      try {
-        return own.call(model, x, y, args);
-      } finally {
-        undo();
-        validation.testFunction = null;
-      }
-    }),
-  ];
-  return () => {
-    for (const undo of undos) undo();
-  };
 }
 
 /**
@@ -81,24 +43,6 @@ export function shardEvaluation(
       ranks: { ...ranks, rows },
     });
   });
-}
-
-/** The mean over all rows. Each rank evaluates a share of them, or its pieces of a share. */
-function evaluateRows(
-  evaluate: (ins: Tensor[]) => Scalar[],
-  ins: Tensor[],
-  { sequence }: FitContext,
-  { rows: place, over }: ValidationRanks,
-): Scalar[] {
-  const rows = ins[0]!.shape[0]!;
-  const { start, count } = splitRows(rows, place.size)[place.rank]!;
-  // A rank without a row evaluates one row with weight 0.
-  const take = (column: Tensor) => slice(column, Math.min(start, rows - 1), Math.max(count, 1));
-  const own = ins.map((column) => (sequence ? tidy(() => pieceOf(take(column), sequence)) : take(column)));
-  const outs = evaluate(own);
-  for (const column of own) column.dispose();
-  const pieces = over.size / place.size;
-  return reduceScalars(outs, count / rows / pieces, over);
 }
 
 interface DatasetEvaluation {

@@ -1,3 +1,4 @@
+export { rescuePlace } from '../launchers/rescue-place.js';
 import { openMpiPlace } from '../launchers/open-mpi.js';
 import { slurmPlace } from '../launchers/slurm.js';
 import { torchrunPlace } from '../launchers/torchrun.js';

@@ -1,3 +1,4 @@
+import { SingleCollective } from '@acc/collective';
 import type * as severalRanks from './several-ranks.js';
 
 type SeveralRanks = typeof severalRanks;
@@ -14,3 +15,14 @@ export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = ()
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};
 export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSteps'];
 export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];
+export const requireSameSettings: SeveralRanks['requireSameSettings'] = () => {};
+export const collectiveOf: SeveralRanks['collectiveOf'] = () => Promise.resolve(new SingleCollective());
+/** Never called: the option `collective` is refused. */
+export const placeIn = (() => {}) as never as SeveralRanks['placeIn'];
+/** Never called: one rank validates all rows. */
+export const shardValidation: SeveralRanks['shardValidation'] = () => () => {};
+/** A page has one rank, which saves all of its buffers in the model. */
+export const noteBuffers: SeveralRanks['noteBuffers'] = () => {};
+export const buffersOfRank: SeveralRanks['buffersOfRank'] = () => ({});
+export const differingBuffers: SeveralRanks['differingBuffers'] = ({ tensors }) => ({ buffers: {}, tensors });
+export const storedBuffers: SeveralRanks['storedBuffers'] = () => new Map();

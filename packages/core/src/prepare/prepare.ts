@@ -1,4 +1,4 @@
-import { UnpreparedSteps } from '#platform/several-ranks';
+import { noteBuffers, requireSameSettings, UnpreparedSteps } from '#platform/several-ranks';
 import { engine, Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
@@ -19,9 +19,8 @@ import type { Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
-import { requireSameSettings } from './optimizer-settings.js';
 import { placeInData } from './place-in-data.js';
-import { isModel } from '@acc/tfjs-internals';
+import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
 import { Adoption } from './adoption.js';
@@ -59,8 +58,8 @@ export class Preparation {
   readonly #done = new WeakSet<object>();
   readonly #optimizers = new Set<Optimizer>();
   readonly adoption: Adoption;
-  /** Whether any LayersModel was prepared. */
-  hasModel = false;
+  /** Each LayersModel that was prepared, in the order of preparation. */
+  readonly models = new Set<ModelInternals>();
   /** In a job of several ranks. */
   readonly unprepared: UnpreparedSteps | undefined;
   /** Whether any model, variables or optimizer was prepared. */
@@ -99,7 +98,7 @@ export class Preparation {
       if (claimed !== undefined) return claimed;
     }
     if (isModel(object)) {
-      this.hasModel = true;
+      this.models.add(object);
       this.#once(object, () => prepareModel(object, this.#modelContext()));
       return object;
     }
@@ -171,6 +170,7 @@ export class Preparation {
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
     prepareVariables(strategy, fresh, layers);
+    noteBuffers(fresh, layers);
     pipeline.trained.add(fresh);
   }
 

@@ -1,6 +1,8 @@
+import { buffersOfRank, differingBuffers } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { together, type NamedTensor } from '@acc/checkpoint';
 import type { DataPosition } from '@acc/data';
+import type { CallbackStates } from '../fit/fit-callbacks.js';
 import type { FitPosition } from '../fit/fit-progress.js';
 import { readOrderState, type OrderState } from '../random/data-orders.js';
 import { readRandomState } from '../random/math-random.js';
@@ -8,6 +10,8 @@ import type { RandomState } from '../random/random-source.js';
 import { accumulationEntry, type AccumulationEntry } from './accumulation-entries.js';
 import { modelOfAllRanks, modelState, type ModelState } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
+import type { RankBuffers } from './rank-buffers.js';
+import { recurrentStates, type RecurrentStates } from './recurrent-states.js';
 import type { RunContext } from './run-context.js';
 
 /** The state that is the same on every rank. */
@@ -28,6 +32,15 @@ export interface SharedState<T> {
 export interface LocalState<T> {
   readonly model: ModelState<T> | null;
   readonly accumulation: AccumulationEntry<T>;
+  /**
+   * Weights that no gradient changes, by name, if ranks have different ones. Checkpoints of earlier
+   * versions have none.
+   */
+  readonly buffers?: RankBuffers<T>;
+  /** Checkpoints of earlier versions have none. */
+  readonly recurrent?: RecurrentStates<T>;
+  /** Those of the running `fit`. Checkpoints of earlier versions have none. */
+  readonly callbacks?: CallbackStates;
   /**
    * The states of plugins that have one, by name. The second plugin of a name has the key `name 2`.
    */
@@ -66,10 +79,13 @@ export async function collectRun(context: RunContext): Promise<CollectedRun> {
   try {
     own = await together(collective, () => collectOwn(context, root));
     const { model } = own.shared;
+    if (isApart)
+      return { ...own, shared: { ...own.shared, model: null }, local: { ...own.local, model, buffers: {} } };
+    const { buffers, tensors } = differingBuffers({ ...own.local, tensors: own.tensors }, collective);
     return {
-      ...own,
-      shared: { ...own.shared, model: isApart ? null : modelOfAllRanks(model, collective) },
-      local: { ...own.local, model: isApart ? model : null },
+      ...{ ...own, tensors },
+      shared: { ...own.shared, model: modelOfAllRanks(model, collective) },
+      local: { ...own.local, buffers },
     };
   } catch (error) {
     for (const tensor of own?.made ?? []) tensor.dispose();
@@ -119,6 +135,9 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
     },
     local: {
       accumulation: accumulationEntry(pipeline, names, context),
+      buffers: buffersOfRank(context, names),
+      recurrent: recurrentStates(context),
+      callbacks: await fit.callbacks.states(),
       plugins: await pluginStates(context),
       registered: await Promise.all(registered.map((each) => each.getState())),
       strategy: local,

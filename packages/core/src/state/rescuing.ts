@@ -14,7 +14,7 @@ import {
 } from '@acc/checkpoint';
 import { hostName } from '@acc/platform';
 import { isAccError } from '@acc/contract';
-import type { RescuePlace } from '../environment.js';
+import type { RescuePlace } from '../launchers/rescue-place.js';
 import type { Joinable } from '../join/joinable.js';
 import { collectOwn } from './collect-run.js';
 import { PARAMETERS } from './model-state.js';

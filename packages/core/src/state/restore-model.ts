@@ -16,6 +16,8 @@ export interface ModelContext {
   readonly storedName: (name: string) => string;
   /** The prefix of the names of the model's tensors in the checkpoint. */
   readonly root: string;
+  /** Names of tensors that this rank reads in place of weights of the model. */
+  readonly buffers: ReadonlyMap<string, string>;
 }
 
 /**
@@ -40,10 +42,13 @@ export function restoreModel(stored: ModelState<StoredReference>, context: Model
 }
 
 function restoreParameters(context: ModelContext): Restoration {
-  const { parameters, root, names } = context;
+  const { parameters, root, names, storedName, buffers } = context;
   const held = parameters.map((variable) => names.heldBy(variable));
   return {
-    wants: parameters.map((variable, i) => wantOf(variable, held[i]!.shape, root + PARAMETERS, context)),
+    wants: parameters.map((variable, i) => {
+      const want = wantOf(variable, held[i]!.shape, root + PARAMETERS, context);
+      return { ...want, name: buffers.get(storedName(names.nameOf(variable))) ?? want.name };
+    }),
     dtypes: parameters.map(({ dtype }) => dtype),
     apply: (tensors) => held.forEach((variable, i) => assignTaken(variable, tensors[i]!)),
   };

@@ -1,3 +1,4 @@
+import { storedBuffers } from '#platform/several-ranks';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import {
   describeLocation,
@@ -27,6 +28,7 @@ import { keyedPlugins, type LocalState, type SharedState } from './collect-run.j
 import { matchNames, type HeldNames } from './match-names.js';
 import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
+import { requireSameStates, restoreRecurrent } from './recurrent-states.js';
 import { restoreModel } from './restore-model.js';
 import type { Restoration } from './restoration.js';
 import type { RunContext } from './run-context.js';
@@ -44,7 +46,7 @@ export interface ReadRun {
 
 /** The state in a checkpoint other than weights and optimizer state. */
 interface Rest<T> {
-  readonly local: Omit<LocalState<T>, 'model' | 'accumulation'>;
+  readonly local: Omit<LocalState<T>, 'model' | 'accumulation' | 'buffers'>;
   readonly window: AccumulationEntry<T>;
   readonly strategy: unknown;
 }
@@ -121,6 +123,7 @@ async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<T
   const ownPlace = context.collective.rank % index.worldSize;
   const local = localStateOf(await readTree(checkpoint, index.ranks[ownPlace]!), ownPlace, checkpoint);
   requireSameObjects(local, context);
+  requireSameStates(local.recurrent, checkpoint, context);
   const root = shared.model ? '' : `rank-${ownPlace}/`;
   const model = shared.model ?? local.model;
   const stored = model ? storedModel(model, checkpoint, root) : undefined;
@@ -184,11 +187,12 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
   const variableOf = (name: string) => byName.get(name)!;
   const layer = context.kernels.state;
   const { optimizers } = context.preparation;
-  const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root }) : [];
+  const { model: _, accumulation: __, buffers: ofRank, ...ownState } = local;
+  const buffers = storedBuffers(ofRank, checkpoint.index.worldSize, context.collective);
+  const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root, buffers }) : [];
   const held = heldShards(window, variableOf, { names, storedName, checkpoint });
   const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
   const tensors = (await readTensors(checkpoint, wants, layer)).map((each) => each.toTensor());
-  const { model: _, accumulation: __, ...ownState } = local;
   const rest = await readRest(checkpoint, { local: ownState, window, strategy: shared.strategy }, layer);
   const dispose = () => {
     for (const tensor of [...tensors, ...rest.tensors]) if (!tensor.isDisposed) tensor.dispose();
@@ -213,8 +217,8 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
       const tree = rest.tree as Rest<Tensor>;
       context.pipeline.updates.steps = shared.step;
       context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
-      const wasHere = context.collective.rank < checkpoint.index.worldSize;
-      await named(checkpoint, () => applyRest(tree, shared, { context, wasHere }));
+      const { worldSize } = checkpoint.index;
+      await named(checkpoint, () => applyRest(tree, shared, { context, worldSize }));
     },
   };
 }
@@ -230,11 +234,14 @@ function sumsOf(held: readonly HeldShards[], tensors: readonly Tensor[]) {
 async function applyRest(
   { local, strategy: agreed }: Rest<Tensor>,
   shared: SharedState<StoredReference>,
-  { context, wasHere }: { readonly context: RunContext; readonly wasHere: boolean },
+  { context, worldSize }: { readonly context: RunContext; readonly worldSize: number },
 ): Promise<void> {
-  const { strategy, kernels, data, fit, registered } = context;
+  const { strategy, kernels, data, fit, registered, collective } = context;
+  const wasHere = collective.rank < worldSize;
   data.goOnFrom(shared.data);
   fit.goOnFrom(shared.fit ?? undefined);
+  fit.callbacks.goOnFrom(local.callbacks);
+  restoreRecurrent(local.recurrent, context, worldSize === collective.size);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);
   if (agreed !== null) {
     strategy.setState?.({ shared: agreed as StateTree, local: localOf(local.strategy) });

@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from '../accelerator.js';
 import { adafactor, adamw, DataLoader, LRScheduler, setSeed } from '../index.js';
 import type { AcceleratorOptions } from '../options.js';
@@ -233,4 +233,71 @@ it('an optimizer class that cannot save its state is named', async () => {
       help: expect.stringContaining('async setWeights(list)') as string,
     }),
   );
+});
+
+it('states of stateful layers do not fit layers with another batch size', async () => {
+  const stateful = async (rows: number) => {
+    await begin({}, {});
+    const model = tf.sequential({
+      layers: [tf.layers.gru({ units: 2, batchInputShape: [rows, 3, 2], stateful: true })],
+    });
+    accelerator!.prepare(model);
+    return model;
+  };
+  await stateful(2);
+  const path = (await accelerator!.saveState())!;
+  accelerator!.freeMemory();
+  const model = await stateful(4);
+  const { states } = model.layers[0] as unknown as { states: tf.Tensor[] };
+  await expect(accelerator!.loadState(path)).rejects.toMatchObject({
+    code: 'ACC_CHECKPOINT_MISMATCH',
+    message: expect.stringContaining('[[[2,2]]]') as string,
+  });
+  expect(states.map(({ isDisposed }) => isDisposed)).toEqual([false]);
+});
+
+describe('callbacks with fields', () => {
+  class Patience extends tf.Callback {
+    waited = 0;
+  }
+  class Kept extends Patience {
+    getState = () => ({ waited: this.waited });
+    setState = ({ waited }: { waited: number }) => void (this.waited = waited);
+  }
+  const saving = () =>
+    new tf.CustomCallback({ onEpochEnd: async () => void (await accelerator!.saveState()) });
+  const stopping = () => tf.callbacks.earlyStopping({ monitor: 'loss' });
+
+  async function fit(callbacks: tf.CustomCallbackArgs | tf.Callback[], resumes = false): Promise<unknown[]> {
+    await begin({ resumes }, {});
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [5] })] });
+    model.compile({ optimizer: tf.train.sgd(0.01), loss: 'meanSquaredError' });
+    accelerator!.prepare(model);
+    if (resumes) await accelerator!.loadState();
+    const told = vi.spyOn(console, 'warn').mockReturnValue();
+    try {
+      await model.fit(features(), labels(), { epochs: resumes ? 3 : 2, verbose: 0, callbacks });
+      return told.mock.calls.map(([text]) => text as unknown);
+    } finally {
+      told.mockRestore();
+      accelerator!.freeMemory();
+    }
+  }
+
+  it('are named once at saveState if they have no state', async () => {
+    const told = await fit([saving() as never, new Patience(), new Kept(), stopping() as never]);
+    expect(told).toEqual([expect.stringContaining('callback Patience')]);
+    const record = { onEpochEnd: async () => void (await accelerator!.saveState()) };
+    expect(await fit(record)).toEqual([]);
+  });
+
+  it('get their states in a resumed fit, which says which of them it lacks', async () => {
+    const kept = new Kept();
+    kept.waited = 7;
+    await fit([saving() as never, kept, stopping() as never]);
+    const again = new Kept();
+    const told = await fit([again], true);
+    expect(again.waited).toBe(7);
+    expect(told).toEqual([expect.stringContaining('callback earlyStopping')]);
+  });
 });

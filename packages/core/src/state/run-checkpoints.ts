@@ -88,6 +88,8 @@ export class RunCheckpoints {
   async save(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
     checkKeys('saveState', options, ['async', 'metrics']);
     const { metrics = {} } = options;
+    const { fit, collective } = this.#context;
+    if (collective.rank === 0) fit.callbacks.warnOfUnsaved();
     const collected = await collectRun(this.#context);
     const { step } = collected.shared;
     const info = { step, epoch: this.#epoch(), savedAt: new Date().toISOString(), metrics };

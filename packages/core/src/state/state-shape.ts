@@ -53,6 +53,9 @@ const shared = z.looseObject({
 const local = z.looseObject({
   model,
   accumulation,
+  buffers: z.record(z.string(), reference).optional(),
+  recurrent: z.array(z.array(reference)).optional(),
+  callbacks: z.record(z.string(), z.unknown()).optional(),
   plugins: z.record(z.string(), z.unknown()),
   registered: z.array(z.unknown()),
   generator: reference.nullable().optional(),

@@ -71,7 +71,7 @@ export interface RecurrentLayer extends LayerInternals {
   readonly returnState: boolean;
   /** The states of a stateful layer between batches. */
   readonly states_: Tensor[] | null;
-  resetStates(states: Tensor[], training?: boolean | null): void;
+  resetStates(states?: Tensor[], training?: boolean | null): void;
 }
 
 export interface RecurrentCell {

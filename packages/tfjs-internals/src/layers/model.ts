@@ -40,7 +40,7 @@ export interface ModelInternals {
   predictOnBatch(...args: unknown[]): Tensor | Tensor[];
   evaluate(x: unknown, y: unknown, args?: object): Scalar | Scalar[];
   evaluateDataset(dataset: unknown, args?: { batches?: number }): Promise<Scalar | Scalar[]>;
-  fit(x: unknown, y: unknown, args?: object): Promise<History>;
+  fit(x: unknown, y: unknown, args?: { callbacks?: unknown }): Promise<History>;
   fitDataset(dataset: object, args: FitDatasetArguments): Promise<History>;
   /** The loop of `fit` over epochs and batches. */
   fitLoop(...args: FitLoopArguments): Promise<History>;

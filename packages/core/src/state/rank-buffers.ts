@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { NamedTensor, StoredReference } from '@acc/checkpoint';
+import type { Collective } from '@acc/contract';
+import { buffersOf } from '@acc/tfjs-internals';
+import { PARAMETERS } from './model-state.js';
+import type { NamedTensors } from './named-tensors.js';
+import type { RunContext } from './run-context.js';
+
+/**
+ * Weights that no gradient changes, such as the moving statistics of batch normalization. Each rank
+ * changes them by its own rows, so ranks may hold different values: until a window of accumulation
+ * closes, or always (`batchNorm: 'local'`).
+ */
+const buffers = new WeakSet<Variable>();
+
+/** Notes which of the variables that are prepared are buffers. */
+export function noteBuffers(variables: readonly Variable[], layers?: readonly unknown[]): void {
+  const found = layers ? buffersOf(layers) : variables.filter(({ trainable }) => !trainable);
+  for (const variable of found) buffers.add(variable);
+}
+
+/** Buffers by their names in a checkpoint. */
+export type RankBuffers<T> = Readonly<Record<string, T>>;
+
+/** The buffers of this rank, of which it holds every element. */
+export function buffersOfRank(
+  { pipeline, collective }: Pick<RunContext, 'pipeline' | 'collective'>,
+  names: NamedTensors,
+): RankBuffers<Tensor> {
+  if (collective.size === 1) return {};
+  const own = pipeline.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
+  return Object.fromEntries(own.map((variable) => [names.nameOf(variable), names.heldBy(variable)]));
+}
+
+interface SavedBuffers {
+  /** Those that differ over ranks. */
+  readonly buffers: RankBuffers<Tensor>;
+  readonly tensors: readonly NamedTensor[];
+}
+
+/**
+ * Finds the buffers that differ over ranks, which each rank saves for itself. Those of the first rank
+ * are also saved under their names in the model, so that these belong together. Every rank calls it.
+ */
+export function differingBuffers(
+  { buffers: own = {}, tensors }: Partial<SavedBuffers> & Pick<SavedBuffers, 'tensors'>,
+  collective: Collective,
+): SavedBuffers {
+  if (collective.size === 1) return { buffers: {}, tensors };
+  const sums = Object.entries(own).map(([name, tensor]): [string, string] => [name, digestOf(tensor)]);
+  const first = new Map<string, string>();
+  const differing = new Set<string>();
+  for (const [name, sum] of collective.allGatherObject(sums).flat()) {
+    if (first.has(name) && first.get(name) !== sum) differing.add(name);
+    else first.set(name, sum);
+  }
+  const inModel = new Set([...differing].map((name) => `${PARAMETERS}/${name}`));
+  return {
+    buffers: Object.fromEntries(Object.entries(own).filter(([name]) => differing.has(name))),
+    tensors: tensors.map((each) => (inModel.has(each.name) ? { ...each, isOfFirst: true } : each)),
+  };
+}
+
+/**
+ * The names of the tensors with which this rank continues, by those of its buffers. On another number
+ * of ranks, all ranks continue with those of the first one, which are in the model.
+ */
+export function storedBuffers(
+  stored: RankBuffers<StoredReference> | undefined,
+  worldSize: number,
+  collective: Collective,
+): ReadonlyMap<string, string> {
+  const own = worldSize === collective.size ? Object.entries(stored ?? {}) : [];
+  return new Map(own.map(([name, reference]) => [name, reference.name]));
+}
+
+function digestOf(tensor: Tensor): string {
+  const { buffer, byteOffset, byteLength } = tensor.dataSync();
+  return createHash('sha256')
+    .update(new Uint8Array(buffer, byteOffset, byteLength))
+    .digest('base64');
+}
