@@ -1,5 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { engineInternals, type ModelInternals, type TapeNode } from '@acc/tfjs-internals';
+import type { Collective } from '@acc/contract';
+import { engineInternals, type ModelInternals, type StepFunction, type TapeNode } from '@acc/tfjs-internals';
 import { freeSaved } from '../gradient-driver/packed-tensors.js';
 import { LossPath } from '../step/follow-loss.js';
 
@@ -9,12 +10,19 @@ type Metric = Metrics[number][0];
 /** The number of batches whose metrics are examined. */
 const BATCHES_LOOKED_AT = 16;
 
+/** Returns a function that examines the metrics of a step whose results are averaged over `over`. */
+export function examineMetrics(model: ModelInternals): (over: Collective, step: StepFunction) => StepFunction {
+  const metrics = new MetricMeans(model);
+  return (over, step) =>
+    over.size > 1 && over.rank === 0 ? (ins) => metrics.examine(() => step(ins)) : step;
+}
+
 /**
  * Examines the metrics of a compiled model that give one number for a batch. Logs and results of
  * `evaluate` have the mean of the numbers of all ranks, weighted by their rows. If a metric is not a
  * mean over rows, as an F1 score is not, this is not the number of one process. One warning names it.
  */
-export class MetricMeans {
+class MetricMeans {
   /** How many batches were examined with the metrics of each call of `compile`. */
   readonly #batches = new WeakMap<Metrics, number>();
   readonly #warned = new Set<string>();

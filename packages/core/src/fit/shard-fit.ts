@@ -1,4 +1,4 @@
-import { shardValidation } from '#platform/several-ranks';
+import { examineMetrics, shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
@@ -10,7 +10,6 @@ import type { PlaceInData } from '../prepare/place-in-data.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
-import { MetricMeans } from './metric-means.js';
 import { reduceScalars } from './reduce-scalars.js';
 import type { Turns } from './turns.js';
 import { shardEvaluation, type Validation } from './validation.js';
@@ -75,9 +74,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const ranks = validatesAll
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
     : { rows: context.dataRanks, over: context.gradientRanks, forModel };
-  const metrics = new MetricMeans(model);
-  const examining = (over: Collective, step: StepFunction): StepFunction =>
-    over.size > 1 && over.rank === 0 ? (ins) => metrics.examine(() => step(ins)) : step;
+  const examining = examineMetrics(model);
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => {
       const { pipelines } = context;

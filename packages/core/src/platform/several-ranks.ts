@@ -1,3 +1,4 @@
+export { examineMetrics } from '../fit/metric-means.js';
 export { shardValidation } from '../fit/shard-validation.js';
 export { placeIn } from '../launchers/place-in.js';
 export { forwardRanks } from '../prepare/forward-ranks.js';
