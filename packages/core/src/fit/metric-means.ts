@@ -11,7 +11,9 @@ type Metric = Metrics[number][0];
 const BATCHES_LOOKED_AT = 16;
 
 /** Returns a function that examines the metrics of a step whose results are averaged over `over`. */
-export function examineMetrics(model: ModelInternals): (over: Collective, step: StepFunction) => StepFunction {
+export function examineMetrics(
+  model: ModelInternals,
+): (over: Collective, step: StepFunction) => StepFunction {
   const metrics = new MetricMeans(model);
   return (over, step) =>
     over.size > 1 && over.rank === 0 ? (ins) => metrics.examine(() => step(ins)) : step;
