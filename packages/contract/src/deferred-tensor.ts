@@ -39,6 +39,12 @@ export interface DeferredInfo {
    * Has the element type of the values, which is then known without them. The call borrows it.
    */
   readonly like?: Tensor;
+  /**
+   * Gives the values for one read into JavaScript, such as `dataSync`, of a tensor that is not in
+   * memory. The call disposes them, so that the read keeps nothing. If it gives undefined, or is
+   * absent, a read loads values as an operator does.
+   */
+  readonly readOnce?: () => Tensor | undefined;
 }
 
 /**

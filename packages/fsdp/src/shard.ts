@@ -9,6 +9,10 @@ export interface ShardSource {
   readonly defer: Defer;
   /** Called when values are needed that are not in memory: it fills the shards of the unit. */
   load(): void;
+  /** The values of a shard for one read. Undefined if {@link load} is to be called. */
+  readOnce(shard: Shard): Tensor | undefined;
+  /** Called when a program has given a variable new values. */
+  assigned?: (() => void) | undefined;
   /** Called when {@link Shard.own} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
@@ -33,7 +37,12 @@ export class Shard extends HeldVariable {
       variable,
       // A slice may be a view that keeps the whole variable; a shard has memory of its own.
       (whole) => mul(elementsOf(whole, range), 1),
-      { ...source, freed, outdated, write: (values) => source.write(this, values) },
+      {
+        ...source,
+        ...{ freed, outdated },
+        readOnce: () => source.readOnce(this),
+        write: (values) => source.write(this, values),
+      },
     );
   }
 

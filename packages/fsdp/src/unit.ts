@@ -1,4 +1,4 @@
-import { keep, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { keep, reshape, split, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   isAccError,
   type Collective,
@@ -7,6 +7,7 @@ import {
   type Pending,
   type ShardVerbOptions,
 } from '@acc/contract';
+import { besideTape } from '@acc/tfjs-internals';
 import { unitTooLarge } from './errors.js';
 import type { Offload } from './offload/index.js';
 import { FLOAT_BYTES, layoutOf, rangeOf, type UnitLayout } from './layout.js';
@@ -75,6 +76,9 @@ export class Unit {
     const source = {
       defer,
       load: () => context.load(this),
+      readOnce: (shard: Shard) => this.#readOnce(shard),
+      // Where whole values stay in memory, new ones do until they are divided.
+      ...(!divide && { assigned: () => this.takeOverAssigned() }),
       forget: () => this.forget(),
       write: (shard: Shard, values: Tensor) => this.#buffer?.write(shard, values) ?? false,
     };
@@ -137,6 +141,18 @@ export class Unit {
       this.startGather(purpose);
       if (!this.#isGathered) this.#finishGather();
     });
+  }
+
+  /**
+   * The whole values of one shard, for one read. Undefined if the values of the unit are in memory or
+   * on their way: whether a gather was started is the same on all ranks, whether it has ended is not.
+   * Every rank calls it.
+   */
+  #readOnce({ own, variable }: Shard): Tensor | undefined {
+    if (this.#context.divide || this.isWanted) return undefined;
+    return this.#inMemory('gather', () =>
+      besideTape(() => tidy(() => reshape(this.#collective.allGather(own), variable.shape))),
+    );
   }
 
   #finishGather(): void {

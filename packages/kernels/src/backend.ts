@@ -39,9 +39,7 @@ const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
 const castTo = operator('aten::_to_copy');
 
 /** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
-export interface AccMemoryInfo extends MemoryStats {
-  unreliable: boolean;
-}
+export type AccMemoryInfo = MemoryStats & { unreliable: boolean };
 
 /**
  * Stores tfjs tensors as libtorch tensors. A tensor keeps tfjs's logical shape (NHWC for images)
@@ -292,6 +290,8 @@ export class AccBackend extends KernelBackend {
   override readSync(dataId: DataId): BackendValues {
     const data = this.#dataOf(dataId);
     if (data.isStandIn) throw withoutValues();
+    const once = data.readOnce();
+    if (once) return once;
     if (!data.native) {
       refuseRecording('it reads strings');
       return data.strings!;
@@ -302,7 +302,7 @@ export class AccBackend extends KernelBackend {
   override async read(dataId: DataId): Promise<BackendValues> {
     const data = this.#dataOf(dataId);
     // Host memory needs no asynchronous read.
-    if (!data.native || this.device === 'cpu') return this.readSync(dataId);
+    if (data.readsOnce || !data.native || this.device === 'cpu') return this.readSync(dataId);
     return (await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32'])) as BackendValues;
   }
 

@@ -3,7 +3,7 @@ import {
   keep,
   tidy,
   util,
-  type Variable,
+  Variable,
   variable as createVariable,
   type Tensor,
 } from '@tensorflow/tfjs-core';
@@ -16,6 +16,13 @@ export interface HeldSource {
   readonly defer: Defer;
   /** Called when values are needed that are not in memory: it fills the variable. */
   load(): void;
+  /**
+   * The values for one read, which keeps nothing; see `DeferredInfo`. The reader disposes them.
+   * Undefined if {@link load} is to be called.
+   */
+  readOnce?(): Tensor | undefined;
+  /** Called when a program has given the variable new values. */
+  assigned?(): void;
   /** Called when {@link HeldVariable.own} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
@@ -38,7 +45,7 @@ export class HeldVariable {
   readonly own: Variable;
   readonly #source: HeldSource;
   readonly #ownOf: (whole: Tensor) => Tensor;
-  readonly #restore: Undo;
+  readonly #restore: readonly Undo[];
   #deferred: DeferredTensor;
 
   /**
@@ -56,12 +63,20 @@ export class HeldVariable {
     this.own = tidy(() => createVariable(ownOf(variable), false, name));
     delete engine().registeredVariables[name];
     livesWith(this.own, variable);
-    this.#restore = patch(this.own, 'assign', (assign) => (values) => {
+    const ofOwn = patch(this.own, 'assign', (assign) => (values) => {
       source.forget();
       const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
       if (!fits || !source.write?.(values)) assign.call(this.own, values);
     });
     this.#deferred = this.#release();
+    const { assigned } = source;
+    const ofVariable =
+      assigned &&
+      patch(variable, 'assign', (assign) => (values) => {
+        assign.call(variable, values);
+        assigned();
+      });
+    this.#restore = ofVariable ? [ofOwn, ofVariable] : [ofOwn];
   }
 
   /** Whether a program has given the variable new values, which {@link takeOver} takes over. */
@@ -112,7 +127,7 @@ export class HeldVariable {
   dispose(): void {
     const { tensor, isFilled } = this.#deferred;
     if (isLive(this.variable) && !isFilled && !this.isAssigned) lost.set(this.variable, tensor.dataId);
-    this.#restore();
+    for (const restore of this.#restore) restore();
     this.own.dispose();
     tensor.dispose();
   }
@@ -120,12 +135,20 @@ export class HeldVariable {
   /** Gives the variable a tensor without memory, in place of its values. */
   #release(): DeferredTensor {
     const { shape, dtype } = this.variable;
-    const deferred = this.#source.defer({ shape, dtype, like: this.own }, () => {
-      if (this.own.isDisposed) throw this.#source.freed(this.variable);
-      if (this.#deferred !== deferred) throw this.#source.outdated(this.variable);
-      this.#source.load();
+    const source = this.#source;
+    const requireCurrent = () => {
+      if (this.own.isDisposed) throw source.freed(this.variable);
+      if (this.#deferred !== deferred) throw source.outdated(this.variable);
+    };
+    const readOnce = () => {
+      requireCurrent();
+      return source.readOnce?.();
+    };
+    const deferred: DeferredTensor = source.defer({ shape, dtype, like: this.own, readOnce }, () => {
+      requireCurrent();
+      source.load();
     });
-    this.variable.assign(keep(deferred.tensor));
+    Variable.prototype.assign.call(this.variable, keep(deferred.tensor));
     return deferred;
   }
 }

@@ -106,6 +106,8 @@ export class TensorData {
   isStandIn = false;
   /** The element type of deferred values, if it is known. */
   deferredDtype: NativeDtype | undefined;
+  /** Of deferred data, gives the values for one read. See `DeferredInfo`. */
+  reader: (() => BackendValues | undefined) | undefined;
   /** The pieces of the data, if it is stored in pieces. */
   inPieces: DataPieces | undefined;
   /** Of data that nobody has read yet, how it is made. */
@@ -185,6 +187,16 @@ export class TensorData {
   /** Whether the values come when they are needed, and can be freed again. See `Defer`. */
   get isDeferred(): boolean {
     return this.join !== undefined && this.inPieces === undefined && this.lazy === undefined;
+  }
+
+  /** Whether {@link readOnce} may give values. */
+  get readsOnce(): boolean {
+    return this.reader !== undefined && !this.#native && !this.#pending;
+  }
+
+  /** The values, if they come for this read alone. */
+  readOnce(): BackendValues | undefined {
+    return this.readsOnce ? this.reader!() : undefined;
   }
 
   /** Takes note that the only element is `value`, which a JavaScript number gave. */

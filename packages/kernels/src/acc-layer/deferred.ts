@@ -1,4 +1,4 @@
-import { engine, util, type Tensor } from '@tensorflow/tfjs-core';
+import { engine, util, type BackendValues, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
 import { operator, refuseRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -16,12 +16,18 @@ const READ = 'it reads weights that other ranks have outside of a pass, or a sha
  * @param records Whether a step is being recorded: what loads values is not one of its calls.
  */
 export function deferOn(backend: AccBackend, records: () => boolean): Defer {
-  return ({ shape, dtype, held, like }, load) => {
+  return ({ shape, dtype, held, like, readOnce }, load) => {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
       if (records()) refuseRecording(READ);
       load();
       return data.held!;
     });
+    if (readOnce) {
+      data.reader = () => {
+        if (records()) refuseRecording(READ);
+        return valuesOf(readOnce());
+      };
+    }
     if (like && !like.isDisposed) data.deferredDtype = backend.heldNative(like)?.dtype;
     const own = held && contiguous(backend.native(held));
     held?.dispose();
@@ -40,6 +46,12 @@ export function deferOn(backend: AccBackend, records: () => boolean): Defer {
       held: () => own && backend.tensorOf(own.alias(), dtype),
     };
   };
+}
+
+function valuesOf(read: Tensor | undefined): BackendValues | undefined {
+  const values = read?.dataSync();
+  read?.dispose();
+  return values;
 }
 
 interface Filling {
