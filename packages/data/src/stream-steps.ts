@@ -2,7 +2,7 @@ import { batchSamples } from './batch-samples.js';
 import { PLACES } from './drawing.js';
 import type { OpenStep } from './deliver.js';
 import type { EpochPlan } from './indexed-steps.js';
-import { epochSamples, layoutStep, slotsOf, stepSamples } from './step-layout.js';
+import { epochSamples, layoutStep, slotsOf, stepSamples, type Reader } from './step-layout.js';
 import type { StreamSource } from './stream-source.js';
 import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
 
@@ -30,9 +30,8 @@ export async function* streamSteps(
   const stream = placed(source.open(), at);
   const filling = new Filling(plan);
   const window: unknown[] = [];
-  let total = 0;
+  let [total, goesOn] = [0, true];
   try {
-    let goesOn = true;
     while (goesOn && total < from) {
       goesOn = await readWindow(stream, window, Math.min(stepSamples(deal), from - total));
       total += window.length;
@@ -47,11 +46,9 @@ export async function* streamSteps(
       const layout = layoutStep(real, deal);
       const slots = slotsOf(layout, rank);
       if (real > 0 && slots.length > 0) {
-        const sampleOf = (slot: number) =>
-          slot < real ? window[slot] : filling.sample((slot - real) % total);
-        const samples = Array.from(slots, sampleOf);
-        const place = PLACES.batch + total + (rank === 'all' ? 0 : rank);
-        const batch = at(place, () => batchSamples(samples, source.collate, mark));
+        const filled = (slot: number) => filling.sample((slot - real) % total);
+        const samples = Array.from(slots, (slot) => (slot < real ? window[slot] : filled(slot)));
+        const batch = at(placeOf(total, rank), () => batchSamples(samples, source.collate, mark));
         mark.disposeNew(window.splice(0));
         yield { batch, counts: { rows: layout.rows, realRows: layout.realRows }, end: total };
       }
@@ -63,6 +60,9 @@ export async function* streamSteps(
     await stream.return(undefined);
   }
 }
+
+/** The place of a reader's batch that ends at a number of samples. */
+const placeOf = (end: number, rank: Reader) => PLACES.batch + end + (rank === 'all' ? 0 : rank);
 
 /** The same samples, each read at its place. */
 function placed(

@@ -63,8 +63,8 @@ function noteUtil(): void {
 }
 
 function noteDataset(prototype: Dataset): void {
-  noteMap(prototype, 'map');
-  noteMap(prototype, 'mapAsync');
+  replaceForGood(prototype, 'map', elementwise);
+  replaceForGood(prototype, 'mapAsync', elementwise);
   replaceForGood(
     prototype,
     'shuffle',
@@ -78,19 +78,14 @@ function noteDataset(prototype: Dataset): void {
 }
 
 /**
- * What functions of `map` and `mapAsync` draw belongs to the element, while an Accelerator reads them.
+ * A `map` or `mapAsync` whose function draws numbers that belong to the element, while an Accelerator
+ * reads the dataset.
  */
-function noteMap(prototype: Dataset, name: 'map' | 'mapAsync'): void {
-  replaceForGood(
-    prototype,
-    name,
-    (own) =>
-      function (this: Dataset, transform) {
-        const mapped = own.call(this, transform);
-        return atElements(mapped, (change) => own.call(this, (element) => change(() => transform(element))));
-      },
-  );
-}
+const elementwise = (own: Dataset['map']): Dataset['map'] =>
+  function (this: Dataset, transform) {
+    const mapped = own.call(this, transform);
+    return atElements(mapped, (change) => own.call(this, (element) => change(() => transform(element))));
+  };
 
 type Change = <T>(run: () => T) => T;
 
