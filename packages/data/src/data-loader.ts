@@ -5,6 +5,7 @@ import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { ahead, deliver, markLast } from './deliver.js';
+import { drawsAnywhere, PLACES } from './drawing.js';
 import { cannotSplit, needsNumbers, promised } from './errors.js';
 import { epochLength, indexedSteps, planSteps, type EpochPlan, type PlannedBatch } from './indexed-steps.js';
 import {
@@ -23,7 +24,7 @@ import { requireCount } from './require-count.js';
 import type { IndexedSource } from './sample-source.js';
 import { orderOf } from './samplers/sampler.js';
 import { stepSamples, type Reader } from './step-layout.js';
-import { streamSteps } from './stream-steps.js';
+import { streamSteps, type Place } from './stream-steps.js';
 import { disposeTensors, mapTensors, TensorMark } from './structure.js';
 
 /**
@@ -191,16 +192,21 @@ class Loader implements DataLoader {
     const source = this.#source;
     const plan = this.#plan(reader);
     const from = this.#skipped > 0 ? this.#skipped * stepSamples(plan.deal) : resumedFrom;
-    if (source.kind === 'stream') return markLast(streamSteps(source, plan, from));
+    const { drawing = drawsAnywhere, rank } = this.#shard;
+    const at: Place = (place, run) => drawing(epoch, place, run);
+    if (source.kind === 'stream') return markLast(streamSteps(source, plan, { from, at }));
     const planned = planSteps(source.length, plan, { order, from });
     const draw = { seed: this.#seed, epoch };
     const before = epoch * this.#epochSamples(source);
-    const finish = (batch: unknown, { start }: PlannedBatch) => this.#transformed(batch, before + start);
+    const finish = (batch: unknown, { start }: PlannedBatch) =>
+      at(PLACES.transform + start + rank, () => this.#transformed(batch, before + start));
     if (this.#workers) {
       const { numWorkers, prefetch = this.#shard.prefetch || 2 * numWorkers } = this.#config;
       return this.#workers.steps({ planned, draw }, prefetch, finish);
     }
-    return indexedSteps(planned, async (step) => finish(await source.batch(step.indices, draw), step));
+    const make = ({ indices, start }: PlannedBatch) =>
+      at(PLACES.batch + start + rank, () => source.batch(indices, draw, drawing));
+    return indexedSteps(planned, async (step) => finish(await make(step), step));
   }
 
   #transformed(batch: unknown, samplesBefore: number): unknown {

@@ -7,6 +7,7 @@ export type { DataLoaderOptions, LoaderShardOptions, ShardOptions } from './opti
 export type { DatasetPosition } from './iterators.js';
 export { permutation } from './permutation.js';
 export type { DataPosition } from './progress.js';
+export type { Drawing } from './drawing.js';
 export { randomWords, sampleWords, type RandomWords } from './random.js';
 export type { IndexedDataset, SampleDraw } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';

@@ -2,6 +2,7 @@ import { AccError, parseOptions } from '@acc/contract';
 import { requireAvailable } from '#platform/requirements';
 import * as z from 'zod';
 import type { AtBoundary, Dispatch, OnBatch } from './batch-counts.js';
+import type { Drawing } from './drawing.js';
 import type { SequencePiece } from './sequence-piece.js';
 import type { Sampler } from './samplers/sampler.js';
 
@@ -84,6 +85,8 @@ export interface LoaderShardOptions extends ShardOptions {
   readonly dispatch?: Dispatch;
   /** The seed of loaders without their own. Default 0. */
   readonly seed?: number;
+  /** Runs code of the program that may draw random numbers. Default: calls it. */
+  readonly drawing?: Drawing | undefined;
 }
 
 const isFunction = (value: unknown) => typeof value === 'function';
@@ -124,6 +127,7 @@ const shardSchema = z.object({
 const loaderShardSchema = shardSchema.extend({
   seed: z.int().optional(),
   dispatch: z.custom<Dispatch>(isFunction, 'a function').optional(),
+  drawing: z.custom<Drawing>(isFunction, 'a function').optional(),
 });
 
 export type LoaderConfig = Readonly<z.infer<typeof loaderSchema>>;

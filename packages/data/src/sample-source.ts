@@ -1,6 +1,7 @@
 import { AccError } from '@acc/contract';
 import { batchSamples, type Collate } from './batch-samples.js';
 import type { Columns } from './columns.js';
+import { PLACES, type Drawing } from './drawing.js';
 import { TensorMark } from './structure.js';
 import type { WorkerDataset } from './workers/messages.js';
 
@@ -9,7 +10,7 @@ export interface IndexedSource {
   readonly kind: 'indexed';
   readonly length: number;
   /** Makes a batch of these samples, in this order. The caller owns its tensors. */
-  batch(indices: Int32Array, draw: SampleDraw): unknown;
+  batch(indices: Int32Array, draw: SampleDraw, drawing: Drawing): unknown;
   /** How a worker thread opens the dataset. Absent if it cannot. */
   readonly inWorker?: WorkerDataset | undefined;
 }
@@ -68,9 +69,10 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
     get length() {
       return checkLength(dataset.length);
     },
-    async batch(indices, draw) {
+    async batch(indices, draw, drawing) {
       const mark = new TensorMark();
-      const fetches = fetchAll(dataset, indices, draw);
+      const get = (i: number) => drawing(draw.epoch, PLACES.sample + i, () => dataset.get(i, draw));
+      const fetches = fetchAll(indices, get);
       const samples = fetches.some(isPromise) ? await settle(fetches, mark) : fetches;
       try {
         return batchSamples(samples, collate, mark);
@@ -85,11 +87,11 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
  * Samples, or promises of them. An error is returned as a rejected promise, so that the other
  * samples are there to be disposed.
  */
-function fetchAll(dataset: IndexedDataset<unknown>, indices: Int32Array, draw: SampleDraw): unknown[] {
+function fetchAll(indices: Int32Array, get: (i: number) => unknown): unknown[] {
   const fetches = new Array<unknown>(indices.length);
   for (let place = 0; place < indices.length; place++) {
     try {
-      fetches[place] = dataset.get(indices[place]!, draw);
+      fetches[place] = get(indices[place]!);
     } catch (error) {
       fetches[place] = Promise.reject(error as Error);
     }

@@ -1,30 +1,37 @@
 import { batchSamples } from './batch-samples.js';
+import { PLACES } from './drawing.js';
 import type { OpenStep } from './deliver.js';
 import type { EpochPlan } from './indexed-steps.js';
-import { epochSamples, layoutStep, slotsOf, stepSamples } from './step-layout.js';
+import { epochSamples, layoutStep, slotsOf, stepSamples, type Reader } from './step-layout.js';
 import type { StreamSource } from './stream-source.js';
 import { cloneTensors, disposeTensors, TensorMark } from './structure.js';
+
+/** Runs code that may draw random numbers, at a place of the epoch. See `Drawing`. */
+export type Place = <T>(place: number, run: () => T) => T;
+
+export interface StreamStart {
+  /** The number of samples to read and skip. */
+  readonly from: number;
+  readonly at: Place;
+}
 
 /**
  * Yields one rank's steps through a stream. Every rank reads all samples and batches its own. The
  * loader disposes the tensors that were created since the epoch began, as readers of a tf.data
  * generator do.
- *
- * @param from The number of samples to read and skip.
  */
 export async function* streamSteps(
   source: StreamSource,
   plan: EpochPlan,
-  from: number,
+  { from, at }: StreamStart,
 ): AsyncGenerator<OpenStep<unknown>, void, undefined> {
   const { deal, rank, dropLast } = plan;
   const mark = new TensorMark();
-  const stream = source.open();
+  const stream = placed(source.open(), at);
   const filling = new Filling(plan);
   const window: unknown[] = [];
-  let total = 0;
+  let [total, goesOn] = [0, true];
   try {
-    let goesOn = true;
     while (goesOn && total < from) {
       goesOn = await readWindow(stream, window, Math.min(stepSamples(deal), from - total));
       total += window.length;
@@ -39,9 +46,9 @@ export async function* streamSteps(
       const layout = layoutStep(real, deal);
       const slots = slotsOf(layout, rank);
       if (real > 0 && slots.length > 0) {
-        const sampleOf = (slot: number) =>
-          slot < real ? window[slot] : filling.sample((slot - real) % total);
-        const batch = batchSamples(Array.from(slots, sampleOf), source.collate, mark);
+        const filled = (slot: number) => filling.sample((slot - real) % total);
+        const samples = Array.from(slots, (slot) => (slot < real ? window[slot] : filled(slot)));
+        const batch = at(placeOf(total, rank), () => batchSamples(samples, source.collate, mark));
         mark.disposeNew(window.splice(0));
         yield { batch, counts: { rows: layout.rows, realRows: layout.realRows }, end: total };
       }
@@ -50,13 +57,28 @@ export async function* streamSteps(
   } finally {
     mark.disposeNew(window);
     filling.dispose();
-    await stream.return();
+    await stream.return(undefined);
   }
+}
+
+/** The place of a reader's batch that ends at a number of samples. */
+const placeOf = (end: number, rank: Reader) => PLACES.batch + end + (rank === 'all' ? 0 : rank);
+
+/** The same samples, each read at its place. */
+function placed(
+  stream: AsyncGenerator<unknown>,
+  at: Place,
+): Pick<AsyncGenerator<unknown>, 'next' | 'return'> {
+  let read = 0;
+  return {
+    next: () => at(PLACES.sample + read++, () => stream.next()),
+    return: (value) => stream.return(value),
+  };
 }
 
 /** Reads until the window holds `size` samples. Returns false if the stream ends before. */
 async function readWindow(
-  stream: AsyncGenerator<unknown>,
+  stream: Pick<AsyncGenerator<unknown>, 'next'>,
   window: unknown[],
   size: number,
 ): Promise<boolean> {

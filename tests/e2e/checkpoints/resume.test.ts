@@ -80,6 +80,8 @@ describe.each([1, 3])('on %i ranks, a checkpoint of two ranks', (ranks) => {
 const NORMALIZED = ['batch norm in windows', 'local batch norm'];
 const OF_RANK = [...NORMALIZED, 'stateful layers'];
 const STOPPING = ['early stopping in fit', 'early stopping in fitDataset', 'a training that was stopped'];
+const NOISY = ['samples with noise', 'tf.data with noise'];
+const AHEAD = [...NOISY, 'a stream with noise'].map((training) => `${training}, read ahead`);
 
 /** The results of each rank. */
 function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
@@ -120,6 +122,12 @@ describe('state that ranks hold for themselves', () => {
       expect([at.at(-2)![0], at.at(-1)]).toEqual([3, [4]]);
       expect(after.at(-1)![0]).toBe(isOver ? 3 : 6);
     }
+  });
+
+  it.each(on([...NOISY, ...AHEAD]))('%s on %i ranks: draws belong to their places', (training, ranks) => {
+    expect(of(resumed[ranks]!, training)).toEqual(of(whole[ranks]!, training));
+    const ahead = `${training}, read ahead`;
+    if (NOISY.includes(training)) expect(of(whole[ranks]!, ahead)).toEqual(of(whole[ranks]!, training));
   });
 
   it.each(NORMALIZED)('%s: on another number of ranks, all continue with that of rank 0', (training) => {

@@ -9,8 +9,8 @@ export interface FitPosition {
    * rank in `fitDataset`.
    */
   readonly position: number;
-  /** Whether a callback has stopped the training before its last epoch. */
-  readonly isStopped?: boolean;
+  /** The number of epochs of a training that a callback has stopped before. */
+  readonly stoppedOf?: number;
 }
 
 /** The model that is trained, and the number of epochs. */
@@ -31,7 +31,7 @@ export class FitProgress {
     const position = this.#position;
     if (!position) return this.#resumed;
     const { model, epochs } = this.#training!;
-    return model.stopTraining_ && position.epoch < epochs ? { ...position, isStopped: true } : position;
+    return model.stopTraining_ && position.epoch < epochs ? { ...position, stoppedOf: epochs } : position;
   }
 
   /** Makes the next `fit` resume at a position. Undefined: no `fit` was running. */
@@ -48,8 +48,9 @@ export class FitProgress {
     training.model.stopTraining_ = false;
     // A program that counts epochs itself may have asked for a later epoch.
     const goesOn = resumed && resumed.epoch >= initialEpoch;
-    const start = goesOn ? resumed : { epoch: initialEpoch, position: 0 };
-    return (this.#position = start.isStopped ? { epoch: training.epochs, position: 0 } : start);
+    const { epoch, position = 0 } = goesOn ? resumed : { epoch: initialEpoch };
+    const isStopped = goesOn && resumed.stoppedOf === training.epochs;
+    return (this.#position = isStopped ? { epoch: training.epochs, position: 0 } : { epoch, position });
   }
 
   /** Returns a function that restores the current position after another fit has run. */

@@ -17,6 +17,10 @@ export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSt
 export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];
 export const requireSameSettings: SeveralRanks['requireSameSettings'] = () => {};
 export const collectiveOf: SeveralRanks['collectiveOf'] = () => Promise.resolve(new SingleCollective());
+/** The keys of one rank are the same. */
+export const SameKeys = class {
+  require(): void {}
+} as never as SeveralRanks['SameKeys'];
 /** Never called: the option `collective` is refused. */
 export const placeIn = (() => {}) as never as SeveralRanks['placeIn'];
 /** Never called: one rank validates all rows. */

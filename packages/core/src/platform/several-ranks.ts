@@ -1,6 +1,7 @@
 export { examineMetrics } from '../fit/metric-means.js';
 export { shardValidation } from '../fit/shard-validation.js';
 export { placeIn } from '../launchers/place-in.js';
+export { SameKeys } from '../nested/same-keys.js';
 export { forwardRanks } from '../prepare/forward-ranks.js';
 export { requireSameSettings } from '../prepare/optimizer-settings.js';
 export { UnpreparedSteps } from '../prepare/unprepared-steps.js';

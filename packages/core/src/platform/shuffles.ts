@@ -10,12 +10,17 @@ import {
   type ReadingKind,
 } from '../random/data-orders.js';
 import { drawingFrom } from '../random/math-random.js';
+import { drawingBy } from './drawing.js';
 
 /** The members of a `tf.data.Dataset` that are used. */
 interface Dataset {
   iterator(): Promise<unknown>;
   shuffle(bufferSize: number, seed?: string, reshuffleEachIteration?: boolean): Dataset;
+  map(transform: Transform): Dataset;
+  mapAsync(transform: Transform): Dataset;
 }
+
+type Transform = (element: unknown) => unknown;
 
 type Read = <T>(read: () => Promise<T>) => Promise<T>;
 
@@ -58,6 +63,8 @@ function noteUtil(): void {
 }
 
 function noteDataset(prototype: Dataset): void {
+  replaceForGood(prototype, 'map', elementwise);
+  replaceForGood(prototype, 'mapAsync', elementwise);
   replaceForGood(
     prototype,
     'shuffle',
@@ -68,6 +75,32 @@ function noteDataset(prototype: Dataset): void {
         return inOrder(shuffled, (drawn) => own.call(this, bufferSize, drawn, reshuffleEachIteration));
       },
   );
+}
+
+/**
+ * A `map` or `mapAsync` whose function draws numbers that belong to the element, while an Accelerator
+ * reads the dataset.
+ */
+const elementwise = (own: Dataset['map']): Dataset['map'] =>
+  function (this: Dataset, transform) {
+    const mapped = own.call(this, transform);
+    return atElements(mapped, (change) => own.call(this, (element) => change(() => transform(element))));
+  };
+
+type Change = <T>(run: () => T) => T;
+
+function atElements(mapped: Dataset, mappedBy: (change: Change) => Dataset): Dataset {
+  const iterator = () => Object.getPrototypeOf(mapped).iterator.call(mapped) as Promise<unknown>;
+  return Object.assign(mapped, {
+    iterator: () => {
+      const reader = reading.getStore();
+      if (!reader) return iterator();
+      const drawing = drawingBy((orders) => reader.seedOfMaps(orders));
+      const number = reader.nextMap();
+      let element = 0;
+      return mappedBy((run) => drawing(number, element++, run)).iterator();
+    },
+  });
 }
 
 /** A dataset that is shuffled by a seed of the current orders, and by tfjs's if there are none. */

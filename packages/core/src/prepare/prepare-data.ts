@@ -16,6 +16,7 @@ import {
   tensorsIn,
 } from '@acc/data';
 import { dispatchBatches, refuseDispatch } from '#platform/dispatch-batches';
+import { drawingOf } from '#platform/drawing';
 import { noteShuffles, readingOf } from '#platform/shuffles';
 import type { ResolvedOptions } from '../options.js';
 import type { ReadingKind } from '../random/data-orders.js';
@@ -199,7 +200,8 @@ export class DataPreparation {
   #loaderOptions(): LoaderShardOptions {
     const { dataRanks, options } = this.#given;
     const dispatch = options.dataLoader.dispatchBatches ? dispatchBatches(dataRanks) : undefined;
-    return { ...this.#shardOptions(), seed: options.seed, ...(dispatch && { dispatch }) };
+    const drawing = drawingOf(this.#prepared.length);
+    return { ...this.#shardOptions(), seed: options.seed, drawing, ...(dispatch && { dispatch }) };
   }
 
   #shardOptions(): ShardOptions {

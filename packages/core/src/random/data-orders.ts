@@ -22,6 +22,9 @@ class Orders {
 /** Streams for datasets, in the place of an epoch. */
 const STREAMS = { prepared: -1, validation: -2, unprepared: -3 } as const;
 
+/** How far the streams of maps are from those of shuffles. */
+const OF_MAPS = 10;
+
 export type ReadingKind = keyof typeof STREAMS;
 
 /** The seeds of the unseeded shuffles of one dataset. */
@@ -30,11 +33,22 @@ export class DatasetReading {
   readonly #index: number;
   #orders: Orders | undefined;
   #words: RandomWords | undefined;
+  #maps = 0;
 
   /** @param index The number of the dataset among those of its kind. */
   constructor(kind: ReadingKind, index: number) {
     this.#kind = kind;
     this.#index = index;
+  }
+
+  /** The number of mapped iterators before this one. */
+  nextMap(): number {
+    return this.#maps++;
+  }
+
+  /** The seed of what the functions of `map` draw. */
+  seedOfMaps({ seed }: Orders): number {
+    return sampleWords(seed, STREAMS[this.#kind] - OF_MAPS, this.#index)();
   }
 
   /** The seed of the next shuffle. A seed of 0 would be none to tfjs. */

@@ -17,7 +17,15 @@ let seedBackend: ((seed: number) => void) | undefined;
 /** The seed for a backend that is chosen later. */
 let seedToCome: number | undefined;
 
-const draw = (): number => source!.next();
+/** What the code that runs now draws from, if its draws belong to a place in data. */
+let drawHere: () => number | undefined = () => undefined;
+
+const draw = (): number => drawHere() ?? source!.next();
+
+/** Makes draws come from `drawAt` wherever it gives a number. */
+export function drawAtPlaces(drawAt: () => number | undefined): void {
+  drawHere = drawAt;
+}
 
 /** Makes `Math.random` draw from a source with a state. An existing source continues. */
 export function installRandom(seedKernels: (seed: number) => void): void {

@@ -192,12 +192,99 @@ const earlyStopping =
     return values();
   };
 
+type Batch = { xs: tf.Tensor2D; ys: tf.Tensor2D };
+
+const noise = (x: tf.Tensor2D) => tf.add(x, tf.randomNormal(x.shape, 0, 0.1)) as tf.Tensor2D;
+
+/** Samples with noise, batches of them, and batches after those. */
+function augmentedLoader(): DataLoader<Batch> {
+  const { xs, ys } = data();
+  const [rows, labels] = [xs.arraySync(), ys.arraySync()];
+  tf.dispose([xs, ys]);
+  const dataset = {
+    length: ROWS,
+    get: async (i: number) => {
+      const before = Math.random();
+      await Promise.resolve();
+      return { x: rows[i]!.map((value) => value + before * Math.random()), y: labels[i]! };
+    },
+  };
+  const collate = (samples: unknown[]): Batch => {
+    const given = samples as Awaited<ReturnType<typeof dataset.get>>[];
+    const scale = 1 + Math.random();
+    return {
+      xs: tf.tensor2d(given.map(({ x }) => x.map((value) => value * scale))),
+      ys: tf.tensor2d(given.map(({ y }) => y)),
+    };
+  };
+  const transform = (batch: unknown) => ({ ...(batch as Batch), xs: noise((batch as Batch).xs) });
+  return new DataLoader(dataset, { batchSize: 2, shuffle: true, collate, transform }) as DataLoader<Batch>;
+}
+
+function augmentedStream(): DataLoader<Batch> {
+  const { xs, ys } = data();
+  const [rows, labels] = [xs.arraySync(), ys.arraySync()];
+  tf.dispose([xs, ys]);
+  async function* read() {
+    for (const [i, row] of rows.entries()) {
+      yield { xs: row.map((value) => value + Math.random()), ys: labels[i]! };
+    }
+  }
+  return new DataLoader(read, { batchSize: 2 }) as unknown as DataLoader<Batch>;
+}
+
+function augmentedDataset(): tf.data.Dataset<never> {
+  const { xs, ys } = data();
+  const samples = xs.arraySync().map((x, i) => ({ x, y: ys.arraySync()[i]! }));
+  tf.dispose([xs, ys]);
+  type Sample = (typeof samples)[number];
+  const scaled = (sample: unknown) => ({ ...(sample as Sample), scale: 1 + Math.random() });
+  return tf.data
+    .array(samples)
+    .shuffle(8)
+    .map((sample) => scaled(sample))
+    .batch(2)
+    .mapAsync(async (batch) => {
+      const { x, y, scale } = batch as unknown as { x: tf.Tensor2D; y: tf.Tensor2D; scale: tf.Tensor1D };
+      await Promise.resolve();
+      return tf.tidy(() => ({ xs: noise(tf.mul(x, tf.expandDims(scale, 1))), ys: tf.clone(y) }));
+    }) as tf.data.Dataset<never>;
+}
+
+const augmented =
+  (open: () => object) =>
+  async ({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> => {
+    const model = normalized();
+    const [, optimizer, given] = accelerator.prepare(model, tf.train.adam(0.02), open() as never);
+    const values = valuesOf(model);
+    const run = from === undefined ? undefined : await accelerator.loadState(from);
+    if (run) loaded(values);
+    for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
+      for await (const { xs, ys } of given as AsyncIterable<Batch>) {
+        optimizer.minimize(() =>
+          tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
+        );
+        tf.dispose([xs, ys]);
+        await afterBatch(values);
+      }
+    }
+    disposeOptimizers(optimizer);
+    return values();
+  };
+
+const AHEAD: AcceleratorOptions = { dataLoader: { prefetch: 2 } };
+
 const TRAININGS: Readonly<Record<string, Training>> = {
   'batch norm in windows': { options: { gradientAccumulationSteps: 3 }, train: batchNorm },
   'local batch norm': { options: { ddp: { batchNorm: 'local' } }, train: batchNorm },
   'stateful layers': { options: {}, train: stateful },
   'early stopping in fit': { options: {}, train: earlyStopping(6, 'fit') },
   'early stopping in fitDataset': { options: {}, train: earlyStopping(6, 'fitDataset') },
+  'samples with noise': { options: {}, train: augmented(augmentedLoader) },
+  'samples with noise, read ahead': { options: AHEAD, train: augmented(augmentedLoader) },
+  'a stream with noise, read ahead': { options: AHEAD, train: augmented(augmentedStream) },
+  'tf.data with noise': { options: {}, train: augmented(augmentedDataset) },
+  'tf.data with noise, read ahead': { options: AHEAD, train: augmented(augmentedDataset) },
   'a training that was stopped': { options: {}, train: earlyStopping(3, 'fit') },
 };
 
