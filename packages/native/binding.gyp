@@ -34,6 +34,7 @@
       "defines": [
         "NAPI_VERSION=9",
         "NODE_ADDON_API_DISABLE_DEPRECATED",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
         "USE_DISTRIBUTED",
         "USE_C10D_GLOO"
       ],

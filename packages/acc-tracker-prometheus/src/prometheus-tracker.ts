@@ -1,4 +1,4 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AccError, checkKeys, withLifecycle, type RunInfo, type Tracker } from '@acc/contract';
 import { Gauge, Registry } from 'prom-client';
@@ -49,8 +49,14 @@ export function prometheusTracker(options: PrometheusOptions = {}): Tracker {
     if (textfileDir === undefined) return;
     const path = join(textfileDir, `acc-${labels.run_id}.prom`);
     // The rename is atomic: readers see either the complete new file or the complete old file.
-    writeFileSync(`${path}.tmp`, await registry.metrics());
-    renameSync(`${path}.tmp`, path);
+    const text = await registry.metrics();
+    try {
+      writeFileSync(`${path}.tmp`, text);
+      renameSync(`${path}.tmp`, path);
+    } catch (error) {
+      rmSync(`${path}.tmp`, { force: true });
+      throw error;
+    }
   };
   const begin = async (run: RunInfo): Promise<void> => {
     labels = { project: run.project, run: run.name, run_id: run.id };

@@ -1,5 +1,6 @@
 import { closeSync, ftruncateSync, mkdirSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { threadId } from 'node:worker_threads';
 import { fileClosed, fileFailed, fileTruncated } from './errors.js';
 
 /** Values begin at multiples of this, the size of a page. */
@@ -24,7 +25,7 @@ export class ValueFile {
    * @throws AccError `ACC_STORAGE_DENIED`, `ACC_STORAGE_FULL`, `ACC_STORAGE_FAILED`.
    */
   constructor(folder: string) {
-    this.#where = join(folder, `acc-${process.pid}-${created++}.values`);
+    this.#where = join(folder, `acc-${process.pid}-${threadId}-${created++}.values`);
     this.#file = this.#do('opening', () => {
       mkdirSync(folder, { recursive: true });
       const file = openSync(this.#where, 'wx+', 0o600);

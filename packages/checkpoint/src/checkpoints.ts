@@ -1,4 +1,5 @@
 import { storageAt } from '#platform/storages';
+import { reportAtEnd, wasAsked } from '#platform/unasked';
 import { isAccError, type Collective, type StateLayer, type Storage } from '@acc/contract';
 import { describeLocation, locationOf, type Location } from './location.js';
 import { onFirstRank } from './together.js';
@@ -54,6 +55,7 @@ export class Checkpoints {
         ? { storage: this.#storage, prefix: `${await this.#nameOf(request.info.step)}/` }
         : locationOf(path, this.#context.options.storage);
     this.#pending = startSave(location, request, this.#context);
+    if (isAsync) reportAtEnd(this.#pending, this.#context.collective.rank);
     const isGood = isAsync ? isBeforeGood : await this.#settle();
     return isGood ? describeLocation(location) : undefined;
   }
@@ -150,7 +152,9 @@ export class Checkpoints {
     const { options, collective } = this.#context;
     try {
       await settleSave(save, collective, options.onError);
+      wasAsked(save);
     } catch (error) {
+      if (isAccError(error, 'ACC_CHECKPOINT_SAVE_FAILED')) wasAsked(save);
       if (options.onError === 'throw' || !isAccError(error)) throw error;
       if (collective.rank === 0) console.warn(`acc: ${error.code}: ${error.message}`);
       return false;

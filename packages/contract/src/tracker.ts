@@ -113,8 +113,8 @@ export interface TrackedFile {
  *
  * An error with the code `ACC_TRACKER_UNAVAILABLE` means that the same call may succeed later, and
  * that it is safe to repeat. The bus then keeps the data and repeats the call. It also repeats a
- * call that never ended. After any other error it continues with the next entry, and warns the user
- * once.
+ * call that never ended, and one that met a full disk (`ENOSPC`, `EDQUOT`). After any other error it
+ * continues with the next entry, and warns the user once.
  */
 export interface Tracker {
   readonly name: string;

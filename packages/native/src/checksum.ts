@@ -1,3 +1,4 @@
+import { markAsUntransferable } from 'node:worker_threads';
 import { addon } from './addon.js';
 import { converted, guarded } from './errors.js';
 
@@ -6,7 +7,11 @@ export function hasChecksum(): boolean {
   return addon().hasChecksum();
 }
 
-/** Computes the CRC-32 of bytes on another thread, with zlib. The bytes must not change meanwhile. */
+/**
+ * Computes the CRC-32 of bytes on another thread, with zlib. The bytes must not change meanwhile.
+ * From now on their buffer cannot be transferred: the memory could be freed while it is read.
+ */
 export function checksum(bytes: Uint8Array): Promise<number> {
+  markAsUntransferable(bytes.buffer);
   return converted(guarded(() => addon().checksum(bytes)));
 }

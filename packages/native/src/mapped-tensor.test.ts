@@ -45,6 +45,14 @@ describe('a tensor in a file', () => {
     expect(mapTensor(path, 4, 'float32', [3000])).toBeUndefined();
     expect(mapTensor(join(folder, 'none'), 0, 'float32', [1])).toBeUndefined();
     expect(mapTensor(path, 0, 'float32', [0])).toBeUndefined();
+    expect(mapTensor(path, 2 ** 63, 'float32', [2])).toBeUndefined();
+    expect(mapTensor(path, 0, 'float32', [-2, -2])).toBeUndefined();
+  });
+
+  it('is undefined if the number of its bytes, in 64 bits, has a small remainder', () => {
+    // 2⁶² + 1 elements of four bytes, and 2⁶⁴ + 1 of one byte.
+    expect(mapTensor(path, 0, 'float32', [242_243_305, 19_037_413_721])).toBeUndefined();
+    expect(mapTensor(path, 0, 'uint8', [274_177, 67_280_421_310_721])).toBeUndefined();
   });
 
   it('reports lost pages instead of ending the process', async () => {

@@ -101,6 +101,18 @@ describe('operators', () => {
   });
 });
 
+it('a text that names no device is an error', () => {
+  const empty = operator('aten::empty.memory_format');
+  expect(() => empty([2], 'float32', null, 'nonsense')).toThrowError(
+    expect.objectContaining({
+      code: 'ACC_OPERATOR_FAILED',
+      message: expect.stringMatching(/^aten::empty.*device: \?\).*nonsense/s) as string,
+    }) as Error,
+  );
+  using after = empty([2], 'float32', null, 'cpu') as Tensor;
+  expect(after.shape).toEqual([2]);
+});
+
 it('results that do not fit into one call are an error and leave nothing behind', () => {
   using rows = tensorFrom(new Float32Array(5000), 'float32', [5000, 1]);
   const before = liveTensors();

@@ -6,8 +6,6 @@ import { requireAlive, type Tensor } from './tensor.js';
 /** Bytes. Direct I/O needs places of this alignment. It must match `kAlignment` in cpp/engine/tensor_file.h. */
 const ALIGNMENT = 4096;
 
-let opened = 0;
-
 /**
  * A file for the elements of CPU tensors that leave memory for a while. Reads and writes run on
  * threads of the addon, one for each, while the program computes. They bypass the page cache
@@ -34,7 +32,7 @@ export class TensorFile implements Disposable {
    */
   constructor(folder: string, label: string) {
     const at = makeFolder(folder);
-    this.#id = guarded(() => addon().openTensorFile(at, `${label}-${process.pid}-${opened++}`));
+    this.#id = guarded(() => addon().openTensorFile(at, `${label}-${process.pid}`));
   }
 
   get path(): string {

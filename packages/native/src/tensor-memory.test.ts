@@ -4,6 +4,18 @@ import { operator } from './operator.js';
 import { MemoryFlag, memoryFlags, tensorFrom } from './tensor.js';
 import { TensorMemory } from './tensor-memory.js';
 
+/** Node.js before 21 copies a buffer that cannot be transferred; later ones refuse to transfer it. */
+function expectNotTransferable(buffer: ArrayBuffer): void {
+  const { byteLength } = buffer;
+  try {
+    const copy = structuredClone(buffer, { transfer: [buffer] });
+    expect(copy.byteLength).toBe(byteLength);
+  } catch (error) {
+    expect((error as Error).name).toBe('DataCloneError');
+  }
+  expect(buffer.byteLength).toBe(byteLength);
+}
+
 const transpose = operator('aten::transpose.int');
 const before = liveTensors();
 afterEach(() => expect(liveTensors()).toBe(before));
@@ -30,6 +42,14 @@ describe('memory of a tensor', () => {
     // Again, at the same address.
     using memory = new TensorMemory(x);
     expect(memory.bytes).toHaveLength(4);
+  });
+
+  // A thread that got it would use the memory after its end.
+  it('stays with the tensor if a program transfers it', () => {
+    using x = tensorFrom(Float32Array.of(1, 2), 'float32', [2]);
+    using memory = new TensorMemory(x);
+    expectNotTransferable(memory.bytes.buffer as ArrayBuffer);
+    expect(x.read()).toEqual(Float32Array.of(1, 2));
   });
 
   it('of an empty tensor is empty', () => {

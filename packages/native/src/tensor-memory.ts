@@ -1,3 +1,4 @@
+import { markAsUntransferable } from 'node:worker_threads';
 import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
@@ -16,6 +17,8 @@ export class TensorMemory implements Disposable {
     this.#holder = requireAlive(tensor).alias();
     try {
       this.#bytes = new Uint8Array(guarded(() => addon().tensorMemory(this.#holder.id)));
+      // A thread that got the buffer would use the memory after its end.
+      markAsUntransferable(this.#bytes.buffer);
     } catch (error) {
       this.#holder.dispose();
       throw error;

@@ -1,7 +1,7 @@
 /** A file that is open. */
 export interface OpenFile {
   readonly bytes: number;
-  /** Appends bytes. */
+  /** Appends all bytes, or none if it fails. */
   write(bytes: Uint8Array): void;
   /** Fills `into` from a position, and returns the number of bytes: less at the end of the file. */
   read(into: Uint8Array, from: number): number;
@@ -19,8 +19,14 @@ export interface Files {
   /** Makes a folder and those around it. */
   makeFolder(path: string): void;
   readText(path: string): string;
-  /** @param options `flush`: the content is on the disk when the call returns. Not in a page. */
-  write(path: string, content: string | Uint8Array, options?: { readonly flush?: boolean }): void;
+  /** Writes a file. If that fails, there is none. */
+  write(path: string, content: string | Uint8Array): void;
+  /**
+   * Replaces the content of a file, and returns when it is on the disk (not in a page). Readers see
+   * the old or the new content. If the disk has no room for both, the new content is written over
+   * the old one.
+   */
+  replace(path: string, content: string): void;
   /** Replaces `to`. */
   rename(from: string, to: string): void;
   /** Deletes a file. A missing one is no error. */

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { create, toBinary, type MessageInitShape } from '@bufbuild/protobuf';
@@ -15,6 +15,8 @@ export class EventFile {
   readonly #file: number;
   #records: Uint8Array[] = [];
   #hasStep = false;
+  /** Whether the file holds the record that {@link #markStart} adds. */
+  #holdsStart = false;
 
   constructor(folder: string) {
     mkdirSync(folder, { recursive: true });
@@ -25,7 +27,13 @@ export class EventFile {
     this.path = join(folder, `events.out.tfevents.${seconds}.${hostname()}.${process.pid}.${opened++}`);
     this.#file = openSync(this.path, 'ax');
     this.#add({ wallTime: nowMs / 1000, what: { case: 'fileVersion', value: 'brain.Event:2' } });
-    this.flush();
+    try {
+      this.flush();
+    } catch (error) {
+      closeSync(this.#file);
+      rmSync(this.path);
+      throw error;
+    }
   }
 
   add(step: number, timeMs: number, values: SummaryValue[]): void {
@@ -40,7 +48,16 @@ export class EventFile {
 
   flush(): void {
     const bytes = Buffer.concat(this.#records.splice(0));
-    for (let done = 0; done < bytes.length;) done += writeSync(this.#file, bytes, done);
+    const before = fstatSync(this.#file).size;
+    try {
+      for (let done = 0; done < bytes.length;) done += writeSync(this.#file, bytes, done);
+    } catch (error) {
+      // A reader stops at an incomplete record. The same records are added again.
+      ftruncateSync(this.#file, before);
+      this.#hasStep = this.#holdsStart;
+      throw error;
+    }
+    this.#holdsStart = this.#hasStep;
   }
 
   close(): void {

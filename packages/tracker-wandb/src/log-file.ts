@@ -50,8 +50,13 @@ export class LogFile {
   }
 
   #write(data: Uint8Array): void {
-    for (let done = 0; done < data.length;) {
-      done += writeSync(this.#file, data, done, data.length - done, this.#bytes + done);
+    try {
+      for (let done = 0; done < data.length;) {
+        done += writeSync(this.#file, data, done, data.length - done, this.#bytes + done);
+      }
+    } catch (error) {
+      ftruncateSync(this.#file, this.#bytes);
+      throw error;
     }
     this.#bytes += data.length;
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TrackedHistogram, TrackedImage, TrackedTable } from '@acc/contract';
 
@@ -58,6 +58,11 @@ function store(filesDir: string, { folder, key, step, ending }: Place, content: 
   const path = `${folder}/${name}_${step}_${sha256.slice(0, 20)}.${ending}`;
   const target = join(filesDir, path);
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(target, content);
+  try {
+    writeFileSync(target, content);
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw error;
+  }
   return { path, sha256, size: content.length };
 }

@@ -101,7 +101,8 @@ class WandbRecorder {
   }
 
   add(bodies: readonly records.RecordBody[]): void {
-    this.#file.add(bodies.map((body) => records.recordOf(++this.#records, body)));
+    this.#file.add(bodies.map((body, i) => records.recordOf(this.#records + i + 1, body)));
+    this.#records += bodies.length;
     if (!this.#row) return;
     const log = { log: this.#log, logBytes: this.#file.bytes, logRecords: this.#records };
     this.#rowFile.keep({ row: this.#row, ...log });
@@ -110,6 +111,10 @@ class WandbRecorder {
   /** Adds history rows. System metrics are a separate stream in W&B. */
   addRows(rows: readonly MetricsRow[]): void {
     this.#requireAscending(rows.map(({ step }) => step));
+    this.#orUndo(() => this.#addRows(rows));
+  }
+
+  #addRows(rows: readonly MetricsRow[]): void {
     const bodies = rows.flatMap(({ step, timeMs, metrics }) => {
       const [system, values]: [Record<string, string>, Record<string, string>] = [{}, {}];
       for (const [key, value] of Object.entries(metrics)) {
@@ -125,7 +130,21 @@ class WandbRecorder {
 
   addValue(step: number, timeMs: number, key: string, json: string): void {
     this.#requireAscending([step]);
-    this.add([...this.#merged(step, timeMs, { [key]: json }), records.summaryRecord(this.#summary)]);
+    this.#orUndo(() =>
+      this.add([...this.#merged(step, timeMs, { [key]: json }), records.summaryRecord(this.#summary)]),
+    );
+  }
+
+  /** After a failure, for example of a full disk, the same values are given again. */
+  #orUndo(work: () => void): void {
+    const [row, summary] = [this.#row, { ...this.#summary }];
+    try {
+      work();
+    } catch (error) {
+      this.#row = row;
+      this.#summary = summary;
+      throw error;
+    }
   }
 
   addMedia(step: number, timeMs: number, key: string, store: (filesDir: string) => Media): void {
@@ -142,7 +161,7 @@ class WandbRecorder {
 
   async finish(status: RunStatus): Promise<void> {
     const runtimeSeconds = (Date.now() - this.#run.startTimeMs) / 1000;
-    this.add(this.#takeRow());
+    this.#orUndo(() => this.add(this.#takeRow()));
     this.#rowFile.remove();
     this.add([records.summaryRecord(this.#summary), records.exitRecord(EXIT_CODES[status], runtimeSeconds)]);
     this.#file.close();

@@ -7,12 +7,12 @@ import type { RecordedTracker } from './recording.js';
 import { Reporter } from './reporter.js';
 import {
   isAbandoned,
+  keepRecord,
   readRecord,
   recordPath,
   runsFolder,
   spoolPath,
   unsentFiles,
-  writeRecord,
   type RunRecord,
 } from './run-record.js';
 
@@ -37,8 +37,10 @@ export function sendKept(options: SendKeptOptions): Lane[] {
     if (dir === options.exceptDir || record.unsent.length === 0 || !isAbandoned(record)) return [];
     const names = record.unsent.filter((name) => makers.get(name));
     const lanes = names.flatMap((name) => laneFor(name, makers.get(name)!, { dir, record }, options) ?? []);
-    if (lanes.length > 0) writeRecord(recordPath(dir, options.rank), { ...record, pid: processId });
-    return lanes;
+    if (lanes.length === 0) return [];
+    // Without this record, another process could send the same data. A later start sends it.
+    const claim = { ...record, pid: processId };
+    return keepRecord(recordPath(dir, options.rank), claim, options.warn) ? lanes : [];
   });
 }
 
@@ -91,14 +93,20 @@ function laneFor(
     limits,
     reporter: new Reporter(`${name}, run ${record.run.id}`, warn),
     status,
-    onEnded: (isFinished) => release(recordPath(dir, rank), name, isFinished ? status : undefined),
+    onEnded: (isFinished) => release({ dir, name, rank, warn }, isFinished ? status : undefined),
   });
 }
 
+interface KeptLane extends Pick<SendKeptOptions, 'rank' | 'warn'> {
+  readonly dir: string;
+  readonly name: string;
+}
+
 /** @param status How the run ended, if the tracker has received everything. */
-function release(path: string, name: string, status: RunStatus | undefined): void {
+function release({ dir, name, rank, warn }: KeptLane, status: RunStatus | undefined): void {
+  const path = recordPath(dir, rank);
   const { record } = readRecord(path);
   if (!record) return;
   const unsent = status ? record.unsent.filter((other) => other !== name) : record.unsent;
-  writeRecord(path, { ...record, status: status ?? record.status, unsent, pid: 0 });
+  keepRecord(path, { ...record, status: status ?? record.status, unsent, pid: 0 }, warn);
 }

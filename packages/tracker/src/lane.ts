@@ -97,6 +97,7 @@ export class Lane {
   push(entry: Entry): void {
     const { queue, limits, tracker } = this.#given;
     queue.push(entry);
+    this.#tellDisk();
     const isLate = performance.now() - this.#lastCallMs > limits.batchMs;
     if (tracker.logBatch && !isLate && queue.length % limits.batchRows !== 0) return;
     // If the event loop is blocked, this is the only opportunity to make calls.
@@ -169,17 +170,22 @@ export class Lane {
   /** Tells the user what was not sent. */
   reportEnd(): void {
     const { reporter, tracker } = this.#given;
-    const { path, length, lost } = this.queue;
+    const { path, length, lost, inMemory } = this.queue;
     if (this.#state === 'broken') reporter.ended(this.brokenBy);
     const canGoOn = this.#state === 'new' || tracker.resume !== undefined;
-    if (path !== undefined && canGoOn) reporter.kept(length, path);
-    const missing = lost + this.refused + (path !== undefined && !canGoOn ? length : 0);
+    const isKept = path !== undefined && canGoOn;
+    if (isKept) reporter.kept(length - inMemory, path);
+    const missing = lost + this.refused + (isKept ? inMemory : length);
     if (missing > 0) reporter.lost(missing);
   }
 
   /** Writes everything that was not sent to disk. */
   keep(): void {
     this.queue.spill();
+    this.#tellDisk();
+  }
+
+  #tellDisk(): void {
     if (this.queue.diskError) this.#given.reporter.disk(this.queue.diskError);
   }
 
@@ -286,6 +292,7 @@ export class Lane {
     if (count === 0) return;
     this.#singly = Math.max(0, this.#singly - count);
     this.queue.drop(count);
+    this.#tellDisk();
   }
 
   #finished(): void {

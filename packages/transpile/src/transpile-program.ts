@@ -193,16 +193,16 @@ function writeOnce(cache: string, files: ReadonlyMap<string, string>): string {
     // The folder does not exist.
   }
   const draft = join(cache, `draft-${randomBytes(8).toString('hex')}`);
-  mkdirSync(draft, { recursive: true });
-  for (const [name, text] of files) {
-    mkdirSync(dirname(join(draft, name)), { recursive: true });
-    writeFileSync(join(draft, name), text);
-  }
   try {
+    mkdirSync(draft, { recursive: true });
+    for (const [name, text] of files) {
+      mkdirSync(dirname(join(draft, name)), { recursive: true });
+      writeFileSync(join(draft, name), text);
+    }
     renameSync(draft, folder);
   } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
     // Another launcher has written the same folder.
-    rmSync(draft, { recursive: true });
     if (!['ENOTEMPTY', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
   removeOld(cache);

@@ -21,6 +21,9 @@ export interface CommitJob {
   readonly size: number;
 }
 
+/** The record of a rank that could not write its part. A full disk has room for an empty file. */
+export const FAILED = new Uint8Array();
+
 /**
  * The longest pause between two listings of the storage. A listing may be a request to a service.
  */
@@ -65,6 +68,12 @@ async function othersRecords(
   const areThere = size === 1 || (await poll(look, { signal: abandoned, longestPauseMs: LONGEST_PAUSE_MS }));
   if (!areThere) throw notShared(location, missing);
   const texts = await Promise.all(keys.map((key) => storage.get(key)));
+  const failedRank = 1 + texts.findIndex(({ length }) => length === FAILED.length);
+  if (failedRank > 0) {
+    throw new AccError('ACC_STORAGE_FAILED', `Rank ${failedRank} could not write its part.`, {
+      details: { failedRank },
+    });
+  }
   return texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RankRecord);
 }
 

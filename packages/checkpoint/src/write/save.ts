@@ -4,9 +4,9 @@ import { encodeTree, type EncodedTree } from '../format/state-tree.js';
 import { elementBytes, elementsOf } from '../format/dtypes.js';
 import type { RankRecord, RunInfo } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
-import { fileNames, isOfOneRank } from '../names.js';
+import { fileNames, isOfOneRank, isOurs } from '../names.js';
 import { assignPieces } from './assign.js';
-import { commit, type CommitJob } from './commit.js';
+import { commit, FAILED, type CommitJob } from './commit.js';
 import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } from './pieces.js';
 import { wholesOf, type Claim } from './wholes.js';
 import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
@@ -45,7 +45,10 @@ export interface StartedSave {
   readonly committed: Promise<AccError | undefined> | undefined;
   /** Stops rank 0 from waiting for the files of other ranks. */
   abandon(): void;
-  /** Deletes the files that this rank has written, if that is possible. Never rejects. */
+  /**
+   * Deletes the files that this rank has written, if that is possible; on rank 0 those of all ranks.
+   * Never rejects.
+   */
   withdraw(): Promise<void>;
 }
 
@@ -142,6 +145,8 @@ function writeBehind(
   const { storage, prefix } = location;
   const abandoning = new AbortController();
   const name = fileNames.tensors(rank, size, id);
+  const isOfSave = (key: string) =>
+    isOurs(key.slice(prefix.length)) && key.includes(`.${id}.`, prefix.length);
 
   const write = async (): Promise<RankRecord> => {
     try {
@@ -153,6 +158,10 @@ function writeBehind(
         await storage.put(prefix + fileNames.record(rank, size, id), bytes);
       }
       return record;
+    } catch (error) {
+      // Rank 0 waits for the record. It would wait for ever if no rank asks how the save ended.
+      if (rank > 0) await storage.put(prefix + fileNames.record(rank, size, id), FAILED).catch(() => {});
+      throw error;
     } finally {
       releasePieces(held);
     }
@@ -170,9 +179,13 @@ function writeBehind(
         : undefined,
     abandon: () => abandoning.abort(),
     withdraw: async () => {
-      const names = [name, fileNames.record(rank, size, id), ...(rank === 0 ? [fileNames.index(id)] : [])];
-      // If the storage refuses writes, it may refuse deletions too.
-      await storage.delete(names.map((each) => prefix + each)).catch(() => {});
+      const keys = [name, fileNames.record(rank, size, id)].map((each) => prefix + each);
+      try {
+        if (rank === 0) keys.push(...(await storage.list(prefix)).map(({ key }) => key).filter(isOfSave));
+        await storage.delete(keys);
+      } catch {
+        // If the storage refuses writes, it may refuse deletions too.
+      }
     },
   };
 }

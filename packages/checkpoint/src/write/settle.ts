@@ -1,5 +1,5 @@
 import { AccError, isAccError, type Collective } from '@acc/contract';
-import { describeLocation } from '../location.js';
+import { describeLocation, type Location } from '../location.js';
 import type { StartedSave } from './save.js';
 
 /**
@@ -46,6 +46,14 @@ export async function settleSave(
   if (failure.isInDoubt) throw leftInDoubt(where, failure.reason, cause);
   await save.withdraw();
   throw nothingSaved(where, problems.size > 0 ? problems : new Map([[0, failure]]), { cause, onError });
+}
+
+/** The failure of one rank's part, for a program that does not settle the save. */
+export function failureOn(rank: number, error: AccError, location: Location): AccError {
+  const failure = failureOf(error)!;
+  const where = describeLocation(location);
+  if (failure.isInDoubt) return leftInDoubt(where, failure.reason, error);
+  return nothingSaved(where, new Map([[rank, failure]]), { cause: error, onError: 'warn' });
 }
 
 function nothingSaved(

@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import type { LoggedCall, RankAccount } from '@acc/native';
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatWords } from '../agreement.js';
@@ -103,6 +103,8 @@ function writeRecord(record: object): string {
     writeFileSync(path, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' });
     return `Read the last calls of all ranks, with their source lines, in ${path}`;
   } catch (error) {
+    // The disk may be full after a part of it.
+    rmSync(path, { force: true });
     return `Check what that rank was doing. The record of all last calls could not be written (${(error as Error).message}).`;
   }
 }

@@ -31,8 +31,20 @@ class AsyncCall final : public Napi::AsyncWorker {
       SetError(info_.message);
     }
   }
-  void OnOK() override { deferred_.Resolve(finish_(Env())); }
-  void OnError(const Napi::Error&) override { deferred_.Reject(to_js_error(Env(), info_).Value()); }
+  void OnOK() override {
+    settle([this] {
+      try {
+        deferred_.Resolve(finish_(Env()));
+      } catch (const Napi::Error& error) {
+        deferred_.Reject(error.Value());
+      } catch (...) {
+        deferred_.Reject(to_js_error(Env(), describe_current_exception(kNativeFailed)).Value());
+      }
+    });
+  }
+  void OnError(const Napi::Error&) override {
+    settle([this] { deferred_.Reject(to_js_error(Env(), info_).Value()); });
+  }
 
  private:
   AsyncCall(Napi::Env env, Work work, Finish finish)
@@ -40,6 +52,15 @@ class AsyncCall final : public Napi::AsyncWorker {
         deferred_(Napi::Promise::Deferred::New(env)),
         work_(std::move(work)),
         finish_(std::move(finish)) {}
+
+  // A promise cannot be settled only while its worker thread ends. Nobody waits for it then.
+  template <typename Step>
+  void settle(Step step) {
+    try {
+      step();
+    } catch (const Napi::Error&) {
+    }
+  }
 
   Napi::Promise::Deferred deferred_;
   Work work_;

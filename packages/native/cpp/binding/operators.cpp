@@ -17,30 +17,39 @@ double number_argument(napi_env env, napi_callback_info info, Context*& context)
 
 void throw_info(napi_env env, const ErrorInfo& info) { to_js_error(env, info).ThrowAsJavaScriptException(); }
 
-napi_value call(napi_env env, napi_callback_info info) {
-  Context* context = nullptr;
-  const int index = static_cast<int>(number_argument(env, info, context));
+// No C++ exception may leave a callback of plain Node-API: it would end the process.
+template <typename Body>
+napi_value guarded(napi_env env, Body body) {
   try {
-    context->operators.call(index, context->call_in, context->call_out, context->call_out_capacity);
-  } catch (...) {
-    auto error = describe_current_exception(kOperatorFailed);
-    if (error.code == kOperatorFailed || error.code == kOutOfMemory) {
-      error.message = context->operators.describe_call(index, context->call_in) + ": " + error.message;
-    }
-    throw_info(env, error);
-  }
-  return nullptr;
-}
-
-napi_value release(napi_env env, napi_callback_info info) {
-  Context* context = nullptr;
-  const double id = number_argument(env, info, context);
-  try {
-    context->tensors.release(id);
+    body();
   } catch (...) {
     throw_info(env, describe_current_exception(kNativeFailed));
   }
   return nullptr;
+}
+
+napi_value call(napi_env env, napi_callback_info info) {
+  return guarded(env, [&] {
+    Context* context = nullptr;
+    const int index = static_cast<int>(number_argument(env, info, context));
+    try {
+      context->operators.call(index, context->call_in, context->call_out, context->call_out_capacity);
+    } catch (...) {
+      auto error = describe_current_exception(kOperatorFailed);
+      if (error.code == kOperatorFailed || error.code == kOutOfMemory) {
+        error.message = context->operators.describe_call(index, context->call_in) + ": " + error.message;
+      }
+      throw_info(env, error);
+    }
+  });
+}
+
+napi_value release(napi_env env, napi_callback_info info) {
+  return guarded(env, [&] {
+    Context* context = nullptr;
+    const double id = number_argument(env, info, context);
+    context->tensors.release(id);
+  });
 }
 
 void bind_plain(napi_env env, Napi::Object exports, const char* name, napi_callback callback, Context& context) {

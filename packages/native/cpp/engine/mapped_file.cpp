@@ -32,22 +32,31 @@ void* map_part(const std::string& path, size_t start, size_t size) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
   void* mapped = MAP_FAILED;
-  if (const auto facts = facts_of(file); facts && facts->bytes >= start + size) {
+  if (const auto facts = facts_of(file); facts && facts->bytes >= start && facts->bytes - start >= size) {
     mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, static_cast<off_t>(start));
   }
   close(file);
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
+// Returns nothing if no file can have so many bytes.
+std::optional<size_t> bytes_of(c10::ScalarType dtype, const std::vector<int64_t>& shape) {
+  size_t bytes = c10::elementSize(dtype);
+  for (const int64_t length : shape) {
+    if (length < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(length), &bytes)) return std::nullopt;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<at::Tensor> map_tensor(const std::string& path, size_t start, c10::ScalarType dtype,
                                      const std::vector<int64_t>& shape) {
-  size_t size = c10::elementSize(dtype);
-  for (const int64_t length : shape) size *= static_cast<size_t>(length);
+  const size_t size = bytes_of(dtype, shape).value_or(0);
   const size_t before = start % page_bytes();
-  const size_t mapped_size = before + size;
-  void* mapped = size == 0 ? nullptr : map_part(path, start - before, mapped_size);
+  size_t mapped_size = 0;
+  if (size == 0 || __builtin_add_overflow(before, size, &mapped_size)) return std::nullopt;
+  void* mapped = map_part(path, start - before, mapped_size);
   if (mapped == nullptr) return std::nullopt;
   const c10::InferenceMode guard;
   return at::from_blob(

@@ -266,7 +266,8 @@ std::string OperatorTable::describe_call(int index, const double* in) const {
     c10::IValue value;
     try {
       value = read_argument(op, plan, in);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
+      // The text of a device, for example, may be none.
       text << (i ? ", " : "") << plan.name << ": ?";
       break;
     }

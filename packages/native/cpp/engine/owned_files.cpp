@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #endif
 
 namespace acc {
@@ -24,6 +25,9 @@ namespace {
 
 constexpr const char* kPrefix = "acc-";
 constexpr const char* kSuffix = ".offload";
+
+// Counts the files of all threads of this process, so that no two have the same name.
+std::atomic<uint64_t> created{0};
 
 // The paths of the files. Signal handlers read them, so there are no locks and no allocations.
 // Whoever exchanges a path for null removes the file.
@@ -49,6 +53,8 @@ void on_signal(int signal) {
 
 // Called for each new file, because a program may have changed the handlers since the last one.
 void watch_endings() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   static const int registered = std::atexit(remove_all);
   (void)registered;
   for (size_t i = 0; i < kSignals.size(); ++i) {
@@ -110,7 +116,7 @@ bool is_ours(const std::string& name) {
 }  // namespace
 
 OwnedFile::OwnedFile(const std::string& folder, const std::string& name)
-    : path_(folder + "/" + kPrefix + name + kSuffix) {
+    : path_(folder + "/" + kPrefix + name + "-" + std::to_string(created++) + kSuffix) {
   watch_endings();
   descriptor_ = create_locked(path_);
   if (descriptor_ < 0) {

@@ -20,6 +20,9 @@ export const files: Files = {
     const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content;
     put(path, MemoryFile.of(bytes));
   },
+  replace(path, content) {
+    this.write(path, content);
+  },
   rename(from, to) {
     put(to, MemoryFile.of(get(from).content()));
     this.remove(from);

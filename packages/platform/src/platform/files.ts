@@ -2,6 +2,8 @@ import {
   closeSync,
   existsSync,
   fstatSync,
+  fsyncSync,
+  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -15,11 +17,24 @@ import {
 } from 'node:fs';
 import type { Files } from '../files.js';
 
+/** The unit of `stat.blocks` (POSIX). */
+const BLOCK_BYTES = 512;
+
 export const files: Files = {
   exists: existsSync,
   makeFolder: (path) => void mkdirSync(path, { recursive: true }),
   readText: (path) => readFileSync(path, 'utf8'),
-  write: (path, content, { flush = false } = {}) => writeFileSync(path, content, { flush }),
+  write: (path, content) => writeWhole(path, content, false),
+  replace(path, content) {
+    const draft = `${path}.${process.pid}.tmp`;
+    try {
+      writeWhole(draft, content, true);
+      renameSync(draft, path);
+    } catch (error) {
+      rmSync(draft, { force: true });
+      if (!isFull(error) || !writeOver(path, Buffer.from(content))) throw error;
+    }
+  },
   rename: renameSync,
   remove: (path) => rmSync(path, { force: true }),
   list: (path) =>
@@ -38,9 +53,7 @@ export const files: Files = {
       get bytes() {
         return fstatSync(file).size;
       },
-      write(bytes) {
-        for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done);
-      },
+      write: (bytes) => append(file, bytes),
       read(into, from) {
         let done = 0;
         while (done < into.length) {
@@ -54,6 +67,55 @@ export const files: Files = {
     };
   },
 };
+
+function writeWhole(path: string, content: string | Uint8Array, isFlushed: boolean): void {
+  const file = openSync(path, 'w');
+  const isPlain = fstatSync(file).isFile();
+  try {
+    writeFileSync(file, content);
+    if (isFlushed) fsyncSync(file);
+  } catch (error) {
+    if (isPlain) rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** A partial line would be read as one with the next line. */
+function append(file: number, bytes: Uint8Array): void {
+  const before = fstatSync(file).size;
+  try {
+    for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done);
+  } catch (error) {
+    // A pipe cannot be shortened.
+    if (fstatSync(file).size > before) ftruncateSync(file, before);
+    throw error;
+  }
+}
+
+/**
+ * Writes over a file, if the blocks that it has on the disk hold the content. Returns whether it
+ * was written.
+ */
+function writeOver(path: string, content: Uint8Array): boolean {
+  if (!existsSync(path)) return false;
+  const file = openSync(path, 'r+');
+  try {
+    const { size, blocks } = fstatSync(file);
+    if (content.length > Math.max(size, blocks * BLOCK_BYTES)) return false;
+    writeSync(file, content, 0, content.length, 0);
+    ftruncateSync(file, content.length);
+    fsyncSync(file);
+    return true;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
 
 /**
  * Makes the files below a folder known to {@link files}. Nothing to do where files are synchronous.

@@ -83,12 +83,13 @@ class CsvFile {
 
   /** Adds columns. Existing rows get empty cells. */
   #widen(added: readonly string[]): void {
-    this.#metrics.push(...added);
+    const metrics = [...this.#metrics, ...added];
     const rows = files.readText(this.path).split('\n').slice(1).filter(Boolean);
-    const header = rowText([...FIXED, ...this.#metrics]);
+    const header = rowText([...FIXED, ...metrics]);
     const temporary = `${this.path}.tmp`;
     files.write(temporary, header + rows.map((row) => `${row}${','.repeat(added.length)}\n`).join(''));
     files.rename(temporary, this.path);
+    this.#metrics = metrics;
     this.#file.close();
     this.#file = new AppendFile(this.path, true);
   }

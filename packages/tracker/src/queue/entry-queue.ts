@@ -63,6 +63,11 @@ export class EntryQueue {
     return this.#waiting;
   }
 
+  /** The number of waiting entries that are only in memory. */
+  get inMemory(): number {
+    return (this.#offsets ? this.#tail : this.#front).length;
+  }
+
   /** The path of the file with unsent entries. Undefined if all entries are in memory. */
   get path(): string | undefined {
     return this.#offsets && this.#disk.path;
@@ -96,8 +101,8 @@ export class EntryQueue {
     this.#waiting = Math.max(0, this.#waiting - dropped.length);
     if (!this.#offsets) return;
     const offset = this.#offsets.splice(0, count).at(-1);
-    if (offset !== undefined) this.#disk.markSent(offset);
     if (this.isEmpty) this.#leaveDisk();
+    else if (offset !== undefined) this.#markSent(offset);
   }
 
   /** Writes all entries that are not on disk yet. */
@@ -126,6 +131,15 @@ export class EntryQueue {
     this.#tail = [];
     this.#frontBytes = this.#tailBytes = this.#waiting = 0;
     this.#leaveDisk();
+  }
+
+  /** Without the mark, another process would send the entries again. */
+  #markSent(offset: number): void {
+    try {
+      this.#disk.markSent(offset);
+    } catch (error) {
+      this.diskError = error as Error;
+    }
   }
 
   #writeTail(): void {

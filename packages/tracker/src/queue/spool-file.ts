@@ -43,7 +43,12 @@ export class SpoolFile {
   append(lines: readonly string[]): number[] {
     const encoder = new TextEncoder();
     const lengths = lines.map((line) => encoder.encode(line).length + 1);
-    this.#open().write(encoder.encode(lines.map((line) => `${line}\n`).join('')));
+    try {
+      this.#open().write(encoder.encode(lines.map((line) => `${line}\n`).join('')));
+    } catch (error) {
+      if (this.#sizeBytes === 0) this.remove();
+      throw error;
+    }
     return lengths.map((length) => (this.#sizeBytes += length));
   }
 
