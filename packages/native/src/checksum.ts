@@ -1,4 +1,4 @@
-import { markAsUntransferable } from 'node:worker_threads';
+import { markAsUntransferable } from '#platform/libtorch';
 import { addon } from './addon.js';
 import { converted, guarded } from './errors.js';
 

@@ -1,4 +1,4 @@
-import { markAsUntransferable } from 'node:worker_threads';
+import { markAsUntransferable } from '#platform/libtorch';
 import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';

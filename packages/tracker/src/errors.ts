@@ -1,3 +1,4 @@
+import { isDiskFull } from '#platform/process';
 import { AccError, isAccError } from '@acc/contract';
 
 /** The code of errors after which the same call may succeed later. */
@@ -5,12 +6,7 @@ export const UNAVAILABLE = 'ACC_TRACKER_UNAVAILABLE';
 
 /** Whether the same call may succeed later. A full disk counts: a program may delete files. */
 export function isUnavailable(error: unknown): boolean {
-  return isAccError(error, UNAVAILABLE) || isFull(error);
-}
-
-function isFull(error: unknown): boolean {
-  const { code } = (error ?? {}) as { code?: unknown };
-  return code === 'ENOSPC' || code === 'EDQUOT';
+  return isAccError(error, UNAVAILABLE) || isDiskFull(error);
 }
 
 export function invalidValue(where: string, problem: string, help: string): AccError {

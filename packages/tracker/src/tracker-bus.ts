@@ -208,8 +208,7 @@ export class TrackerBus {
     if (!this.isRunning) return;
     this.#isFinished = true;
     await this.#recording?.finish(status);
-    // A page whose files are full has been told so already, and the training is complete.
-    await settleFiles().catch(() => {});
+    await settleFiles();
   }
 
   /** The state for a checkpoint, as plain JSON. */

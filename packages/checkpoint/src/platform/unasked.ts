@@ -2,6 +2,8 @@ import { AccError } from '@acc/contract';
 import type { StartedSave } from '../write/save.js';
 import { failureOn } from '../write/settle.js';
 
+export { requireWritten, sayFailed } from '../write/failed-record.js';
+
 interface Unasked {
   readonly rank: number;
   /** Undefined while the save is written. */

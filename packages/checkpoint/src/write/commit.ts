@@ -1,3 +1,4 @@
+import { requireWritten } from '#platform/unasked';
 import { AccError, isAccError, poll } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import {
@@ -20,9 +21,6 @@ export interface CommitJob {
   /** The number of ranks that write. */
   readonly size: number;
 }
-
-/** The record of a rank that could not write its part. A full disk has room for an empty file. */
-export const FAILED = new Uint8Array();
 
 /**
  * The longest pause between two listings of the storage. A listing may be a request to a service.
@@ -68,12 +66,7 @@ async function othersRecords(
   const areThere = size === 1 || (await poll(look, { signal: abandoned, longestPauseMs: LONGEST_PAUSE_MS }));
   if (!areThere) throw notShared(location, missing);
   const texts = await Promise.all(keys.map((key) => storage.get(key)));
-  const failedRank = 1 + texts.findIndex(({ length }) => length === FAILED.length);
-  if (failedRank > 0) {
-    throw new AccError('ACC_STORAGE_FAILED', `Rank ${failedRank} could not write its part.`, {
-      details: { failedRank },
-    });
-  }
+  requireWritten(texts);
   return texts.map((bytes) => JSON.parse(new TextDecoder().decode(bytes)) as RankRecord);
 }
 

@@ -1,3 +1,4 @@
+import { sayFailed } from '#platform/unasked';
 import { AccError, isAccError, type Collective, type StateLayer } from '@acc/contract';
 import { randomHex } from '@acc/platform';
 import { encodeTree, type EncodedTree } from '../format/state-tree.js';
@@ -6,7 +7,7 @@ import type { RankRecord, RunInfo } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
 import { fileNames, isOfOneRank, isOurs } from '../names.js';
 import { assignPieces } from './assign.js';
-import { commit, FAILED, type CommitJob } from './commit.js';
+import { commit, type CommitJob } from './commit.js';
 import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } from './pieces.js';
 import { wholesOf, type Claim } from './wholes.js';
 import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
@@ -160,7 +161,7 @@ function writeBehind(
       return record;
     } catch (error) {
       // Rank 0 waits for the record. It would wait for ever if no rank asks how the save ended.
-      if (rank > 0) await storage.put(prefix + fileNames.record(rank, size, id), FAILED).catch(() => {});
+      if (rank > 0) await sayFailed(storage, prefix + fileNames.record(rank, size, id));
       throw error;
     } finally {
       releasePieces(held);

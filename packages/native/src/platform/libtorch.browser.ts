@@ -23,6 +23,7 @@ export const loadAddon: Libtorch['loadAddon'] = refuse;
 export const locateAddon: Libtorch['locateAddon'] = refuse;
 export const locateMpi: Libtorch['locateMpi'] = refuse;
 export const makeFolder: Libtorch['makeFolder'] = refuse;
+export const markAsUntransferable: Libtorch['markAsUntransferable'] = refuse;
 export const prebuiltLines: Libtorch['prebuiltLines'] = () => [];
 export const readEnvironment: Libtorch['readEnvironment'] = refuse;
 export const requireLibtorch: Libtorch['requireLibtorch'] = refuse;

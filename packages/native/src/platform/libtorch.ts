@@ -1,2 +1,3 @@
 export * from '../libtorch/index.js';
+export { markAsUntransferable } from 'node:worker_threads';
 export { makeFolder } from '../make-folder.js';

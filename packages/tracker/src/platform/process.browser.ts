@@ -16,6 +16,9 @@ export class ProcessEnding {
   dispose(): void {}
 }
 
+/** The files of a page report it with a code of their own. */
+export const isDiskFull = (_error: unknown): boolean => false;
+
 /** @throws AccError `ACC_NOT_IN_BROWSER`: the modules of a page are bundled before it runs. */
 export function importPackage(name: string): Promise<{ default?: unknown }> {
   throw new AccError('ACC_NOT_IN_BROWSER', `A page cannot load the package ${name} by its name.`, {
