@@ -1,10 +1,4 @@
-import {
-  util,
-  type KernelConfig,
-  type KernelFunc,
-  type NamedTensorInfoMap,
-  type TensorInfo,
-} from '@tensorflow/tfjs-core';
+import { util, type KernelConfig, type KernelFunc, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
 import { runOnCpu } from '../cpu-fallback.js';
@@ -45,7 +39,7 @@ export function checkedOnCpu(kernelName: string): KernelFunc {
     const results = onCpu(call);
     const backend = call.backend as AccBackend;
     const list = Array.isArray(results) ? results : [results];
-    if (readsNothing(kernelName, call.inputs, (call.attrs ?? {}) as Attrs, list, backend)) {
+    if (readsNothing(kernelName, call, list)) {
       for (const info of list) backend.disposeInfo(info);
       throw undefinedResult(kernelName, 'elements that no input has');
     }
@@ -59,11 +53,11 @@ export function checkedOnCpu(kernelName: string): KernelFunc {
  */
 function readsNothing(
   kernelName: string,
-  inputs: NamedTensorInfoMap,
-  attrs: Attrs,
+  { inputs, attrs: given, backend: active }: Parameters<KernelFunc>[0],
   results: readonly TensorInfo[],
-  backend: AccBackend,
 ): boolean {
+  const attrs = (given ?? {}) as Attrs;
+  const backend = active as AccBackend;
   if (!READS_BY_POSITION.test(kernelName)) return false;
   if (kernelName.includes('Pool') && !Object.values(attrs).some(hasFraction)) return false;
   const hasNaN = (info: TensorInfo): boolean =>
