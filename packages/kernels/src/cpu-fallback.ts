@@ -28,11 +28,19 @@ export function cpuFallbacks(native: ReadonlySet<string>): KernelConfig[] {
     }));
 }
 
+/** A result of tfjs's cpu kernel. */
+export interface CpuResult {
+  readonly shape: readonly number[];
+  readonly values: BackendValues;
+}
+
 /**
  * Runs tfjs's cpu kernel on copies of the inputs and copies the results back. Borrows the inputs;
  * the caller owns the results.
+ *
+ * @param check Throws for results that shall not be copied.
  */
-export function runOnCpu(kernelName: string): KernelFunc {
+export function runOnCpu(kernelName: string, check?: (results: readonly CpuResult[]) => void): KernelFunc {
   return ({ inputs, attrs, backend }) => {
     refuseRecording(`it runs the kernel ${kernelName} on tfjs's cpu backend`);
     const acc = backend as AccBackend;
@@ -48,6 +56,7 @@ export function runOnCpu(kernelName: string): KernelFunc {
       const results = kernelFunc({ inputs: copies, backend: cpu, ...(attrs && { attrs }) });
       const list = Array.isArray(results) ? results : [results];
       made.push(...list);
+      check?.(list.map(({ dataId, shape }) => ({ shape, values: cpu.readSync(dataId) })));
       const outputs = list.map((info) => copyFromCpu(acc, cpu, info));
       return Array.isArray(results) ? outputs : outputs[0]!;
     } finally {

@@ -3,6 +3,7 @@ import { FUNCTION_GRADIENTS, FUNCTION_KERNELS } from './functions/index.js';
 import { ONE_PASS } from './gradients/one-pass.js';
 import { powGrad } from './gradients/pow.js';
 import { NATIVE_KERNELS } from './kernels/index.js';
+import { asInTfjs } from './odd-arguments/as-in-tfjs.js';
 import { LAYER_GRADIENTS, LAYER_KERNELS } from './layers/index.js';
 import { CROSS_ENTROPY_GRADIENTS, CROSS_ENTROPY_KERNELS } from './losses/cross-entropy-kernels.js';
 import { castGradient, castKernel, promoted } from './precision/index.js';
@@ -16,7 +17,9 @@ export const OWN_KERNELS: readonly KernelConfig[] = [
   ...FUNCTION_KERNELS,
   ...LAYER_KERNELS,
   castKernel,
-].map(promoted);
+]
+  .map(promoted)
+  .map(asInTfjs);
 
 /** The gradients of the kernels that tfjs does not have. */
 export const OWN_GRADIENTS: readonly GradConfig[] = [

@@ -3,8 +3,14 @@ import type { tensorFrom } from '@acc/native';
 
 type Elements = Parameters<typeof tensorFrom>[0];
 
-/** Converts elements to the typed array of `dtype`. tfjs passes null for all zeros. */
+/** Converts elements to the typed array of `dtype`, in memory that no other thread writes. tfjs passes null for all zeros. */
 export function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
+  const elements = asElements(values, shape, dtype);
+  // libtorch's copy is made through N-API, which does not take memory that threads share.
+  return elements.buffer instanceof SharedArrayBuffer ? elements.slice() : elements;
+}
+
+function asElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
   const size = util.sizeFromShape(shape);
   if (dtype === 'int32')
     return values instanceof Int32Array ? values : Int32Array.from(numbers(values, size));

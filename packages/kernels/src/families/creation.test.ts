@@ -1,5 +1,14 @@
 import * as fc from 'fast-check';
-import { fill, linspace, onesLike, range, setBackend, zerosLike, type DataType } from '@tensorflow/tfjs-core';
+import {
+  fill,
+  linspace,
+  onesLike,
+  range,
+  setBackend,
+  tensor,
+  zerosLike,
+  type DataType,
+} from '@tensorflow/tfjs-core';
 import { describe, expect, it } from 'vitest';
 import { expectSameAsCpu } from '../testing/compare.js';
 import { make, tensorOf } from '../testing/values.js';
@@ -62,4 +71,14 @@ describe('kernels that create tensors', () => {
     expect(values.dataSync()[99_999]).toBe(1);
     values.dispose();
   });
+});
+
+it.each([
+  [Float32Array, 'float32'],
+  [Int32Array, 'int32'],
+  [Uint8Array, 'bool'],
+] as const)('%o in memory that threads share', async (Elements, dtype) => {
+  const shared = new Elements(new SharedArrayBuffer(3 * Elements.BYTES_PER_ELEMENT));
+  shared[1] = 1;
+  await expectSameAsCpu(() => tensor(shared, [3], dtype).clone());
 });

@@ -14,7 +14,6 @@ const negative = operator('aten::neg');
 const remainder = operator('aten::fmod.Scalar');
 const subtractFrom = operator('aten::rsub.Scalar');
 const truncate = operator('aten::trunc');
-const zerosLike = operator('aten::zeros_like');
 
 export type FillMode = TransformAttrs['fillMode'];
 
@@ -26,7 +25,8 @@ export type FillMode = TransformAttrs['fillMode'];
 export function insideBy(mode: FillMode, position: NativeTensor, size: number): NativeTensor {
   if (mode === 'constant') return position.alias();
   if (mode === 'nearest') return clamp(position, 0, size - 1);
-  if (size <= 1) return zerosLike(position);
+  // Keeps NaN.
+  if (size <= 1) return clamp(position, 0, 0);
   using mapped = (mode === 'reflect' ? reflected : wrapped)(position, size);
   // For positions between the end of one copy and the start of the next.
   return clamp(mapped, 0, size - 1);

@@ -20,7 +20,7 @@ const unsqueeze = operator('aten::unsqueeze');
 /**
  * Points in images, in float64 as in JavaScript's numbers: the index of the image `[count, 1, 1]`,
  * the row and the column. All broadcast to `[count, height, width]`. A row or column that is NaN is
- * outside the image.
+ * outside the image for `nearest`, and gives NaN for `bilinear`.
  */
 export interface Points {
   readonly image: NativeTensor;
@@ -48,7 +48,7 @@ export function lookUp(
   using row = nanToNumber(points.row, OUTSIDE);
   using column = nanToNumber(points.column, OUTSIDE);
   const known = { image: points.image, row, column };
-  return (interpolation === 'nearest' ? nearest : bilinear)(images, known, fill);
+  return interpolation === 'nearest' ? nearest(images, known, fill) : bilinear(images, known, points, fill);
 }
 
 /** A row or column so far outside that it has no neighbour inside. */
@@ -71,13 +71,19 @@ function rounded(x: NativeTensor): NativeTensor {
   return add(whole, isUp);
 }
 
-function bilinear(images: NativeTensor, { image, row, column }: Points, fill?: Fill): NativeTensor {
+/** Between pixels of `known`, with weights of `given`: those of infinite and missing positions are NaN. */
+function bilinear(
+  images: NativeTensor,
+  { image, row, column }: Points,
+  given: Points,
+  fill?: Fill,
+): NativeTensor {
   using top = floor(row);
   using bottom = addScalar(top, 1);
   using left = floor(column);
   using right = addScalar(left, 1);
-  using across = weightOf(column, left, images);
-  using down = weightOf(row, top, images);
+  using across = weightOf(given.column, images);
+  using down = weightOf(given.row, images);
   const between = (line: NativeTensor): NativeTensor => {
     using first = pixels(images, { image, row: line, column: left }, fill);
     using second = pixels(images, { image, row: line, column: right }, fill);
@@ -88,8 +94,9 @@ function bilinear(images: NativeTensor, { image, row, column }: Points, fill?: F
   return lerp(above, below, down);
 }
 
-/** The distance from `start` to `position`, as a weight for pixels. Caller disposes. */
-function weightOf(position: NativeTensor, start: NativeTensor, images: NativeTensor): NativeTensor {
+/** The distance from the pixel before `position`, as a weight for pixels. Caller disposes. */
+function weightOf(position: NativeTensor, images: NativeTensor): NativeTensor {
+  using start = floor(position);
   using distance = subtract(position, start);
   using weight = castTo(distance, images.dtype);
   return unsqueeze(weight, -1);

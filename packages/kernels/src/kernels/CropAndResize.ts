@@ -7,21 +7,25 @@ import { kernel } from '../kernel.js';
 
 const add = operator('aten::add.Tensor');
 const and = operator('aten::logical_and');
+const atLeast = operator('aten::ge.Scalar');
 const castTo = operator('aten::_to_copy');
 const choose = operator('aten::where.ScalarOther');
+const chooseOther = operator('aten::where.ScalarSelf');
 const clamp = operator('aten::clamp');
 const divide = operator('aten::div.Scalar');
 const equal = operator('aten::eq.Tensor');
+const greater = operator('aten::gt.Scalar');
 const less = operator('aten::lt.Scalar');
 const multiply = operator('aten::mul.Tensor');
 const multiplyScalar = operator('aten::mul.Scalar');
+const or = operator('aten::logical_or');
 const reshape = operator('aten::reshape');
 const select = operator('aten::select.int');
 const subtract = operator('aten::sub.Tensor');
 
 /**
  * The result is float32 for every dtype of the images. As in tfjs's cpu backend, a box of an image
- * beyond the last gives 0.
+ * beyond the last gives 0. A box of an image before the first, and a corner that is NaN, give NaN.
  */
 export const cropAndResize = kernel<CropAndResizeInputs, CropAndResizeAttrs>(
   CropAndResize,
@@ -36,9 +40,11 @@ export const cropAndResize = kernel<CropAndResizeInputs, CropAndResizeAttrs>(
     using column = positions(corners, 1, width, [count, 1, cropSize[1]]);
     using given = reshape(backend.native(boxInd), [count, 1, 1]);
     using known = clamp(given, 0, batch - 1);
-    using found = lookUp(images, { image: known, row, column }, method);
-    using isInside = areInside(row, height, column, width);
-    using filled = choose(isInside, found, extrapolationValue);
+    using pixels = lookUp(images, { image: known, row, column }, method);
+    using isRead = areReadable(given, row, column);
+    using found = choose(isRead, pixels, NaN);
+    using isOutside = areOutside(row, height, column, width);
+    using filled = chooseOther(isOutside, extrapolationValue, found);
     using isThere = less(given, batch);
     using condition = reshape(isThere, [count, 1, 1, 1]);
     return backend.wrap(choose(condition, filled, 0), 'float32');
@@ -76,12 +82,27 @@ function positions(
   return add(origin, offset);
 }
 
-/** Whether rows and columns are inside the image: `[count, height, width, 1]`. Caller disposes. */
-function areInside(row: NativeTensor, height: number, column: NativeTensor, width: number): NativeTensor {
-  using nearestRow = clamp(row, 0, height - 1);
-  using nearestColumn = clamp(column, 0, width - 1);
-  using isRow = equal(row, nearestRow);
-  using isColumn = equal(column, nearestColumn);
-  using both = and(isRow, isColumn);
+/** Whether the image and the pixel exist: `[count, height, width, 1]`. Caller disposes. */
+function areReadable(image: NativeTensor, row: NativeTensor, column: NativeTensor): NativeTensor {
+  using isImage = atLeast(image, 0);
+  using isRow = equal(row, row);
+  using isColumn = equal(column, column);
+  using isPixel = and(isRow, isColumn);
+  using both = and(isPixel, isImage);
   return reshape(both, [...both.shape, 1]);
+}
+
+/**
+ * Whether rows or columns are outside the image: `[count, height, width, 1]`. As in tfjs, NaN is
+ * not. Caller disposes.
+ */
+function areOutside(row: NativeTensor, height: number, column: NativeTensor, width: number): NativeTensor {
+  using isAbove = less(row, 0);
+  using isBelow = greater(row, height - 1);
+  using isLeft = less(column, 0);
+  using isRight = greater(column, width - 1);
+  using isRow = or(isAbove, isBelow);
+  using isColumn = or(isLeft, isRight);
+  using either = or(isRow, isColumn);
+  return reshape(either, [...either.shape, 1]);
 }

@@ -1,6 +1,11 @@
-import { Slice, slice_util, type SliceAttrs, type SliceInputs } from '@tensorflow/tfjs-core';
+import { Slice, slice_util, type SliceAttrs, type SliceInputs, type TensorInfo } from '@tensorflow/tfjs-core';
 import { sliceBox, type Cut } from '../families/slices.js';
 import { kernelWithStrings } from '../families/strings.js';
+import { checkedOnCpu } from '../odd-arguments/as-in-tfjs.js';
+import { areCounts } from '../odd-arguments/numbers.js';
+
+/** For begins and sizes that are no counts. */
+const onCpu = checkedOnCpu(Slice);
 
 export const slice = kernelWithStrings<SliceInputs, SliceAttrs>(
   Slice,
@@ -14,6 +19,8 @@ export const slice = kernelWithStrings<SliceInputs, SliceAttrs>(
       attrs.size as number,
     );
     slice_util.assertParamsValid(x, begin!, size!);
+    if (!areCounts(begin) || !areCounts(size))
+      return onCpu({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
     const cuts: Cut[] = [];
     for (let dim = 0; dim < size!.length; dim++) {
       if (size![dim] === x.shape[dim]) continue;

@@ -1,6 +1,7 @@
 import {
   slice_util,
   StridedSlice,
+  util,
   type StridedSliceAttrs,
   type StridedSliceInputs,
   type TensorInfo,
@@ -10,14 +11,19 @@ import type { AccBackend } from '../backend.js';
 import { sameData } from '../families/same-data.js';
 import { sliceBox, type Cut } from '../families/slices.js';
 import { kernelWithStrings } from '../families/strings.js';
+import { checkedOnCpu } from '../odd-arguments/as-in-tfjs.js';
+import { areCounts, hasFraction } from '../odd-arguments/numbers.js';
 
 const flip = operator('aten::flip');
+
+/** For numbers that are no integers, and lists of other lengths. */
+const onCpu = checkedOnCpu(StridedSlice);
 
 export const stridedSlice = kernelWithStrings<StridedSliceInputs, StridedSliceAttrs>(
   StridedSlice,
   'x',
   ({ inputs: { x }, attrs, backend }) => {
-    const { finalShape, isIdentity, begin, end, strides } = slice_util.sliceInfo(
+    const { finalShape, isIdentity, sliceDim0, isSimpleSlice, begin, end, strides } = slice_util.sliceInfo(
       x.shape,
       attrs.begin,
       attrs.end,
@@ -31,10 +37,25 @@ export const stridedSlice = kernelWithStrings<StridedSliceInputs, StridedSliceAt
     if (isIdentity) return sameData(backend, { dataId: x.dataId, shape: finalShape, dtype: x.dtype });
     // An interval in the direction opposite to its stride is empty.
     const shape = slice_util.computeOutShape(begin, end, strides).map((size) => Math.max(size, 0));
+    // tfjs's kernel cannot select a scalar by a stride.
+    const isStridden = finalShape.length === 0 && !sliceDim0 && !isSimpleSlice;
+    if (isStridden || !areWhole(attrs) || !isShape(shape, finalShape)) {
+      return onCpu({ inputs: { x }, attrs: { ...attrs }, backend }) as TensorInfo;
+    }
     const result = sliced(backend, x, begin, strides, shape);
     return { ...result, shape: finalShape };
   },
 );
+
+/** Whether begins, ends and strides are integers, and as many of each. */
+function areWhole({ begin, end, strides }: StridedSliceAttrs): boolean {
+  const count = begin.length;
+  return count === end.length && (strides ?? begin).length === count && !hasFraction([begin, end]);
+}
+
+/** Whether two shapes exist and have the same number of elements. */
+const isShape = (shape: number[], finalShape: number[]): boolean =>
+  areCounts(shape) && areCounts(finalShape) && util.sizeFromShape(shape) === util.sizeFromShape(finalShape);
 
 /**
  * The elements `begin + k · strides` for k in `shape`. libtorch supports only positive steps, so a
