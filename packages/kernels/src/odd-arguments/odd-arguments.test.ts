@@ -7,7 +7,7 @@ import { registerAccBackend } from '../register-backend.js';
 import { ODD_FUNCTIONS, oddCall, type OddCall } from '../testing/odd-calls/odd-call.js';
 
 const SEED = Number(process.env['ACC_TEST_SEED'] ?? 1);
-const COUNT = inject('isRelease') ? 100 : Number(process.env['ODDN'] ?? 4);
+const COUNT = inject('isRelease') ? 100 : 4;
 
 interface Value {
   readonly shape: readonly number[];

@@ -1,6 +1,6 @@
 // Reads and sets the weights of a sharded model between steps, and counts native bytes.
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, type FsdpOptions } from '@acc/core';
+import { Accelerator } from '@acc/core';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Read {
@@ -20,8 +20,8 @@ export interface Read {
 const bytes = (): number => (tf.memory() as unknown as { allocatedBytes: number }).allocatedBytes;
 const listOf = (x: tf.Tensor): number[] => Array.from(x.dataSync());
 
-export default async function reads(stage: FsdpOptions['stage']): Promise<Read> {
-  const accelerator = await Accelerator.create({ strategy: 'fsdp', fsdp: { stage: stage! } });
+export default async function reads(stage: 1 | 2 | 3): Promise<Read> {
+  const accelerator = await Accelerator.create({ strategy: 'fsdp', fsdp: { stage } });
   const kernelInitializer = tf.initializers.glorotNormal({ seed: 4 });
   const layers = [
     tf.layers.dense({ units: 90, inputShape: [70], kernelInitializer }),

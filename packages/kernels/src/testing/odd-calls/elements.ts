@@ -64,7 +64,7 @@ export const ELEMENTS: Makers = {
     tf.norm,
     (d) => {
       const rank = d.int(0, 3);
-      return [d.finite(d.shape(rank)), d.of(1, 2, 'euclidean', 'fro', Infinity, 3), d.axes(rank)];
+      return [d.finite(d.shape(rank)), d.of<unknown>(1, 2, 'euclidean', 'fro', Infinity, 3), d.axes(rank)];
     },
   ],
   oneHot: [

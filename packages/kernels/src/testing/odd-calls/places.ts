@@ -9,7 +9,7 @@ export const PLACES: Makers = {
       const rank = d.int(0, 4);
       return [
         d.any(rank),
-        d.of(d.nears(rank, 0, 2), d.near(0, 2)),
+        d.of<unknown>(d.nears(rank, 0, 2), d.near(0, 2)),
         d.of<unknown>(undefined, d.nears(rank, -1, 2), d.nears(rank, 1, 2), d.near(0, 2)),
       ];
     },
