@@ -6,9 +6,10 @@ import { Wire } from './wire.js';
 it('takes what a rank sent just before it closed the group', () => {
   const { port1, port2 } = new MessageChannel();
   const memory = SharedState.memoryFor(2);
-  const [sender, receiver] = [[undefined, port1], [port2, undefined]].map(
-    (ports, rank) => new Wire({ rank, size: 2, ports, memory }),
-  ) as [Wire, Wire];
+  const [sender, receiver] = [
+    [undefined, port1],
+    [port2, undefined],
+  ].map((ports, rank) => new Wire({ rank, size: 2, ports, memory })) as [Wire, Wire];
   const hasArrived = receiver.hasArrived.bind(receiver);
   // The sender is just too late for the first question.
   vi.spyOn(receiver, 'hasArrived').mockImplementation((from, name) => {
