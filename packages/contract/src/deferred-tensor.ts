@@ -44,7 +44,7 @@ export interface DeferredInfo {
    * memory. The call disposes them, so that the read keeps nothing. If it gives undefined, or is
    * absent, a read loads values as an operator does.
    */
-  readonly readOnce?: () => Tensor | undefined;
+  readonly readOnce?: (() => Tensor | undefined) | undefined;
 }
 
 /**

@@ -74,9 +74,9 @@ export class Gathering {
   }
 
   /**
-   * Values are read without an operator that announced it, such as by `dataSync`. They stay until
-   * another unit is used or read: whether they are there must not depend on when a rank comes to
-   * rest, since ranks gather together.
+   * Values are needed without an operator that announced it, as when the backend `cpu` reads them.
+   * They stay until another unit is used or read: whether they are there must not depend on when a
+   * rank comes to rest, since ranks gather together.
    */
   load(unit: Unit): void {
     // A kernel that loads one variable may have the memory of another at hand.

@@ -9,10 +9,13 @@ export interface ShardSource {
   readonly defer: Defer;
   /** Called when values are needed that are not in memory: it fills the shards of the unit. */
   load(): void;
-  /** The values of a shard for one read. Undefined if {@link load} is to be called. */
-  readOnce(shard: Shard): Tensor | undefined;
+  /**
+   * The whole values of a shard for one read. Undefined if {@link load} is to be called. Absent if it
+   * always is.
+   */
+  readonly readOnce?: (shard: Shard) => Tensor | undefined;
   /** Called when a program has given a variable new values. */
-  assigned?: (() => void) | undefined;
+  readonly assigned?: () => void;
   /** Called when {@link Shard.own} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
@@ -33,6 +36,7 @@ export class Shard extends HeldVariable {
     readonly range: Range,
     source: ShardSource,
   ) {
+    const { readOnce } = source;
     super(
       variable,
       // A slice may be a view that keeps the whole variable; a shard has memory of its own.
@@ -40,7 +44,7 @@ export class Shard extends HeldVariable {
       {
         ...source,
         ...{ freed, outdated },
-        readOnce: () => source.readOnce(this),
+        readOnce: readOnce && (() => readOnce(this)),
         write: (values) => source.write(this, values),
       },
     );

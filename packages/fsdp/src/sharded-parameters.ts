@@ -3,7 +3,6 @@ import {
   all,
   isFinite,
   mul,
-  reshape,
   scalar,
   sqrt,
   square,
@@ -192,14 +191,13 @@ export class ShardedParameters {
     variables: readonly Variable[],
     other: (variable: Variable) => Tensor = (variable) => variable.clone(),
   ): Tensor[] {
-    const { sharing } = this.context;
     return variables.map((variable) => {
       const shard = this.#shardOf.get(variable);
       if (!shard) return other(variable);
       const unit = this.unitOf.get(variable)!;
       unit.takeOverAssigned();
-      // Whether a gather was started is the same on all ranks; whether it has ended is not.
-      if (!unit.isWanted) return tidy(() => reshape(sharing.allGather(shard.own), variable.shape));
+      const whole = unit.wholeOf(shard);
+      if (whole) return whole;
       unit.gather('reading');
       return tidy(() => mul(variable, 1));
     });

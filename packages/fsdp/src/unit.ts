@@ -76,9 +76,11 @@ export class Unit {
     const source = {
       defer,
       load: () => context.load(this),
-      readOnce: (shard: Shard) => this.#readOnce(shard),
-      // Where whole values stay in memory, new ones do until they are divided.
-      ...(!divide && { assigned: () => this.takeOverAssigned() }),
+      // Elsewhere whole values stay in memory.
+      ...(!divide && {
+        readOnce: (shard: Shard) => this.wholeOf(shard),
+        assigned: () => this.takeOverAssigned(),
+      }),
       forget: () => this.forget(),
       write: (shard: Shard, values: Tensor) => this.#buffer?.write(shard, values) ?? false,
     };
@@ -87,11 +89,6 @@ export class Unit {
     );
     this.#buffer = divide && new WholeBuffer({ layout: this.layout, shards: this.shards, divide });
     offload?.moveOut(this.shards);
-  }
-
-  /** Whether the values are in memory or on their way, as they are read outside of a step. */
-  get isWanted(): boolean {
-    return this.#isThere && !this.#isRounded;
   }
 
   /** Whether the values are in memory as {@link gather} leaves them, and no variable has others. */
@@ -144,15 +141,13 @@ export class Unit {
   }
 
   /**
-   * The whole values of one shard, for one read. Undefined if the values of the unit are in memory or
-   * on their way: whether a gather was started is the same on all ranks, whether it has ended is not.
-   * Every rank calls it.
+   * Gathers the whole values of one shard. The caller disposes them. Undefined if the values of the
+   * unit are in memory or on their way: whether a gather was started is the same on all ranks, whether
+   * it has ended is not. Every rank calls it.
    */
-  #readOnce({ own, variable }: Shard): Tensor | undefined {
-    if (this.#context.divide || this.isWanted) return undefined;
-    return this.#inMemory('gather', () =>
-      besideTape(() => tidy(() => reshape(this.#collective.allGather(own), variable.shape))),
-    );
+  wholeOf({ own, variable }: Shard): Tensor | undefined {
+    if (this.#isThere && !this.#isRounded) return undefined;
+    return besideTape(() => tidy(() => reshape(this.#collective.allGather(own), variable.shape)));
   }
 
   #finishGather(): void {

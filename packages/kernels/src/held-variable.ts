@@ -20,9 +20,9 @@ export interface HeldSource {
    * The values for one read, which keeps nothing; see `DeferredInfo`. The reader disposes them.
    * Undefined if {@link load} is to be called.
    */
-  readOnce?(): Tensor | undefined;
+  readonly readOnce?: (() => Tensor | undefined) | undefined;
   /** Called when a program has given the variable new values. */
-  assigned?(): void;
+  readonly assigned?: (() => void) | undefined;
   /** Called when {@link HeldVariable.own} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
@@ -140,10 +140,13 @@ export class HeldVariable {
       if (this.own.isDisposed) throw source.freed(this.variable);
       if (this.#deferred !== deferred) throw source.outdated(this.variable);
     };
-    const readOnce = () => {
-      requireCurrent();
-      return source.readOnce?.();
-    };
+    const { readOnce: read } = source;
+    const readOnce =
+      read &&
+      (() => {
+        requireCurrent();
+        return read();
+      });
     const deferred: DeferredTensor = source.defer({ shape, dtype, like: this.own, readOnce }, () => {
       requireCurrent();
       source.load();
