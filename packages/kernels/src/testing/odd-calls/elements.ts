@@ -1,7 +1,21 @@
 import * as tf from '@tensorflow/tfjs-core';
-import { type Draw, type Any, type Makers } from './draw.js';
+import { type Any, type Draw, type Make, type Makers } from './draw.js';
 
 const REDUCTIONS = ['sum', 'mean', 'max', 'min', 'prod', 'any', 'all', 'logSumExp', 'moments'] as const;
+
+/** A sequence, and values to find in it. */
+const bounded: Make = (d) => {
+  const n = d.shape(d.of(1, 2), 3);
+  return [
+    d.finite(n),
+    d.finite(
+      d.often(
+        () => n,
+        () => d.shape(d.of(1, 2), 3),
+      ),
+    ),
+  ];
+};
 
 /** Functions that compute with each element, or along an axis. */
 export const ELEMENTS: Makers = {
@@ -160,36 +174,8 @@ export const ELEMENTS: Makers = {
       ];
     },
   ],
-  lowerBound: [
-    tf.lowerBound,
-    (d) => {
-      const n = d.shape(d.of(1, 2), 3);
-      return [
-        d.finite(n),
-        d.finite(
-          d.often(
-            () => n,
-            () => d.shape(d.of(1, 2), 3),
-          ),
-        ),
-      ];
-    },
-  ],
-  upperBound: [
-    tf.upperBound,
-    (d) => {
-      const n = d.shape(d.of(1, 2), 3);
-      return [
-        d.finite(n),
-        d.finite(
-          d.often(
-            () => n,
-            () => d.shape(d.of(1, 2), 3),
-          ),
-        ),
-      ];
-    },
-  ],
+  lowerBound: [tf.lowerBound, bounded],
+  upperBound: [tf.upperBound, bounded],
   cast: [tf.cast, (d) => [d.any(), d.of('float32', 'int32', 'bool', 'complex64')]],
   addN: [
     tf.addN,

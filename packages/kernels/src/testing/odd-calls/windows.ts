@@ -1,5 +1,37 @@
 import * as tf from '@tensorflow/tfjs-core';
-import { Blueprint, type Makers } from './draw.js';
+import { Blueprint, type Draw, type Make, type Makers } from './draw.js';
+
+/** A tensor, and padding of about as many dims as it has. */
+function padded(d: Draw): readonly unknown[] {
+  const rank = d.int(0, 4);
+  return [d.any(rank), d.list(Math.max(0, rank + d.of(0, 0, 0, -1, 1)), () => d.nears(2, 0, 2))];
+}
+
+/** A convolution of images. */
+const convolved =
+  (...formats: readonly string[]): Make =>
+  (d) => {
+    const channels = d.int(1, 2);
+    return [
+      d.finite([d.int(1, 2), d.int(1, 5), d.int(1, 5), channels]),
+      d.finite([d.int(1, 3), d.int(1, 3), channels, d.int(1, 2)]),
+      d.steps(),
+      d.pad(),
+      formats.length > 1 ? d.of(...formats) : formats[0],
+      d.steps(),
+      d.rounding(),
+    ];
+  };
+
+const pooled: Make = (d) => [d.tensor(d.shape(d.of(3, 4))), d.stride(), d.steps(), d.pad(), d.rounding()];
+
+const pooledVolumes: Make = (d) => [
+  d.finite(d.shape(5, 3)),
+  d.of<unknown>(1, 2, 0, 1.5, [1, 2, 2], [1, 2]),
+  d.of<unknown>(1, 2, 1.5, [1, 2, 2]),
+  d.of<unknown>('same', 'valid', 1),
+  d.rounding(),
+];
 
 /** Functions of images, with windows, sizes and padding. */
 export const WINDOWS: Makers = {
@@ -34,28 +66,8 @@ export const WINDOWS: Makers = {
     tf.image.resizeNearestNeighbor,
     (d) => [d.tensor(d.shape(d.of(3, 4)), d.of('float32', 'int32')), d.nears(2, 1, 6), d.bool(), d.bool()],
   ],
-  pad: [
-    tf.pad,
-    (d) => {
-      const rank = d.int(0, 4);
-      return [
-        d.any(rank),
-        d.list(Math.max(0, rank + d.of(0, 0, 0, -1, 1)), () => d.nears(2, 0, 2)),
-        d.of(0, 1, 1.5, NaN),
-      ];
-    },
-  ],
-  mirrorPad: [
-    tf.mirrorPad,
-    (d) => {
-      const rank = d.int(0, 4);
-      return [
-        d.any(rank),
-        d.list(Math.max(0, rank + d.of(0, 0, 0, -1, 1)), () => d.nears(2, 0, 2)),
-        d.of('reflect', 'symmetric'),
-      ];
-    },
-  ],
+  pad: [tf.pad, (d) => [...padded(d), d.of(0, 1, 1.5, NaN)]],
+  mirrorPad: [tf.mirrorPad, (d) => [...padded(d), d.of('reflect', 'symmetric')]],
   conv1d: [
     tf.conv1d,
     (d) => {
@@ -71,36 +83,8 @@ export const WINDOWS: Makers = {
       ];
     },
   ],
-  conv2d: [
-    tf.conv2d,
-    (d) => {
-      const channels = d.int(1, 2);
-      return [
-        d.finite([d.int(1, 2), d.int(1, 5), d.int(1, 5), channels]),
-        d.finite([d.int(1, 3), d.int(1, 3), channels, d.int(1, 2)]),
-        d.steps(),
-        d.pad(),
-        d.of('NHWC', 'NHWC', 'NCHW'),
-        d.steps(),
-        d.rounding(),
-      ];
-    },
-  ],
-  depthwiseConv2d: [
-    tf.depthwiseConv2d,
-    (d) => {
-      const channels = d.int(1, 2);
-      return [
-        d.finite([d.int(1, 2), d.int(1, 5), d.int(1, 5), channels]),
-        d.finite([d.int(1, 3), d.int(1, 3), channels, d.int(1, 2)]),
-        d.steps(),
-        d.pad(),
-        'NHWC',
-        d.steps(),
-        d.rounding(),
-      ];
-    },
-  ],
+  conv2d: [tf.conv2d, convolved('NHWC', 'NHWC', 'NCHW')],
+  depthwiseConv2d: [tf.depthwiseConv2d, convolved('NHWC')],
   conv2dTranspose: [
     tf.conv2dTranspose,
     (d) => {
@@ -145,8 +129,8 @@ export const WINDOWS: Makers = {
       ];
     },
   ],
-  maxPool: [tf.maxPool, (d) => [d.tensor(d.shape(d.of(3, 4))), d.stride(), d.steps(), d.pad(), d.rounding()]],
-  avgPool: [tf.avgPool, (d) => [d.tensor(d.shape(d.of(3, 4))), d.stride(), d.steps(), d.pad(), d.rounding()]],
+  maxPool: [tf.maxPool, pooled],
+  avgPool: [tf.avgPool, pooled],
   pool: [
     tf.pool,
     (d) => [
@@ -163,26 +147,8 @@ export const WINDOWS: Makers = {
     tf.maxPoolWithArgmax,
     (d) => [d.finite(d.shape(4)), d.stride(), d.steps(), d.pad(), d.bool()],
   ],
-  maxPool3d: [
-    tf.maxPool3d,
-    (d) => [
-      d.finite(d.shape(5, 3)),
-      d.of<unknown>(1, 2, 0, 1.5, [1, 2, 2], [1, 2]),
-      d.of<unknown>(1, 2, 1.5, [1, 2, 2]),
-      d.of<unknown>('same', 'valid', 1),
-      d.rounding(),
-    ],
-  ],
-  avgPool3d: [
-    tf.avgPool3d,
-    (d) => [
-      d.finite(d.shape(5, 3)),
-      d.of<unknown>(1, 2, 0, 1.5, [1, 2, 2], [1, 2]),
-      d.of<unknown>(1, 2, 1.5, [1, 2, 2]),
-      d.of<unknown>('same', 'valid', 1),
-      d.rounding(),
-    ],
-  ],
+  maxPool3d: [tf.maxPool3d, pooledVolumes],
+  avgPool3d: [tf.avgPool3d, pooledVolumes],
   dilation2d: [
     tf.dilation2d,
     (d) => {
