@@ -53,27 +53,31 @@ const data = () => ({
   ys: tf.tidy(() => tf.cos(tf.range(0, ROWS)).reshape([ROWS, 1]) as tf.Tensor2D),
 });
 
-async function batchNorm({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> {
-  const model = normalized();
-  const loader = new DataLoader(data(), { batchSize: 2, shuffle: true });
-  const [, optimizer, batches] = accelerator.prepare(model, tf.train.adam(0.02), loader);
-  const values = valuesOf(model);
-  const run = from === undefined ? undefined : await accelerator.loadState(from);
-  if (run) loaded(values);
-  for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
-    for await (const { xs, ys } of batches) {
-      accelerator.accumulate(() => {
-        optimizer.minimize(() =>
-          tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
-        );
-      });
-      tf.dispose([xs, ys]);
-      await afterBatch(values);
+/** Trains on the data that `open` opens. */
+const trainedOn =
+  (open: () => object) =>
+  async ({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> => {
+    const model = normalized();
+    const [, optimizer, given] = accelerator.prepare(model, tf.train.adam(0.02), open() as never);
+    const values = valuesOf(model);
+    const run = from === undefined ? undefined : await accelerator.loadState(from);
+    if (run) loaded(values);
+    for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
+      for await (const { xs, ys } of given as AsyncIterable<Batch>) {
+        accelerator.accumulate(() => {
+          optimizer.minimize(() =>
+            tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
+          );
+        });
+        tf.dispose([xs, ys]);
+        await afterBatch(values);
+      }
     }
-  }
-  disposeOptimizers(optimizer);
-  return values();
-}
+    disposeOptimizers(optimizer);
+    return values();
+  };
+
+const batchNorm = trainedOn(() => new DataLoader(data(), { batchSize: 2, shuffle: true }));
 
 /** Its values are the weights, and the states of the layer for the rows of this rank. */
 async function stateful({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> {
@@ -251,27 +255,6 @@ function augmentedDataset(): tf.data.Dataset<never> {
     }) as tf.data.Dataset<never>;
 }
 
-const augmented =
-  (open: () => object) =>
-  async ({ accelerator, from, afterBatch, loaded }: Run): Promise<number[][]> => {
-    const model = normalized();
-    const [, optimizer, given] = accelerator.prepare(model, tf.train.adam(0.02), open() as never);
-    const values = valuesOf(model);
-    const run = from === undefined ? undefined : await accelerator.loadState(from);
-    if (run) loaded(values);
-    for (let epoch = run?.epoch ?? 0; epoch < 2; epoch++) {
-      for await (const { xs, ys } of given as AsyncIterable<Batch>) {
-        optimizer.minimize(() =>
-          tf.losses.meanSquaredError(ys, model.apply(xs, { training: true }) as tf.Tensor).asScalar(),
-        );
-        tf.dispose([xs, ys]);
-        await afterBatch(values);
-      }
-    }
-    disposeOptimizers(optimizer);
-    return values();
-  };
-
 const AHEAD: AcceleratorOptions = { dataLoader: { prefetch: 2 } };
 
 const TRAININGS: Readonly<Record<string, Training>> = {
@@ -280,11 +263,11 @@ const TRAININGS: Readonly<Record<string, Training>> = {
   'stateful layers': { options: {}, train: stateful },
   'early stopping in fit': { options: {}, train: earlyStopping(6, 'fit') },
   'early stopping in fitDataset': { options: {}, train: earlyStopping(6, 'fitDataset') },
-  'samples with noise': { options: {}, train: augmented(augmentedLoader) },
-  'samples with noise, read ahead': { options: AHEAD, train: augmented(augmentedLoader) },
-  'a stream with noise, read ahead': { options: AHEAD, train: augmented(augmentedStream) },
-  'tf.data with noise': { options: {}, train: augmented(augmentedDataset) },
-  'tf.data with noise, read ahead': { options: AHEAD, train: augmented(augmentedDataset) },
+  'samples with noise': { options: {}, train: trainedOn(augmentedLoader) },
+  'samples with noise, read ahead': { options: AHEAD, train: trainedOn(augmentedLoader) },
+  'a stream with noise, read ahead': { options: AHEAD, train: trainedOn(augmentedStream) },
+  'tf.data with noise': { options: {}, train: trainedOn(augmentedDataset) },
+  'tf.data with noise, read ahead': { options: AHEAD, train: trainedOn(augmentedDataset) },
   'a training that was stopped': { options: {}, train: earlyStopping(3, 'fit') },
 };
 
