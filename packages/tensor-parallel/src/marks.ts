@@ -30,16 +30,24 @@ export interface Preparation {
   readonly isOver: boolean;
 }
 
-const preparations = new WeakMap<Variable, Preparation>();
+const preparations = new WeakMap<object, Preparation>();
 
-/** Notes that the mark of a variable has taken effect, until its preparation is over. */
-export function notePrepared(variable: Variable, preparation: Preparation): void {
-  preparations.set(variable, preparation);
+/**
+ * Notes that variables or layers are prepared, until their preparation is over. From then on they
+ * cannot be marked another way, on a mesh without the axis `tensor`, too.
+ */
+export function notePrepared(prepared: readonly object[], preparation: Preparation): void {
+  for (const each of prepared) preparations.set(each, preparation);
 }
 
-/** Undefined if the variable was never prepared for the axis `tensor`. */
-export function preparationOf(variable: Variable): Preparation | undefined {
-  return preparations.get(variable);
+/** Undefined if the variable or layer was never prepared. */
+export function preparationOf(prepared: object): Preparation | undefined {
+  return preparations.get(prepared);
+}
+
+/** Whether an Accelerator has prepared the variable or layer, and runs. */
+export function isPrepared(each: object): boolean {
+  return preparationOf(each)?.isOver === false;
 }
 
 /**
@@ -50,8 +58,7 @@ export function preparationOf(variable: Variable): Preparation | undefined {
 export function mark(caller: string, variable: Variable, given: Cut | undefined): void {
   const before = markOf(variable);
   const isSame = before?.dim === given?.dim && (before?.times ?? 1) === (given?.times ?? 1);
-  const isPrepared = preparations.get(variable)?.isOver === false;
-  if (isPrepared && !isSame) throw tooLate(caller, variable.name);
+  if (isPrepared(variable) && !isSame) throw tooLate(caller, variable.name);
   if (before || given) markCut(variable, given);
 }
 

@@ -1,12 +1,11 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
+import { isPrepared } from './marks.js';
 import { SEQUENCE, type Pieces } from './pieces.js';
 import { tooLate } from './too-late.js';
 
 const marked = new WeakSet<object>();
-/** Layers that an Accelerator with the axis `tensor` has prepared. */
-const prepared = new WeakSet<object>();
 
 /**
  * States that a layer computes on this rank's piece of the sequence.
@@ -14,7 +13,7 @@ const prepared = new WeakSet<object>();
  * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a prepared layer.
  */
 export function markSequence(layer: { readonly name: string }): void {
-  if (prepared.has(layer) && !marked.has(layer)) throw tooLate('parallelize', layer.name);
+  if (isPrepared(layer) && !marked.has(layer)) throw tooLate('parallelize', layer.name);
   marked.add(layer);
 }
 
@@ -37,7 +36,6 @@ export function cutInputs(
   { fuseLayers }: Pick<KernelLayer, 'fuseLayers'>,
 ): Undo {
   const all = [...nestedLayers(layers)];
-  for (const layer of all) prepared.add(layer);
   const along = all.filter((layer) => marked.has(layer));
   // Backends leave a layer to tfjs that already has a call of its own.
   const undos = [fuseLayers(along)];
@@ -51,7 +49,6 @@ export function cutInputs(
     );
   }
   return () => {
-    for (const layer of all) prepared.delete(layer);
     for (const undo of undos) undo();
   };
 }

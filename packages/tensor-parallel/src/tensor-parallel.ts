@@ -42,7 +42,7 @@ import { CutVariable } from './cut-variable.js';
 import { needsWhole, nothingCut, notOnBackend } from './errors.js';
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
-import { markOf, notePrepared } from './marks.js';
+import { markOf } from './marks.js';
 import { attendOwnHeads } from './own-heads.js';
 import { Pieces } from './pieces.js';
 import { placeIn } from './places.js';
@@ -94,7 +94,6 @@ class TensorStrategy implements Strategy {
   readonly stages?: StagedWeights;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
-  readonly #preparation = { isOver: false };
   /**
    * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
    * last reduction.
@@ -161,7 +160,6 @@ class TensorStrategy implements Strategy {
     const places = variables.map((variable) => placeIn(variable, tensor.size));
     variables.forEach((variable, i) => {
       const at = places[i];
-      notePrepared(variable, this.#preparation);
       if (this.#cuts.has(variable)) return;
       // One by one: an empty variable gets its values here, and loses them when it is cut.
       tidy(() => variable.assign(tensor.broadcast(variable, 0)));
@@ -347,7 +345,6 @@ class TensorStrategy implements Strategy {
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();
-    this.#preparation.isOver = true;
   }
 
   #normOf(grads: NamedTensorMap): Tensor {

@@ -34,6 +34,12 @@ beforeAll(async () => {
   }
 }, 340_000);
 
+it('what is stated after prepare is refused on one rank, without the axis tensor, as on several', () => {
+  const late = (ranks: number) => reports.get(ranks)!.map((report) => report.late);
+  expect(late(1)[0]!['auto']).toMatch(/^ACC_TENSOR_PARALLEL_PLAN/);
+  for (const each of late(2)) expect([each]).toEqual(late(1));
+});
+
 describe.each([2, 3])("the plan 'auto' on %i ranks", (ranks) => {
   it.each(NAMES)('%s: trains as in one process', (name) => {
     const expected = reports.get(1)![0]!.trained[name]!;

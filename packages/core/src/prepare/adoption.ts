@@ -1,12 +1,15 @@
 import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Strategy } from '@acc/contract';
 import { hasLostValues } from '@acc/kernels';
+import type { Preparation } from '@acc/tensor-parallel';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { prepareVariables } from './prepare-variables.js';
 
 export interface AdoptionOptions {
   readonly pipeline: StepPipeline;
   readonly strategy: Strategy;
+  /** Ends with the Accelerator. */
+  readonly life: Preparation;
   readonly collective: Collective;
   readonly optimizers: () => readonly Optimizer[];
 }
@@ -38,13 +41,13 @@ export class Adoption {
    * @throws AccError `ACC_VARIABLES_DIFFER` if ranks give different lists.
    */
   adopt(owner: object, list: readonly Variable[] | undefined): void {
-    const { pipeline, strategy } = this.#options;
+    const { pipeline } = this.#options;
     if (pipeline.sync.isOff) return;
     const { trained } = pipeline;
     if (list) {
       const given = list.filter((variable) => variable.trainable && !trained.has(variable));
       const fresh = given.filter((variable) => !trained.knows(variable));
-      if (fresh.length > 0) prepareVariables(strategy, fresh);
+      if (fresh.length > 0) prepareVariables(this.#options, fresh);
       trained.add(given);
     } else if (!this.#owners.has(owner)) {
       this.#owners.add(owner);
@@ -57,19 +60,19 @@ export class Adoption {
    * exist.
    */
   adoptNamed(names: readonly string[]): void {
-    const { pipeline, strategy } = this.#options;
+    const { pipeline } = this.#options;
     if (this.#options.optimizers().length === 0) return;
     const { registeredVariables } = engine();
     const prepared = new Set(pipeline.trained.prepared);
     const found = names.flatMap((name) => registeredVariables[name] ?? []);
     const fresh = found.filter((variable) => variable.trainable && !prepared.has(variable));
     if (fresh.length === 0 || fresh.length + prepared.size !== names.length) return;
-    prepareVariables(strategy, fresh);
+    prepareVariables(this.#options, fresh);
     pipeline.trained.add(fresh);
   }
 
   #offerAll(): void {
-    const { pipeline, strategy, collective, optimizers } = this.#options;
+    const { pipeline, collective, optimizers } = this.#options;
     const { trained } = pipeline;
     // tfjs's Adam keeps the powers of beta in trainable variables.
     const ofOptimizers = new Set<unknown>(optimizers().flatMap((optimizer) => Object.values(optimizer)));
@@ -86,7 +89,7 @@ export class Adoption {
     const common = first!.filter((key) => others.every((keys) => keys.includes(key)));
     if (common.length === 0) return;
     const offered = common.map((key) => byKey.get(key)!);
-    prepareVariables(strategy, offered);
+    prepareVariables(this.#options, offered);
     trained.offer(offered);
   }
 }

@@ -20,7 +20,8 @@ import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
-import { isModel, type ModelInternals } from '@acc/tfjs-internals';
+import { notePrepared } from '@acc/tensor-parallel';
+import { isModel, nestedLayers, type ModelInternals } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
 import { Adoption } from './adoption.js';
@@ -57,6 +58,8 @@ export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
   readonly #optimizers = new Set<Optimizer>();
+  /** Whether what is prepared may be marked another way again. */
+  readonly #life = { isOver: false };
   readonly adoption: Adoption;
   /** Each LayersModel that was prepared, in the order of preparation. */
   readonly models = new Set<ModelInternals>();
@@ -68,7 +71,7 @@ export class Preparation {
 
   constructor(options: PreparationOptions) {
     this.#options = options;
-    this.adoption = new Adoption({ ...options, optimizers: () => this.optimizers });
+    this.adoption = new Adoption({ ...options, life: this.#life, optimizers: () => this.optimizers });
     const { strategy, pipeline, collective } = options;
     if (collective.size > 1 && !strategy.traits.isLocal)
       this.unprepared = new UnpreparedSteps(collective, () => !this.#hasAny);
@@ -125,6 +128,7 @@ export class Preparation {
   undoAll(): void {
     for (const undo of this.#undos.reverse()) undo();
     this.#undos = [];
+    this.#life.isOver = true;
   }
 
   #once(object: object, prepare: () => Undo): void {
@@ -169,7 +173,7 @@ export class Preparation {
     const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
-    prepareVariables(strategy, fresh, layers);
+    prepareVariables({ strategy, life: this.#life }, fresh, layers);
     noteBuffers(fresh, layers);
     pipeline.trained.add(fresh);
   }
@@ -177,6 +181,7 @@ export class Preparation {
   /** Calls the strategy first, because it may need a layer for itself. */
   #prepareLayers(layers: readonly unknown[]): Undo {
     const { strategy, kernels } = this.#options;
+    notePrepared([...nestedLayers(layers)], this.#life);
     const undos = [strategy.prepareLayers?.(layers), kernels.fuseLayers(layers)];
     return () => {
       for (const undo of undos.reverse()) undo?.();

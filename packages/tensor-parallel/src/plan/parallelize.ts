@@ -3,7 +3,7 @@ import { nestedLayers } from '@acc/tfjs-internals';
 import { invalidPlan } from '../errors.js';
 import { isSequence, markSequence, unmarkSequence } from '../sequence.js';
 import { cutAll } from './auto.js';
-import { mark, markOf, preparationOf } from '../marks.js';
+import { isPrepared, mark, markOf, preparationOf } from '../marks.js';
 import { tooLate } from '../too-late.js';
 import { cutLayer, keepWhole, type PlannedLayer } from './layer-cuts.js';
 
@@ -81,10 +81,9 @@ function requireNoPlan(model: object, layers: readonly PlannedLayer[], plan: Par
   const before = plans.get(model);
   if (before === undefined || before === textOf(plan)) return;
   const variables = layers.flatMap(({ weights }) => weights.map((weight) => weight.read()));
-  const states = variables.map(preparationOf);
-  const prepared = variables.find((_, i) => states[i]?.isOver === false);
+  const prepared = variables.find(isPrepared);
   if (prepared) throw tooLate('parallelize', prepared.name);
-  if (states.every((state) => state === undefined)) throw planTwice(before);
+  if (!variables.some(preparationOf)) throw planTwice(before);
   for (const layer of layers) {
     keepWhole(layer);
     unmarkSequence(layer);
