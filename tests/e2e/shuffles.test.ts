@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { onRanks } from './on-ranks.js';
-import type { ReadByRank, Resumed } from './ranks/shuffles.js';
+import type { OwnOrders, ReadByRank, Resumed } from './ranks/shuffles.js';
 
 const module = new URL('./ranks/shuffles.ts', import.meta.url);
 const env = { OMP_NUM_THREADS: '1' };
@@ -59,5 +59,19 @@ describe('shuffles without a seed', () => {
       expect(other![key]).not.toEqual(one![key]);
     }
     expect(other!.seeded).toEqual(one!.seeded);
+  });
+});
+
+it.each([1, 2, 3])('own orders that differ are told once, by rank 0 of %i', async (ranks) => {
+  const results = await onRanks<OwnOrders>({ module, ranks, args: { isOwnOrder: true }, env });
+  const numbers = (warnings: OwnOrders) =>
+    Object.fromEntries(Object.entries(warnings).map(([name, texts]) => [name, texts.length]));
+  const none = { 'one seed': 0, 'one seed, a dataset': 0, 'tf.util.shuffle': 0 };
+  results.forEach((warnings, rank) => {
+    const told = rank === 0 && ranks > 1 ? 1 : 0;
+    expect(numbers(warnings)).toEqual({ 'own draws': told, 'own seeds': told, ...none });
+    if (told === 0) return;
+    expect(warnings['own draws']![0]).toMatch(/^acc: fit was given different rows.*use tf.util.shuffle/);
+    expect(warnings['own seeds']![0]).toMatch(/^acc: Ranks called setSeed with different seeds/);
   });
 });

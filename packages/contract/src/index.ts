@@ -102,7 +102,13 @@ export {
 export { poll, type PollOptions } from './poll.js';
 export type { ActionOptions, Fusion, Recorded, RecordedAction, Recorder, Recording } from './recording.js';
 export { isPlainRecord, isRecord } from './records.js';
-export { fingerprintOf, requireSameBatch, requireSameLoss, type Fingerprint } from './same-batch.js';
+export {
+  fingerprintOf,
+  haveSameValues,
+  requireSameBatch,
+  requireSameLoss,
+  type Fingerprint,
+} from './same-batch.js';
 export { requireEqualOptions, requireSameOptions, type OptionsOfRank } from './require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './send-request.js';
 export { stagedInPlace, type StagedStep, type StagedWeights, type StagePlacement } from './staged-weights.js';

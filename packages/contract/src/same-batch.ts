@@ -58,7 +58,7 @@ export function requireSameBatch(
   const forms = (each: readonly Fingerprint[]) => each.map(({ form }) => form).join(', ');
   const [first] = all as [readonly Fingerprint[]];
   if (all.some((each) => forms(each) !== forms(first))) throw differ(where, lines(forms), 'shapes');
-  const place = first.findIndex((print, i) => all.some((each) => !agree(print, each[i]!)));
+  const place = first.findIndex((print, i) => all.some((each) => !haveSameValues(print, each[i]!)));
   if (place < 0) return;
   const numbers = ({ sum, norm, mix }: Fingerprint) =>
     `sum ${round(sum)}, norm ${round(norm)}, sum with weights by position ${round(mix)}`;
@@ -97,7 +97,8 @@ export function requireSameLoss(
 const isNear = (x: number, y: number, scale: number): boolean =>
   Object.is(x, y) || Math.abs(x - y) <= RELATIVE_TOLERANCE * scale;
 
-function agree(a: Fingerprint, b: Fingerprint): boolean {
+/** Whether two tensors of one form have the same values, except for rounding. */
+export function haveSameValues(a: Fingerprint, b: Fingerprint): boolean {
   const scale = Math.max(a.norm, b.norm);
   const isSameSum = isNear(a.sum, b.sum, Math.max(a.sumOfAbs, b.sumOfAbs));
   return isSameSum && isNear(a.norm, b.norm, scale) && isNear(a.mix, b.mix, scale);

@@ -53,6 +53,7 @@ export {
   noteUse,
   placeSlots,
   updatesOf,
+  withOwnState,
   type Adafactor,
   type AdafactorOptions,
   type AdamWOptions,

@@ -26,7 +26,14 @@ export interface Resumed {
 
 const rows = () => tf.data.array(Array.from({ length: ROWS }, (_, row) => row));
 
-export default async function shuffles({ seed, dir }: { seed?: number; dir?: string }) {
+interface Arguments {
+  readonly seed?: number;
+  readonly dir?: string;
+  readonly isOwnOrder?: boolean;
+}
+
+export default async function shuffles({ seed, dir, isOwnOrder }: Arguments) {
+  if (isOwnOrder) return warningsOfOwnOrders();
   return dir === undefined ? orders(seed) : resumed(dir);
 }
 
@@ -130,4 +137,46 @@ async function fitted(accelerator: Accelerator): Promise<number[][]> {
   });
   disposeModels(model);
   return seen;
+}
+
+/** The warnings of this rank, by what orders the rows of `fit`, or the seed of `fitDataset`. */
+export type OwnOrders = Record<string, readonly string[]>;
+
+async function warningsOfOwnOrders(): Promise<OwnOrders> {
+  const accelerator = await Accelerator.create();
+  const { processIndex: rank } = accelerator;
+  const all = Array.from({ length: ROWS }, (_, row) => row);
+  const byDraws = () => all.map((row) => [Math.random(), row] as const).sort(([a], [b]) => a - b);
+  const fit = (given: readonly number[]) => async (model: tf.LayersModel) => {
+    const [xs, ys] = [tf.tensor2d([...given], [ROWS, 1]), tf.zeros([ROWS, 1])];
+    for (let i = 0; i < 2; i++) await model.fit(xs, ys, { batchSize: BATCH, epochs: 1, verbose: 0 });
+    tf.dispose([xs, ys]);
+  };
+  const samples = rows().map((row) => ({ xs: tf.tensor1d([row as number]), ys: tf.tensor1d([0]) }));
+  const fitShuffled = async (model: tf.LayersModel) => {
+    await model.fitDataset(samples.shuffle(ROWS).batch(BATCH) as never, { epochs: 1, verbose: 0 });
+  };
+  const found: Record<string, readonly string[]> = {};
+  const warningsOf = async (name: string, train: (model: tf.LayersModel) => Promise<void>) => {
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [1] })] });
+    model.compile({ optimizer: tf.train.sgd(0), loss: 'meanSquaredError' });
+    accelerator.prepare(model);
+    const { warn } = console;
+    const warned: string[] = [];
+    console.warn = (text: string) => warned.push(text);
+    await train(model).finally(() => (console.warn = warn));
+    found[name] = warned;
+    disposeModels(model);
+  };
+  setSeed(10 + rank);
+  await warningsOf('own draws', fit(byDraws().map(([, row]) => row)));
+  await warningsOf('own seeds', fitShuffled);
+  setSeed(10);
+  await warningsOf('one seed', fit(byDraws().map(([, row]) => row)));
+  await warningsOf('one seed, a dataset', fitShuffled);
+  const shuffled = [...all];
+  tf.util.shuffle(shuffled);
+  await warningsOf('tf.util.shuffle', fit(shuffled));
+  accelerator.freeMemory();
+  return found;
 }

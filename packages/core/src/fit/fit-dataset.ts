@@ -12,14 +12,18 @@ import { callbackOfCall, prependHistory, withBatchSizes, type LoopCall } from '.
 import { samplesOf } from '../step/batch-rows.js';
 import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';
-import type { FitContext, ShardedData } from './shard-fit.js';
-import type { Validation } from './validation.js';
+import type { FitCalls, FitContext, ShardedData } from './shard-fit.js';
 
 /** Makes `fitDataset` train on this rank's batches. */
-export function shardFitDataset(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+export function shardFitDataset(
+  model: ModelInternals,
+  context: FitContext,
+  { validation, compare }: FitCalls,
+): Undo {
   return patch(model, 'fitDataset', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
     validation.data = args.validationData;
+    compare();
     const given = context.shardDataset(dataset);
     // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with
     // it.

@@ -9,11 +9,10 @@ import {
   type StepFunction,
   type Undo,
 } from '@acc/tfjs-internals';
-import type { FitContext } from './shard-fit.js';
+import type { FitCalls, FitContext } from './shard-fit.js';
 import { boundaryCallback, callbackOfCall, prependHistory, type LoopCall } from './callbacks.js';
 import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';
-import type { Validation } from './validation.js';
 
 const DEFAULT_BATCH_SIZE = 32;
 
@@ -23,7 +22,11 @@ const DEFAULT_BATCH_SIZE = 32;
  * batch k contains the same rows as in a program on one rank. The order of rows is seeded and the
  * same on every rank.
  */
-export function shardFitLoop(model: ModelInternals, context: FitContext, validation: Validation): Undo {
+export function shardFitLoop(
+  model: ModelInternals,
+  context: FitContext,
+  { validation, compare }: FitCalls,
+): Undo {
   const undoFit = patch(model, 'fit', (own) => async (x, y, args) => {
     const endCallbacks = context.progress.callbacks.begin(args?.callbacks);
     try {
@@ -36,6 +39,7 @@ export function shardFitLoop(model: ModelInternals, context: FitContext, validat
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     validation.testFunction = valF;
+    compare(ins);
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.dataRanks.size;
     for (const count of [Math.min(globalBatch, rows), rows % globalBatch]) {

@@ -1,4 +1,4 @@
-import { examineMetrics, shardValidation } from '#platform/several-ranks';
+import { compareData, examineMetrics, shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
@@ -60,6 +60,15 @@ export interface ShardedData {
   passEnd(): void;
 }
 
+/** Compares the columns of `fit`, or the seeds of shuffles for `fitDataset`, over ranks. */
+export type CompareData = (columns?: readonly (Tensor | null)[]) => void;
+
+/** What calls of `fit` and `fitDataset` use besides. */
+export interface FitCalls {
+  readonly validation: Validation;
+  readonly compare: CompareData;
+}
+
 /**
  * Makes `model.fit`, `fitDataset` and `trainOnBatch` train on every rank's share of the data.
  * Callbacks, History, validation and early stopping are those of tfjs-layers. They get the logs
@@ -75,6 +84,9 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
     : { rows: context.dataRanks, over: context.gradientRanks, forModel };
   const examining = examineMetrics(model);
+  const comparing = compareData(context.gradientRanks);
+  const compare: CompareData = (columns) =>
+    context.pipeline.sync.isOff ? undefined : forModel(() => comparing(columns));
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => {
       const { pipelines } = context;
@@ -87,8 +99,8 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
       const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
       model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
     }),
-    shardFitLoop(model, context, validation),
-    shardFitDataset(model, context, validation),
+    shardFitLoop(model, context, { validation, compare }),
+    shardFitDataset(model, context, { validation, compare }),
     ...(ranks.over.size === 1 ? [] : [shardValidation(model, context, validation, ranks)]),
     shardEvaluation(model, context, validation, ranks),
     // Applied last, so that a turn includes everything.

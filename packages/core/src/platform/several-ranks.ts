@@ -1,4 +1,5 @@
 export { examineMetrics } from '../fit/metric-means.js';
+export { compareData } from '../fit/same-data.js';
 export { shardValidation } from '../fit/shard-validation.js';
 export { placeIn } from '../launchers/place-in.js';
 export { SameKeys } from '../nested/same-keys.js';

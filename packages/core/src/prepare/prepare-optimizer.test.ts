@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from '../accelerator.js';
 import { adamw } from '../index.js';
 
@@ -70,4 +70,45 @@ it("an optimizer of the user's own class keeps its own update", async () => {
     .prepare(adamw({ learningRate: 0.5, weightDecay: 1 }))
     .applyGradients({ [other.name]: tf.scalar(1) });
   expect(other.dataSync()[0]).toBeCloseTo(0, 6);
+});
+
+describe('one optimizer for two variables in turn', () => {
+  /** The variables after nine steps of each. `trained` is prepared, and names the optimizer of each variable. */
+  async function inTurn(options: { engine: 'acc' | 'tfjs' }, trained: readonly tf.Optimizer[]) {
+    accelerator = await Accelerator.create(options);
+    accelerator.prepare(...new Set(trained));
+    const variables = [3, 5].map((scale) => tf.variable(tf.mul(TARGET, scale)));
+    for (let step = 0; step < 9; step++)
+      variables.forEach((w, i) =>
+        trained[i]!.minimize(() => tf.sum(tf.square(tf.sub(w, TARGET))) as tf.Scalar, false, [w]),
+      );
+    const values = variables.map((w) => [...w.dataSync()]);
+    accelerator.freeMemory();
+    tf.dispose(variables);
+    return values;
+  }
+  const twice = <T>(x: T): [T, T] => [x, x];
+  const makers = {
+    momentum: () => tf.train.momentum(0.05, 0.9),
+    adam: () => tf.train.adam(0.1),
+    rmsprop: () => tf.train.rmsprop(0.05, 0.9, 0.5),
+  };
+
+  it.each(Object.entries(makers))(
+    '%s keeps state by variable on each engine, and warns once that tfjs does not',
+    async (name, make) => {
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+      const acc = await inTurn({ engine: 'acc' }, twice(make()));
+      const tfjs = await inTurn({ engine: 'tfjs' }, twice(make()));
+      const told = warn.mock.calls.filter(([text]) => /state by position/.test(String(text)));
+      expect(told).toHaveLength(2);
+      warn.mockClear();
+      const apart = await inTurn({ engine: 'tfjs' }, [make(), make()]);
+      expect(warn).not.toHaveBeenCalled();
+      warn.mockRestore();
+      tfjs.flat().forEach((x, i) => expect(x).toBeCloseTo(acc.flat()[i]!, 5));
+      // The powers of beta belong to the optimizer, so Adam's steps are not those of two optimizers.
+      if (name !== 'adam') expect(tfjs).toEqual(apart);
+    },
+  );
 });

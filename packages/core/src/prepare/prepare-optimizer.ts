@@ -1,5 +1,6 @@
 import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
+import { slotListsOf, withOwnState } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
 
@@ -13,6 +14,7 @@ export interface PrepareOptimizerContext {
    * variables.
    */
   readonly adopt: (list: readonly Variable[] | undefined) => void;
+  readonly warn: (message: string) => void;
 }
 
 /**
@@ -20,10 +22,11 @@ export interface PrepareOptimizerContext {
  * `computeGradients`, with which they begin, prepare the variables first.
  */
 export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
-  const { pipeline, kernels, adopt } = context;
+  const { pipeline, kernels, adopt, warn } = context;
   pipeline.names.add(optimizer);
   // Created before the patch, because it inspects the optimizer's own method.
   const fused = kernels.fusedApply?.(optimizer);
+  const apply = stateByVariable(optimizer, warn);
   const undos = [
     patch(optimizer, 'computeGradients', (own) => (f, list) => {
       adopt(list);
@@ -38,8 +41,7 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
         : given;
       pipeline.apply(optimizer, grads, (changed) => {
         const all = Array.isArray(given) ? listed(given, changed) : changed;
-        if (fused) fused(all);
-        else own.call(optimizer, all);
+        apply(all, () => (fused ? fused(all) : own.call(optimizer, all)));
       });
       // A caller that gave a list does not know the tensors that replaced its own.
       if (Array.isArray(given)) {
@@ -50,6 +52,30 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
   return () => {
     for (const undo of undos.splice(0)) undo();
   };
+}
+
+/** A function that takes steps on every engine with each variable's own state. Warns once. */
+function stateByVariable(optimizer: Optimizer, warn: (message: string) => void) {
+  let hasWarned = false;
+  return (gradients: NamedTensorMap | NamedTensor[], apply: () => void): void => {
+    const lists = slotListsOf(optimizer);
+    if (!lists) return apply();
+    withOwnState(lists, gradients, {
+      apply,
+      misplaced: ({ name, owner }) => {
+        if (!hasWarned) warn(differsFromTfjs(name, owner));
+        hasWarned = true;
+      },
+    });
+  };
+}
+
+function differsFromTfjs(name: string, owner: string): string {
+  return (
+    `An optimizer trains '${name}' in the place of '${owner}'. Each has its own moments and other state here. ` +
+    `tfjs without an Accelerator keeps state by position, and would use that of '${owner}' for '${name}'. ` +
+    'Use an optimizer for each model if results must equal those of tfjs.'
+  );
 }
 
 /**

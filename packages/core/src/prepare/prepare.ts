@@ -151,7 +151,8 @@ export class Preparation {
     strategy.prepareOptimizer?.(optimizer);
     this.#optimizers.add(optimizer);
     const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);
-    this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt }));
+    const warn = (message: string) => collective.rank === 0 && console.warn(`acc: ${message}`);
+    this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt, warn }));
   }
 
   /**

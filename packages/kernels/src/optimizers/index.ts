@@ -23,6 +23,7 @@ export {
   noteUse,
   placeSlots,
   updatesOf,
+  withOwnState,
   type Gradients,
   type NamedGradient,
   type SlotList,

@@ -59,8 +59,11 @@ export function noteUse(state: Variable, name: string): void {
  * change if variables are frozen or thawed, or if a program trains variables in turn. State of other
  * variables goes to the end. As in tfjs, state belongs to the gradient of its position if no variable
  * that exists has used it, for example after `setWeights`.
+ *
+ * @returns The first variable that had another variable's state at its position, if any.
  */
-export function placeSlots(names: readonly string[], lists: readonly SlotList[]): void {
+export function placeSlots(names: readonly string[], lists: readonly SlotList[]): Misplaced | undefined {
+  let misplaced: Misplaced | undefined;
   for (const { slots } of lists) {
     const owners = slots.map((slot) => ownerOf(slot));
     if (names.every((name, i) => owners[i] === undefined || owners[i] === name)) continue;
@@ -72,7 +75,38 @@ export function placeSlots(names: readonly string[], lists: readonly SlotList[])
     const others = slots.filter((slot) => !placed.includes(slot));
     // State of variables without any is made at their positions.
     slots.splice(0, slots.length, ...(placed as Slot[]), ...others);
+    const at = names.findIndex((name, i) => owners[i] !== undefined && owners[i] !== name);
+    misplaced ??= { name: names[at]!, owner: owners[at]! };
   }
+  return misplaced;
+}
+
+/** A variable, and the one whose state was at the position of its gradient. */
+export interface Misplaced {
+  readonly name: string;
+  readonly owner: string;
+}
+
+/**
+ * Runs `apply`, which gives `gradients` to the optimizer's own method, with each variable's own state
+ * at the position of its gradient. tfjs alone would use the state that is there.
+ *
+ * @param lists The optimizer's state.
+ * @param misplaced Called if that is another variable's.
+ */
+export function withOwnState(
+  lists: readonly SlotList[],
+  gradients: Gradients,
+  { apply, misplaced }: { readonly apply: () => void; readonly misplaced: (at: Misplaced) => void },
+): void {
+  const names = namedGradients(gradients).map(({ name }) => name);
+  const found = placeSlots(names, lists);
+  if (found) misplaced(found);
+  apply();
+  for (const { slots } of lists)
+    names.forEach((name, i) => {
+      if (slots[i]) noteUse(slots[i].variable, name);
+    });
 }
 
 /** The variable that has used the state, if it exists still. */
