@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { RunStatus } from '@acc/contract';
 import { freePort, type TrackerSubject } from '@acc/testkit';
+import type { TrackerBus } from '@acc/tracker';
 import { mlflowTracker, type MlflowOptions } from '@acc/tracker-mlflow';
 import { MlflowServer } from './mlflow-server.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
@@ -37,6 +38,13 @@ const subject: TrackerSubject = {
   },
 };
 
+/** The id that MLflow gives a run. A tracker whose start takes long starts in the background, without one yet. */
+async function startedRun(bus: TrackerBus): Promise<string> {
+  const tracker = bus.getTracker('mlflow')!;
+  await until(() => tracker.runId !== undefined);
+  return tracker.runId!;
+}
+
 itDoesWhatEveryTrackerDoes(subject, 120_000);
 
 it('a run has its metrics, params, tags, text, images, tables and files', async () => {
@@ -59,7 +67,7 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
   bus.logArtifact('checkpoint', makeArtifact(), { type: 'model' });
   const tracker = bus.getTracker('mlflow')!;
   await bus.finish('completed');
-  const runId = tracker.runId!;
+  const runId = tracker.runId;
   const { info, data } = await server.run(runId);
   expect(info).toMatchObject({ status: 'FINISHED', run_name: 'first' });
   expect(pairs(data.params)).toEqual({
@@ -101,12 +109,12 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
 
 it('a server that is restarted during a run loses and doubles nothing', async () => {
   const { bus, said } = await beginRun(make(), { limits: { retryMinMs: 100, batchMs: 100 } });
-  const { runId } = bus.getTracker('mlflow')!;
+  const runId = await startedRun(bus);
   const log = (from: number, count: number) => {
     for (let step = from; step < from + count; step++) bus.log({ loss: step }, { step });
   };
   log(0, 1_000);
-  await until(async () => (await server.history(runId!, 'loss')).length === 1_000);
+  await until(async () => (await server.history(runId, 'loss')).length === 1_000);
   log(1_000, 2_000);
   await server.stop();
   log(3_000, 6_000);
@@ -115,18 +123,18 @@ it('a server that is restarted during a run loses and doubles nothing', async ()
   log(9_000, 1_000);
   await starting;
   await bus.finish('completed');
-  const history = await server.history(runId!, 'loss');
+  const history = await server.history(runId, 'loss');
   expect(history.map(({ step }) => step)).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
-  expect((await server.run(runId!)).info.status).toBe('FINISHED');
+  expect((await server.run(runId)).info.status).toBe('FINISHED');
 }, 300_000);
 
 it('a server that is down until the end gets the run from the next run', async () => {
   const projectDir = newFolder();
   const limits = { retryMinMs: 100, endDownMs: 300 };
   const first = await beginRun(make(), { projectDir, limits, config: CONFIG });
-  const { runId } = first.bus.getTracker('mlflow')!;
+  const runId = await startedRun(first.bus);
   first.bus.log({ loss: 1 }, { step: 0 });
-  await until(async () => ((await server.run(runId!)).data.metrics ?? []).length === 1);
+  await until(async () => ((await server.run(runId)).data.metrics ?? []).length === 1);
   await server.stop();
   for (let step = 1; step < 700; step++) first.bus.log({ loss: 1 }, { step });
   await first.bus.finish('failed');
@@ -134,15 +142,15 @@ it('a server that is down until the end gets the run from the next run', async (
   await server.start();
   const second = await beginRun(make(), { projectDir, make });
   await second.bus.finish('completed');
-  expect(await server.history(runId!, 'loss')).toHaveLength(700);
-  expect((await server.run(runId!)).info.status).toBe('FAILED');
+  expect(await server.history(runId, 'loss')).toHaveLength(700);
+  expect((await server.run(runId)).info.status).toBe('FAILED');
 }, 300_000);
 
 it('a run continues by our id, and by that of MLflow; a changed param becomes a tag', async () => {
   const projectDir = newFolder();
   const first = await beginRun(make(), { projectDir, config: { lr: 1, wd: 2 } });
   first.bus.log({ loss: 1 }, { step: 0 });
-  const { runId } = first.bus.getTracker('mlflow')!;
+  const runId = await startedRun(first.bus);
   await first.bus.finish('aborted');
   const second = await beginRun(make(), {
     projectDir,
@@ -151,13 +159,13 @@ it('a run continues by our id, and by that of MLflow; a changed param becomes a 
   });
   second.bus.log({ loss: 2 }, { step: 1 });
   expect(second.bus.getTracker('mlflow')!.runId).toBe(runId);
-  expect((await server.run(runId!)).info.status).toBe('RUNNING');
+  expect((await server.run(runId)).info.status).toBe('RUNNING');
   await second.bus.finish('completed');
-  const third = await beginRun(make({ runId: runId! }));
+  const third = await beginRun(make({ runId: runId }));
   third.bus.log({ loss: 3 }, { step: 2 });
   await third.bus.finish('completed');
-  expect((await server.history(runId!, 'loss')).map(({ value }) => value)).toEqual([1, 2, 3]);
-  const { data, info } = await server.run(runId!);
+  expect((await server.history(runId, 'loss')).map(({ value }) => value)).toEqual([1, 2, 3]);
+  const { data, info } = await server.run(runId);
   expect(info.status).toBe('FINISHED');
   expect(pairs(data.params)).toEqual({ lr: '1', wd: '2', new: '4' });
   expect(pairs(data.tags)).toMatchObject({ 'config.lr': '3' });
