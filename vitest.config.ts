@@ -72,6 +72,7 @@ const e2e = {
  * - e2e: real processes with the built packages.
  * - ranks: the same, with rank processes that go on from file to file.
  * - hosts: the same on several hosts, which are network namespaces. Needs Linux and root.
+ * - threads: worker threads that end while the addon works (`npm run test:sanitizers`).
  * - release: long trainings, cables that lose packets, and some e2e tests with more repetitions.
  */
 const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = {
@@ -88,6 +89,7 @@ const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = 
   architecture: { ...source, test: { globalSetup: ownFolder, isolate: false, testTimeout: 120_000 } },
   e2e: { resolve, test: { ...e2e, maxWorkers: maxWorkersOfRanks } },
   ranks: { resolve, test: { ...e2e, isolate: false, maxWorkers: 1 } },
+  threads: { resolve, test: { ...e2e, testTimeout: 600_000, fileParallelism: false } },
   hosts: {
     test: { ...e2e, globalSetup: hostsSetup, testTimeout: 180_000, maxWorkers: maxWorkersOfRanks },
   },

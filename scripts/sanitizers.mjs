@@ -1,6 +1,6 @@
 // Builds a second addon with AddressSanitizer and UndefinedBehaviorSanitizer, and runs the tests
-// that reach its C++ code with it: `npm run test:sanitizers`. Linux with g++. The last line is `N
-// passed, N failed`.
+// that reach its C++ code with it: `npm run test:sanitizers`. With test files, runs these alone:
+// `npm run test:sanitizers -- <file> …`. Linux with g++. The last line is `N passed, N failed`.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import {
   commandJob,
   filesOfProjects,
   jobsForFiles,
+  jobsForProjects,
   prepare,
   runAndReport,
   specsJob,
@@ -49,6 +50,7 @@ const CHECK_LOADED = `
   }`;
 
 await runMain(async () => {
+  const files = process.argv.slice(2);
   const { libtorch } = await prepare(['unit', 'e2e']);
   // Node was built without the runtime, so the runtime must be loaded before all other libraries,
   // together with the standard library whose exceptions it watches.
@@ -64,8 +66,9 @@ await runMain(async () => {
       seconds: 5,
       memoryGiB: 1,
     }),
-    specsJob(),
-    ...jobsForFiles(testsThatReachAddon()),
+    ...(files.length > 0
+      ? jobsForFiles(files)
+      : [specsJob(), ...jobsForProjects(['threads']), ...jobsForFiles(testsThatReachAddon())]),
   ]);
 });
 

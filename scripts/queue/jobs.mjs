@@ -9,11 +9,20 @@ import { shardsOf } from './shards.mjs';
 import { runShard, runVitest } from './vitest.mjs';
 
 /** What a shard takes at its peak: vitest, the process of the tests, and those that tests start. */
-const MEMORY_GIB = { pure: 0.6, unit: 1.2, architecture: 2, e2e: 2.5, ranks: 2.5, hosts: 2, release: 3 };
+const MEMORY_GIB = {
+  pure: 0.6,
+  unit: 1.2,
+  architecture: 2,
+  e2e: 2.5,
+  ranks: 2.5,
+  hosts: 2,
+  threads: 2,
+  release: 3,
+};
 /** vitest's own start, and that of the process of the tests. */
 const START_SECONDS = 2;
 /** The process of a file in the projects that do not share it starts before its count. */
-const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0 };
+const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0, threads: 0 };
 /** The architecture tests share what they have read of the sources. */
 const LONGEST_SHARD = { architecture: Infinity };
 /** Of the output of a failed command, the end is shown again in the summary. */
@@ -21,6 +30,9 @@ const LAST_LINES = 60;
 
 /** The projects of `npm test`. */
 export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'];
+
+/** Those whose files may be run by name, without those of a release. */
+const NAMED = [...PROJECTS, 'threads'];
 
 /**
  * The jobs that run test files, each a process of vitest.
@@ -30,8 +42,8 @@ export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'
  * @throws Error if a path is not that of a test.
  */
 export function jobsForFiles(files) {
-  const chosen = byProject(files, PROJECTS);
-  const jobs = PROJECTS.flatMap((project) => shardJobs(project, chosen[project]));
+  const chosen = byProject(files, NAMED);
+  const jobs = NAMED.flatMap((project) => shardJobs(project, chosen[project]));
   const placeOfJob = (job) => files.indexOf(job.files[0]);
   return jobs.sort((a, b) => placeOfJob(a) - placeOfJob(b));
 }

@@ -37,8 +37,9 @@ export const REPEATED = [
  * - pure: unit tests that replace no modules, and whose modules reach neither tfjs nor the addon.
  * - unit: the other unit tests.
  * - ranks: tests of `tests/e2e` that run modules on continuous ranks, themselves or by what they import.
+ * - threads: worker threads that end while the addon works, for `npm run test:sanitizers`.
  *
- * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'release', string[]>}
+ * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'threads' | 'release', string[]>}
  */
 export function filesOfProjects() {
   const { reached } = importGraph();
@@ -55,6 +56,7 @@ export function filesOfProjects() {
     e2e,
     ranks,
     hosts: testsUnder('tests/hosts'),
+    threads: testsUnder('tests/threads'),
     release: [...REPEATED, ...testsUnder('tests/release')],
   };
 }

@@ -14,6 +14,7 @@ const UNKNOWN = {
   e2e: { processorSeconds: 30, seconds: 30 },
   ranks: { processorSeconds: 15, seconds: 15 },
   hosts: { processorSeconds: 30, seconds: 30 },
+  threads: { processorSeconds: 60, seconds: 30 },
 };
 
 /** Returns a function of a test file and its project: `{processorSeconds, seconds}`. */
