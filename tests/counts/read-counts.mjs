@@ -15,6 +15,7 @@ export function readCounts(folder) {
     if (!files.has(test)) {
       const counts = {
         processorSeconds: 0,
+        seconds: 0,
         launches: 0,
         ranks: 0,
         modules: 0,

@@ -67,7 +67,7 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
   bus.logArtifact('checkpoint', makeArtifact(), { type: 'model' });
   const tracker = bus.getTracker('mlflow')!;
   await bus.finish('completed');
-  const runId = tracker.runId;
+  const runId = tracker.runId!;
   const { info, data } = await server.run(runId);
   expect(info).toMatchObject({ status: 'FINISHED', run_name: 'first' });
   expect(pairs(data.params)).toEqual({

@@ -1,10 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
+import { channel } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { tsxOptions } from '@acc/transpile';
 import { endWithThisProcess } from '../end-with-parent.js';
 import { killRank, newJobEnvironment, startRank, type Printed, type RankCommand } from '../rank-process.js';
-import type { Answer, RunMessage } from './messages.js';
+import { JOBS_CHANNEL, type Answer, type JobEnds, type RunMessage } from './messages.js';
 
 /** How a run ended on one rank. */
 export interface RankRun {
@@ -20,6 +21,8 @@ export interface RankRun {
 
 /** Ranks that wait in a collective for one that failed get this long to notice it. */
 const AFTER_FAILURE_MS = 3_000;
+
+const jobs = channel(JOBS_CHANNEL);
 
 interface Rank {
   readonly child: ChildProcess;
@@ -97,6 +100,7 @@ export class Job {
 
   close(): void {
     this.isSpoiled = true;
+    jobs.publish({ pids: this.#ranks.flatMap(({ child }) => child.pid ?? []) } satisfies JobEnds);
     this.#killAll();
     this.#stopWatching();
     process.off('exit', this.#killAll);

@@ -16,6 +16,9 @@ export type Answer =
 /** The channel of `node:diagnostics_channel` on which both sides tell of runs, for tools that count. */
 export const RUNS_CHANNEL = '@acc/testkit:runs';
 
+/** The channel on which a test process tells of the end of continuous jobs. */
+export const JOBS_CHANNEL = '@acc/testkit:jobs';
+
 /** What a test process tells on {@link RUNS_CHANNEL} when a run begins. */
 export interface RunBegins {
   readonly id: string;
@@ -24,6 +27,11 @@ export interface RunBegins {
   readonly isContinuous: boolean;
   /** Whether new processes were started for it. */
   readonly isNewJob: boolean;
+}
+
+/** What a test process tells on {@link JOBS_CHANNEL} before the processes of a continuous job are ended. */
+export interface JobEnds {
+  readonly pids: readonly number[];
 }
 
 /** What each rank tells on {@link RUNS_CHANNEL} when a run has ended. */
