@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
+import { scriptArguments } from '@acc/transpile';
 
 type Results = Record<string, unknown>;
 
@@ -59,4 +63,19 @@ it.each<[string, unknown]>([
 it("onError 'warn' causes one warning", () => {
   expect(warnings.match(/ACC_CHECKPOINT_SAVE_FAILED/g)).toHaveLength(1);
   expect(warnings).toContain('Trying the checkpoint before it');
+});
+
+it('a save waits until the process has file descriptors again', async () => {
+  const script = fileURLToPath(new URL('./ranks/few-files.ts', import.meta.url));
+  const program = [process.execPath, ...(await scriptArguments(script)), join(folder, 'few')];
+  const { stdout, stderr } = await promisify(execFile)('sh', [
+    '-c',
+    'ulimit -n 128; exec "$@"',
+    'sh',
+    ...program,
+  ]);
+  const [refused, saved, loaded] = stdout.trim().split('\n').slice(-3);
+  expect(refused, stderr).toBe('EMFILE');
+  expect(saved).toContain('step-00000002');
+  expect(loaded).toBe('step 2, weight -2');
 });

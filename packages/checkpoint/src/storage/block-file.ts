@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
+import { whenDescriptorIsFree } from './descriptors.js';
 
 /** The types of Node.js lack this declaration. */
 declare const WebAssembly: {
@@ -120,7 +121,7 @@ class BlockFile {
    * refuse to write.
    */
   async #giveUpDirect(refused: FileHandle): Promise<void> {
-    const plain = await open(this.#path, 'r+');
+    const plain = await openPatiently(this.#path, 'r+');
     if (this.#file !== refused) return plain.close();
     this.#file = plain;
     this.#isDirect = false;
@@ -139,13 +140,17 @@ async function openFile(path: string): Promise<Opened> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
   if (aligned && constants.O_DIRECT !== undefined) {
     try {
-      return { file: await open(path, flags | constants.O_DIRECT), blocks: aligned, isDirect: true };
+      return { file: await openPatiently(path, flags | constants.O_DIRECT), blocks: aligned, isDirect: true };
     } catch (error) {
       if (!isRefused(error)) throw error;
     }
   }
   const blocks = aligned ?? Array.from({ length: BLOCKS }, () => new Uint8Array(BLOCK_BYTES));
-  return { file: await open(path, flags), blocks, isDirect: false };
+  return { file: await openPatiently(path, flags), blocks, isDirect: false };
+}
+
+function openPatiently(path: string, flags: string | number): Promise<FileHandle> {
+  return whenDescriptorIsFree(`Writing ${path}`, () => open(path, flags));
 }
 
 function isRefused(error: unknown): boolean {

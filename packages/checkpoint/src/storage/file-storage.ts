@@ -1,9 +1,11 @@
+import type { Dirent } from 'node:fs';
 import { open, mkdir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageErrorOf } from '@acc/platform';
 import { storageError } from './errors.js';
 import { writeSynced } from './block-file.js';
+import { whenDescriptorIsFree } from './descriptors.js';
 import { UNFINISHED } from './unfinished.js';
 
 /**
@@ -57,7 +59,7 @@ async function putFile(path: string, content: Uint8Array | AsyncIterable<Uint8Ar
 }
 
 async function writeSmall(path: string, content: Uint8Array): Promise<void> {
-  const file = await open(path, 'w');
+  const file = await whenDescriptorIsFree(`Writing ${path}`, () => open(path, 'w'));
   try {
     await file.writeFile(content);
     await file.sync();
@@ -74,7 +76,7 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+  const folder = await whenDescriptorIsFree(`Syncing ${path}`, () => open(path, 'r'));
   try {
     await folder.sync();
   } finally {
@@ -87,7 +89,7 @@ async function getFile(path: string, { start = 0, into }: GetOptions = {}): Prom
   if (!(await stat(path)).isFile()) {
     throw storageErrorOf('ACC_STORAGE_FAILED', `Reading ${path}`, 'it is no file', undefined);
   }
-  const file = await open(path, 'r');
+  const file = await whenDescriptorIsFree(`Reading ${path}`, () => open(path, 'r'));
   try {
     const target = into ?? new Uint8Array(Math.max(0, (await file.stat()).size - start));
     for (let done = 0; done < target.length;) {
@@ -127,7 +129,7 @@ async function listFiles(root: string, prefix: string): Promise<StoredObject[]> 
   const visit = async (key: string): Promise<void> => {
     let entries;
     try {
-      entries = await readdir(join(root, key), { withFileTypes: true });
+      entries = await entriesOf(join(root, key));
     } catch (error) {
       // The folder does not exist, or was deleted after its parent was read.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
@@ -140,6 +142,10 @@ async function listFiles(root: string, prefix: string): Promise<StoredObject[]> 
   };
   await visit(prefix);
   return found;
+}
+
+function entriesOf(folder: string): Promise<Dirent[]> {
+  return whenDescriptorIsFree(`Listing ${folder}`, () => readdir(folder, { withFileTypes: true }));
 }
 
 async function sizeOf(root: string, key: string): Promise<StoredObject[]> {

@@ -83,6 +83,9 @@ interface CoordinatorParts {
  */
 const RETURNING_MS = 15_000;
 
+/** The least default of `maxUnproven`. */
+const FEWEST_UNPROVEN = 100;
+
 class RunningCoordinator implements Coordinator {
   readonly token: string;
   readonly resumedFrom: string | undefined;
@@ -108,7 +111,8 @@ class RunningCoordinator implements Coordinator {
   }
 
   async listen(): Promise<void> {
-    const { host, port, tls, origins, maxClients, heartbeatMs } = this.#parts.options;
+    const { host, port, tls, origins, maxClients, heartbeatMs, proofMs } = this.#parts.options;
+    const { maxUnproven = Math.max(maxClients, FEWEST_UNPROVEN) } = this.#parts.options;
     const { layout } = this.#parts.source;
     const memberOptions = { heartbeatMs, headerLimit: maxHeaderBytes(layout), traffic: this.#traffic };
     const runner = this.#runner;
@@ -120,6 +124,7 @@ class RunningCoordinator implements Coordinator {
     };
     this.#server = await FederationServer.listen({
       ...{ host, port, tls, origins, token: this.token, maxFrameBytes: maxFrameBytes(layout) },
+      door: { maxUnproven, proofMs },
       // A client that joins again takes the place of its lost connection.
       hasRoom: (name) =>
         runner.members.length < maxClients || runner.members.some((member) => member.name === name),

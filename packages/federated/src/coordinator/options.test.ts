@@ -28,6 +28,8 @@ it('options that contradict each other, or are none, are refused', async () => {
     { model: {}, variables: [] },
     { token: 'short' },
     { origins: ['example.org'] },
+    { maxUnproven: 0 },
+    { proofMs: 0 },
     { port: 70_000 },
     { clientsPerRound: 2, fraction: 0.5 },
     { fraction: 0 },

@@ -59,6 +59,13 @@ export interface CoordinatorOptions {
   readonly compression?: Compression;
   /** The most clients that are connected at a time. Default 100. */
   readonly maxClients?: number;
+  /**
+   * The most connections at a time that have not shown the token. For a further one, an older one is
+   * closed. Default `maxClients`, and at least 100.
+   */
+  readonly maxUnproven?: number;
+  /** The time in which a connection must show the token, in milliseconds. Default 10,000. */
+  readonly proofMs?: number;
   /** The interval of signs of life, in milliseconds. Five intervals of silence are a loss. Default 15,000. */
   readonly heartbeatMs?: number;
   /** The seed for the choice of clients. Default 0. */
@@ -116,6 +123,8 @@ const schema = z
     maxSamples: z.number().positive().default(1_000_000),
     compression: z.enum(COMPRESSIONS).default('none'),
     maxClients: positive.default(100),
+    maxUnproven: positive.optional(),
+    proofMs: interval.default(10_000),
     heartbeatMs: interval.default(15_000),
     seed: z.number().int().default(0),
     checkpoint: z.custom<CheckpointOptions>((value) => isRecord(value), 'an object').optional(),

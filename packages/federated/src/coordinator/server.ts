@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { AccError } from '@acc/contract';
+import { Doors, type DoorLimits } from '@acc/platform/doors';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { CLOSE } from '../errors.js';
 import { clientName, SUBPROTOCOL, TOKEN_PREFIX } from '../protocol/messages.js';
@@ -18,6 +19,8 @@ export interface ListenOptions {
   readonly origins: readonly string[] | undefined;
   /** The longest message of a client, in bytes. Longer ones end the connection unread. */
   readonly maxFrameBytes: number;
+  /** Limits for connections that have not shown the token. */
+  readonly door: DoorLimits;
   /** Whether a client of this name may join. */
   readonly hasRoom: (name: string) => boolean;
   readonly onClient: (socket: WebSocket, name: string) => void;
@@ -33,11 +36,12 @@ export class FederationServer {
   readonly #clients: WebSocketServer;
   readonly #refusals: WebSocketServer;
   readonly #tokenHash: Buffer;
+  readonly #doors: Doors;
   /** Connections in the TLS handshake, by the address of the client. HTTP does not know them yet. */
   readonly #handshakes = new Map<string, Socket>();
 
   private constructor(options: ListenOptions) {
-    const { tls, maxFrameBytes, token } = options;
+    const { tls, maxFrameBytes, token, door } = options;
     this.#options = options;
     this.#tokenHash = hashOf(token);
     const shared = { noServer: true, perMessageDeflate: false, handleProtocols: () => SUBPROTOCOL };
@@ -46,6 +50,8 @@ export class FederationServer {
     this.#clients = new WebSocketServer(clients);
     this.#refusals = new WebSocketServer({ ...shared, maxPayload: REFUSED_BYTES });
     this.#server = tls ? tlsServer(tls) : createServer();
+    this.#doors = new Doors(door, 'the coordinator', (text) => console.warn(`acc: ${text}`));
+    this.#server.on('connection', (connection) => this.#doors.watch(connection));
     if (tls) this.#watchHandshakes();
     this.#server.on('request', (_, response) => response.writeHead(426, { Connection: 'close' }).end());
     this.#server.on('upgrade', (request, socket, head) => this.#admit(request, socket, head));
@@ -83,7 +89,11 @@ export class FederationServer {
       this.#handshakes.set(address, socket);
       socket.once('close', () => this.#handshakes.delete(address));
     });
-    this.#server.on('secureConnection', (socket: Socket) => this.#handshakes.delete(addressOf(socket)));
+    this.#server.on('secureConnection', (socket: Socket) => {
+      const address = addressOf(socket);
+      this.#doors.replace(this.#handshakes.get(address)!, socket);
+      this.#handshakes.delete(address);
+    });
   }
 
   get port(): number {
@@ -103,8 +113,7 @@ export class FederationServer {
    */
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const socket of this.#refusals.clients) socket.terminate();
-    for (const socket of this.#handshakes.values()) socket.destroy();
+    this.#doors.close();
     this.#server.closeAllConnections();
     await closed;
   }
@@ -113,6 +122,7 @@ export class FederationServer {
     const name = nameIn(request.url ?? '');
     const closeCode = this.#refusalOf(request, name);
     if (closeCode === undefined) {
+      this.#doors.proven(socket as Socket);
       this.#clients.handleUpgrade(request, socket, head, (client) => this.#options.onClient(client, name));
       return;
     }

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Doors, type DoorLimits } from '@acc/platform/doors';
 import { freePort } from '@acc/platform/ports';
 import { newToken } from '../placement.js';
 import { Connection } from './connection.js';
@@ -12,6 +13,12 @@ import { Rendezvous, type Member } from './rendezvous.js';
 export const JOIN_MS = 300_000;
 /** How long hosts that do not answer are told that the job has ended, in milliseconds. */
 const END_MS = 2_000;
+/** The least time for the proof that a connection knows the token, in milliseconds. */
+const PROOF_MS = 10_000;
+/** The fewest connections without this proof that may be open. All agents may come at once. */
+const FEWEST_UNPROVEN = 64;
+/** The most bytes before the proof, which are a hello and some beats. */
+const MOST_UNPROVEN_BYTES = 16_384;
 
 export interface CoordinatorOptions {
   readonly minNodes: number;
@@ -22,6 +29,8 @@ export interface CoordinatorOptions {
   readonly token: string;
   /** The agent of this host. */
   readonly ownId: string;
+  /** Limits for connections that have not proved that they know the token. */
+  readonly door?: Partial<DoorLimits>;
 }
 
 /** The rendezvous of an elastic job, on the first host. Agents connect to it, also this host's own. */
@@ -30,6 +39,7 @@ export class Coordinator {
   readonly #options: CoordinatorOptions;
   readonly #rendezvous: Rendezvous;
   readonly #sockets = new Set<Socket>();
+  readonly #doors: Doors;
   /** Resolves when every host knows that the job has ended. */
   readonly ended: Promise<void>;
 
@@ -49,21 +59,24 @@ export class Coordinator {
   private constructor(server: Server, options: CoordinatorOptions) {
     this.#server = server;
     this.#options = options;
+    const say = (text: string): void => void process.stderr.write(`acc: ${text}\n`);
     let onEnd!: () => void;
     this.ended = new Promise((resolve) => (onEnd = resolve));
     this.#rendezvous = new Rendezvous({
       ...options,
       joinMs: JOIN_MS,
       choosePort: () => freePort(),
-      say: (text) => void process.stderr.write(`acc: ${text}\n`),
+      say,
       onEnd,
     });
+    this.#doors = new Doors({ ...limitsFor(options), ...options.door }, 'the first host', say);
     server.on('connection', (socket) => this.#welcome(socket));
   }
 
   /** Waits until the other hosts have been told that the job has ended, or do not answer. */
   async close(): Promise<void> {
     await Promise.race([this.ended, sleep(END_MS, undefined, { ref: false })]);
+    this.#doors.close();
     for (const socket of this.#sockets) socket.destroy();
     this.#server.close();
   }
@@ -71,6 +84,7 @@ export class Coordinator {
   /** Accepts an agent that proves that it knows the token. */
   #welcome(socket: Socket): void {
     this.#sockets.add(socket);
+    this.#doors.watch(socket);
     socket.on('close', () => this.#sockets.delete(socket));
     const nonce = newToken();
     let member: Member | undefined;
@@ -82,6 +96,7 @@ export class Coordinator {
             connection.send(refusal);
             return connection.end();
           }
+          this.#doors.proven(socket);
           connection.send({
             kind: 'welcome',
             proof: proofOf(this.#options.token, 'coordinator', message.nonce),
@@ -116,4 +131,12 @@ export class Coordinator {
         : `--nnodes is ${hello.minNodes}:${hello.maxNodes} here and ${minNodes}:${maxNodes} on the first host`;
     return differing ? { kind: 'refused', code: 'ACC_RENDEZVOUS_CONFLICT', message: differing } : undefined;
   }
+}
+
+function limitsFor({ maxNodes, hostTimeoutMs }: CoordinatorOptions): DoorLimits {
+  return {
+    maxUnproven: Math.max(2 * maxNodes, FEWEST_UNPROVEN),
+    proofMs: Math.max(hostTimeoutMs, PROOF_MS),
+    maxUnprovenBytes: MOST_UNPROVEN_BYTES,
+  };
 }
