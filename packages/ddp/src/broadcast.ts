@@ -1,5 +1,6 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
+import { replaceInitial } from '@acc/kernels';
 
 /**
  * Variables are sent together in tensors of at most this many elements (4 MiB of float32), and larger
@@ -16,16 +17,20 @@ export function broadcastVariables(
   for (const chunk of chunksByDtype(variables)) {
     tidy(() => {
       const [first] = chunk as [Variable];
-      if (chunk.length === 1) return first.assign(collective.broadcast(first as Tensor, fromRank));
+      if (chunk.length === 1) return assign(first, collective.broadcast(first as Tensor, fromRank));
       const flat = concat(chunk.map((v) => reshape(v as Tensor, [-1])));
       const received = collective.broadcast(flat, fromRank);
       const parts = split(
         received,
         chunk.map((v) => v.size),
       );
-      chunk.forEach((v, i) => v.assign(reshape(parts[i]!, v.shape)));
+      chunk.forEach((v, i) => assign(v, reshape(parts[i]!, v.shape)));
     });
   }
+}
+
+function assign(variable: Variable, values: Tensor): void {
+  replaceInitial(variable, () => variable.assign(values));
 }
 
 function chunksByDtype(variables: readonly Variable[]): Variable[][] {

@@ -75,6 +75,9 @@ class Fsdp implements Strategy {
   #held!: ShardedParameters;
   #offload: Offload | undefined;
   #hasLayers = false;
+  /** Those of passes that are under way, or have failed. */
+  readonly #reductions = new Set<ShardReduction>();
+  #unwatch: (() => void) | undefined;
 
   constructor(options: ResolvedFsdpOptions) {
     this.#options = options;
@@ -115,6 +118,7 @@ class Fsdp implements Strategy {
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
     const { offload } = this.#options;
     this.#offload = offload && openOffload(offload, context);
+    if (!this.#keepsWhole) this.#unwatch = this.#gathering.watch();
     this.#held = new ShardedParameters({ ...context, sharing: this.#sharing, offload: this.#offload });
   }
 
@@ -170,12 +174,20 @@ class Fsdp implements Strategy {
     const { collective } = this.#context;
     const { unitOf } = this.#held;
     this.#offload?.beginPass();
+    const completed = this.#keepsWhole ? undefined : (unit: Unit) => this.#gathering.complete(unit);
+    const open = this.#reductions;
+    let ofPass: ShardReduction | undefined;
     const end = () => {
+      if (ofPass) open.delete(ofPass);
       this.#buffers.round();
       if (!this.#keepsWhole) this.#gathering.endPass();
     };
     return splitReduction(variables, (variable) => unitOf.has(variable), {
-      divided: (some) => new ShardReduction({ variables: some, unitOf, collective }),
+      divided: (some) => {
+        ofPass = new ShardReduction({ variables: some, unitOf, collective, completed });
+        open.add(ofPass);
+        return ofPass;
+      },
       whole: (some) => (some.length > 0 || this.#hasLayers ? this.#whole.beginReduction(some) : undefined),
       end,
     });
@@ -221,7 +233,10 @@ class Fsdp implements Strategy {
   }
 
   detach(): void {
+    for (const reduction of this.#reductions) reduction.dispose();
+    this.#reductions.clear();
     this.#whole.detach?.();
+    this.#unwatch?.();
     this.#held.dispose((unit) => this.#gathering.forget(unit));
     this.#offload?.dispose();
     this.#offload = undefined;

@@ -1,4 +1,5 @@
-import { besideTape, engineInternals } from '@acc/tfjs-internals';
+import { besideTape, engineInternals, type Undo } from '@acc/tfjs-internals';
+import { Unannounced } from './unannounced.js';
 import type { TapePhase } from '@acc/contract';
 import type { ResolvedFsdpOptions } from './options.js';
 import type { Unit } from './unit.js';
@@ -22,6 +23,7 @@ const UNLIMITED = 3;
 export class Gathering {
   readonly #order: UseOrder<Unit>;
   readonly #resident = new Set<Unit>();
+  readonly #unannounced = new Unannounced<Unit>((loaded) => this.#keepOnly(loaded));
   #current: Unit | undefined;
   #isBackward = false;
 
@@ -35,6 +37,12 @@ export class Gathering {
   /** The number of units that are gathered ahead of their use. */
   get #ahead(): number {
     return this.options.limitAllGathers ? 1 : UNLIMITED;
+  }
+
+  /** The units to gather ahead now. An operator that uses several leaves room for fewer. */
+  #following(unit: Unit): readonly Unit[] {
+    const others = [...this.#resident].filter((other) => other !== unit && other.uses > 0);
+    return this.#order.next(Math.max(0, this.#ahead - others.length));
   }
 
   /** An operator is about to use the units. */
@@ -56,10 +64,16 @@ export class Gathering {
   }
 
   after(units: readonly Unit[], phase: TapePhase): void {
-    for (const unit of units) {
-      unit.uses--;
-      if (phase === 'backward' && this.options.backwardPrefetch === 'post') this.#gatherAhead(unit);
-    }
+    for (const unit of units) unit.uses--;
+    const isAfterwards = phase === 'backward' && this.options.backwardPrefetch === 'post';
+    const last = units.at(-1);
+    if (units.length > 1) this.#releaseOthers(last!);
+    // While an operator uses several units, fewer are gathered ahead.
+    if (last && (isAfterwards || (units.length > 1 && this.#gathersBefore(phase)))) this.#gatherAhead(last);
+  }
+
+  #gathersBefore(phase: TapePhase): boolean {
+    return phase === 'forward' || this.options.backwardPrefetch === 'pre';
   }
 
   /** Whether {@link before} and {@link after} would neither gather nor release anything now. */
@@ -74,18 +88,24 @@ export class Gathering {
   }
 
   /**
-   * Values are needed without an operator that announced it, as when the backend `cpu` reads them.
-   * They stay until another unit is used or read: whether they are there must not depend on when a
-   * rank comes to rest, since ranks gather together.
+   * Values are needed without an operator that announced it, as in a forward pass that computes no
+   * gradients. They stay until another unit is used or read: whether they are there must not depend on
+   * when a rank comes to rest, since ranks gather together.
    */
   load(unit: Unit): void {
     // A kernel that loads one variable may have the memory of another at hand.
     const isInKernel = engineInternals().state.kernelDepth > 0;
     besideTape(() => {
-      if (this.#current !== unit && !isInKernel) this.#releaseOthers(unit);
+      if (isInKernel) this.#unannounced.add(unit);
+      else if (this.#current !== unit) this.#releaseOthers(unit);
       this.#resident.add(unit);
       unit.gather('reading');
     });
+  }
+
+  /** Backward has used a unit for the last time: its values go before its gradients travel. */
+  complete(unit: Unit): void {
+    if (unit.uses === 0) this.#release(unit);
   }
 
   /** A backward pass has ended. */
@@ -105,6 +125,11 @@ export class Gathering {
     this.#resident.clear();
   }
 
+  /** Follows operators of passes that announce none, until the returned function is called. */
+  watch(): Undo {
+    return this.#unannounced.watch();
+  }
+
   /** Forgets a unit whose variables are gone. */
   forget(unit: Unit): void {
     this.#resident.delete(unit);
@@ -117,15 +142,14 @@ export class Gathering {
     this.#current = unit;
     this.#releaseOthers(unit);
     this.#resident.add(unit);
-    const { backwardPrefetch } = this.options;
-    if (phase === 'forward' || backwardPrefetch === 'pre') this.#gatherAhead(unit);
+    if (this.#gathersBefore(phase)) this.#gatherAhead(unit);
     else unit.gather('step');
   }
 
   /** Gathers a unit, and starts to gather those that will be used next. */
   #gatherAhead(unit: Unit): void {
     unit.startGather('step');
-    for (const next of this.#order.next(this.#ahead)) {
+    for (const next of this.#following(unit)) {
       this.#resident.add(next);
       next.takeOverAssigned();
       next.startGather('step');
@@ -138,10 +162,20 @@ export class Gathering {
   }
 
   #releaseOthers(unit: Unit): void {
-    for (const other of this.#unneeded(unit)) {
-      other.release();
-      this.#resident.delete(other);
-    }
+    for (const other of this.#unneeded(unit)) this.#release(other);
+  }
+
+  /** An operator that was not announced has ended, and has loaded these units. */
+  #keepOnly(loaded: ReadonlySet<Unit>): void {
+    // In a pass, other operators announce what they use.
+    if (this.#current) return;
+    const others = [...this.#resident].filter((unit) => !loaded.has(unit));
+    besideTape(() => others.forEach((unit) => this.#release(unit)));
+  }
+
+  #release(unit: Unit): void {
+    unit.release();
+    this.#resident.delete(unit);
   }
 
   /** The units in memory that are neither in use nor next. */

@@ -3,25 +3,25 @@ import type { Collective, GradientReduction, Pending } from '@acc/contract';
 import { countUsers } from '@acc/ddp';
 import type { Unit } from './unit.js';
 
-/** Units whose gradients travel at the same time: each needs memory for its whole gradients. */
-const MAX_TRAVELLING = 2;
-
 export interface ShardReductionParts {
   /** The variables of the pass that are divided over ranks. */
   readonly variables: readonly Variable[];
   readonly unitOf: ReadonlyMap<Variable, Unit>;
   /** All ranks that train together. */
   readonly collective: Collective;
+  /** Called when the gradients of all variables of a unit are there: backward no longer uses it. */
+  readonly completed?: ((unit: Unit) => void) | undefined;
 }
 
 /**
  * The reduction of one backward pass to shards. A unit is sent when its gradients, and those of the
- * units after it, are complete, while backward continues.
+ * units after it, are complete, while backward continues. The whole gradients of one unit travel at a
+ * time (as in PyTorch's FSDP2): those of the next are complete before they are sent, so that the
+ * gradients of two units are in memory.
  */
 export class ShardReduction implements GradientReduction {
   readonly #units: readonly UnitGradients[];
   readonly #unitAt: readonly UnitGradients[];
-  readonly #travelling: UnitGradients[] = [];
   #launched = 0;
 
   constructor(private readonly parts: ShardReductionParts) {
@@ -42,6 +42,7 @@ export class ShardReduction implements GradientReduction {
   ready(index: number, gradLocal: Tensor): void {
     const unit = this.#unitAt[index]!;
     unit.add(this.parts.variables[index]!, gradLocal);
+    if (unit.isWhole) this.parts.completed?.(unit.unit);
     while (this.#units[this.#launched]?.isComplete) this.#launchNext();
   }
 
@@ -59,13 +60,16 @@ export class ShardReduction implements GradientReduction {
     });
   }
 
+  /** Frees what is on its way. For a pass that has failed. */
+  dispose(): void {
+    for (const unit of this.#units) unit.dispose();
+  }
+
   #launchNext(): void {
     const unit = this.#units[this.#launched++]!;
+    this.#units[this.#launched - 3]?.wait();
+    this.#units[this.#launched - 2]?.arrive();
     unit.launch();
-    this.#travelling.push(unit);
-    if (this.#travelling.length > MAX_TRAVELLING) this.#travelling.shift()!.wait();
-    // Once the sum over the ranks of a unit has arrived, the one over replicas can follow.
-    this.#travelling.at(-2)?.sumReplicas();
   }
 
   /** Whether some rank has a gradient of the variable. Every rank calls it. */
@@ -90,10 +94,15 @@ class UnitGradients {
   #isSummed = false;
   #own: Map<Variable, Tensor> | undefined;
 
-  constructor(private readonly unit: Unit) {}
+  constructor(readonly unit: Unit) {}
 
   get isComplete(): boolean {
     return this.#present.size === this.#expected.size;
+  }
+
+  /** Whether the gradients of all variables of the unit are there. */
+  get isWhole(): boolean {
+    return this.#present.size === this.unit.shards.length;
   }
 
   expect(variable: Variable): void {
@@ -125,6 +134,15 @@ class UnitGradients {
     this.#pending = this.unit.sumReplicas(chunk);
   }
 
+  /**
+   * Waits until the whole gradients are no longer in memory. The sum over replicas, if any, may still
+   * be on its way.
+   */
+  arrive(): void {
+    if (this.unit.hasReplicas) this.sumReplicas();
+    else this.wait();
+  }
+
   wait(): void {
     if (this.#own) return;
     this.sumReplicas();
@@ -132,6 +150,16 @@ class UnitGradients {
     const own = this.unit.ownGradients(chunk);
     this.#own = new Map(this.unit.shards.map(({ variable }, i) => [variable, own[i]!]));
     for (const [variable, grad] of this.#own) if (!this.#expected.has(variable)) grad.dispose();
+  }
+
+  /** Waits, because other ranks send as well. The scope of the pass has freed the rest. */
+  dispose(): void {
+    if (this.#own) return;
+    try {
+      this.#pending?.wait().dispose();
+    } catch {
+      // The sum failed as well: another rank is gone.
+    }
   }
 
   /** The caller disposes it. */

@@ -15,7 +15,6 @@ import {
   operator,
   refuseRecording,
   setDefaultDevice,
-  tensorFrom,
   type MemoryStats,
   type Tensor as NativeTensor,
 } from '@acc/native';
@@ -26,7 +25,7 @@ import { Garbage } from './garbage.js';
 import { computePending } from './pending/all-pending.js';
 import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataPieces } from './tensor-data.js';
-import { toElements } from './typed-elements.js';
+import { dataFrom } from './typed-elements.js';
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
 const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
@@ -272,7 +271,7 @@ export class AccBackend extends KernelBackend {
   }
 
   override write(values: BackendValues, shape: number[], dtype: DataType): DataId {
-    return this.hold(this.#store(values, shape, dtype));
+    return this.hold(dataFrom(values, shape, dtype));
   }
 
   override move(
@@ -282,7 +281,7 @@ export class AccBackend extends KernelBackend {
     dtype: DataType,
     refCount: number,
   ): void {
-    const data = this.#store(values, shape, dtype);
+    const data = dataFrom(values, shape, dtype);
     data.refCount = refCount;
     this.#moved.set(dataId, this.hold(data));
   }
@@ -364,20 +363,17 @@ export class AccBackend extends KernelBackend {
 
   override dispose(): void {}
 
-  #store(values: BackendValues, shape: number[], dtype: DataType): TensorData {
-    if (dtype === 'string') return new TensorData(dtype, undefined, values, undefined);
-    const nativeDtype = NATIVE_DTYPE[dtype];
-    const elements = toElements(values, shape, dtype);
-    const data = new TensorData(dtype, tensorFrom(elements, nativeDtype, shape), undefined, undefined);
-    if (dtype === 'float32' && shape.length === 0) data.setUploaded(elements[0] as number);
-    return data;
-  }
-
   /** Counts new data, and lets garbage collection watch it. Returns it as its data id. */
   hold(data: TensorData): TensorData {
     this.#count++;
     this.#garbage.add(data);
     return data;
+  }
+
+  /** Frees data soon after its program drops it, if tensors still hold it. */
+  watch(dataId: DataId): void {
+    const data = this.#find(dataId);
+    if (data) this.#garbage.watch(data);
   }
 
   #find(dataId: DataId): TensorData | undefined {

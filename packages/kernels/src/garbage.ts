@@ -61,6 +61,13 @@ export class Garbage {
     this.#registry.register(data, data.handles(), data);
   };
 
+  /** Watches data at once. For data that its program probably dropped. */
+  watch(data: TensorData): void {
+    if (data.nurseryPlace < 0) return;
+    this.#takeOut(data);
+    adjustExternalMemory(this.#register(data));
+  }
+
   /** Removes data. Call it before the program disposes the data. */
   forget(data: TensorData): void {
     if (!data.heldShape) return;
@@ -91,15 +98,18 @@ export class Garbage {
 
   #watchAll(): void {
     let bytes = 0;
-    for (const data of this.#nursery) {
-      data.nurseryPlace = -1;
-      data.watched = true;
-      bytes += data.heldBytes;
-      this.#registry.register(data, data.handles(), data);
-    }
+    for (const data of this.#nursery) bytes += this.#register(data);
     this.#nursery.length = 0;
     this.#bytes = 0;
     adjustExternalMemory(bytes);
+  }
+
+  /** Returns the bytes of the data. */
+  #register(data: TensorData): number {
+    data.nurseryPlace = -1;
+    data.watched = true;
+    this.#registry.register(data, data.handles(), data);
+    return data.heldBytes;
   }
 
   #setLimits(count: number, bytes: number): void {

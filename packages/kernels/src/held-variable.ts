@@ -9,6 +9,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
+import { replaceInitial } from './initial-values.js';
 import { isLive, listedFor, livesWith } from './live-variables.js';
 
 /** Where the values of a held variable come from. */
@@ -151,7 +152,8 @@ export class HeldVariable {
       requireCurrent();
       source.load();
     });
-    Variable.prototype.assign.call(this.variable, keep(deferred.tensor));
+    const { variable } = this;
+    replaceInitial(variable, () => Variable.prototype.assign.call(variable, keep(deferred.tensor)));
     return deferred;
   }
 }

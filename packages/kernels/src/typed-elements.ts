@@ -1,10 +1,21 @@
 import { util, type BackendValues, type DataType } from '@tensorflow/tfjs-core';
-import type { tensorFrom } from '@acc/native';
+import { tensorFrom } from '@acc/native';
+import { NATIVE_DTYPE } from './acc-names.js';
+import { TensorData } from './tensor-data.js';
 
 type Elements = Parameters<typeof tensorFrom>[0];
 
+/** Data with values that tfjs passes. */
+export function dataFrom(values: BackendValues, shape: number[], dtype: DataType): TensorData {
+  if (dtype === 'string') return new TensorData(dtype, undefined, values, undefined);
+  const elements = toElements(values, shape, dtype);
+  const data = new TensorData(dtype, tensorFrom(elements, NATIVE_DTYPE[dtype], shape), undefined, undefined);
+  if (dtype === 'float32' && shape.length === 0) data.setUploaded(elements[0] as number);
+  return data;
+}
+
 /** Converts elements to the typed array of `dtype`, in memory that no other thread writes. tfjs passes null for all zeros. */
-export function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
+function toElements(values: BackendValues | null, shape: number[], dtype: DataType): Elements {
   const elements = asElements(values, shape, dtype);
   // libtorch's copy is made through N-API, which does not take memory that threads share.
   return elements.buffer instanceof SharedArrayBuffer ? elements.slice() : elements;
