@@ -111,7 +111,7 @@ export interface Addon {
   waitWork(work: number): void;
   isWorkDone(work: number): boolean;
   closeGroup(group: number): void;
-  closeStoreDoor(store: number): void;
+  closeStoreDoor(store: number): number;
   closeStore(store: number): void;
 }
 

@@ -87,6 +87,26 @@ const isOddUnblocking: IsOdd = ({ x }, { blockShape, crops }) => {
   return crops.some(([before, after], i) => before + after > x!.shape[i + 1]! * blockShape[i]!);
 };
 
+/** One size may be −1: what the others leave. */
+const isOddSplit: IsOdd = ({ x }, { numOrSizeSplits, axis }) => {
+  if (!Array.isArray(numOrSizeSplits)) return false;
+  const sizes = numOrSizeSplits as number[];
+  const given = sizes.filter((size) => size !== -1);
+  const { shape } = x!;
+  const all = shape[(axis as number) < 0 ? (axis as number) + shape.length : (axis as number)]!;
+  const sum = given.reduce((before, size) => before + size, 0);
+  return !areCounts(given) || given.length < sizes.length - 1 || sum > all;
+};
+
+/** tfjs takes values from the first, also where the second has none. */
+const isOddSelect: IsOdd = ({ t, e }) => isEmpty(t!) !== isEmpty(e!);
+
+/** The dtype is that of the first tensor with elements. */
+const isOddConcat: IsOdd = (inputs) => {
+  const all = Object.values(inputs);
+  return all.some(isEmpty) && all.some(({ dtype }) => dtype !== all[0]!.dtype);
+};
+
 const isOddTransform: IsOdd = ({ image }, { outputShape }) =>
   isEmpty(image!) || (outputShape !== undefined && outputShape !== null && !areCounts(outputShape, 1));
 
@@ -129,6 +149,7 @@ export const ODD: ReadonlyMap<string, IsOdd> = new Map([
   ['AvgPool3DGrad', isOddPool],
   ['BatchToSpaceND', isOddUnblocking],
   ['Bincount', isOddBins],
+  ['Concat', isOddConcat],
   ['Conv2D', isOddConvolution(4)],
   ['Conv2DBackpropFilter', isOddConvolution(4)],
   ['Conv2DBackpropInput', isOddTransposed2D],
@@ -163,8 +184,10 @@ export const ODD: ReadonlyMap<string, IsOdd> = new Map([
   ['ResizeBilinear', isOddResize],
   ['ResizeNearestNeighbor', isOddResize],
   ['Reverse', isOddReverse],
+  ['Select', isOddSelect],
   ['Softmax', isScalar],
   ['SpaceToBatchND', isOddBlocks],
+  ['SplitV', isOddSplit],
   ['Step', isOddStep],
   ['Sum', isOddReduction],
   ['Tile', isOddTile],
