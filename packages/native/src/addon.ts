@@ -54,6 +54,9 @@ export interface Addon {
   abortRecording(): void;
   placeRecordedCalls(place: number): void;
   refuseRecording(reason: string): void;
+  recordCalls(isOn: boolean): boolean;
+  recordingShadow(tensor: number): number;
+  bindRecorded(tensor: number, shadow: number): void;
   /** `inputs`: the segment, the place among its inputs and the handle of each. */
   fixRecordedInputs(recording: number, inputs: Float64Array): void;
   recordingDifference(recording: number, other: number): [text: string, place: number];

@@ -82,6 +82,7 @@ export {
   type OutputMeta,
   type ReplayedCall,
 } from './recording.js';
+export { bindToShadow, shadowOf, unrecorded } from './recorded-shadows.js';
 export { placeRecordedCalls } from './recorded-places.js';
 export { Store, type StoreOptions } from './store.js';
 export { FileTransfer, TensorFile } from './tensor-file.js';

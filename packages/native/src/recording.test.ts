@@ -12,6 +12,7 @@ import {
   resumeRecording,
   startRecording,
 } from './recording.js';
+import { bindToShadow, shadowOf, unrecorded } from './recorded-shadows.js';
 import { META, pair, record, replayed, valuesOf } from './test-support.js';
 import { memoryFlags, tensorFrom, type Tensor } from './tensor.js';
 
@@ -155,6 +156,23 @@ describe('a recording', () => {
       expect.objectContaining({ code: 'ACC_TENSOR_DISPOSED' }),
     );
     recording.dispose();
+  });
+
+  it('has the calls on shadows, and takes other tensors for their results', () => {
+    const recording = sealed((x) => {
+      using shadow = shadowOf(x);
+      using doubled = multiply(shadow, 2);
+      // Nothing is computed: the recording knows only what it is told of the values.
+      const computed = unrecorded(() => multiply(x, 200));
+      bindToShadow(computed, doubled);
+      return add(computed, pair(1, 1));
+    });
+    expect(recording.times().map(({ op }) => op)).toEqual(['aten::mul.Scalar', 'aten::add.Tensor']);
+    expect(replayed(recording, pair(1, 2))).toEqual([3, 5]);
+    recording.dispose();
+    expect(() => shadowOf(pair(1, 2))).toThrowError(
+      expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }),
+    );
   });
 
   it('has segments, and calls between them are not repeated', () => {

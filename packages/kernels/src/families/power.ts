@@ -1,5 +1,5 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
-import { operator, type Tensor as NativeTensor } from '@acc/native';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
@@ -8,6 +8,8 @@ import { waiting } from '../pending/defer.js';
 const power = operator('aten::pow.Tensor_Scalar');
 const root = operator('acc::sqrt');
 const inverseRoot = operator('acc::rsqrt');
+const scale = operatorInPlace('aten::mul_.Scalar');
+const multiply = operatorInPlace('aten::mul_.Tensor');
 
 /** The exponent, if it is known on the host and the power has the shape and dtype of `x`. */
 export function constantExponent(x: TensorInfo, exponent: TensorInfo): number | undefined {
@@ -33,10 +35,12 @@ function formOf(exponent: number): ElementwiseOperator | undefined {
   return form.accepts!([null, exponent]) ? form : undefined;
 }
 
-/** {@link toConstantPower} that is computed when it is read. Undefined if it cannot wait. */
-export function waitingPower(backend: AccBackend, x: TensorInfo, exponent: number): TensorInfo | undefined {
+/** {@link toConstantPower} for a kernel, which is computed when it is read if it can wait. */
+export function constantPower(backend: AccBackend, x: TensorInfo, exponent: number): TensorInfo {
   const form = formOf(exponent);
-  return form && waiting(backend, form, [x], [NaN, exponent]);
+  const alone = ([base]: readonly TensorInfo[]) =>
+    backend.wrap(toConstantPower(backend.native(base!), exponent), 'float32');
+  return (form && waiting(backend, { form, args: [NaN, exponent], alone }, [x])) ?? alone([x]);
 }
 
 /** dy · n · xⁿ⁻¹ for `dy` and `x`; the second argument is n. */
@@ -49,10 +53,19 @@ const gradient: ElementwiseOperator = {
   isExact: 'float32',
 };
 
-/** The gradient of {@link toConstantPower}, as {@link waitingPower}. */
-export const waitingPowerGradient = (
+/** The gradient of {@link toConstantPower} for `dy` and `x`, as {@link constantPower}. */
+export function constantPowerGradient(
   backend: AccBackend,
   inputs: readonly [dy: TensorInfo, x: TensorInfo],
   exponent: number,
-): TensorInfo | undefined =>
-  exponent === 2 || formOf(exponent - 1) ? waiting(backend, gradient, inputs, [NaN, exponent]) : undefined;
+): TensorInfo {
+  const alone = ([dy, x]: readonly TensorInfo[]) => {
+    const result = toConstantPower(backend.native(x!), exponent - 1);
+    scale(result, exponent);
+    multiply(result, backend.native(dy!));
+    return backend.wrap(result, 'float32');
+  };
+  const hasForm = exponent === 2 || formOf(exponent - 1) !== undefined;
+  const operator = { form: gradient, args: [NaN, exponent], alone };
+  return (hasForm ? waiting(backend, operator, inputs) : undefined) ?? alone(inputs);
+}

@@ -30,6 +30,8 @@ export interface ElementwiseOperator {
    * bfloat16. libtorch rounds it to bfloat16 in other operators.
    */
   readonly keepsScalar?: boolean;
+  /** Whether libtorch has no form of it that computes shapes alone. */
+  readonly needsMemory?: boolean;
 }
 
 const steps =
@@ -48,6 +50,11 @@ const withNumber = (operator: ElementwiseOperator): ElementwiseOperator => ({
   ...operator,
   takesNumber: true,
   accepts: (args) => typeof args[1] === 'number',
+});
+
+const needingMemory = (operator: ElementwiseOperator): ElementwiseOperator => ({
+  ...operator,
+  needsMemory: true,
 });
 
 const keepingScalar = (operator: ElementwiseOperator): ElementwiseOperator => ({
@@ -121,7 +128,7 @@ const isByTanh = (args: readonly Argument[]): boolean => args.at(-1) === 'tanh';
 const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   ...Object.fromEntries(
     Object.entries(OWN).flatMap(([name, emit]) => [
-      [`acc::${name}`, { emit, isExact: true }],
+      [`acc::${name}`, { emit, isExact: true, needsMemory: name === 'relu' }],
       [`aten::${name}`, { emit, isExact: name === 'rsqrt' && 'float32' }],
     ]),
   ),
@@ -144,12 +151,12 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'aten::ge.Scalar': withNumber(exact('greaterEqual')),
   'aten::lt.Scalar': withNumber(exact('less')),
   'aten::le.Scalar': withNumber(exact('lessEqual')),
-  'aten::logical_and': exact('and'),
-  'aten::logical_or': exact('or'),
-  'aten::logical_not': exact('not'),
+  'aten::logical_and': needingMemory(exact('and')),
+  'aten::logical_or': needingMemory(exact('or')),
+  'aten::logical_not': needingMemory(exact('not')),
   'aten::where.self': exact('select'),
   'aten::neg': exact('neg'),
-  'aten::abs': exact('abs'),
+  'aten::abs': needingMemory(exact('abs')),
   'aten::reciprocal': exact('reciprocal'),
   'aten::square': { emit: (program, [x]) => program.step('mul', x!, x!), isExact: true, isExactOnGpu: true },
   'aten::pow.Tensor_Scalar': {
@@ -181,7 +188,12 @@ const OPERATORS: Readonly<Record<string, ElementwiseOperator>> = {
   'acc::gelu_backward': { emit: geluBackward, isExact: true, accepts: isByTanh },
   'aten::clamp': { emit: clamped, isExact: false, accepts: (args) => args.slice(1).every(isBound) },
   // The conversion itself happens where inputs are read and results are written.
-  'aten::_to_copy': { emit: (_program, [x]) => x!, isExact: true, isExactOnGpu: true, takesIntegers: true },
+  'aten::_to_copy': needingMemory({
+    emit: (_program, [x]) => x!,
+    isExact: true,
+    isExactOnGpu: true,
+    takesIntegers: true,
+  }),
 };
 
 /** The elementwise form of an operator. Undefined if it has none. */

@@ -60,12 +60,11 @@ function onePass<Attrs = NamedAttrMap>(
   compute: Compute<Attrs>,
   { input = 'x', savesResult = false, form }: OnePassOptions = {},
 ): OnePass {
-  const config = kernel<OnePassInputs, Attrs>(
-    `${of}Grad`,
-    ({ inputs: { dy, saved }, attrs, backend }) =>
-      (form && waiting(backend, form, [dy, saved])) ??
-      backend.wrap(compute(backend.native(dy), backend.native(saved), attrs), 'float32'),
-  );
+  const config = kernel<OnePassInputs, Attrs>(`${of}Grad`, ({ inputs: { dy, saved }, attrs, backend }) => {
+    const alone = ([by, from]: readonly TensorInfo[]) =>
+      backend.wrap(compute(backend.native(by!), backend.native(from!), attrs), 'float32');
+    return (form && waiting(backend, { form, alone }, [dy, saved])) ?? alone([dy, saved]);
+  });
   return { of, input, savesResult, kernel: config };
 }
 

@@ -7,27 +7,18 @@ import {
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
 import { engineInternals } from '@acc/tfjs-internals';
-import { operatorInPlace } from '@acc/native';
 import { activeAcc } from '../acc-layer/active-acc.js';
-import { constantExponent, toConstantPower, waitingPowerGradient } from '../families/power.js';
+import { constantExponent, constantPowerGradient } from '../families/power.js';
 import { kernel } from '../kernel.js';
 import { isStandIn, withoutValues } from './saved-shapes.js';
-
-const scale = operatorInPlace('aten::mul_.Scalar');
-const multiply = operatorInPlace('aten::mul_.Tensor');
 
 /** dy · n · xⁿ⁻¹ for a power n that is known on the host. */
 export const powGrad: KernelConfig = kernel<
   { readonly dy: TensorInfo; readonly x: TensorInfo },
   { readonly exponent: number }
->('PowGrad', ({ inputs: { dy, x }, attrs: { exponent }, backend }) => {
-  const later = waitingPowerGradient(backend, [dy, x], exponent);
-  if (later) return later;
-  const result = toConstantPower(backend.native(x), exponent - 1);
-  scale(result, exponent);
-  multiply(result, backend.native(dy));
-  return backend.wrap(result, 'float32');
-});
+>('PowGrad', ({ inputs: { dy, x }, attrs: { exponent }, backend }) =>
+  constantPowerGradient(backend, [dy, x], exponent),
+);
 
 /**
  * The gradient of a power. If the exponent is known on the host, the result is not saved, and the

@@ -1,7 +1,7 @@
 import { Pow, type BinaryInputs } from '@tensorflow/tfjs-core';
 import { operator } from '@acc/native';
 import { applyBinary, NUMBERS } from '../families/elementwise.js';
-import { constantExponent, toConstantPower, waitingPower } from '../families/power.js';
+import { constantExponent, constantPower } from '../families/power.js';
 import { kernel } from '../kernel.js';
 
 const power = operator('aten::pow.Tensor_Tensor');
@@ -13,8 +13,5 @@ const power = operator('aten::pow.Tensor_Tensor');
 export const pow = kernel<BinaryInputs>(Pow, ({ inputs: { a, b }, backend }) => {
   const exponent = constantExponent(a, b);
   if (exponent === undefined) return applyBinary(backend, a, b, power, NUMBERS);
-  return (
-    waitingPower(backend, a, exponent) ??
-    backend.wrap(toConstantPower(backend.native(a), exponent), 'float32')
-  );
+  return constantPower(backend, a, exponent);
 });

@@ -95,10 +95,14 @@ export function computePending(): void {
   for (const value of [...pending].reverse()) if (pending.has(value)) computeOrLeave(value);
 }
 
-/** Computes what waits, and runs `action` without results that wait. */
-export function withoutPending<T>(action: () => T): T {
+/** Computes all that waits. */
+export function computeWaiting(): void {
   computePending();
   computeLazy();
+}
+
+/** Runs `action`, of which no result waits. */
+export function withoutWaiting<T>(action: () => T): T {
   suspensions++;
   try {
     return action();

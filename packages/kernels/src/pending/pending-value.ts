@@ -3,6 +3,7 @@ import { AccError, isAccError, type NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
+import type { RecordedValue } from './recorded-value.js';
 import { forgetPending, noteHeld, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
@@ -58,10 +59,11 @@ export class PendingValue {
   /** Handles of the leaves that are at least half as large as the value. */
   readonly #wideLeaves: ReadonlySet<number>;
 
-  /** Takes over one use of each operand. */
+  /** Takes over one use of each operand, and what stands for it if a step is recorded. */
   constructor(
     readonly shape: readonly number[],
     computation: Computation,
+    private readonly recorded?: RecordedValue,
   ) {
     this.#computation = computation;
     const { operands } = computation;
@@ -91,6 +93,11 @@ export class PendingValue {
     return this.#native !== undefined;
   }
 
+  /** What stands for it in the recording in progress. */
+  get inRecording(): RecordedValue | undefined {
+    return this.recorded?.isCurrent ? this.recorded : undefined;
+  }
+
   use(): this {
     this.#uses++;
     return this;
@@ -100,6 +107,7 @@ export class PendingValue {
     if (--this.#uses > 0) return;
     if (this.#native) noteHeld(-this.byteLength);
     this.#native?.dispose();
+    this.recorded?.dispose();
     this.#releaseOperands();
   }
 
@@ -115,6 +123,7 @@ export class PendingValue {
     const computed = this.compute();
     // The handle itself, if possible: a recording knows a tensor by the first handle that it sees.
     const native = this.#uses === 1 ? computed : computed.alias();
+    if (native !== computed) this.recorded?.bind(native);
     if (this.#uses === 1) {
       this.#native = undefined;
       noteHeld(-this.byteLength);
@@ -126,7 +135,8 @@ export class PendingValue {
   /** Computes the value, if it is not computed yet. Borrowed. */
   compute(): NativeTensor {
     if (this.#native) return this.#native;
-    this.#native = this.#computation!.alone?.() ?? this.computedAs('float32');
+    const compute = (): NativeTensor => this.#computation!.alone?.() ?? this.computedAs('float32');
+    this.#native = this.recorded ? this.recorded.compute(compute) : compute();
     noteHeld(this.byteLength);
     this.#releaseOperands();
     return this.#native;

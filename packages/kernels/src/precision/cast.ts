@@ -24,7 +24,7 @@ interface CastAttrs {
 export const castKernel = kernel<{ x: TensorInfo }, CastAttrs>(
   CAST,
   ({ inputs: { x }, attrs: { to, isWeight }, backend }) => {
-    const narrow = to === 'bfloat16' && !isWeight ? pendingAs(x, to) : undefined;
+    const narrow = to === 'bfloat16' && !isWeight ? pendingAs(backend, x, to) : undefined;
     if (narrow) return backend.wrap(narrow, 'float32');
     const wide = to === 'float32' ? waitingFloat32(backend, x) : undefined;
     if (wide) return wide;

@@ -17,7 +17,8 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { withoutPending } from '../pending/all-pending.js';
+import { computeWaiting, withoutWaiting } from '../pending/all-pending.js';
+import { beginRecordedValues, endRecordedValues, recordValues } from '../pending/recorded-value.js';
 import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
 import { DataUsers } from './data-users.js';
 import { placeGradients } from './gradient-places.js';
@@ -47,11 +48,8 @@ export class StepRecorder implements Recorder {
   }
 
   record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
-    return withoutPending(() => this.#record(args, step, isExplained));
-  }
-
-  #record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained: boolean): Recorded {
     if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
+    computeWaiting();
     const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;
     try {
@@ -62,6 +60,7 @@ export class StepRecorder implements Recorder {
       return { results, recording, mayPass: session.mayPass };
     } finally {
       this.#session = undefined;
+      endRecordedValues();
       session.end();
       if (!isFinished) abortRecording();
       forgetShapes();
@@ -79,7 +78,7 @@ export class StepRecorder implements Recorder {
     this.#isPaused = true;
     let outputs;
     try {
-      outputs = action(inputs);
+      outputs = withoutWaiting(() => action(inputs));
     } finally {
       this.#isPaused = false;
     }
@@ -138,12 +137,15 @@ class Session {
     for (const arg of this.args) if (isNumeric(arg)) this.#requireOwnData(arg);
     if (this.hasPlaces) this.#endOfGradients = placeGradients(this.#places);
     this.#placeCalls();
+    beginRecordedValues();
+    recordValues(true);
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
   pause(inputs: readonly Tensor[], action: Omit<SegmentAction, 'place'>): void {
     this.#endSegment(inputs, { ...action, place: this.hasPlaces ? this.#places.peek() : -1 });
     this.#isPaused = true;
+    recordValues(false);
     placeRecordedCalls(undefined);
     forgetShapes();
     forgetConstants();
@@ -164,6 +166,7 @@ class Session {
     });
     resumeRecording(given, variables);
     this.#isPaused = false;
+    recordValues(true);
     this.#placeCalls();
   }
 

@@ -52,6 +52,24 @@ Napi::Value cut(const Napi::CallbackInfo& info, Context& context) {
   return result;
 }
 
+// recordingShadow(tensor): the handle of a tensor without memory that the recorder takes for `tensor`
+Napi::Value shadow(const Napi::CallbackInfo& info, Context& context) {
+  auto& recorder = recorder_of(context);
+  const double id = number_at(info, 0);
+  // Copies the reference, because add() may move the table's entries.
+  const at::Tensor tensor = context.tensors.get(id);
+  const double made = context.tensors.add(shadow_of(tensor));
+  recorder.alias(made, id, tensor);
+  return Napi::Number::New(info.Env(), made);
+}
+
+// Turns the recorder on or off. Returns whether it was on.
+Napi::Value record_calls(const Napi::CallbackInfo& info, Context& context) {
+  const bool was_on = context.operators.recorder != nullptr;
+  context.operators.recorder = info[0].ToBoolean() ? context.recorder.get() : nullptr;
+  return Napi::Boolean::New(info.Env(), was_on);
+}
+
 Recording& recording_at(const Napi::CallbackInfo& info, size_t index, Context& context) {
   return *context.recordings.get(number_at(info, index), "recording");
 }
@@ -91,6 +109,13 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "finishRecording", [&](const Napi::CallbackInfo& info) { return finish(info, context); });
   bind_action("abortRecording", [&](const Napi::CallbackInfo&) { stop(context); });
+  bind(env, exports, "recordCalls", [&](const Napi::CallbackInfo& info) { return record_calls(info, context); });
+  bind(env, exports, "recordingShadow", [&](const Napi::CallbackInfo& info) { return shadow(info, context); });
+  // bindRecorded(tensor, shadow): from now on the recorder takes `tensor` for what `shadow` stands for
+  bind_action("bindRecorded", [&](const Napi::CallbackInfo& info) {
+    const double id = number_at(info, 1);
+    recorder_of(context).alias(number_at(info, 0), id, context.tensors.get(id));
+  });
   bind_action("placeRecordedCalls", [&](const Napi::CallbackInfo& info) {
     if (auto* recorder = context.operators.recorder) recorder->at_place(static_cast<int>(number_at(info, 0)));
   });

@@ -52,6 +52,11 @@ void* row_major_memory(const at::Tensor& tensor) {
   return tensor.mutable_data_ptr();
 }
 
+at::Tensor shadow_of(const at::Tensor& tensor) {
+  const c10::InferenceMode guard;
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+}
+
 at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length) {
   const c10::InferenceMode guard;
   if (!tensor.is_contiguous() || start < 0 || length < 0 || length > tensor.numel() - start) {

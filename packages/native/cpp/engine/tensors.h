@@ -32,6 +32,10 @@ void* row_major_memory(const at::Tensor& tensor);
 // tensors in the same memory. Throws ACC_INVALID_ARGUMENT.
 at::Tensor memory_part(const at::Tensor& tensor, int64_t start, int64_t length);
 
+// A tensor with the dtype, shape and strides of `tensor`, and without memory. Operators on it compute
+// nothing but these.
+at::Tensor shadow_of(const at::Tensor& tensor);
+
 // Properties of a tensor's memory. src/tensor.ts uses the same numbers.
 enum MemoryFlag : uint8_t {
   // The elements are row-major without gaps.

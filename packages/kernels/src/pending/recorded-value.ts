@@ -1,0 +1,147 @@
+import type { TensorInfo } from '@tensorflow/tfjs-core';
+import type { NativeDtype } from '@acc/contract';
+import {
+  bindToShadow,
+  operator,
+  shadowOf,
+  tensorFrom,
+  unrecorded,
+  type Tensor as NativeTensor,
+} from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { toDtype } from '../families/conversion.js';
+import { TensorData } from '../tensor-data.js';
+
+// Results also wait while a step is recorded, so that it needs as much memory as the plain step. The
+// recording has the calls that compute each result alone, at the place where the step made it.
+
+const expand = operator('aten::expand');
+
+type Shadow = ReturnType<typeof shadowOf>;
+
+/** The number of the recording in progress; 0 for none. */
+let recording = 0;
+let recordings = 0;
+let isOn = false;
+
+/** From now on calls are recorded, or not. */
+export function recordValues(on: boolean): void {
+  isOn = on;
+}
+
+/** A recording begins; call it with {@link recordValues}. */
+export function beginRecordedValues(): void {
+  recording = ++recordings;
+}
+
+/** The values that still wait are no longer those of a recording. */
+export function endRecordedValues(): void {
+  recording = 0;
+  isOn = false;
+}
+
+/** Whether results must have a {@link RecordedValue}. */
+export const areValuesRecorded = (): boolean => isOn;
+
+/** What stands in a recording for a result that waits. */
+export class RecordedValue {
+  readonly #recording = recording;
+  readonly #data: TensorData;
+
+  /** @param shadow It takes it over. */
+  constructor(private readonly shadow: NativeTensor) {
+    this.#data = shadowData(shadow);
+  }
+
+  /** Whether its recording is in progress. */
+  get isCurrent(): boolean {
+    return this.#recording === recording;
+  }
+
+  /** The value in the place of `info`, for a kernel that is to be recorded and not computed. */
+  standsFor({ shape, dtype }: TensorInfo): TensorInfo {
+    return { dataId: this.#data, shape, dtype };
+  }
+
+  /** Computes the value in calls of which the recording takes no notice. */
+  compute(action: () => NativeTensor): NativeTensor {
+    if (!this.isCurrent) return action();
+    const native = unrecorded(action);
+    this.bind(native);
+    return native;
+  }
+
+  /** The recording takes `native` for the value. */
+  bind(native: NativeTensor): void {
+    if (this.isCurrent) bindToShadow(native, this.shadow);
+  }
+
+  /** As {@link compute}, for the value of `info` in another dtype. */
+  computeAs(
+    backend: AccBackend,
+    info: TensorInfo,
+    dtype: NativeDtype,
+    action: () => NativeTensor,
+  ): NativeTensor {
+    using zeros = zerosFor(shadowOf(backend.native(this.standsFor(info))));
+    using converted = toDtype(zeros, dtype);
+    const native = unrecorded(action);
+    bindToShadow(native, converted);
+    return native;
+  }
+
+  dispose(): void {
+    this.#data.dispose();
+  }
+}
+
+/** An input of an operator that waits: the value itself if it waits, too. */
+export interface RecordedInput {
+  readonly info: TensorInfo;
+  readonly value: RecordedValue | undefined;
+}
+
+/**
+ * Records the calls of an operator, without the values of its inputs.
+ *
+ * @param alone Computes the operator. It gets inputs of the same shapes and dtypes.
+ * @param needsMemory See `ElementwiseOperator`.
+ */
+export function recordedValue(
+  backend: AccBackend,
+  inputs: readonly RecordedInput[],
+  alone: (inputs: readonly TensorInfo[]) => TensorInfo,
+  needsMemory = false,
+): RecordedValue {
+  const made: TensorData[] = [];
+  try {
+    const infos = inputs.map(({ info, value }) => {
+      if (value && !needsMemory) return value.standsFor(info);
+      const shadow = shadowOf(backend.native(value?.standsFor(info) ?? info));
+      const data = shadowData(needsMemory ? zerosFor(shadow) : shadow);
+      made.push(data);
+      return { ...info, dataId: data };
+    });
+    const result = alone(infos);
+    const value = new RecordedValue(shadowOf(backend.native(result)));
+    backend.disposeInfo(result);
+    return value;
+  } finally {
+    for (const data of made) data.dispose();
+  }
+}
+
+/** One zero, repeated, that the recording takes for the value of `shadow`, which it disposes. */
+function zerosFor(shadow: Shadow): NativeTensor {
+  using held = shadow;
+  const zeros = unrecorded(() => {
+    using zero = tensorFrom(new Float32Array(1), 'float32', []);
+    using converted = toDtype(zero, held.dtype);
+    return expand(converted, held.shape);
+  });
+  bindToShadow(zeros, held);
+  return zeros;
+}
+
+const shadowData = (shadow: NativeTensor): TensorData =>
+  new TensorData('float32', shadow, undefined, undefined);
