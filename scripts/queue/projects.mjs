@@ -15,6 +15,7 @@ const ON_RANKS = 'tests/e2e/on-ranks.ts';
  * many, or the real ones, in `npm run test:release`. They ask `inject('isRelease')`.
  */
 export const REPEATED = [
+  'packages/kernels/src/odd-arguments/odd-arguments.test.ts',
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deadlock.test.ts',

@@ -46,7 +46,10 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
     return { ...world, store, close };
   } catch (error) {
     // Rank 0 hosts the store, and other ranks still have to read the error from it.
-    if (rank === 0) await sleep(LINGER_MS);
+    if (rank === 0) {
+      await sleep(LINGER_MS);
+      tellOfStrangers(store.closeDoor(), options.masterPort);
+    }
     store.close();
     throw error;
   }

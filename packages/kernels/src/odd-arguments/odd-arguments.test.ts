@@ -7,7 +7,7 @@ import { registerAccBackend } from '../register-backend.js';
 import { ODD_FUNCTIONS, oddCall, type OddCall } from '../testing/odd-calls/odd-call.js';
 
 const SEED = Number(process.env['ACC_TEST_SEED'] ?? 1);
-const COUNT = 100;
+const COUNT = inject('isRelease') ? 100 : 4;
 
 interface Value {
   readonly shape: readonly number[];
@@ -46,8 +46,8 @@ const hasNaN = ({ values }: Value): boolean => values.some(Number.isNaN);
 /** Of tf.stridedSlice against its stride, as in TensorFlow; tfjs's cpu backend fails. */
 const isEmpty = (values: readonly Value[]): boolean => values.every(({ shape }) => shape.includes(0));
 
-/** tf.conv1d drops the dim of tf.conv2d's result, whose size can be negative. */
-const hidesSize = (name: string, values: readonly Value[]): boolean => name === 'conv1d' && isEmpty(values);
+/** The tensor that does not exist may be an inner one: tf.conv1d reshapes the result of tf.conv2d. */
+const isOfBroken = ({ message }: Error): boolean => /gives a result of shape \[[^\]]*-/.test(message);
 
 /** A named error or a value is right for a broken result; a named error for one with NaN. */
 function isRight(name: string, actual: Outcome, expected: Outcome): boolean {
@@ -55,7 +55,7 @@ function isRight(name: string, actual: Outcome, expected: Outcome): boolean {
     return actual instanceof Error || (name === 'stridedSlice' && isEmpty(actual));
   if (expected.some(isBroken)) return true;
   if (actual instanceof Error)
-    return (expected.some(hasNaN) || hidesSize(name, expected)) && isAccError(actual, 'ACC_INVALID_ARGUMENT');
+    return (expected.some(hasNaN) || isOfBroken(actual)) && isAccError(actual, 'ACC_INVALID_ARGUMENT');
   return actual.length === expected.length && actual.every((value, i) => isSame(value, expected[i]!));
 }
 

@@ -25,15 +25,15 @@ const isOddPool: IsOdd = ({ x, input }, { filterSize, strides, pad }) => {
 const isOddArgmax: IsOdd = (inputs, attrs) => {
   const { filterSize, pad } = attrs;
   const x = inputs['x']!;
-  if (isOddPool(inputs, attrs) || isEmpty(x)) return true;
+  if (isOddPool(inputs, attrs) || isEmpty(x) || Array.isArray(pad)) return true;
   const [height, width] = [filterSize].flat() as [number, number?];
   if (height > x.shape[1]! || (width ?? height) > x.shape[2]!) return true;
   return typeof pad === 'number' && 2 * pad > Math.min(height, width ?? height);
 };
 
 /** Also odd if a window does not fit the image, which can make the result empty. */
-const isOddDilation: IsOdd = ({ x, filter }, { strides, dilations }) => {
-  if (!areSteps(strides, 2) || !areSteps(dilations, 2)) return true;
+const isOddDilation: IsOdd = ({ x, filter }, { strides, pad, dilations }) => {
+  if (!areSteps(strides, 2) || !areSteps(dilations, 2) || typeof pad !== 'string') return true;
   const [down, across] = [dilations].flat() as [number, number?];
   const [height, width] = filter!.shape as [number, number];
   return (height - 1) * down >= x!.shape[1]! || (width - 1) * (across ?? down) >= x!.shape[2]!;
@@ -107,6 +107,15 @@ const isOddConcat: IsOdd = (inputs) => {
   return all.some(isEmpty) && all.some(({ dtype }) => dtype !== all[0]!.dtype);
 };
 
+const isOddGather: IsOdd = (_inputs, { batchDims }) => !isCount(batchDims ?? 0);
+
+/** Of a dim that is dropped, tfjs takes the given place, also where a mask leaves it out. */
+const isOddStridedSlice: IsOdd = (_inputs, attrs) => {
+  const { begin, end, strides, beginMask, endMask, shrinkAxisMask } = attrs as Record<string, number>;
+  const areIntegers = [begin, end, strides].flat().every(Number.isInteger);
+  return !areIntegers || ((beginMask! | endMask!) & shrinkAxisMask!) !== 0;
+};
+
 const isOddTransform: IsOdd = ({ image }, { outputShape }) =>
   isEmpty(image!) || (outputShape !== undefined && outputShape !== null && !areCounts(outputShape, 1));
 
@@ -166,6 +175,7 @@ export const ODD: ReadonlyMap<string, IsOdd> = new Map([
   ['FusedBatchNorm', isOddBatchNorm],
   ['FusedConv2D', isOddConvolution(4)],
   ['FusedDepthwiseConv2D', isOddDepthwise],
+  ['GatherV2', isOddGather],
   ['LRN', isOddNorm],
   ['LeakyRelu', isOddLeakyRelu],
   ['LinSpace', isOddLinSpace],
@@ -189,6 +199,7 @@ export const ODD: ReadonlyMap<string, IsOdd> = new Map([
   ['SpaceToBatchND', isOddBlocks],
   ['SplitV', isOddSplit],
   ['Step', isOddStep],
+  ['StridedSlice', isOddStridedSlice],
   ['Sum', isOddReduction],
   ['Tile', isOddTile],
   ['TopK', isOddTopK],

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kLookPause(10);
 constexpr uint64_t kMostBytes = 4 << 20;
 constexpr uint64_t kMoreBytesEachSecond = 64 << 10;
 // Of all connections that were ended. What they sent stays in the store.
-constexpr uint64_t kMostBytesOfStrangers = 64 << 20;
+constexpr uint64_t kMostBytesOfStrangers = 256 << 20;
 // A rank has two connections at the same time, and may connect again.
 constexpr size_t kConnectionsOfRank = 4;
 constexpr size_t kMoreConnections = 256;
