@@ -158,38 +158,6 @@ it("bytes of strangers at the store and at Gloo's port change nothing, and later
   for (const output of outputs) expect(output).toContain('::result::6');
 }, 240_000);
 
-/** c10d's commands: the greeting of a client, and a key with its value. */
-const GREETING = Buffer.concat([Uint8Array.of(0), new Uint8Array(Uint32Array.of(0x3c85f7ce).buffer)]);
-const sized = (bytes: Uint8Array) =>
-  Buffer.concat([new Uint8Array(BigUint64Array.of(BigInt(bytes.length)).buffer), bytes]);
-const setCommand = (key: string, value: Uint8Array) =>
-  Buffer.concat([Uint8Array.of(1), sized(Buffer.from(key)), sized(value)]);
-
-it("a stranger's keys do not fill the memory of rank 0 while ranks join", async () => {
-  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
-  const sent = await new Promise<number>((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const value = Buffer.alloc(1_000_000, 1);
-    let keys = 0;
-    const timer = setInterval(() => {
-      if (keys < 200) socket.write(setCommand(`key ${keys++}`, value));
-      else socket.end();
-    }, 20);
-    socket
-      .on('error', () => {})
-      .on('close', () => {
-        clearInterval(timer);
-        resolve(keys);
-      });
-    socket.write(GREETING);
-  });
-  expect(sent).toBeLessThan(200);
-  for (const name of ['to-the-store', 'to-the-group', 'to-the-end']) release(name);
-  const codes = await Promise.all(ranks.map(exitOf));
-  expect(codes, outputs.join('\n')).toEqual([0, 0]);
-  expect(outputs[0]).toContain(`acc: 1 connections to port ${port} were closed while ranks joined`);
-}, 240_000);
-
 it('a stranger without the token that replaces a rank makes the start fail, and receives nothing', async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
   release('to-the-store');

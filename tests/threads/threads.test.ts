@@ -32,7 +32,11 @@ const ENDS = `
 /** Runs the program in a process of its own, which must end by itself and say nothing else. */
 function expectEnd(program: string): void {
   const args = ['--expose-gc', '--input-type=module', '--eval', `${ENDS}${program}`];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: root,
+    encoding: 'utf8',
+    timeout: 300_000,
+  });
   expect([stderr, stdout.trim(), status]).toEqual(['', 'all have ended', 0]);
 }
 

@@ -42,28 +42,17 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
     if (world.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
     // All ranks are here, so the store accepts no more connections. Sub-groups meet over the
     // existing ones.
-    tellOfStrangers(store.closeDoor(), options.masterPort);
+    store.closeDoor();
     return { ...world, store, close };
   } catch (error) {
     // Rank 0 hosts the store, and other ranks still have to read the error from it.
-    if (rank === 0) {
-      await sleep(LINGER_MS);
-      tellOfStrangers(store.closeDoor(), options.masterPort);
-    }
+    if (rank === 0) await sleep(LINGER_MS);
     store.close();
     throw error;
   }
 }
 
 const LINGER_MS = 500;
-
-function tellOfStrangers(count: number, port: number): void {
-  if (count === 0) return;
-  console.warn(
-    `acc: ${count} connections to port ${port} were closed while ranks joined, because they sent nothing or more than a rank sends, or were too many. ` +
-      'Let only the hosts of the job reach this port.',
-  );
-}
 
 /** Connects to the job's store. Returns it with the address of this rank. */
 async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store: Store; own: string }> {

@@ -31,7 +31,7 @@ function hear(): string[] {
 describe('connections that do not show the token', () => {
   it('are closed from the oldest on if they are too many, and clients join among them', async () => {
     const said = hear();
-    const { coordinator, records } = await coordinatorOf({ rounds: 2, maxUnproven: 5 });
+    const { coordinator, records } = await coordinatorOf({ rounds: 2, maxUnproven: 5, proofMs: 60_000 });
     const strangers: Awaited<ReturnType<typeof stranger>>[] = [];
     for (let i = 0; i < 20; i++) strangers.push(await stranger(coordinator));
     await Promise.all(strangers.slice(0, 15).map(({ closed }) => closed));

@@ -233,7 +233,7 @@ class Fsdp implements Strategy {
   }
 
   detach(): void {
-    for (const reduction of this.#reductions) reduction.dispose();
+    [...this.#reductions].every((reduction) => reduction.dispose());
     this.#reductions.clear();
     this.#whole.detach?.();
     this.#unwatch?.();

@@ -60,9 +60,12 @@ export class ShardReduction implements GradientReduction {
     });
   }
 
-  /** Frees what is on its way. For a pass that has failed. */
-  dispose(): void {
-    for (const unit of this.#units) unit.dispose();
+  /**
+   * Frees what is on its way. For a pass that has failed. Returns whether all of it came: otherwise
+   * another rank is gone, and nothing more will come.
+   */
+  dispose(): boolean {
+    return this.#units.every((unit) => unit.dispose());
   }
 
   #launchNext(): void {
@@ -153,12 +156,14 @@ class UnitGradients {
   }
 
   /** Waits, because other ranks send as well. The scope of the pass has freed the rest. */
-  dispose(): void {
-    if (this.#own) return;
+  dispose(): boolean {
+    if (this.#own) return true;
     try {
       this.#pending?.wait().dispose();
+      return true;
     } catch {
       // The sum failed as well: another rank is gone.
+      return false;
     }
   }
 

@@ -48,6 +48,7 @@ export {
   namedGradients,
   sgdw,
   SgdW,
+  hasOwnRule,
   slotListsOf,
   updateInPieces,
   noteUse,

@@ -114,7 +114,7 @@ export interface Addon {
   waitWork(work: number): void;
   isWorkDone(work: number): boolean;
   closeGroup(group: number): void;
-  closeStoreDoor(store: number): number;
+  closeStoreDoor(store: number): void;
   closeStore(store: number): void;
 }
 

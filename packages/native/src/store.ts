@@ -45,12 +45,9 @@ export class Store {
   /**
    * Refuses further connections, on the process that hosts the store. Call it when every rank has
    * connected. It works on Linux only; on other systems the port stays open.
-   *
-   * @returns How many connections were ended before, because they sent nothing, or over 4 MiB, or
-   * were too many.
    */
-  closeDoor(): number {
-    return addon().closeStoreDoor(this.#id);
+  closeDoor(): void {
+    addon().closeStoreDoor(this.#id);
   }
 
   close(): void {

@@ -22,8 +22,8 @@ export function shardFitDataset(
 ): Undo {
   return patch(model, 'fitDataset', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
-    validation.data = args.validationData;
     compare();
+    validation.data = args.validationData;
     const given = context.shardDataset(dataset);
     // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with
     // it.

@@ -38,8 +38,8 @@ export function shardFitLoop(
   const undoLoop = patch(model, 'fitLoop', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
-    validation.testFunction = valF;
     compare(ins);
+    validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.dataRanks.size;
     for (const count of [Math.min(globalBatch, rows), rows % globalBatch]) {

@@ -1,6 +1,6 @@
 import { gather, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import { fingerprintOf, haveSameValues, type Collective, type Fingerprint } from '@acc/contract';
-import { currentOrders } from '../random/data-orders.js';
+import { beginOrders, currentOrders } from '../random/data-orders.js';
 
 /** How many calls of `fit` and `fitDataset` of a model are compared. */
 const FITS_COMPARED = 16;
@@ -13,9 +13,10 @@ const MOST_ROWS = 64;
 type Compare = (columns?: readonly (Tensor | null)[]) => void;
 
 /**
- * Returns a function that warns once if ranks that share rows have different ones, or shuffle datasets
- * by different seeds. Each rank takes its share by the numbers of rows, so some samples would be
- * trained twice, and others not at all. Every rank of `ranks` calls it.
+ * Returns a function that warns once if ranks that share rows have different ones. Each rank takes its
+ * share by the numbers of rows, so some samples would be trained twice, and others not at all. For a
+ * dataset, ranks that called `setSeed` with different seeds, for their dropout, shuffle by that of the
+ * first. Every rank of `ranks` calls it.
  */
 export function compareData(ranks: Collective): Compare {
   let fits = 0;
@@ -24,10 +25,11 @@ export function compareData(ranks: Collective): Compare {
     if (ranks.size === 1 || fits++ >= FITS_COMPARED) return;
     const prints = columns?.map((column) => column && printOf(column));
     const all = ranks.allGatherObject({ seed: currentOrders()?.seed, prints });
-    const problem = differenceOf(all);
-    if (problem === undefined || hasWarned || ranks.rank !== 0) return;
+    const [first] = all as [Compared];
+    if (!columns && first.seed !== undefined) beginOrders(first.seed);
+    if (hasWarned || ranks.worldRanks[ranks.rank] !== 0 || haveSameRows(all)) return;
     hasWarned = true;
-    console.warn(`acc: ${problem}`);
+    console.warn(DIFFERENT_ROWS);
   };
 }
 
@@ -36,25 +38,17 @@ interface Compared {
   readonly prints: readonly (Fingerprint | null)[] | undefined;
 }
 
-function differenceOf(all: readonly Compared[]): string | undefined {
+function haveSameRows(all: readonly Compared[]): boolean {
   const [first] = all as [Compared];
   const agree = (a: Fingerprint | null | undefined, b: Fingerprint | null | undefined) =>
     a && b ? a.form === b.form && haveSameValues(a, b) : !a === !b;
-  if (first.prints) {
-    const isSame = ({ prints }: Compared) => first.prints!.every((print, i) => agree(print, prints?.[i]));
-    return all.every(isSame) ? undefined : DIFFERENT_ROWS;
-  }
-  return all.every(({ seed }) => seed === first.seed) ? undefined : DIFFERENT_SEEDS;
+  return all.every(({ prints }) => first.prints?.every((print, i) => agree(print, prints?.[i])) ?? true);
 }
 
-const CONSEQUENCE =
-  'Each rank takes its share by the numbers of rows, so that some samples are trained twice, and others not at all.';
 const DIFFERENT_ROWS =
-  `fit was given different rows on different ranks, or rows in another order. ${CONSEQUENCE} ` +
+  'acc: fit was given different rows on different ranks, or rows in another order. ' +
+  'Each rank takes its share by the numbers of rows, so that some samples are trained twice, and others not at all. ' +
   'Give all rows in the same order on every rank. To shuffle them before, use tf.util.shuffle, or call setSeed with the same seed on every rank before Math.random.';
-const DIFFERENT_SEEDS =
-  `Ranks called setSeed with different seeds, so that they shuffle the dataset of fitDataset in different orders. ${CONSEQUENCE} ` +
-  'Call setSeed with the same seed on every rank.';
 
 /** Of a few rows. */
 function printOf(column: Tensor): Fingerprint {

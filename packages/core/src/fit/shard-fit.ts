@@ -60,7 +60,7 @@ export interface ShardedData {
   passEnd(): void;
 }
 
-/** Compares the columns of `fit`, or the seeds of shuffles for `fitDataset`, over ranks. */
+/** Compares the columns of `fit` over ranks. For `fitDataset`, ranks agree on the seed of shuffles. */
 export type CompareData = (columns?: readonly (Tensor | null)[]) => void;
 
 /** What calls of `fit` and `fitDataset` use besides. */

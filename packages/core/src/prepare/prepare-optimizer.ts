@@ -1,6 +1,6 @@
 import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import { slotListsOf, withOwnState } from '@acc/kernels';
+import { hasOwnRule, slotListsOf, withOwnState } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { StepPipeline } from '../step/step-pipeline.js';
 
@@ -54,13 +54,16 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
   };
 }
 
-/** A function that takes steps on every engine with each variable's own state. Warns once. */
+/**
+ * A function that takes steps on every engine with each variable's own state. Warns once where tfjs
+ * would use another's. Optimizers of this project do so by themselves. A subclass of tfjs's keeps its
+ * own way.
+ */
 function stateByVariable(optimizer: Optimizer, warn: (message: string) => void) {
   let hasWarned = false;
   return (gradients: NamedTensorMap | NamedTensor[], apply: () => void): void => {
-    const lists = slotListsOf(optimizer);
-    if (!lists) return apply();
-    withOwnState(lists, gradients, {
+    if (!hasOwnRule(optimizer)) return apply();
+    withOwnState(slotListsOf(optimizer)!, gradients, {
       apply,
       misplaced: ({ name, owner }) => {
         if (!hasWarned) warn(differsFromTfjs(name, owner));
@@ -74,7 +77,7 @@ function differsFromTfjs(name: string, owner: string): string {
   return (
     `An optimizer trains '${name}' in the place of '${owner}'. Each has its own moments and other state here. ` +
     `tfjs without an Accelerator keeps state by position, and would use that of '${owner}' for '${name}'. ` +
-    'Use an optimizer for each model if results must equal those of tfjs.'
+    'If results must equal those of tfjs, give each list of variables an optimizer of its own.'
   );
 }
 

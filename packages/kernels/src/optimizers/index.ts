@@ -2,7 +2,7 @@ export { adafactor, type Adafactor, type AdafactorOptions } from './adafactor.js
 export { adamw, AdamW, type AdamWOptions } from './adamw.js';
 export { canUpdateShards } from './can-update-shards.js';
 export { canUpdateInPieces, updateInPieces, type UpdatePiece } from './in-pieces.js';
-export { fusedApply } from './fused/fused-apply.js';
+export { fusedApply, hasOwnRule } from './fused/fused-apply.js';
 export { lamb, type Lamb, type LambOptions } from './lamb.js';
 export { lion, type Lion, type LionOptions } from './lion.js';
 export type { NameFilter } from './name-filter.js';

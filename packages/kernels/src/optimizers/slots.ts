@@ -102,11 +102,18 @@ export function withOwnState(
   const names = namedGradients(gradients).map(({ name }) => name);
   const found = placeSlots(names, lists);
   if (found) misplaced(found);
-  apply();
-  for (const { slots } of lists)
-    names.forEach((name, i) => {
-      if (slots[i]) noteUse(slots[i].variable, name);
-    });
+  try {
+    apply();
+  } finally {
+    for (const { slots } of lists) {
+      names.forEach((name, i) => {
+        if (slots[i]) noteUse(slots[i].variable, name);
+      });
+      // A step that failed may have left places empty, which optimizers do not expect.
+      const filled = slots.filter((slot) => (slot as Slot | undefined) !== undefined);
+      if (filled.length < slots.length) slots.splice(0, slots.length, ...filled);
+    }
+  }
 }
 
 /** The variable that has used the state, if it exists still. */

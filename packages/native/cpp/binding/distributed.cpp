@@ -270,7 +270,8 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
     return info.Env().Undefined();
   });
   bind(env, exports, "closeStoreDoor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::Number::New(info.Env(), held.stores.get(number_at(info, 0), "store")->close_door());
+    held.stores.get(number_at(info, 0), "store")->close_door();
+    return info.Env().Undefined();
   });
   bind(env, exports, "closeStore", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     held.stores.remove(number_at(info, 0));

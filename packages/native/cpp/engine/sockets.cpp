@@ -65,8 +65,6 @@ std::string end_of(int fd, EndOf name) {
   return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
-std::string port_of(const std::string& end) { return end.substr(end.rfind(':') + 1); }
-
 #ifdef __linux__
 // TCP_ESTABLISHED of the kernel, which linux/tcp.h does not define.
 constexpr int kEstablished = 1;
@@ -87,19 +85,6 @@ std::vector<Fd> NewSockets::take() const {
   std::vector<Fd> found;
   for_each_socket([&](int fd, uint64_t number) {
     if (before_.count(number) == 0) found.push_back(duplicate_of(fd));
-  });
-  return found;
-}
-
-std::map<uint64_t, Fd> accepted_by(int listener) {
-  const auto port = port_of(local_end(listener));
-  std::map<uint64_t, Fd> found;
-  for_each_socket([&](int fd, uint64_t) {
-    // The descriptor may be closed, and used again, at any time. The duplicate stays.
-    Fd socket = duplicate_of(fd);
-    const auto number = number_of(socket.get());
-    if (number == 0 || is_listening(socket.get()) || port_of(local_end(socket.get())) != port) return;
-    found.emplace(number, std::move(socket));
   });
   return found;
 }
@@ -152,11 +137,6 @@ LinkState state_of(int fd, std::chrono::milliseconds silence) {
   return info.tcpi_last_ack_recv > silence.count() ? LinkState::kSilent : LinkState::kDoubtful;
 }
 
-uint64_t received_by(int fd) {
-  tcp_info info{};
-  return read_info(fd, info) ? info.tcpi_bytes_received : 0;
-}
-
 uint64_t traffic_of(int fd) {
   tcp_info info{};
   return read_info(fd, info) ? info.tcpi_bytes_acked + info.tcpi_bytes_received : 0;
@@ -167,7 +147,6 @@ uint64_t traffic_of(int fd) {
 void refuse_newcomers(int) {}
 void ask_when_idle(int) {}
 LinkState state_of(int, std::chrono::milliseconds) { return LinkState::kOpen; }
-uint64_t received_by(int) { return 0; }
 uint64_t traffic_of(int) { return 0; }
 
 #endif

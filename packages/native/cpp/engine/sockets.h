@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,10 +47,6 @@ class NewSockets {
   std::set<uint64_t> before_;
 };
 
-// Duplicates of the connections that a listening socket of this process has accepted, by the numbers
-// of their sockets.
-std::map<uint64_t, Fd> accepted_by(int listener);
-
 Fd duplicate_of(int fd);
 bool is_listening(int fd);
 // `10.0.0.1:80` or `[fd00::1]:80`; empty if the socket has no such address.
@@ -76,9 +71,6 @@ enum class LinkState { kOpen, kClosed, kDoubtful, kSilent };
 // process that is merely stopped. Linux only; always kOpen elsewhere.
 LinkState state_of(int fd, std::chrono::milliseconds silence);
 inline constexpr std::chrono::milliseconds kDoubt(1500);
-
-// The number of bytes that a connection has received. Linux only; 0 elsewhere.
-uint64_t received_by(int fd);
 
 // The number of bytes sent and acknowledged, plus the number of bytes received.
 uint64_t traffic_of(int fd);

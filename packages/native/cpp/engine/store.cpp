@@ -111,13 +111,10 @@ std::shared_ptr<StoreLine> JobStore::watch_line() {
   return line_;
 }
 
-int JobStore::close_door() {
-  if (listener_.get() < 0) return 0;
+void JobStore::close_door() {
+  if (listener_.get() < 0) return;
   refuse_newcomers(listener_.get());
-  const int ended = watch_->ended();
-  watch_.reset();
   listener_.reset();
-  return ended;
 }
 
 }  // namespace acc

@@ -5,11 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "engine/door_watch.h"
 #include "engine/sockets.h"
 
 namespace acc {
@@ -50,9 +48,7 @@ class JobStore {
   static std::shared_ptr<JobStore> connect(const StoreOptions& options);
 
   JobStore(StorePtr keys, Fd listener, const StoreOptions& options)
-      : keys_(std::move(keys)), listener_(std::move(listener)), options_(options) {
-    if (listener_.get() >= 0) watch_.emplace(listener_.get(), options.world_size);
-  }
+      : keys_(std::move(keys)), listener_(std::move(listener)), options_(options) {}
 
   const StorePtr& keys() const { return keys_; }
 
@@ -61,15 +57,12 @@ class JobStore {
   // not answer within 3 seconds.
   std::shared_ptr<StoreLine> watch_line();
 
-  // Refuses new connections. Call it when all ranks have connected. Returns the number of connections
-  // that were ended before, because they sent too much or were too many.
-  int close_door();
+  // Refuses new connections. Call it when all ranks have connected.
+  void close_door();
 
  private:
   StorePtr keys_;
   Fd listener_;
-  // Until the door is closed, in the process that has the store.
-  std::optional<DoorWatch> watch_;
   StoreOptions options_;
   std::mutex line_mutex_;
   std::shared_ptr<StoreLine> line_;

@@ -63,7 +63,7 @@ it('a connection that does not prove itself in time is closed, and an agent that
 });
 
 it('too many connections are closed from the oldest on, and one that sends too much', async () => {
-  const { coordinator, stranger, agent } = await started({ maxUnproven: 2 });
+  const { coordinator, stranger, agent } = await started({ maxUnproven: 2, proofMs: 60_000 });
   const first = await stranger();
   const second = await stranger();
   const third = await stranger();

@@ -14,6 +14,8 @@ export const JOIN_MS = 300_000;
 /** How long hosts that do not answer are told that the job has ended, in milliseconds. */
 const END_MS = 2_000;
 /** The least time for the proof that a connection knows the token, in milliseconds. */
+/** Of Node's timers. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const PROOF_MS = 10_000;
 /** The fewest connections without this proof that may be open. All agents may come at once. */
 const FEWEST_UNPROVEN = 64;
@@ -136,7 +138,7 @@ export class Coordinator {
 function limitsFor({ maxNodes, hostTimeoutMs }: CoordinatorOptions): DoorLimits {
   return {
     maxUnproven: Math.max(2 * maxNodes, FEWEST_UNPROVEN),
-    proofMs: Math.max(hostTimeoutMs, PROOF_MS),
+    proofMs: Math.min(Math.max(hostTimeoutMs, PROOF_MS), LONGEST_TIMER_MS),
     maxUnprovenBytes: MOST_UNPROVEN_BYTES,
   };
 }
