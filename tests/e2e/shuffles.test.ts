@@ -78,8 +78,9 @@ it.each([1, 2, 3])(
         expect(warnings['own draws']![0]).toMatch(/^acc: fit was given different rows.*use tf.util.shuffle/);
     });
     for (const epoch of [0, 1]) {
-      const read = results.flatMap(({ rowsOfOwnSeeds }) => rowsOfOwnSeeds[epoch]!);
-      expect(sorted(read)).toEqual(ALL);
+      // A rank without a batch in the last step fills its place.
+      const read = new Set(results.flatMap(({ rowsOfOwnSeeds }) => rowsOfOwnSeeds[epoch]!));
+      expect(sorted([...read])).toEqual(ALL);
     }
   },
 );
