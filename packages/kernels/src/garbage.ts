@@ -9,6 +9,8 @@ const LEAST_BYTES = 64 * 2 ** 20;
 /** The highest limit in bytes. */
 const MAX_BYTES = totalmem() / 4;
 const BYTES_PER_ELEMENT = 4;
+/** Below, one tensor is not worth the watching. */
+const LEAST_WATCHED_BYTES = 128 * 2 ** 10;
 
 /**
  * Frees the native memory of tensors that are dropped without `dispose`, once JavaScript's garbage
@@ -61,9 +63,9 @@ export class Garbage {
     this.#registry.register(data, data.handles(), data);
   };
 
-  /** Watches data at once. For data that its program probably dropped. */
+  /** Watches data at once. For data that its program probably dropped. Small data waits with others. */
   watch(data: TensorData): void {
-    if (data.nurseryPlace < 0) return;
+    if (data.nurseryPlace < 0 || data.heldBytes < LEAST_WATCHED_BYTES) return;
     this.#takeOut(data);
     adjustExternalMemory(this.#register(data));
   }
