@@ -34,6 +34,7 @@ export { SAVED_EXIT_CODE } from './exit-codes.js';
 export { finallyAfter } from './finally-after.js';
 export { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
 export { hashOf } from './hash-of.js';
+export { isPrepared, notePrepared, preparationOf, type Preparation } from './preparations.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
 export { lossSeed, lossSeedReads, withLossSeed } from './loss-seed.js';
 export type { ProductSums, RunForward, TapedForward } from './taped-forward.js';

@@ -1,5 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, cutOf, markCut, type Cut } from '@acc/contract';
+import { AccError, checkKeys, cutOf, isPrepared, markCut, type Cut } from '@acc/contract';
 import { tooLate } from './too-late.js';
 
 export interface CutOptions {
@@ -23,31 +23,6 @@ export interface Mark extends Cut {
 export function markOf(variable: Variable): Mark | undefined {
   const mark = cutOf(variable);
   return mark?.axis === 'tensor' ? (mark as Mark) : undefined;
-}
-
-/** Whether an Accelerator that has prepared variables has ended. */
-export interface Preparation {
-  readonly isOver: boolean;
-}
-
-const preparations = new WeakMap<object, Preparation>();
-
-/**
- * Notes that variables or layers are prepared, until their preparation is over. From then on they
- * cannot be marked another way, on a mesh without the axis `tensor`, too.
- */
-export function notePrepared(prepared: readonly object[], preparation: Preparation): void {
-  for (const each of prepared) preparations.set(each, preparation);
-}
-
-/** Undefined if the variable or layer was never prepared. */
-export function preparationOf(prepared: object): Preparation | undefined {
-  return preparations.get(prepared);
-}
-
-/** Whether an Accelerator has prepared the variable or layer, and runs. */
-export function isPrepared(each: object): boolean {
-  return preparationOf(each)?.isOver === false;
 }
 
 /**

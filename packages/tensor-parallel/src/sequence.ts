@@ -1,7 +1,6 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
-import type { KernelLayer } from '@acc/contract';
+import { isPrepared, type KernelLayer } from '@acc/contract';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
-import { isPrepared } from './marks.js';
 import { SEQUENCE, type Pieces } from './pieces.js';
 import { tooLate } from './too-late.js';
 

@@ -1,7 +1,6 @@
 import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, Strategy } from '@acc/contract';
+import type { Collective, Preparation, Strategy } from '@acc/contract';
 import { hasLostValues } from '@acc/kernels';
-import type { Preparation } from '@acc/tensor-parallel';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { prepareVariables } from './prepare-variables.js';
 

@@ -1,7 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { fillingEmpty, handingOver, requireValues } from '@acc/big-model';
-import type { Strategy } from '@acc/contract';
-import { notePrepared, type Preparation } from '@acc/tensor-parallel';
+import { notePrepared, type Preparation, type Strategy } from '@acc/contract';
 
 /**
  * Gives variables to the strategy. Those that `initEmptyWeights` created are filled: a strategy that

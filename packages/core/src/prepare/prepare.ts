@@ -2,6 +2,7 @@ import { noteBuffers, requireSameSettings, UnpreparedSteps } from '#platform/sev
 import { engine, Tensor, Variable, type Optimizer } from '@tensorflow/tfjs-core';
 import {
   AccError,
+  notePrepared,
   type Collective,
   type Determinism,
   type KernelLayer,
@@ -20,7 +21,6 @@ import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
-import { notePrepared } from '@acc/tensor-parallel';
 import { isModel, nestedLayers, type ModelInternals } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';

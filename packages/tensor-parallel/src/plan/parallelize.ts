@@ -1,9 +1,9 @@
-import { matchesGlob, parallelPartsOf, type ParallelPart } from '@acc/contract';
+import { isPrepared, matchesGlob, parallelPartsOf, preparationOf, type ParallelPart } from '@acc/contract';
 import { nestedLayers } from '@acc/tfjs-internals';
 import { invalidPlan } from '../errors.js';
 import { isSequence, markSequence, unmarkSequence } from '../sequence.js';
 import { cutAll } from './auto.js';
-import { isPrepared, mark, markOf, preparationOf } from '../marks.js';
+import { mark, markOf } from '../marks.js';
 import { tooLate } from '../too-late.js';
 import { cutLayer, keepWhole, type PlannedLayer } from './layer-cuts.js';
 
