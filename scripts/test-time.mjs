@@ -9,6 +9,8 @@ import { root, runMain } from './process.mjs';
 
 const DATA = join(root, 'bench', 'results', 'test-time.json');
 const PAGE = join(root, 'bench', 'results', 'test-time.md');
+/** The columns. */
+const KEYS = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'];
 const IS_COUNTED = /^tests\/(e2e|hosts)\//;
 
 await runMain(() => {
@@ -35,16 +37,18 @@ await runMain(() => {
 });
 
 function pageOf({ before, after }) {
-  const tests = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+  const hasBefore = Object.keys(before).length > 0;
+  const costOf = (test) => (after[test] ?? before[test]).processorSeconds;
+  const tests = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(
+    (a, b) => costOf(b) - costOf(a),
+  );
   const rows = tests.map((test) => {
-    const cells = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'].map(
-      (key) => `${before[test]?.[key] ?? '–'} → ${after[test]?.[key] ?? '–'}`,
+    const cells = KEYS.map(
+      (key) => (hasBefore ? `${cellOf(before[test], key)} → ` : '') + cellOf(after[test], key),
     );
     return `| ${test.replace('tests/', '')} | ${cells.join(' | ')} | ${proofOf(test)} |`;
   });
-  const totals = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'].map(
-    (key) => `${sum(before, key)} → ${sum(after, key)}`,
-  );
+  const totals = KEYS.map((key) => (hasBefore ? `${sum(before, key)} → ` : '') + sum(after, key));
   return `# test-time
 
 What each test file with rank processes takes, before and after continuous ranks. \`npm run test:time\`
@@ -62,8 +66,9 @@ ${rows.join('\n')}
 `;
 }
 
-const sum = (counts, key) =>
-  Math.round(Object.values(counts).reduce((total, each) => total + (each[key] ?? 0), 0));
+function sum(counts, key) {
+  return Math.round(Object.values(counts).reduce((total, each) => total + (each[key] ?? 0), 0));
+}
 
 /** The title of a file's first group or test. */
 function proofOf(test) {
@@ -72,4 +77,8 @@ function proofOf(test) {
   const [, , title = ''] =
     /\b(?:describe|it)(?:\.each\([^]*?\))?\(\s*(['"`])(.*?)\1,/.exec(readFileSync(path, 'utf8')) ?? [];
   return title.replaceAll('|', '\\|');
+}
+
+function cellOf(counts, key) {
+  return `${counts?.[key] ?? '–'}`;
 }
