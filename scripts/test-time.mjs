@@ -51,7 +51,7 @@ function pageOf({ before, after }) {
   const totals = KEYS.map((key) => (hasBefore ? `${sum(before, key)} → ` : '') + sum(after, key));
   return `# test-time
 
-The cost of each test file of the projects e2e, ranks and hosts, the largest first. `npm run test:time`
+The cost of each test file of the projects e2e, ranks and hosts, the largest first. \`npm run test:time\`
 writes this page from a counted run: \`npm test -- --counts <folder>\`.
 
 ${cpus()[0].model}, ${cpus().length} cores. Processor seconds are user and system time of the file and of all processes
