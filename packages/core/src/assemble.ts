@@ -29,7 +29,7 @@ import { Preparation } from './prepare/prepare.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
-import { beginOrders, chosenOrderSeed } from './random/data-orders.js';
+import { shareOrders, chosenOrderSeed } from './random/data-orders.js';
 import { installRandom, seedOfPiece } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
@@ -123,7 +123,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
   const alike = tensor && mesh.along('tensor');
   const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
-  beginOrders(orderSeedOf(seed, collective));
+  shareOrders(collective, chosenOrderSeed() ?? seed);
   installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
   const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
@@ -132,11 +132,6 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const lifetime = new Lifetime();
   const own = { lifetime, preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
   return { ...shared, ...own };
-}
-
-/** Rank 0's: ranks may have chosen different seeds, for their dropout. */
-function orderSeedOf(seed: number, collective: Collective): number {
-  return collective.broadcastObject(chosenOrderSeed() ?? seed, 0);
 }
 
 /**

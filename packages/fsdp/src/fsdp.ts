@@ -233,7 +233,7 @@ class Fsdp implements Strategy {
   }
 
   detach(): void {
-    [...this.#reductions].every((reduction) => reduction.dispose());
+    for (const reduction of this.#reductions) if (!reduction.dispose()) break;
     this.#reductions.clear();
     this.#whole.detach?.();
     this.#unwatch?.();

@@ -18,11 +18,11 @@ import type { FitCalls, FitContext, ShardedData } from './shard-fit.js';
 export function shardFitDataset(
   model: ModelInternals,
   context: FitContext,
-  { validation, compare }: FitCalls,
+  { validation, shareOrders }: FitCalls,
 ): Undo {
   return patch(model, 'fitDataset', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
-    compare();
+    shareOrders();
     validation.data = args.validationData;
     const given = context.shardDataset(dataset);
     // With batchesPerEpoch, tfjs-layers stops at `done: true` and ignores a value that comes with

@@ -25,7 +25,7 @@ const DEFAULT_BATCH_SIZE = 32;
 export function shardFitLoop(
   model: ModelInternals,
   context: FitContext,
-  { validation, compare }: FitCalls,
+  { validation, compareRows }: FitCalls,
 ): Undo {
   const undoFit = patch(model, 'fit', (own) => async (x, y, args) => {
     const endCallbacks = context.progress.callbacks.begin(args?.callbacks);
@@ -38,7 +38,7 @@ export function shardFitLoop(
   const undoLoop = patch(model, 'fitLoop', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
-    compare(ins);
+    compareRows(ins);
     validation.testFunction = valF;
     const rows = ins[0]!.shape[0]!;
     const globalBatch = context.splitBatches ? batchSize : batchSize * context.dataRanks.size;

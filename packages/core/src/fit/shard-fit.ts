@@ -1,10 +1,11 @@
-import { compareData, examineMetrics, shardValidation } from '#platform/several-ranks';
+import { compareRows, examineMetrics, shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Determinism, Mesh } from '@acc/contract';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { BatchRows } from '../step/batch-rows.js';
+import { shareOrders } from '../random/data-orders.js';
 import type { FitProgress } from './fit-progress.js';
 import type { PlaceInData } from '../prepare/place-in-data.js';
 import { shardFitDataset } from './fit-dataset.js';
@@ -60,13 +61,13 @@ export interface ShardedData {
   passEnd(): void;
 }
 
-/** Compares the columns of `fit` over ranks. For `fitDataset`, ranks agree on the seed of shuffles. */
-export type CompareData = (columns?: readonly (Tensor | null)[]) => void;
-
 /** What calls of `fit` and `fitDataset` use besides. */
 export interface FitCalls {
   readonly validation: Validation;
-  readonly compare: CompareData;
+  /** Compares the columns of `fit` over ranks. */
+  readonly compareRows: (columns: readonly (Tensor | null)[]) => void;
+  /** Makes ranks shuffle the dataset of `fitDataset` in one order. */
+  readonly shareOrders: () => void;
 }
 
 /**
@@ -84,9 +85,15 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
     : { rows: context.dataRanks, over: context.gradientRanks, forModel };
   const examining = examineMetrics(model);
-  const comparing = compareData(context.gradientRanks);
-  const compare: CompareData = (columns) =>
-    context.pipeline.sync.isOff ? undefined : forModel(() => comparing(columns));
+  const comparing = compareRows(context.gradientRanks);
+  const together = (call: () => void) => {
+    if (!context.pipeline.sync.isOff) forModel(call);
+  };
+  const calls: FitCalls = {
+    validation,
+    compareRows: (columns) => together(() => comparing(columns)),
+    shareOrders: () => together(() => shareOrders(context.gradientRanks)),
+  };
   const undos = [
     patch(model, 'makeTrainFunction', (own) => () => {
       const { pipelines } = context;
@@ -99,8 +106,8 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
       const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
       model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
     }),
-    shardFitLoop(model, context, { validation, compare }),
-    shardFitDataset(model, context, { validation, compare }),
+    shardFitLoop(model, context, calls),
+    shardFitDataset(model, context, calls),
     ...(ranks.over.size === 1 ? [] : [shardValidation(model, context, validation, ranks)]),
     shardEvaluation(model, context, validation, ranks),
     // Applied last, so that a turn includes everything.

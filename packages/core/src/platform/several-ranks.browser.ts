@@ -26,7 +26,7 @@ export const placeIn = (() => {}) as never as SeveralRanks['placeIn'];
 /** Never called: one rank validates all rows. */
 export const shardValidation: SeveralRanks['shardValidation'] = () => () => {};
 /** One rank has all rows. */
-export const compareData: SeveralRanks['compareData'] = () => () => {};
+export const compareRows: SeveralRanks['compareRows'] = () => () => {};
 export const examineMetrics: SeveralRanks['examineMetrics'] = () => (_, step) => step;
 /** A page has one rank, which saves all of its buffers in the model. */
 export const noteBuffers: SeveralRanks['noteBuffers'] = () => {};

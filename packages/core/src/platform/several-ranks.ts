@@ -1,5 +1,5 @@
 export { examineMetrics } from '../fit/metric-means.js';
-export { compareData } from '../fit/same-data.js';
+export { compareRows } from '../fit/same-rows.js';
 export { shardValidation } from '../fit/shard-validation.js';
 export { placeIn } from '../launchers/place-in.js';
 export { SameKeys } from '../nested/same-keys.js';

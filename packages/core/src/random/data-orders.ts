@@ -1,3 +1,4 @@
+import type { Collective } from '@acc/contract';
 import { sampleWords, type RandomWords } from '@acc/data';
 import { RandomSource, type RandomState } from './random-source.js';
 
@@ -78,9 +79,13 @@ export function chosenOrderSeed(): number | undefined {
   return isChosen ? orders?.seed : undefined;
 }
 
-/** Begins the orders of a run, with a seed that all ranks agree on. */
-export function beginOrders(seed: number): void {
-  if (orders?.seed !== seed) orders = new Orders(seed);
+/**
+ * Begins the orders of a run, with the seed of the first rank: ranks may have chosen different ones, for
+ * their dropout. Without `own`, those of the current orders. Every rank calls it.
+ */
+export function shareOrders(ranks: Pick<Collective, 'broadcastObject'>, own = orders?.seed): void {
+  const seed = ranks.broadcastObject(own, 0);
+  if (seed !== undefined && orders?.seed !== seed) orders = new Orders(seed);
 }
 
 export function endOrders(): void {

@@ -14,9 +14,9 @@ export const JOIN_MS = 300_000;
 /** How long hosts that do not answer are told that the job has ended, in milliseconds. */
 const END_MS = 2_000;
 /** The least time for the proof that a connection knows the token, in milliseconds. */
-/** Of Node's timers. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const PROOF_MS = 10_000;
+/** The longest time that a timer of Node.js can wait, in milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The fewest connections without this proof that may be open. All agents may come at once. */
 const FEWEST_UNPROVEN = 64;
 /** The most bytes before the proof, which are a hello and some beats. */
