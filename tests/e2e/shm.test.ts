@@ -88,6 +88,16 @@ describe('shared memory', () => {
     for (const { result, stderr } of results) expect(result, stderr).toBe('done');
   });
 
+  it.each([
+    { ranks: 4, policy: 'active', why: 'ranks of other groups need the cores' },
+    { ranks: 2, policy: 'passive', why: 'OMP_WAIT_POLICY is passive' },
+  ])('sleeps while it waits if $why', async ({ ranks, policy }) => {
+    const given = { ...env, OMP_WAIT_POLICY: policy };
+    const [first] = await runRanks<number>({ script, ranks, args: ['sleeps'], env: given });
+    // Of 200 waits. Another process may have the core while a peer comes, so that there is no wait.
+    expect(first!.result, first!.stderr).toBeGreaterThan(100);
+  });
+
   it('adds 16-bit floats in float32', async () => {
     const results = await runRanks({ script, ranks: 3, args: ['precision'], env });
     for (const { result, stderr } of results) expect(result, stderr).toEqual([258, 2050]);

@@ -1,5 +1,6 @@
 // Failures in shared memory: rank 1 is killed or stopped during collectives, depending on the
 // argument. Also checks guarantees beyond the published rules.
+import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
@@ -8,6 +9,8 @@ import { reportResult, startedRank } from '@acc/testkit';
 
 const what = process.argv[2]!;
 const started = startedRank();
+// Before the group looks at the cores of its ranks.
+if (what === 'sleeps') execFileSync('taskset', ['--cpu-list', '--pid', '0,1', `${process.pid}`]);
 const { rank } = started;
 const joined = await joinGroup({
   ...started,
@@ -87,6 +90,17 @@ const faults: Record<string, () => unknown> = {
     const pending = collective.allReduceAsync(x);
     while (!pending.isDone);
     return 'done';
+  },
+  // Ranks 0 and 1 have a group of their own, and rank 1 is late by less time than ranks spin.
+  sleeps() {
+    const pair = collective.subgroup([0, 1]);
+    const late = new Int32Array(new SharedArrayBuffer(4));
+    const before = process.resourceUsage().voluntaryContextSwitches;
+    for (let i = 0; i < 200 && pair; i++) {
+      if (rank === 1) Atomics.wait(late, 0, 0, 1);
+      pair.barrier();
+    }
+    return process.resourceUsage().voluntaryContextSwitches - before;
   },
   // Rank 0 waits for rank 1, which is busy until rank 0 has its result.
   busy() {

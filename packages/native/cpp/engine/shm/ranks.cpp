@@ -3,13 +3,18 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <strings.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #if defined(__x86_64__)
@@ -33,6 +38,49 @@ constexpr std::chrono::microseconds kLongSpin(2000);
 constexpr std::chrono::microseconds kShortSpin(1);
 
 thread_local bool is_patient = false;
+
+// How many ranks share how many cores.
+struct Sharing {
+  int ranks = 0;
+  // On which at least one of the ranks may run.
+  int cores = 0;
+  bool operator<(const Sharing& other) const {
+    return ranks != other.ranks ? ranks < other.ranks : cores > other.cores;
+  }
+};
+
+// The groups of this process. The group of an axis of a mesh has few ranks, which share their cores
+// with all ranks of the mesh, so the largest group counts.
+class Groups {
+ public:
+  void add(const Sharing& group) {
+    const std::lock_guard lock(mutex_);
+    groups_.insert(group);
+    largest_ = *groups_.rbegin();
+  }
+  void remove(const Sharing& group) {
+    const std::lock_guard lock(mutex_);
+    groups_.erase(groups_.find(group));
+    largest_ = groups_.empty() ? Sharing{} : *groups_.rbegin();
+  }
+  Sharing largest() const { return largest_; }
+
+ private:
+  std::mutex mutex_;
+  std::multiset<Sharing> groups_;
+  std::atomic<Sharing> largest_{Sharing{}};
+};
+
+Groups& groups() {
+  static Groups all;
+  return all;
+}
+
+// OpenMP's variable for threads that wait. Programs that share their cores with others set it.
+bool is_wait_policy_passive() {
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  return policy != nullptr && ::strcasecmp(policy, "passive") == 0;
+}
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -63,6 +111,7 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankName
       size_(size),
       timeout_(timeout),
       names_(std::move(names)),
+      is_passive_(is_wait_policy_passive()),
       processes_(size, -1) {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -71,10 +120,6 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankName
     const pid_t pid = peer == rank_ ? 0 : segment_.control(peer).pid;
     if (::sched_getaffinity(pid, sizeof cores, &cores) == 0) CPU_OR(&all, &all, &cores);
   }
-  cores_ = CPU_COUNT(&all);
-  // Spinning is fastest while every rank has a core. With fewer cores, the peer that this rank
-  // waits for needs this rank's core.
-  spin_ = cores_ >= size ? kLongSpin : kShortSpin;
   for (int peer = 0; peer < size_; ++peer) {
     if (peer == rank_) continue;
     const auto& control = segment_.control(peer);
@@ -85,10 +130,13 @@ Ranks::Ranks(Segment segment, int rank, int size, Milliseconds timeout, RankName
       throw Error(kEngineUnavailable, what + "is not visible to " + names_.of(rank_));
     }
   }
+  cores_ = CPU_COUNT(&all);
+  groups().add({size_, cores_});
 }
 
 Ranks::~Ranks() {
   leave();
+  groups().remove({size_, cores_});
   for (const int fd : processes_) {
     if (fd >= 0) ::close(fd);
   }
@@ -96,6 +144,18 @@ Ranks::~Ranks() {
 
 bool Ranks::has_arrived(int peer, uint32_t step) const {
   return static_cast<int32_t>(segment_.control(peer).arrived.load(std::memory_order_acquire) - step) >= 0;
+}
+
+bool Ranks::has_spare_core(int threads) {
+  const auto [ranks, cores] = groups().largest();
+  return cores > ranks * threads;
+}
+
+// Spinning is fastest while every rank has a core. With fewer cores, the peer that this rank waits
+// for needs this rank's core.
+std::chrono::microseconds Ranks::spin() const {
+  const auto [ranks, cores] = groups().largest();
+  return !is_passive_ && cores >= ranks ? kLongSpin : kShortSpin;
 }
 
 void Ranks::publish() {
@@ -143,7 +203,8 @@ void Ranks::ring(int peer) {
 void Ranks::wait_until(const std::function<bool()>& is_ready, const std::function<std::vector<int>()>& late) {
   auto& own = segment_.control(rank_);
   const auto started = Clock::now();
-  while (!is_patient && Clock::now() - started < spin_) {
+  const auto longest = spin();
+  while (!is_patient && Clock::now() - started < longest) {
     for (int i = 0; i < 20; ++i) {
       if (is_ready()) return;
       pause_briefly();

@@ -32,8 +32,9 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // Whether a core is idle when every rank computes with `threads` threads.
-  bool has_spare_core(int threads) const { return cores_ > size_ * threads; }
+  // Whether a core is idle when every rank of this process's largest group computes with `threads`
+  // threads.
+  static bool has_spare_core(int threads);
   const Segment& segment() const { return segment_; }
   // Call it once no peer needs to open or check the descriptor any more.
   void close_fd() { segment_.close_fd(); }
@@ -81,6 +82,9 @@ class Ranks {
   void leave();
 
  private:
+  // A waiting thread spins this long before it sleeps. A thread that called be_patient() does not
+  // spin.
+  std::chrono::microseconds spin() const;
   bool has_arrived(int peer, uint32_t step) const;
   bool is_whole() const;
   void require_whole() const;
@@ -93,11 +97,10 @@ class Ranks {
   const int size_;
   const Milliseconds timeout_;
   const RankNames names_;
+  // Threads that wait sleep soon, also if each rank has a core.
+  const bool is_passive_;
   // The number of cores on which at least one rank may run.
   int cores_ = 0;
-  // A waiting thread spins this long before it sleeps. A thread that called be_patient() does not
-  // spin.
-  std::chrono::microseconds spin_{0};
   uint32_t step_ = 0;
   uint32_t call_ = 0;
   std::vector<int> processes_;  // pidfd of each rank; -1 for this rank

@@ -209,7 +209,7 @@ class ShmGroup final : public ProcessGroup, public std::enable_shared_from_this<
   // its core is free, and the background thread may work.
   CallQueue::Background background() {
     const auto interval = [this] {
-      has_spare_core_ = ranks_.has_spare_core(at::get_num_threads());
+      has_spare_core_ = Ranks::has_spare_core(at::get_num_threads());
       return has_spare_core_ ? CallQueue::kMoment : kBusyInterval;
     };
     return {interval, [this] { return has_spare_core_ || ranks_.has_sleeping_peer(); }};
