@@ -3,7 +3,7 @@ import { adafactor, lamb, type Accelerator } from '@acc/core';
 import { transformerBlock, type moe } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
 
-export const STEPS = 12;
+export const STEPS = 6;
 export const [SEQUENCES, LENGTH, WIDTH] = [3, 4, 6];
 
 export interface Case {

@@ -78,11 +78,12 @@ export class MeshComparison<Name extends string> {
     );
   }
 
-  expectTrainedAsOne({ like, model, options }: OnMesh<Name>, ofRanks: readonly Trained[]): void {
+  expectTrainedAsOne(given: OnMesh<Name>, ofRanks: readonly Trained[]): void {
+    const { like, model, options } = given;
     const expected = this.alone[like];
     const isRounded = options?.mixedPrecision && model !== 'integers';
     for (const each of ofRanks) {
-      expect(each.losses.length).toBe(stepsOf({ model }) * (options?.gradientAccumulationSteps ?? 1));
+      expect(each.losses.length).toBe(stepsOf(given) * (options?.gradientAccumulationSteps ?? 1));
       expectSame(each, expected, isRounded ? 1e-2 : 1e-4);
     }
     expect(expected.change).toBeGreaterThan(0.005);

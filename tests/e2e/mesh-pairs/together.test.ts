@@ -8,10 +8,10 @@ const FP16 = { ...TOGETHER, mixedPrecision: 'fp16', amp: { lossScale: { initial:
  * The first scale is too large. How large it may be depends on the rows of a rank, over which its loss is a
  * mean, so only ranks with all rows skip the steps that one process skips.
  */
-const OVERFLOWING = { mixedPrecision: 'fp16', amp: { lossScale: { growthInterval: 5 } } } as const;
+const OVERFLOWING = { mixedPrecision: 'fp16', amp: { lossScale: { growthInterval: 3 } } } as const;
 const FP16_GROWING = {
   mixedPrecision: 'fp16',
-  amp: { lossScale: { initial: 4, growthInterval: 5 } },
+  amp: { lossScale: { initial: 4, growthInterval: 3 } },
 } as const;
 const BF16 = { mixedPrecision: 'bf16' } as const;
 

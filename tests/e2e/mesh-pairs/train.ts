@@ -30,6 +30,8 @@ export interface Case {
   readonly pipelined?: PipelineOptions;
   /** Whether the step is compiled. */
   readonly isCompiled?: boolean;
+  /** Of the optimizer. Default: see `stepsOf`. */
+  readonly steps?: number;
   readonly dropout?: number;
   readonly optimizer?: 'lamb';
   /** The factor of the load-balancing loss of experts. Default 0. */
@@ -73,8 +75,8 @@ export interface Trained {
 }
 
 /** The steps of a training. That of integers has time for its loss scale to grow and to overflow. */
-export function stepsOf({ model }: Pick<Case, 'model'>): number {
-  return model === 'integers' ? 20 : 8;
+export function stepsOf({ model, steps }: Case): number {
+  return steps ?? (model === 'integers' ? 12 : 4);
 }
 
 /** The same for each process that trains. */
@@ -145,7 +147,7 @@ async function trainOn(
     losses.push(mean.dataSync()[0]!);
     if (accelerator.optimizerStepWasSkipped) skipped.push(losses.length);
     tf.dispose([mean, batch.x, batch.y]);
-    if (losses.length > 4 && losses.length % micro === 0) left.add(tf.memory().numTensors);
+    if (losses.length > (compiled ? 4 : 2) && losses.length % micro === 0) left.add(tf.memory().numTensors);
     if (save && losses.length === saveAfter) await accelerator.saveState(join(folder, save));
     if (losses.length === given.stopAfter) break;
   }
