@@ -14,7 +14,11 @@ import {
 function joined(contents: readonly Content[]): Content {
   const { dtype, shape } = contents[0]!;
   const rows = contents.reduce((sum, content) => sum + content.shape[0]!, 0);
-  return { values: joinedValues(contents), shape: [rows, ...shape.slice(1)], dtype };
+  return {
+    values: joinedValues(contents.map(({ values }) => values)),
+    shape: [rows, ...shape.slice(1)],
+    dtype,
+  };
 }
 
 /** The rows from `start` to `end`. */

@@ -30,7 +30,7 @@ function exampleOf<T>({ collective }: CollectiveSubject<T>, rows: number, dtype:
   return {
     own: all[rank]!,
     scattered: { values, shape: [rows, 3], dtype },
-    gathered: { values: joinedValues(all), shape: [size * size * rows, 3], dtype },
+    gathered: { values: joinedValues(all.map((one) => one.values)), shape: [size * size * rows, 3], dtype },
   };
 }
 
@@ -174,18 +174,14 @@ const flat: CollectiveCase = {
       // The shards of ranks begin inside of tensors, and some tensors lie in several shards.
       const shapes = [[size * 701, 3], [7], [size * 12 - 7]];
       const ofRank = (r: number) => shapes.map((shape) => numbersOf(r, shape, dtype));
-      const all = Array.from({ length: size }, (_, r) => joinedValues(ofRank(r)));
+      const all = Array.from({ length: size }, (_, r) => joinedValues(ofRank(r).map((one) => one.values)));
       const sums = sumsOf(all);
       const length = sums.length / size;
       const sumsOrAny = dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums;
       const part = sumsOrAny.slice(rank * length, (rank + 1) * length);
       const expected = {
         reduceScatterFlat: { values: part, shape: [length], dtype },
-        allGatherFlat: {
-          values: joinedValues(all.map((values) => ({ values, shape: [values.length], dtype }))),
-          shape: [sums.length * size],
-          dtype,
-        },
+        allGatherFlat: { values: joinedValues(all), shape: [sums.length * size], dtype },
       };
       for (const donate of [false, true]) {
         const given = () => ofRank(rank).map((one) => make(one));

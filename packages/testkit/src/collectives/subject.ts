@@ -51,11 +51,11 @@ export function numbersOf(rank: number, shape: readonly number[], dtype: NativeD
   return { values, shape, dtype };
 }
 
-/** The numbers of all contents, one after the other. */
-export function joinedValues(contents: readonly Content[]): Float32Array {
-  const joined = new Float32Array(contents.reduce((sum, { values }) => sum + values.length, 0));
+/** The numbers of all arrays, one after the other. */
+export function joinedValues(arrays: readonly Float32Array[]): Float32Array {
+  const joined = new Float32Array(arrays.reduce((sum, values) => sum + values.length, 0));
   let at = 0;
-  for (const { values } of contents) {
+  for (const values of arrays) {
     joined.set(values, at);
     at += values.length;
   }
