@@ -12,5 +12,8 @@ export function toBase64(bytes: Uint8Array): string {
 
 /** The bytes of {@link toBase64}, in memory of their own. */
 export function fromBase64(base64: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
 }

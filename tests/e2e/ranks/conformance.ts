@@ -1,11 +1,12 @@
-// Runs the published suite in one group after another. Each argument is an engine and a kind of
-// tensors (native, or those of a tfjs backend), for example gloo:native. Reports the results by
-// argument.
+// Runs the published suite in one group after another. The first argument is `all` or `few` element types
+// of native tensors. Each other is an engine and a kind of tensors (native, or those of a tfjs backend), for
+// example gloo:native. Reports the results by these.
 import * as tf from '@tensorflow/tfjs';
 import type { EngineChoice, NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge, type JoinedGroup } from '@acc/collective';
 import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { NATIVE_DTYPES } from './conformance-dtypes.js';
 import {
   reportResult,
   runCollectiveCases,
@@ -14,13 +15,15 @@ import {
   type CollectiveSubject,
 } from '@acc/testkit';
 
+const [dtypes, ...groups] = process.argv.slice(2) as ['all' | 'few', ...string[]];
+
 const to = operator('aten::to.dtype');
 const reshape = operator('aten::reshape');
 
 function nativeSubject(joined: JoinedGroup): CollectiveSubject<NativeTensor> {
   return {
     collective: new GroupCollective({ joined, bridge: nativeBridge }),
-    dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
+    dtypes: NATIVE_DTYPES[dtypes],
     make({ values, shape, dtype }) {
       using floats = tensorFrom(values, 'float32', shape);
       return to(floats, dtype);
@@ -54,7 +57,7 @@ async function tfjsSubject(joined: JoinedGroup, backend: string): Promise<Collec
 }
 
 const results: Record<string, CaseResult[]> = {};
-for (const argument of process.argv.slice(2)) {
+for (const argument of groups) {
   const [engine, tensors] = argument.split(':') as [EngineChoice, string];
   const joined = await joinGroup({ ...startedRank(), engine, timeoutMs: 60_000 });
   const subject = tensors === 'native' ? nativeSubject(joined) : await tfjsSubject(joined, tensors);

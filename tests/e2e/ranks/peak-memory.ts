@@ -46,7 +46,7 @@ const OPTIMIZERS = {
   adafactor: () => adafactor(),
 } satisfies Record<string, () => tf.Optimizer>;
 
-const STEPS = 3;
+const STEPS = 2;
 
 async function measure({ config, batch, optimizer: name, ...others }: MemoryCase): Promise<Measured> {
   const { mixedPrecision, stage } = others;

@@ -1,7 +1,8 @@
-// The published suite on the engine mpi, with native tensors.
+// The published suite on the engine mpi, with native tensors of all or few element types.
 import type { NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
+import { NATIVE_DTYPES } from '../../e2e/ranks/conformance-dtypes.js';
 import { reportResult, runCollectiveCases, type CollectiveSubject } from '@acc/testkit';
 
 const { OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE, PMIX_NAMESPACE } = process.env;
@@ -19,7 +20,7 @@ const to = operator('aten::to.dtype');
 const reshape = operator('aten::reshape');
 const subject: CollectiveSubject<NativeTensor> = {
   collective: new GroupCollective({ joined, bridge: nativeBridge }),
-  dtypes: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
+  dtypes: NATIVE_DTYPES[process.argv[2] as 'all' | 'few'],
   make({ values, shape, dtype }) {
     using floats = tensorFrom(values, 'float32', shape);
     return to(floats, dtype);

@@ -1,7 +1,7 @@
 import { movementCases } from './movement-cases.js';
 import { ownershipCases } from './ownership-cases.js';
 import { protocolCases } from './protocol-cases.js';
-import { reductionCases } from './reduction-cases.js';
+import { largest, reductionCases } from './reduction-cases.js';
 import { shardCases } from './shard-cases.js';
 import { subgroupCases } from './subgroup-cases.js';
 import type { CollectiveCase, CollectiveSubject } from './subject.js';
@@ -15,7 +15,13 @@ export const collectiveCases: readonly CollectiveCase[] = [
   ...movementCases,
   ...ownershipCases,
   ...shardCases,
-  ...subgroupCases([...reductionCases, ...movementCases, ...ownershipCases, ...shardCases, ...protocolCases]),
+  ...subgroupCases([
+    ...reductionCases.filter((one) => one !== largest),
+    ...movementCases,
+    ...ownershipCases,
+    ...shardCases,
+    ...protocolCases,
+  ]),
   ...protocolCases,
 ];
 

@@ -1,5 +1,6 @@
 import type { NativeDtype } from '@acc/contract';
 import {
+  joinedValues,
   numbersOf,
   requireSame,
   taken,
@@ -13,13 +14,11 @@ import {
 function joined(contents: readonly Content[]): Content {
   const { dtype, shape } = contents[0]!;
   const rows = contents.reduce((sum, content) => sum + content.shape[0]!, 0);
-  const values = new Float32Array(contents.reduce((sum, content) => sum + content.values.length, 0));
-  let at = 0;
-  for (const content of contents) {
-    values.set(content.values, at);
-    at += content.values.length;
-  }
-  return { values, shape: [rows, ...shape.slice(1)], dtype };
+  return {
+    values: joinedValues(contents.map(({ values }) => values)),
+    shape: [rows, ...shape.slice(1)],
+    dtype,
+  };
 }
 
 /** The rows from `start` to `end`. */

@@ -2,6 +2,7 @@ import {
   numbersOf,
   require,
   requireSame,
+  sumsOf,
   taken,
   type CollectiveCase,
   type CollectiveSubject,
@@ -12,11 +13,8 @@ const SHAPES = [[], [3], [10, 100], [20_011]];
 
 function sumOf(contents: readonly Content[]): Content {
   const { shape, dtype } = contents[0]!;
-  const values = contents[0]!.values.map((_, i) => {
-    const sum = contents.reduce((total, content) => total + content.values[i]!, 0);
-    return dtype === 'bool' ? Math.min(sum, 1) : sum;
-  });
-  return { values, shape, dtype };
+  const sums = sumsOf(contents.map(({ values }) => values));
+  return { values: dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums, shape, dtype };
 }
 
 const flat = ({ values, dtype }: Content): Content => ({ values, shape: [values.length], dtype });

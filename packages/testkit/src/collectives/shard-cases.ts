@@ -1,8 +1,10 @@
 import { isAccError, type Pending } from '@acc/contract';
 import {
+  joinedValues,
   numbersOf,
   require,
   requireSame,
+  sumsOf,
   taken,
   type CollectiveCase,
   type CollectiveSubject,
@@ -20,7 +22,7 @@ function exampleOf<T>({ collective }: CollectiveSubject<T>, rows: number, dtype:
   const { rank, size } = collective;
   const shape = [size * rows, 3];
   const all = Array.from({ length: size }, (_, r) => numbersOf(r, shape, dtype));
-  const sums = all[0]!.values.map((_, i) => all.reduce((sum, { values }) => sum + values[i]!, 0));
+  const sums = sumsOf(all.map((one) => one.values));
   const values = (dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums).slice(
     rank * rows * 3,
     (rank + 1) * rows * 3,
@@ -28,11 +30,7 @@ function exampleOf<T>({ collective }: CollectiveSubject<T>, rows: number, dtype:
   return {
     own: all[rank]!,
     scattered: { values, shape: [rows, 3], dtype },
-    gathered: {
-      values: Float32Array.from(all.flatMap((one) => [...one.values])),
-      shape: [size * size * rows, 3],
-      dtype,
-    },
+    gathered: { values: joinedValues(all.map((one) => one.values)), shape: [size * size * rows, 3], dtype },
   };
 }
 
@@ -176,15 +174,14 @@ const flat: CollectiveCase = {
       // The shards of ranks begin inside of tensors, and some tensors lie in several shards.
       const shapes = [[size * 701, 3], [7], [size * 12 - 7]];
       const ofRank = (r: number) => shapes.map((shape) => numbersOf(r, shape, dtype));
-      const joined = (r: number) => ofRank(r).flatMap(({ values }) => [...values]);
-      const all = Array.from({ length: size }, (_, r) => joined(r));
-      const sums = all[0]!.map((_, i) => all.reduce((sum, values) => sum + values[i]!, 0));
+      const all = Array.from({ length: size }, (_, r) => joinedValues(ofRank(r).map((one) => one.values)));
+      const sums = sumsOf(all);
       const length = sums.length / size;
       const sumsOrAny = dtype === 'bool' ? sums.map((sum) => Math.min(sum, 1)) : sums;
       const part = sumsOrAny.slice(rank * length, (rank + 1) * length);
       const expected = {
-        reduceScatterFlat: { values: Float32Array.from(part), shape: [length], dtype },
-        allGatherFlat: { values: Float32Array.from(all.flat()), shape: [sums.length * size], dtype },
+        reduceScatterFlat: { values: part, shape: [length], dtype },
+        allGatherFlat: { values: joinedValues(all), shape: [sums.length * size], dtype },
       };
       for (const donate of [false, true]) {
         const given = () => ofRank(rank).map((one) => make(one));

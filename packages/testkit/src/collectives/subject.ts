@@ -42,10 +42,33 @@ export const FLOATS: readonly NativeDtype[] = ['float32', 'float64', 'bfloat16',
 export function numbersOf(rank: number, shape: readonly number[], dtype: NativeDtype, scale = 1): Content {
   const size = shape.reduce((product, n) => product * n, 1);
   const values = new Float32Array(size);
-  for (let i = 0; i < size; i++) {
+  // The numbers recur after `period`. The part that is there is copied until all is, which is fast.
+  const period = dtype === 'bool' ? 3 : 2;
+  for (let i = 0; i < Math.min(period, size); i++) {
     values[i] = dtype === 'bool' ? Number((i + rank) % 3 === 0) : scale * (1 + ((i + 2 * rank) % 2));
   }
+  for (let done = period; done < size; done *= 2) values.copyWithin(done, 0, done);
   return { values, shape, dtype };
+}
+
+/** The numbers of all arrays, one after the other. */
+export function joinedValues(arrays: readonly Float32Array[]): Float32Array {
+  const joined = new Float32Array(arrays.reduce((sum, values) => sum + values.length, 0));
+  let at = 0;
+  for (const values of arrays) {
+    joined.set(values, at);
+    at += values.length;
+  }
+  return joined;
+}
+
+/** The sums of the numbers of arrays of the same length. */
+export function sumsOf(arrays: readonly Float32Array[]): Float32Array {
+  const sums = arrays[0]!.slice();
+  for (const values of arrays.slice(1)) {
+    for (let i = 0; i < sums.length; i++) sums[i]! += values[i]!;
+  }
+  return sums;
 }
 
 /** Runs `body` on a tensor, and then disposes the tensor. */
@@ -72,9 +95,15 @@ export function requireSame(actual: Content, expected: Content, what: string): v
   if (actual.dtype !== expected.dtype) {
     throw new Error(`${what}: dtype ${actual.dtype}, expected ${expected.dtype}`);
   }
-  const at = expected.values.findIndex((value, i) => !Object.is(actual.values[i], value));
+  const at = firstDifference(actual.values, expected.values);
   if (at < 0) return;
   throw new Error(`${what}: element ${at} is ${actual.values[at]}, expected ${expected.values[at]}`);
+}
+
+/** The first place at which `actual` has another number than `expected`, or -1. */
+function firstDifference(actual: Float32Array, expected: Float32Array): number {
+  for (let i = 0; i < expected.length; i++) if (!Object.is(actual[i], expected[i])) return i;
+  return -1;
 }
 
 /** @throws Error if `holds` is false. */
