@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -156,6 +156,74 @@ it("bytes of strangers at the store and at Gloo's port change nothing, and later
   const codes = await Promise.all(ranks.map(exitOf));
   expect(codes, outputs.join('\n')).toEqual([0, 0]);
   for (const output of outputs) expect(output).toContain('::result::6');
+}, 240_000);
+
+/** c10d's commands: the greeting of a client, and a key with its value. */
+const GREETING = Buffer.concat([Uint8Array.of(0), new Uint8Array(Uint32Array.of(0x3c85f7ce).buffer)]);
+const sized = (bytes: Uint8Array) =>
+  Buffer.concat([new Uint8Array(BigUint64Array.of(BigInt(bytes.length)).buffer), bytes]);
+const setCommand = (key: string, value: Uint8Array) =>
+  Buffer.concat([Uint8Array.of(1), sized(Buffer.from(key)), sized(value)]);
+
+/** A connection to the store that has sent `bytes`, and ignores errors. */
+function stranger(bytes?: Uint8Array): Socket {
+  const socket = connect(port, '127.0.0.1')
+    .setNoDelay()
+    .on('error', () => {});
+  // Reads, so that the end of the connection is noticed.
+  socket.resume();
+  if (bytes) socket.write(bytes);
+  return socket;
+}
+
+/** Lets the ranks join, and expects that they train as if nothing had happened. */
+async function expectToJoin(): Promise<void> {
+  for (const name of ['to-the-store', 'to-the-group', 'to-the-end']) release(name);
+  const codes = await Promise.all(ranks.map(exitOf));
+  expect(codes, outputs.join('\n')).toEqual([0, 0]);
+  for (const output of outputs) expect(output).toContain('::result::6');
+}
+
+it('connections that send more than a rank, or in more packets, are ended while ranks join', async () => {
+  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
+  const large = stranger(GREETING);
+  large.write(setCommand('large', Buffer.alloc(1_000_000)));
+  const many = stranger(GREETING);
+  // c10d keeps each packet of an incomplete value in a buffer of its own.
+  many.write(setCommand('many', Buffer.alloc(8_000)).subarray(0, -8_000));
+  const sending = setInterval(() => many.write(new Uint8Array(1)), 1);
+  await Promise.all([once(large, 'close'), once(many, 'close').then(() => clearInterval(sending))]);
+  await expectToJoin();
+  expect(outputs[0]).toContain(`acc: rank 0 ended 2 connections to port ${port} while ranks joined`);
+}, 240_000);
+
+it('connections that say nothing are ended while ranks join, and a rank is let in among too many', async () => {
+  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
+  let closed = 0;
+  for (let index = 0; index < 200; ++index) stranger().on('close', () => closed++);
+  // Of two ranks and 64 more connections, each rank may have four.
+  await poll(() => (closed >= 200 - (64 + 2 * 4) ? true : undefined));
+  release('to-the-store');
+  await poll(() => (closed === 200 ? true : undefined));
+  await expectToJoin();
+  expect(outputs[0]).toContain(`acc: rank 0 ended 200 connections to port ${port} while ranks joined`);
+}, 240_000);
+
+it('a store to which strangers have sent too much lets nobody in, and says so', async () => {
+  await poll(() => (portsOfRank0().includes(port) ? true : undefined));
+  const early = stranger(GREETING);
+  const bytes = Buffer.concat([GREETING, setCommand('large', Buffer.alloc(8_000_000))]);
+  const isLetIn = () => send(port, bytes, 1_000, SHUT_MS);
+  // A busy machine can miss one.
+  while ((await isLetIn()) || (await isLetIn()));
+  // Rank 0 ends at once if it reads that two processes claim one rank.
+  const job = createHash('sha256').update('acc job a token').digest('hex').slice(0, 32);
+  early.write(setCommand(`/acc/${job}/member/conflict`, Buffer.from('a conflict')));
+  expect(await exitOf(ranks[0]!)).not.toBe(0);
+  expect(outputs[0]).toContain('ACC_RENDEZVOUS_CONFLICT');
+  expect(outputs[0]).toMatch(
+    new RegExp(`rank 0 ended \\d+ connections? to port ${port} .* it let nobody in any more`),
+  );
 }, 240_000);
 
 it('a stranger without the token that replaces a rank makes the start fail, and receives nothing', async () => {

@@ -42,17 +42,31 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
     if (world.engine === 'mpi') process.once('exit', (code) => code === 0 && close());
     // All ranks are here, so the store accepts no more connections. Sub-groups meet over the
     // existing ones.
-    store.closeDoor();
+    tellOfStrangers(store.closeDoor(), options.masterPort);
     return { ...world, store, close };
   } catch (error) {
     // Rank 0 hosts the store, and other ranks still have to read the error from it.
-    if (rank === 0) await sleep(LINGER_MS);
+    if (rank === 0) {
+      await sleep(LINGER_MS);
+      tellOfStrangers(store.closeDoor(), options.masterPort);
+    }
     store.close();
     throw error;
   }
 }
 
 const LINGER_MS = 500;
+
+/** Warns about connections that were no rank's. */
+function tellOfStrangers({ ended, isFull }: ReturnType<Store['closeDoor']>, port: number): void {
+  if (ended === 0 && !isFull) return;
+  const connections = ended === 1 ? '1 connection' : `${ended} connections`;
+  const full = isFull ? ' So much was sent to it that it let nobody in any more.' : '';
+  console.warn(
+    `acc: rank 0 ended ${connections} to port ${port} while ranks joined, because they sent nothing, more than a rank sends, or were too many.${full} ` +
+      'Let only the hosts of the job reach this port.',
+  );
+}
 
 /** Connects to the job's store. Returns it with the address of this rank. */
 async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store: Store; own: string }> {

@@ -2,6 +2,7 @@
 // compile.
 #include "binding/distributed.cpp"
 #include "engine/backend_group.cpp"
+#include "engine/door_watch.cpp"
 #include "engine/gloo_calls.cpp"
 #include "engine/gloo_group.cpp"
 #include "engine/gloo_links.cpp"

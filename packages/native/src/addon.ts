@@ -114,8 +114,16 @@ export interface Addon {
   waitWork(work: number): void;
   isWorkDone(work: number): boolean;
   closeGroup(group: number): void;
-  closeStoreDoor(store: number): void;
+  closeStoreDoor(store: number): DoorReport;
   closeStore(store: number): void;
+}
+
+/** The work of the watch on the store's port. */
+export interface DoorReport {
+  /** The number of connections that it ended. */
+  readonly ended: number;
+  /** Whether it refused newcomers, because too much was sent. */
+  readonly isFull: boolean;
 }
 
 /** The CPU memory of native tensors, in bytes. */

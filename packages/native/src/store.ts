@@ -1,4 +1,4 @@
-import { addon } from './addon.js';
+import { addon, type DoorReport } from './addon.js';
 import { converted, guarded } from './errors.js';
 
 export interface StoreOptions {
@@ -45,9 +45,12 @@ export class Store {
   /**
    * Refuses further connections, on the process that hosts the store. Call it when every rank has
    * connected. It works on Linux only; on other systems the port stays open.
+   *
+   * @returns The strangers that were noticed before: until then, connections that send nothing, more
+   * than a rank, or that are too many are ended.
    */
-  closeDoor(): void {
-    addon().closeStoreDoor(this.#id);
+  closeDoor(): DoorReport {
+    return addon().closeStoreDoor(this.#id);
   }
 
   close(): void {

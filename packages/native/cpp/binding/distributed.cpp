@@ -270,8 +270,11 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
     return info.Env().Undefined();
   });
   bind(env, exports, "closeStoreDoor", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    held.stores.get(number_at(info, 0), "store")->close_door();
-    return info.Env().Undefined();
+    const auto report = held.stores.get(number_at(info, 0), "store")->close_door();
+    auto object = Napi::Object::New(info.Env());
+    object.Set("ended", report.ended);
+    object.Set("isFull", report.is_full);
+    return object;
   });
   bind(env, exports, "closeStore", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     held.stores.remove(number_at(info, 0));

@@ -65,6 +65,15 @@ std::string end_of(int fd, EndOf name) {
   return "[" + std::string(text.data()) + "]:" + std::to_string(ntohs(v6.sin6_port));
 }
 
+std::string port_of(const std::string& end) { return end.substr(end.rfind(':') + 1); }
+
+// Whether a connection whose own end is `end` can come from a socket that listens at `listening`.
+bool is_end_of(const std::string& listening, const std::string& end) {
+  const auto address = address_of(listening);
+  if (address != "0.0.0.0" && address != "[::]") return end == listening;
+  return port_of(end) == port_of(listening);
+}
+
 #ifdef __linux__
 // TCP_ESTABLISHED of the kernel, which linux/tcp.h does not define.
 constexpr int kEstablished = 1;
@@ -89,6 +98,17 @@ std::vector<Fd> NewSockets::take() const {
   return found;
 }
 
+void for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit) {
+  const auto listening = local_end(listener);
+  for_each_socket([&](int fd, uint64_t) {
+    // The descriptor may be closed, and used again, at any time. The duplicate stays.
+    const Fd socket = duplicate_of(fd);
+    const auto number = number_of(socket.get());
+    if (number == 0 || is_listening(socket.get()) || !is_end_of(listening, local_end(socket.get()))) return;
+    visit(socket.get(), number);
+  });
+}
+
 Fd duplicate_of(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 
 bool is_listening(int fd) {
@@ -99,6 +119,7 @@ bool is_listening(int fd) {
 
 std::string local_end(int fd) { return end_of(fd, ::getsockname); }
 std::string remote_end(int fd) { return end_of(fd, ::getpeername); }
+std::string address_of(const std::string& end) { return end.substr(0, end.rfind(':')); }
 
 void limit_receiving(int fd, std::chrono::milliseconds timeout) {
   timeval limit{};
@@ -137,6 +158,12 @@ LinkState state_of(int fd, std::chrono::milliseconds silence) {
   return info.tcpi_last_ack_recv > silence.count() ? LinkState::kSilent : LinkState::kDoubtful;
 }
 
+Received received_by(int fd) {
+  tcp_info info{};
+  if (!read_info(fd, info)) return {};
+  return {info.tcpi_bytes_received, info.tcpi_data_segs_in};
+}
+
 uint64_t traffic_of(int fd) {
   tcp_info info{};
   return read_info(fd, info) ? info.tcpi_bytes_acked + info.tcpi_bytes_received : 0;
@@ -147,6 +174,7 @@ uint64_t traffic_of(int fd) {
 void refuse_newcomers(int) {}
 void ask_when_idle(int) {}
 LinkState state_of(int, std::chrono::milliseconds) { return LinkState::kOpen; }
+Received received_by(int) { return {}; }
 uint64_t traffic_of(int) { return 0; }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,11 +48,17 @@ class NewSockets {
   std::set<uint64_t> before_;
 };
 
+// Calls `visit` for each connection that a listening socket of this process has accepted, with a
+// descriptor that is valid during the call, and the number of the socket.
+void for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit);
+
 Fd duplicate_of(int fd);
 bool is_listening(int fd);
 // `10.0.0.1:80` or `[fd00::1]:80`; empty if the socket has no such address.
 std::string local_end(int fd);
 std::string remote_end(int fd);
+// The end without its port.
+std::string address_of(const std::string& end);
 
 // Makes a listening socket drop all new connection attempts, without an answer. Existing
 // connections stay. Linux only.
@@ -71,6 +78,15 @@ enum class LinkState { kOpen, kClosed, kDoubtful, kSilent };
 // process that is merely stopped. Linux only; always kOpen elsewhere.
 LinkState state_of(int fd, std::chrono::milliseconds silence);
 inline constexpr std::chrono::milliseconds kDoubt(1500);
+
+struct Received {
+  uint64_t bytes = 0;
+  uint64_t packets = 0;
+};
+
+// The numbers of bytes, and of packets with bytes, that a connection has received. Linux only; 0
+// elsewhere, and if the kernel does not count them.
+Received received_by(int fd);
 
 // The number of bytes sent and acknowledged, plus the number of bytes received.
 uint64_t traffic_of(int fd);

@@ -111,10 +111,13 @@ std::shared_ptr<StoreLine> JobStore::watch_line() {
   return line_;
 }
 
-void JobStore::close_door() {
-  if (listener_.get() < 0) return;
+DoorReport JobStore::close_door() {
+  if (listener_.get() < 0) return {};
   refuse_newcomers(listener_.get());
+  const auto report = watch_->report();
+  watch_.reset();
   listener_.reset();
+  return report;
 }
 
 }  // namespace acc

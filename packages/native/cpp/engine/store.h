@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "engine/door_watch.h"
 #include "engine/sockets.h"
 
 namespace acc {
@@ -48,7 +50,9 @@ class JobStore {
   static std::shared_ptr<JobStore> connect(const StoreOptions& options);
 
   JobStore(StorePtr keys, Fd listener, const StoreOptions& options)
-      : keys_(std::move(keys)), listener_(std::move(listener)), options_(options) {}
+      : keys_(std::move(keys)), listener_(std::move(listener)), options_(options) {
+    if (listener_.get() >= 0) watch_.emplace(listener_.get(), options.world_size);
+  }
 
   const StorePtr& keys() const { return keys_; }
 
@@ -57,12 +61,15 @@ class JobStore {
   // not answer within 3 seconds.
   std::shared_ptr<StoreLine> watch_line();
 
-  // Refuses new connections. Call it when all ranks have connected.
-  void close_door();
+  // Refuses new connections, and no longer watches those that there are. Call it when all ranks have
+  // connected.
+  DoorReport close_door();
 
  private:
   StorePtr keys_;
   Fd listener_;
+  // Until the door is closed, in the process that has the store.
+  std::optional<DoorWatch> watch_;
   StoreOptions options_;
   std::mutex line_mutex_;
   std::shared_ptr<StoreLine> line_;
