@@ -94,8 +94,8 @@ describe('shared memory', () => {
   ])('sleeps while it waits if $why', async ({ ranks, policy }) => {
     const given = { ...env, OMP_WAIT_POLICY: policy };
     const [first] = await runRanks<number>({ script, ranks, args: ['sleeps'], env: given });
-    // Of 200 waits. Another process may have the core while a peer comes, so that there is no wait.
-    expect(first!.result, first!.stderr).toBeGreaterThan(100);
+    // The part of a core that the rank took during 200 waits. Other processes can only make it smaller.
+    expect(first!.result, first!.stderr).toBeLessThan(0.5);
   });
 
   it('adds 16-bit floats in float32', async () => {

@@ -61,11 +61,15 @@ const LINGER_MS = 500;
 function tellOfStrangers({ ended, isFull }: ReturnType<Store['closeDoor']>, port: number): void {
   if (ended === 0 && !isFull) return;
   const connections = ended === 1 ? '1 connection' : `${ended} connections`;
-  const full = isFull ? ' So much was sent to it that it let nobody in any more.' : '';
-  console.warn(
-    `acc: rank 0 ended ${connections} to port ${port} while ranks joined, because they sent nothing, more than a rank sends, or were too many.${full} ` +
-      'Let only the hosts of the job reach this port.',
-  );
+  const found = [
+    ...(ended > 0
+      ? [
+          `rank 0 ended ${connections} to port ${port} while ranks joined, because they sent nothing, more than a rank sends, or were too many.`,
+        ]
+      : []),
+    ...(isFull ? [`So much was sent to port ${port} of rank 0 that it let nobody in any more.`] : []),
+  ];
+  console.warn(`acc: ${found.join(' ')} Let only the hosts of the job reach this port.`);
 }
 
 /** Connects to the job's store. Returns it with the address of this rank. */

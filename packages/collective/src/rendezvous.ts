@@ -102,26 +102,32 @@ class Meeting {
     const members: Member[] = [];
     const noticeAt = Date.now() + NOTICE_MS;
     let isNoticed = false;
-    while (members.length < size) {
-      const find = () => {
-        this.#requireNoConflict();
-        if (!isNoticed && Date.now() > noticeAt) {
-          isNoticed = true;
-          onWaiting?.(this.#whoIsMissing());
-        }
-        return this.store.find(this.#key(members.length));
-      };
-      const text = await poll(find, { timeoutMs: deadline - Date.now() });
-      if (text === undefined) throw this.#timeout(timeoutMs);
-      const member = JSON.parse(text) as Member;
-      if (member.size !== size) {
-        throw this.#conflict(
-          `Rank ${member.rank} (${placeOf(member)}) was started in a job of ${member.size} ranks, but rank ${this.options.rank} in a job of ${size}.`,
-        );
+    const find = () => {
+      this.#requireNoConflict();
+      if (!isNoticed && Date.now() > noticeAt) {
+        isNoticed = true;
+        onWaiting?.(this.#whoIsMissing());
       }
-      members.push(member);
-    }
-    return members;
+      while (members.length < size) {
+        const text = this.store.find(this.#key(members.length));
+        if (text === undefined) return undefined;
+        members.push(this.#memberOf(text));
+      }
+      return members;
+    };
+    // One wait for all, so that its pauses grow: rank 0 ends connections that ask much more often.
+    const found = await poll(find, { timeoutMs: deadline - Date.now() });
+    if (!found) throw this.#timeout(timeoutMs);
+    return found;
+  }
+
+  #memberOf(text: string): Member {
+    const { rank, size } = this.options;
+    const member = JSON.parse(text) as Member;
+    if (member.size === size) return member;
+    throw this.#conflict(
+      `Rank ${member.rank} (${placeOf(member)}) was started in a job of ${member.size} ranks, but rank ${rank} in a job of ${size}.`,
+    );
   }
 
   #requireNoConflict(): void {

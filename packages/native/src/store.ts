@@ -46,8 +46,10 @@ export class Store {
    * Refuses further connections, on the process that hosts the store. Call it when every rank has
    * connected. It works on Linux only; on other systems the port stays open.
    *
-   * @returns The strangers that were noticed before: until then, connections that send nothing, more
-   * than a rank, or that are too many are ended.
+   * Until then, connections that send nothing, more than a rank, or that are too many are ended: a value
+   * of more than about 64 KiB, too.
+   *
+   * @returns The number of connections that were ended, and whether newcomers were refused.
    */
   closeDoor(): DoorReport {
     return addon().closeStoreDoor(this.#id);

@@ -6,5 +6,5 @@ import type { NativeDtype } from '@acc/contract';
  */
 export const NATIVE_DTYPES: Readonly<Record<'all' | 'few', readonly NativeDtype[]>> = {
   all: ['float32', 'float64', 'bfloat16', 'float16', 'int32', 'int64', 'bool'],
-  few: ['float32', 'bfloat16', 'bool'],
+  few: ['float32', 'float64', 'bfloat16', 'bool'],
 };

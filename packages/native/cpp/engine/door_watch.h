@@ -21,9 +21,9 @@ struct DoorReport {
   bool is_full = false;
 };
 
-// Limits what strangers can make c10d's TCPStore keep before all ranks have joined: it asks nobody for
-// a proof. Ends connections that say nothing, that send more than a rank sends while it joins, or that
-// are too many. Refuses newcomers once all connections together, also those that are closed, have sent
+// Limits what strangers can make c10d's TCPStore keep before all ranks have joined: the store asks nobody
+// for a proof. Ends connections that send nothing, that send more than a rank sends while it joins, or
+// that are too many. Refuses newcomers once all connections together, also those that are closed, have sent
 // too much. Linux only; does nothing elsewhere.
 class DoorWatch {
  public:
@@ -33,7 +33,8 @@ class DoorWatch {
   DoorWatch(const DoorWatch&) = delete;
   DoorWatch& operator=(const DoorWatch&) = delete;
 
-  DoorReport report() const;
+  // Ends the watch. Returns what it did.
+  DoorReport end();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -52,7 +53,7 @@ class DoorWatch {
   void look();
   // Ends the connections that may not stay.
   void end_strangers(Clock::time_point now);
-  // Chooses which of `open` must end because they are too many: first those that say nothing, the
+  // Chooses which of `open` must end because they are too many: first those that sent nothing, the
   // oldest first, then those of the address that has most, the newest first.
   void choose_superfluous(std::vector<Connection*> open);
   bool breaks_limit(const Connection& connection, Clock::time_point now) const;
@@ -71,7 +72,7 @@ class DoorWatch {
   uint64_t looks_ = 0;
   DoorReport report_;
   bool is_over_ = false;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable over_;
   std::thread thread_;
 };

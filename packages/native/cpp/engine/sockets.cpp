@@ -13,6 +13,7 @@
 #endif
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 
 #include "engine/file_facts.h"
@@ -34,10 +35,11 @@ uint64_t number_of(int fd) {
   return facts->inode;
 }
 
+// Whether the descriptors could be listed.
 template <typename Visit>
-void for_each_socket(Visit visit) {
+bool for_each_socket(Visit visit) {
   DIR* list = ::opendir("/dev/fd");
-  if (list == nullptr) return;
+  if (list == nullptr) return false;
   while (const auto* entry = ::readdir(list)) {
     char* end = nullptr;
     const auto fd = static_cast<int>(std::strtol(entry->d_name, &end, 10));
@@ -45,6 +47,7 @@ void for_each_socket(Visit visit) {
     if (const auto number = number_of(fd); number != 0) visit(fd, number);
   }
   ::closedir(list);
+  return true;
 }
 
 using EndOf = int (*)(int, sockaddr*, socklen_t*);
@@ -98,15 +101,22 @@ std::vector<Fd> NewSockets::take() const {
   return found;
 }
 
-void for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit) {
+bool for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit) {
   const auto listening = local_end(listener);
-  for_each_socket([&](int fd, uint64_t) {
+  bool is_complete = true;
+  const bool is_listed = for_each_socket([&](int fd, uint64_t) {
+    if (!is_end_of(listening, local_end(fd))) return;
     // The descriptor may be closed, and used again, at any time. The duplicate stays.
     const Fd socket = duplicate_of(fd);
+    if (socket.get() < 0) {
+      is_complete = is_complete && errno == EBADF;
+      return;
+    }
     const auto number = number_of(socket.get());
     if (number == 0 || is_listening(socket.get()) || !is_end_of(listening, local_end(socket.get()))) return;
     visit(socket.get(), number);
   });
+  return is_listed && is_complete;
 }
 
 Fd duplicate_of(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }

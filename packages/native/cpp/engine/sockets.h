@@ -49,8 +49,9 @@ class NewSockets {
 };
 
 // Calls `visit` for each connection that a listening socket of this process has accepted, with a
-// descriptor that is valid during the call, and the number of the socket.
-void for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit);
+// descriptor that is valid during the call, and the number of the socket. Returns false if it may have
+// missed one, because the process has no descriptor left.
+bool for_each_accepted(int listener, const std::function<void(int fd, uint64_t number)>& visit);
 
 Fd duplicate_of(int fd);
 bool is_listening(int fd);

@@ -114,7 +114,7 @@ std::shared_ptr<StoreLine> JobStore::watch_line() {
 DoorReport JobStore::close_door() {
   if (listener_.get() < 0) return {};
   refuse_newcomers(listener_.get());
-  const auto report = watch_->report();
+  const auto report = watch_->end();
   watch_.reset();
   listener_.reset();
   return report;

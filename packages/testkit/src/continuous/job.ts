@@ -20,11 +20,14 @@ export interface RankRun {
 }
 
 /**
- * Options of V8 that suit many short trainings with most cores busy: it compiles a function later than by
- * default, because a module seldom runs it often enough to pay for that, and it collects garbage without
- * threads that keep other ranks from their cores.
+ * Options of V8 that suit many short trainings with most cores busy: it collects garbage without threads
+ * that keep other ranks from their cores. On Node 20 it also compiles a function later than by default,
+ * because a module seldom runs it often enough to pay for that. Later versions do not know that option.
  */
-const V8_OPTIONS = ['--interrupt-budget=1000000', '--single-threaded-gc'];
+const V8_OPTIONS = [
+  '--single-threaded-gc',
+  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []),
+];
 
 /** Ranks that wait in a collective for one that failed get this long to notice it. */
 const AFTER_FAILURE_MS = 3_000;

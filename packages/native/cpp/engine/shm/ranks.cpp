@@ -72,7 +72,8 @@ class Groups {
 };
 
 Groups& groups() {
-  static Groups all;
+  // Groups may end after the statics of this library.
+  static Groups& all = *new Groups;
   return all;
 }
 
