@@ -56,3 +56,4 @@
 #include "engine/tensor_file.cpp"
 #include "engine/tensor_table.cpp"
 #include "engine/tensors.cpp"
+#include "engine/widened.cpp"

@@ -21,6 +21,7 @@
 #include "engine/attention/mask_shifts.h"
 #include "engine/attention/matrix_units.h"
 #include "engine/attention/vectors.h"
+#include "engine/widened.h"
 
 namespace acc::attention {
 namespace {
@@ -88,8 +89,10 @@ std::tuple<Tensor, Tensor> attention(const Tensor& given_q, const Tensor& given_
       auto [output, sums] = all_scores::forward(inputs);
       return {like(output, given_q), sums};
     }
-    auto [output, sums] = at::_scaled_dot_product_flash_attention_for_cpu(q, k, v, 0, is_causal, mask, scale);
-    return {like(output, given_q), sums};
+    const auto wide_mask = mask ? std::optional(widened(*mask)) : std::nullopt;
+    auto [output, sums] = at::_scaled_dot_product_flash_attention_for_cpu(widened(q), widened(k), widened(v), 0,
+                                                                          is_causal, wide_mask, scale);
+    return {like(output.to(q.scalar_type()), given_q), sums};
   }
   auto output = at::empty_like(q);
   if (output.stride(3) != 1) output = at::empty(q.sizes(), q.options());

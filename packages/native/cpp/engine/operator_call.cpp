@@ -10,6 +10,7 @@
 #include "engine/flush_denormals.h"
 #include "engine/operator_table.h"
 #include "engine/recorder.h"
+#include "engine/widened.h"
 
 namespace acc {
 namespace {
@@ -251,7 +252,7 @@ void OperatorTable::call(int index, const double* in, double* out, size_t capaci
   if (recorder) recorder->arguments(stack_, in);
   const c10::InferenceMode guard;
   const FlushDenormals flush;
-  op.handle.callBoxed(stack_);
+  call_on(stack_, op);
   write_results(op, out, capacity);
   if (recorder) recorder->end();
 }

@@ -4,6 +4,7 @@
 
 #include "engine/error.h"
 #include "engine/operator_table.h"
+#include "engine/widened.h"
 
 namespace acc {
 namespace {
@@ -82,7 +83,7 @@ int OperatorTable::resolve(const std::string& name) {
   const auto handle = c10::Dispatcher::singleton().findSchema({base, overload});
   if (!handle) throw Error(kOperatorUnknown, "libtorch has no operator '" + name + "'.");
 
-  Operator op{*handle, name, {}, {}};
+  Operator op{*handle, name, {}, {}, is_product(name)};
   const auto& schema = handle->schema();
   for (const auto& argument : schema.arguments()) op.args.push_back(plan_argument(argument));
   for (const auto& result : schema.returns()) {

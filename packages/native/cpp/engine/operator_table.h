@@ -48,6 +48,8 @@ struct Operator {
   std::vector<ArgPlan> args;
   // True for each result that is an argument written in place: JavaScript already holds its handle.
   std::vector<bool> result_is_argument;
+  // See widened.h.
+  bool is_product = false;
 };
 
 // The operators that JavaScript has resolved by name, each with an index. Calls them with arguments

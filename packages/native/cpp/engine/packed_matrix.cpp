@@ -5,6 +5,8 @@
 
 #include <optional>
 
+#include "engine/widened.h"
+
 namespace acc {
 namespace {
 
@@ -39,7 +41,7 @@ const auto& multiply_operator() {
 }  // namespace
 
 PackedMatrix::PackedMatrix(const Tensor& matrix, int64_t rows, int64_t products)
-    : matrix_(matrix), rows_(rows), products_(products) {}
+    : matrix_(widened(matrix)), dtype_(matrix.scalar_type()), rows_(rows), products_(products) {}
 
 // A product is faster with a matrix that is contiguous in memory.
 const Tensor& PackedMatrix::contiguous() {
@@ -50,20 +52,24 @@ const Tensor& PackedMatrix::contiguous() {
 Tensor PackedMatrix::product(const Tensor& x) {
   const bool pays = products_ >= kFewProducts && rows_ > 0 && matrix_.numel() > 0;
   const bool is_known = pack_operator().has_value() && multiply_operator().has_value();
-  if (!pays || !is_known || !matrix_.is_cpu() || matrix_.scalar_type() != at::kFloat) return at::mm(x, contiguous());
+  if (!pays || !is_known || !matrix_.is_cpu() || matrix_.scalar_type() != at::kFloat) {
+    return at::mm(widened(x), contiguous()).to(dtype_);
+  }
   if (!packed_.defined()) {
     turned_ = matrix_.t();
     packed_ = pack_operator()->call(turned_, rows_);
   }
-  return multiply_operator()->call(x, packed_, turned_, std::nullopt, rows_);
+  return multiply_operator()->call(widened(x), packed_, turned_, std::nullopt, rows_).to(dtype_);
 }
 
 void PackedMatrix::product_to(Tensor out, const Tensor& x) {
-  at::mm_out(out, x, contiguous());
+  if (matrix_.scalar_type() == dtype_) at::mm_out(out, x, contiguous());
+  else out.copy_(at::mm(widened(x), contiguous()));
 }
 
 void PackedMatrix::add_product(Tensor out, const Tensor& x) {
-  out.addmm_(x, contiguous());
+  if (matrix_.scalar_type() == dtype_) out.addmm_(x, contiguous());
+  else out.add_(at::mm(widened(x), contiguous()));
 }
 
 }  // namespace acc

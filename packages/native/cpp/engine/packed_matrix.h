@@ -7,8 +7,8 @@
 namespace acc {
 
 // A matrix by which many others are multiplied, one after the other. It is packed once into the
-// layout that MKL's kernels read, instead of anew for every product. Other dtypes than float32 are not
-// packed. On CPUs with AVX-512, recurrent/ multiplies.
+// layout that MKL's kernels read, instead of anew for every product. Dtypes whose products are
+// fast are not packed. On CPUs with AVX-512, recurrent/ multiplies.
 class PackedMatrix {
  public:
   // `matrix` is [K, N]. `products` matrices of `rows` rows are to be multiplied by it.
@@ -24,7 +24,9 @@ class PackedMatrix {
  private:
   const at::Tensor& contiguous();
 
+  // In float32 if products of its dtype would be slow.
   at::Tensor matrix_;
+  c10::ScalarType dtype_;
   // For MKL.
   at::Tensor turned_;
   at::Tensor packed_;

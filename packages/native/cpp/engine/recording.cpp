@@ -9,6 +9,7 @@
 #include "engine/error.h"
 #include "engine/flush_denormals.h"
 #include "engine/tensors.h"
+#include "engine/widened.h"
 
 namespace acc {
 namespace {
@@ -272,7 +273,7 @@ void Recording::run_operator(const RecordedCall& call) {
       argument = std::move(list);
     }
   }
-  call.op->handle.callBoxed(stack_);
+  call_on(stack_, *call.op);
   give(call);
 }
 
