@@ -1,5 +1,5 @@
-import { markAsUntransferable } from '#platform/libtorch';
 import { addon } from './addon.js';
+import { keepInThread } from './buffers-of-memory.js';
 import { converted, guarded } from './errors.js';
 
 /** Whether {@link checksum} is available, that is, whether the addon finds zlib in Node.js. */
@@ -9,9 +9,9 @@ export function hasChecksum(): boolean {
 
 /**
  * Computes the CRC-32 of bytes on another thread, with zlib. The bytes must not change meanwhile.
- * From now on their buffer cannot be transferred: the memory could be freed while it is read.
+ * From now on their buffer cannot be given to another thread: the memory could be freed while it is read.
  */
 export function checksum(bytes: Uint8Array): Promise<number> {
-  markAsUntransferable(bytes.buffer);
+  keepInThread(bytes.buffer);
   return converted(guarded(() => addon().checksum(bytes)));
 }

@@ -1,5 +1,5 @@
-import { markAsUntransferable } from '#platform/libtorch';
 import { addon } from './addon.js';
+import { isTransferred, noteBuffer } from './buffers-of-memory.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
 
@@ -17,8 +17,7 @@ export class TensorMemory implements Disposable {
     this.#holder = requireAlive(tensor).alias();
     try {
       this.#bytes = new Uint8Array(guarded(() => addon().tensorMemory(this.#holder.id)));
-      // A thread that got the buffer would use the memory after its end.
-      markAsUntransferable(this.#bytes.buffer);
+      noteBuffer(this.#bytes.buffer);
     } catch (error) {
       this.#holder.dispose();
       throw error;
@@ -34,7 +33,7 @@ export class TensorMemory implements Disposable {
   }
 
   dispose(): void {
-    if (this.#holder.isDisposed) return;
+    if (this.#holder.isDisposed || isTransferred(this.#bytes.buffer, this.#holder)) return;
     addon().detachMemory(this.#bytes.buffer);
     this.#holder.dispose();
   }
