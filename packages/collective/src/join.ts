@@ -61,14 +61,13 @@ const LINGER_MS = 500;
 function tellOfStrangers({ ended, isFull }: ReturnType<Store['closeDoor']>, port: number): void {
   if (ended === 0 && !isFull) return;
   const connections = ended === 1 ? '1 connection' : `${ended} connections`;
-  const found = [
-    ...(ended > 0
-      ? [
-          `rank 0 ended ${connections} to port ${port} while ranks joined, because they sent nothing, more than a rank sends, or were too many.`,
-        ]
-      : []),
-    ...(isFull ? [`So much was sent to port ${port} of rank 0 that it let nobody in any more.`] : []),
-  ];
+  const found: string[] = [];
+  if (ended > 0) {
+    found.push(
+      `rank 0 ended ${connections} to port ${port} while ranks joined, because they sent nothing, more than a rank sends, or were too many.`,
+    );
+  }
+  if (isFull) found.push(`So much was sent to port ${port} of rank 0 that it let nobody in any more.`);
   console.warn(`acc: ${found.join(' ')} Let only the hosts of the job reach this port.`);
 }
 
