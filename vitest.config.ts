@@ -52,7 +52,7 @@ const unit = {
   globalSetup: setupWithEngines,
   provide: { isRelease: false },
   maxWorkers,
-  testTimeout: 30_000,
+  testTimeout: 120_000,
 };
 const e2e = {
   env,

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,3 +25,33 @@ it('a CommonJS program requires the built package, and shares tfjs with it', asy
   const { stdout } = await promisify(execFile)(process.execPath, [script]);
   expect(stdout.trim()).toBe('acc 1');
 });
+
+it('built packages have every export of tfjs-core without a search for its names', async () => {
+  const core = createRequire(import.meta.url)('@tensorflow/tfjs-core') as Record<string, unknown>;
+  const script = `
+    import * as core from '@acc/contract/tfjs-core';
+    import { createRequire } from 'node:module';
+    const expected = createRequire(import.meta.url)('@tensorflow/tfjs-core');
+    const same = Object.keys(core).filter((name) => core[name] === expected[name]);
+    console.log(same.join());`;
+  const inCore = fileURLToPath(new URL('../../packages/core', import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: inCore,
+  });
+  expect(stdout.trim().split(',').toSorted()).toEqual(Object.keys(core).toSorted());
+});
+
+it('built packages import tfjs-core only by these names', () => {
+  const packages = fileURLToPath(new URL('../../packages', import.meta.url));
+  const built = readdirSync(packages).flatMap((name) => builtFilesOf(join(packages, name, 'dist')));
+  const direct = built.filter((path) =>
+    /^import [^;]*"@tensorflow\/tfjs-(core|backend-cpu)"/m.test(readFileSync(path, 'utf8')),
+  );
+  expect(built.length).toBeGreaterThan(100);
+  expect(direct).toEqual([]);
+});
+
+const builtFilesOf = (dist: string): string[] =>
+  readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => join(dist, name));
