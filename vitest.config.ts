@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { filesOfProjects, type ProjectName } from './scripts/queue/projects.mjs';
 import { givenShard } from './scripts/queue/shard.mjs';
+import { namedTfjs } from './tests/named-tfjs.js';
 import { ownSource } from './tests/own-source.js';
 
 /**
@@ -13,7 +14,7 @@ const shard = givenShard();
 
 const alias = { 'fast-check': fileURLToPath(new URL('tests/seeded-fast-check.ts', import.meta.url)) };
 const resolve = { alias };
-const source = { plugins: [ownSource], resolve };
+const source = { plugins: [ownSource, namedTfjs], resolve };
 /** Node itself loads built packages. */
 const server = { deps: { external: [/\/packages\/[^/]+\/dist\//] } };
 /**

@@ -1,11 +1,13 @@
 // Writes bench/results/test-time.md and .json: what each file of the projects e2e, ranks and hosts
 // takes, before and after. `npm run test:time -- <folder>` reads the counts of `npm test -- --counts
-// <folder>`. With `--before` they become the column before.
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+// <folder>`. With `--before` they become the column before. `npm run test:time -- <test files>` runs
+// these files, and replaces only their rows.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { countingEnvironment } from '../tests/counts/counting-environment.mjs';
 import { readCounts } from '../tests/counts/read-counts.mjs';
-import { root, runMain } from './process.mjs';
+import { root, run, runMain, tool } from './process.mjs';
 
 const DATA = join(root, 'bench', 'results', 'test-time.json');
 const PAGE = join(root, 'bench', 'results', 'test-time.md');
@@ -13,28 +15,62 @@ const PAGE = join(root, 'bench', 'results', 'test-time.md');
 const KEYS = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'];
 const IS_COUNTED = /^tests\/(e2e|hosts)\//;
 
-await runMain(() => {
-  const [folder, ...flags] = process.argv.slice(2);
-  const isBefore = flags.includes('--before');
-  if (folder === undefined || flags.some((flag) => flag !== '--before')) {
-    console.error('Usage: npm run test:time -- <folder of counts> [--before]');
+const USAGE = 'Usage: npm run test:time -- <folder of counts> [--before], or <test files>';
+
+await runMain(async () => {
+  const [first, ...others] = process.argv.slice(2);
+  if (first?.endsWith('.test.ts')) return countFiles([first, ...others]);
+  if (first === undefined || others.some((flag) => flag !== '--before')) {
+    console.error(USAGE);
     return 2;
   }
-  const data = existsSync(DATA) ? JSON.parse(readFileSync(DATA, 'utf8')) : { before: {}, after: {} };
+  const counts = countsIn(first);
+  const column = others.includes('--before') ? 'before' : 'after';
+  return write({ ...known(), [column]: counts }, Object.keys(counts).length);
+});
+
+async function countFiles(tests) {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-counts-'));
+  try {
+    const code = await run(tool('vitest'), ['run', ...tests], { env: countingEnvironment(folder) });
+    if (code !== 0) return code;
+    const counts = countsIn(folder);
+    const data = known();
+    return write({ ...data, after: sorted({ ...data.after, ...counts }) }, Object.keys(counts).length);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function known() {
+  return existsSync(DATA) ? JSON.parse(readFileSync(DATA, 'utf8')) : { before: {}, after: {} };
+}
+
+function countsIn(folder) {
   const counts = [...readCounts(folder)].filter(([test]) => IS_COUNTED.test(test));
-  data[isBefore ? 'before' : 'after'] = Object.fromEntries(
-    counts
-      .map(([test, { processorSeconds, ...rest }]) => [
+  return sorted(
+    Object.fromEntries(
+      counts.map(([test, { processorSeconds, ...rest }]) => [
         test,
         { ...rest, processorSeconds: Math.round(processorSeconds * 10) / 10 },
-      ])
-      .sort(([a], [b]) => (a < b ? -1 : 1)),
+      ]),
+    ),
   );
-  writeFileSync(DATA, `${JSON.stringify(data, null, 1)}\n`);
-  writeFileSync(PAGE, pageOf(data));
-  console.log(`${counts.length} files: ${PAGE}`);
-  return counts.length > 0 ? 0 : 1;
-});
+}
+
+function sorted(counts) {
+  return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function write(data, files) {
+  // A removed file has no row.
+  const after = Object.entries(data.after).filter(([test]) => existsSync(join(root, test)));
+  const all = { ...data, after: Object.fromEntries(after) };
+  writeFileSync(DATA, `${JSON.stringify(all, null, 1)}\n`);
+  writeFileSync(PAGE, pageOf(all));
+  console.log(`${files} files: ${PAGE}`);
+  return files > 0 ? 0 : 1;
+}
 
 function pageOf({ before, after }) {
   const hasBefore = Object.keys(before).length > 0;

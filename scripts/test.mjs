@@ -2,9 +2,10 @@
 // architecture tests. `--counts <folder>` also writes there what each test file takes. The last line
 // is `N passed, N failed`, summed over all jobs.
 import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root, runMain } from './process.mjs';
+import { countingEnvironment } from '../tests/counts/counting-environment.mjs';
+import { runMain } from './process.mjs';
 import { checkJobs, jobsForProjects, prepare, PROJECTS, runAndReport, specsJob } from './queue/index.mjs';
 
 const FAST = ['pure', 'unit', 'architecture'];
@@ -25,10 +26,8 @@ await runMain(async () => {
   return runAndReport([...others, ...jobsForProjects(projects)]);
 });
 
-/** From now on, tests and the processes that they start write what they take (tests/counts). */
+/** From now on, tests and the processes that they start write what they take. */
 function countIn(folder) {
   mkdirSync(folder, { recursive: true });
-  process.env.ACC_TEST_COUNTS = folder;
-  const hook = `--require=${join(root, 'tests', 'counts', 'count-process.cjs')}`;
-  process.env.NODE_OPTIONS = [process.env.NODE_OPTIONS, hook].filter(Boolean).join(' ');
+  Object.assign(process.env, countingEnvironment(folder));
 }
