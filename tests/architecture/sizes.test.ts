@@ -4,10 +4,14 @@ import { filesUnder, isForTests, readText } from './reading/repository.js';
 import { functionName } from './reading/functions.js';
 import { nodesOf, parse } from './reading/syntax.js';
 import {
+  LARGE_CLASSES,
+  LONG_CPP_FUNCTIONS,
   LONG_FILES,
   LONG_FUNCTIONS,
   MANY_PARAMETERS,
+  MAX_CPP_FUNCTION_LINES,
   MAX_FILE_LINES,
+  MAX_MEMBERS,
   MAX_PARAMETERS,
   MAX_PRODUCT_FUNCTION_LINES,
   MAX_FUNCTION_LINES,
@@ -52,6 +56,23 @@ describe('sizes', () => {
     expectOnly(
       functions.filter(({ parameters }) => parameters > MAX_PARAMETERS).map(({ where }) => where),
       MANY_PARAMETERS,
+    );
+    expect(functions.length).toBeGreaterThan(1000);
+  });
+
+  it(`no class in packages has more than ${MAX_MEMBERS} members`, () => {
+    const classes = filesUnder('packages', SCRIPTS).filter(isOfProduct).flatMap(classesOf);
+    const large = classes.filter(({ members }) => members > MAX_MEMBERS).map(({ where }) => where);
+    expect(large.toSorted()).toEqual(LARGE_CLASSES);
+    expect(classes.length).toBeGreaterThan(100);
+  });
+
+  it(`no function in C++ has more than ${MAX_CPP_FUNCTION_LINES} lines`, () => {
+    const files = filesUnder('packages/native/cpp', ['.cpp', '.h']);
+    const functions = files.filter((path) => !path.includes('/third_party/')).flatMap(cppFunctionsOf);
+    expectOnly(
+      functions.filter(({ lines }) => lines > MAX_CPP_FUNCTION_LINES).map(({ where }) => where),
+      LONG_CPP_FUNCTIONS,
     );
     expect(functions.length).toBeGreaterThan(1000);
   });
@@ -102,4 +123,41 @@ function isFunctionWithBody(node: ts.Node): node is ts.FunctionLikeDeclaration {
 function isSuite(node: ts.Node): boolean {
   const call = node.parent;
   return ts.isCallExpression(call) && /^describe\b/.test(call.expression.getText());
+}
+
+interface ClassSize {
+  readonly where: string;
+  readonly members: number;
+}
+
+function classesOf(path: string): ClassSize[] {
+  return nodesOf(parse(path))
+    .filter(ts.isClassLike)
+    .map((node) => ({ where: `${path}#${node.name?.text ?? '(anonymous)'}`, members: node.members.length }));
+}
+
+/** The first line of something else with braces: a namespace, a type or a statement. */
+const NO_CPP_FUNCTION =
+  /^\s*(namespace|struct|class|enum|union|extern|else|if|for|while|switch|do|try|case|return|\}|#|\/)/;
+
+/** The functions and methods of a file that is formatted by clang-format. */
+function cppFunctionsOf(path: string): { where: string; lines: number }[] {
+  const lines = readText(path).split('\n');
+  return lines.flatMap((line, index) => {
+    if (!/\)[^()=]*\{$/.test(line)) return [];
+    const first = firstLineOf(lines, index);
+    const indent = /^ */.exec(lines[first]!)![0];
+    if (indent.length > 4 || NO_CPP_FUNCTION.test(lines[first]!)) return [];
+    const last = lines.findIndex((other, at) => at > index && other.startsWith(`${indent}}`));
+    const name = /([\w~]+)\(/.exec(lines.slice(first, index + 1).join(' '))?.[1];
+    return [{ where: `${path}#${name}`, lines: last - first + 1 }];
+  });
+}
+
+/** The first line of a signature that may have several. */
+function firstLineOf(lines: readonly string[], last: number): number {
+  const isBefore = (line: string) => line.trim() === '' || /[;{}>:]$|^\s*(\/\/|\*|#)/.test(line);
+  let first = last;
+  while (first > 0 && !isBefore(lines[first - 1]!)) first--;
+  return first;
 }
