@@ -1,4 +1,5 @@
 import {
+  designedPackages,
   filesUnder,
   read,
   documentedPackages,
@@ -78,6 +79,7 @@ const PROJECT = [
 /** One list for all pages, so that every page is in reach of every other. */
 export function sidebar() {
   const packages = packageFolders.map((folder) => [packageName(folder), `/packages/${folder}`]);
+  const designs = designedPackages.map((folder) => [packageName(folder), `/design/${folder}`]);
   const api = documentedPackages.map((folder) => [packageName(folder), `/api/${folder}`]);
   return [
     { text: 'Start', link: '/start' },
@@ -90,6 +92,7 @@ export function sidebar() {
     group('Packages', packages, true),
     group('API from the types', [['All packages', '/api/'], ...api], true),
     group('Project', PROJECT, true),
+    group('How packages work', designs, true),
   ];
 }
 

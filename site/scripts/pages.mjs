@@ -3,7 +3,16 @@ import { dirname, join, posix } from 'node:path';
 import { figures } from '../figures/figures.mjs';
 import { codesInSources, errorEntries, ERRORS } from './error-codes.mjs';
 import { anchorOf, outsideOfCode, withErrorLinks, withSiteLinks } from './links.mjs';
-import { filesUnder, packageFolders, packageName, pagesFolder, read, root, site } from './repository.mjs';
+import {
+  designedPackages,
+  filesUnder,
+  packageFolders,
+  packageName,
+  pagesFolder,
+  read,
+  root,
+  site,
+} from './repository.mjs';
 
 /** Documents of the repository that are pages of the site, by the path of the page. */
 const DOCUMENTS = {
@@ -29,6 +38,10 @@ export function pages() {
     ...packageFolders.map((folder) => ({
       path: `packages/${folder}.md`,
       source: `packages/${folder}/README.md`,
+    })),
+    ...designedPackages.map((folder) => ({
+      path: `design/${folder}.md`,
+      source: `packages/${folder}/DESIGN.md`,
     })),
     ...under('bench/results', '.md').map((path) => ({
       path: `results/${path}`,

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 /** The root of the repository. */
@@ -21,6 +21,11 @@ export const read = (path) => readFileSync(join(root, path), 'utf8');
 
 /** The folders in `packages`, by name. */
 export const packageFolders = readdirSync(join(root, 'packages')).sort();
+
+/** The packages with a document about their inside. */
+export const designedPackages = packageFolders.filter((folder) =>
+  existsSync(join(root, 'packages', folder, 'DESIGN.md')),
+);
 
 export const packageName = (folder) => JSON.parse(read(`packages/${folder}/package.json`)).name;
 

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { filesUnder, readText } from './reading/repository.js';
+import { LAYERS } from './rules/layers.js';
+
+const text = readText('ARCHITECTURE.md');
+
+describe('ARCHITECTURE.md', () => {
+  it('has every package in its map, at its layer', () => {
+    const rows = [...text.matchAll(/^\| (\d) +\| `([\w…-]+)`/gm)];
+    const layers = Object.entries(LAYERS).map(([name, layer]) => [mapName(name), layer]);
+    expect(Object.fromEntries(rows.map(([, layer, name]) => [name, Number(layer)]))).toEqual(
+      Object.fromEntries(layers),
+    );
+  });
+
+  it('names the documents of all packages that have one', () => {
+    const documents = filesUnder('packages', ['.md']).filter((path) => path.endsWith('/DESIGN.md'));
+    const named = [...text.matchAll(/\]\((packages\/[\w-]+\/DESIGN\.md)\)/g)].map(([, path]) => path);
+    expect(named.toSorted()).toEqual(documents.toSorted());
+  });
+
+  it('has at most 20 KB, and leaves the rest to these documents', () => {
+    expect(Buffer.byteLength(text)).toBeLessThanOrEqual(20_000);
+  });
+});
+
+/** The trackers for services share a row. */
+function mapName(packageName: string): string {
+  return packageName.replace(/^@acc\/tracker-.*|^acc-tracker-.*/, 'tracker-…').replace('@acc/', '');
+}
