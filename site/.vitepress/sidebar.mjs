@@ -71,6 +71,7 @@ const HOW_TO_WRITE = [
 
 const PROJECT = [
   ['Architecture', '/project/architecture'],
+  ['Packages', '/project/packages'],
   ['Contributing', '/project/contributing'],
   ['Benchmarks', '/project/bench'],
   ['Security', '/project/security'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { filesUnder, readText } from './reading/repository.js';
+import { filesUnder, packages, readText } from './reading/repository.js';
 import { LAYERS } from './rules/layers.js';
 
 const text = readText('ARCHITECTURE.md');
@@ -28,3 +28,16 @@ describe('ARCHITECTURE.md', () => {
 function mapName(packageName: string): string {
   return packageName.replace(/^@acc\/tracker-.*|^acc-tracker-.*/, 'tracker-…').replace('@acc/', '');
 }
+
+it('docs/packages.md has every package with its description', () => {
+  const list = readText('docs/packages.md').replace(/\n {2}/g, ' ');
+  const expected = packages.map(({ folder }) => {
+    const { name, description } = JSON.parse(readText(`${folder}/package.json`)) as Record<string, string>;
+    return `- [${name}](../${folder}/README.md): ${description}`;
+  });
+  expect(list.split('\n').filter((line) => line.startsWith('- '))).toEqual(expected);
+});
+
+it('README.md has at most 9 KB', () => {
+  expect(Buffer.byteLength(readText('README.md'))).toBeLessThanOrEqual(9_000);
+});

@@ -60,7 +60,7 @@ it('a lost peer causes a flight record, which can be read as README describes', 
   });
   expect(record.ranks[0]!.calls!.at(-1)).toMatchObject(call);
 
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const readme = readFileSync(new URL('../../packages/collective/README.md', import.meta.url), 'utf8');
   const [, program] = /^node -p "(.*acc-flight.*)"$/m.exec(readme) ?? expect.unreachable();
   const reading = program!.replace('acc-flight-….json', path);
   expect(execFileSync(process.execPath, ['-p', reading], { encoding: 'utf8' })).toMatch(

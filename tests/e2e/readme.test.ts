@@ -6,15 +6,21 @@ import { runRanks, type RankResult } from '@acc/testkit';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The fenced `ts` examples of README.md, by their headings. */
-const examples = new Map(
-  readFileSync(join(root, 'README.md'), 'utf8')
-    .split(/^#+ /m)
-    .flatMap((section) => {
-      const [, code] = /^```ts\n(.*?)^```/ms.exec(section) ?? [];
-      return code === undefined ? [] : [[section.slice(0, section.indexOf('\n')), code] as const];
-    }),
-);
+const GAN = 'Several models and optimizers';
+
+/** The fenced `ts` examples of README.md, by their headings, and one of the core's README.md. */
+const examples = new Map([
+  ...examplesIn('README.md'),
+  ...examplesIn('packages/core/README.md').filter(([heading]) => heading === GAN),
+]);
+
+function examplesIn(document: string): (readonly [heading: string, code: string])[] {
+  const sections = readFileSync(join(root, document), 'utf8').split(/^#+ /m);
+  return sections.flatMap((section) => {
+    const [, code] = /^```ts\n(.*?)^```/ms.exec(section) ?? [];
+    return code === undefined ? [] : [[section.slice(0, section.indexOf('\n')), code] as const];
+  });
+}
 
 /**
  * The names that examples use without declaring them, see
@@ -59,7 +65,7 @@ function newFolder(): string {
  */
 function runExample(heading: string, cwd: string, batches?: number): Promise<RankResult<Told>[]> {
   const script = join(cwd, 'train.mts');
-  const weights = heading === 'Several models and optimizers' ? 'generator' : 'model';
+  const weights = heading === GAN ? 'generator' : 'model';
   const report = `reportResult({ batches, sum: ${weights}.getWeights()[0]!.abs().sum().dataSync()[0] });`;
   writeFileSync(script, `${GLOBALS}\n${examples.get(heading)}\n${report}\n`);
   return runRanks<Told>({ script, ranks: 2, cwd, env: { BATCHES: batches?.toString() } });
@@ -94,10 +100,5 @@ it('README.md: "The rest of a run" runs as written, and resumes as one run of it
 });
 
 it('README.md has the examples that run here', () => {
-  expect([...examples.keys()]).toEqual([
-    'Accelerate for TensorFlow.js',
-    'With `fit`',
-    'Several models and optimizers',
-    REST,
-  ]);
+  expect([...examples.keys()]).toEqual(['Accelerate for TensorFlow.js', 'With `fit`', REST, GAN]);
 });
