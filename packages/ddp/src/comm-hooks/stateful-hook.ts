@@ -23,17 +23,8 @@ export abstract class StatefulHook implements CommHook {
   }
 
   setState({ shared, local }: CommHookState): void {
-    const isOfHook = Object.values(shared).every(isValue);
-    if (!isOfHook) this.#warnOfOtherState();
-    this.shared.load(isOfHook ? shared : {});
-    this.local.load(isOfHook ? local : {});
-  }
-
-  #warnOfOtherState(): void {
-    console.warn(
-      `acc: the checkpoint has no state of the communication hook ${this.name} for whole weights, because it comes from a mesh with the axis tensor. ` +
-        'The hook begins anew, without the errors of compression that were to be added to the next gradients.',
-    );
+    this.shared.load(shared);
+    this.local.load(local);
   }
 
   dispose(): void {
@@ -41,9 +32,6 @@ export abstract class StatefulHook implements CommHook {
     this.local.dispose();
   }
 }
-
-/** Other values come from a strategy that keeps the state of a hook for pieces of weights. */
-const isValue = (value: unknown): boolean => typeof value === 'number' || value instanceof Float32Array;
 
 /** The plain sum. */
 export function plainSum({
