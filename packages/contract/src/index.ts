@@ -69,6 +69,7 @@ export type {
 export type { ListMath, Unscaled } from './list-math.js';
 export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './local-pieces.js';
 export { parallelPartsOf, type ParallelLayer, type ParallelPart, type WeightCut } from './parallel-parts.js';
+export { boundMembers } from './bound-members.js';
 export { matchesGlob } from './matches-glob.js';
 export { medianLow } from './median-low.js';
 export { DATA_AXES, FORWARD_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';

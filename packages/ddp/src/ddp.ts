@@ -6,10 +6,10 @@ import {
   type StrategyContext,
 } from '@acc/contract';
 import { isLive } from '@acc/kernels';
-import type { CommHook, StateValues } from './comm-hook.js';
 import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
+import { stateOf } from './comm-hooks/hook-state.js';
 import { commHookOf } from './comm-hooks/named.js';
 import { settling } from './comm-hooks/settling.js';
 import { requireSameVariables } from './same-variables.js';
@@ -73,20 +73,10 @@ export function ddp(options?: DdpOptions): Strategy {
         hook.setState({ shared: collective.broadcastObject(shared, fromRank), local });
       }
     },
-    ...stateOf(hook),
+    ...stateOf(hook, () => context.collective),
     detach() {
       hook?.dispose?.();
       prepared.clear();
     },
-  };
-}
-
-/** The state of the strategy in a checkpoint, which is the state of its hook. */
-function stateOf(hook: CommHook | undefined): Pick<Strategy, 'getState' | 'setState'> {
-  if (!hook?.getState || !hook.setState) return {};
-  return {
-    getState: () => hook.getState!(),
-    setState: ({ shared, local }) =>
-      hook.setState!({ shared: shared as StateValues, local: (local ?? {}) as StateValues }),
   };
 }

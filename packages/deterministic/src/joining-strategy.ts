@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { GradientReduction, Strategy } from '@acc/contract';
+import { boundMembers, STRATEGY_MEMBERS, type GradientReduction, type Strategy } from '@acc/contract';
 
 /**
  * Wraps `strategy` so that its reductions get whole gradients.
@@ -8,7 +8,7 @@ import type { GradientReduction, Strategy } from '@acc/contract';
  */
 export function joiningStrategy(strategy: Strategy, whole: (grad: Tensor) => Tensor): Strategy {
   return {
-    ...strategy,
+    ...boundMembers(strategy, Object.keys(STRATEGY_MEMBERS) as (keyof Strategy)[]),
     beginReduction(variables): GradientReduction {
       const reduction = strategy.beginReduction(variables);
       return {

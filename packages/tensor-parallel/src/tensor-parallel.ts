@@ -1,8 +1,6 @@
 import {
   add,
-  all,
   engine,
-  isFinite,
   scalar,
   sqrt,
   square,
@@ -14,6 +12,7 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
+  boundMembers,
   isThere,
   requireSameOptions,
   stagedInPlace,
@@ -26,6 +25,7 @@ import {
   type StrategyContext,
   type StrategyTraits,
   type TapeHooks,
+  TAPE_HOOK_KEYS,
   type TensorShard,
 } from '@acc/contract';
 import {
@@ -50,6 +50,8 @@ import { alongTensor, withoutTensor } from './planes.js';
 import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
+import { areFinite, disposeOthers, isPiece, ofFirstRank } from './local-gradients.js';
+import { restoreStateOfPieces, stateOfPieces } from './local-state.js';
 import { updateOfPieces } from './sharded-update.js';
 import { tensorOf } from './tensor-info.js';
 
@@ -82,6 +84,8 @@ interface Attached {
   /** All ranks of the job. */
   readonly job: Collective;
   readonly tensor: Collective;
+  /** The ranks with the same pieces. */
+  readonly alike: Collective;
   readonly pieces: Pieces;
   readonly cutKernels: CutKernels;
   readonly endHeads: () => void;
@@ -92,6 +96,8 @@ class TensorStrategy implements Strategy {
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
+  readonly getState?: NonNullable<Strategy['getState']>;
+  readonly setState?: NonNullable<Strategy['setState']>;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
   /**
@@ -117,17 +123,10 @@ class TensorStrategy implements Strategy {
     };
     const { tape, stages } = inner;
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
-    if (tape) {
-      this.tape = {
-        ...(tape.before && { before: (variables, phase) => tape.before!(this.#owns(variables), phase) }),
-        ...(tape.after && { after: (variables, phase) => tape.after!(this.#owns(variables), phase) }),
-        ...(tape.end && { end: () => tape.end!() }),
-        ...(tape.isIdle && { isIdle: () => tape.isIdle!() }),
-        ...(tape.pack && {
-          pack: (tensor, variable) =>
-            variable && this.#cuts.has(variable) ? undefined : tape.pack!(tensor, variable),
-        }),
-      };
+    if (tape) this.tape = this.#tapeOf(tape);
+    if (inner.getState && inner.setState) {
+      this.getState = () => stateOfPieces(inner, this.#attached.tensor);
+      this.setState = (state) => restoreStateOfPieces(inner, state, this.#attached);
     }
   }
 
@@ -146,10 +145,11 @@ class TensorStrategy implements Strategy {
       },
     });
     const pieces = new Pieces(local, line);
-    this.#inner.attach({ ...context, collective: alongTensor(mesh), mesh: withoutTensor(mesh) });
+    const alike = alongTensor(mesh);
+    this.#inner.attach({ ...context, collective: alike, mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces);
     const endHeads = divideHeads(attendOwnHeads(pieces, kernels));
-    this.#attached = { kernels, job: collective, tensor, pieces, cutKernels, endHeads };
+    this.#attached = { kernels, job: collective, tensor, alike, pieces, cutKernels, endHeads };
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
@@ -197,7 +197,9 @@ class TensorStrategy implements Strategy {
         const sums = list.length > 0 ? tensor.allReduceCoalesced(list, 'sum', { donate: true }) : [];
         sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
         this.#areTerms.clear();
-        return reduction.finish();
+        const results = reduction.finish();
+        if (!this.getState) return results;
+        return ofFirstRank(results, (index) => !this.#cuts.has(variables[index]!), tensor);
       },
     };
   }
@@ -347,6 +349,21 @@ class TensorStrategy implements Strategy {
     this.#cuts.clear();
   }
 
+  /** The hooks of the inner strategy, which knows this rank's pieces. */
+  #tapeOf(tape: TapeHooks): TapeHooks {
+    const { before, after, isInert, pack } = tape;
+    return {
+      ...boundMembers(tape, TAPE_HOOK_KEYS),
+      ...(before && { before: (variables, phase) => before.call(tape, this.#owns(variables), phase) }),
+      ...(after && { after: (variables, phase) => after.call(tape, this.#owns(variables), phase) }),
+      ...(isInert && { isInert: (variables, phase) => isInert.call(tape, this.#owns(variables), phase) }),
+      ...(pack && {
+        pack: (tensor, variable) =>
+          variable && this.#cuts.has(variable) ? undefined : pack.call(tape, tensor, variable),
+      }),
+    };
+  }
+
   #normOf(grads: NamedTensorMap): Tensor {
     const list = Object.values(grads);
     if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
@@ -374,20 +391,4 @@ class TensorStrategy implements Strategy {
       this.#cuts.delete(variable);
     }
   }
-}
-
-/** Whether a gradient has the elements of this rank's piece, or of a part of it. */
-function isPiece({ shape }: Tensor, { variable }: CutVariable): boolean {
-  return shape.join() !== variable.shape.join();
-}
-
-function areFinite(grads: readonly Tensor[], { lists }: KernelLayer): boolean {
-  const filled = grads.filter(({ size }) => size > 0);
-  // A norm is finite if all elements are, unless their squares are too large.
-  const isSure = filled.length === 0 || Number.isFinite(lists.norm(filled).dataSync()[0]);
-  return isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
-}
-
-function disposeOthers(own: NamedTensorMap, grads: NamedTensorMap): void {
-  for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
 }

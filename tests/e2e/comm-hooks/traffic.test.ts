@@ -2,6 +2,8 @@
 // values.test.ts tests the numbers.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onRanks } from '../on-ranks.js';
+import { newFolder } from '../transformer/reference.js';
+import type { Hooked } from './ranks/resumed.js';
 
 interface Run {
   weights: number[][];
@@ -66,5 +68,32 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
   it.each(['powerSgd', 'topK', 'oneBit'])('%s continues from its state', (name) => {
     expect(run(`${name} resumed`).weights).toEqual(run(name).weights);
     expect(run(name).weights).not.toEqual(run('plain').weights);
+  });
+});
+
+describe('on data × tensor, a checkpoint has the state of a hook for the pieces of each rank', () => {
+  const names = ['powerSgd', 'topK', 'oneBit'];
+  let ofRanks: Record<string, Hooked>[];
+
+  beforeAll(async () => {
+    const module = new URL('./ranks/resumed.ts', import.meta.url);
+    const env = { OMP_NUM_THREADS: '1' };
+    ofRanks = await onRanks({ module, ranks: 4, args: newFolder(), env, timeoutMs: 110_000 });
+  });
+
+  it.each(names)('%s: training goes on, bit for bit', (name) => {
+    for (const { [name]: found } of ofRanks) {
+      const { without, resumed, warnings } = found!;
+      expect(without).toEqual(ofRanks[0]![name]!.without);
+      expect(resumed).toEqual(without);
+      expect(warnings['same']).toEqual([]);
+    }
+  });
+
+  it.each(names)('%s: on a mesh with another axis tensor, the hook begins anew and says so', (name) => {
+    const [first, ...others] = ofRanks.map((each) => each[name]!.warnings);
+    expect(first!['from data']).toEqual([expect.stringContaining('another axis tensor')]);
+    expect(first!['on data']).toEqual([expect.stringContaining(`hook ${name} for whole weights`)]);
+    for (const each of others) expect(each).toEqual({ same: [], 'on data': [], 'from data': [] });
   });
 });

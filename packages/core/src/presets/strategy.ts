@@ -16,7 +16,15 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from '@acc/ddp';
 export function strategyOf(options: ResolvedOptions, size: number, kernels: KernelLayer): Strategy {
   const { strategy, mesh } = options;
   if (typeof strategy === 'object') return strategy;
-  const plain = plainStrategyOf(options, size, kernels);
+  return onAxes(plainStrategyOf(options, size, kernels), mesh);
+}
+
+/**
+ * Wraps a strategy for models that are divided by experts or stages, if the mesh has these axes.
+ *
+ * @throws AccError `ACC_STRATEGY_CANNOT` for a strategy that cannot be combined with them.
+ */
+export function onAxes(plain: Strategy, mesh: ResolvedOptions['mesh']): Strategy {
   const hasExperts = (mesh?.expert ?? 1) !== 1 && plain.traits.isLocal !== true;
   const ofStage = (mesh?.pipeline ?? 1) === 1 ? plain : staged(plain);
   return hasExperts ? expertParallel(ofStage) : ofStage;

@@ -31,6 +31,7 @@ import { engineInternals, layersOfModels } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, notDivided, outsideStep } from '../errors.js';
 import { cutState, freeState } from './own-state.js';
 import { Placed, type PlacedContext } from './placed.js';
+import { stagedTape } from './staged-tape.js';
 
 /**
  * Holds the weights of each stage of a pipeline on one rank. `inner` combines the gradients of a
@@ -78,26 +79,13 @@ class Staged implements Strategy, StagedWeights {
       ...(accumulates && { accumulates }),
       ...(mixesRanks && { mixesRanks }),
     };
-    const { tape } = inner;
-    this.tape = {
-      before: (variables, phase) => {
-        this.#keepOnly(variables);
-        tape?.before?.(this.#comingOwns(variables), phase);
-        for (const placed of this.#coming(variables)) placed.useOwn();
-      },
-      ...(tape?.after && {
-        after: (variables, phase) => {
-          for (const placed of this.#coming(variables)) placed.release();
-          tape.after!(this.#comingOwns(variables), phase);
-        },
-      }),
-      end: () => {
-        this.#keepOnly([]);
-        tape?.end?.();
-      },
-      // All weights of a step are in memory, and none is read from another rank.
-      isIdle: () => this.#isInStep && (!tape || tape.isIdle?.() === true),
-    };
+    this.tape = stagedTape(inner.tape, {
+      isInStep: () => this.#isInStep,
+      hasRead: () => this.#read.size > 0,
+      keepOnly: (variables) => this.#keepOnly(variables),
+      coming: (variables) => this.#coming(variables),
+      isOfStage: (variable) => this.#placed.has(variable) || this.#waiting.has(variable),
+    });
   }
 
   attach(context: StrategyContext): void {
@@ -349,12 +337,6 @@ class Staged implements Strategy, StagedWeights {
   #coming(variables: readonly Variable[]): Placed[] {
     const placed = this.#isInStep ? variables.flatMap((each) => this.#placed.get(each) ?? []) : [];
     return placed.filter((each) => this.#comes(each));
-  }
-
-  /** They as the inner strategy knows them, and variables that no stage has. */
-  #comingOwns(variables: readonly Variable[]): Variable[] {
-    const others = variables.filter((each) => !this.#placed.has(each) && !this.#waiting.has(each));
-    return [...this.#coming(variables).map(({ own }) => own), ...others];
   }
 
   /** Frees the values that were read, except those of `variables`. */

@@ -1,0 +1,36 @@
+import type { Collective, Strategy } from '@acc/contract';
+import type { CommHook, StateValues } from '../comm-hook.js';
+
+/** What strategies keep in a checkpoint in place of values of a hook if ranks have pieces of weights. */
+const OF_PIECES = 'pieces';
+
+/**
+ * The state of ddp in a checkpoint, which is the state of its hook.
+ *
+ * @param ranks All ranks. Called when a state is restored.
+ */
+export function stateOf(
+  hook: CommHook | undefined,
+  ranks: () => Pick<Collective, 'rank'>,
+): Pick<Strategy, 'getState' | 'setState'> {
+  if (!hook?.getState || !hook.setState) return {};
+  return {
+    getState: () => hook.getState!(),
+    setState({ shared, local }) {
+      const values = shared as StateValues;
+      if (!(OF_PIECES in values)) {
+        hook.setState!({ shared: values, local: (local ?? {}) as StateValues });
+        return;
+      }
+      if (ranks().rank === 0) warnOfPieces(hook);
+      hook.setState!({ shared: {}, local: {} });
+    },
+  };
+}
+
+function warnOfPieces({ name }: CommHook): void {
+  console.warn(
+    `acc: the checkpoint has no state of the communication hook ${name} for whole weights, because it comes from a mesh with the axis tensor. ` +
+      'The hook begins anew, without the errors of compression that were to be added to the next gradients.',
+  );
+}

@@ -1,0 +1,72 @@
+import type { Collective, RankState, StateTree, Strategy } from '@acc/contract';
+
+/** The state of the ranks along the axis `tensor`, which have other pieces each. */
+interface StateOfPieces {
+  readonly pieces: {
+    /** The size of the axis. */
+    readonly ranks: number;
+  };
+}
+
+interface LocalState {
+  /** The place on the axis. */
+  readonly place: number;
+  readonly inner: RankState;
+}
+
+/** Groups of ranks that agree on a state. */
+export interface StateRanks {
+  /** The ranks along the axis `tensor`. */
+  readonly tensor: Collective;
+  /** The ranks with the same pieces. */
+  readonly alike: Collective;
+}
+
+/**
+ * The state of the inner strategy. It is about this rank's pieces, so ranks along the axis `tensor` do
+ * not share it.
+ */
+export function stateOfPieces(
+  inner: Strategy,
+  { rank: place, size }: Pick<Collective, 'rank' | 'size'>,
+): RankState {
+  const shared: StateOfPieces = { pieces: { ranks: size } };
+  const local: LocalState = { place, inner: inner.getState!() };
+  return { shared: { ...shared }, local: { ...local } as unknown as StateTree };
+}
+
+/**
+ * Restores the state of {@link stateOfPieces}. Every rank calls it. If the state is one of other pieces,
+ * the inner strategy begins anew on all ranks, and rank 0 prints a warning.
+ */
+export function restoreStateOfPieces(inner: Strategy, state: RankState, { tensor, alike }: StateRanks): void {
+  const own = stateHere(state, tensor);
+  // Ranks that are new have none. They share that of the others with the same pieces.
+  const haveOne = alike.allGatherObject(own !== undefined);
+  const source = haveOne.indexOf(true);
+  const isComplete = tensor.allGatherObject(source >= 0).every(Boolean);
+  if (!isComplete) {
+    if (tensor.rank === 0 && alike.rank === 0) warnOfOtherPieces(inner);
+    inner.setState!({ shared: {}, local: undefined });
+    return;
+  }
+  const shared = haveOne.every(Boolean) ? own!.shared : alike.broadcastObject(own?.shared ?? null, source);
+  inner.setState!({ shared, local: own?.local });
+}
+
+/** Undefined if the state is one of other pieces than this rank's. */
+function stateHere(
+  { shared, local }: RankState,
+  { rank, size }: Pick<Collective, 'rank' | 'size'>,
+): RankState | undefined {
+  const { pieces } = (shared ?? {}) as unknown as Partial<StateOfPieces>;
+  const { place, inner } = (local ?? {}) as unknown as Partial<LocalState>;
+  return pieces?.ranks === size && place === rank ? inner : undefined;
+}
+
+function warnOfOtherPieces({ name }: Strategy): void {
+  console.warn(
+    `acc: the checkpoint comes from a mesh with another axis tensor, so it has no state of the strategy ${name} for these pieces of weights. ` +
+      'Its communication hook begins anew, without the errors of compression that were to be added to the next gradients.',
+  );
+}
