@@ -3,8 +3,7 @@ import type { Field } from './field.js';
 
 const DTYPES = ['float32', 'bf16', 'fp16'] as const;
 
-/** The options of `Accelerator.create` that are plain values. */
-export const ACCELERATOR_FIELDS: readonly Field[] = [
+const FIELDS = [
   choice('strategy', ['auto', 'single', 'ddp', 'fsdp'], 'how ranks share the work', 'auto'),
   choice('mixedPrecision', ['no', 'bf16', 'fp16'], '16-bit computation with float32 weights', 'no'),
   whole('gradientAccumulationSteps', 1, 'micro-batches of an optimizer step', '1'),
@@ -16,7 +15,7 @@ export const ACCELERATOR_FIELDS: readonly Field[] = [
   choice('device', ['auto', 'cpu', 'cuda'], 'the device of tensors', 'auto'),
   whole('seed', 0, 'the seed for the order of shuffled data', '0'),
   text('projectDir', 'the folder in which runs are recorded', 'the working directory'),
-  { kind: 'texts', name: 'logWith', meaning: 'the trackers, for example [console, jsonl]', fallback: 'none' },
+  texts('logWith', 'the trackers, for example [console, jsonl]', 'none'),
   flag('autoLog', 'logs losses, rates, times and use of the machine', 'false'),
   flag('dataLoader.splitBatches', 'the batch size is that of all ranks together', 'false'),
   flag('dataLoader.evenBatches', 'fills the last step from the start of the data', 'true'),
@@ -81,29 +80,38 @@ export const ACCELERATOR_FIELDS: readonly Field[] = [
   whole('amp.lossScale.growthInterval', 1, 'good steps before the scale grows', '2000'),
   whole('amp.lossScale.hysteresis', 1, 'overflows before the scale shrinks', '1'),
   number('amp.lossScale.minimum', 'the smallest loss scale', '1'),
-];
+] as const;
 
-function choice(
-  name: string,
+type Named<N extends string> = Field & { readonly name: N };
+
+/** The options of `Accelerator.create` that are plain values. The type has their names. */
+export const ACCELERATOR_FIELDS: readonly Named<(typeof FIELDS)[number]['name']>[] = FIELDS;
+
+function choice<N extends string>(
+  name: N,
   choices: readonly (string | number)[],
   meaning: string,
   fallback: string,
-): Field {
+): Named<N> {
   return { kind: 'choice', name, choices, meaning, fallback };
 }
 
-function whole(name: string, least: number, meaning: string, fallback: string): Field {
+function whole<N extends string>(name: N, least: number, meaning: string, fallback: string): Named<N> {
   return { kind: 'whole', name, least, meaning, fallback };
 }
 
-function number(name: string, meaning: string, fallback: string): Field {
+function number<N extends string>(name: N, meaning: string, fallback: string): Named<N> {
   return { kind: 'number', name, meaning, fallback };
 }
 
-function flag(name: string, meaning: string, fallback: string): Field {
+function flag<N extends string>(name: N, meaning: string, fallback: string): Named<N> {
   return { kind: 'switch', name, meaning, fallback };
 }
 
-function text(name: string, meaning: string, fallback: string): Field {
+function text<N extends string>(name: N, meaning: string, fallback: string): Named<N> {
   return { kind: 'text', name, meaning, fallback };
+}
+
+function texts<N extends string>(name: N, meaning: string, fallback: string): Named<N> {
+  return { kind: 'texts', name, meaning, fallback };
 }

@@ -1,7 +1,6 @@
 import type { Field } from './field.js';
 
-/** The options of `acc launch` that a file can give. Names are those of `LaunchOptions`. */
-export const LAUNCH_FIELDS: readonly Field[] = [
+const FIELDS = [
   {
     kind: 'whole',
     name: 'nproc',
@@ -52,4 +51,7 @@ export const LAUNCH_FIELDS: readonly Field[] = [
     meaning: 'binds each process to cores or to a NUMA node',
     fallback: 'none',
   },
-];
+] as const satisfies readonly Field[];
+
+/** The options of `acc launch` that a file can give. Names are those of `LaunchOptions`. */
+export const LAUNCH_FIELDS: readonly (Field & { readonly name: (typeof FIELDS)[number]['name'] })[] = FIELDS;

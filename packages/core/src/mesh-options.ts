@@ -6,7 +6,7 @@
 export interface MeshOptions {
   /** Groups of ranks, each of which has all parameters. */
   readonly data?: number;
-  /** Ranks over which `fsdp` divides parameters. */
+  /** Ranks over which parameters are divided. The strategy `auto` is `fsdp` with this axis. */
   readonly fsdp?: number;
   /** Ranks over which single operators and their parameters are cut. */
   readonly tensor?: number;

@@ -62,6 +62,21 @@ describe('AcceleratorOptions', () => {
     expect(other).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 
+  it('have the strategy fsdp if the mesh has its axis, and keep a strategy that is named', () => {
+    const meshes: AcceleratorOptions[] = [
+      { mesh: { fsdp: 2 } },
+      { mesh: { data: 2, fsdp: 2 }, fsdp: { stage: 1, mixedPrecision: { param: 'bf16' } } },
+      { mesh: { data: -1, fsdp: 1 }, strategy: 'auto' },
+    ];
+    for (const options of meshes) {
+      const named = resolveOptions({ ...options, strategy: 'fsdp' });
+      expect(resolveOptions(options)).toEqual(named);
+      expect(named.strategy).toBe('fsdp');
+      expect(resolveOptions({ ...options, strategy: 'ddp' }).strategy).toBe('ddp');
+    }
+    expect(resolveOptions({ mesh: { data: 2, tensor: 2 } }).strategy).toBe('auto');
+  });
+
   it('have the precision of products that the strategy has, by name and as an object', () => {
     const options: FsdpOptions = { mixedPrecision: { param: 'bf16' } };
     const none: FsdpOptions = { stage: 'NO_SHARD', ...options };

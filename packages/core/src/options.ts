@@ -30,6 +30,7 @@ import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.
 import type { MeshOptions } from './mesh-options.js';
 import { pipelineSchema, type PipelineOptions } from './pipelined/options.js';
 import { withFsdpPrecision } from './presets/fsdp-precision.js';
+import { withShardedAxis } from './presets/sharded-axis.js';
 
 export type { CollectiveOptions } from './collective-options.js';
 export type { DataLoaderOptions } from './data-loader-options.js';
@@ -53,8 +54,9 @@ export type {
 /** Options of `Accelerator.create`. Unknown keys are errors that name the nearest key. */
 export interface AcceleratorOptions {
   /**
-   * How ranks share the work. `auto` (default): `ddp` for several ranks, `single` for one. `fsdp`
-   * divides parameters, gradients and optimizer state over ranks.
+   * How ranks share the work. `auto` (default): `fsdp` if `mesh` has the axis `fsdp`, else `ddp` for
+   * several ranks, `single` for one. `fsdp` divides parameters, gradients and optimizer state over
+   * ranks.
    */
   readonly strategy?: 'auto' | 'single' | 'ddp' | 'fsdp' | Strategy;
   readonly ddp?: DdpOptions;
@@ -217,7 +219,7 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
   resolveCheckpointOptions(options.checkpoint);
   if (typeof options.autoLog === 'object') resolveAutoLog(options.autoLog);
   const resolved = withFsdpPrecision(
-    parseOptions('AcceleratorOptions', schema, options, { help: OPTION_HELP }),
+    withShardedAxis(parseOptions('AcceleratorOptions', schema, options, { help: OPTION_HELP })),
     options,
   );
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
@@ -318,14 +320,14 @@ function refuseGroupOptions(ddp: unknown): void {
 }
 
 /** Rejects options with which sums depend on the number of ranks. */
-function refuseBesideDeterministic({ strategy, ddp, fsdp, dataLoader }: ResolvedOptions): void {
+function refuseBesideDeterministic({ strategy, ddp, fsdp, dataLoader, mesh }: ResolvedOptions): void {
   const { commHook, syncAt } = resolveDdpOptions(ddp);
   const isUnsharded = fsdp?.stage === 'NO_SHARD';
   const names = isUnsharded ? ['auto', 'ddp', 'fsdp'] : ['auto', 'ddp'];
   const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
   const refused = [
     !names.includes(strategy as string) &&
-      "strategy: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported",
+      `${mesh?.fsdp === undefined ? 'strategy' : 'strategy and mesh.fsdp'}: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported`,
     isUnsharded && fsdp.mixedPrecision !== undefined && 'fsdp.mixedPrecision: not supported',
     commHook !== undefined &&
       'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',

@@ -20,6 +20,7 @@ export const MAY_NAME_THEM = [
   'packages/core/src/presets/fsdp-precision.ts',
   'packages/core/src/presets/mesh.ts',
   'packages/core/src/presets/several-ranks.ts',
+  'packages/core/src/presets/sharded-axis.ts',
   'packages/core/src/presets/strategy.ts',
   'packages/core/src/presets/trackers.ts',
   'packages/core/src/options.ts',

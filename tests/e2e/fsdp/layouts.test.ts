@@ -24,7 +24,17 @@ beforeAll(async () => {
 const sum = (sent: Record<string, number>) => Object.values(sent).reduce((a, b) => a + b, 0);
 
 describe('on four ranks', () => {
-  const ways: Way[] = ['stage1', 'stage2', 'stage3', 'hosts', 'mesh', 'mesh1', 'replicas'];
+  const ways: Way[] = [
+    'stage1',
+    'stage2',
+    'stage3',
+    'hosts',
+    'mesh',
+    'mesh1',
+    'ofMesh',
+    'ofAxis',
+    'replicas',
+  ];
 
   it.each(ways)('%s takes the steps of ddp', (way) => {
     for (const { trained } of results) {
@@ -42,6 +52,17 @@ describe('on four ranks', () => {
       expect(trained.hosts.coordinates).toEqual(grid);
       expect(trained.mesh.coordinates).toEqual(grid);
     });
+  });
+
+  it.each([
+    ['ofMesh', 'mesh'],
+    ['ofAxis', 'stage3'],
+  ] as const)('a mesh with the axis fsdp shards without the name of the strategy: %s', (way, named) => {
+    for (const { trained } of results) {
+      trained[way].weights.forEach((weights, i) => expectClose(weights, trained[named].weights[i]!, CLOSE));
+      expect(trained[way].coordinates).toEqual(trained[named].coordinates);
+      expect(trained[way].sent).toEqual(trained[named].sent);
+    }
   });
 
   // ZeRO, section 7: an all-reduce sends as much as a reduce-scatter and an all-gather.
@@ -128,6 +149,8 @@ describe('on four ranks', () => {
         size: 'ACC_INVALID_OPTION',
         axis: 'ACC_INVALID_OPTION',
         unused: 'ACC_INVALID_OPTION',
+        alone: 'ACC_INVALID_OPTION',
+        whole: 'ACC_INVALID_OPTION',
         unknown: 'ACC_UNKNOWN_OPTION',
         precision: 'ACC_INVALID_OPTION',
         hosts: 'ACC_HOSTS_DIFFER',

@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, isAccError } from '@acc/core';
+import { Accelerator, isAccError, parallelize } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 /** Trains a step with the options of a config file. */
@@ -8,6 +8,7 @@ async function trained(file: string): Promise<object> {
   try {
     const accelerator = await Accelerator.create();
     const model = tf.sequential({ layers: [tf.layers.dense({ inputShape: [2], units: 2 })] });
+    if (accelerator.mesh.size('tensor') > 1) parallelize(model, { '*': 'column' });
     const [, optimizer] = accelerator.prepare(model, tf.train.adam(0.1));
     accelerator.accumulate(
       () =>

@@ -11,6 +11,7 @@ import {
   type Rules,
   type ValueAt,
 } from './outcome.js';
+import { withMissing } from './missing.js';
 import { offload, zeroStage } from './zero.js';
 
 const STRATEGIES = ['FULL_SHARD', 'SHARD_GRAD_OP', 'NO_SHARD', 'HYBRID_SHARD', 'HYBRID_SHARD_ZERO2'] as const;
@@ -45,7 +46,7 @@ export const FSDP_RULES: Rules = {
     value === true
       ? changed('each layer of a prepared model is a section', accelerator('checkpointEvery', 1))
       : holdsAnyway(),
-  fsdp_activation_checkpointing_offload: absent('activations are not offloaded here'),
+  fsdp_activation_checkpointing_offload: withMissing('offload of activations'),
 };
 
 function sharding(value: unknown, at: ValueAt): Outcome {
@@ -107,7 +108,9 @@ export const ZERO_RULES: Rules = {
   deepspeed_hostfile: without(LAUNCHED),
   deepspeed_exclusion_filter: without(LAUNCHED),
   deepspeed_inclusion_filter: without(LAUNCHED),
-  deepspeed_moe_layer_cls_names: without('expert parallelism does not exist here yet'),
+  deepspeed_moe_layer_cls_names: without(
+    'in the program: the layer moe of @acc/transformer, with mesh: { expert: … }',
+  ),
 };
 
 const offloadOf = (at: ValueAt) => ({
@@ -117,27 +120,3 @@ const offloadOf = (at: ValueAt) => ({
   folder:
     at('deepspeed_config.offload_param_nvme_path') ?? at('deepspeed_config.offload_optimizer_nvme_path'),
 });
-
-/** Keys of `megatron_lm_config`. */
-export const MEGATRON_RULES: Rules = {
-  megatron_lm_gradient_clipping: (value) =>
-    value === 0 ? holdsAnyway() : taken(accelerator('gradientClipping.norm', value)),
-  megatron_lm_use_distributed_optimizer: (value) =>
-    value === true
-      ? taken(accelerator('strategy', 'fsdp'), accelerator('fsdp.stage', 1))
-      : taken(accelerator('strategy', 'ddp')),
-  megatron_lm_recompute_activations: (value) =>
-    value === true
-      ? changed('whole layers, not parts of them', accelerator('checkpointEvery', 1))
-      : holdsAnyway(),
-  'megatron_lm_*': (value) =>
-    value === 1 || value === false ? holdsAnyway() : leftOut('of Megatron-LM, which does not exist here'),
-};
-
-/** Keys of `parallelism_config`. Others have size 1 or do not exist here. */
-export const PARALLELISM_RULES: Rules = {
-  parallelism_config_dp_replicate_size: (value) => taken(accelerator('mesh.data', value)),
-  parallelism_config_dp_shard_size: (value) => taken(accelerator('mesh.fsdp', value)),
-  'parallelism_config_*': (value) =>
-    value === 1 ? holdsAnyway() : leftOut('tensor, context and sequence parallelism do not exist here yet'),
-};

@@ -1,7 +1,9 @@
-import { FSDP_RULES, MEGATRON_RULES, PARALLELISM_RULES, ZERO_RULES } from './accelerate-sharding.js';
+import { PARALLELISM_RULES } from './accelerate-parallelism.js';
+import { FSDP_RULES, ZERO_RULES } from './accelerate-sharding.js';
+import { MEGATRON_RULES } from './megatron.js';
+import { missing } from './missing.js';
 import {
   accelerator,
-  absent,
   below,
   changed,
   holdsAnyway,
@@ -16,9 +18,9 @@ import {
 } from './outcome.js';
 import { zeroStrategy } from './zero.js';
 
-const ON_TPU = 'for TPUs, which do not exist here';
+const ON_TPU = 'for TPUs; devices are CPUs and GPUs of CUDA here';
 const COMPILED = 'no compiler is chosen here. accelerator.compile(step) records a step of the program';
-const FP8 = "fp8 does not exist here yet. 'bf16' is the nearest";
+const FP8 = missing("mixedPrecision: 'fp8'", "'bf16' is the nearest");
 const MPIRUN = 'start the program itself with mpirun; its variables are read';
 
 /** The default port of Accelerate and torchrun. */
@@ -66,7 +68,6 @@ export const ACCELERATE_RULES: Rules = {
   ...below('deepspeed_config.', ZERO_RULES),
   ...below('megatron_lm_config.', MEGATRON_RULES),
   ...below('parallelism_config.', PARALLELISM_RULES),
-  'parallelism_config.*': absent('this parallelism does not exist here yet'),
 };
 
 function distributedType(value: unknown, at: ValueAt): Outcome {
@@ -87,9 +88,9 @@ function distributedType(value: unknown, at: ValueAt): Outcome {
             accelerator('strategy', zeroStrategy(at('deepspeed_config.zero_stage'))),
           );
     case 'MEGATRON_LM':
-      return leftOut('tensor and pipeline parallelism do not exist here yet');
+      return holdsAnyway('megatron_lm_config says which strategy and which mesh');
     default:
-      return changed('this kind of device does not exist here', accelerator('strategy', 'ddp'));
+      return changed('devices are CPUs and GPUs of CUDA here', accelerator('strategy', 'ddp'));
   }
 }
 

@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfigFile } from '@acc/config';
+import { PARALLEL } from '../../fixtures/parallel-configs.js';
 import { fixture, runAcc } from '../../fixtures/run-acc.js';
+import { convertConfig } from './convert.js';
 import { leavesOf } from './draft.js';
+import { MISSING } from './missing.js';
+import { accelerator } from './outcome.js';
 
 /**
  * The YAML files and `basic.json` were written by Accelerate 1.15.0, from answers to `accelerate
@@ -117,6 +121,8 @@ const EXPECTED: Readonly<Record<string, Record<string, unknown>>> = {
     'accelerator.mixedPrecision': 'bf16',
     'accelerator.checkpointEvery': 1,
     'accelerator.gradientClipping.norm': 1,
+    'accelerator.mesh.fsdp': -1,
+    'accelerator.mesh.tensor': 2,
   },
   'tpu.yaml': {
     'launch.nproc': 1,
@@ -199,6 +205,49 @@ describe('acc convert-config', () => {
       'deepspeed_config.zero_stage': expect.stringContaining('strategy: ddp') as unknown,
       'deepspeed_config.offload_optimizer_device': expect.stringContaining('optimizer: true') as unknown,
     });
+  });
+
+  it.each(PARALLEL)('maps %s to the mesh', async (_, content, expected) => {
+    const path = join(folder, 'foreign.json');
+    writeFileSync(path, JSON.stringify(content));
+    const { text, keys } = await convertConfig(path);
+    const { accelerator: written } = (parse(text) ?? {}) as { accelerator?: Record<string, unknown> };
+    expect(Object.fromEntries(leavesOf(written ?? {}))).toEqual(expected);
+    expect(keys.map(({ key }) => key)).toEqual(leavesOf(content).map(([key]) => key));
+    expect(keys.filter(({ outcome }) => outcome.note?.startsWith('an unknown key'))).toEqual([]);
+  });
+
+  it('says of parallelism what the program does, and what is missing in the words of README.md', async () => {
+    const path = join(folder, 'foreign.json');
+    const sizes = { megatron_lm_tp_degree: 2, megatron_lm_pp_degree: 2 };
+    const more = { megatron_lm_sequence_parallelism: true, megatron_lm_use_distributed_optimizer: true };
+    writeFileSync(path, JSON.stringify({ megatron_lm_config: { ...sizes, ...more } }));
+    const { keys } = await convertConfig(path);
+    expect(
+      Object.fromEntries(keys.map(({ key, outcome }) => [key.split('lm_').at(-1), outcome.note])),
+    ).toEqual({
+      tp_degree: expect.stringContaining('parallelize') as unknown,
+      pp_degree: expect.stringContaining('pipelined') as unknown,
+      sequence_parallelism: expect.stringContaining("'sequence'") as unknown,
+      use_distributed_optimizer: 'not there yet: pipeline beside fsdp and tensor at the same time',
+    });
+  });
+
+  it('notes say of nothing else that it is missing', () => {
+    const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+    const [, section = ''] = /^## Not there yet\n(.*?)^## /ms.exec(`${readme}\n## `) ?? [];
+    const listed = section.replaceAll('`', '');
+    expect(MISSING.filter((feature) => !listed.includes(feature))).toEqual([]);
+    const sources = readdirSync(import.meta.dirname).filter(
+      (name) => !/\.test\.ts$|^missing\.ts$/.test(name),
+    );
+    const SAYS = /not exist|not there|n't there|not supported|unsupported|here yet|not yet|missing:/i;
+    expect(
+      sources.filter((name) => SAYS.test(readFileSync(join(import.meta.dirname, name), 'utf8'))),
+    ).toEqual([]);
+    expect(sources.length).toBeGreaterThan(10);
+    // @ts-expect-error Rules name options by the type of the schema, which has no such option.
+    expect(accelerator('mesh.tensors', 2).name).toBe('mesh.tensors');
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import { withMissing } from './missing.js';
 import { absent, holdsAnyway, leftOut, without, type Rules } from './outcome.js';
 
 const OPTIMIZERS: Readonly<Record<string, string>> = {
@@ -40,7 +41,9 @@ export const DEEPSPEED_LEFT_OUT: Rules = {
     'one unit is gathered ahead; fsdp.limitAllGathers: false allows three',
   ),
   'zero_optimization.offload_*': without('buffers of offload are not configured here'),
-  'zero_optimization.zero_quantized_*': absent('weights and gradients do not travel quantized'),
+  'zero_optimization.zero_quantized_*': absent(
+    'fsdp.mixedPrecision gives the types that travel, of 16 bits or more',
+  ),
   'zero_optimization.*': without('an internal setting of ZeRO in DeepSpeed'),
   zero_allow_untested_optimizer: without('fsdp refuses what it cannot shard by itself'),
   zero_force_ds_cpu_optimizer: without('optimizers of a CPU are fused already'),
@@ -63,14 +66,16 @@ export const DEEPSPEED_LEFT_OUT: Rules = {
   'curriculum_learning.*': without('curriculum samplers of @acc/data, in the program'),
   'data_efficiency.*': without('curriculum samplers of @acc/data, in the program'),
   'checkpoint.*': without('options below checkpoint say where and how states are saved'),
-  'comet.*': without('Comet is no tracker here; a tracker of your own takes an hour to write'),
-  'compression_training.*': without('quantization and pruning do not exist here yet'),
-  'progressive_layer_drop.*': without('layers are not dropped here'),
+  'comet.*': without('by a tracker of your own: npm create acc-tracker'),
+  'compression_training.*': withMissing('INT8 and INT4 quantization'),
+  'compression_training.sparse_pruning.*': withMissing('pruning'),
+  'compression_training.row_pruning.*': withMissing('pruning'),
+  'compression_training.head_pruning.*': withMissing('pruning'),
+  'compression_training.channel_pruning.*': withMissing('pruning'),
+  'progressive_layer_drop.*': withMissing('layer drop'),
   'sparse_attention.*': without('a part of the model'),
-  'eigenvalue.*': without('quantization does not exist here yet'),
-  'pipeline.*': without('pipeline parallelism does not exist here yet'),
-  'tensor_parallel.*': without('tensor parallelism does not exist here yet'),
-  'hybrid_engine.*': without('for generation within training, which does not exist here'),
+  'eigenvalue.*': withMissing('INT8 and INT4 quantization'),
+  'hybrid_engine.*': without('in the program: generate(model, tokens) of @acc/transformer, between steps'),
   'amp.*': without('of NVIDIA Apex; mixedPrecision gives the precision'),
   'compile.*': without('accelerator.compile(step) records a step of the program'),
 };

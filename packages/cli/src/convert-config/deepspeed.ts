@@ -1,4 +1,5 @@
 import { DEEPSPEED_LEFT_OUT } from './deepspeed-left-out.js';
+import { DEEPSPEED_PARALLELISM } from './deepspeed-parallelism.js';
 import {
   accelerator,
   always,
@@ -12,7 +13,7 @@ import {
   type Rules,
   type ValueAt,
 } from './outcome.js';
-import { offload, zeroStage } from './zero.js';
+import { offload } from './zero.js';
 
 const FLOAT32_BYTES = 4;
 const DTYPES: Readonly<Record<string, string>> = { fp16: 'fp16', bf16: 'bf16', bfp16: 'bf16' };
@@ -20,9 +21,11 @@ const DTYPES: Readonly<Record<string, string>> = { fp16: 'fp16', bf16: 'bf16', b
 const isFp16 = (at: ValueAt): boolean => at('fp16.enabled') === true;
 const stageOf = (at: ValueAt): unknown => at('zero_optimization.stage') ?? 0;
 
+type LossScaleName = 'initial' | 'growthInterval' | 'hysteresis' | 'minimum';
+
 /** A rule for a value of the loss scale, which only fp16 has. */
 const ofLossScale =
-  (name: string, ours: (value: unknown) => unknown = (value) => value): Rule =>
+  (name: LossScaleName, ours: (value: unknown) => unknown = (value) => value): Rule =>
   (value, at) =>
     isFp16(at) ? taken(accelerator(`amp.lossScale.${name}`, ours(value))) : leftOut('fp16 is not enabled');
 
@@ -42,7 +45,6 @@ export const DEEPSPEED_RULES: Rules = {
     ),
   train_micro_batch_size_per_gpu: (value) =>
     leftOut(`in the program: new DataLoader(data, { batchSize: ${String(value)} })`),
-  gradient_accumulation_steps: (value) => taken(accelerator('gradientAccumulationSteps', value)),
   gradient_clipping: (value) =>
     value === 0 ? holdsAnyway() : taken(accelerator('gradientClipping.norm', value)),
   'bf16.enabled': precision('bf16'),
@@ -56,7 +58,6 @@ export const DEEPSPEED_RULES: Rules = {
   'fp16.loss_scale_window': ofLossScale('growthInterval'),
   'fp16.hysteresis': ofLossScale('hysteresis'),
   'fp16.min_loss_scale': ofLossScale('minimum'),
-  'zero_optimization.stage': zeroStage,
   'zero_optimization.reduce_bucket_size': bucketSize,
   'zero_optimization.allgather_bucket_size': without('one bucket size is for gathering and reducing'),
   'zero_optimization.overlap_comm': always('communication always overlaps backward'),
@@ -78,6 +79,7 @@ export const DEEPSPEED_RULES: Rules = {
   'wandb.*': without(BY_TRACKER),
   'csv_monitor.enabled': tracker('csv'),
   'csv_monitor.*': without(BY_TRACKER),
+  ...DEEPSPEED_PARALLELISM,
   ...DEEPSPEED_LEFT_OUT,
 };
 

@@ -1,9 +1,13 @@
+import type { ACCELERATOR_FIELDS, LAUNCH_FIELDS } from '@acc/config';
+
+/** The path of an option of `Accelerator.create`. A rule with another path fails the type check. */
+export type AcceleratorName = (typeof ACCELERATOR_FIELDS)[number]['name'];
+type LaunchName = (typeof LAUNCH_FIELDS)[number]['name'];
+
 /** An option that a foreign key gives. */
-export interface Setting {
-  readonly section: 'launch' | 'accelerator';
-  readonly name: string;
-  readonly value: unknown;
-}
+export type Setting =
+  | { readonly section: 'launch'; readonly name: LaunchName; readonly value: unknown }
+  | { readonly section: 'accelerator'; readonly name: AcceleratorName; readonly value: unknown };
 
 /** What becomes of a foreign key. */
 export type Outcome =
@@ -22,9 +26,9 @@ export type Rule = (value: unknown, at: ValueAt) => Outcome;
  */
 export type Rules = Readonly<Record<string, Rule>>;
 
-export const launch = (name: string, value: unknown): Setting => ({ section: 'launch', name, value });
+export const launch = (name: LaunchName, value: unknown): Setting => ({ section: 'launch', name, value });
 
-export const accelerator = (name: string, value: unknown): Setting => ({
+export const accelerator = (name: AcceleratorName, value: unknown): Setting => ({
   section: 'accelerator',
   name,
   value,
@@ -61,7 +65,7 @@ export const always =
   (value) =>
     value === true ? holdsAnyway(note) : leftOut(`${note}; it cannot be turned off`);
 
-/** For a feature that does not exist here: false is taken, true is left out. */
+/** For a switch without a counterpart: false is taken, true is left out. */
 export const absent =
   (note: string): Rule =>
   (value) =>

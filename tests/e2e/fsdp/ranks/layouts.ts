@@ -12,6 +12,8 @@ const WAYS = {
   hosts: { strategy: 'fsdp', fsdp: { stage: 'HYBRID_SHARD', bucketBytes: 1 } },
   mesh: { strategy: 'fsdp', fsdp: { bucketBytes: 1 }, mesh: { data: 2, fsdp: -1 } },
   mesh1: { strategy: 'fsdp', fsdp: { stage: 1 }, mesh: { data: 2, fsdp: 2 } },
+  ofMesh: { fsdp: { bucketBytes: 1 }, mesh: { data: 2, fsdp: -1 } },
+  ofAxis: { fsdp: { bucketBytes: 1 }, mesh: { fsdp: 4 } },
   replicas: { strategy: 'fsdp', fsdp: { stage: 'HYBRID_SHARD' }, mesh: { data: 4, fsdp: 1 } },
 } satisfies Record<string, AcceleratorOptions>;
 export type Way = keyof typeof WAYS;
@@ -308,7 +310,9 @@ export default async function layouts(folder: string): Promise<Result> {
   const codes = {
     size: await codeOf({ ...sharded, mesh: { fsdp: 3 } }),
     axis: await codeOf({ ...sharded, mesh: { data: 4 } }),
-    unused: await codeOf({ mesh: { data: 2, fsdp: 2 } }),
+    unused: await codeOf({ strategy: 'ddp', mesh: { data: 2, fsdp: 2 } }),
+    alone: await codeOf({ strategy: 'single', mesh: { fsdp: 4 } }),
+    whole: await codeOf({ fsdp: { stage: 'NO_SHARD' }, mesh: { fsdp: 4 } }),
     unknown: await codeOf({ mesh: { fdsp: 2 } as never }),
     precision: await codeOf({
       ...sharded,

@@ -1,0 +1,58 @@
+import {
+  accelerator,
+  changed,
+  holdsAnyway,
+  leftOut,
+  type AcceleratorName,
+  type Outcome,
+  type Rule,
+  type Setting,
+} from './outcome.js';
+
+/** The axes of a mesh by which several ranks compute one model, with the part of the program. */
+const NOTES = {
+  tensor: "layers are cut by the program: parallelize(model, 'auto') before prepare",
+  context: 'prepared data is cut along dim 1, and attention layers exchange the pieces',
+  pipeline: 'the program trains by model.fit, or by accelerator.pipelined(model, loss)',
+  expert: 'experts are those of the layer moe of @acc/transformer',
+} as const satisfies Partial<Record<Axis, string>>;
+
+type Axis = AcceleratorName extends infer Name ? (Name extends `mesh.${infer A}` ? A : never) : never;
+export type ModelAxis = keyof typeof NOTES;
+
+/** The axis for ranks that the others leave: they have rows of their own. */
+export type RestAxis = 'mesh.data' | 'mesh.fsdp';
+
+/** What a size along an axis gives. The formats that do not give all sizes leave `rest` the others. */
+export interface Placing {
+  readonly rest?: RestAxis;
+  readonly more?: readonly Setting[];
+  /** What is different here, after the note of the axis. */
+  readonly note?: string | undefined;
+}
+
+/** The outcome for a number of ranks along an axis. */
+export function ranksOn(axis: ModelAxis, value: unknown, { rest, more = [], note }: Placing = {}): Outcome {
+  if (value === 0 || value === 1) return holdsAnyway('one rank');
+  if (!Number.isSafeInteger(value)) return leftOut('expected a number of ranks');
+  const others = rest === undefined ? [] : [accelerator(rest, -1)];
+  return changed(
+    [NOTES[axis], note].filter(Boolean).join('; '),
+    ...others,
+    accelerator(`mesh.${axis}`, value),
+    ...more,
+  );
+}
+
+/** The algorithm of DeepSpeed Ulysses, and that of PyTorch's context parallelism. */
+export const BY_HEADS = accelerator('context.attention', 'heads');
+export const BY_RING = accelerator('context.attention', 'ring');
+
+/** Whether the value is a size of more than one rank. */
+export const isSeveral = (value: unknown): boolean => Number(value ?? 1) > 1;
+
+/** For details of an implementation, which matter only with several ranks on the axis. */
+export const ofAxis =
+  (sizeKey: string, note: string): Rule =>
+  (_, at) =>
+    isSeveral(at(sizeKey)) ? leftOut(note) : holdsAnyway('one rank');

@@ -1,0 +1,69 @@
+import { BY_HEADS, isSeveral, ranksOn, type ModelAxis, type RestAxis } from './axes.js';
+import { missing } from './missing.js';
+import {
+  accelerator,
+  changed,
+  holdsAnyway,
+  leftOut,
+  taken,
+  without,
+  type Outcome,
+  type Rule,
+  type Rules,
+  type ValueAt,
+} from './outcome.js';
+import { zeroStage, zeroStrategy } from './zero.js';
+
+const BY_PLAN = "in the program: parallelize(model, plan) says how layers are cut. 'auto' chooses";
+const BY_STAGES = 'in the program: pipelined(model, loss, { stages })';
+const OF_EXPERTS = 'in the program: the options of the layer moe of @acc/transformer';
+
+const areBoth = (at: ValueAt): boolean =>
+  isSeveral(at('pipeline.stages')) && isSeveral(at('tensor_parallel.autotp_size'));
+
+/** DeepSpeed gives the ranks that the sizes leave to data parallelism. */
+const restOf = (at: ValueAt): RestAxis => {
+  const isSharded = zeroStrategy(at('zero_optimization.stage') ?? 0) === 'fsdp' && !areBoth(at);
+  return isSharded ? 'mesh.fsdp' : 'mesh.data';
+};
+
+const onAxis =
+  (axis: ModelAxis): Rule =>
+  (value, at) =>
+    ranksOn(axis, value, { rest: restOf(at), ...(axis === 'context' && { more: [BY_HEADS] }) });
+
+/** Keys of DeepSpeed's JSON by which several ranks compute one model, as of DeepSpeed 0.19. */
+export const DEEPSPEED_PARALLELISM: Rules = {
+  gradient_accumulation_steps: accumulation,
+  'zero_optimization.stage': (value, at) =>
+    value !== 0 && areBoth(at)
+      ? leftOut(missing('pipeline beside fsdp and tensor at the same time'))
+      : zeroStage(value),
+  sequence_parallel_size: onAxis('context'),
+  data_parallel_size: () => holdsAnyway('the ranks that the other axes leave'),
+  seq_parallel_communication_data_type: without('pieces of a sequence travel in the type of activations'),
+  'tensor_parallel.autotp_size': onAxis('tensor'),
+  'tensor_parallel.*': without(BY_PLAN),
+  'expert_parallel.enabled': () => holdsAnyway('a mesh with the axis expert divides experts'),
+  'expert_parallel.autoep_size': (value, at) =>
+    at('expert_parallel.enabled') === true
+      ? onAxis('expert')(value, at)
+      : leftOut('expert_parallel is not enabled'),
+  'expert_parallel.*': without(OF_EXPERTS),
+  use_data_before_expert_parallelism: without('ranks of the axis expert are neighbours'),
+  'pipeline.stages': onAxis('pipeline'),
+  'pipeline.activation_checkpoint_interval': (value) =>
+    value === 0
+      ? holdsAnyway()
+      : changed('layers are those of the model', accelerator('checkpointEvery', value)),
+  'pipeline.*': without(BY_STAGES),
+};
+
+/** Pipelines of DeepSpeed divide a step into so many micro-batches. */
+function accumulation(value: unknown, at: ValueAt): Outcome {
+  if (!isSeveral(at('pipeline.stages'))) return taken(accelerator('gradientAccumulationSteps', value));
+  return changed(
+    'the parts of a batch: multiply the batch size of the program by it',
+    accelerator('pipeline.microBatches', value),
+  );
+}
