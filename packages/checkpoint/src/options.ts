@@ -16,7 +16,7 @@ export interface CheckpointOptions extends RetentionOptions {
    */
   readonly async?: boolean;
   /**
-   * What happens on all ranks if a save fails: an error is thrown, or a warning is printed and
+   * The behaviour of all ranks if a save fails: an error is thrown, or a warning is printed and
    * training continues. Default `throw`.
    */
   readonly onError?: 'throw' | 'warn';

@@ -33,7 +33,7 @@ export interface RankGroup {
   close(): void;
 }
 
-/** What a process needs to create groups. */
+/** The settings with which a process creates groups. */
 export interface Site {
   readonly store: Store;
   readonly jobToken: string;

@@ -3,7 +3,7 @@ import { AccError, nearestName, showValue } from '@acc/contract';
 /** A value that a file or a variable can give. */
 export type FieldValue = string | number | boolean | readonly string[];
 
-/** What values an option takes. */
+/** The kind of values that an option takes. */
 export type FieldKind =
   | { readonly kind: 'choice'; readonly choices: readonly (string | number)[] }
   | { readonly kind: 'whole'; readonly least: number; readonly words?: readonly string[] }
@@ -18,7 +18,7 @@ export type Field = FieldKind & {
   readonly name: string;
   /** One line for people. */
   readonly meaning: string;
-  /** What holds if the option is left out, as text. */
+  /** The default of the option, as text. */
   readonly fallback: string;
 };
 
@@ -86,7 +86,7 @@ export function invalidValue(where: string, field: Field, value: unknown): AccEr
   });
 }
 
-/** What values the option takes, for messages. */
+/** Describes the values that the option takes, for messages. */
 export function expected(field: Field): string {
   switch (field.kind) {
     case 'choice':

@@ -1,10 +1,7 @@
 import { customGrad, slice, zerosLike, type Tensor } from '@tensorflow/tfjs-core';
 import { maskWithoutAllKeys, maskWithoutGradient } from './errors.js';
 
-/**
- * What the last dim of a mask is: the keys of all ranks, those of this rank's piece, or one number
- * for all keys.
- */
+/** The last dim of a mask: the keys of all ranks, those of this rank's piece, or one number for all keys. */
 export type MaskColumns = 'all' | 'own' | 'one';
 
 /**
@@ -47,5 +44,5 @@ export function withoutGradient(mask: Tensor): Tensor {
   return refusing(mask);
 }
 
-/** What attention states as the gradient of a mask, so that {@link withoutGradient} is asked. */
+/** The gradient of a mask that attention states, so that {@link withoutGradient} is asked. */
 export const noGradientOf = (mask: Tensor): Tensor => zerosLike(mask);

@@ -47,7 +47,7 @@ export interface GradientAccumulation {
    * @throws AccError `ACC_ACCUMULATE_NESTED`.
    */
   begin(isLast: boolean): () => void;
-  /** Which of the next `count` micro-batches close a window. Call it between micro-batches. */
+  /** Tells which of the next `count` micro-batches close a window. Call it between micro-batches. */
   upcoming(count: number, isLast: boolean): boolean[];
   /**
    * Begins a backward pass whose gradients are held. `finish` returns the gradients of this pass

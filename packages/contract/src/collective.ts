@@ -108,7 +108,7 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   readonly worldRanks: readonly number[];
   /** The name of the host of each rank of this group. Absent if nobody knows them. */
   readonly hosts?: readonly string[];
-  /** What this rank has sent in this group, without its sub-groups. Absent if nobody counts. */
+  /** The traffic that this rank has sent in this group, without its sub-groups. Absent if nobody counts. */
   readonly traffic?: Traffic;
   /**
    * Creates a group of some ranks of this group, numbered in the order of the list. Every rank of
@@ -140,7 +140,7 @@ export interface CollectiveOf<T> extends Verbs<T>, WithHandle<Verbs<T>> {
   close(): void;
 }
 
-/** What a rank has sent. */
+/** Collectives, messages and bytes that a rank has sent. */
 export interface Traffic {
   /** Collectives and messages. */
   readonly calls: number;

@@ -3,7 +3,7 @@ import type { Collective } from './collective.js';
 
 /** The ranks whose forward passes of a model communicate. */
 export interface ForwardRanks {
-  /** Those that compute the same rows together. They give the model the same inputs. */
+  /** The ranks that compute the same rows together. They give the model the same inputs. */
   readonly sameRows: Collective;
   /**
    * All of them. Ranks with other rows have parts of the weights, so all run the same number of

@@ -13,7 +13,7 @@ export interface AttentionSettings {
   readonly scale: number;
 }
 
-/** What attention to a block of keys gives. */
+/** The result of attention to a block of keys. */
 export interface AttentionBlock {
   /** `[batch, heads, queries, dim]`. Zero for a query that sees no key of the block. */
   readonly output: Tensor;
@@ -23,7 +23,7 @@ export interface AttentionBlock {
    * are ignored.
    */
   readonly logSums: Tensor;
-  /** What the gradient needs besides. */
+  /** Further tensors that the gradient needs. */
   readonly kept: readonly Tensor[];
 }
 

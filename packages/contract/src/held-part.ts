@@ -9,7 +9,7 @@ export interface Cut {
   readonly axis: MeshAxis;
   /** The number of equal matrices side by side along the dim, of which each is divided. Default 1. */
   readonly times?: number;
-  /** What must not be divided between ranks, for example heads. */
+  /** Units that must not be divided between ranks, for example heads. */
   readonly units?: readonly { readonly name: string; readonly count: number }[];
   /** Whether the variable stays whole if the ranks cannot share it equally. Default false: an error. */
   readonly isOptional?: boolean;

@@ -8,7 +8,7 @@ export interface LocalPiece {
   readonly piece: TensorInfo;
 }
 
-/** Which of the pieces this rank has, and how to get the others. */
+/** The pieces that this rank has, and the exchange that gets the others. */
 export interface LocalPiecesOptions {
   /** The number of pieces of every tensor in pieces. */
   readonly count: number;

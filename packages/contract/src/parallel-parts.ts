@@ -11,7 +11,7 @@ export interface ParallelPart {
   readonly cut: WeightCut;
   /** The number of equal matrices side by side in one. Default 1. */
   readonly times?: number;
-  /** What must not be cut in two, for example heads. */
+  /** Units that must not be cut in two, for example heads. */
   readonly units?: readonly { readonly name: string; readonly count: number }[];
 }
 

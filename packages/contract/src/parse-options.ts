@@ -31,7 +31,7 @@ export interface OptionIssue {
 export interface ParseOptions {
   /** Options with secret values. Messages do not contain them. */
   readonly secret?: readonly string[];
-  /** What to write instead of an invalid value, by the name of the option. */
+  /** Advice for an invalid value, by the name of the option. */
   readonly help?: Readonly<Record<string, string>>;
 }
 

@@ -17,7 +17,7 @@ export interface ActionOptions {
    * it have them. Otherwise they live until the tidy of the replay ends.
    */
   readonly isPassing?: boolean;
-  /** What the action does, for `explain`. */
+  /** A description of the action, for `explain`. */
   readonly what?: string;
   /** The object of the program that it uses, such as an optimizer. Recordings with others differ. */
   readonly user?: object;
@@ -98,7 +98,10 @@ export interface Recording {
    * seal or dispose this recording.
    */
   shareCallsOf(sealed: Recording, fusion: Fusion): ArrayLike<number> | undefined;
-  /** What {@link seal} fused, and what not and why, as lines of text. */
+  /**
+   * A report on the calls that {@link seal} fused, and on those that it did not and why, as lines
+   * of text.
+   */
   readonly explanation: string;
   /**
    * Whether it can be replayed with `args`, that is, whether all other tensors that the step used

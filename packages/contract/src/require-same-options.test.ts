@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { requireSameOptions } from './require-same-options.js';
 
-/** What rank 0 makes of the ranks' options. */
+/** The result of rank 0's comparison of the ranks' options. */
 const compare = (...ranks: Record<string, unknown>[]) =>
   requireSameOptions('ddp', ranks[0]!, { allGatherObject: <T>() => ranks as T[] });
 

@@ -4,7 +4,7 @@ import { fingerprintOf, requireSameBatch, requireSameLoss } from './same-batch.j
 const where = { call: 'pipelined', axis: 'pipeline' };
 const form = (length: number) => ({ dtype: 'float32', shape: [length] });
 
-/** What ranks make of their values, which travel as JSON. */
+/** Compares the values of ranks, which travel as JSON. */
 function compare(...ranks: readonly (readonly number[])[]): void {
   const prints = ranks.map((values) => [fingerprintOf(form(values.length), values)]);
   requireSameBatch(where, prints[0]!, {

@@ -1,7 +1,7 @@
 import type { Collective } from './collective.js';
 import { AccError } from './errors.js';
 
-/** What ranks compare of a tensor. It is small, whatever the size of the tensor. */
+/** The form and sums of a tensor that ranks compare. It is small, whatever the size of the tensor. */
 export interface Fingerprint {
   /** The dtype and the shape: `float32[8,3]`. */
   readonly form: string;

@@ -147,9 +147,9 @@ export interface Strategy {
    */
   wholeGradients?(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[];
   /**
-   * What this rank holds of gradients, by variable name, if `wholeGradients` made one of them.
-   * Undefined: all of them are whole, as a program has computed them. The caller disposes the
-   * tensors that are new.
+   * The elements that this rank holds of gradients, by variable name, if `wholeGradients` made one
+   * of them. Undefined: all of them are whole, as a program has computed them. The caller disposes
+   * the tensors that are new.
    */
   heldGradients?(grads: NamedTensorMap): NamedTensorMap | undefined;
   /**

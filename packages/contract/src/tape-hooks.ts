@@ -54,7 +54,7 @@ export interface TapeHooks {
    * only for operators that contain no others. Absent: a recorded step repeats all calls.
    */
   isInert?(variables: readonly Variable[], phase: TapePhase): boolean;
-  /** What the hooks do, for `explain` of a compiled step. */
+  /** A description of the hooks, for `explain` of a compiled step. */
   readonly what?: string;
 }
 

@@ -179,9 +179,9 @@ export class Accelerator {
   }
 
   /**
-   * What this rank has sent since the last call, for each axis of the mesh. If the mesh has several
-   * axes, `all` has the collectives over all ranks. Bytes are those of ring algorithms, whatever
-   * the engine does: an all-reduce of B bytes over n ranks counts as 2 B (n - 1) / n.
+   * The traffic that this rank has sent since the last call, for each axis of the mesh. If the mesh
+   * has several axes, `all` has the collectives over all ranks. Bytes are those of ring algorithms,
+   * whatever the engine does: an all-reduce of B bytes over n ranks counts as 2 B (n - 1) / n.
    */
   communication(): Record<string, Traffic> {
     return this.#communication.report();

@@ -20,7 +20,7 @@ export function epochLength(samples: number, { deal, rank, dropLast }: EpochPlan
   return countSteps(epochSamples(samples, deal, dropLast), rank, deal);
 }
 
-/** Which samples an epoch has. */
+/** The samples of an epoch, and their order. */
 export interface EpochOrder {
   /** The order of the samples. Undefined: the order of the data. */
   readonly order: Int32Array | undefined;

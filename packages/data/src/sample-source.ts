@@ -15,7 +15,7 @@ export interface IndexedSource {
   readonly inWorker?: WorkerDataset | undefined;
 }
 
-/** What random changes of a sample depend on, besides its number. See {@link sampleWords}. */
+/** The inputs of random changes of a sample, besides its number. See {@link sampleWords}. */
 export interface SampleDraw {
   /** The seed of the loader. */
   readonly seed: number;

@@ -37,7 +37,7 @@ function stepsOf(ranks: readonly RankEpoch[]): { real: number[]; filling: number
   });
 }
 
-/** What the ranks of a group must have seen, given the same loader's batches on one rank alone. */
+/** Checks the batches of the ranks of a group against the same loader's batches on one rank alone. */
 function checkRanks(
   ranks: readonly RankEpoch[],
   whole: number[][],

@@ -80,7 +80,7 @@ async function plainly(
 
 const valuesOf = (x: tf.Tensor): number[] => Array.from(x.dataSync());
 
-/** What the pieces' results are together: rows one below the other, or a sum in pairs. */
+/** The pieces' results together: rows one below the other, or a sum in pairs. */
 function joined(pieces: readonly number[][], length: number): number[] {
   if (pieces[0]!.length < length) return pieces.flat();
   let level = pieces.map((values) => Float32Array.from(values));

@@ -7,7 +7,7 @@ export interface Attribute {
   readonly value: unknown;
 }
 
-/** What the binding says of a result. `dtype` is TensorFlow's number of the element type. */
+/** The binding's description of a result. `dtype` is TensorFlow's number of the element type. */
 export interface Result {
   readonly id: number;
   readonly dtype: number;

@@ -75,7 +75,7 @@ class Fsdp implements Strategy {
   #held!: ShardedParameters;
   #offload: Offload | undefined;
   #hasLayers = false;
-  /** Those of passes that are under way, or have failed. */
+  /** The reductions of passes that are under way, or have failed. */
   readonly #reductions = new Set<ShardReduction>();
   #unwatch: (() => void) | undefined;
 

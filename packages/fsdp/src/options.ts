@@ -44,16 +44,16 @@ export interface WrapBySize {
 
 export interface FsdpOptions {
   /**
-   * What is divided over ranks. 1: optimizer state. 2 (`SHARD_GRAD_OP`): gradients as well. 3
-   * (`FULL_SHARD`, default): parameters as well. `HYBRID_SHARD`: as stage 3, over the ranks of each
-   * host, or over those of `mesh.fsdp`; every host then has all parameters, and gradients are summed
-   * over hosts. `NO_SHARD`: nothing, which is the strategy `ddp`.
+   * The tensors that are divided over ranks. 1: optimizer state. 2 (`SHARD_GRAD_OP`): gradients as
+   * well. 3 (`FULL_SHARD`, default): parameters as well. `HYBRID_SHARD`: as stage 3, over the ranks
+   * of each host, or over those of `mesh.fsdp`; every host then has all parameters, and gradients
+   * are summed over hosts. `NO_SHARD`: nothing, which is the strategy `ddp`.
    */
   readonly stage?: FsdpStage;
   /**
-   * Which parameters are gathered together, as a unit. `layer` (default): those of each layer; plain
-   * variables are taken one by one. By size; by a function that says whether a layer is a unit; or
-   * lists of variables. Trained variables that are in no unit form one more.
+   * The parameters that are gathered together, as a unit. `layer` (default): those of each layer;
+   * plain variables are taken one by one. By size; by a function that says whether a layer is a
+   * unit; or lists of variables. Trained variables that are in no unit form one more.
    */
   readonly wrap?: 'layer' | WrapBySize | ((layer: object) => boolean) | readonly (readonly Variable[])[];
   /**
@@ -76,7 +76,7 @@ export interface FsdpOptions {
   readonly limitAllGathers?: boolean;
   /** 16-bit types. Default: those of the Accelerator's `mixedPrecision`. */
   readonly mixedPrecision?: FsdpMixedPrecision;
-  /** What lies in files, or in host memory, between its uses. Default: nothing. */
+  /** The tensors that lie in files, or in host memory, between their uses. Default: nothing. */
   readonly offload?: OffloadOptions;
   /** True: `offload: { params: true, optimizer: true, to: 'cpu' }`. Default false. */
   readonly cpuOffload?: boolean;

@@ -22,7 +22,7 @@ export interface WireDtypes {
 
 export type WireDtype = ShardVerbOptions<Tensor>['wireDtype'];
 
-/** What the values of a unit are for. Those of a step may be rounded. */
+/** The purpose of the values of a unit. Those of a step may be rounded. */
 export type Purpose = 'step' | 'reading';
 
 export interface UnitContext {

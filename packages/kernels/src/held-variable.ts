@@ -42,7 +42,7 @@ let created = 0;
  * which tfjs does not list among its variables.
  */
 export class HeldVariable {
-  /** What optimizers update. */
+  /** The variable that optimizers update. */
   readonly own: Variable;
   readonly #source: HeldSource;
   readonly #ownOf: (whole: Tensor) => Tensor;

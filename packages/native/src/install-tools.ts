@@ -1,4 +1,4 @@
-/** What `acc setup` needs to install other native software into the cache. Not for programs. */
+/** Functions with which `acc setup` installs other native software into the cache. Not for programs. */
 export { lastLines, runLogged } from './libtorch/build.js';
 export { sha256OfFile } from './libtorch/checksum.js';
 export { asDiskError, makeCacheFolder } from './libtorch/disk.js';

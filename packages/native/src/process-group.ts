@@ -111,10 +111,10 @@ export interface AllToAllCounts {
 }
 
 /**
- * What an engine does if calls differ between ranks. 'refuses': every rank gets an error, and the
- * group remains usable. 'waits': calls that need other ranks wait. After some seconds all ranks get
- * an error, and the group has failed. Calls that do not need other ranks may succeed. 'mixes': the
- * result is undefined, so ranks must compare their calls first.
+ * The behaviour of an engine if calls differ between ranks. 'refuses': every rank gets an error,
+ * and the group remains usable. 'waits': calls that need other ranks wait. After some seconds all
+ * ranks get an error, and the group has failed. Calls that do not need other ranks may succeed.
+ * 'mixes': the result is undefined, so ranks must compare their calls first.
  */
 export type OnMismatch = 'refuses' | 'waits' | 'mixes';
 

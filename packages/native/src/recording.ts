@@ -91,7 +91,7 @@ export interface OutputMeta {
   readonly shape: readonly number[];
 }
 
-/** What a recording replays for arguments of other sizes. */
+/** The sizes with which a recording replays arguments of other sizes. */
 export interface JoinedSizes {
   /** For {@link Recording.useSizes}. */
   readonly sizes: number;

@@ -84,7 +84,7 @@ function expectNear(found: readonly number[][], expected: readonly number[][], t
 // panel with part of a vector.
 const LARGE: Sizes = { steps: 3, batch: 33, width: 290 };
 
-/** What the numbers of threads divide, by product/shares.h. */
+/** Products that numbers of threads divide in different ways, by product/shares.h. */
 const DIVIDED: readonly (readonly [string, Sizes, readonly number[]])[] = [
   ['rows on 2 threads, columns on 3, both on 4', { steps: 3, batch: 16, width: 420 }, [2, 3, 4]],
   ['rows of steps that are too small for threads', { steps: 60, batch: 37, width: 40 }, [2, 3]],

@@ -67,7 +67,7 @@ export interface ModelPipelineContext extends MeasureContext {
   readonly optimizers: readonly Optimizer[];
 }
 
-/** What one step computes. */
+/** The computation of one step. */
 export interface PipelineStep extends Omit<StepInputs, 'shapes'> {
   /** Describes the shapes of micro-batches. */
   readonly shapes: string;

@@ -31,7 +31,7 @@ export interface Files {
   rename(from: string, to: string): void;
   /** Deletes a file. A missing one is no error. */
   remove(path: string): void;
-  /** What is in a folder. A link is neither a file nor a folder. */
+  /** The content of a folder. A link is neither a file nor a folder. */
   list(
     path: string,
   ): readonly { readonly name: string; readonly isFile: boolean; readonly isFolder: boolean }[];

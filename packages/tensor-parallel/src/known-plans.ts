@@ -12,8 +12,8 @@ import {
 const MOST_PLANS = 512;
 
 /**
- * What was decided for the calls of one kernel. A step makes the same calls as the step before it,
- * so a decision is looked up by the call's signature.
+ * The decisions for the calls of one kernel. A step makes the same calls as the step before it, so
+ * a decision is looked up by the call's signature.
  */
 export class KnownPlans<Decision> {
   readonly #byHash = new Map<number, { readonly signature: Signature; readonly decision: Decision }[]>();

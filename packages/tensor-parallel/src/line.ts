@@ -14,9 +14,9 @@ const AGREED = { agreed: true };
 const EXCHANGE = { isPassing: true, what: 'exchanges of tensor parallel kernels' };
 
 /**
- * What the ranks of one line of the mesh's axis `tensor` exchange. All of them run the same kernels
- * in the same order, so calls need no comparison. Replays of a recorded step make the same calls. The
- * caller owns the results.
+ * The exchange between the ranks of one line of the mesh's axis `tensor`. All of them run the same
+ * kernels in the same order, so calls need no comparison. Replays of a recorded step make the same
+ * calls. The caller owns the results.
  */
 export class Line {
   constructor(

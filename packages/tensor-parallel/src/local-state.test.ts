@@ -29,7 +29,7 @@ function inner(): { strategy: Strategy; got: RankState[] } {
   return { strategy: strategy as Strategy, got };
 }
 
-/** What the inner strategy gets from `state` on the first of two ranks along `tensor`. */
+/** The state that the inner strategy gets from `state` on the first of two ranks along `tensor`. */
 function restored(
   state: RankState,
   alike: Collective,

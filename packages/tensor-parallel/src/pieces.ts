@@ -201,7 +201,7 @@ export class Pieces {
   }
 }
 
-/** What is known for a key, or else is made. */
+/** Returns the value of a key. If there is none it is made. */
 function madeOnce<T>(known: Map<number, T>, key: number, make: () => T): T {
   const found = known.get(key);
   if (found) return found;

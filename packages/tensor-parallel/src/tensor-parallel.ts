@@ -78,7 +78,7 @@ export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParall
 
 const SAME_PLAN = 'Call parallelize with the same plan, and cut with the same options, on every rank.';
 
-/** What exists while an Accelerator runs. */
+/** Objects that exist while an Accelerator runs. */
 interface Attached {
   readonly kernels: KernelLayer;
   /** All ranks of the job. */
@@ -205,8 +205,8 @@ class TensorStrategy implements Strategy {
   }
 
   /**
-   * What this rank holds of a gradient: its piece, the whole, or its term of a sum of small gradients
-   * that are added up together. Takes over `grad`.
+   * The gradient that this rank holds: its piece, the whole, or its term of a sum of small
+   * gradients that are added up together. Takes over `grad`.
    */
   held(grad: Tensor, variable: Variable): Tensor {
     const { pieces } = this.#attached;

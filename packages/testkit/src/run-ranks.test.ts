@@ -21,7 +21,10 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** What both ranks of `hang-with-pids.ts` have written; undefined as long as something is missing. */
+/**
+ * The process ids that both ranks of `hang-with-pids.ts` have written; undefined as long as one is
+ * missing.
+ */
 function pidsIn(folder: string): number[] | undefined {
   try {
     const texts = [0, 1].map((rank) => readFileSync(join(folder, `rank${rank}.json`), 'utf8'));

@@ -19,7 +19,7 @@ export function bytesForWeights(processes: number): number {
   return Math.max(0, Math.floor(Math.min(SHARE * most, most - RESERVE)));
 }
 
-/** What is left under the limits of setrlimit. Empty where the system does not tell. */
+/** The remaining bytes under the limits of setrlimit. Empty where the system does not tell. */
 function underLimits(): number[] {
   let limits: string;
   let status: string;

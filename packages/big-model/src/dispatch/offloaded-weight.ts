@@ -4,7 +4,7 @@ import type { Place } from './places.js';
 import { StoredValues, type WeightSurroundings } from './stored-values.js';
 import { writeValues } from './write-values.js';
 
-/** What the weights of all dispatched models tell. */
+/** Receives the changes of the weights of all dispatched models. */
 export interface OffloadedWeights {
   /** The variable has data of its own again, which is to be stored. */
   changed(weight: OffloadedWeight): void;

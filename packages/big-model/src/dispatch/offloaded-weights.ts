@@ -58,7 +58,7 @@ class ProcessWeights implements OffloadedWeights {
     }
   }
 
-  /** What an operator uses stays in memory until its end. */
+  /** Keeps the weights that an operator uses in memory until its end. */
   #watchOperators(): Undo {
     const tfjs = engineInternals();
     return patch(tfjs, 'runKernelFunc', (own) => (params) => {

@@ -31,7 +31,7 @@ export class StoredValues {
   readonly #shape: readonly number[];
   readonly #dtype: OffloadableDtype;
   readonly #deferred: DeferredTensor;
-  /** What a read throws. */
+  /** The error that a read throws. */
   #error: unknown;
 
   constructor(

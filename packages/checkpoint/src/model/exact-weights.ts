@@ -35,7 +35,7 @@ export interface StoredNames {
    * makes the tensor surplus. Undefined: the tensor is left out.
    */
   readonly targetOf: (stored: string) => WeightTarget | undefined;
-  /** What to do if the files have other weights. */
+  /** Advice for the case that the files have other weights. */
   readonly help: string;
 }
 

@@ -15,7 +15,7 @@ export interface RescueHost {
   readonly isSpeaker: boolean;
 }
 
-/** What the ranks of a host have kept, as one of its ranks now reports it. */
+/** The states that the ranks of a host have kept, as one of its ranks now reports them. */
 interface HostReport {
   /** The rank that reports. */
   readonly rank: number;
@@ -42,7 +42,7 @@ export interface Rescue {
   readonly folders: readonly { readonly folder: string; readonly speaker: number }[];
 }
 
-/** What a search found. */
+/** The result of a search. */
 export interface FoundRescue {
   readonly newest: Rescue | undefined;
   /** Why a newer state is not used. */
@@ -123,7 +123,7 @@ function newestFirst(records: readonly HostRecord[]): HostRecord[][] {
     .sort((a, b) => of(b) - of(a) || at(b) - at(a));
 }
 
-/** What the ranks that kept their state do not have together. */
+/** The reason why the kept states do not make a complete run. Undefined if they do. */
 function missingIn(records: readonly HostRecord[]): string | undefined {
   if (!records.some(hasCommon)) return 'no rank has written its parameters';
   try {

@@ -1,7 +1,7 @@
 import { crc32 } from '@acc/platform';
 import { hexOf, type RankRecord, type RunInfo } from '../format/manifest.js';
 
-/** What a rank has kept of its run when its round ended. */
+/** A rank's record of the state that it kept when its round ended. */
 export interface RescueRecord {
   /** Counts the starts of the job. */
   readonly round: number;

@@ -53,7 +53,7 @@ export interface StartedSave {
   withdraw(): Promise<void>;
 }
 
-/** What a rank sends to the others before anything is written: its pieces or its error. */
+/** The message of a rank to the others before anything is written: its pieces or its error. */
 interface Announcement {
   readonly id: string;
   readonly claims: readonly (Claim & Pick<Piece, 'dtype' | 'isOfFirst'>)[];

@@ -19,7 +19,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What bash offers for the last word. Words are split as bash splits them, at = too. */
+/** The completions that bash offers for the last word. Words are split as bash splits them, at = too. */
 function offered(...words: readonly string[]): string[] {
   const typed = ['acc', ...words];
   const script = [

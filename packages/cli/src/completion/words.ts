@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { withSubcommands } from '../examples.js';
 
-/** What may follow an option or stand for an argument. */
+/** The values that may follow an option or stand for an argument. */
 export type Values =
   { readonly kind: 'words'; readonly words: readonly string[] } | { readonly kind: 'file' | 'any' };
 
@@ -13,7 +13,7 @@ export interface OptionWords {
   readonly values: Values | undefined;
 }
 
-/** What can be completed in a command. */
+/** The words that complete a command. */
 export interface CommandWords {
   /** The words after `acc`: [] for the program itself. */
   readonly path: readonly string[];

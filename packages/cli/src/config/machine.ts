@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { isAccError } from '@acc/contract';
 import type { FieldValue } from '@acc/config';
 
-/** What a new config file suggests for this machine. */
+/** The settings that a new config file suggests for this machine. */
 export interface Suggested {
   readonly launch: Readonly<Record<string, FieldValue>>;
   readonly accelerator: Readonly<Record<string, FieldValue>>;

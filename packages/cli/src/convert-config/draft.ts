@@ -9,7 +9,7 @@ import {
 } from '@acc/config';
 import { leftOut, type Outcome, type Rule, type Rules, type Setting, type ValueAt } from './outcome.js';
 
-/** What became of one key of the foreign file. */
+/** One key of the foreign file, with the result of its conversion. */
 export interface ConvertedKey {
   /** The path of the key, after the name of its file if that is another one. */
   readonly key: string;

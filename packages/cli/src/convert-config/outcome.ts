@@ -9,7 +9,7 @@ export type Setting =
   | { readonly section: 'launch'; readonly name: LaunchName; readonly value: unknown }
   | { readonly section: 'accelerator'; readonly name: AcceleratorName; readonly value: unknown };
 
-/** What becomes of a foreign key. */
+/** The result of converting a foreign key. */
 export type Outcome =
   | { readonly kind: 'taken'; readonly settings: readonly Setting[]; readonly note?: string }
   | { readonly kind: 'changed'; readonly settings: readonly Setting[]; readonly note: string }

@@ -8,7 +8,7 @@ export function zeroStage(value: unknown): Outcome {
 
 export const zeroStrategy = (stage: unknown): string => (stage === 0 ? 'ddp' : 'fsdp');
 
-/** What a DeepSpeed configuration says of offload. */
+/** The offload settings of a DeepSpeed configuration. */
 export interface Offload {
   readonly stage: unknown;
   readonly optimizer: unknown;

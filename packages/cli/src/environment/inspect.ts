@@ -70,10 +70,10 @@ export interface CollectiveState {
 }
 
 export interface EngineState {
-  /** What a program gets that chooses no backend. `tfjs` is the backend that tfjs activates. */
+  /** The backend of a program that chooses none. `tfjs` is the backend that tfjs activates. */
   readonly auto: 'acc' | 'tfjs';
   readonly reason: string;
-  /** What a program gets that imports tfjs-node. Absent if there is none that can be loaded. */
+  /** The backend of a program that imports tfjs-node. Absent if there is none that can be loaded. */
   readonly withTfjsNode?: string;
 }
 

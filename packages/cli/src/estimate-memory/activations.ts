@@ -15,9 +15,9 @@ export interface BatchSizes {
  * `mlp`.
  */
 export interface Activations {
-  /** What each layer keeps for its gradient. */
+  /** Activations that each layer keeps for its gradient. */
   readonly layer: number;
-  /** What there is beside the layers when the loss is computed. */
+  /** Activations beside those of the layers when the loss is computed. */
   readonly loss: number;
   /** The same when the gradient of the head's weights is computed. */
   readonly head: number;

@@ -16,7 +16,7 @@ export interface EstimateOptions {
   readonly batch: BatchSizes | undefined;
 }
 
-/** What a step does when it needs most memory. */
+/** The moment of a step at which it needs most memory. */
 export type Moment = 'loss' | 'backward' | 'end of backward' | 'optimizer step';
 
 /** Bytes of tensors on each rank. */
@@ -168,7 +168,7 @@ interface Held {
   readonly travellingBytes: number;
 }
 
-/** What a transformer holds at the moments of a step: for all its layers, and beside them. */
+/** The memory of a transformer at the moments of a step: for all its layers, and beside them. */
 function atMoments(
   architecture: Architecture,
   { layer, loss, head, mlp, end }: Activations,

@@ -4,7 +4,7 @@ import { largestUnits, type ModelSizes } from './model-sizes.js';
 /** `zero-…`: the stages of `fsdp`; `hybrid` shards inside a host and replicates between hosts. */
 export type StrategyName = 'single' | 'ddp' | 'zero-1' | 'zero-2' | 'zero-3' | 'zero-3-hybrid';
 
-/** What a rank holds of weights, gradients and optimizer state, in bytes. */
+/** The bytes of weights, gradients and optimizer state on a rank. */
 export interface Layout {
   readonly strategy: StrategyName;
   readonly ranks: number;
@@ -15,9 +15,9 @@ export interface Layout {
   readonly wholeWeightBytes: number | null;
   /** Whole units of gradients beside the shards, when the last is complete. Null: the units are not known. */
   readonly wholeGradientBytes: number | null;
-  /** Those of them that are on their way while backward continues. */
+  /** Gradients that are being sent while backward continues. */
   readonly travellingBytes: number | null;
-  /** What the optimizer's step makes and frees. */
+  /** Tensors that the optimizer's step allocates and frees. */
   readonly stepBytes: number;
   /** A bucket's packed copy on its way between hosts. */
   readonly packedBytes: number;
@@ -43,9 +43,9 @@ const WHOLE_WEIGHTS = 2;
 const TRAVELLING = 2;
 
 /**
- * What the packages here hold: float32 weights, gradients and state in every precision. Mixed
- * precision adds a 16-bit copy of each weight between its use in forward and in backward. On one
- * host gradients are summed in place; between hosts a bucket travels as a packed copy.
+ * The memory of replicated parameters: float32 weights, gradients and state in every precision.
+ * Mixed precision adds a 16-bit copy of each weight between its use in forward and in backward. On
+ * one host gradients are summed in place; between hosts a bucket travels as a packed copy.
  *
  * @param isBetweenHosts Whether gradients travel between hosts.
  */
@@ -70,10 +70,11 @@ export function replicated(
 }
 
 /**
- * What `@acc/fsdp` holds, which is what Rajbhandari et al. ("ZeRO: Memory Optimizations Toward
- * Training Trillion Parameter Models", 2020) divide, in float32 as above. Stage 1 and 2: every rank
- * has all weights, its shards among them, and its share of gradients and state; a gradient is freed
- * when its shards are summed. Stage 3: only the shards, and whole units while they are used.
+ * The memory of `@acc/fsdp`, in float32 as above. It divides the tensors as Rajbhandari et al. do
+ * ("ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", 2020). Stage 1 and 2:
+ * every rank has all weights, its shards among them, and its share of gradients and state; a
+ * gradient is freed when its shards are summed. Stage 3: only the shards, and whole units while
+ * they are used.
  *
  * @param shards The number of ranks that share.
  */

@@ -1,11 +1,11 @@
 import type { Architecture, SizedTensor } from './architecture.js';
 import { factoredElements } from './optimizers.js';
 
-/** What an estimate needs to know of a model. */
+/** The sizes of a model that an estimate needs. */
 export interface ModelSizes {
   /** The number of parameters, buffers left out. */
   readonly parameters: number;
-  /** Those that have gradients and optimizer state. */
+  /** The number of parameters that have gradients and optimizer state. */
   readonly trainable: number;
   /** The number of parameters of each layer, in their order. Undefined: the layers are not known. */
   readonly layerSizes: readonly number[] | undefined;

@@ -4,7 +4,7 @@ import { AccError, nearestName } from '@acc/contract';
 interface OptimizerMemory {
   /** The state that stays between steps. `factored`: Adafactor's sums of rows and columns. */
   readonly state: number | 'factored';
-  /** What a step makes and frees again. Adafactor also makes one tensor of each shape in turn. */
+  /** Tensors that a step allocates and frees again. Adafactor also makes one tensor of each shape in turn. */
   readonly temporary: number;
 }
 

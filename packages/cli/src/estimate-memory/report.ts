@@ -16,7 +16,7 @@ export interface Report {
   };
   readonly optimizer: OptimizerName;
   readonly batch: BatchSizes | null;
-  /** What the figures count. */
+  /** The assumptions behind the figures. */
   readonly assumptions: readonly string[];
   readonly estimates: readonly Estimate[];
 }

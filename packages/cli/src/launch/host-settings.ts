@@ -9,7 +9,7 @@ import {
 } from './environment.js';
 import type { LaunchPlan } from './options.js';
 
-/** What the ranks of this host have, whatever their place in the job. */
+/** Settings that the ranks of this host share, whatever their place in the job. */
 export interface HostSettings {
   readonly env: NodeJS.ProcessEnv;
   readonly job: JobEnvironment;

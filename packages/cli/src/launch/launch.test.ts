@@ -11,7 +11,7 @@ interface Reported {
   readonly argv: readonly string[];
 }
 
-/** What `environment.mjs` printed, by rank. */
+/** The output of `environment.mjs`, by rank. */
 function reported({ stdout }: AccRun): Record<string, Reported> {
   const lines = stdout.trim().split('\n');
   return Object.fromEntries(

@@ -120,7 +120,7 @@ async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostS
   }
 }
 
-/** What `--dry-run` prints. */
+/** The output of `--dry-run`. */
 async function describeStart(plan: LaunchPlan, script: string): Promise<string> {
   const program = await nodeProgram(script, plan.args);
   const host = await hostSettings(plan, process.env);

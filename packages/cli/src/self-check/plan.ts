@@ -1,6 +1,6 @@
 import type { ConfiguredOption } from '@acc/config';
 
-/** What the ranks are asked to check. `@acc/core/self-check` reads it. */
+/** The self-check that the ranks are asked to run. `@acc/core/self-check` reads it. */
 export interface SelfCheckPlan {
   readonly folder: string;
   readonly isJson: boolean;
@@ -13,7 +13,7 @@ export interface SelfCheckPlan {
 /** Compression after which weights are not those of one process. */
 const LOSSY = ['powerSgd', 'topK', 'oneBit'];
 
-/** What depends on the options of the Accelerator that files and variables give. */
+/** The part of the plan that depends on the Accelerator's options from config files and variables. */
 export function planFrom(
   options: readonly ConfiguredOption[],
 ): Pick<SelfCheckPlan, 'isRounded' | 'mixedPrecision' | 'leftOut'> {

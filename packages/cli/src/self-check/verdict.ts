@@ -20,10 +20,10 @@ interface CheckEvent {
   readonly figures?: readonly Figure[];
 }
 
-/** What a check found on all ranks. */
+/** The result of a check on all ranks. */
 export interface CheckResult extends Omit<CheckEvent, 'check'> {
   readonly name: string;
-  /** What to do about a failure. */
+  /** Advice for a failure. */
   readonly help?: string;
 }
 

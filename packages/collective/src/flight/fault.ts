@@ -9,7 +9,7 @@ import type { GroupEngine } from '../group-engine.js';
 import { placeOf, type Member } from '../rendezvous.js';
 import type { FlightRecorder, RecordedCall } from './recorder.js';
 
-/** What is known about one rank after a fault. */
+/** Facts known about one rank after a fault. */
 interface RankStory {
   readonly rank: number;
   /** The rank in the job. */

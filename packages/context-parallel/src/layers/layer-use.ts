@@ -1,8 +1,8 @@
 import type { GraphLayer } from '@acc/tfjs-internals';
 
 /**
- * What dim 1 of a tensor has. `piece`: the positions of this rank's piece. `unknown`: positions or
- * features, for an input `[rows, length]` of a fixed length. `other`: no positions.
+ * The content of dim 1 of a tensor. `piece`: the positions of this rank's piece. `unknown`:
+ * positions or features, for an input `[rows, length]` of a fixed length. `other`: no positions.
  */
 export type Dim1 = 'piece' | 'unknown' | 'other';
 
@@ -27,7 +27,7 @@ export interface Mixing {
   readonly instead: string;
 }
 
-/** What the rules read of the results of `getConfig`. */
+/** Fields of the results of `getConfig` that the rules read. */
 export interface LayerConfig {
   readonly activation?: string;
   readonly axes?: number | readonly [number, number];

@@ -1,6 +1,6 @@
 import { featuresCut } from '../errors.js';
 
-/** What tfjs-layers says of a layer that gets a dim of another length than that of its weights. */
+/** The error of tfjs-layers for a layer that gets a dim of another length than that of its weights. */
 const LENGTH_DIFFERS =
   /incompatible with layer (.+): expected axis -?\d+ of input shape to have value (\d+) but got shape ([\d,]+)\./;
 

@@ -55,7 +55,7 @@ function run(qkv: readonly [q: Tensor, k: Tensor, v: Tensor], mask: Tensor | und
   return tidy(() => operator(...qkv, ...(mask ? [withoutGradient(mask)] : [])));
 }
 
-/** What is the same for all blocks. */
+/** Settings and pieces that are the same for all blocks. */
 export interface Ring {
   readonly settings: Omit<AttentionSettings, 'mask'>;
   readonly columns: ReturnType<typeof columnsOf> | undefined;

@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlock } from '@acc/contract';
 
-/** What a rank has of the inputs of attention. */
+/** The inputs of attention on one rank. */
 export interface RingInputs {
   readonly q: Tensor;
   readonly k: Tensor;
@@ -9,7 +9,7 @@ export interface RingInputs {
   readonly mask: Tensor | undefined;
 }
 
-/** What the gradient needs beside the inputs. */
+/** Results of forward that the gradient needs beside the inputs. */
 export interface RingResult {
   /** The output for all keys, and the logarithms of the sums over them. */
   readonly all: AttentionBlock;

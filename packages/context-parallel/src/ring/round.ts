@@ -64,8 +64,8 @@ export class Round {
   }
 
   /**
-   * Which queries and keys see each other in a step, if ranks are balanced: a half of the queries sees
-   * all keys, or all queries see a half of the keys. Undefined: all.
+   * The queries and keys that see each other in a step, if ranks are balanced: a half of the
+   * queries sees all keys, or all queries see a half of the keys. Undefined: all.
    */
   partIn(step: number, length: number): Part | undefined {
     if (!this.ring.isBalanced || step === 0) return undefined;
@@ -171,5 +171,5 @@ export class Round {
 /** Messages of one slot have one shape and one element type, so only the first says which. */
 type SlotOf = (x: Tensor) => string;
 
-/** They are float32, in which parts of all ranks are added. */
+/** The slot of a gradient. Gradients are float32, in which the parts of all ranks are added. */
 const slotOfGradient: SlotOf = ({ shape }) => `gradient ${shape.join()}`;

@@ -1,4 +1,4 @@
-/** What to do about reasons for which a step runs without replay. The first pattern that fits counts. */
+/** Advice for the reasons for which a step runs without replay. The first pattern that fits counts. */
 const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [
     /reads values back|looks at memory/,
@@ -38,7 +38,7 @@ const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   ],
 ];
 
-/** What a program can do about a reason. Undefined if nothing is known. */
+/** Advice for a reason. Undefined if nothing is known. */
 export function adviceFor(reason: string): string | undefined {
   return ADVICE.find(([pattern]) => pattern.test(reason))?.[1];
 }

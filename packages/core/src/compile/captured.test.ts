@@ -77,7 +77,7 @@ const FOLDED: Record<string, () => Case> = {
   },
 };
 
-/** What takes part in memory of a captured tensor, and changes. */
+/** Cases in which something that shares the memory of a captured tensor changes. */
 const CHANGES: Record<string, () => Case> = {
   'a variable whose clone is captured gets other values': () => {
     const variable = tf.variable(table());

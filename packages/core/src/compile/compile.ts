@@ -22,12 +22,12 @@ export interface CompiledStep<Args extends unknown[], R> {
    */
   readonly failedReplays: number;
   /**
-   * What the replays fuse and what not, and where their time goes, as text for people. If calls run
-   * without replay it begins with the reason, the line of the user's program and what to do. For each
-   * recording it has the arguments that it serves, which of their dims vary, the number of replays and
-   * of native calls, the reasons why calls run alone, and the mean time in the last replays of each
-   * fused program and operator, with lines of the user's program. For other arguments it says why they
-   * are not replayed.
+   * Explains what the replays fuse and what not, and where their time goes, as text for people. If
+   * calls run without replay it begins with the reason, the line of the user's program and what to
+   * do. For each recording it has the arguments that it serves, which of their dims vary, the
+   * number of replays and of native calls, the reasons why calls run alone, and the mean time in
+   * the last replays of each fused program and operator, with lines of the user's program. For
+   * other arguments it says why they are not replayed.
    */
   explain(): string;
   /** Frees the recordings. The step can still be called, and then runs without replay. */

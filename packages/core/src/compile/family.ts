@@ -31,7 +31,7 @@ export interface Candidate {
   readonly onDropped: () => void;
 }
 
-/** What the recordings of a family share. */
+/** The key that the recordings of a family share. */
 export interface FamilyKey {
   /** See `Flattened.kind`. */
   readonly kind: string;

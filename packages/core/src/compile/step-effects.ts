@@ -3,13 +3,13 @@ import type { Recorder } from '@acc/contract';
 import { engineInternals, patch } from '@acc/tfjs-internals';
 
 /**
- * What a recorded call of a step does besides computing, which replays would not repeat. Actions, such
- * as updates of optimizers, run again in each replay and do not count.
+ * The effects of a recorded call of a step besides computing, which replays would not repeat.
+ * Actions, such as updates of optimizers, run again in each replay and do not count.
  */
 export class StepEffects {
   readonly #made = new Set<Tensor>();
   readonly #madeByActions = new WeakSet<Tensor>();
-  /** What was kept or disposed, and where. */
+  /** The tensors that were kept or disposed, and where. */
   readonly #kept = new Map<Tensor, Line>();
   readonly #disposed = new Map<Tensor, Line>();
 

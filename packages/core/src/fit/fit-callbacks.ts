@@ -15,7 +15,7 @@ interface Stateful {
 /** A callback, or a record of functions. */
 type Given = Partial<Callback> & Partial<Stateful> & Record<string, unknown>;
 
-/** What `tf.callbacks.earlyStopping` counts. */
+/** The counters of `tf.callbacks.earlyStopping`. */
 const COUNTS = ['wait', 'best', 'stoppedEpoch'];
 /** The other fields of tfjs's callbacks, which `fit` and the program set. */
 const SETTINGS =

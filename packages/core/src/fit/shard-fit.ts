@@ -61,7 +61,7 @@ export interface ShardedData {
   passEnd(): void;
 }
 
-/** What calls of `fit` and `fitDataset` use besides. */
+/** Functions and values that calls of `fit` and `fitDataset` use besides. */
 export interface FitCalls {
   readonly validation: Validation;
   /** Compares the columns of `fit` over ranks. */

@@ -3,9 +3,9 @@ import { isComputedAgain, type Path, type PathNode } from './tape.js';
 
 /** A path in two parts, which are walked one after the other. */
 export interface SplitPath {
-  /** What leads to the given tensors. */
+  /** The nodes that lead to the given tensors. */
   readonly first: Path;
-  /** What leads to others only. */
+  /** The nodes that lead to other tensors only. */
   readonly rest: Path;
 }
 

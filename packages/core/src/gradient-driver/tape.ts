@@ -52,7 +52,7 @@ export function requireDependence({ nodes }: Path): void {
   );
 }
 
-/** What operators use of the given tensors: this rank's part of a variable that is cut. */
+/** The tensors that operators use in place of the given ones: this rank's part of a variable that is cut. */
 export function heldOf(xs: readonly Tensor[]): Tensor[] {
   return xs.map((x) => heldPartOf(x)?.own ?? x);
 }

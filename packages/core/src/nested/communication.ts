@@ -1,6 +1,6 @@
 import type { Collective, Mesh, Traffic } from '@acc/contract';
 
-/** What this rank has sent along each axis of the mesh since the last report. */
+/** The traffic of this rank along each axis of the mesh since the last report. */
 export class Communication {
   readonly #groups: ReadonlyMap<string, Collective>;
   readonly #reported = new Map<string, Traffic>();

@@ -74,7 +74,7 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
   }
 }
 
-/** What a step does with its gradients. */
+/** The end of a step: gradients are reduced, and the optimizer applies them. */
 function endOf({ pipe, pipeline, optimizer }: Omit<StepTarget, 'model'>, losses: Losses) {
   return {
     finish(result: PipelineResult) {
@@ -95,7 +95,7 @@ interface Finished {
   readonly grads: NamedTensorMap;
 }
 
-/** What all ranks of the pipeline know after the last micro-batch. */
+/** Values that all ranks of the pipeline know after the last micro-batch. */
 interface Exchanged {
   /** The loss and the metrics. */
   readonly values: readonly number[];

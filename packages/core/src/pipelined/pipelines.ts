@@ -190,7 +190,7 @@ export class Pipelines {
 /** The axes whose ranks compute a layer together. */
 const TOGETHER: readonly MeshAxis[] = ['tensor', 'context', 'expert'];
 
-/** What adds up gradients. Of tensors in pieces, kernels add the pieces. */
+/** The functions that add up gradients. Of tensors in pieces, kernels add the pieces. */
 function listsFor(mesh: Mesh, lists: ListMath): ListMath {
   if (mesh.size('tensor') > 1) return portableLists();
   if (TOGETHER.every((axis) => mesh.size(axis) === 1)) return lists;

@@ -10,7 +10,7 @@ type Encoded =
   | { readonly record: Record<string, Encoded> }
   | { readonly value: unknown };
 
-/** What every rank needs to know about a step. */
+/** The message about a step that every rank gets. */
 type Header =
   | { readonly batches: Encoded[]; readonly counts: BatchCounts; readonly end: number }
   | { readonly error: { readonly message: string; readonly code: string | null } }

@@ -4,7 +4,7 @@ import { fraction53 } from '@acc/platform';
 import { currentOrders, type Orders } from '../random/data-orders.js';
 import { drawAtPlaces } from '../random/math-random.js';
 
-/** What code draws from. The words are only made for code that draws. */
+/** A source of random numbers. The words are only made for code that draws. */
 class Draws {
   readonly #make: () => RandomWords;
   #words: RandomWords | undefined;

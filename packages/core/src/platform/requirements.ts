@@ -6,7 +6,7 @@ export function requireAvailable(_options: AcceleratorOptions): void {}
 /** Whether libtorch may be installed here. */
 export const mayHaveNative = true;
 
-/** What to write instead of invalid values of options, by name. */
+/** Advice for invalid values of options, by name. */
 export const OPTION_HELP: Readonly<Record<string, string>> = {
   mesh: 'Give the number of ranks along each axis, or -1 for all that are left.',
   stages: "Give a list of layer names for each stage: [['first'], ['second', 'third']].",

@@ -2,7 +2,7 @@ import { backend, getBackend, type DataId, type KernelBackend } from '@tensorflo
 import { AccError } from '@acc/contract';
 import { replaceForGood } from '@acc/tfjs-internals';
 
-/** What is known of a backend on WebGPU. The fields are private in tfjs. */
+/** The fields of a backend on WebGPU that are read. They are private in tfjs. */
 interface GpuBackend {
   readonly adapterInfo?: { readonly architecture?: string };
   readonly tensorMap?: { get(id: DataId): { readonly values?: unknown } | undefined };

@@ -1,7 +1,7 @@
 import type { Collective, Mesh } from '@acc/contract';
 import type { SequencePiece } from '@acc/data';
 
-/** What this rank gets of data. */
+/** The share of data that this rank gets. */
 export interface PlaceInData {
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;

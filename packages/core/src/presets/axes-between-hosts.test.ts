@@ -4,7 +4,7 @@ import { warnOfAxesBetweenHosts } from './axes-between-hosts.js';
 
 type Sizes = Readonly<Partial<Record<MeshAxis, number>>>;
 
-/** What is said of a mesh over hosts. Each letter is a rank on the host of that name. */
+/** The warnings about a mesh over hosts. Each letter is a rank on the host of that name. */
 function said(sizes: Sizes, hosts: string | undefined): string[] {
   const mesh: Pick<Mesh, 'axes' | 'size'> = {
     axes: MESH_AXES.filter((axis) => axis in sizes),

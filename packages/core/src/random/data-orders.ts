@@ -5,7 +5,7 @@ import { RandomSource, type RandomState } from './random-source.js';
 /** `Math.random` draws from the blocks from 0 on of a stream with the same seed. */
 const FIRST_BLOCK = 2 ** 32;
 
-/** What orders of data are drawn from: the same on every rank, and in every run with the same seed. */
+/** The source of orders of data: the same on every rank, and in every run with the same seed. */
 class Orders {
   readonly seed: number;
   /** For `tf.util.shuffle` and its kind. */
@@ -99,7 +99,7 @@ export const currentOrders = (): Orders | undefined => orders;
 /** The orders for datasets that are read without an Accelerator. */
 export const chosenOrders = (): Orders | undefined => (isChosen ? orders : undefined);
 
-/** What a checkpoint keeps of the orders. */
+/** The state of the orders in a checkpoint. */
 export interface OrderState {
   readonly seed: number;
   readonly source: RandomState;

@@ -17,7 +17,7 @@ let seedBackend: ((seed: number) => void) | undefined;
 /** The seed for a backend that is chosen later. */
 let seedToCome: number | undefined;
 
-/** What the code that runs now draws from, if its draws belong to a place in data. */
+/** Draws for the code that runs now, if its draws belong to a place in data. */
 let drawHere: () => number | undefined = () => undefined;
 
 const draw = (): number => drawHere() ?? source!.next();

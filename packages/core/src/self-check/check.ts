@@ -1,7 +1,7 @@
 import type { Collective, KernelLayer } from '@acc/contract';
 import type { Accelerator } from '../index.js';
 
-/** What the checks work with on a rank. */
+/** Objects that the checks use on a rank. */
 export interface Subject {
   readonly accelerator: Accelerator;
   readonly collective: Collective;
@@ -9,7 +9,7 @@ export interface Subject {
   readonly plan: SelfCheckPlan;
 }
 
-/** What the command `acc test` asks for. It is the argument of the program of a rank. */
+/** The request of the command `acc test`. It is the argument of the program of a rank. */
 export interface SelfCheckPlan {
   /** Where ranks write what they found, and a checkpoint for a while. */
   readonly folder: string;
@@ -25,11 +25,11 @@ export interface SelfCheckPlan {
   readonly leftOut: Readonly<Record<string, string>>;
 }
 
-/** What a check found on this rank. */
+/** The result of a check on this rank. */
 export interface Finding {
   /** Why it fails. Undefined: it does not. */
   readonly problem?: string | undefined;
-  /** What was checked, in a few words. */
+  /** The subject of the check, in a few words. */
   readonly note?: string;
   /** Why nothing could be checked. */
   readonly leftOut?: string;
@@ -40,7 +40,7 @@ export interface Finding {
 export interface Figure {
   readonly bytes: number;
   readonly microseconds: number;
-  /** What each rank sends and receives in a ring, in 10⁹ bytes a second. */
+  /** The rate at which each rank sends and receives in a ring, in 10⁹ bytes a second. */
   readonly gigabytesPerSecond: number;
 }
 

@@ -24,7 +24,7 @@ export interface SharedState<T> {
   readonly fit: FitPosition | null;
   readonly strategy: unknown;
   readonly kernels: unknown;
-  /** What orders of data are drawn from. Checkpoints of earlier versions have none. */
+  /** The state of the orders of data. Checkpoints of earlier versions have none. */
   readonly orders?: OrderState | null;
 }
 
@@ -39,7 +39,7 @@ export interface LocalState<T> {
   readonly buffers?: RankBuffers<T>;
   /** Checkpoints of earlier versions have none. */
   readonly recurrent?: RecurrentStates<T>;
-  /** Those of the running `fit`. Checkpoints of earlier versions have none. */
+  /** The states of the callbacks of the running `fit`. Checkpoints of earlier versions have none. */
   readonly callbacks?: CallbackStates;
   /**
    * The states of plugins that have one, by name. The second plugin of a name has the key `name 2`.

@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What a test changes. */
+/** The fields of a state that a test changes. */
 interface State {
   shared: Record<string, unknown> & {
     model: Record<string, unknown> & { optimizers: Record<string, unknown>[] };

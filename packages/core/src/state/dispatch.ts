@@ -99,7 +99,7 @@ function runnerFor(model: Weighted) {
     areAll ? together(running.collective, async () => work(), giveUp) : work();
 }
 
-/** What an Accelerator has, or what there is without one. */
+/** The strategy, kernels and ranks of the running Accelerator, or their defaults without one. */
 function surroundings() {
   const running = whatRuns();
   return {

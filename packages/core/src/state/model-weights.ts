@@ -64,7 +64,7 @@ export async function loadModel(
   return matched.report;
 }
 
-/** What receives the elements of the weights that this rank holds. */
+/** Receivers of the elements of the weights that this rank holds. */
 export function receiversFor(model: Weighted, strategy: Strategy): WeightReceiver[] {
   return weightsOf(model).flatMap(({ name, variable }) => {
     const shards = strategy.shardsOf?.(variable);

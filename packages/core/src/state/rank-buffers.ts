@@ -34,7 +34,7 @@ export function buffersOfRank(
 }
 
 interface SavedBuffers {
-  /** Those that differ over ranks. */
+  /** The buffers that differ over ranks. */
   readonly buffers: RankBuffers<Tensor>;
   readonly tensors: readonly NamedTensor[];
 }

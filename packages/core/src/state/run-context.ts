@@ -4,7 +4,7 @@ import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 
-/** What the checkpoints of a run read and restore. */
+/** The parts of a run that its checkpoints read and restore. */
 export interface RunContext {
   readonly collective: Collective;
   readonly kernels: KernelLayer;

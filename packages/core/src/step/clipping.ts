@@ -117,8 +117,8 @@ export class GradientClipping {
   }
 
   /**
-   * What this rank holds of gradients that the strategy shows whole. Undefined if the record has
-   * none.
+   * The elements that this rank holds of gradients that the strategy shows whole. Undefined if the
+   * record has none.
    */
   #heldOf(grads: NamedTensorMap): NamedTensorMap | undefined {
     return this.#held.has(grads) ? undefined : this.#strategy.heldGradients?.(grads);

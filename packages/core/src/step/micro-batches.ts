@@ -10,7 +10,7 @@ export class MicroBatches {
     private readonly recorder: () => Recorder | undefined,
   ) {}
 
-  /** Which micro-batch a step is, or which ones the next `count` are that it runs itself, in words. */
+  /** Describes which micro-batch a step is, or which ones the next `count` are that it runs itself. */
   surroundings(count: number, isLast: boolean): string[] {
     const { isInWindow, isHolding, steps } = this.accumulation;
     if (isInWindow) return [describe([!isHolding])];

@@ -9,7 +9,7 @@ import type {
 } from '@acc/contract';
 import type { GradientClipping } from './clipping.js';
 
-/** What an Accelerator gives to its step pipeline. */
+/** The inputs of the step pipeline of an Accelerator. */
 export interface StepPipelineOptions {
   readonly strategy: Strategy;
   readonly plugins: readonly Plugin[];

@@ -27,7 +27,7 @@ export interface SamplePlace {
   readonly file: string;
   /** The number of the sample in that file, from 0. */
   readonly row: number;
-  /** What the format calls a sample: `record`, `line`, `row`. */
+  /** The format's word for a sample: `record`, `line`, `row`. */
   readonly unit: string;
 }
 

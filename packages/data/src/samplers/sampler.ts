@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 
-/** What the order of an epoch may depend on. It is the same on every rank. */
+/** The facts about an epoch on which its order may depend. They are the same on every rank. */
 export interface SamplerEpoch {
   /** The number of samples of the dataset. */
   readonly samples: number;

@@ -19,7 +19,7 @@ export async function collect(batches: AsyncIterable<unknown>): Promise<unknown[
   return all;
 }
 
-/** What one rank received in an epoch. */
+/** The batches that one rank received in an epoch. */
 export interface RankEpoch {
   readonly batches: unknown[];
   readonly counts: BatchCounts[];

@@ -28,7 +28,7 @@ export type BatchReply =
 
 /** An error of a worker. Errors lose their code when they are sent. */
 export interface WorkerFailure {
-  /** What failed: the dataset or one of its samples. Undefined: the batch. */
+  /** The part that failed: the dataset or one of its samples. Undefined: the batch. */
   readonly where: 'dataset' | { readonly index: number; readonly name: string | undefined } | undefined;
   readonly message: string;
   readonly stack: string | undefined;

@@ -6,7 +6,7 @@ import type { FederatedModel } from '../weights/weight-source.js';
 import type { FederatedRound } from './federated-round.js';
 import type { RefusedUpdate } from './session.js';
 
-/** What a client did in a round. */
+/** The result of a client in a round. */
 export interface LocalResult {
   /** The number of samples that it trained on. It is the weight of the client in FedAvg. */
   readonly samples: number;

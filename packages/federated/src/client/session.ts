@@ -34,7 +34,7 @@ export interface FederationSummary {
   readonly refused: number;
 }
 
-/** What the coordinator said about the run when the connection began. */
+/** The coordinator's description of the run when the connection began. */
 interface Agreement {
   readonly layout: WeightLayout;
   readonly order: readonly number[];

@@ -21,7 +21,10 @@ export interface CoordinatorOptions {
   readonly host?: string;
   /** Default 0: a free port, which is in `coordinator.url`. */
   readonly port?: number;
-  /** What clients must know, at least 16 characters. Default: a random one, `coordinator.token`. */
+  /**
+   * The secret that clients must know, at least 16 characters. Default: a random one,
+   * `coordinator.token`.
+   */
   readonly token?: string;
   /** The origins of pages that may join, such as `https://example.org`. Default: all with the token. */
   readonly origins?: readonly string[];

@@ -10,7 +10,7 @@ export interface AcceptedUpdate {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** What happened in a round. */
+/** The events and figures of a round. */
 export interface RoundRecord {
   /** The number of the round, from 0. */
   readonly round: number;

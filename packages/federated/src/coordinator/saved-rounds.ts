@@ -35,7 +35,7 @@ const KEYS = ['dir', 'storage', 'keepLast', 'keepBest', 'keepEvery'];
 /** The weights have the names that those of other checkpoints have: `loadModel` reads them. */
 const nameOf = (weight: string) => `parameters/${weight}`;
 
-/** What is saved after a round besides the weights. */
+/** The state that is saved after a round besides the weights. */
 export interface RunState {
   /** The names of the clients that are connected. */
   readonly clients: readonly string[];

@@ -26,7 +26,7 @@ export interface ListenOptions {
   readonly onClient: (socket: WebSocket, name: string) => void;
 }
 
-/** What a connection that is refused may send before it is closed. */
+/** The most bytes that a refused connection may send before it is closed. */
 const REFUSED_BYTES = 1024;
 
 /** The listening side: it admits clients with the token, and closes other connections. */

@@ -22,7 +22,7 @@ const number = z
 const NAME_LENGTH = 64;
 const MAX_METRICS = 64;
 
-/** What a client may call itself. */
+/** The schema of a client's name. */
 export const clientName = z
   .string()
   .regex(

@@ -30,7 +30,7 @@ export interface WeightSource {
   readonly layout: WeightLayout;
   /** All weights, in the order of `infos`. */
   tensors(): readonly Tensor[];
-  /** Which of them are trained. */
+  /** Whether each of them is trained. */
   readonly isTrained: readonly boolean[];
   /** Copies values into the weights. The caller keeps the tensors. */
   assign(values: readonly Tensor[]): void;

@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import * as z from 'zod';
 
-/** What leaves memory between its uses. At least one of `params` and `optimizer` is true. */
+/** The tensors that leave memory between their uses. At least one of `params` and `optimizer` is true. */
 export interface OffloadOptions {
   /** This rank's parameters. For stage 3. Default false. */
   readonly params?: boolean;

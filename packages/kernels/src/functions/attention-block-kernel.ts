@@ -19,7 +19,10 @@ const GRADIENT = 'AccAttentionBlockGrad';
 
 type List = readonly TensorInfo[];
 
-/** What the gradient takes before q, k, v and the mask: dy, the output, and what forward saved. */
+/**
+ * Attributes of the gradient. Before q, k, v and the mask it takes dy, the output, and the tensors
+ * that forward saved.
+ */
 interface GradientAttrs extends FusedAttentionAttrs {
   readonly saved: number;
 }

@@ -9,7 +9,7 @@ const UNDECLARED_VIEWS: ReadonlySet<string> = new Set([
   'aten::type_as',
 ]);
 
-/** Which values may share memory. Nodes are added one after the other. */
+/** Finds the values that may share memory. Nodes are added one after the other. */
 export class Aliases {
   readonly #groups = new Map<number, Set<number>>();
 

@@ -2,7 +2,7 @@ import type { NativeDtype } from '@acc/contract';
 import type { Call, FusedCall, Graph, GraphNode } from './graph.js';
 import { shortName, typeText, type Report } from './report.js';
 
-/** What `explain` says of a call that replays run. */
+/** Facts about a call that replays run, for `explain`. */
 export interface CallFacts {
   readonly kind: CallKind;
   /** The result, then the operators. */

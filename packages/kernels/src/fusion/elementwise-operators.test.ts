@@ -55,7 +55,7 @@ const SAME: readonly (readonly Operand[])[] = [
   [B, B],
 ];
 
-/** Those that libtorch and programs compute in different ways. */
+/** Operators that libtorch and programs compute in different ways. */
 const OWN: Readonly<Record<string, readonly (readonly Operand[])[]>> = {
   relu: floats,
   ...Object.fromEntries(['rsqrt', 'sqrt', 'tanh', 'sigmoid', 'exp', 'log', 'erf'].map((op) => [op, all])),

@@ -18,7 +18,10 @@ const CODES: readonly string[] = [...STEP_OPERATORS, ...ROW_OPERATORS];
 export type StepOperator = (typeof STEP_OPERATORS)[number];
 type RowOperator = (typeof ROW_OPERATORS)[number];
 
-/** What an operand has a number for, in the order of `Extent` in cpp/engine/fused/program.h. */
+/**
+ * The extents of operands: a number for each element, row or column. Their order is that of
+ * `Extent` in cpp/engine/fused/program.h.
+ */
 const EXTENTS = ['elements', 'rows', 'columns'] as const;
 export type Extent = (typeof EXTENTS)[number];
 
@@ -61,7 +64,7 @@ export class ProgramBuilder {
   readonly #spread = new Map<Operand, Operand>();
   #count = 0;
 
-  /** What a step has a number for that takes only constants. */
+  /** The extent of a step that takes only constants. */
   extentOfConstants: Extent = 'elements';
 
   /** @param row The length of the rows over which its operators work. 0 if there are none. */
@@ -110,7 +113,7 @@ export class ProgramBuilder {
     return spread;
   }
 
-  /** What an operand has numbers for. Undefined for constants, which can be any. */
+  /** The extent of an operand. Undefined for constants, which can have any. */
   extentOf(operand: Operand): Extent | undefined {
     return (this.#steps.get(operand) ?? this.#inputs.get(operand))?.extent;
   }

@@ -110,7 +110,7 @@ const choicesOf = (operators: typeof EXACT) =>
 const DENORMAL = 1e-40;
 const SPECIAL = [NaN, Infinity, -Infinity, 0, -0, 3e38];
 
-/** Which numbers are among the arguments besides random ones. */
+/** The numbers that are among the arguments besides random ones. */
 interface Numbers {
   readonly special?: boolean;
   readonly denormals?: boolean;

@@ -15,7 +15,7 @@ export type Argument =
   | null
   | readonly (number | boolean)[];
 
-/** What a call does besides returning results. */
+/** The effect of a call besides its results. */
 export type Effect = 'none' | 'writes' | 'draws';
 
 /** A recorded call of an operator. */
@@ -113,7 +113,7 @@ interface RecordedJson {
   readonly captured: readonly number[];
 }
 
-/** What the text of a recording does not say. */
+/** Facts about a graph that the text of its recording lacks. */
 export interface GraphFacts {
   readonly isOnHost: boolean;
   /** See {@link Graph.elements}. Default: those of the graph. */

@@ -4,7 +4,7 @@ import { fusedForm, type FusedForm } from './fusable.js';
 import type { Call, Graph, GraphNode } from './graph.js';
 import { isRowLength, isSpreadOverRows } from './row-operators.js';
 
-/** What the operators of a program work on. */
+/** The elements and rows that the operators of a program work on. */
 export interface Layout {
   readonly elements: number;
   /** The length of its rows. Undefined as long as no operator needs rows. */
@@ -14,7 +14,7 @@ export interface Layout {
 /** The longest rows of a program that reduces none: its blocks are not longer for rows. */
 const MAX_PLAIN_ROW = 1024;
 
-/** Which operators can be in one program. */
+/** Decides which operators can be in one program. */
 export class Layouts {
   readonly #forms = new Map<GraphNode, FusedForm | undefined>();
 

@@ -27,7 +27,7 @@ interface ConditionalPass extends Pass {
   readonly needsHost?: boolean;
 }
 
-/** What the passes tell people. */
+/** The reports of the passes, for people. */
 interface Reports {
   readonly patterns: PatternReport;
   readonly elementwise: Report;
@@ -67,7 +67,7 @@ function passesOf({ fusion, isOnHost, read }: OptimizeOptions, reports: Reports)
 export interface Optimized {
   /** For `Recording.rewrite` in `@acc/native`. */
   readonly plan: readonly number[];
-  /** What each pass did, for people. */
+  /** A report on each pass, for people. */
   readonly lines: readonly string[];
   /** The calls of the plan, in its order. */
   readonly calls: readonly CallFacts[];

@@ -2,7 +2,7 @@ import { util } from '@tensorflow/tfjs-core';
 import type { Operand, ProgramBuilder } from './fused-program.js';
 import type { Call, Graph } from './graph.js';
 
-/** What an operator on rows returns: elements, a number for each row, or one for each column. */
+/** The result of an operator on rows: elements, a number for each row, or one for each column. */
 type RowResult = 'elements' | 'rows' | 'columns';
 
 /** An operator on rows, as part of a program. */

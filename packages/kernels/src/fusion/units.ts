@@ -7,7 +7,7 @@ import type { Users } from './users.js';
 export interface Unit {
   /** The last recorded first. */
   readonly members: GraphNode[];
-  /** What its operators work on. Undefined if nothing can join. */
+  /** The layout of its operators. Undefined if nothing can join. */
   layout: Layout | undefined;
   /** The other units that must run after it. */
   readonly after: Set<Unit>;

@@ -1,6 +1,6 @@
 import type { Graph, GraphNode } from './graph.js';
 
-/** What takes results of what. */
+/** The nodes that take the results of other nodes. */
 export interface Users {
   /** The nodes that take a value, in their order. */
   of(value: number): readonly GraphNode[];

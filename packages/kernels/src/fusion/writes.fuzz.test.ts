@@ -14,7 +14,7 @@ import { castTo } from './testing-replays.js';
 
 let backend: AccBackend;
 let recorder: StepRecorder;
-/** What actions have kept. */
+/** The tensors that actions have kept. */
 let kept: Native[] = [];
 beforeAll(async () => {
   registerAccBackend();
@@ -82,7 +82,7 @@ const WRITES: Readonly<Record<string, Write>> = {
     fillWhere(a, mask, -1.5);
   },
 };
-/** Those that programs compute exactly also with `fuse: true`. */
+/** Whether programs compute an operator exactly also with `fuse: true`. */
 const isExact = (name: string): boolean => !['exp', 'square'].includes(name);
 
 type Kind = 'new' | 'view' | 'write' | 'action';

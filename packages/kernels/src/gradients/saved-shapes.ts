@@ -34,8 +34,8 @@ export const SHAPES_SUFFICE = [
 ] as const;
 
 /**
- * Which saved tensors a gradient function reads no values of: all of them, the first, the last, both,
- * or none. Of the last and the first it may read attached tensors.
+ * The saved tensors of which a gradient function reads no values: all of them, the first, the last,
+ * both, or none. Of the last and the first it may read attached tensors.
  */
 type Valueless = 'all' | 'first' | 'last' | 'firstAndLast' | 'none';
 type ValuelessOf = Valueless | ((saved: readonly Tensor[], backend: AccBackend) => Valueless);

@@ -61,8 +61,9 @@ export function droppedInputs(layer: RecurrentLayer, x: Tensor, kwargs: Kwargs):
 }
 
 /**
- * What computes all steps of a layer, unless its cell has a `call` of its own. Undefined: tfjs's loop
- * over cells handles masks, recurrent dropout, and activations outside RECURRENT_ACTIVATIONS.
+ * The function that computes all steps of a layer, unless its cell has a `call` of its own.
+ * Undefined: tfjs's loop over cells handles masks, recurrent dropout, and activations outside
+ * RECURRENT_ACTIVATIONS.
  */
 function recurrenceOf(layer: RecurrentLayer, x: Tensor, kwargs: Kwargs): Recurrence | undefined {
   const { cell } = layer;

@@ -22,7 +22,7 @@ import {
 import type { ShardedUpdate, ShardRange } from './sharded-update.js';
 import type { Update } from './slots.js';
 
-/** What Adafactor computes from all elements of a weight. */
+/** Sums and means that Adafactor computes from all elements of a weight. */
 export interface WholeSums {
   /** The means of g² + ε₁ over the last dim and over the dim before, flat. Undefined for vectors. */
   readonly means: readonly [rows: Tensor, columns: Tensor] | undefined;

@@ -22,7 +22,7 @@ export const WEIGHT_DECAY_KINDS = {
   excludeFromWeightDecay: NAME_FILTER,
 };
 
-/** Which weights decay, and how fast. */
+/** Decides which weights decay, and how fast. */
 export class WeightDecay {
   readonly rate: number;
   readonly #filter: NameFilter;

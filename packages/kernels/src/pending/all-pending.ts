@@ -127,5 +127,5 @@ export function setMaxKeptBytes(bytes: number): () => void {
 
 export const pendingCount = (): number => pending.size;
 
-/** What is counted, for tests. */
+/** The counted bytes, for tests. */
 export const pendingBytes = () => ({ leafBytes, waitingBytes });

@@ -107,7 +107,7 @@ interface Copied {
   readonly computed: (native: NativeTensor) => NativeTensor;
 }
 
-/** What stands in a recording for a copy of `x`. Gives `leaf` back if that fails. */
+/** The recorded value of a copy of `x`. Gives `leaf` back if that fails. */
 function copyInRecording(
   backend: AccBackend,
   x: TensorInfo,

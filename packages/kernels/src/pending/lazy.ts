@@ -6,7 +6,7 @@ import { TensorData } from '../tensor-data.js';
 
 /** How a tensor is made that nobody has read yet. The caller owns what the functions return. */
 export interface Making {
-  /** What the tensor is made of. It stays alive until then. */
+  /** The inputs of the computation. They stay alive until then. */
   readonly inputs: readonly TensorInfo[];
   /** Makes all values. */
   whole(): TensorInfo;
@@ -14,7 +14,7 @@ export interface Making {
   own(): TensorInfo;
 }
 
-/** What a {@link TensorData} has until its values are made. */
+/** The state of a {@link TensorData} until its values are made. */
 export interface LazyValues {
   /** The length of the last dim when the tensor was created. A reshape keeps it, or joins rows. */
   readonly columns: number;
@@ -22,7 +22,7 @@ export interface LazyValues {
   release(): void;
 }
 
-/** Those that nobody has read or disposed. */
+/** Lazy tensors that nobody has read or disposed. */
 const waiting = new Set<WeakRef<TensorData>>();
 
 /**

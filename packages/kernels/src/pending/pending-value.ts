@@ -93,7 +93,7 @@ export class PendingValue {
     return this.#native !== undefined;
   }
 
-  /** What stands for it in the recording in progress. */
+  /** Its value in the recording in progress. */
   get inRecording(): RecordedValue | undefined {
     return this.recorded?.isCurrent ? this.recorded : undefined;
   }
@@ -244,7 +244,7 @@ export class PendingValue {
     this.#computation = undefined;
   }
 
-  /** What its program computes it from; empty once it is computed. */
+  /** The operands of its program; empty once it is computed. */
   get operands(): readonly PendingOperand[] {
     return this.#computation?.operands ?? [];
   }

@@ -43,7 +43,7 @@ export function endRecordedValues(): void {
 /** Whether results must have a {@link RecordedValue}. */
 export const areValuesRecorded = (): boolean => isOn;
 
-/** What stands in a recording for a result that waits. */
+/** The value of a waiting result in a recording. */
 export class RecordedValue {
   readonly #recording = recording;
   readonly #data: TensorData;

@@ -2,8 +2,8 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import { engineInternals, patch, type Undo } from '@acc/tfjs-internals';
 
 /**
- * Which data kernels take from outside: from variables, or from other tensors that existed before.
- * Native calls do not show which, where both share data.
+ * The data that kernels take from outside: from variables, or from other tensors that existed
+ * before. Native calls do not show which, where both share data.
  */
 export class DataUsers {
   /** The tensors that were made since. */

@@ -16,8 +16,8 @@ export interface RecordedForm {
 }
 
 /**
- * What this process holds of a tensor: its piece, or the tensor itself. Undefined if the piece was
- * freed. Recordings have native calls on pieces, and never make a tensor whole.
+ * The tensor that this process holds: its piece of a tensor, or the tensor itself. Undefined if the
+ * piece was freed. Recordings have native calls on pieces, and never make a tensor whole.
  */
 export function heldOf(x: TensorInfo, backend: AccBackend): TensorInfo | undefined {
   const inPieces = backend.piecesOf(x);

@@ -3,7 +3,7 @@ import type { ActionOptions, NativeDtype, RecordedAction } from '@acc/contract';
 import type { FixedInput, OutputMeta } from '@acc/native';
 import { areOfOneKind, type RecordedForm } from './recorded-form.js';
 
-/** What a tensor from outside was at recording time. `shape` and `dtype` are those of its native data. */
+/** Facts about a tensor from outside at recording time. `shape` and `dtype` are those of its native data. */
 interface SourceData {
   readonly shape: readonly number[];
   readonly dtype: NativeDtype;

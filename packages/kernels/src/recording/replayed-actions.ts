@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { SegmentAction } from './recorded-segment.js';
 
-/** What actions do that do not say it. */
+/** The description of actions that state none. */
 const OTHERS = 'optimizers, plugins and reductions, which JavaScript calls';
 
 /** The actions of one replay. */

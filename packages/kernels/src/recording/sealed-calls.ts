@@ -2,9 +2,9 @@ import type { JoinedSizes, Recording } from '@acc/native';
 import type { CallFacts } from '../fusion/call-facts.js';
 import type { StepExplanation } from './step-explanation.js';
 
-/** What a rewrite of calls did. */
+/** The result of a rewrite of calls. */
 export interface FusedCalls {
-  /** What was fused, and what not and why. */
+  /** A report on the calls that were fused, and on those that were not and why. */
   readonly lines: readonly string[];
   /** Undefined if the calls are those that were recorded. */
   readonly calls?: readonly CallFacts[];

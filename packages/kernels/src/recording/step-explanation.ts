@@ -4,10 +4,10 @@ import { ReplayTimes } from './replay-times.js';
 import type { SourcePlaces } from './source-places.js';
 import { profileLines } from './step-profile.js';
 
-/** What `explain` says of a recording. */
+/** Collects the text of `explain` for a recording. */
 export class StepExplanation {
   readonly times = new ReplayTimes();
-  /** What was fused. Undefined until the recording is sealed. */
+  /** A report on the fused calls. Undefined until the recording is sealed. */
   #fused: readonly string[] | undefined;
   #facts: readonly CallFacts[] | undefined;
 

@@ -41,9 +41,9 @@ export class StepRecording implements Recording {
   #native: NativeRecording;
   /** The calls that it replays. Undefined before it is sealed. */
   #sealed: SealedCalls | undefined;
-  /** Which numbers of them belong to this recording. */
+  /** The number of the sizes that belong to this recording. */
   #sizes = 0;
-  /** What was fused. Set once the calls are rewritten, and can no longer be compared. */
+  /** A report on the fused calls. Set once the calls are rewritten, and can no longer be compared. */
   #fused: FusedCalls | undefined;
   #arena: ArenaPlan | undefined;
 

@@ -38,7 +38,7 @@ export interface Program {
   readonly mask: Mask | undefined;
   readonly softmax: 'softmax' | 'exponentials' | 'logarithms';
   readonly hasDropout: boolean;
-  /** What something else takes, too. */
+  /** Values that other operators take, too. */
   readonly others: readonly Other[];
   readonly before: Chain;
   readonly after: Chain;
@@ -170,7 +170,7 @@ function masked(scores: tf.Tensor, mask: tf.Tensor, { form, hidden }: Mask): tf.
 
 const SCALE = 0.3;
 
-/** What a program takes from outside. The caller disposes it. */
+/** The tensors that a program takes from outside. The caller disposes them. */
 export interface Captured {
   readonly scale: tf.Tensor;
   readonly mask: tf.Tensor;

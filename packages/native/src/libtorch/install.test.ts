@@ -32,7 +32,7 @@ afterEach(() => {
   folder[Symbol.dispose]();
 });
 
-/** What this platform's CPU build is called, `2.13.0+cpu` on Linux. */
+/** The version of this platform's CPU build, `2.13.0+cpu` on Linux. */
 const cpuVersion = (version: string) => pipRequirement(requirePlatform(), version).replace('torch==', '');
 
 describe('installLibtorch from a file', () => {

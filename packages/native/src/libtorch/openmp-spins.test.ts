@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 
-/** What libgomp says of its settings when a process loads the addon, and what its children inherit. */
+/** The settings that libgomp reports when a process loads the addon, and those that its children inherit. */
 function settings(env: NodeJS.ProcessEnv): string {
   const entry = new URL('../../dist/index.js', import.meta.url).href;
   const program = `import { numThreads } from '${entry}'; numThreads(); console.log('inherited', process.env.GOMP_SPINCOUNT);`;

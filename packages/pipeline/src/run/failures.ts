@@ -4,7 +4,7 @@ import { keyOf, type Schedule } from '../schedule/action.js';
 import { simulate } from '../schedule/simulate.js';
 import type { StepFailure } from './run-step.js';
 
-/** What other ranks learn of a failure. */
+/** The report of a failure to other ranks. */
 interface ToldFailure {
   /** The rank in the job. */
   readonly rank: number;

@@ -113,7 +113,7 @@ export class Messages {
   }
 }
 
-/** What one other rank sends in a step. */
+/** The tensors that one other rank sends in a step. */
 class Inbox {
   readonly #posted: { readonly message: Message; readonly pending: Pending<Tensor> }[] = [];
   /** Tensors that came before they were needed. */

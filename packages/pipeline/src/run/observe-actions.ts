@@ -11,7 +11,7 @@ export interface ObservedAction extends Action {
   readonly sent: number | undefined;
 }
 
-/** What messages tell of the action that is running. */
+/** The times of messages during the running action. */
 export interface MessageTimes {
   /** How long this rank has waited for tensors, in milliseconds. */
   readonly waitedMs: number;

@@ -21,7 +21,7 @@ import {
   type Recomputation,
 } from './stage-forward.js';
 
-/** What a pipelined model is, the same in all steps. */
+/** The facts about a pipelined model that are the same in all steps. */
 export interface StepSubject {
   readonly plan: StagePlan;
   /** The weights of each stage that are trained. */
@@ -45,7 +45,7 @@ export interface StepInputs {
   loss(microBatch: number, outputs: readonly Tensor[]): Tensor;
   /** The factor that gradients of a micro-batch's loss start with, after the loss was computed. */
   seed(microBatch: number): number;
-  /** What terms that layers add to the loss start with, on every rank. */
+  /** The factor that gradients of loss terms from layers start with, on every rank. */
   readonly lossSeed: number;
   /** Describes the shapes of micro-batches. Asked in each replay of a recorded step, too. */
   readonly shapes: () => string;
@@ -106,7 +106,7 @@ class Step {
   #isInLoss = false;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
   #isReplay = false;
-  /** What the last action of a replay has received. */
+  /** The tensors that the last action of a replay has received. */
   #received: readonly Tensor[] = [];
 
   constructor(subject: StepSubject, step: StepInputs) {

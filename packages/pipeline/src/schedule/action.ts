@@ -1,5 +1,5 @@
 /**
- * What a rank does with one micro-batch in one stage. `forward` computes the outputs of the stage.
+ * The work of a rank on one micro-batch in one stage. `forward` computes the outputs of the stage.
  * `backward` computes gradients, of weights too unless the schedule has `weights` actions: then
  * `backward` computes the gradients of the stage's inputs, and `weights` those of its weights.
  */

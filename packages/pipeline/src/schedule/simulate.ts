@@ -18,7 +18,7 @@ export interface TimedAction extends Action {
   readonly end: number;
 }
 
-/** What happens if each action takes the given time and messages take none. */
+/** The schedule in time if each action takes the given time and messages take none. */
 export interface Simulation {
   readonly rows: readonly (readonly TimedAction[])[];
   /** The time from the first start to the last end. */

@@ -16,7 +16,7 @@ export interface MeasureContext {
   readonly pieces: number;
 }
 
-/** What was measured, for each layer call. */
+/** The measurements of each layer call. */
 export interface MeasuredCalls {
   /** The time forward and backward, in milliseconds: the median of a few. */
   readonly costs: readonly number[];

@@ -309,7 +309,7 @@ class Staged implements Strategy, StagedWeights {
     return this.#inner.shardsOf?.(placed.own) ?? [placed.shard];
   }
 
-  /** What a sharding inner strategy knows variables by. */
+  /** The variables as a sharding inner strategy knows them. */
   #owns(variables: readonly Variable[]): Variable[] {
     return variables.map((variable) => this.#placed.get(variable)?.own ?? variable);
   }

@@ -74,7 +74,7 @@ const CODES: Readonly<Record<number, string>> = {
 };
 
 interface Reach {
-  /** What is done, for messages. */
+  /** The request in words, for messages. */
   readonly doing: string;
   readonly maxBytes: number;
   readonly sentBytes: number | undefined;

@@ -10,7 +10,7 @@ export interface PlannedLayer {
   getClassName(): string;
 }
 
-/** What a weight of a layer is cut along: its dim, by the end of its name. */
+/** The dim along which a weight of a layer is cut, by the end of its name. */
 const DIMS: Readonly<Record<WeightCut, Readonly<Record<string, number>>>> = {
   column: { kernel: 1, recurrent_kernel: 1, bias: 0, embeddings: 1, lora_B: 1 },
   row: { kernel: 0, lora_A: 0 },

@@ -114,7 +114,7 @@ function choose(
   return chosen;
 }
 
-/** What layers state about the layers within them. */
+/** The statements of layers about the layers within them. */
 function partsIn(layers: readonly PlannedLayer[]): Map<object, ParallelPart> {
   const parts = layers.flatMap((layer) => parallelPartsOf(layer) ?? []);
   return new Map(parts.map((part) => [part.layer, part]));

@@ -19,7 +19,7 @@ export const RUNS_CHANNEL = '@acc/testkit:runs';
 /** The channel on which a test process tells of the end of continuous jobs. */
 export const JOBS_CHANNEL = '@acc/testkit:jobs';
 
-/** What a test process tells on {@link RUNS_CHANNEL} when a run begins. */
+/** The message of a test process on {@link RUNS_CHANNEL} when a run begins. */
 export interface RunBegins {
   readonly id: string;
   readonly ranks: number;
@@ -29,12 +29,15 @@ export interface RunBegins {
   readonly isNewJob: boolean;
 }
 
-/** What a test process tells on {@link JOBS_CHANNEL} before the processes of a continuous job are ended. */
+/**
+ * The message of a test process on {@link JOBS_CHANNEL} before the processes of a continuous job
+ * are ended.
+ */
 export interface JobEnds {
   readonly pids: readonly number[];
 }
 
-/** What each rank tells on {@link RUNS_CHANNEL} when a run has ended. */
+/** The message of each rank on {@link RUNS_CHANNEL} when a run has ended. */
 export interface RunEnded {
   readonly id: string;
   /** Of the whole process since its start, in seconds, user and system. */

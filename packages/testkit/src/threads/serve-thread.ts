@@ -15,7 +15,7 @@ export interface ThreadRun extends WireEnds {
   readonly args: unknown;
 }
 
-/** What a thread tells at the end of a run. */
+/** The report of a thread at the end of a run. */
 export type ThreadReport =
   | { readonly value: unknown }
   | {

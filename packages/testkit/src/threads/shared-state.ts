@@ -1,4 +1,4 @@
-/** What a rank is doing, in the memory that all ranks of a run share. */
+/** The state of a rank, in the memory that all ranks of a run share. */
 const State = {
   runs: 0,
   /** A message has come, or a rank has ended, since the rank last looked. */
@@ -76,7 +76,10 @@ export class SharedState {
     return this.#locked(() => this.#numbers[Slot.states + rank]! >= State.ended);
   }
 
-  /** What a rank waits for, or why it has failed. Empty if it has not said so. */
+  /**
+   * The note of a rank: the call that it waits for, or the reason why it has failed. Empty if it
+   * has not said so.
+   */
   noteOf(rank: number): string {
     return this.#locked(() => {
       const length = this.#numbers[this.#lengthAt(rank)]!;

@@ -22,7 +22,7 @@ const NUMBER = CALL_WORDS - 1;
 /** A collective that this rank has started. */
 interface Started {
   readonly words: readonly number[] | undefined;
-  /** What this rank sends to all others. */
+  /** The tensors that this rank sends to all others. */
   readonly sent?: readonly NativeTensor[] | undefined;
   readonly counts?: readonly number[];
   /** Gets the packets of all ranks, by rank. */

@@ -2,7 +2,7 @@ import { receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
 import { AccError } from '@acc/contract';
 import { SharedState } from './shared-state.js';
 
-/** What connects a rank with the others, as the thread gets it. */
+/** The connections of a rank with the others, as the thread gets them. */
 export interface WireEnds {
   readonly rank: number;
   readonly size: number;
@@ -77,7 +77,7 @@ export class Wire {
     }
   }
 
-  /** What a rank waits for. Undefined unless it waits, or has waited. */
+  /** The call or message that a rank waits for. Undefined unless it waits, or has waited. */
   waitOf(rank: number): Wanted['wait'] | undefined {
     const note = this.#state.noteOf(rank);
     return note.startsWith('{') ? (JSON.parse(note) as Wanted['wait']) : undefined;

@@ -3,7 +3,7 @@ import { AccError, checkKeys, withLifecycle, type RunStatus, type Tracker } from
 import { trackerCases, trackerCasesFor } from './conformance.js';
 import type { TrackedValue, TrackerSubject } from './subject.js';
 
-/** What a tracker does wrong; nothing, by default. */
+/** A fault of a tracker; none by default. */
 interface Fault {
   readonly loses?: boolean;
   readonly doubles?: boolean;

@@ -9,7 +9,7 @@ export interface Ready {
   readonly settings: GenerateSettings;
 }
 
-/** What a rank tells the others before the first forward pass. */
+/** The message of a rank to the others before the first forward pass. */
 interface Told {
   /** The rank in the job. */
   readonly rank: number;

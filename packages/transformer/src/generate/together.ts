@@ -6,7 +6,7 @@ import { newSeed } from './sampling.js';
 
 /** Keeps this rank in step with others that compute the model together with it. */
 export interface Together {
-  /** What is drawn, if the program gives no seed. */
+  /** The seed of the draws, if the program gives none. */
   readonly seed: number;
   /** The tokens that all ranks with these rows take: those of the first of them. */
   agreedTokens(own: readonly number[]): readonly number[];
@@ -16,7 +16,7 @@ export interface Together {
   end(): void;
 }
 
-/** What a generation begins with on this rank, and the ranks that it goes on with. */
+/** The state with which a generation begins on this rank, and the ranks that it goes on with. */
 export interface Begun extends Ready {
   readonly together: Together;
 }

@@ -14,14 +14,14 @@ export interface PartState {
   readonly name: string;
   readonly trainable?: false;
   readonly lora?: LoraSettings;
-  /** Those of the parts of a part. */
+  /** The states of the parts of a part. */
   readonly parts?: PartStates;
 }
 
-/** Which parts of a layer are frozen or have adapters. Saved with the layer. */
+/** The parts of a layer that are frozen or have adapters. Saved with the layer. */
 export type PartStates = readonly PartState[];
 
-/** What a {@link Composite} was made with. */
+/** The settings of a {@link Composite}. */
 interface CompositeSettings {
   readonly parts?: PartStates | undefined;
 }
@@ -33,7 +33,7 @@ export const PROJECTIONS = {
   parts: z.custom<PartStates>().optional(),
 };
 
-/** What {@link Composite} has saved of a part's own parts. */
+/** The states of a part's own parts that {@link Composite} has saved. */
 export function partsOf(states: PartStates | undefined, role: string): PartStates | undefined {
   return states?.find(({ name }) => name === role)?.parts;
 }

@@ -3,9 +3,9 @@ import { AccError } from '@acc/contract';
 import type { Kwargs } from './shapes.js';
 
 /**
- * Which keys may be seen, bool `[batch, 1, 1, keys]`: from the second input, or from the mask that
- * layers before have computed (`maskZero` of an embedding). Both are `[batch, keys]`, where 0 hides a
- * key.
+ * The keys that may be seen, bool `[batch, 1, 1, keys]`: from the second input, or from the mask
+ * that layers before have computed (`maskZero` of an embedding). Both are `[batch, keys]`, where 0
+ * hides a key.
  *
  * @throws AccError `ACC_SHAPE_MISMATCH`.
  */

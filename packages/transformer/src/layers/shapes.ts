@@ -1,7 +1,7 @@
 import type { Shape, SymbolicTensor } from '@tensorflow/tfjs-layers';
 import type { Tensor } from '@tensorflow/tfjs-core';
 
-/** What tfjs-layers passes to `call` besides the inputs. */
+/** The arguments that tfjs-layers passes to `call` besides the inputs. */
 export type Kwargs = Parameters<typeof import('@tensorflow/tfjs-layers').layers.Layer.prototype.call>[1];
 
 /** The first of several inputs, or the only one. */

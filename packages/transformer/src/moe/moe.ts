@@ -64,8 +64,9 @@ export class Moe extends Composite<MoeSettings> {
   }
 
   /**
-   * What the last training call added to the loss of this rank: the load-balancing loss and the
-   * router's z loss, times their factors. Undefined before. The getter reads them from the device.
+   * The terms that the last training call added to the loss of this rank: the load-balancing loss
+   * and the router's z loss, times their factors. Undefined before. The getter reads them from the
+   * device.
    */
   get routerLosses(): { readonly balance: number; readonly z: number } | undefined {
     if (!this.#losses || this.#losses.isDisposed) return undefined;
@@ -166,7 +167,7 @@ export class Moe extends Composite<MoeSettings> {
   }
 }
 
-/** What the router has computed. */
+/** The results of the router. */
 interface Routed {
   /** `[tokens, experts]`. */
   readonly logits: Tensor;

@@ -5,10 +5,10 @@ export interface RoutingOptions {
 }
 
 /**
- * Which rows go to which expert. An *assignment* is one choice of one token: number k · tokens + t
- * is the k-th choice of token t. Rows are the assignments that are kept, sorted by expert. Within an
- * expert first choices come before second ones, and tokens keep their order, so that a full expert
- * drops later choices first (Lepikhin et al., "GShard", 2020, algorithm 1).
+ * The routing of rows to experts. An *assignment* is one choice of one token: number k · tokens + t
+ * is the k-th choice of token t. Rows are the assignments that are kept, sorted by expert. Within
+ * an expert first choices come before second ones, and tokens keep their order, so that a full
+ * expert drops later choices first (Lepikhin et al., "GShard", 2020, algorithm 1).
  */
 export class Routing {
   readonly tokens: number;

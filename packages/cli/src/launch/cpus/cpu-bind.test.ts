@@ -10,7 +10,7 @@ interface Reported {
   readonly threads: string;
 }
 
-/** What each rank read of itself in /proc, in the order of ranks. */
+/** The CPUs and threads of each rank as /proc shows them, in the order of ranks. */
 async function launched(nproc: number, bind: string): Promise<Reported[]> {
   const args = ['launch', '-n', String(nproc), '--no-prefix', '--cpu-bind', bind, fixture('cpus.mjs')];
   const { code, stdout, stderr } = await runAcc(args);

@@ -47,7 +47,7 @@ export class Rendezvous {
   #phase: 'gathering' | 'starting' | 'running' | 'stopping' | 'ended' = 'gathering';
   #restart = -1;
   #failures = 0;
-  /** What the job ends with once the ranks of the round have ended. */
+  /** The exit code and reason with which the job ends once the ranks of the round have ended. */
   #verdict: { readonly exitCode: number; readonly reason: string } | undefined;
   /** Whether hosts that are missing are waited for. */
   #isLastCall = true;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import type { PortableFunction } from './free-names.js';
 
-/** What the ranks of a launched function do. The launcher writes it to a folder for them. */
+/** A call of a launched function, for its ranks. The launcher writes it to a folder for them. */
 export interface FunctionCall {
   readonly target: PortableFunction | ModuleTarget;
   readonly args: readonly unknown[];

@@ -8,7 +8,7 @@ import { readCall, writeResult, type FunctionCall } from './call-files.js';
 import type { PortableFunction } from './free-names.js';
 import { requirePlain } from './plain-values.js';
 
-/** What TypeScript's compiler calls in the code that it writes, for example for `await import(…)`. */
+/** Helpers that TypeScript's compiler calls in its output, for example for `await import(…)`. */
 const HELPERS: Readonly<Record<string, unknown>> = { ...tslib };
 
 type AnyFunction = (...args: readonly unknown[]) => unknown;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { shellWord } from '../../launch/shell-word.js';
 import type { CudaNeeds } from './wheels.js';
 
-/** What a TensorFlow for CUDA, in the folder `root`, needs from the machine. */
+/** Describes the requirements of a TensorFlow for CUDA, in the folder `root`, on the machine. */
 export function describeCuda(cuda: CudaNeeds | undefined, root: string): string[] {
   if (!cuda) return ['the wheel does not state which CUDA it needs'];
   const driver = cuda.driver === undefined ? '' : `, so NVIDIA's driver ${cuda.driver} or newer`;

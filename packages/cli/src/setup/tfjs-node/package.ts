@@ -12,7 +12,7 @@ export interface TfjsNodePackage {
   readonly path: string;
 }
 
-/** What {@link setupTfjsNode} notes in the folder `deps` of the package. */
+/** A note of {@link setupTfjsNode} in the folder `deps` of the package. */
 export interface SetupNote {
   readonly tensorflow: string;
   readonly variant: 'cpu' | 'cuda';
@@ -25,7 +25,10 @@ export interface TfjsNodeState extends TfjsNodePackage {
   readonly tensorflow: string | undefined;
   /** `setup`: by `acc setup tfjs-node`. `install`: by the package's own install script. */
   readonly origin: 'setup' | 'install' | undefined;
-  /** What is missing. Undefined: the binding and TensorFlow's libraries are there. */
+  /**
+   * The part of the installation that is missing. Undefined: the binding and TensorFlow's libraries
+   * are there.
+   */
   readonly problem: string | undefined;
 }
 

@@ -48,7 +48,7 @@ export interface TensorflowRequest {
 export const LIBRARIES = ['libtensorflow_cc.so.2', 'libtensorflow_framework.so.2'];
 const ORIGIN = 'acc-origin.json';
 
-/** What the file {@link ORIGIN} says of the wheel that was unpacked. */
+/** The content of the file {@link ORIGIN}, about the wheel that was unpacked. */
 interface Origin {
   readonly fileName: string;
   readonly sha256: string;

@@ -2,7 +2,7 @@ import { execFile, type ExecFileException } from 'node:child_process';
 import { AccError } from '@acc/contract';
 import type { TfjsNodePackage } from './package.js';
 
-/** What a process found that loaded tfjs-node. */
+/** The findings of a process that loaded tfjs-node. */
 export interface Verified {
   /** The version that the loaded library states. */
   readonly tensorflow: string;

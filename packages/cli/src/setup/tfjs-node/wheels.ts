@@ -6,7 +6,7 @@ export const DEFAULT_TENSORFLOW = '2.15.1';
 /** The versions that tfjs-node 4.22.0 was built against and trained with, on Linux x64. */
 export const TESTED_VERSIONS = ['2.15.1', '2.16.2', '2.17.1', '2.18.1', '2.19.1', '2.20.0', '2.21.0'];
 
-/** Which build of TensorFlow: for the CPU, or with CUDA. */
+/** The build of TensorFlow: for the CPU, or with CUDA. */
 export type TensorflowVariant = 'cpu' | 'cuda';
 
 /** The Python package of each variant. */
@@ -49,7 +49,7 @@ export const PIP_SELECTION: readonly string[] = [
   ...PLATFORM_TAGS.flatMap((tag) => ['--platform', tag]),
 ];
 
-/** What pip fetches. */
+/** The wheel that pip fetches. */
 export function wheelRequest(variant: TensorflowVariant, version: string, offline: boolean): WheelRequest {
   return {
     requirement: `${PYTHON_PACKAGES[variant]}==${version}`,

@@ -86,7 +86,7 @@ async function messageAt(arrow: ArrowModule, source: Source, at: number) {
   return { header, end };
 }
 
-/** What the library does not export: the metadata of a record batch. */
+/** The metadata of a record batch. The library does not export their type. */
 interface RecordBatch {
   readonly length: number;
   readonly nodes: readonly { readonly length: number; readonly nullCount: number }[];

@@ -27,7 +27,10 @@ export function verifyFlatbuffer(bytes: Uint8Array, shape: TableShape): void {
 
 class Verifier {
   readonly #view: DataView;
-  /** What may still be visited, in bytes. Writers may share parts, but a few bytes must not become many. */
+  /**
+   * The number of bytes that may still be visited. Writers may share parts, but a few bytes must
+   * not become many.
+   */
   #budget: number;
 
   constructor(bytes: Uint8Array) {

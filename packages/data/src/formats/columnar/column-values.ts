@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { shaped } from '../../shaped-array.js';
 import { badColumn, type SamplePlace } from '../errors.js';
 
-/** What the values of a column are, below `depth` levels of lists. */
+/** The kind of a column's values, below `depth` levels of lists. */
 export interface ColumnKind {
   readonly of: 'int' | 'float' | 'bool' | 'string' | 'bytes' | 'time' | 'other';
   readonly depth: number;

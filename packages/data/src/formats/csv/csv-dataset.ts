@@ -35,9 +35,12 @@ export interface CsvOptions<Sample = CsvSample, Mapped = unknown> extends FileDa
    * sample.
    */
   readonly header?: true | readonly string[];
-  /** What separates cells. Default `,`. */
+  /** The separator of cells. Default `,`. */
   readonly delimiter?: string;
-  /** What encloses cells with newlines or delimiters; twice within such a cell, it stands for itself. Default `"`. */
+  /**
+   * The quote around cells with newlines or delimiters; twice within such a cell, it stands for
+   * itself. Default `"`.
+   */
   readonly quote?: string | false;
 }
 

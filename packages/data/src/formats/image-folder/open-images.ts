@@ -16,7 +16,7 @@ export interface ImageSample {
   readonly label: ShapedArray;
 }
 
-/** What a thread needs to read the images of a folder: plain values and shared memory. */
+/** The data that a thread needs to read the images of a folder: plain values and shared memory. */
 export interface OpenedFolder {
   readonly folder: string;
   readonly paths: SharedPaths;

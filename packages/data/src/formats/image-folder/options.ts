@@ -41,7 +41,7 @@ export interface PixelOptions {
   /** Divides each channel after `mean` was subtracted. Default 1. */
   readonly std?: readonly number[];
   /**
-   * What decodes JPEG files in colours. `sharp` (default): the bytes are those of Pillow.
+   * The decoder of JPEG files in colours. `sharp` (default): the bytes are those of Pillow.
    * `@napi-rs/image`: this package, which takes half the time. Where chroma is stored at half the
    * size, its bytes differ from these by 0.4 of 255 on average.
    */

@@ -7,7 +7,7 @@ import { MAX_PIXELS, requirePixels, type Box, type ImageExtent, type RawImage } 
 /** 3: RGB, alpha is dropped. 4: RGBA. 1: luma. */
 export type Channels = 1 | 3 | 4;
 
-/** What decodes JPEG files: sharp, or the faster decoder of the package `@napi-rs/image`. */
+/** The decoder of JPEG files: sharp, or the faster one of the package `@napi-rs/image`. */
 export type JpegDecoder = z.infer<typeof jpegDecoder>;
 
 /** The schema of the option. */

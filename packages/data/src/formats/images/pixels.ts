@@ -3,7 +3,7 @@ import type { Channels } from './decode-pixels.js';
 import { pixelKernels } from './pixel-kernels.js';
 import type { Box, RawImage } from './raw-image.js';
 
-/** What becomes of each byte of a pixel. */
+/** The conversion of each byte of a pixel. */
 export interface PixelValues {
   readonly channels: Channels;
   /** The 256 values of each channel, one table after the other. Undefined: the bytes themselves. */

@@ -3,7 +3,7 @@ import { pixelKernels, type PixelKernels } from './pixel-kernels.js';
 import { MAX_PIXELS, requirePixels, type Box, type ImageExtent, type RawImage } from './raw-image.js';
 import { triangleWeights, type Weights } from './weights.js';
 
-/** What becomes of an image. */
+/** The settings for resampling an image. */
 export interface Resampling {
   /** The new size of the whole image. */
   readonly size: ImageExtent;

@@ -10,7 +10,7 @@ import { claimScan, scanEnded } from './scan-claim.js';
 /** The first bytes of an index file. */
 const MAGIC = 'acc index 1\n';
 
-/** What an index belongs to. If anything differs, the index is made again. */
+/** The data that an index belongs to. If anything differs, the index is made again. */
 interface IndexKey {
   readonly format: string;
   readonly location: string;

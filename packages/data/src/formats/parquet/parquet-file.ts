@@ -73,7 +73,7 @@ export interface RowRange {
   readonly rowEnd: number;
 }
 
-/** What is read. */
+/** The columns and rows of a row group that are read. */
 export interface ColumnsOfGroup extends RowRange {
   readonly group: number;
   readonly columns: readonly string[];

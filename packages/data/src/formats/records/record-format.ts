@@ -6,7 +6,7 @@ import type { Source } from '../sources/source.js';
 export interface RecordFormat<Sample> {
   /** The name of the format with the options that decide where samples start. It names the index. */
   readonly framing: string;
-  /** What messages call a sample: `record`, `line`. */
+  /** The word of messages for a sample: `record`, `line`. */
   readonly unit: string;
   /**
    * Finds the samples of a file.

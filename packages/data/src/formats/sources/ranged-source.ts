@@ -1,7 +1,7 @@
 import { changed } from '../errors.js';
 import type { Source, SourceState } from './source.js';
 
-/** What a server answers to a request for a range. */
+/** The answer of a server to a request for a range. */
 interface RangeAnswer {
   readonly status: number;
   readonly bytes: Uint8Array;

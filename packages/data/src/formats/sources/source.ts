@@ -18,7 +18,7 @@ export interface Source {
   read(start: number, end: number): Promise<Uint8Array>;
 }
 
-/** What is known of a source. With it, another thread opens the source without asking again. */
+/** The known facts about a source. With it, another thread opens the source without asking again. */
 export interface SourceState {
   readonly location: string;
   readonly bytes: number;

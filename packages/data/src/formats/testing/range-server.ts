@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a {@link RangeServer} does instead of serving a range. */
+/** A failure that a {@link RangeServer} simulates instead of serving a range. */
 export type Mishap = 'none' | 'whole file' | 'status 503' | 'cut off';
 
 /** A web server over files in memory that writes down which bytes were asked for. */
@@ -9,7 +9,7 @@ export class RangeServer implements AsyncDisposable {
   readonly files = new Map<string, Uint8Array>();
   /** The ranges that were served, as `[start, end)`, by the name of the file. */
   readonly ranges: { readonly file: string; readonly start: number; readonly end: number }[] = [];
-  /** What happens to the next requests. */
+  /** The failures of the next requests. */
   readonly mishaps: Mishap[] = [];
   readonly #server: Server;
 

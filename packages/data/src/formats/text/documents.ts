@@ -7,7 +7,7 @@ import type { BlockDataset } from '../blocks/block-dataset.js';
 import type { RecordFormat } from '../records/record-format.js';
 import type { Locations } from '../sources/locations.js';
 
-/** What a document is: a line of JSON Lines, a line of text, or a whole file. */
+/** The extent of a document: a line of JSON Lines, a line of text, or a whole file. */
 export type DocumentKind = 'jsonl' | 'lines' | 'files';
 
 const FRAMINGS = {

@@ -4,7 +4,7 @@ import { asReadError, badFormat, packageMissing } from '../errors.js';
 import { parseJson } from '@acc/contract';
 import { lookAtFile } from '../sources/file-source.js';
 
-/** Those of large vocabularies have tens of megabytes. */
+/** Tokenizers of large vocabularies have tens of megabytes. */
 const MAX_TOKENIZER_BYTES = 256 * 1024 * 1024;
 
 /** Turns texts into numbers of tokens. */

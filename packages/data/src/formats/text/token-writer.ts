@@ -28,7 +28,7 @@ export class TokenWriter implements AsyncDisposable {
     private progress: Progress,
   ) {}
 
-  /** What was written earlier, if it is complete. */
+  /** The progress of an earlier write, if it is complete. */
   static async finished(path: string, work: string): Promise<Omit<Progress, 'work'> | undefined> {
     const found = await readProgress(path);
     const isThere = existsSync(`${path}.bin`) && existsSync(`${path}.idx`);

@@ -17,7 +17,7 @@ export interface TokenizeTextOptions extends Pick<
   readonly tokenizer: string | TextTokenizer;
   /** The token that is put behind each document: `<|endoftext|>`. Default: none. */
   readonly endOfDocument?: string;
-  /** What a document is: a line of JSON Lines, a line of text, or a whole file. */
+  /** The extent of a document: a line of JSON Lines, a line of text, or a whole file. */
   readonly documents: DocumentKind;
   /** The key of the text in JSON Lines. Default `text`. */
   readonly key?: string;

@@ -9,7 +9,7 @@ export interface ImageOptions {
   readonly resize?: readonly [height: number, width: number] | undefined;
   /** 3 (default): RGB, alpha is dropped. 4: RGBA. 1: luma by ITU-R BT.601. */
   readonly channels?: Channels | undefined;
-  /** What decodes JPEG files, as for `imageFolder`. Default `sharp`. */
+  /** The decoder of JPEG files, as for `imageFolder`. Default `sharp`. */
   readonly jpegDecoder?: JpegDecoder | undefined;
   /** The largest number of pixels of an image, as for `imageFolder`. Default 89,478,485. */
   readonly maxPixels?: number | undefined;

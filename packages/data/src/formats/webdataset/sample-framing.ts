@@ -8,7 +8,7 @@ import { walkTar, type TarMember } from './tar-walk.js';
 export interface MemberName {
   /** The path up to the first dot of the file name. */
   readonly key: string;
-  /** What follows the dot, in lower case: `jpg`, `seg.png`. */
+  /** The name after the dot, in lower case: `jpg`, `seg.png`. */
   readonly field: string;
 }
 

@@ -28,7 +28,7 @@ interface Need {
   readonly count: number;
 }
 
-/** What a record says of the member behind it. */
+/** Fields of a record that describe the member behind it. */
 interface Override {
   readonly from: number;
   readonly name?: string | undefined;

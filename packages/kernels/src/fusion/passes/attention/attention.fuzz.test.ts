@@ -81,7 +81,7 @@ it.each(['plain', 'exact'] as const)("computes the same bits with '%s'", (fusion
   );
 });
 
-/** What a good part of the programs must contain, or the test is about nothing. */
+/** Texts that a good part of the programs must contain, or the test is about nothing. */
 const LEAST_SHARES: readonly [text: RegExp, share: number][] = [
   [/flash attention/, 0.2],
   [/flash attention .*causal/, 0],

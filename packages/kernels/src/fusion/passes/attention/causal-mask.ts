@@ -1,7 +1,7 @@
 /** A number that hides a key from a query, added to a score: exp of the difference is 0. */
 const HIDDEN = -1e8;
 
-/** What the elements of a mask say about a query and a key. */
+/** The meaning of the elements of a mask for a query and a key. */
 export interface Marks {
   readonly isSeen: (element: number) => boolean;
   readonly isHidden: (element: number) => boolean;

@@ -9,7 +9,7 @@ import type { Call } from '../../graph.js';
 /** A constant of more elements is not looked at: a mask of 4096 queries and keys. */
 const MAX_READ_ELEMENTS = 1 << 24;
 
-/** What the search for a pattern knows about a graph. */
+/** Facts about a graph, for the search for a pattern. */
 export interface Context {
   readonly graph: Graph;
   readonly makers: ReadonlyMap<number, Call>;

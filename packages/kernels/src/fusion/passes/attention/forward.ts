@@ -32,7 +32,7 @@ export interface Forward {
   readonly leading: readonly number[];
   /** The product of probabilities and v. */
   readonly product: Call;
-  /** What else takes the probabilities. */
+  /** The other takers of the probabilities. */
   readonly others: readonly Taker[];
   readonly members: readonly Call[];
 }

@@ -70,7 +70,7 @@ interface AttentionCall {
   readonly tensors: readonly number[];
   readonly settings: readonly Setting[];
   readonly results: readonly number[];
-  /** What it replaces. */
+  /** The calls that it replaces. */
   readonly members: readonly Call[];
 }
 

@@ -26,7 +26,7 @@ interface TakersOptions {
   readonly isPassing?: (call: Call) => boolean;
 }
 
-/** What takes `value`. */
+/** The takers of `value`. */
 export function takersOf(
   value: number,
   context: Context,

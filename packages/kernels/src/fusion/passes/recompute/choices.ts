@@ -3,7 +3,7 @@ import { bytesOf, LIFE, stepCostOf } from './costs.js';
 import type { Schedule } from './schedule.js';
 import { NOTHING, type UnitPlan, type UnitPlanner } from './unit-plans.js';
 
-/** What all units run, with its cost: bytes read, written and kept, and steps. */
+/** The plans of all units, with their cost: bytes read, written and kept, and steps. */
 export class Choices {
   readonly #plans: UnitPlan[];
   /** The places of the units that take a value of another one. */
@@ -25,7 +25,7 @@ export class Choices {
     for (let position = this.#plans.length - 1; position >= 0; position--) this.#plan(position);
   }
 
-  /** What each unit runs. */
+  /** The plan of each unit. */
   get plans(): readonly UnitPlan[] {
     return this.#plans;
   }
@@ -114,7 +114,7 @@ export class Choices {
     return changed;
   }
 
-  /** What a unit reads, and the steps of its program. */
+  /** The cost of the inputs of a unit and of the steps of its program. */
   #costOfRunning(position: number): number {
     const { inputs, members } = this.#plans[position]!;
     const { graph, units } = this.schedule;
@@ -129,7 +129,7 @@ export class Choices {
     return steps + sumOf(inputs, (value) => (graph.numbers.has(value) ? 0 : bytesOf(value, graph)));
   }
 
-  /** What it costs to write a value and views of it, and to keep their memory. */
+  /** The cost of writing a value and views of it, and of keeping their memory. */
   #costOfKeeping(root: number): number {
     const life = this.#lifeOf(root);
     if (!life) return 0;

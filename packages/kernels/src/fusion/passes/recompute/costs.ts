@@ -3,12 +3,12 @@ import { isShapeOnly } from '../../fusable.js';
 import type { Graph, GraphNode } from '../../graph.js';
 import { shortName } from '../../report.js';
 
-/** What a byte that lives during a whole step costs, beside one that a program reads or writes. */
+/** The cost of a byte that lives during a whole step, relative to one that a program reads or writes. */
 export const LIFE = 2;
-/** What a step of a program costs for each element, in bytes that are read in the same time. */
+/** The cost of a step of a program for each element, in bytes that are read in the same time. */
 const PLAIN_STEP = 0.5;
 const FUNCTION_STEP = 4;
-/** What a step costs besides. */
+/** The fixed cost of a step. */
 const STEP = 64;
 
 const FUNCTIONS = new Set([
@@ -32,7 +32,7 @@ export function bytesOf(value: number, { elements, values }: Graph): number {
   return elements[value]! * (ITEM_BYTES[values[value]!.dtype] ?? 4);
 }
 
-/** What the steps of an operator in a program cost, in bytes. */
+/** The cost of the steps of an operator in a program, in bytes. */
 export function stepCostOf(node: GraphNode, { elements }: Graph): number {
   if (node.kind !== 'call' || isShapeOnly(node)) return 0;
   const perElement = FUNCTIONS.has(shortName(node.op)) ? FUNCTION_STEP : PLAIN_STEP;

@@ -5,7 +5,7 @@ import type { Call } from '../../graph.js';
 import { writtenValues } from '../../written-values.js';
 import type { Schedule } from './schedule.js';
 
-/** What may be computed again, and what may be read later for that. */
+/** Decides which values may be computed again, and which may be read later for that. */
 export class Eligibility {
   readonly #written: ReadonlySet<number>;
   readonly #constants: ReadonlySet<number>;

@@ -49,13 +49,13 @@ const FUSED: Readonly<Record<string, Operator>> = {
   broadcast: (a, b) => a.add(tf.zeros(SHAPES[0]!)).mul(b),
   rounded: (a) => rounded(a),
 };
-/** What does not fuse. */
+/** Operators that do not fuse. */
 const ALONE: typeof FUSED = {
   cumulated: (a) => (a.rank === 0 ? a.mul(3) : a.cumsum(-1)),
   turned: (a) => a.transpose().add(1).transpose(),
   floor: (a) => a.floor(),
 };
-/** What has an effect. */
+/** Operators that have an effect. */
 const EFFECTS: typeof FUSED = {
   drawn: (a) => dropout(a, 0.3),
   action: (a) => recorder.runAction([a], ([given]) => [given!.mul(0.25)])[0]!,
@@ -66,7 +66,7 @@ const EFFECTS: typeof FUSED = {
     return own.add(before);
   },
 };
-/** Whose fused forms round in another way. */
+/** Operators whose fused forms round in another way. */
 const CLOSE: typeof FUSED = {
   tanh: (a) => a.tanh(),
   exp: (a) => a.minimum(1).exp(),

@@ -8,7 +8,7 @@ import type { RecomputeReport } from './recompute-report.js';
 import { Schedule } from './schedule.js';
 import { UnitPlanner, type UnitPlan } from './unit-plans.js';
 
-/** What units run and write. */
+/** The nodes that units run, and the values that they write. */
 export interface Recomputed {
   planOf(unit: Unit): UnitPlan;
   /** Whether a value is taken by another unit than its own, or is an output. */

@@ -1,7 +1,7 @@
 import type { Call, Graph, GraphNode } from '../../graph.js';
 import type { Unit } from '../../units.js';
 
-/** What makes a value, and the place of its unit. */
+/** The node that makes a value, and the place of its unit. */
 export interface Maker {
   readonly node: GraphNode;
   readonly position: number;

@@ -3,7 +3,7 @@ import { MAX_MEMBERS } from '../../units.js';
 import type { Eligibility } from './eligibility.js';
 import type { Schedule } from './schedule.js';
 
-/** What a unit runs. */
+/** The nodes that a unit runs. */
 export interface UnitPlan {
   /** In an order in which they can run. None if nobody takes what they return. */
   readonly members: readonly GraphNode[];
@@ -18,7 +18,7 @@ export const NOTHING: UnitPlan = { members: [], inputs: new Set(), again: new Se
 /** How a unit gets a value. */
 type Way = 'own' | 'again' | 'input' | 'missing';
 
-/** What units run, given the values that they compute again. */
+/** Plans the nodes that units run, given the values that they compute again. */
 export class UnitPlanner {
   constructor(
     private readonly schedule: Schedule,
