@@ -22,10 +22,10 @@ const numbersFromTidy = {
     .join(),
   message: 'tidy looks for tensors among the numbers: return the tensor, and read it by valuesOf.',
 };
-/** What holds in all packages. */
+/** The rules for all packages. */
 const everywhere = [unnamedBackend, numbersFromTidy];
 
-/** What this Node has globally; TypeScript knows it from @types/node. */
+/** The global names of this Node; TypeScript knows them from @types/node. */
 const nodeGlobals = Object.fromEntries(
   Object.getOwnPropertyNames(globalThis).map((name) => [name, 'readonly']),
 );

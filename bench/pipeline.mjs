@@ -130,7 +130,7 @@ function signed(value) {
   return `${value < 0 ? '−' : '+'}${percent(Math.abs(value))}`;
 }
 
-/** What each rank did in steps of ours, by a clock that they share. */
+/** The actions of each rank in steps of ours, by a clock that they share. */
 function bubblesOf(runs, place) {
   const steps = runs.flatMap((results) => results[place].bubbles);
   return {

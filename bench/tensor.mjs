@@ -97,7 +97,7 @@ function requireSameLoss(found, cases) {
   });
 }
 
-/** What one rank measured for a case. */
+/** The measurement of one rank for a case. */
 function aloneIn(found, { name, alone = name }) {
   return found['ours 1'].find((each) => each.name === alone);
 }

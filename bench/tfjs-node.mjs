@@ -37,7 +37,7 @@ const OPTIONS = {
 const FLOATS = { precision: 'fp32' };
 const SHORTS = { precision: 'bf16' };
 
-/** What is measured, by the title of its column: a function of a job. */
+/** The measured sides, by the title of their column: each is a function of a job. */
 const SIDES = {
   'tfjs-node': (job) => tfjsNodeSides.alone({ ...job, ...FLOATS }),
   'with us': (job) => tfjsNodeSides.ours({ ...job, ...FLOATS }),

@@ -63,7 +63,7 @@ async function listedTests(root) {
   }));
 }
 
-/** What `vitest list` of the checkout writes. */
+/** The output of `vitest list` in the checkout. */
 async function listed(root, args) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-titles-'));
   const file = join(folder, 'list.json');

@@ -9,7 +9,7 @@ const PRODUCTS =
   /([\d.]+) ms +[\d.]+ % \d+ × (?:matrix products and convolutions|recurrent layers|attention)/g;
 const REPLAY = /A replay takes ([\d.]+) ms/;
 
-/** What the report says of one case. `ratios` refer to the baselines, within each repeat. */
+/** The report's summary of one case. `ratios` refer to the baselines, within each repeat. */
 export function summaryOf({ runs, peaks }) {
   const rows = Object.entries(runs).map(([name, results]) => {
     const own = results.map(stepMsOf);

@@ -37,7 +37,7 @@ export function ensurePeer(given) {
   throw new Error(`${venv} does not contain the pinned versions. Delete it and run the bench again.`);
 }
 
-/** What decodes images for PyTorch: torchvision's own wheels need a torch with CUDA. */
+/** The decoder of images for PyTorch: torchvision's own wheels need a torch with CUDA. */
 const IMAGE_READER = 'pillow==12.2.0';
 
 /**

@@ -10,7 +10,7 @@ import {
   type Schedule,
 } from '@acc/pipeline';
 
-/** What one rank did in a step, in milliseconds of a clock that all ranks share. */
+/** The times of one rank in a step, in milliseconds of a clock that all ranks share. */
 export interface ObservedStep {
   readonly start: number;
   readonly end: number;
@@ -36,7 +36,7 @@ export interface Bubble {
   readonly predicted: number;
   /** From the first rank's start of the step until the last rank's end. */
   readonly measured: number;
-  /** What `predicted` lacks, relative to the time of the step. */
+  /** The time that `predicted` lacks, relative to the time of the step. */
   readonly unexplained: number;
   readonly stepMs: number;
   /** The mean time of each kind of action, in milliseconds. */

@@ -14,7 +14,7 @@ export interface Report {
   readonly charts: Readonly<Record<'loss' | 'scaling' | 'memory', Chart>>;
 }
 
-/** What is compared, of one run. */
+/** The figures of one run that are compared. */
 interface Summary {
   readonly name: string;
   readonly run: Run;

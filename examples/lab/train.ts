@@ -2,7 +2,7 @@ import { Accelerator, DataLoader, setSeed } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { readDigits } from '../digits.js';
 
-/** What is trained. It is the same for any strategy and number of processes. */
+/** The training task. It is the same for any strategy and number of processes. */
 export interface Task {
   readonly strategy: 'single' | 'ddp' | 'fsdp';
   readonly epochs: number;
@@ -13,7 +13,7 @@ export interface Task {
   readonly width: number;
 }
 
-/** What one process measured. */
+/** The measurements of one process. */
 export interface Measured {
   readonly processes: number;
   /** The mean loss of each step, over all processes. */
@@ -23,7 +23,7 @@ export interface Measured {
   /** The tensors of this process in memory: between steps, and at most, in bytes. */
   readonly restingBytes: number;
   readonly peakBytes: number;
-  /** What this process sent in a step, in bytes. */
+  /** The number of bytes that this process sent in a step. */
   readonly sentBytes: number;
 }
 

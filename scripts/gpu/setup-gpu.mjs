@@ -33,7 +33,7 @@ function noGpu({ version, variant, root: folder }) {
   return Object.assign(new Error(message), { code: 'ACC_NO_GPU', help });
 }
 
-/** What NVIDIA's own tool reports about GPUs and driver, in one line. */
+/** The report of NVIDIA's own tool on GPUs and driver, in one line. */
 function describeDriver() {
   const query = ['--query-gpu=name,driver_version', '--format=csv,noheader'];
   const { status, error, stdout } = spawnSync('nvidia-smi', query, { encoding: 'utf8' });

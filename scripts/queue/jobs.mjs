@@ -8,7 +8,7 @@ import { readRecord } from './record.mjs';
 import { shardsOf } from './shards.mjs';
 import { runShard, runVitest } from './vitest.mjs';
 
-/** What a shard takes at its peak: vitest, the process of the tests, and those that tests start. */
+/** The memory of a shard at its peak: vitest, the process of the tests, and those that tests start. */
 const MEMORY_GIB = {
   pure: 0.6,
   unit: 1.2,
@@ -31,7 +31,7 @@ const LAST_LINES = 60;
 /** The projects of `npm test`. */
 export const PROJECTS = ['pure', 'unit', 'architecture', 'e2e', 'ranks', 'hosts'];
 
-/** Those whose files may be run by name, without those of a release. */
+/** The projects whose files may be run by name, without those of a release. */
 const NAMED = [...PROJECTS, 'threads'];
 
 /**

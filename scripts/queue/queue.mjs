@@ -17,7 +17,7 @@ const SHARE_OF_MEMORY = 0.75;
  * if the signal aborts.
  */
 
-/** What jobs may take together on this machine. */
+/** The resources that jobs may take together on this machine. */
 export function capacityOfMachine() {
   return { processor: availableParallelism(), memoryGiB: (SHARE_OF_MEMORY * totalmem()) / 2 ** 30 };
 }

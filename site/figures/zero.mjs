@@ -6,7 +6,7 @@ const HELD = [
   { name: 'gradients', bytes: 4, kind: 'b' },
   { name: 'optimizer', bytes: 8, kind: 'c' },
 ];
-/** What each stage divides over the ranks, by the name of what is held. */
+/** The tensors that each stage divides over the ranks, by the name of what is held. */
 const STAGES = [
   { name: 'ddp', divided: [] },
   { name: 'stage 1', divided: ['gradients', 'optimizer'], note: '*' },

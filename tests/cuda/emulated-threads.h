@@ -6,7 +6,7 @@ struct Dim3 {
   unsigned x, y, z;
 };
 
-/** What the driver shares with a program. Its current thread is the one that runs. */
+/** The state that the driver shares with a program. Its current thread is the one that runs. */
 struct Emulated {
   Dim3 thread, block, grid;
   void (*wait)();

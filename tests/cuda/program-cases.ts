@@ -163,7 +163,7 @@ function specialRows(): ProgramCase {
   return made.build('special numbers in rows');
 }
 
-/** What a step computes of numbers alone. */
+/** A step that computes with numbers alone. */
 function numbers(): ProgramCase {
   const made = new CaseBuilder([3, 40], 40);
   const x = made.input();

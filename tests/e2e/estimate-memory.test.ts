@@ -16,7 +16,7 @@ const LLAMA = {
 
 interface Case extends MemoryCase {
   readonly name: string;
-  /** What the step does when it needs most memory: each case is one formula. */
+  /** The moment at which the step needs most memory: each case is one formula. */
   readonly peakAt: Moment;
 }
 

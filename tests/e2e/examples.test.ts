@@ -233,7 +233,7 @@ const PROJECTS = [
   ['monitor', 'monitored'],
 ] as const;
 
-/** What the only run of a project has in its `metrics.jsonl`. */
+/** The records in the `metrics.jsonl` of the only run of a project. */
 function recordsOf(ranks: number, project: string): Readonly<Record<string, unknown>>[] {
   const runs = join(folders.get(ranks)!, 'runs', project);
   const [only, ...others] = readdirSync(runs);

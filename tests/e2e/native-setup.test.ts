@@ -23,7 +23,7 @@ const root = join(import.meta.dirname, '..', '..');
 const extension = process.platform === 'darwin' ? 'dylib' : 'so';
 
 interface Report {
-  /** What the program gave, or the error that it threw. */
+  /** The result of the program, or the error that it threw. */
   readonly value?: unknown;
   readonly code?: string;
   readonly message?: string;

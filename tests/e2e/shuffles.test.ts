@@ -11,7 +11,7 @@ const run = (ranks: number, seed?: number) => onRanks<ReadByRank>({ module, rank
 const ALL = Array.from({ length: 24 }, (_, row) => row);
 const sorted = (rows: readonly number[]) => rows.toSorted((a, b) => a - b);
 
-/** What all ranks read, step by step: the order of one process. */
+/** The rows that all ranks read, step by step: the order of one process. */
 const joined = (ranks: readonly (readonly number[])[]): number[] => {
   const batches = ranks[0]!.length / 3;
   return Array.from({ length: batches }, (_, i) => ranks.map((rows) => rows.slice(3 * i, 3 * i + 3))).flat(2);

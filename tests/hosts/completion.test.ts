@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What fish offers for a line. */
+/** The completions that fish offers for a line. */
 function offered(line: string): string[] {
   const env = { ...process.env, HOME: folder };
   const args = ['--no-config', '-c', `source acc.fish; complete -C '${line}'`];

@@ -45,7 +45,7 @@ const argumentsOf = (program: ElasticProgram, folder: string, steps: number): st
   String(steps),
 ];
 
-/** What starts a program with a `/dev/shm` of its own. */
+/** The command that starts a program with a `/dev/shm` of its own. */
 const inMemoryOf = (bytes: number): string[] => {
   const mount = `mount -t tmpfs -o size=${bytes} tmpfs /dev/shm && exec "$@"`;
   return ['unshare', '--mount', 'sh', '-c', mount, 'sh'];

@@ -51,7 +51,7 @@ const byHost = [
 ];
 let found: Outcome[][];
 
-/** What each rank reports of one of the meshes. */
+/** The report of each rank on one of the meshes. */
 const outcomesOf = (sizes: unknown): Outcome[] => {
   const index = byHost.findIndex((each) => each === sizes || each[1] === sizes);
   return found.map((each) => each[index]!);

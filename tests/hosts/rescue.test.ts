@@ -196,7 +196,7 @@ function startsOf(job: ElasticJob): { readonly at: number; readonly round: numbe
   return starts.sort((a, b) => a.round - b.round);
 }
 
-/** What the agents of a job, also those that were killed, have in memory. */
+/** The folders in memory of the agents of a job, also of those that were killed. */
 function foldersOf({ started }: ElasticJob): string[] {
   const pids = new Set(started.map(({ child }) => String(child.pid)));
   return readdirSync('/dev/shm').filter((name) => pids.has(/^acc-rescue-(\d+)-/.exec(name)?.[1] ?? ''));

@@ -37,7 +37,7 @@ export function secondHost(ranks: readonly RankPlace[]): number {
   return Number(/\d+$/.exec(ranks.find(({ rank }) => rank === 1)!.host)![0]);
 }
 
-/** What all ranks printed of their weights, which is the same. */
+/** The weights that all ranks printed, which are the same. */
 export function weightsIn(output: string): string[] {
   const found = [...new Set(Array.from(output.matchAll(/^weights (\S+)$/gm), ([, hash]) => hash!))];
   expect(found, output).toHaveLength(1);

@@ -30,14 +30,14 @@ interface Lost {
 
 interface Scenes {
   readonly engine: string;
-  /** What happens, one after the other. */
+  /** The events, one after the other. */
   readonly what: readonly (keyof Found)[];
   readonly victim?: number;
   readonly timeoutMs?: number;
   readonly patience?: object;
 }
 
-/** What each of four ranks reports: two on each of two hosts, or those that mpirun starts. */
+/** The reports of four ranks: two on each of two hosts, or those that mpirun starts. */
 async function resultsOf(scenes: Scenes): Promise<Found[]> {
   const { engine, what, victim, timeoutMs = 60_000, patience = {} } = scenes;
   const args = [engine, what.join(), String(timeoutMs), JSON.stringify(patience)];

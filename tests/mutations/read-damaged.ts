@@ -7,25 +7,25 @@ import { seedOf } from './files.js';
 import { FORMATS, type Format, type Seed } from './formats.js';
 import { mutated, mutatedJson, type Random } from './mutate.js';
 
-/** What a thread is started with. */
+/** The data with which a thread is started. */
 export interface ThreadData {
   readonly folder: string;
   /** The number of the mutation that is read, before the first one -1, and how many were read. int32 */
   readonly progress: SharedArrayBuffer;
 }
 
-/** What a thread is to do. */
+/** The task of a thread. */
 export interface Work {
   readonly format: string;
   readonly seed: number;
   readonly mutations: readonly number[];
 }
 
-/** What became of the mutations. */
+/** The outcome of the mutations. */
 export interface Report {
   readonly values: number;
   readonly errors: number;
-  /** What is neither a value nor an AccError that names the file. */
+  /** Outcomes that are neither a value nor an AccError that names the file. */
   readonly failures: readonly string[];
 }
 

@@ -6,7 +6,7 @@ import type { Report, ThreadData, Work } from './read-damaged.js';
 
 /** A read that takes longer has no end. Machines of tests may be slow. */
 const MOST_MS = 60_000;
-/** What all reads together may take. The largest seeds have some kilobytes. */
+/** The most memory that all reads together may take. The largest seeds have some kilobytes. */
 const MOST_BYTES = 1.5 * 2 ** 30;
 const LOOK_MS = 20;
 

@@ -20,7 +20,7 @@ export interface TreeCopy {
   remove(): void;
 }
 
-/** What tools rewrite in place. */
+/** Folders that tools rewrite in place. */
 const NOT_LINKED = new Set(['.cache', '.vite', '.vite-temp']);
 
 /**

@@ -6,7 +6,7 @@ import type { Sources } from '../source/sources.js';
 import { keyOf } from '../source/units.js';
 import { mappedScript, type MappedScript } from './positions.js';
 
-/** What a process wrote. */
+/** The record that a process wrote. */
 export interface ProcessRecord {
   readonly id: string;
   readonly parent?: string;

@@ -10,7 +10,7 @@ export interface Source {
   readonly functions: readonly FunctionUnit[];
 }
 
-/** What vitest writes before the code of a module, on its first line. */
+/** The text that vitest writes before the code of a module, on its first line. */
 const WRAPPER = /^'use strict';async \([^)]*\)=>\{\{/;
 const COMMENT = '//# sourceMappingURL=';
 const INLINE = /^data:application\/json[^,]*;base64,([\w+/=]+)/;

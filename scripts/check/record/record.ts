@@ -128,7 +128,7 @@ export function writeRecord(root: string, { tests, executions, programs }: Execu
   }
 }
 
-/** What one run of a test showed. */
+/** The observations of one run of a test. */
 export interface Observation extends RecordedTest {
   /** The functions that it executed: by path of the source, `name hash`. */
   readonly executed: ReadonlyMap<string, ReadonlySet<string>>;

@@ -1,7 +1,7 @@
 // Tests for changed files that are no TypeScript sources: tests, programs, C++, documents, settings.
 import { basename, dirname, extname } from 'node:path';
 
-/** What a changed file asks for. */
+/** The tests that a changed file asks for. */
 export interface Wanted {
   /** Tests that the change can break, the surest. */
   readonly tests?: readonly string[];

@@ -37,7 +37,7 @@ export interface ModuleUnits {
   readonly statements: readonly StatementUnit[];
 }
 
-/** What tells one version of a function from another, wherever it stands in its module. */
+/** A key that tells one version of a function from another, wherever it stands in its module. */
 export const keyOf = ({ name, hash }: Pick<FunctionUnit, 'name' | 'hash'>): string => `${name} ${hash}`;
 
 export function unitsOf(path: string, text: string): ModuleUnits {

@@ -18,7 +18,7 @@ let site: Site;
 let browser: TestBrowser;
 let page: Page;
 let folder: string;
-/** What the page writes to the console. */
+/** The messages of the page to the console. */
 let said: string[] = [];
 
 // The first run on a machine installs Chromium.

@@ -5,7 +5,7 @@ import { build, type Metafile } from 'esbuild';
 import { beforeAll, expect, it } from 'vitest';
 import { build as buildWithVite } from 'vite';
 
-/** What a page downloads of `@acc/core` at most, compressed. tfjs comes on top. */
+/** The most bytes that a page downloads of `@acc/core`, compressed. tfjs comes on top. */
 const MOST_GZIP_BYTES = 154_000;
 
 const PROGRAM = `

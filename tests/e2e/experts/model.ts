@@ -127,7 +127,7 @@ export interface Trained {
   readonly dropped: number;
 }
 
-/** What `ranks` ranks together compute, by tfjs alone. */
+/** The results for `ranks` ranks together, computed by tfjs alone. */
 export function trainAlone(given: Case, ranks: number): Trained {
   const model = modelOf(given);
   const { microBatches = 1, clipNorm } = given;

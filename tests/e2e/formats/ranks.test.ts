@@ -31,7 +31,7 @@ const lines = (from: number) =>
 let folder: string;
 let server: RangeServer;
 const runs = new Map<number, Result[]>();
-/** What each rank of a run asked the server for. */
+/** The ranges that each rank of a run asked the server for. */
 const ranges = new Map<number, RangeServer['ranges'][number][]>();
 
 beforeAll(async () => {

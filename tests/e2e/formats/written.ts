@@ -6,7 +6,7 @@ import { venv } from '../trackers/python/venv.js';
 
 const run = promisify(execFile);
 
-/** What `write_formats.py` wrote. */
+/** The output of `write_formats.py`. */
 export interface Written {
   readonly tfrecord: readonly {
     readonly id: number;

@@ -21,7 +21,7 @@ const PLAIN = { compile: undefined };
 const COMPILED = { compile: {} };
 const EXACT = { compile: { fuse: 'exact' } } as const;
 
-/** What is trained on how many ranks. Every case runs plainly and compiled. */
+/** The trainings by the number of ranks. Every case runs plainly and compiled. */
 const CASES: Record<number, Record<string, Case>> = {
   1: { 'stage 3': { model: 'mlp', options: STAGE_3 } },
   2: {

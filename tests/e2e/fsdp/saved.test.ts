@@ -15,10 +15,10 @@ const acc = fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.met
 const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['ddp', 'stage1', 'stage2', 'stage3'];
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
-/** What the program of the ranks saves. */
+/** The sizes of the tensors that the program of the ranks saves. */
 const MANY = { bytes: 8_000_000, largest: 400_000 };
 const LARGE = { bytes: 160_000_000, tensors: 40, largest: 4_000_000 };
-/** What the README of the command states, beside the largest tensor. */
+/** The memory that the README of the command states, beside the largest tensor. */
 const MERGE_BUFFERS = 64_000_000;
 const saved = new Map<number, Saved[]>();
 const loaded = new Map<number, Loaded[]>();

@@ -27,7 +27,7 @@ export type Cases<Name extends string> = Readonly<Record<string, OnMesh<Name>>>;
 
 export class MeshComparison<Name extends string> {
   readonly folder = newFolder();
-  /** What one process trained. */
+  /** The results of one process. */
   readonly alone = {} as Record<Name, Trained>;
 
   /**

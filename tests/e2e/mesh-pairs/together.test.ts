@@ -36,7 +36,7 @@ type Name = keyof typeof SAME;
 
 const comparison = new MeshComparison<Name>(SAME);
 
-/** What an axis asks of a training. */
+/** The settings that an axis adds to a training. */
 const AXES: Readonly<Record<string, Partial<Case>>> = {
   data: {},
   fsdp: { options: { strategy: 'fsdp' } },

@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { Accelerator, isAccError, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-/** What one set of options in the program gives, beside variables and the config file. */
+/** The outcome of one set of options in the program, beside variables and the config file. */
 async function created(options: AcceleratorOptions): Promise<object> {
   try {
     const accelerator = await Accelerator.create(options);

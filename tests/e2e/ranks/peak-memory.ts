@@ -74,7 +74,7 @@ async function measure({ config, batch, optimizer: name, ...others }: MemoryCase
   return { parameters, peakBytes };
 }
 
-/** What the state and a step of an optimizer take. */
+/** Measures the memory of the state and of a step of an optimizer. */
 async function measureOptimizer(make: () => tf.Optimizer): Promise<OptimizerMeasured> {
   const accelerator = await Accelerator.create({ engine: 'acc', device: 'cpu' });
   const variables = tf.tidy(() => [1, 2].map(() => tf.variable(tf.randomNormal([512, 512]))));

@@ -142,7 +142,7 @@ async function fitted(accelerator: Accelerator): Promise<number[][]> {
 export interface OwnOrders {
   /** The warnings of this rank, by what orders the rows of `fit`. */
   readonly warnings: Record<string, readonly string[]>;
-  /** What fitDataset read, by epoch, after each rank has set a seed of its own. */
+  /** The rows that fitDataset read, by epoch, after each rank has set a seed of its own. */
   readonly rowsOfOwnSeeds: readonly number[][];
 }
 

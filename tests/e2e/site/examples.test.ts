@@ -7,7 +7,7 @@ import { APART, moduleOf, siteExample, siteExamples, type Example } from './exam
 import { root } from './site.js';
 
 const examples = siteExamples();
-/** They run on two ranks in one job. */
+/** The examples that run on two ranks in one job. */
 const inJob = examples.filter(({ name }) => !APART.includes(name));
 
 const folder = mkdtempSync(join(tmpdir(), 'acc-site-examples-'));

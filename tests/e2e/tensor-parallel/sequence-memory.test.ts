@@ -16,7 +16,7 @@ interface Compared {
   readonly along: Case;
   /** The layers of two models. */
   readonly layers: readonly [number, number];
-  /** What of a block lies along the sequence. */
+  /** The bytes of a block that lie along the sequence. */
   readonly divided: number;
   /** Whether there is nothing else. */
   readonly isAll: boolean;

@@ -96,8 +96,8 @@ const SAME = {
 };
 
 /**
- * What tfjs's wasm backend cannot do, with the code of the refusal: it has no gradient of a
- * convolution with respect to its filter. On tensorflow everything must train.
+ * Cases that tfjs's wasm backend cannot train, with the code of the refusal: it has no gradient of
+ * a convolution with respect to its filter. On tensorflow everything must train.
  */
 const REFUSED_ON_WASM: Readonly<Record<string, string>> = {
   'stage 1': 'ACC_STRATEGY_CANNOT',

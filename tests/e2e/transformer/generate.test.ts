@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 
 const known = new Map<string, number[][]>();
-/** What one process makes, computed once for all jobs. */
+/** The tokens that one process generates, computed once for all jobs. */
 function aloneOf(kind: Kind, prompts: number[][], way: GenerateOptions): number[][] {
   const key = JSON.stringify([kind, prompts, way]);
   const tokens = known.get(key) ?? generatedBy(kind, prompts, way);

@@ -47,7 +47,7 @@ export const WAYS: Readonly<Record<string, GenerateOptions>> = Object.fromEntrie
 /** With logits that differ between ranks. */
 export const UNEQUAL: GenerateOptions = { maxNewTokens: 6, temperature: 2, seed: 9 };
 
-/** What draws differently in each call in one process. */
+/** Options whose draws differ in each call in one process. */
 export const UNSEEDED: GenerateOptions = { maxNewTokens: 10, temperature: 3 };
 
 /** Calls of one rank that differ from those of the others: name, prompts, options. */

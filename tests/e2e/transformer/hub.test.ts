@@ -145,7 +145,7 @@ it('names all tensors that are missing, surplus or misshapen, and other models, 
 
 const LEAVES: Readonly<Record<string, string>> = { beta: 'bias', bias: 'bias' };
 
-/** What PyTorch calls a weight, and whether it has the transposed matrix. */
+/** PyTorch's name of a weight, and whether it has the transposed matrix. */
 function hubNameOf(kind: 'gpt2' | 'llama', weight: string): { name: string; isTransposed: boolean } {
   const [leaf, ...rest] = weight.split('/').reverse();
   const layer = rest.reverse().join('.');

@@ -12,7 +12,7 @@ export interface Answer {
   readonly generated: number[][];
 }
 
-/** What Mixtral's mixture of experts computes. Tensors of weights have the dims of torch. */
+/** The results of Mixtral's mixture of experts. Tensors of weights have the dims of torch. */
 export interface MixtureAnswer {
   readonly y: number[];
   readonly dx: number[];

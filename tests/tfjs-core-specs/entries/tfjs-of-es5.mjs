@@ -1,6 +1,6 @@
 /**
- * What tfjs-node gets for `@tensorflow/tfjs`. Its classes are functions of ES5, which cannot call the
- * constructor of a class; that of `KernelBackend` does nothing.
+ * The module that tfjs-node gets for `@tensorflow/tfjs`. Its classes are functions of ES5, which
+ * cannot call the constructor of a class; that of `KernelBackend` does nothing.
  */
 import { KernelBackend as Class } from '@tensorflow/tfjs-core';
 

@@ -68,7 +68,7 @@ export const calls = {
     return { ...trained, leaked: tf.memory().numTensors - before };
   },
 
-  /** What each case of the storage's conformance suite says. */
+  /** The outcome of each case of the storage's conformance suite. */
   async storage(kind: keyof typeof storages): Promise<Record<string, string>> {
     const outcomes: Record<string, string> = {};
     for (const { name, run } of storageCases) {
@@ -174,7 +174,7 @@ export const calls = {
     return codes;
   },
 
-  /** What a tracker gets of a model that this page saved. */
+  /** The artifact that a tracker gets of a model that this page saved. */
   async artifact(): Promise<{ names: string[]; missing: string }> {
     await tf.setBackend('cpu');
     const artifacts: { files: readonly { name: string; bytes: number }[] }[] = [];
@@ -206,7 +206,7 @@ export const calls = {
     return losses;
   },
 
-  /** What `fit` reports, with accumulation, clipping and automatic figures. */
+  /** The reports of `fit`, with accumulation, clipping and automatic figures. */
   async fit(): Promise<{ losses: number[]; second: string; figures: string[] }> {
     await tf.setBackend('cpu');
     const tracked = { autoLog: { every: 1 }, logWith: ['jsonl'], projectDir: 'fit' } as const;
@@ -257,7 +257,7 @@ export const calls = {
     return codes;
   },
 
-  /** What works in a page as in a process. */
+  /** The features that work in a page as in a process. */
   async alone(): Promise<object> {
     return created({ strategy: 'ddp' }, (accelerator) => {
       const { numProcesses, processIndex, isMainProcess, device, backendName } = accelerator;

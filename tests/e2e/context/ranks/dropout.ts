@@ -10,7 +10,7 @@ export interface Drawn {
   readonly late: readonly string[];
   /** The same seed again. */
   readonly again: readonly string[];
-  /** What `Math.random` draws. */
+  /** The number that `Math.random` draws. */
   readonly plain: number;
 }
 

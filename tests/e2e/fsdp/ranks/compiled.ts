@@ -36,7 +36,7 @@ export interface Case {
   readonly failsIn?: number;
   /** The size of hidden layers. */
   readonly width?: number;
-  /** What the step returns and does besides: see {@link stepOf}. */
+  /** A further result or effect of the step: see {@link stepOf}. */
   readonly way?: 'backward' | 'reads a gradient' | 'reads a weight' | 'predicts';
 }
 

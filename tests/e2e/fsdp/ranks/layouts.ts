@@ -240,7 +240,7 @@ async function buffers(): Promise<number[]> {
 }
 
 interface Frozen {
-  /** What prepare leaves allocated. */
+  /** The bytes that prepare leaves allocated. */
   readonly bytes: number;
   readonly before: number[];
   readonly weights: number[];

@@ -8,7 +8,7 @@ import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 type FsdpOptions = NonNullable<AcceleratorOptions['fsdp']>;
 
-/** What is offloaded. The folder is that of the run. */
+/** The tensors that are offloaded. The folder is that of the run. */
 const both = { params: true, optimizer: true } as const;
 
 interface Pair {

@@ -56,7 +56,7 @@ async function start(options: AcceleratorOptions) {
   return { accelerator, rank, matrix, lossOf };
 }
 
-/** What needs parameters and state on every rank. */
+/** Tries calls that need parameters and state on every rank. */
 async function refused(layout: Layout): Promise<Tried> {
   const { accelerator, rank, matrix, lossOf } = await start(LAYOUTS[layout]);
   const w = matrix('w');

@@ -5,7 +5,7 @@ import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 export interface Fitted {
   readonly history: Record<string, (number | tf.Tensor)[]>;
-  /** What the callbacks saw: the loss of each batch, and the logs of each epoch by name. */
+  /** The records of the callbacks: the loss of each batch, and the logs of each epoch by name. */
   readonly batches: number[];
   readonly epochs: Record<string, number[]>;
   readonly weights: Record<string, number[]>;

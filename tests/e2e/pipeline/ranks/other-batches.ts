@@ -68,7 +68,7 @@ export default async function otherBatches(): Promise<Found> {
 
   // The shapes of the batch are known. Those of the micro-batches are new.
   const inFours = accelerator.pipelined(model, meanSquares, { microBatches: 4 });
-  /** What this rank sends in a step. */
+  /** The traffic of this rank in a step. */
   const sent = (): Sent => {
     const before = pipe.traffic!;
     inFours(xs(1), ys(2)).dispose();

@@ -49,7 +49,7 @@ export interface Trained {
   readonly weights: readonly number[][];
   /** The weights as `getStateDict` gives them. */
   readonly dict: readonly number[][];
-  /** What `llama` makes of two prompts. */
+  /** The text that `llama` generates from two prompts. */
   readonly text: readonly number[][];
   /** In a step. */
   readonly sent: Record<string, { calls: number; bytes: number }>;

@@ -12,7 +12,7 @@ export interface Result {
   readonly lamb: readonly number[][];
   readonly sent: Record<string, { calls: number }>;
   readonly clones: Record<'before' | 'kept' | 'after' | 'assigned' | 'expected', readonly number[]>;
-  /** What dropout leaves of ones `[12, 12]` that are cut along the last dim. */
+  /** The elements that dropout leaves of ones `[12, 12]` that are cut along the last dim. */
   readonly mask: readonly number[];
   /** Whether tfjs lists cut variables that have the names of disposed ones, and still does in the end. */
   readonly listed: readonly boolean[];
