@@ -16,7 +16,7 @@ interface Unmarked {
 }
 
 /**
- * What is left of a program without its header, its imports, its indentation and its marked blocks,
+ * The rest of a program without its header, its imports, its indentation and its marked blocks,
  * with the lines that the blocks quote as replaced.
  */
 function unmarked(path: string): Unmarked {

@@ -125,7 +125,7 @@ describe('a release', () => {
 });
 
 describe('scripts/release/pending.mjs', () => {
-  /** What it prints for a folder with these changesets and this state of pre mode. */
+  /** The output for a folder with these changesets and this state of pre mode. */
   const printed = (names: readonly string[], pre?: { mode: string; tag: string; changesets: string[] }) => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-pending-'));
     mkdirSync(join(folder, '.changeset'));

@@ -1,4 +1,4 @@
-/** What the tests of the projects e2e, ranks and hosts may take together. See CONTRIBUTING.md. */
+/** The limits of the tests of the projects e2e, ranks and hosts together. See CONTRIBUTING.md. */
 export const BUDGET = {
   /** Jobs of rank processes that files start for themselves. */
   launches: 190,
@@ -12,7 +12,7 @@ export const BUDGET = {
   backwardPasses: 113_000,
 } as const;
 
-/** What one file may take. A larger one keeps a core busy while all others have ended. */
+/** The limits of one file. A larger one keeps a core busy while all others have ended. */
 export const FILE_BUDGET = {
   launches: 15,
   ranks: 45,
