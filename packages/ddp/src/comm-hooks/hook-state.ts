@@ -1,7 +1,7 @@
 import type { Collective, Strategy } from '@acc/contract';
 import type { CommHook, StateValues } from '../comm-hook.js';
 
-/** The entry of strategies in a checkpoint in place of values of a hook if ranks have pieces of weights. */
+/** The key of what strategies keep in place of values of a hook if ranks have pieces of weights. */
 const OF_PIECES = 'pieces';
 
 /**

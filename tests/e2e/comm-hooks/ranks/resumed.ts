@@ -20,7 +20,7 @@ export interface Hooked {
   readonly without: number[][];
   /** The same after a break. */
   readonly resumed: number[][];
-  /** What this rank printed when it loaded, by the meshes of the save and of the load. */
+  /** The warnings of this rank when it loaded, by the meshes of the save and of the load. */
   readonly warnings: Readonly<Record<string, string[]>>;
 }
 
