@@ -37,7 +37,9 @@ const TABLE = 'packages/tfjs-internals/DESIGN.md';
 
 /** `file#member` for each row of the table, from its first two columns. */
 function rowsOfTable(): string[] {
-  const rows = readText(TABLE).split('\n').filter((line) => /^\| .*`/.test(line));
+  const rows = readText(TABLE)
+    .split('\n')
+    .filter((line) => /^\| .*`/.test(line));
   const quoted = (cell: string) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, text]) => text!);
   return rows.flatMap((row) => {
     const [, members, file] = row.split('|') as [string, string, string];
