@@ -23,11 +23,11 @@ export type ModelAxis = keyof typeof NOTES;
 /** The axis for ranks that the others leave: they have rows of their own. */
 export type RestAxis = 'mesh.data' | 'mesh.fsdp';
 
-/** What a size along an axis gives. The formats that do not give all sizes leave `rest` the others. */
+/** The settings from a size along an axis. The formats that do not give all sizes leave `rest` the others. */
 export interface Placing {
   readonly rest?: RestAxis;
   readonly more?: readonly Setting[];
-  /** What is different here, after the note of the axis. */
+  /** The difference here, after the note of the axis. */
   readonly note?: string | undefined;
 }
 
