@@ -5,6 +5,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { countingEnvironment } from '../tests/counts/counting-environment.mjs';
 import { readCounts } from '../tests/counts/read-counts.mjs';
 import { root, run, runMain, tool } from './process.mjs';
@@ -13,21 +14,31 @@ const DATA = join(root, 'bench', 'results', 'test-time.json');
 const PAGE = join(root, 'bench', 'results', 'test-time.md');
 /** The columns. */
 const KEYS = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'];
-const IS_COUNTED = /^tests\/(e2e|hosts)\//;
+const IS_COUNTED = /^tests\/(e2e|hosts)\/.*\.test\.ts$/;
 
 const USAGE = 'Usage: npm run test:time -- <folder of counts> [--before], or <test files>';
 
 await runMain(async () => {
-  const [first, ...others] = process.argv.slice(2);
-  if (first?.endsWith('.test.ts')) return countFiles([first, ...others]);
-  if (first === undefined || others.some((flag) => flag !== '--before')) {
+  const { values, positionals } = parsed();
+  const [first] = positionals;
+  const areFiles = positionals.length > 0 && positionals.every((path) => IS_COUNTED.test(path));
+  if (areFiles && !values.before) return countFiles(positionals);
+  if (positionals.length !== 1 || !existsSync(first)) {
     console.error(USAGE);
     return 2;
   }
   const counts = countsIn(first);
-  const column = others.includes('--before') ? 'before' : 'after';
-  return write({ ...known(), [column]: counts }, Object.keys(counts).length);
+  const column = values.before ? 'before' : 'after';
+  return write({ ...known(), [column]: counts }, counts);
 });
+
+function parsed() {
+  try {
+    return parseArgs({ options: { before: { type: 'boolean' } }, allowPositionals: true });
+  } catch {
+    return { values: {}, positionals: [] };
+  }
+}
 
 async function countFiles(tests) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-counts-'));
@@ -36,7 +47,7 @@ async function countFiles(tests) {
     if (code !== 0) return code;
     const counts = countsIn(folder);
     const data = known();
-    return write({ ...data, after: sorted({ ...data.after, ...counts }) }, Object.keys(counts).length);
+    return write({ ...data, after: sorted({ ...data.after, ...counts }) }, counts);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -62,14 +73,19 @@ function sorted(counts) {
   return Object.fromEntries(Object.entries(counts).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function write(data, files) {
+function write(data, counts) {
+  const files = Object.keys(counts).length;
+  if (files === 0) {
+    console.error('There are no counts of files in tests/e2e and tests/hosts. Nothing is written.');
+    return 1;
+  }
   // A removed file has no row.
   const after = Object.entries(data.after).filter(([test]) => existsSync(join(root, test)));
   const all = { ...data, after: Object.fromEntries(after) };
   writeFileSync(DATA, `${JSON.stringify(all, null, 1)}\n`);
   writeFileSync(PAGE, pageOf(all));
   console.log(`${files} files: ${PAGE}`);
-  return files > 0 ? 0 : 1;
+  return 0;
 }
 
 function pageOf({ before, after }) {

@@ -148,7 +148,8 @@ function cppFunctionsOf(path: string): { where: string; lines: number }[] {
     const first = firstLineOf(lines, index);
     const indent = /^ */.exec(lines[first]!)![0];
     if (indent.length > 4 || NO_CPP_FUNCTION.test(lines[first]!)) return [];
-    const last = lines.findIndex((other, at) => at > index && other.startsWith(`${indent}}`));
+    const end = lines.findIndex((other, at) => at > index && other.startsWith(`${indent}}`));
+    const last = end < 0 ? lines.length : end;
     const name = /([\w~]+)\(/.exec(lines.slice(first, index + 1).join(' '))?.[1];
     return [{ where: `${path}#${name}`, lines: last - first + 1 }];
   });

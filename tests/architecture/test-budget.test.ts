@@ -11,7 +11,7 @@ const counts = (JSON.parse(readFileSync(table, 'utf8')) as { after: Record<strin
   .after;
 const kinds = Object.keys(BUDGET) as Kind[];
 
-it('each test file with processes is in the table: npm run test:time -- <test files>', () => {
+it('the table has exactly the files of e2e, ranks and hosts: npm run test:time -- <test files> adds and removes rows', () => {
   const { e2e, ranks, hosts } = filesOfProjects();
   expect(Object.keys(counts).toSorted()).toEqual([...e2e!, ...ranks!, ...hosts!].toSorted());
 });

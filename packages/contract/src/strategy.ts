@@ -48,6 +48,11 @@ export interface StrategyTraits {
    * in micro-batches that hold gradients. Default false.
    */
   readonly mixesRanks?: boolean;
+  /**
+   * True if the reduced gradient of a variable can depend on the gradients of others, for example of
+   * those in the same bucket. Default false.
+   */
+  readonly mixesGradients?: boolean;
 }
 
 /** The environment of a strategy. It is given once, before any other call. */
@@ -251,6 +256,7 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {
   recordsAlone: true,
   startsAtFinish: true,
   mixesRanks: true,
+  mixesGradients: true,
 };
 
 /** The traits that a strategy may have. Core rejects others. */

@@ -1,2 +1,2 @@
-/** For Node.js. The build writes the names of the exports here: see `tsup.config.ts`. */
+/** For Node.js. The build writes the names of the exports here: see `tsup.base.ts`. */
 export * from './tfjs-core.js';

@@ -9,6 +9,7 @@ import { isLive } from '@acc/kernels';
 import { SharedBuffers } from './batch-norm/shared-buffers.js';
 import { syncBatchNorm } from './batch-norm/sync-batch-norm.js';
 import { broadcastVariables } from './broadcast.js';
+import { isCast } from './comm-hooks/cast.js';
 import { stateOf } from './comm-hooks/hook-state.js';
 import { commHookOf } from './comm-hooks/named.js';
 import { settling } from './comm-hooks/settling.js';
@@ -33,7 +34,12 @@ export function ddp(options?: DdpOptions): Strategy {
 
   return {
     name: 'ddp',
-    traits: { parameters: 'replicated', syncAt, mixesRanks: batchNorm === 'sync' },
+    traits: {
+      parameters: 'replicated',
+      syncAt,
+      mixesRanks: batchNorm === 'sync',
+      mixesGradients: hook !== undefined && !isCast(hook),
+    },
     attach(given) {
       context = given;
       requireSameOptions('ddp', comparedOptions(resolved), context.collective);

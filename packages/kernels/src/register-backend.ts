@@ -1,4 +1,4 @@
-import './backend-cpu.js';
+import '@tensorflow/tfjs-backend-cpu';
 import { findBackendFactory, registerBackend, registerGradient, registerKernel } from '@tensorflow/tfjs-core';
 import { AccError, registerKernelLayer } from '@acc/contract';
 import { ACC_LAYER } from './acc-layer/acc-layer.js';

@@ -19,9 +19,8 @@ export function disposeOthers(own: NamedTensorMap, grads: NamedTensorMap): void 
 }
 
 /**
- * Gives all ranks along the axis `tensor` the first one's gradients of whole variables. A hook with state
- * may choose what it sends by all gradients of a bucket, also by those of pieces, which differ between
- * these ranks. Takes `grads` over.
+ * Gives all ranks along the axis `tensor` the first one's gradients of whole variables. A reduction that
+ * mixes gradients may have used those of pieces, which differ between these ranks. Takes `grads` over.
  */
 export function ofFirstRank(
   grads: readonly (Tensor | null)[],

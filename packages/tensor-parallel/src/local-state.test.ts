@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
+import type { Variable } from '@tensorflow/tfjs-core';
 import type { Collective, RankState, Strategy } from '@acc/contract';
-import { restoreStateOfPieces, stateOfPieces } from './local-state.js';
+import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -16,6 +17,8 @@ function group(rank: number, others: Readonly<Record<number, unknown>>, broadcas
 }
 
 const SAVED: RankState = { shared: { steps: 3 }, local: { error: 0.5 } };
+const SQUARE = { shape: [4, 4] } as unknown as Variable;
+const LAYOUT = layoutOf([SQUARE], new Map([[SQUARE, { at: { dim: 1, times: 1 } }]]));
 const NOTHING: RankState = { shared: {}, local: undefined };
 
 /** An inner strategy that has a state, and what it got. */
@@ -36,11 +39,12 @@ function restored(
   others: Readonly<Record<number, unknown>> = { 1: true },
 ) {
   const { strategy, got } = inner();
-  restoreStateOfPieces(strategy, state, { tensor: group(0, others), alike });
+  restoreStateOfPieces(strategy, state, { tensor: group(0, others), alike, layout: LAYOUT });
   return got;
 }
 
-const saved = (place: number, size: number) => stateOfPieces(inner().strategy, { rank: place, size });
+const saved = (place: number, size: number, layout = LAYOUT) =>
+  stateOfPieces(inner().strategy, { rank: place, size }, layout);
 
 it('a rank with the same pieces gets its state', () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue();
@@ -60,6 +64,7 @@ it('a rank that is new shares that of the others with the same pieces', () => {
 it.each([
   ['another size of the axis', saved(0, 4)],
   ['another place', saved(1, 2)],
+  ['weights that are cut otherwise', saved(0, 2, layoutOf([SQUARE], new Map()))],
   ['whole weights', SAVED],
 ])('the state of %s is dropped on all ranks, with a warning', (_, state) => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue();

@@ -1,10 +1,14 @@
-import type { Collective, RankState, StateTree, Strategy } from '@acc/contract';
+import type { Variable } from '@tensorflow/tfjs-core';
+import { hashOf, type Collective, type RankState, type StateTree, type Strategy } from '@acc/contract';
+import type { CutVariable } from './cut-variable.js';
 
 /** The state of the ranks along the axis `tensor`, which have other pieces each. */
 interface StateOfPieces {
   readonly pieces: {
     /** The size of the axis. */
     readonly ranks: number;
+    /** See {@link layoutOf}. */
+    readonly layout: number;
   };
 }
 
@@ -22,6 +26,15 @@ export interface StateRanks {
   readonly alike: Collective;
 }
 
+/** A hash of the shapes of all variables, in order, and of how each is cut. */
+export function layoutOf(
+  variables: Iterable<Variable>,
+  cuts: ReadonlyMap<Variable, Pick<CutVariable, 'at'>>,
+): number {
+  const layouts = [...variables].map((variable) => [variable.shape, cuts.get(variable)?.at ?? null]);
+  return hashOf(JSON.stringify(layouts));
+}
+
 /**
  * The state of the inner strategy. It is about this rank's pieces, so ranks along the axis `tensor` do
  * not share it.
@@ -29,8 +42,9 @@ export interface StateRanks {
 export function stateOfPieces(
   inner: Strategy,
   { rank: place, size }: Pick<Collective, 'rank' | 'size'>,
+  layout: number,
 ): RankState {
-  const shared: StateOfPieces = { pieces: { ranks: size } };
+  const shared: StateOfPieces = { pieces: { ranks: size, layout } };
   const local: LocalState = { place, inner: inner.getState!() };
   return { shared: { ...shared }, local: { ...local } as unknown as StateTree };
 }
@@ -39,8 +53,12 @@ export function stateOfPieces(
  * Restores the state of {@link stateOfPieces}. Every rank calls it. If the state is one of other pieces,
  * the inner strategy begins anew on all ranks, and rank 0 prints a warning.
  */
-export function restoreStateOfPieces(inner: Strategy, state: RankState, { tensor, alike }: StateRanks): void {
-  const own = stateHere(state, tensor);
+export function restoreStateOfPieces(
+  inner: Strategy,
+  state: RankState,
+  { tensor, alike, layout }: StateRanks & { readonly layout: number },
+): void {
+  const own = stateHere(state, tensor, layout);
   // Ranks that are new have none. They share that of the others with the same pieces.
   const haveOne = alike.allGatherObject(own !== undefined);
   const source = haveOne.indexOf(true);
@@ -58,15 +76,17 @@ export function restoreStateOfPieces(inner: Strategy, state: RankState, { tensor
 function stateHere(
   { shared, local }: RankState,
   { rank, size }: Pick<Collective, 'rank' | 'size'>,
+  layout: number,
 ): RankState | undefined {
   const { pieces } = (shared ?? {}) as unknown as Partial<StateOfPieces>;
   const { place, inner } = (local ?? {}) as unknown as Partial<LocalState>;
-  return pieces?.ranks === size && place === rank ? inner : undefined;
+  const isSame = pieces?.ranks === size && pieces.layout === layout && place === rank;
+  return isSame ? inner : undefined;
 }
 
 function warnOfOtherPieces({ name }: Strategy): void {
   console.warn(
-    `acc: the checkpoint comes from a mesh with another axis tensor, so it has no state of the strategy ${name} for these pieces of weights. ` +
+    `acc: the checkpoint comes from a mesh with another axis tensor or another plan, so it has no state of the strategy ${name} for these pieces of weights. ` +
       'Its communication hook begins anew, without the errors of compression that were to be added to the next gradients.',
   );
 }

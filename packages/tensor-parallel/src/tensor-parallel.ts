@@ -51,7 +51,7 @@ import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
 import { areFinite, disposeOthers, isPiece, ofFirstRank } from './local-gradients.js';
-import { restoreStateOfPieces, stateOfPieces } from './local-state.js';
+import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
 import { updateOfPieces } from './sharded-update.js';
 import { tensorOf } from './tensor-info.js';
 
@@ -100,6 +100,7 @@ class TensorStrategy implements Strategy {
   readonly setState?: NonNullable<Strategy['setState']>;
   readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
+  readonly #prepared = new Set<Variable>();
   /**
    * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
    * last reduction.
@@ -125,8 +126,9 @@ class TensorStrategy implements Strategy {
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) this.tape = this.#tapeOf(tape);
     if (inner.getState && inner.setState) {
-      this.getState = () => stateOfPieces(inner, this.#attached.tensor);
-      this.setState = (state) => restoreStateOfPieces(inner, state, this.#attached);
+      const layout = () => layoutOf(this.#prepared, this.#cuts);
+      this.getState = () => stateOfPieces(inner, this.#attached.tensor, layout());
+      this.setState = (state) => restoreStateOfPieces(inner, state, { ...this.#attached, layout: layout() });
     }
   }
 
@@ -160,6 +162,7 @@ class TensorStrategy implements Strategy {
     const places = variables.map((variable) => placeIn(variable, tensor.size));
     variables.forEach((variable, i) => {
       const at = places[i];
+      this.#prepared.add(variable);
       if (this.#cuts.has(variable)) return;
       // One by one: an empty variable gets its values here, and loses them when it is cut.
       tidy(() => variable.assign(tensor.broadcast(variable, 0)));
@@ -198,7 +201,7 @@ class TensorStrategy implements Strategy {
         sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
         this.#areTerms.clear();
         const results = reduction.finish();
-        if (!this.getState) return results;
+        if (!this.traits.mixesGradients) return results;
         return ofFirstRank(results, (index) => !this.#cuts.has(variables[index]!), tensor);
       },
     };
@@ -385,6 +388,7 @@ class TensorStrategy implements Strategy {
   }
 
   #forgetDisposed(): void {
+    for (const variable of this.#prepared) if (!isLive(variable)) this.#prepared.delete(variable);
     for (const [variable, cut] of this.#cuts) {
       if (isLive(variable)) continue;
       cut.dispose();

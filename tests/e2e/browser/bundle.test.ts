@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, symlinkSync } from 'node:fs';
 import { builtinModules } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Metafile } from 'esbuild';
 import { beforeAll, expect, it } from 'vitest';
@@ -58,4 +62,37 @@ it('Vite bundles it with its defaults', async () => {
   const output = 'output' in built ? built.output : [];
   expect(output.some(({ fileName }) => fileName.endsWith('.js'))).toBe(true);
   expect(warnings.filter((text) => /externalized for browser|node:/.test(text))).toEqual([]);
+});
+
+it('esbuild bundles a program for Node.js, which runs with the tfjs in the bundle', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-bundle-'));
+  const outfile = join(folder, 'program.mjs');
+  const contents = `
+    import * as tf from '@tensorflow/tfjs';
+    import { Accelerator } from '@acc/core';
+    const accelerator = await Accelerator.create();
+    const w = tf.variable(tf.scalar(2));
+    const [, optimizer] = accelerator.prepare([w], tf.train.sgd(0.25));
+    optimizer.minimize(() => w.square());
+    console.log(tf.getBackend(), w.dataSync()[0], tf.range(0, 3).dataSync().join());`;
+  await build({
+    stdin: { contents, resolveDir: import.meta.dirname },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    logLevel: 'silent',
+    external: ['@acc/native', ...OPTIONAL],
+    // tfjs requires modules of Node.js.
+    banner: {
+      js: "import { createRequire as forTfjs } from 'node:module'; const require = forTfjs(import.meta.url);",
+    },
+  });
+  // Beside the bundle is nothing but the addon.
+  const scope = join(folder, 'node_modules', '@acc');
+  mkdirSync(scope, { recursive: true });
+  symlinkSync(join(import.meta.dirname, '../../../packages/native'), join(scope, 'native'));
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [outfile]);
+  expect(stdout.trim()).toBe('acc 1 0,1,2');
+  expect(stderr).not.toContain('already registered');
 });

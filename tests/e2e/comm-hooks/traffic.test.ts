@@ -3,7 +3,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onRanks } from '../on-ranks.js';
 import { newFolder } from '../transformer/reference.js';
-import type { Hooked } from './ranks/resumed.js';
+import type { Resumed } from './ranks/resumed.js';
 
 interface Run {
   weights: number[][];
@@ -73,12 +73,14 @@ describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
 
 describe('on data × tensor, a checkpoint has the state of a hook for the pieces of each rank', () => {
   const names = ['powerSgd', 'topK', 'oneBit'];
-  let ofRanks: Record<string, Hooked>[];
+  let all: Resumed[];
+  let ofRanks: Resumed['hooks'][];
 
   beforeAll(async () => {
     const module = new URL('./ranks/resumed.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    ofRanks = await onRanks({ module, ranks: 4, args: newFolder(), env, timeoutMs: 110_000 });
+    all = await onRanks({ module, ranks: 4, args: newFolder(), env, timeoutMs: 110_000 });
+    ofRanks = all.map(({ hooks }) => hooks);
   });
 
   it.each(names)('%s: training goes on, bit for bit', (name) => {
@@ -95,5 +97,15 @@ describe('on data × tensor, a checkpoint has the state of a hook for the pieces
     expect(first!['from data']).toEqual([expect.stringContaining('another axis tensor')]);
     expect(first!['on data']).toEqual([expect.stringContaining(`hook ${name} for whole weights`)]);
     for (const each of others) expect(each).toEqual({ same: [], 'on data': [], 'from data': [] });
+  });
+
+  it('for weights that are cut otherwise, the hook begins anew and says so', () => {
+    const [first, ...others] = all.map(({ otherPlan }) => otherPlan);
+    expect(first).toEqual([expect.stringContaining('another plan')]);
+    for (const each of others) expect(each).toEqual([]);
+  });
+
+  it('weights that are not cut are the same on all ranks, also with a hook without state', () => {
+    for (const { byLargest } of all) expect(byLargest).toEqual(all[0]!.byLargest);
   });
 });

@@ -82,6 +82,7 @@ const SAMPLES: Readonly<Required<StrategyTraits>> = {
   recordsAlone: true,
   startsAtFinish: true,
   mixesRanks: true,
+  mixesGradients: true,
 };
 const BY_STEP: Fate = { leftOut: 'gradients of a pipelined step are reduced when all are there' };
 const TRAITS: Readonly<Record<keyof StrategyTraits, Row>> = {
@@ -101,6 +102,7 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, Row>> = {
     tensor: 'replaced',
   }),
   mixesRanks: row({ expert: { leftOut: 'core says it for each mesh with this axis' } }),
+  mixesGradients: row(),
 };
 
 /** All combinations that `assemble` makes. Deterministic training is refused on the other axes. */

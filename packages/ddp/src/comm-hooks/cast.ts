@@ -6,9 +6,16 @@ import type { CommHook } from '../comm-hook.js';
  */
 export function castHook(name: 'bf16' | 'fp16'): CommHook {
   const wireDtype = name === 'bf16' ? 'bfloat16' : 'float16';
-  return {
+  const hook: CommHook = {
     name,
     reduce: ({ gradsLocal, collective }) =>
       collective.allReduceAsync(gradsLocal, 'sum', { donate: true, agreed: true, wireDtype }),
   };
+  casts.add(hook);
+  return hook;
 }
+
+const casts = new WeakSet<CommHook>();
+
+/** Whether a hook only rounds each gradient. Other hooks may look at all gradients of a bucket. */
+export const isCast = (hook: CommHook): boolean => casts.has(hook);

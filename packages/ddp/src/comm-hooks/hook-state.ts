@@ -17,15 +17,20 @@ export function stateOf(
   return {
     getState: () => hook.getState!(),
     setState({ shared, local }) {
-      const values = shared as StateValues;
-      if (!(OF_PIECES in values)) {
-        hook.setState!({ shared: values, local: (local ?? {}) as StateValues });
+      if (!isOfPieces(shared)) {
+        hook.setState!({ shared: (shared ?? {}) as StateValues, local: (local ?? {}) as StateValues });
         return;
       }
       if (ranks().rank === 0) warnOfPieces(hook);
       hook.setState!({ shared: {}, local: {} });
     },
   };
+}
+
+/** Values of a hook are numbers and arrays. */
+function isOfPieces(shared: unknown): boolean {
+  const { [OF_PIECES]: pieces } = (shared ?? {}) as Record<string, unknown>;
+  return typeof pieces === 'object' && pieces !== null && !ArrayBuffer.isView(pieces);
 }
 
 function warnOfPieces({ name }: CommHook): void {

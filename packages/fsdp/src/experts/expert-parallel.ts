@@ -55,11 +55,7 @@ export function expertParallel(others: Strategy): Strategy {
 
 class ExpertParallel implements Strategy {
   readonly name: string;
-  readonly traits: StrategyTraits = {
-    parameters: 'sharded',
-    unrecordable: 'ranks exchange numbers of rows that depend on the data',
-    accumulates: 'afterReduction',
-  };
+  readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
   /** For all other variables, and for statistics of layers. */
@@ -80,6 +76,13 @@ class ExpertParallel implements Strategy {
   constructor(others: Strategy) {
     this.name = `${others.name} with experts`;
     this.#others = others;
+    const { mixesGradients } = others.traits;
+    this.traits = {
+      parameters: 'sharded',
+      unrecordable: 'ranks exchange numbers of rows that depend on the data',
+      accumulates: 'afterReduction',
+      ...(mixesGradients && { mixesGradients }),
+    };
     if (others.tape) this.tape = others.tape;
     if (others.stages) {
       this.stages = stagedInPlace(others.stages, (variable) => this.#held.ownOf(variable) ?? variable);

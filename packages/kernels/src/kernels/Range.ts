@@ -1,5 +1,5 @@
 import { Range, type RangeAttrs } from '@tensorflow/tfjs-core';
-import { shared } from '../backend-cpu.js';
+import { shared } from '@tensorflow/tfjs-backend-cpu';
 import { kernel } from '../kernel.js';
 
 /**

@@ -68,7 +68,7 @@ class Staged implements Strategy, StagedWeights {
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
-    const { parameters, accumulates, recordsAlone, mixesRanks } = inner.traits;
+    const { parameters, accumulates, recordsAlone, mixesRanks, mixesGradients } = inner.traits;
     this.#isSharded = parameters === 'sharded';
     const unrecordable =
       inner.traits.unrecordable ??
@@ -78,6 +78,7 @@ class Staged implements Strategy, StagedWeights {
       ...(unrecordable !== undefined && { unrecordable }),
       ...(accumulates && { accumulates }),
       ...(mixesRanks && { mixesRanks }),
+      ...(mixesGradients && { mixesGradients }),
     };
     this.tape = stagedTape(inner.tape, {
       isInStep: () => this.#isInStep,

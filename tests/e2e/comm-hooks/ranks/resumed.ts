@@ -1,19 +1,33 @@
 // Trains a small model with each communication hook that has state: without a break, and again with a
 // save after half of the steps from which another Accelerator goes on, on the same mesh or on another one.
 import { join } from 'node:path';
-import { Accelerator, parallelize, type NamedCommHook } from '@acc/core';
+import { Accelerator, parallelize, type CommHook, type NamedCommHook } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const [ROWS, INPUTS, UNITS, STEPS] = [8, 6, 8, 6];
 const DATA_TENSOR = { data: 2, tensor: 2 };
 const DATA = { data: 4 };
+const PLAN = { a: 'column', b: 'row' } as const;
 
 const HOOKS = {
   powerSgd: { name: 'powerSgd', rank: 1, startIteration: 1 },
   topK: { name: 'topK', ratio: 0.2 },
   oneBit: { name: 'oneBit', warmupSteps: 1 },
 } satisfies Record<string, NamedCommHook>;
+
+/** A hook without state, whose steps depend on the largest gradient of the bucket. */
+const BY_LARGEST: CommHook = {
+  name: 'by largest',
+  reduce: ({ gradsLocal, collective }) => {
+    const rounded = tf.tidy(() => {
+      const step = gradsLocal.abs().max().div(16);
+      return gradsLocal.div(step).round().mul(step);
+    });
+    gradsLocal.dispose();
+    return collective.allReduceAsync(rounded, 'sum', { donate: true, agreed: true });
+  },
+};
 
 export interface Hooked {
   /** Weights as a program sees them after the last step. */
@@ -24,8 +38,17 @@ export interface Hooked {
   readonly warnings: Readonly<Record<string, string[]>>;
 }
 
+export interface Resumed {
+  readonly hooks: Readonly<Record<string, Hooked>>;
+  /** The weights after training with a hook without state. */
+  readonly byLargest: number[][];
+  /** The warnings when state was loaded for weights that are cut otherwise. */
+  readonly otherPlan: string[];
+}
+
 interface Part {
-  readonly hook: NamedCommHook;
+  readonly hook: NamedCommHook | CommHook;
+  readonly plan?: Readonly<Record<string, 'column' | 'row'>>;
   readonly mesh: { readonly data: number; readonly tensor?: number };
   readonly first?: number;
   readonly end?: number;
@@ -44,10 +67,10 @@ function modelOf(): tf.LayersModel {
 }
 
 /** Trains some steps. Returns the weights, and what was printed. */
-async function train({ hook, mesh, first = 0, end = STEPS, load, save }: Part) {
+async function train({ hook, mesh, plan = PLAN, first = 0, end = STEPS, load, save }: Part) {
   const accelerator = await Accelerator.create({ engine: 'acc', mesh, ddp: { commHook: hook } });
   const model = modelOf();
-  if (mesh.tensor) parallelize(model, { a: 'column', b: 'row' });
+  if (mesh.tensor) parallelize(model, plan);
   const [, optimizer] = accelerator.prepare(model, tf.train.momentum(0.1, 0.9));
   const printed = load === undefined ? [] : await warningsOf(() => accelerator.loadState(load));
   const rows = ROWS / mesh.data;
@@ -81,7 +104,7 @@ async function warningsOf(act: () => Promise<unknown>): Promise<string[]> {
   return printed;
 }
 
-export default async function resumed(folder: string): Promise<Record<string, Hooked>> {
+export default async function resumed(folder: string): Promise<Resumed> {
   const results: Record<string, Hooked> = {};
   for (const [name, hook] of Object.entries(HOOKS)) {
     const half = { hook, end: STEPS / 2 };
@@ -98,5 +121,10 @@ export default async function resumed(folder: string): Promise<Record<string, Ho
       warnings: { same: same.printed, 'on data': toData.printed, 'from data': toPair.printed },
     };
   }
-  return results;
+  const otherPlan = await train({
+    ...{ hook: HOOKS.topK, mesh: DATA_TENSOR, plan: { a: 'row', b: 'column' } },
+    ...{ first: STEPS / 2, load: join(folder, 'topK on data × tensor') },
+  });
+  const byLargest = await train({ hook: BY_LARGEST, mesh: DATA_TENSOR });
+  return { hooks: results, byLargest: byLargest.weights, otherPlan: otherPlan.printed };
 }
