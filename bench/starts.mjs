@@ -37,9 +37,11 @@ await exitOnError(async () => {
     },
   });
   if (values.help) return console.log(USAGE);
+  const repeats = Number(values.repeats);
+  if (!Number.isInteger(repeats) || repeats < 1) throw new Error(`--repeats is ${values.repeats}. ${USAGE}`);
   const machine = describeMachine();
   process.env.ACC_LIBTORCH ??= findLibtorch().root;
-  const samples = await measure(Number(values.repeats));
+  const samples = await measure(repeats);
   const head = formatHead({
     name: values.name,
     machine,

@@ -16,12 +16,12 @@ const HOOKS = {
   oneBit: { name: 'oneBit', warmupSteps: 1 },
 } satisfies Record<string, NamedCommHook>;
 
-/** A hook without state, whose steps depend on the largest gradient of the bucket. */
-const BY_LARGEST: CommHook = {
-  name: 'by largest',
+/** A hook without state, which rounds by the mean size of all gradients of the bucket. */
+const BY_MEAN: CommHook = {
+  name: 'by mean',
   reduce: ({ gradsLocal, collective }) => {
     const rounded = tf.tidy(() => {
-      const step = gradsLocal.abs().max().div(16);
+      const step = gradsLocal.abs().mean();
       return gradsLocal.div(step).round().mul(step);
     });
     gradsLocal.dispose();
@@ -41,7 +41,7 @@ export interface Hooked {
 export interface Resumed {
   readonly hooks: Readonly<Record<string, Hooked>>;
   /** The weights after training with a hook without state. */
-  readonly byLargest: number[][];
+  readonly byMean: number[][];
   /** The warnings when state was loaded for weights that are cut otherwise. */
   readonly otherPlan: string[];
 }
@@ -125,6 +125,6 @@ export default async function resumed(folder: string): Promise<Resumed> {
     ...{ hook: HOOKS.topK, mesh: DATA_TENSOR, plan: { a: 'row', b: 'column' } },
     ...{ first: STEPS / 2, load: join(folder, 'topK on data × tensor') },
   });
-  const byLargest = await train({ hook: BY_LARGEST, mesh: DATA_TENSOR });
-  return { hooks: results, byLargest: byLargest.weights, otherPlan: otherPlan.printed };
+  const byMean = await train({ hook: BY_MEAN, mesh: DATA_TENSOR });
+  return { hooks: results, byMean: byMean.weights, otherPlan: otherPlan.printed };
 }
