@@ -76,7 +76,10 @@ describe('training on mpi', () => {
 
   it('is refused if mpirun did not start the program', async () => {
     const results = await runRanks<{ code: string }>({ script: train, ranks: 2, args: ['ends'], env });
-    for (const { stderr } of results) expect(stderr).toContain('ACC_ENGINE_UNAVAILABLE');
+    for (const { stderr } of results) {
+      expect(stderr).toContain('ACC_ENGINE_UNAVAILABLE');
+      expect(stderr).toContain('neither mpirun nor srun started it');
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 import { AccError, isAccError, type EngineChoice } from '@acc/contract';
 import {
   gpuId,
-  locateMpi,
+  mpiUnavailableReason,
   ncclUnavailableReason,
   shmUnavailableReason,
   type ProcessGroup,
@@ -144,8 +144,7 @@ function obstacleOf(device: string, choice: EngineChoice): string | undefined {
   const isOnGpu = device !== 'cpu';
   if (triesNccl(choice, isOnGpu)) return isOnGpu ? ncclUnavailableReason() : 'its tensors live on the CPU';
   if (isOnGpu) return `its tensors live on ${device}`;
-  if (choice === 'mpi')
-    return locateMpi() ? undefined : 'the MPI engine is not built on this host; run: npx acc setup --mpi';
+  if (choice === 'mpi') return mpiUnavailableReason();
   return shmUnavailableReason();
 }
 

@@ -12,6 +12,7 @@ export {
   loadAddon,
   locateAddon,
   locateMpi,
+  mpiUnavailableReason,
   prebuiltLines,
   readEnvironment,
   RELEASE_LINES,

@@ -9,8 +9,17 @@ describe('readEnvironment', () => {
       libtorch: undefined,
       libtorchUrl: undefined,
       cacheDir: join(homedir(), '.cache', 'acc'),
+      isMpiTask: false,
     });
   });
+
+  it.each(['OMPI_COMM_WORLD_RANK', 'PMI_RANK', 'PMIX_RANK', 'SLURM_PROCID'])(
+    'knows a task of MPI by %s',
+    (name) => {
+      expect(readEnvironment({ [name]: '0' }).isMpiTask).toBe(true);
+      expect(readEnvironment({ RANK: '0', WORLD_SIZE: '2', SLURM_JOB_ID: '7' }).isMpiTask).toBe(false);
+    },
+  );
 
   it('respects XDG_CACHE_HOME, and prefers ACC_CACHE_DIR', () => {
     expect(readEnvironment({ XDG_CACHE_HOME: '/x' }).cacheDir).toBe('/x/acc');

@@ -15,7 +15,13 @@ export interface LibtorchEnvironment {
   readonly libtorchUrl: string | undefined;
   /** Absolute. `ACC_CACHE_DIR`, else `$XDG_CACHE_HOME/acc`, else `~/.cache/acc`. */
   readonly cacheDir: string;
+  /** Whether an MPI launcher has started this process: mpirun, mpiexec, srun or another one. */
+  readonly isMpiTask: boolean;
 }
+
+/** Variables that launchers set only for the tasks that they start: Open MPI, PMI and PMIx, MVAPICH2, Slurm, Flux, HPE, IBM. */
+const OF_MPI_TASKS =
+  /^(OMPI_COMM_WORLD_|PMI_|PMI2_|PMIX_|MV2_COMM_WORLD_|MPI_LOCAL|SLURM_PROCID$|FLUX_TASK_|PALS_|ALPS_|JSM_)/;
 
 /** Reads the settings. An empty variable counts as not set. */
 export function readEnvironment(env: NodeJS.ProcessEnv = process.env): LibtorchEnvironment {
@@ -24,6 +30,7 @@ export function readEnvironment(env: NodeJS.ProcessEnv = process.env): LibtorchE
     libtorch: libtorch && resolve(libtorch),
     libtorchUrl: env['ACC_LIBTORCH_URL'] || undefined,
     cacheDir: cacheDir(env),
+    isMpiTask: Object.keys(env).some((name) => OF_MPI_TASKS.test(name)),
   };
 }
 

@@ -5,7 +5,7 @@ export type { InstallProgress } from './fetch.js';
 export type { LibtorchInstall, LibtorchOrigin } from './inspect.js';
 export { installLibtorch, type InstallOptions } from './install.js';
 export { loadAddon } from './load.js';
-export { buildMpi, locateMpi, type BuildMpiOptions, type MpiLibrary } from './mpi.js';
+export { buildMpi, locateMpi, mpiUnavailableReason, type BuildMpiOptions, type MpiLibrary } from './mpi.js';
 export {
   describeSearch,
   findLibtorch,

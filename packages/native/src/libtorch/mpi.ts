@@ -32,6 +32,16 @@ export function locateMpi(): MpiLibrary | undefined {
 }
 
 /**
+ * Why this process cannot use the engine `mpi`. Undefined if it can, as far as that is known before MPI
+ * starts, which ends a process that no launcher of MPI has started and that cannot start its daemon.
+ */
+export function mpiUnavailableReason(): string | undefined {
+  if (!locateMpi()) return 'the MPI engine is not built on this host; run: npx acc setup --mpi';
+  if (readEnvironment().isMpiTask) return undefined;
+  return 'neither mpirun nor srun started it; start the program with one of them';
+}
+
+/**
  * Compiles the engine `mpi` with the cluster's own mpicc. Replaces the result of an earlier call.
  *
  * @throws AccError `ACC_MPICC_MISSING`, `ACC_MPI_BUILD_FAILED` with the output of the compiler,

@@ -22,6 +22,7 @@ export const installLibtorch: Libtorch['installLibtorch'] = refuse;
 export const loadAddon: Libtorch['loadAddon'] = refuse;
 export const locateAddon: Libtorch['locateAddon'] = refuse;
 export const locateMpi: Libtorch['locateMpi'] = refuse;
+export const mpiUnavailableReason: Libtorch['mpiUnavailableReason'] = refuse;
 export const makeFolder: Libtorch['makeFolder'] = refuse;
 export const markAsUntransferable: Libtorch['markAsUntransferable'] = refuse;
 export const prebuiltLines: Libtorch['prebuiltLines'] = () => [];
