@@ -3,10 +3,12 @@ import {
   changed,
   holdsAnyway,
   leftOut,
+  taken,
   type AcceleratorName,
   type Outcome,
   type Rule,
   type Setting,
+  type ValueAt,
 } from './outcome.js';
 
 /** The axes of a mesh by which several ranks compute one model, with the part of the program. */
@@ -47,6 +49,22 @@ export function ranksOn(axis: ModelAxis, value: unknown, { rest, more = [], note
 /** The algorithm of DeepSpeed Ulysses, and that of PyTorch's context parallelism. */
 export const BY_HEADS = accelerator('context.attention', 'heads');
 export const BY_RING = accelerator('context.attention', 'ring');
+
+/** For sizes along an axis in formats that leave the other ranks to `restOf`. */
+export const onAxisBeside =
+  (restOf: (at: ValueAt) => RestAxis, attention: Setting) =>
+  (axis: ModelAxis): Rule =>
+  (value, at) =>
+    ranksOn(axis, value, { rest: restOf(at), ...(axis === 'context' && { more: [attention] }) });
+
+/** The number of micro-batches of a step: parts of a batch in a pipeline, and batches elsewhere. */
+export function microBatches(value: unknown, isPipeline: boolean): Outcome {
+  if (!isPipeline) return taken(accelerator('gradientAccumulationSteps', value));
+  return changed(
+    'the parts of a batch: multiply the batch size of the program by it',
+    accelerator('pipeline.microBatches', value),
+  );
+}
 
 /** Whether the value is a size of more than one rank. */
 export const isSeveral = (value: unknown): boolean => Number(value ?? 1) > 1;

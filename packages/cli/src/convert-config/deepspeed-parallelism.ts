@@ -1,17 +1,6 @@
-import { BY_HEADS, isSeveral, ranksOn, type ModelAxis, type RestAxis } from './axes.js';
+import { BY_HEADS, isSeveral, microBatches, onAxisBeside, type RestAxis } from './axes.js';
 import { missing } from './missing.js';
-import {
-  accelerator,
-  changed,
-  holdsAnyway,
-  leftOut,
-  taken,
-  without,
-  type Outcome,
-  type Rule,
-  type Rules,
-  type ValueAt,
-} from './outcome.js';
+import { accelerator, changed, holdsAnyway, leftOut, without, type Rules, type ValueAt } from './outcome.js';
 import { zeroStage, zeroStrategy } from './zero.js';
 
 const BY_PLAN = "in the program: parallelize(model, plan) says how layers are cut. 'auto' chooses";
@@ -27,14 +16,11 @@ const restOf = (at: ValueAt): RestAxis => {
   return isSharded ? 'mesh.fsdp' : 'mesh.data';
 };
 
-const onAxis =
-  (axis: ModelAxis): Rule =>
-  (value, at) =>
-    ranksOn(axis, value, { rest: restOf(at), ...(axis === 'context' && { more: [BY_HEADS] }) });
+const onAxis = onAxisBeside(restOf, BY_HEADS);
 
 /** Keys of DeepSpeed's JSON by which several ranks compute one model, as of DeepSpeed 0.19. */
 export const DEEPSPEED_PARALLELISM: Rules = {
-  gradient_accumulation_steps: accumulation,
+  gradient_accumulation_steps: (value, at) => microBatches(value, isSeveral(at('pipeline.stages'))),
   'zero_optimization.stage': (value, at) =>
     value !== 0 && areBoth(at)
       ? leftOut(missing('pipeline beside fsdp and tensor at the same time'))
@@ -58,12 +44,3 @@ export const DEEPSPEED_PARALLELISM: Rules = {
       : changed('layers are those of the model', accelerator('checkpointEvery', value)),
   'pipeline.*': without(BY_STAGES),
 };
-
-/** Pipelines of DeepSpeed divide a step into so many micro-batches. */
-function accumulation(value: unknown, at: ValueAt): Outcome {
-  if (!isSeveral(at('pipeline.stages'))) return taken(accelerator('gradientAccumulationSteps', value));
-  return changed(
-    'the parts of a batch: multiply the batch size of the program by it',
-    accelerator('pipeline.microBatches', value),
-  );
-}

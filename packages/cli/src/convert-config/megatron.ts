@@ -1,4 +1,4 @@
-import { BY_RING, isSeveral, ofAxis, ranksOn, type ModelAxis, type RestAxis } from './axes.js';
+import { BY_RING, isSeveral, microBatches, ofAxis, onAxisBeside, type RestAxis } from './axes.js';
 import { missing } from './missing.js';
 import {
   accelerator,
@@ -8,7 +8,6 @@ import {
   taken,
   without,
   type Outcome,
-  type Rule,
   type Rules,
   type ValueAt,
 } from './outcome.js';
@@ -22,10 +21,7 @@ const isSharded = (at: ValueAt): boolean => isOn(at(`${PREFIX}use_distributed_op
 /** Megatron-LM gives the ranks that the sizes leave to data parallelism. */
 const restOf = (at: ValueAt): RestAxis => (isSharded(at) ? 'mesh.fsdp' : 'mesh.data');
 
-const onAxis =
-  (axis: ModelAxis): Rule =>
-  (value, at) =>
-    ranksOn(axis, value, { rest: restOf(at), ...(axis === 'context' && { more: [BY_RING] }) });
+const onAxis = onAxisBeside(restOf, BY_RING);
 
 /** Keys of `megatron_lm_config`, as of Accelerate 1.15. */
 export const MEGATRON_RULES: Rules = {
@@ -39,7 +35,8 @@ export const MEGATRON_RULES: Rules = {
   ),
   megatron_lm_sequence_parallelism: (value) =>
     isOn(value) ? leftOut("in the program: parallelize(model, { …: 'sequence' })") : holdsAnyway(),
-  megatron_lm_num_micro_batches: microBatches,
+  // The micro-batch of Megatron-LM is the batch of the loader.
+  megatron_lm_num_micro_batches: (value, at) => microBatches(value, isPipeline(at)),
   megatron_lm_decoder_last_pipeline_num_layers: without('in the program: pipelined(model, loss, { stages })'),
   megatron_lm_gradient_clipping: (value) =>
     value === 0 ? holdsAnyway() : taken(accelerator('gradientClipping.norm', value)),
@@ -74,15 +71,6 @@ function sectionOf(at: ValueAt): unknown {
   const isUniform = (at(`${PREFIX}recompute_method`) ?? 'uniform') === 'uniform';
   const isFull = at(`${PREFIX}recompute_granularity`) === 'full';
   return isFull && isUniform ? (at(`${PREFIX}recompute_num_layers`) ?? 1) : 1;
-}
-
-/** The micro-batch of Megatron-LM is the batch of the loader. */
-function microBatches(value: unknown, at: ValueAt): Outcome {
-  if (!isPipeline(at)) return taken(accelerator('gradientAccumulationSteps', value));
-  return changed(
-    'the parts of a batch: multiply the batch size of the program by it',
-    accelerator('pipeline.microBatches', value),
-  );
 }
 
 function distributedOptimizer(value: unknown, at: ValueAt): Outcome {
