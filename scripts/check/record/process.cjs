@@ -14,8 +14,19 @@ const FOLDER = process.env.ACC_RECORD_FOLDER;
 /** Chunks of packages wherever they are installed, sources, tests, and transpiled programs. */
 const OURS =
   /\/(packages\/[^/]+|node_modules\/(@acc\/[^/]+|acc-[^/]+|create-acc-tracker))\/(dist|src)\/|\/(tests|bench|examples|site)\/|\/\.cache\/acc\//;
-const session = new Session();
-session.connect();
+/** Undefined in the thread of module hooks, which Node.js starts without an inspector. */
+const session = connected();
+
+function connected() {
+  const session = new Session();
+  try {
+    session.connect();
+  } catch {
+    return undefined;
+  }
+  return session;
+}
+
 const post = (method, parameters) => {
   let answer;
   session.post(method, parameters, (error, result) => {
@@ -138,7 +149,7 @@ function recordNewProcesses() {
   syncBuiltinESMExports();
 }
 
-if (FOLDER !== undefined) {
+if (FOLDER !== undefined && session) {
   const id = randomUUID();
   const parent = process.env.ACC_RECORD_PARENT;
   // A worker thread may share its environment.

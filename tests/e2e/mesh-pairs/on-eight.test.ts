@@ -17,7 +17,9 @@ const onMesh = comparison.onMesh.bind(comparison);
 const STAGED = { pipelined: { microBatches: 2 } };
 const EIGHT = { data: 2, tensor: 2, pipeline: 2 };
 const CUT = { ...STAGED, plan: 'auto', options: AGAIN } as const;
+const SHARDED_EIGHT = { fsdp: 2, tensor: 2, pipeline: 2 };
 const FSDP = { strategy: 'fsdp' } as const;
+const CUT_SHARDED = { ...CUT, options: { ...AGAIN, ...FSDP } } as const;
 const SHARDED = { plan: 'auto', options: FSDP } as const;
 
 const ON_FOUR: Cases<Name> = {
@@ -30,16 +32,29 @@ const ON_FOUR: Cases<Name> = {
 };
 const ON_EIGHT: Cases<Name> = {
   'data × tensor × pipeline': onMesh('llama', EIGHT, { ...CUT, save: 'eight' }),
+  'fsdp × tensor × pipeline': onMesh('llama', SHARDED_EIGHT, { ...CUT_SHARDED, save: 'sharded eight' }),
+  'data × fsdp × tensor': onMesh('llama', { data: 2, fsdp: 2, tensor: 2 }, SHARDED),
 };
 
 /** The name says where it was saved and goes on, to the end. */
 const RESUMED_ON_EIGHT: Cases<Name> = {
   'one process on eight ranks': onMesh('llama', EIGHT, { ...CUT, load: 'llama' }),
   'pipeline × fsdp on eight ranks': onMesh('gpt2', EIGHT, { ...CUT, load: 'pipeline × fsdp' }),
+  'one process on sharded eight ranks': onMesh('llama', SHARDED_EIGHT, { ...CUT_SHARDED, load: 'llama' }),
+  'eight ranks on sharded eight ranks': onMesh('llama', SHARDED_EIGHT, {
+    ...CUT_SHARDED,
+    load: 'eight',
+    loadsLate: true,
+  }),
   'fsdp × tensor on eight ranks': onMesh('llama', EIGHT, { ...CUT, load: 'fsdp × tensor', loadsLate: true }),
 };
 const RESUMED_ON_FOUR: Cases<Name> = {
   'eight ranks on fsdp × tensor': onMesh('llama', { fsdp: 2, tensor: 2 }, { ...SHARDED, load: 'eight' }),
+  'sharded eight ranks on fsdp × tensor': onMesh(
+    'llama',
+    { fsdp: 2, tensor: 2 },
+    { ...SHARDED, load: 'sharded eight' },
+  ),
   'eight ranks on data × context': onMesh('llama', { data: 2, context: 2 }, { load: 'eight' }),
 };
 const RESUMED: Cases<Name> = { ...RESUMED_ON_EIGHT, ...RESUMED_ON_FOUR };
@@ -66,6 +81,7 @@ describe('a checkpoint', () => {
 
   it.each([
     ['eight', 'llama'],
+    ['sharded eight', 'llama'],
     ['fsdp × tensor', 'llama'],
   ] as const)('of %s: training goes on in one process', async (load, like) => {
     await comparison.expectResumedAlone(load, like);

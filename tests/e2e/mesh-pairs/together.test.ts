@@ -86,7 +86,7 @@ const ON_FOUR: Cases<Name> = {
     save: 'tensor × pipeline',
   },
 };
-const EIGHT = ['data × tensor × pipeline'];
+const EIGHT = ['data × tensor × pipeline', 'fsdp × tensor × pipeline', 'data × fsdp × tensor'];
 const ON_EIGHT: Cases<Name> = {
   ...casesOf('integers in bf16', EIGHT),
   ...casesOf('integers in fp16', EIGHT),

@@ -27,7 +27,7 @@ export function meshOf(
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) {
       throw unusedAxis('fsdp', strategy, FOR_SHARDS);
     }
-    if ((mesh.pipeline ?? 1) !== 1) requireBesidePipeline({ mesh, strategy, fsdp });
+    if ((mesh.pipeline ?? 1) !== 1) requireBesidePipeline({ strategy, fsdp });
     if ((mesh.expert ?? 1) !== 1) {
       requireBesideExperts({ strategy, fsdp, deterministic });
       if (strategy === 'single') throw unusedAxis('expert', strategy, FOR_EXPERTS);

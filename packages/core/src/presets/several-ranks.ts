@@ -4,19 +4,8 @@ import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** @throws AccError `ACC_STRATEGY_CANNOT` for what shards cannot do beside the axis pipeline. */
-export function requireBesidePipeline({
-  mesh,
-  strategy,
-  fsdp,
-}: Pick<ResolvedOptions, 'mesh' | 'strategy' | 'fsdp'>): void {
+export function requireBesidePipeline({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' | 'fsdp'>): void {
   if (strategy !== 'fsdp' || fsdp?.stage === 'NO_SHARD') return;
-  if ((mesh?.tensor ?? 1) !== 1) {
-    throw new AccError(
-      'ACC_STRATEGY_CANNOT',
-      'The axes fsdp, tensor and pipeline of a mesh do not work together, only two of them.',
-      { help: 'Use data in place of fsdp, or leave one of the three out.' },
-    );
-  }
   if (!resolveFsdpOptions(fsdp).offload) return;
   throw new AccError('ACC_STRATEGY_CANNOT', 'fsdp.offload cannot be combined with the mesh axis pipeline.', {
     help: 'Leave one of the two out.',

@@ -36,7 +36,6 @@ const row = (others: Partial<Row> = {}): Row => ({
   ...others,
 });
 const OFFLOADED: Fate = { leftOut: 'only fsdp.offload has it, which is refused on this axis' };
-const IN_STEPS: Fate = { leftOut: 'gradients of stages exist within a pipelined step only' };
 
 const MEMBERS: Readonly<Record<keyof Strategy, Row>> = {
   name: row(),
@@ -48,8 +47,8 @@ const MEMBERS: Readonly<Record<keyof Strategy, Row>> = {
   tape: row(),
   stages: row({ pipeline: 'replaced' }),
   beginReduction: row(),
-  wholeGradients: row({ pipeline: IN_STEPS }),
-  heldGradients: row({ pipeline: IN_STEPS }),
+  wholeGradients: row(),
+  heldGradients: row(),
   globalNorm: row(),
   allFinite: row({ expert: 'replaced' }),
   changeGradients: row({ pipeline: OFFLOADED, expert: OFFLOADED }),

@@ -214,6 +214,15 @@ class Staged implements Strategy, StagedWeights {
     return this.#inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
   }
 
+  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
+    return this.#inner.wholeGradients?.(grads, this.#owns(variables)) ?? [...grads];
+  }
+
+  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
+    const placed = this.#placedIn(grads);
+    return withHeldRegistered(placed, () => this.#inner.heldGradients?.(grads));
+  }
+
   globalNorm(grads: NamedTensorMap): Tensor {
     const [ofStage, others]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
     const placed = this.#placedIn(grads);
