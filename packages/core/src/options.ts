@@ -23,7 +23,7 @@ import { resolveDdpOptions, type DdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions, type FsdpOptions } from '@acc/fsdp';
 import type { DeterministicOptions } from '@acc/deterministic';
 import { resolveAutoLog, type AutoLogOptions } from '@acc/monitor';
-import { OPTION_HELP, requireAvailable } from '#platform/requirements';
+import { featuresOf, OPTION_HELP, requireAvailable, requireTogether } from '#platform/requirements';
 import { resolveDeterministicOptions } from '#platform/strategies';
 import * as z from 'zod';
 import { dataLoaderSchema, type DataLoaderOptions } from './data-loader-options.js';
@@ -223,7 +223,7 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
     options,
   );
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
-  if (resolved.deterministic !== false) refuseBesideDeterministic(resolved);
+  requireTogether(featuresOf(resolved));
   for (const plugin of resolved.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
     if (plugin.tape) checkKeys(`plugin '${plugin.name}'.tape`, plugin.tape, TAPE_HOOK_KEYS);
@@ -274,41 +274,6 @@ function isNameOrObject(value: unknown): boolean {
   return typeof value === 'string' || (typeof value === 'object' && value !== null);
 }
 
-/**
- * Messages about options that have an effect only with a certain value of another option, and have
- * none here.
- */
-export function withoutPartner(options: ResolvedOptions): string[] {
-  const { mixedPrecision, amp = {}, strategy, ddp = {}, fsdp = {}, mesh, context, pipeline } = options;
-  const named = typeof strategy === 'object' ? strategy.name : strategy;
-  const given = (record: object, names: readonly string[]) =>
-    names.filter((name) => (record as Record<string, unknown>)[name] !== undefined);
-  const ofPrecision = given(amp, ['lower', 'float32']);
-  const ofDdp = given(ddp, Object.keys(ddp));
-  const ofFsdp = given(fsdp, Object.keys(fsdp));
-  const isDdp = ['auto', 'ddp'].includes(strategy as string);
-  const isFsdp = ['fsdp'].includes(strategy as string);
-  const messages = [
-    mixedPrecision === 'no' &&
-      ofPrecision.length > 0 &&
-      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16' or 'fp16'.`,
-    mixedPrecision !== 'fp16' &&
-      amp.lossScale !== undefined &&
-      `amp.lossScale has no effect: mixedPrecision is '${mixedPrecision}', and only 'fp16' scales losses.`,
-    !isDdp && ofDdp.length > 0 && `ddp.${ofDdp[0]} has no effect: strategy is '${named}'.`,
-    !isFsdp &&
-      ofFsdp.length > 0 &&
-      `fsdp.${ofFsdp[0]} has no effect: strategy is '${named}'. Give strategy: 'fsdp'.`,
-    context?.attention !== undefined &&
-      (mesh?.context ?? 1) === 1 &&
-      'context.attention has no effect: the mesh has no axis context. Give mesh: { context: … }.',
-    pipeline !== undefined &&
-      mesh?.pipeline === undefined &&
-      'pipeline has no effect on the layout: the mesh has no axis pipeline. Give mesh: { pipeline: … }, or pipeline: 1 if this is meant.',
-  ];
-  return messages.filter((message) => message !== false);
-}
-
 /** Earlier versions accepted these options in `ddp`. */
 function refuseGroupOptions(ddp: unknown): void {
   const moved = isRecord(ddp) ? GROUP_OPTIONS.filter((name) => name in ddp) : [];
@@ -317,30 +282,6 @@ function refuseGroupOptions(ddp: unknown): void {
     help: `Write collective: { ${moved.map((name) => `${name}: …`).join(', ')} } instead.`,
     details: { where: 'ddp', key: moved[0], known: moved.map((name) => `collective.${name}`) },
   });
-}
-
-/** Rejects options with which sums depend on the number of ranks. */
-function refuseBesideDeterministic({ strategy, ddp, fsdp, dataLoader, mesh }: ResolvedOptions): void {
-  const { commHook, syncAt } = resolveDdpOptions(ddp);
-  const isUnsharded = fsdp?.stage === 'NO_SHARD';
-  const names = isUnsharded ? ['auto', 'ddp', 'fsdp'] : ['auto', 'ddp'];
-  const batchNorm = ddp?.batchNorm ?? (ddp?.syncBatchNorm === false ? 'broadcast' : 'sync');
-  const refused = [
-    !names.includes(strategy as string) &&
-      `${mesh?.fsdp === undefined ? 'strategy' : 'strategy and mesh.fsdp'}: only 'auto', 'ddp' and 'fsdp' with the stage 'NO_SHARD' are supported`,
-    isUnsharded && fsdp.mixedPrecision !== undefined && 'fsdp.mixedPrecision: not supported',
-    commHook !== undefined &&
-      'ddp.commHook: not supported, because sums are rounded differently for each number of ranks',
-    syncAt !== 'backward' && "ddp.syncAt: only 'backward' is supported",
-    dataLoader.dispatchBatches && 'dataLoader.dispatchBatches: not supported',
-    batchNorm !== 'sync' && "ddp.batchNorm: only 'sync' is supported",
-  ].filter((reason) => reason !== false);
-  if (refused.length === 0) return;
-  throw new AccError(
-    'ACC_DETERMINISTIC_UNSUPPORTED',
-    `deterministic does not support these options:\n  ${refused.join('\n  ')}`,
-    { help: 'Leave these options or deterministic out.', details: { refused } },
-  );
 }
 
 function isNamed(value: unknown): boolean {

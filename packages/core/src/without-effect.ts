@@ -1,5 +1,6 @@
 import type { Plugin, StepInfo } from '@acc/contract';
-import { withoutPartner, type ResolvedOptions } from './options.js';
+import type { ResolvedOptions } from './options.js';
+import { withoutPartner } from './presets/without-partner.js';
 
 /** The objects that were prepared or started before the first step. */
 export interface Used {

@@ -29,9 +29,7 @@ export async function joinUnevenInputs<T>(
   { joinable, data, collective, strategy, preparation, pipeline }: JoinContext,
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
-  pipeline.limits.requireNotDeterministic('joinUnevenInputs');
-  pipeline.limits.requireReplicated('joinUnevenInputs');
-  pipeline.limits.requireOwnRows('joinUnevenInputs');
+  pipeline.limits.require('join');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;

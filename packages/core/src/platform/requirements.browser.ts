@@ -1,5 +1,6 @@
 import { notInBrowser } from '@acc/platform';
 import type { AcceleratorOptions } from '../options.js';
+import type * as requirements from './requirements.js';
 
 const ONE_PROCESS = 'Leave it out: a page trains in one process.';
 const SMALLER = 'Leave it out, and use checkpointEvery to train with less memory.';
@@ -53,3 +54,9 @@ export const mayHaveNative = false;
 
 /** A page has one process, so it needs no help with axes and stages. */
 export const OPTION_HELP: Readonly<Record<string, string>> = {};
+
+/** A page is one process: nothing is divided, and options that exclude others are refused above. */
+export const axesOf: typeof requirements.axesOf = () => [];
+export const featuresOf: typeof requirements.featuresOf = () => [];
+export const featuresOfRun: typeof requirements.featuresOfRun = () => new Set();
+export const requireTogether: typeof requirements.requireTogether = () => {};

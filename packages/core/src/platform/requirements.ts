@@ -1,5 +1,8 @@
 import type { AcceleratorOptions } from '../options.js';
 
+export { axesOf, featuresOf, featuresOfRun } from '../presets/features.js';
+export { requireTogether } from '../presets/require-together.js';
+
 /** Refuses options that this platform cannot follow. Node.js can follow all. */
 export function requireAvailable(_options: AcceleratorOptions): void {}
 

@@ -7,8 +7,6 @@ type SeveralRanks = typeof severalRanks;
  * A page is one process. A mesh with an axis of several ranks is refused for its size, and the
  * options that these functions refuse are not available.
  */
-export const requireBesideExperts: SeveralRanks['requireBesideExperts'] = () => {};
-export const requireBesidePipeline: SeveralRanks['requireBesidePipeline'] = () => {};
 export const ranksPerHost: SeveralRanks['ranksPerHost'] = () => 1;
 export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = () => {};
 /** Never called: a page has no other rank. */

@@ -1,9 +1,5 @@
-import {
-  ranksPerHost,
-  requireBesideExperts,
-  requireBesidePipeline,
-  warnOfAxesBetweenHosts,
-} from '#platform/several-ranks';
+import { axesOf, featuresOf, requireTogether } from '#platform/requirements';
+import { ranksPerHost, warnOfAxesBetweenHosts } from '#platform/several-ranks';
 import { AccError, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
@@ -14,28 +10,27 @@ import type { ResolvedOptions } from '../options.js';
  * The mesh that the options ask for. Every rank calls it.
  *
  * @throws AccError `ACC_INVALID_OPTION` for sizes that do not fit the number of ranks, or that the
- * strategy does not use.
+ * strategy does not use; the code of a refusal for axes that do not go with the options.
  */
 export function meshOf(
-  { mesh, strategy, fsdp, deterministic }: ResolvedOptions,
+  options: ResolvedOptions,
   collective: Collective,
   environment: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
 ): Mesh {
+  const { mesh, strategy, fsdp } = options;
   const isSharded = strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) {
       throw unusedAxis('fsdp', strategy, FOR_SHARDS);
     }
-    if ((mesh.pipeline ?? 1) !== 1) requireBesidePipeline({ strategy, fsdp });
-    if ((mesh.expert ?? 1) !== 1) {
-      requireBesideExperts({ strategy, fsdp, deterministic });
-      if (strategy === 'single') throw unusedAxis('expert', strategy, FOR_EXPERTS);
-    }
+    if ((mesh.expert ?? 1) !== 1 && strategy === 'single') throw unusedAxis('expert', strategy, FOR_EXPERTS);
     const made = layOut(collective, mesh);
-    if (deterministic !== false && made.dataRanks.size < collective.size) {
+    try {
+      requireTogether([...featuresOf(options), ...axesOf(made)]);
+    } catch (error) {
       made.close();
-      throw notDeterministic();
+      throw error;
     }
     if (collective.rank === 0) warnOfAxesBetweenHosts(made, collective.hosts, console.warn);
     return made;
@@ -43,14 +38,6 @@ export function meshOf(
   if (!isSharded) return dataMesh(collective);
   if (!resolveFsdpOptions(fsdp).isHybrid) return layOut(collective, { fsdp: collective.size });
   return layOut(collective, { data: -1, fsdp: ranksPerHost(collective, environment) });
-}
-
-function notDeterministic(): AccError {
-  return new AccError(
-    'ACC_DETERMINISTIC_UNSUPPORTED',
-    'deterministic does not support a mesh whose ranks share rows.',
-    { help: 'Use only the axes data and fsdp, or leave deterministic out.' },
-  );
 }
 
 function withoutAxis(): AccError {

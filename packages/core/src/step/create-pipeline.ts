@@ -1,4 +1,5 @@
 import type { Collective, KernelLayer, Mesh, Plugin, Strategy } from '@acc/contract';
+import { featuresOfRun } from '#platform/requirements';
 import type { Turns } from '../fit/turns.js';
 import type { ResolvedOptions } from '../options.js';
 import { accumulationOf } from '../presets/strategy.js';
@@ -28,6 +29,7 @@ export function createPipeline(options: ResolvedOptions, context: PipelineContex
     mixesRanks: !isDeterministic && mixesRanks(mesh, strategy),
     countRanks,
     isDeterministic,
+    features: featuresOfRun(options, strategy, mesh),
     requireTurn: ([first]) => turns.requireOwn(() => `Gradients of '${first!.name}' were requested`),
     kernels,
     lists: kernels.lists,

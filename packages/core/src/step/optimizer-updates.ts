@@ -90,7 +90,7 @@ export class OptimizerUpdates {
    */
   #requireTrained(grads: NamedTensorMap): void {
     const { sync, trained, limits } = this.#state;
-    if (sync.isLocal) return limits.requireReplicated('An optimizer inside noSync');
+    if (sync.isLocal) return limits.require('noSync');
     if (sync.isTrainingAlone) return sync.requireAveraged(grads);
     const { collective, plugins, accumulation } = this.#options;
     const isPlain = collective.size === 1 && !plugins.some((plugin) => plugin.gradient);

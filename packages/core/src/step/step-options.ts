@@ -7,6 +7,7 @@ import type {
   Plugin,
   Strategy,
 } from '@acc/contract';
+import type { Feature } from '../presets/composes.js';
 import type { GradientClipping } from './clipping.js';
 
 /** The inputs of the step pipeline of an Accelerator. */
@@ -24,6 +25,8 @@ export interface StepPipelineOptions {
   readonly countRanks: () => number;
   /** Whether weights must not depend on the number of ranks. */
   readonly isDeterministic: boolean;
+  /** What the run consists of, for calls that do not go with all of it. */
+  readonly features: ReadonlySet<Feature>;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
   readonly lists: ListMath;

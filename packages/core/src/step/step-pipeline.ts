@@ -138,9 +138,7 @@ export class StepPipeline implements DriverHooks {
    * has called {@link endAlone}. Only variables that some owner averages may be trained meanwhile.
    */
   trainAlone(owner: object, averaged: readonly Variable[]): void {
-    this.limits.requireNotDeterministic('ranks that train independently');
-    this.limits.requireReplicated('Training apart (LocalSGD, DiLoCo)');
-    this.limits.requireOwnRows('Training apart (LocalSGD, DiLoCo)');
+    this.limits.require('apart');
     this.sync.trainAlone(owner, averaged);
   }
 

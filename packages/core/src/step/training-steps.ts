@@ -69,7 +69,7 @@ export class TrainingSteps {
     requireTensor('weighLoss', loss, 'loss, count');
     if (typeof count !== 'number')
       kernels.recorder?.refuse('it gives weighLoss a tensor, whose value is read');
-    pipeline.limits.requireNotDeterministic('weighLoss');
+    pipeline.limits.require('weighLoss');
     return pipeline.lossItems.say(loss, count);
   }
 

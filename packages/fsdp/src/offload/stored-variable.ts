@@ -42,8 +42,9 @@ export class StoredVariable implements FileValues {
       this.variable = given;
     }
     this.offset = source.reserve(this.byteLength);
-    patch(this.variable, 'dispose', (dispose) => () => {
+    const restore = patch(this.variable, 'dispose', (dispose) => () => {
       dispose.call(this.variable);
+      restore();
       this.#free();
     });
   }

@@ -1,0 +1,112 @@
+// The one table of what goes together: create and calls ask it, the page shows it, tests enumerate it.
+
+/** Parts of a run that may exclude each other, with the names that messages and documents give them. */
+export const FEATURES = {
+  data: 'mesh.data',
+  fsdp: "strategy: 'fsdp'",
+  tensor: 'mesh.tensor',
+  context: 'mesh.context',
+  expert: 'mesh.expert',
+  pipeline: 'mesh.pipeline',
+  single: "strategy: 'single'",
+  ownStrategy: 'a strategy of your own',
+  ownSharding: 'a strategy of your own that shards',
+  deterministic: 'deterministic',
+  mixedPrecision: 'mixedPrecision',
+  clipping: 'gradientClipping',
+  accumulation: 'gradientAccumulationSteps',
+  checkpoints: 'checkpointEvery',
+  commHook: 'ddp.commHook',
+  hookState: 'a ddp.commHook that keeps state',
+  syncAtApply: "ddp.syncAt: 'apply'",
+  batchNorm: "ddp.batchNorm other than 'sync'",
+  fsdpPrecision: 'fsdp.mixedPrecision',
+  offload: 'fsdp.offload',
+  dispatchBatches: 'dataLoader.dispatchBatches',
+  compile: 'compile',
+  join: 'joinUnevenInputs',
+  apart: 'LocalSGD and DiLoCo',
+  noSync: 'an optimizer step inside noSync',
+  weighLoss: 'weighLoss',
+  noiseScale: 'gradientNoiseScale',
+  dispatchModel: 'dispatchModel',
+  adafactor: 'adafactor',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type Feature = keyof typeof FEATURES;
+
+/** Features that do not go together. */
+export interface Refusal {
+  /** It holds for a run that has all of them. */
+  readonly of: readonly Feature[];
+  readonly code: 'ACC_DETERMINISTIC_UNSUPPORTED' | 'ACC_STRATEGY_CANNOT' | 'ACC_INVALID_OPTION';
+  /** Why, as a sentence. */
+  readonly reason: string;
+}
+
+/** The axes whose ranks have the same rows, and other parts of a model. */
+const MODEL_AXES: readonly Feature[] = ['tensor', 'pipeline'];
+/** Each of them divides weights, their gradients and the state of optimizers. */
+const SHARDING: readonly Feature[] = ['fsdp', ...MODEL_AXES, 'expert', 'ownSharding'];
+
+const REPLICATED = 'It needs weights, gradients and optimizer state on every rank, which are divided.';
+const ROWS = 'It needs ranks with rows of their own, and the ranks of this axis share rows.';
+const PIECES = 'Sums over parts of a model or a sequence depend on the number of ranks.';
+
+/**
+ * Everything that does not go together, among the parts of a run that {@link Feature} lists. All other
+ * combinations work.
+ */
+export const REFUSALS: readonly Refusal[] = [
+  ...deterministic(['fsdp'], 'Sums of shards depend on the number of ranks.'),
+  ...deterministic([...MODEL_AXES, 'context'], PIECES),
+  ...deterministic(['expert'], 'Which rows share an expert depends on the number of ranks.'),
+  ...deterministic(['single', 'ownStrategy'], "Its sums are those of the strategies 'auto' and 'ddp' only."),
+  ...deterministic(['commHook'], 'Sums are rounded differently for each number of ranks.'),
+  ...deterministic(['fsdpPrecision'], 'Sums are rounded differently for each number of ranks.'),
+  ...deterministic(['syncAtApply'], 'Gradients are summed in the order of the rows during backward.'),
+  ...deterministic(['batchNorm'], 'Statistics of one rank depend on the number of ranks.'),
+  ...deterministic(['dispatchBatches'], 'Ranks take their rows from the data in an order that it fixes.'),
+  ...deterministic(['weighLoss'], 'Weights of items depend on the ranks that have them.'),
+  ...deterministic(['join', 'apart'], 'Weights depend on the number of ranks.'),
+
+  ...cannot('offload', ['pipeline'], 'The values of a stage stay in memory.'),
+  ...pairs('ACC_INVALID_OPTION', 'offload', ['expert'], 'A rank has the weights of its own experts only.'),
+  ...cannot('hookState', ['pipeline'], 'The state belongs to buckets, which differ between stages.'),
+  ...cannot('syncAtApply', ['pipeline'], 'A pipelined step sums gradients at its end.'),
+  ...cannot('syncAtApply', ['expert'], 'Gradients of experts are summed during backward.'),
+
+  ...cannot('compile', ['offload'], 'It moves values to files between operators.'),
+  ...cannot('compile', ['expert'], 'Ranks exchange numbers of rows that depend on the data.'),
+  ...MODEL_AXES.map((axis): Refusal => {
+    const reason = 'Values that are gathered for an operator are divided along both axes.';
+    return { of: ['compile', 'fsdp', axis], code: 'ACC_STRATEGY_CANNOT', reason };
+  }),
+
+  ...cannot('join', SHARDING, REPLICATED),
+  ...cannot('join', ['context'], ROWS),
+  ...cannot('apart', SHARDING, REPLICATED),
+  ...cannot('apart', ['context'], ROWS),
+  ...cannot('noSync', SHARDING, REPLICATED),
+  ...cannot('dispatchModel', ['fsdp', ...MODEL_AXES, 'expert'], 'The weights are divided over ranks.'),
+  ...cannot('noiseScale', ['context'], 'A rank has the gradient of a piece of each sample.'),
+  ...cannot('adafactor', ['tensor'], 'It needs means over rows and columns of weights that are cut.'),
+  ...cannot('adafactor', ['pipeline'], 'It has state of whole weights.'),
+];
+
+function deterministic(others: readonly Feature[], reason: string): Refusal[] {
+  return pairs('ACC_DETERMINISTIC_UNSUPPORTED', 'deterministic', others, reason);
+}
+
+function cannot(feature: Feature, others: readonly Feature[], reason: string): Refusal[] {
+  return pairs('ACC_STRATEGY_CANNOT', feature, others, reason);
+}
+
+function pairs(
+  code: Refusal['code'],
+  feature: Feature,
+  others: readonly Feature[],
+  reason: string,
+): Refusal[] {
+  return others.map((other) => ({ of: [feature, other], code, reason }));
+}

@@ -1,0 +1,55 @@
+import { MESH_AXES, type Mesh, type Strategy } from '@acc/contract';
+import { ddp as ddpOf, resolveDdpOptions } from '@acc/ddp';
+import { resolveFsdpOptions } from '@acc/fsdp';
+import type { ResolvedOptions } from '../options.js';
+import type { Feature } from './composes.js';
+
+/** Whether the options divide parameters over ranks by `fsdp`. */
+export function isSharding({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' | 'fsdp'>): boolean {
+  return strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
+}
+
+/** The features that options ask for. Axes of the mesh are known when ranks are laid out. */
+export function featuresOf(options: ResolvedOptions): Feature[] {
+  const { strategy, ddp = {}, fsdp, dataLoader, deterministic, mixedPrecision } = options;
+  const { gradientClipping, gradientAccumulationSteps, checkpointEvery } = options;
+  const isSharded = isSharding(options);
+  const { commHook, syncAt } = resolveDdpOptions(ddp);
+  const batchNorm = ddp.batchNorm ?? (ddp.syncBatchNorm === false ? 'broadcast' : 'sync');
+  const asked: Partial<Record<Feature, boolean>> = {
+    fsdp: isSharded,
+    single: strategy === 'single',
+    ownStrategy: typeof strategy === 'object',
+    ownSharding: typeof strategy === 'object' && strategy.traits.parameters === 'sharded',
+    deterministic: deterministic !== false,
+    mixedPrecision: mixedPrecision !== 'no',
+    clipping: gradientClipping !== undefined,
+    accumulation: gradientAccumulationSteps > 1,
+    checkpoints: checkpointEvery !== undefined,
+    commHook: commHook !== undefined,
+    hookState: commHook !== undefined && ddpOf({ commHook }).getState !== undefined,
+    syncAtApply: syncAt === 'apply',
+    batchNorm: batchNorm !== 'sync',
+    fsdpPrecision: fsdp?.mixedPrecision !== undefined,
+    offload: isSharded && resolveFsdpOptions(fsdp).offload !== undefined,
+    dispatchBatches: dataLoader.dispatchBatches,
+  };
+  return (Object.keys(asked) as Feature[]).filter((feature) => asked[feature]);
+}
+
+/** The features of a run: those that its options ask for, and the axes that have several ranks. */
+export function featuresOfRun(
+  options: ResolvedOptions,
+  { traits }: Pick<Strategy, 'traits'>,
+  mesh: Mesh,
+): ReadonlySet<Feature> {
+  // One rank alone has all elements.
+  const isWhole = traits.parameters === 'replicated';
+  const asked = featuresOf(options).filter((feature) => !(feature === 'fsdp' && isWhole));
+  return new Set([...asked, ...axesOf(mesh)]);
+}
+
+/** The axes that have several ranks. The strategy says whether the axis `fsdp` divides anything. */
+export function axesOf(mesh: Mesh): Feature[] {
+  return MESH_AXES.filter((axis) => axis !== 'fsdp' && mesh.size(axis) > 1);
+}
