@@ -37,6 +37,7 @@ const CONCEPTS = [
   ['Sharding: ZeRO', '/concepts/zero'],
   ['The way of a step', '/concepts/step'],
   ['Ranks, hosts and meshes', '/concepts/mesh'],
+  ['What goes together', '/concepts/together'],
 ];
 
 const COMING_FROM = [

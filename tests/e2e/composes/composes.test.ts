@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import * as tf from '@tensorflow/tfjs';
-import { FEATURES, REFUSALS, type Feature } from '../../../packages/core/src/presets/composes.js';
+import { FEATURES, INCLUDED, REFUSALS, type Feature } from '../../../packages/core/src/presets/composes.js';
 import { onRanks } from '../on-ranks.js';
 import { expectNear } from '../transformer/compare.js';
 import type { Args } from './ranks/train.js';
@@ -10,23 +10,24 @@ import { AXES, train, type Trained } from './train.js';
 const ALL = Object.keys(FEATURES) as Feature[];
 /** Strategies other than those that `mesh` chooses exist for themselves. */
 const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding'];
-/** Options of a strategy, which have no effect beside another one. */
+/** Options of ddp, which have no effect on fsdp. */
 const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'batchNorm'];
-const OF_FSDP: readonly Feature[] = ['fsdpPrecision', 'offload'];
 const isAxis = (feature: Feature) => (AXES as readonly Feature[]).includes(feature);
 
-/** All pairs of an axis and another feature, and all refusals. */
+/** Calls and options with which the page has a column besides the axes. On the axis data. */
+const OTHER_COLUMNS: readonly Feature[] = ['deterministic', 'compile'];
+
+/** All pairs of an axis and another feature, those of the other columns, and all refusals. */
 const COMBINATIONS: readonly (readonly Feature[])[] = unique([
   ...AXES.flatMap((axis) =>
-    ALL.filter((other) => other !== axis && !STRATEGIES.includes(other))
-      .filter((other) => axis !== 'fsdp' || !OF_DDP.includes(other))
-      .map((other) => [
-        axis,
-        ...(axis !== 'fsdp' && OF_FSDP.includes(other) ? ['fsdp' as const] : []),
-        other,
-      ]),
+    ALL.filter((other) => !STRATEGIES.includes(other) && !(axis === 'fsdp' && OF_DDP.includes(other))).map(
+      (other) => [axis, other],
+    ),
   ),
-  ...REFUSALS.map(({ of }) => (of.includes('offload') ? [...of, 'fsdp' as const] : of)),
+  ...OTHER_COLUMNS.flatMap((column) =>
+    ALL.filter((other) => !STRATEGIES.includes(other)).map((other) => ['data' as const, column, other]),
+  ),
+  ...REFUSALS.map(({ of }) => of),
 ]);
 
 /** Ranks of these train apart, or round what they send: only that they end with finite values is known. */
@@ -96,8 +97,11 @@ describe.each(named(COMBINATIONS.filter((features) => !refusalOf(features))))('%
   });
 });
 
-/** Without repetitions, in any order of the features. */
+/** With all features that others include, without repetitions, in any order. */
 function unique(list: readonly (readonly Feature[])[]): Feature[][] {
-  const sorted = list.map((features) => ALL.filter((feature) => features.includes(feature)));
-  return [...new Map(sorted.map((features) => [features.join(), features])).values()];
+  const complete = list.map((features) => {
+    const all = new Set(features.flatMap((feature) => [feature, ...(INCLUDED[feature] ?? [])]));
+    return ALL.filter((feature) => all.has(feature));
+  });
+  return [...new Map(complete.map((features) => [features.join(), features])).values()];
 }

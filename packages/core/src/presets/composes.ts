@@ -35,6 +35,13 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES;
 
+/** Features that a run has with another one. */
+export const INCLUDED: Partial<Readonly<Record<Feature, readonly Feature[]>>> = {
+  hookState: ['commHook'],
+  offload: ['fsdp'],
+  ownSharding: ['ownStrategy'],
+};
+
 /** Features that do not go together. */
 export interface Refusal {
   /** It holds for a run that has all of them. */
