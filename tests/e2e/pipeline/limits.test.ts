@@ -14,7 +14,6 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
   for (const [rank, { received: _, 'another shape in a slot': __, ...codes }] of found.entries()) {
     expect(codes).toEqual({
       'weights in files': 'ACC_STRATEGY_CANNOT',
-      'shards of pieces': 'ACC_STRATEGY_CANNOT',
       'a hook with state': 'ACC_STRATEGY_CANNOT',
       'gradients at apply': 'ACC_STRATEGY_CANNOT',
       'an unknown option': 'ACC_UNKNOWN_OPTION',

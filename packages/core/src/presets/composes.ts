@@ -75,7 +75,7 @@ export const REFUSALS: readonly Refusal[] = [
   ...deterministic(['batchNorm'], 'Statistics of one rank depend on the number of ranks.'),
   ...deterministic(['dispatchBatches'], 'Ranks take their rows from the data in an order that it fixes.'),
   ...deterministic(['weighLoss'], 'Weights of items depend on the ranks that have them.'),
-  ...deterministic(['join', 'apart'], 'Weights depend on the number of ranks.'),
+  ...deterministic(['join', 'apart', 'noSync'], 'Weights depend on the number of ranks.'),
 
   ...cannot('offload', ['pipeline'], 'The values of a stage stay in memory.'),
   ...pairs('ACC_INVALID_OPTION', 'offload', ['expert'], 'A rank has the weights of its own experts only.'),

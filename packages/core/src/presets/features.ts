@@ -1,4 +1,4 @@
-import { MESH_AXES, type Mesh, type Strategy } from '@acc/contract';
+import { MESH_AXES, type Mesh, type MeshAxis, type Strategy } from '@acc/contract';
 import { ddp as ddpOf, resolveDdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { ResolvedOptions } from '../options.js';
@@ -9,7 +9,7 @@ export function isSharding({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' 
   return strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
 }
 
-/** The features that options ask for. Axes of the mesh are known when ranks are laid out. */
+/** The features that options ask for. The size of an axis may be known only when ranks are laid out. */
 export function featuresOf(options: ResolvedOptions): Feature[] {
   const { strategy, ddp = {}, fsdp, dataLoader, deterministic, mixedPrecision } = options;
   const { gradientClipping, gradientAccumulationSteps, checkpointEvery } = options;
@@ -34,7 +34,8 @@ export function featuresOf(options: ResolvedOptions): Feature[] {
     offload: isSharded && resolveFsdpOptions(fsdp).offload !== undefined,
     dispatchBatches: dataLoader.dispatchBatches,
   };
-  return (Object.keys(asked) as Feature[]).filter((feature) => asked[feature]);
+  const axes = axesWith((axis) => options.mesh?.[axis] ?? 1);
+  return [...axes, ...(Object.keys(asked) as Feature[]).filter((feature) => asked[feature])];
 }
 
 /** The features of a run: those that its options ask for, and the axes that have several ranks. */
@@ -49,7 +50,12 @@ export function featuresOfRun(
   return new Set([...asked, ...axesOf(mesh)]);
 }
 
-/** The axes that have several ranks. The strategy says whether the axis `fsdp` divides anything. */
+/** The axes that have several ranks. */
 export function axesOf(mesh: Mesh): Feature[] {
-  return MESH_AXES.filter((axis) => axis !== 'fsdp' && mesh.size(axis) > 1);
+  return axesWith((axis) => mesh.size(axis));
+}
+
+/** The strategy says whether the axis `fsdp` divides anything. */
+function axesWith(sizeOf: (axis: MeshAxis) => number): Feature[] {
+  return MESH_AXES.filter((axis) => axis !== 'fsdp' && sizeOf(axis) > 1);
 }
