@@ -21,6 +21,16 @@ describe('files', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  it('are written while others that were alone in their folder are deleted', async () => {
+    const storage = fileStorage(folder);
+    for (let round = 0; round < 100; round++) {
+      const deletes = Array.from({ length: 8 }, (_, i) => storage.delete([`a/b${i}`]));
+      await Promise.all([storage.put('a/c', new Uint8Array([round])), ...deletes]);
+      expect([...(await storage.get('a/c'))]).toEqual([round]);
+      await storage.delete(['a/c']);
+    }
+  });
+
   it('cannot be outside their folder', async () => {
     const storage = fileStorage(folder);
     for (const key of ['../x', '/etc/passwd', 'a/../../x', '']) {

@@ -44,8 +44,8 @@ export function fileStorage(folder: string): Storage {
 }
 
 async function putFile(path: string, content: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
-  await makeFolder(dirname(path));
   const unfinished = path + UNFINISHED;
+  await createFile(unfinished);
   try {
     await (content instanceof Uint8Array
       ? writeSmall(unfinished, content)
@@ -65,6 +65,22 @@ async function writeSmall(path: string, content: Uint8Array): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
+  }
+}
+
+/** How often a folder may go before a file is in it. */
+const FOLDERS_LOST = 8;
+
+/** Creates a file and its folder. Another process that deletes files removes folders that are empty. */
+async function createFile(path: string): Promise<void> {
+  for (let lost = 0; ; lost++) {
+    try {
+      await makeFolder(dirname(path));
+      const file = await whenDescriptorIsFree(`Writing ${path}`, () => open(path, 'w'));
+      return await file.close();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || lost === FOLDERS_LOST) throw error;
+    }
   }
 }
 
