@@ -94,6 +94,33 @@ describe('AcceleratorOptions', () => {
     expect(resolveOptions({ strategy: fsdp(), mixedPrecision: 'bf16' }).mixedPrecision).toBe('bf16');
   });
 
+  describe('that do not go together', () => {
+    const deterministic = true;
+    const noTraits = { ...fsdp(), traits: undefined };
+    it.each<[string, object, string]>([
+      ['an axis', { deterministic, mesh: { tensor: 2 } }, 'ACC_DETERMINISTIC_UNSUPPORTED'],
+      ['shards', { deterministic, mesh: { fsdp: 2 } }, 'ACC_DETERMINISTIC_UNSUPPORTED'],
+      ['experts on all ranks', { deterministic, mesh: { expert: -1 } }, 'ACC_DETERMINISTIC_UNSUPPORTED'],
+      [
+        'stages on all ranks',
+        { mesh: { fsdp: 1, pipeline: -1 }, fsdp: { offload: { params: true, to: 'folder' } } },
+        'ACC_STRATEGY_CANNOT',
+      ],
+      ['a strategy without traits', { strategy: noTraits }, 'ACC_INVALID_OPTION'],
+    ])('are refused: %s', (_, options, code) => {
+      expect(() => resolveOptions(options)).toThrowError(expect.objectContaining({ code }) as Error);
+    });
+
+    it.each<[string, AcceleratorOptions]>([
+      ['unsharded', { deterministic, strategy: 'fsdp', fsdp: { stage: 'NO_SHARD' } }],
+      ['an axis of all ranks', { deterministic, mesh: { data: -1, tensor: 1 } }],
+      ['of another strategy', { deterministic, fsdp: { mixedPrecision: { reduce: 'bf16' } } }],
+      ['without effect', { mesh: { fsdp: 1, pipeline: 2 }, ddp: { commHook: 'powerSgd' } }],
+    ])('are only these: %s', (_, options) => {
+      expect(() => resolveOptions(options)).not.toThrow();
+    });
+  });
+
   describe('of a strategy', () => {
     const members = {
       name: 'mine',

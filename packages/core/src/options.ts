@@ -223,12 +223,12 @@ export function resolveOptions(given: AcceleratorOptions): ResolvedOptions {
     options,
   );
   if (typeof options.deterministic === 'object') resolveDeterministicOptions(options.deterministic);
+  if (typeof options.strategy === 'object') checkStrategy(options.strategy);
   requireTogether(featuresOf(resolved));
   for (const plugin of resolved.plugins) {
     checkKeys(`plugin '${plugin.name}'`, plugin, PLUGIN_KEYS);
     if (plugin.tape) checkKeys(`plugin '${plugin.name}'.tape`, plugin.tape, TAPE_HOOK_KEYS);
   }
-  if (typeof options.strategy === 'object') checkStrategy(options.strategy);
   return resolved;
 }
 

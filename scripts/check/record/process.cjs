@@ -21,7 +21,8 @@ function connected() {
   const session = new Session();
   try {
     session.connect();
-  } catch {
+  } catch (error) {
+    if (!error.message.includes('without a V8::Inspector')) throw error;
     return undefined;
   }
   return session;

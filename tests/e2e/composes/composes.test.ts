@@ -9,10 +9,12 @@ import { AXES, train, type Trained } from './train.js';
 
 const ALL = Object.keys(FEATURES) as Feature[];
 /** Strategies other than those that `mesh` chooses exist for themselves. */
-const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding'];
+const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding', 'sharedRows'];
 /** Options of ddp, which have no effect on fsdp. */
 const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'batchNorm'];
-const isAxis = (feature: Feature) => (AXES as readonly Feature[]).includes(feature);
+/** Each of them has two ranks. */
+const isAxis = (feature: Feature) =>
+  feature === 'sharedRows' || (AXES as readonly Feature[]).includes(feature);
 
 /** Calls and options with which the page has a column besides the axes. On the axis data. */
 const OTHER_COLUMNS: readonly Feature[] = ['deterministic', 'compile'];
@@ -32,6 +34,8 @@ const COMBINATIONS: readonly (readonly Feature[])[] = unique([
 
 /** Ranks of these train apart, or round what they send: only that they end with finite values is known. */
 const LOOSE: readonly Feature[] = ['apart', 'noSync', 'commHook', 'hookState', 'fsdpPrecision'];
+/** Beside these, a compiled step runs without replays, and says so. */
+const PLAIN: readonly Feature[] = ['deterministic'];
 /** Features that change what one process trains. The others leave the numbers as they are. */
 const CHANGING: readonly Feature[] = [
   ...['expert', 'deterministic', 'mixedPrecision', 'clipping', 'accumulation', 'adafactor', 'compile'],
@@ -84,6 +88,8 @@ describe.each(named(COMBINATIONS.filter((features) => !refusalOf(features))))('%
     const ofRanks = found.get(name)!;
     for (const each of ofRanks) expect(typeof each === 'string' ? each : 'trained').toBe('trained');
     const [first, ...others] = ofRanks as Trained[];
+    if (features.includes('compile'))
+      expect(first!.replays > 0).toBe(!PLAIN.some((each) => features.includes(each)));
     expect(Object.values(first!.weights).flat().every(Number.isFinite)).toBe(true);
     if (features.includes('noSync')) return;
     for (const each of others) expect(each.weights).toEqual(first!.weights);

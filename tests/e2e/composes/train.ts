@@ -12,6 +12,7 @@ import {
   parallelize,
   setSeed,
   type AcceleratorOptions,
+  type CompiledStep,
 } from '@acc/core';
 import { ddp } from '@acc/ddp';
 import { fsdp } from '@acc/fsdp';
@@ -26,6 +27,8 @@ export const AXES = ['data', 'fsdp', 'tensor', 'context', 'expert', 'pipeline'] 
 
 export interface Trained {
   readonly loss: number;
+  /** Of a compiled step. */
+  readonly replays: number;
   readonly weights: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -52,6 +55,7 @@ function optionsOf(features: ReadonlySet<Feature>): AcceleratorOptions {
       ...(has('dispatchBatches') && { dispatchBatches: true }),
     },
     ...(axes.length > 0 && { mesh: Object.fromEntries(axes.map((axis) => [axis, 2])) }),
+    ...(has('sharedRows') && { mesh: { tensor: 2 } }),
     ...(isSharded && { strategy: 'fsdp' }),
     ...(has('single') && { strategy: 'single' }),
     ...(has('ownStrategy') && { strategy: { ...ddp(), name: 'own' } }),
@@ -89,14 +93,14 @@ export async function train(given: readonly Feature[], isAlone = false): Promise
   try {
     if (features.has('tensor')) parallelize(model, 'auto');
     const loop = () => trainOn(accelerator, { model, optimizer, data }, features);
-    const loss = await (features.has('join') ? accelerator.joinUnevenInputs(loop) : loop());
+    const { loss, replays } = await (features.has('join') ? accelerator.joinUnevenInputs(loop) : loop());
     if (features.has('dispatchModel')) await dispatchModel(model);
     const whole = accelerator.getStateDict(model);
     const weights = Object.fromEntries(
       Object.entries(whole).map(([name, values]) => [name, Array.from(values.dataSync())]),
     );
     tf.dispose(whole);
-    return { loss, weights };
+    return { loss, replays, weights };
   } finally {
     tf.dispose(data);
     accelerator.freeMemory();
@@ -112,12 +116,12 @@ interface Parts {
   readonly data: Readonly<Record<'x' | 'y', tf.Tensor2D>>;
 }
 
-/** Returns the mean loss of the last step over all ranks. */
+/** Returns the mean loss of the last step over all ranks, and how often a compiled step was replayed. */
 async function trainOn(
   accelerator: Accelerator,
   { model, optimizer: own, data }: Parts,
   features: ReadonlySet<Feature>,
-): Promise<number> {
+): Promise<Pick<Trained, 'loss' | 'replays'>> {
   const micro = accelerator.gradientAccumulationSteps;
   const loader = new DataLoader(data, { batchSize: ROWS / micro });
   const [, optimizer, batches] = accelerator.prepare(model, own, loader);
@@ -132,7 +136,7 @@ async function trainOn(
     tf.dispose([ofRank, x, y]);
   }
   local?.end();
-  return loss;
+  return { loss, replays: (step as Partial<CompiledStep<never[], unknown>>).replays ?? 0 };
 }
 
 type Step = (x: tf.Tensor2D, y: tf.Tensor2D) => tf.Scalar;

@@ -1,3 +1,4 @@
+import { AccError } from '@acc/contract';
 import { notInBrowser } from '@acc/platform';
 import type { AcceleratorOptions } from '../options.js';
 import type * as requirements from './requirements.js';
@@ -55,8 +56,14 @@ export const mayHaveNative = false;
 /** A page has one process, so it needs no help with axes and stages. */
 export const OPTION_HELP: Readonly<Record<string, string>> = {};
 
-/** A page is one process: nothing is divided, and options that exclude others are refused above. */
+/** A page is one process, whose options exclude nothing. Only a strategy of the program may shard. */
 export const axesOf: typeof requirements.axesOf = () => [];
 export const featuresOf: typeof requirements.featuresOf = () => [];
-export const featuresOfRun: typeof requirements.featuresOfRun = () => new Set();
-export const requireTogether: typeof requirements.requireTogether = () => {};
+export const featuresOfRun: typeof requirements.featuresOfRun = (_, { traits }) =>
+  new Set(traits.parameters === 'sharded' ? (['ownSharding'] as const) : []);
+export const requireTogether: typeof requirements.requireTogether = (features, call) => {
+  if (!['join', 'apart', 'noSync'].includes(call!) || !new Set(features).has('ownSharding')) return;
+  throw new AccError('ACC_STRATEGY_CANNOT', 'This call needs all weights, which the strategy divides.', {
+    help: 'Use a strategy that replicates parameters.',
+  });
+};

@@ -9,11 +9,12 @@ const COLUMNS: readonly Feature[] = [
   ...(['data', 'fsdp', 'tensor', 'context', 'expert', 'pipeline', 'deterministic', 'compile'] as const),
 ];
 /** Strategies that exclude those of the mesh, so they are in the list of reasons only. */
-const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding'];
+const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding', 'sharedRows'];
 const ROWS = (Object.keys(FEATURES) as Feature[]).filter((feature) => !STRATEGIES.includes(feature));
 const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'batchNorm'];
+/** Names of options and calls are code, other words are not. */
 const codeOf = (feature: Feature) =>
-  FEATURES[feature].includes(' of your own') ? FEATURES[feature] : `\`${FEATURES[feature]}\``;
+  /^an? | or | other than /.test(FEATURES[feature]) ? FEATURES[feature] : `\`${FEATURES[feature]}\``;
 const withIncluded = (feature: Feature) => [feature, ...(INCLUDED[feature] ?? [])];
 
 /** Whether a pair works, as a word of the table. */
@@ -83,7 +84,7 @@ describe('features that do not go together', () => {
     expect(refusal(['fsdp'], 'compile')).toBeUndefined();
     expect(refusal(['fsdp', 'tensor'], 'compile')).toMatchObject({
       code: 'ACC_STRATEGY_CANNOT',
-      details: { refused: [['compile', "strategy: 'fsdp'", 'mesh.tensor']] },
+      details: { refused: [['compile', 'fsdp', 'mesh.tensor']] },
     });
   });
 });

@@ -1,9 +1,9 @@
-// The one table of what goes together: create and calls ask it, the page shows it, tests enumerate it.
+// The table of what goes together. `create` and calls ask it, the page shows it, and tests enumerate it.
 
 /** Parts of a run that may exclude each other, with the names that messages and documents give them. */
 export const FEATURES = {
   data: 'mesh.data',
-  fsdp: "strategy: 'fsdp'",
+  fsdp: 'fsdp',
   tensor: 'mesh.tensor',
   context: 'mesh.context',
   expert: 'mesh.expert',
@@ -11,6 +11,7 @@ export const FEATURES = {
   single: "strategy: 'single'",
   ownStrategy: 'a strategy of your own',
   ownSharding: 'a strategy of your own that shards',
+  sharedRows: 'a strategy of your own on ranks that share rows',
   deterministic: 'deterministic',
   mixedPrecision: 'mixedPrecision',
   clipping: 'gradientClipping',
@@ -25,7 +26,7 @@ export const FEATURES = {
   dispatchBatches: 'dataLoader.dispatchBatches',
   compile: 'compile',
   join: 'joinUnevenInputs',
-  apart: 'LocalSGD and DiLoCo',
+  apart: 'LocalSGD or DiLoCo',
   noSync: 'an optimizer step inside noSync',
   weighLoss: 'weighLoss',
   noiseScale: 'gradientNoiseScale',
@@ -35,11 +36,12 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES;
 
-/** Features that a run has with another one. */
+/** What a feature implies: a run with the one also has the others. */
 export const INCLUDED: Partial<Readonly<Record<Feature, readonly Feature[]>>> = {
   hookState: ['commHook'],
   offload: ['fsdp'],
   ownSharding: ['ownStrategy'],
+  sharedRows: ['ownStrategy'],
 };
 
 /** Features that do not go together. */
@@ -56,8 +58,8 @@ const MODEL_AXES: readonly Feature[] = ['tensor', 'pipeline'];
 /** Each of them divides weights, their gradients and the state of optimizers. */
 const SHARDING: readonly Feature[] = ['fsdp', ...MODEL_AXES, 'expert', 'ownSharding'];
 
-const REPLICATED = 'It needs weights, gradients and optimizer state on every rank, which are divided.';
-const ROWS = 'It needs ranks with rows of their own, and the ranks of this axis share rows.';
+const REPLICATED = 'Every rank needs all weights, gradients and optimizer state, which are divided.';
+const ROWS = 'Every rank needs rows of its own, and these ranks share rows.';
 const PIECES = 'Sums over parts of a model or a sequence depend on the number of ranks.';
 
 /**
@@ -68,12 +70,15 @@ export const REFUSALS: readonly Refusal[] = [
   ...deterministic(['fsdp'], 'Sums of shards depend on the number of ranks.'),
   ...deterministic([...MODEL_AXES, 'context'], PIECES),
   ...deterministic(['expert'], 'Which rows share an expert depends on the number of ranks.'),
-  ...deterministic(['single', 'ownStrategy'], "Its sums are those of the strategies 'auto' and 'ddp' only."),
+  ...deterministic(['single', 'ownStrategy'], 'Only the sums of ddp are the same on any number of ranks.'),
   ...deterministic(['commHook'], 'Sums are rounded differently for each number of ranks.'),
   ...deterministic(['fsdpPrecision'], 'Sums are rounded differently for each number of ranks.'),
   ...deterministic(['syncAtApply'], 'Gradients are summed in the order of the rows during backward.'),
   ...deterministic(['batchNorm'], 'Statistics of one rank depend on the number of ranks.'),
-  ...deterministic(['dispatchBatches'], 'Ranks take their rows from the data in an order that it fixes.'),
+  ...deterministic(
+    ['dispatchBatches'],
+    'Deterministic training gives each rank its rows by their place in the data.',
+  ),
   ...deterministic(['weighLoss'], 'Weights of items depend on the ranks that have them.'),
   ...deterministic(['join', 'apart', 'noSync'], 'Weights depend on the number of ranks.'),
 
@@ -83,7 +88,7 @@ export const REFUSALS: readonly Refusal[] = [
   ...cannot('syncAtApply', ['pipeline'], 'A pipelined step sums gradients at its end.'),
   ...cannot('syncAtApply', ['expert'], 'Gradients of experts are summed during backward.'),
 
-  ...cannot('compile', ['offload'], 'It moves values to files between operators.'),
+  ...cannot('compile', ['offload'], 'Offload moves values to files between operators.'),
   ...cannot('compile', ['expert'], 'Ranks exchange numbers of rows that depend on the data.'),
   ...MODEL_AXES.map((axis): Refusal => {
     const reason = 'Values that are gathered for an operator are divided along both axes.';
@@ -91,14 +96,17 @@ export const REFUSALS: readonly Refusal[] = [
   }),
 
   ...cannot('join', SHARDING, REPLICATED),
-  ...cannot('join', ['context'], ROWS),
+  ...cannot('join', ['context', 'sharedRows'], ROWS),
   ...cannot('apart', SHARDING, REPLICATED),
-  ...cannot('apart', ['context'], ROWS),
+  ...cannot('apart', ['context', 'sharedRows'], ROWS),
   ...cannot('noSync', SHARDING, REPLICATED),
-  ...cannot('dispatchModel', ['fsdp', ...MODEL_AXES, 'expert'], 'The weights are divided over ranks.'),
+  ...cannot('dispatchModel', SHARDING, 'The weights are divided over ranks.'),
   ...cannot('noiseScale', ['context'], 'A rank has the gradient of a piece of each sample.'),
-  ...cannot('adafactor', ['tensor'], 'It needs means over rows and columns of weights that are cut.'),
-  ...cannot('adafactor', ['pipeline'], 'It has state of whole weights.'),
+  ...cannot(
+    'adafactor',
+    MODEL_AXES,
+    'The state of adafactor has means over rows and columns of whole weights.',
+  ),
 ];
 
 function deterministic(others: readonly Feature[], reason: string): Refusal[] {

@@ -3,17 +3,17 @@ import { ddp as ddpOf, resolveDdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { ResolvedOptions } from '../options.js';
 import type { Feature } from './composes.js';
+import { isSharding } from './is-sharding.js';
 
-/** Whether the options divide parameters over ranks by `fsdp`. */
-export function isSharding({ strategy, fsdp }: Pick<ResolvedOptions, 'strategy' | 'fsdp'>): boolean {
-  return strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
-}
+/** The axes whose ranks get the same rows. */
+const SHARING_ROWS: readonly Feature[] = ['tensor', 'context', 'pipeline'];
 
 /** The features that options ask for. The size of an axis may be known only when ranks are laid out. */
 export function featuresOf(options: ResolvedOptions): Feature[] {
   const { strategy, ddp = {}, fsdp, dataLoader, deterministic, mixedPrecision } = options;
   const { gradientClipping, gradientAccumulationSteps, checkpointEvery } = options;
   const isSharded = isSharding(options);
+  const isDdp = strategy === 'auto' || strategy === 'ddp' || (strategy === 'fsdp' && !isSharded);
   const { commHook, syncAt } = resolveDdpOptions(ddp);
   const batchNorm = ddp.batchNorm ?? (ddp.syncBatchNorm === false ? 'broadcast' : 'sync');
   const asked: Partial<Record<Feature, boolean>> = {
@@ -23,18 +23,18 @@ export function featuresOf(options: ResolvedOptions): Feature[] {
     ownSharding: typeof strategy === 'object' && strategy.traits.parameters === 'sharded',
     deterministic: deterministic !== false,
     mixedPrecision: mixedPrecision !== 'no',
-    clipping: gradientClipping !== undefined,
+    clipping: gradientClipping.norm !== undefined || gradientClipping.value !== undefined,
     accumulation: gradientAccumulationSteps > 1,
     checkpoints: checkpointEvery !== undefined,
-    commHook: commHook !== undefined,
-    hookState: commHook !== undefined && ddpOf({ commHook }).getState !== undefined,
-    syncAtApply: syncAt === 'apply',
-    batchNorm: batchNorm !== 'sync',
-    fsdpPrecision: fsdp?.mixedPrecision !== undefined,
+    commHook: isDdp && commHook !== undefined,
+    hookState: isDdp && commHook !== undefined && ddpOf({ commHook }).getState !== undefined,
+    syncAtApply: isDdp && syncAt === 'apply',
+    batchNorm: isDdp && batchNorm !== 'sync',
+    fsdpPrecision: strategy === 'fsdp' && fsdp?.mixedPrecision !== undefined,
     offload: isSharded && resolveFsdpOptions(fsdp).offload !== undefined,
     dispatchBatches: dataLoader.dispatchBatches,
   };
-  const axes = axesWith((axis) => options.mesh?.[axis] ?? 1);
+  const axes = axesWith((axis) => statedSize(axis, options.mesh));
   return [...axes, ...(Object.keys(asked) as Feature[]).filter((feature) => asked[feature])];
 }
 
@@ -44,10 +44,17 @@ export function featuresOfRun(
   { traits }: Pick<Strategy, 'traits'>,
   mesh: Mesh,
 ): ReadonlySet<Feature> {
+  const asked = featuresOf(options);
+  const axes = axesOf(mesh);
+  if (asked.includes('ownStrategy')) {
+    // Such a strategy divides what its traits say, whatever the axes are.
+    const isShared = SHARING_ROWS.some((axis) => axes.includes(axis));
+    const others = asked.filter((feature) => !(MESH_AXES as readonly Feature[]).includes(feature));
+    return new Set([...others, ...(isShared ? ['sharedRows' as const] : [])]);
+  }
   // One rank alone has all elements.
-  const isWhole = traits.parameters === 'replicated';
-  const asked = featuresOf(options).filter((feature) => !(feature === 'fsdp' && isWhole));
-  return new Set([...asked, ...axesOf(mesh)]);
+  const ofShards: readonly Feature[] = traits.parameters === 'replicated' ? ['fsdp', 'offload'] : [];
+  return new Set([...asked.filter((feature) => !ofShards.includes(feature)), ...axes]);
 }
 
 /** The axes that have several ranks. */
@@ -58,4 +65,10 @@ export function axesOf(mesh: Mesh): Feature[] {
 /** The strategy says whether the axis `fsdp` divides anything. */
 function axesWith(sizeOf: (axis: MeshAxis) => number): Feature[] {
   return MESH_AXES.filter((axis) => axis !== 'fsdp' && sizeOf(axis) > 1);
+}
+
+/** The least size of an axis that options ask for. A strategy is made for experts or stages before -1 is known. */
+function statedSize(axis: MeshAxis, mesh: ResolvedOptions['mesh']): number {
+  const size = mesh?.[axis] ?? 1;
+  return size === -1 && (axis === 'expert' || axis === 'pipeline') ? 2 : size;
 }

@@ -5,6 +5,7 @@ import { dataMesh, meshOf as layOut } from '@acc/collective';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
+import { isSharding } from './is-sharding.js';
 
 /**
  * The mesh that the options ask for. Every rank calls it.
@@ -18,7 +19,7 @@ export function meshOf(
   environment: Pick<LaunchEnvironment, 'localRank' | 'localSize'>,
 ): Mesh {
   const { mesh, strategy, fsdp } = options;
-  const isSharded = strategy === 'fsdp' && fsdp?.stage !== 'NO_SHARD';
+  const isSharded = isSharding(options);
   if (mesh) {
     if (isSharded && mesh.fsdp === undefined) throw withoutAxis();
     if (typeof strategy !== 'object' && !isSharded && mesh.fsdp !== undefined) {

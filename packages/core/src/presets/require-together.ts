@@ -17,17 +17,14 @@ export function requireTogether(features: Iterable<Feature>, more?: Feature): vo
   if (more) all.add(more);
   const [first, ...others] = refusalsOf(all).filter(({ of }) => !more || of.includes(more));
   if (!first) return;
-  const refused = [first, ...others].map(
-    ({ of, reason }) => `${namesOf(of)} do not work together. ${reason}`,
-  );
+  const refused = [first, ...others].map(({ of, reason }) => `${sentenceOf(of)} ${reason}`);
   throw new AccError(first.code, refused.join('\n'), {
-    help: 'Leave one of them out.',
+    help: others.length > 0 ? 'Leave out one feature of each line.' : 'Leave one of them out.',
     details: { refused: [first, ...others].map(({ of }) => of.map((feature) => FEATURES[feature])) },
   });
 }
 
-/** The names of features, as part of a sentence. */
-export function namesOf(features: readonly Feature[]): string {
-  const names = features.map((feature) => FEATURES[feature]);
-  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+function sentenceOf(features: readonly Feature[]): string {
+  const [first, ...others] = features.map((feature) => FEATURES[feature]);
+  return `${first} does not work with ${others.join(' and ')}.`;
 }
