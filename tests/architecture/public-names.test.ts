@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
+import { flagsOfCommands, namesIn, variableNames } from './reading/option-names.js';
 import { programOfNames } from './reading/program.js';
 import { packages, root } from './reading/repository.js';
 
@@ -15,12 +16,13 @@ const entries = new Map(
   ),
 );
 
+const program = programOfNames([...entries.values()]);
+const checker = program.getTypeChecker();
+
 /** The names that users may use. `vitest -u` accepts intended changes. */
 it('the public names equal the snapshot', async () => {
-  const program = programOfNames([...entries.values()]);
-  const checker = program.getTypeChecker();
   const names = new Map(
-    [...entries].map(([specifier, path]) => [specifier, exportsOf(program.getSourceFile(path)!, checker)]),
+    [...entries].map(([specifier, path]) => [specifier, exportsOf(program.getSourceFile(path)!)]),
   );
   expect([...names.values()].flat().length).toBeGreaterThan(80);
   const text = [...names].map(([specifier, list]) =>
@@ -29,18 +31,35 @@ it('the public names equal the snapshot', async () => {
   await expect(`${text.join('\n\n')}\n`).toMatchFileSnapshot('public-names.txt');
 });
 
+/** The options, flags and variables that users may use. `vitest -u` accepts intended changes. */
+it('the names of options equal the snapshot', async () => {
+  const core = checker.getSymbolAtLocation(program.getSourceFile(entries.get('@acc/core')!)!)!;
+  const options = checker.getExportsOfModule(core).find(({ name }) => name === 'AcceleratorOptions')!;
+  const type = checker.getDeclaredTypeOfSymbol(checker.getAliasedSymbol(options));
+  const sections = [
+    ['Accelerator.create', namesIn(type, checker)],
+    ...flagsOfCommands(),
+    ['variables', variableNames()],
+  ] as const;
+  expect(sections.flatMap(([, names]) => names).length).toBeGreaterThan(200);
+  const text = sections.map(([title, names]) =>
+    [title, ...names.toSorted().map((name) => `  ${name}`)].join('\n'),
+  );
+  await expect(`${text.join('\n\n')}\n`).toMatchFileSnapshot('option-names.txt');
+});
+
 /** The names that a module exports, sorted. Types are marked. */
-function exportsOf(file: ts.SourceFile, checker: ts.TypeChecker): string[] {
+function exportsOf(file: ts.SourceFile): string[] {
   const module = checker.getSymbolAtLocation(file);
   // The checker does not treat a file without exports as a module.
   if (!module) return [];
   return checker
     .getExportsOfModule(module)
-    .map((symbol) => (isValue(symbol, checker) ? symbol.name : `type ${symbol.name}`))
+    .map((symbol) => (isValue(symbol) ? symbol.name : `type ${symbol.name}`))
     .sort();
 }
 
-function isValue(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
+function isValue(symbol: ts.Symbol): boolean {
   const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
   return (target.flags & ts.SymbolFlags.Value) !== 0 && !isTypeOnly(symbol);
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,10 +6,12 @@ import {
   ACCELERATOR_FIELDS,
   configText,
   LAUNCH_FIELDS,
+  LAUNCH_OPTIONS,
   parseConfig,
   readConfiguration,
   variableOf,
   withConfiguration,
+  type CommandOption,
   type Field,
   type FieldValue,
 } from './index.js';
@@ -168,4 +170,17 @@ it('each option has a variable of its own', () => {
   expect(new Set(variables).size).toBe(variables.length);
   expect(variables).toContain('ACC_COLLECTIVE_ENGINE');
   expect(variables).toContain('ACC_FSDP_MIXED_PRECISION_PARAM');
+});
+
+it('the comment on each option of acc launch has its default', () => {
+  const source = readFileSync(new URL('launch-options.ts', import.meta.url), 'utf8');
+  const comments = [...source.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\s*(\w+): \{/g)];
+  expect(comments.map(([, , name]) => name)).toEqual(Object.keys(LAUNCH_OPTIONS));
+  const inComments = comments.map(
+    ([, text]) => /Default(?: |:\s)`?(\w+)/.exec(text!.replace(/\s*\*?\s+/g, ' '))?.[1],
+  );
+  const wrong = Object.entries<CommandOption>(LAUNCH_OPTIONS).filter(
+    ([, option], i) => option.default !== undefined && String(option.default) !== inComments[i],
+  );
+  expect(wrong).toEqual([]);
 });

@@ -1,5 +1,12 @@
 export { ACCELERATOR_FIELDS } from './accelerator-fields.js';
 export {
+  defaultText,
+  withDefaults,
+  type CommandOption,
+  type CompleteOptions,
+  type OptionsOf,
+} from './command-option.js';
+export {
   launchOptions,
   readConfiguration,
   withConfiguration,
@@ -16,6 +23,7 @@ export {
   type Variables,
 } from './find-file.js';
 export { LAUNCH_FIELDS } from './launch-fields.js';
+export { LAUNCH_OPTIONS } from './launch-options.js';
 export { loadConfigFile, parseConfig } from './load-file.js';
 export type { FileContent, FileValue } from './read-file.js';
 export { readVariables, variableOf } from './variables.js';

@@ -1,57 +1,21 @@
+import { defaultText, type CommandOption } from './command-option.js';
 import type { Field } from './field.js';
+import { LAUNCH_OPTIONS } from './launch-options.js';
 
-const FIELDS = [
-  {
-    kind: 'whole',
-    name: 'nproc',
-    least: 1,
-    words: ['auto'],
-    meaning: 'processes on each host; auto: one for each core',
-    fallback: '1',
-  },
-  { kind: 'whole', name: 'nnodes', least: 1, meaning: 'hosts of the job', fallback: '1' },
-  {
-    kind: 'text',
-    name: 'rdzvEndpoint',
-    meaning: 'address of rank 0 or of etcd, HOST:PORT',
-    fallback: 'none',
-  },
-  {
-    kind: 'choice',
-    name: 'rdzvBackend',
-    choices: ['c10d', 'etcd'],
-    meaning: 'how hosts find each other',
-    fallback: 'c10d',
-  },
-  { kind: 'text', name: 'rdzvId', meaning: "the job's name, for etcd", fallback: 'none' },
-  {
-    kind: 'text',
-    name: 'interface',
-    meaning: 'the network interface between hosts',
-    fallback: 'the one that reaches rank 0',
-  },
-  {
-    kind: 'whole',
-    name: 'threads',
-    least: 1,
-    meaning: 'threads of each process',
-    fallback: 'OMP_NUM_THREADS, or cores / processes',
-  },
-  {
-    kind: 'whole',
-    name: 'maxRestarts',
-    least: 0,
-    meaning: 'restarts of the job after a rank fails',
-    fallback: '0',
-  },
-  {
-    kind: 'choice',
-    name: 'cpuBind',
-    choices: ['none', 'cores', 'numa'],
-    meaning: 'binds each process to cores or to a NUMA node',
-    fallback: 'none',
-  },
-] as const satisfies readonly Field[];
+type Options = typeof LAUNCH_OPTIONS;
+type NameInFile = {
+  [Name in keyof Options]: Options[Name] extends { readonly inFile: unknown } ? Name : never;
+}[keyof Options];
+type LaunchField = Field & { readonly name: NameInFile };
 
 /** The options of `acc launch` that a file can give. Names are those of `LaunchOptions`. */
-export const LAUNCH_FIELDS: readonly (Field & { readonly name: (typeof FIELDS)[number]['name'] })[] = FIELDS;
+export const LAUNCH_FIELDS: readonly LaunchField[] = Object.entries<CommandOption>(LAUNCH_OPTIONS).flatMap(
+  ([name, option]) => fieldOf(name as NameInFile, option),
+);
+
+function fieldOf(name: NameInFile, option: CommandOption): LaunchField[] {
+  const inFile = option.inFile === true ? option : option.inFile;
+  if (inFile === undefined || inFile.kind === 'hosts' || inFile.kind === 'ranks') return [];
+  const { help: meaning, ...kind } = inFile;
+  return [{ ...kind, name, meaning, fallback: defaultText(option) }];
+}

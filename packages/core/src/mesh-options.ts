@@ -8,12 +8,12 @@ export interface MeshOptions {
   readonly data?: number;
   /** Ranks over which parameters are divided. The strategy `auto` is `fsdp` with this axis. */
   readonly fsdp?: number;
-  /** Ranks over which single operators and their parameters are cut. */
+  /** Ranks over which single operators and their parameters are cut. Default 1. */
   readonly tensor?: number;
-  /** Ranks over which sequences are cut. */
+  /** Ranks over which sequences are cut. Default 1. */
   readonly context?: number;
-  /** Ranks over which the layers of a model are divided. */
+  /** Ranks over which the layers of a model are divided. Default 1. */
   readonly pipeline?: number;
-  /** Ranks over which experts are divided. */
+  /** Ranks over which experts are divided. Default 1. */
   readonly expert?: number;
 }

@@ -133,7 +133,7 @@ export interface AcceleratorOptions {
    * alerts. Default false.
    */
   readonly autoLog?: boolean | AutoLogOptions;
-  /** The folder in which runs are recorded. Default: the working directory. */
+  /** The folder in which runs are recorded. Default `.`, the working directory. */
   readonly projectDir?: string;
 }
 

@@ -45,9 +45,9 @@ export interface WrapBySize {
 export interface FsdpOptions {
   /**
    * The tensors that are divided over ranks. 1: optimizer state. 2 (`SHARD_GRAD_OP`): gradients as
-   * well. 3 (`FULL_SHARD`, default): parameters as well. `HYBRID_SHARD`: as stage 3, over the ranks
+   * well. 3 (`FULL_SHARD`): parameters as well. `HYBRID_SHARD`: as stage 3, over the ranks
    * of each host, or over those of `mesh.fsdp`; every host then has all parameters, and gradients
-   * are summed over hosts. `NO_SHARD`: nothing, which is the strategy `ddp`.
+   * are summed over hosts. `NO_SHARD`: nothing, which is the strategy `ddp`. Default 3.
    */
   readonly stage?: FsdpStage;
   /**

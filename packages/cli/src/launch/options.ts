@@ -1,82 +1,24 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { AccError, checkKeys } from '@acc/contract';
-import { CPU_BINDS, type CpuBind } from './cpus/binding.js';
+import { LAUNCH_OPTIONS, withDefaults, type CompleteOptions, type OptionsOf } from '@acc/config';
+import type { CpuBind } from './cpus/binding.js';
+import { badOption, checkValues, requireWhole } from './check-values.js';
 
-export interface LaunchOptions {
+/** The options of `launch`. @acc/config has those that are also flags of `acc launch`. */
+export interface LaunchOptions extends OptionsOf<typeof LAUNCH_OPTIONS> {
   /** The program: a TypeScript or JavaScript file. */
   readonly script: string;
   /** The arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /**
-   * The number of ranks on this host; `auto`: one for each core. It must be the same on every host.
-   * Default 1.
-   */
-  readonly nproc?: number | 'auto';
-  /**
-   * The number of hosts of the job, or the fewest and the most: `'1:4'`. With a range, hosts may be
-   * lost, come back and join. Default 1.
-   */
-  readonly nnodes?: number | string;
-  /**
-   * With a range: how long a round waits for further hosts once there are enough, in seconds.
-   * Default 30.
-   */
-  readonly lastCall?: number;
-  /**
-   * With a range: a host that does not answer for this long is lost. With etcd: how long the place of
-   * a killed host stays taken. In seconds, from 2; the same on every host. Default 10.
-   */
-  readonly hostTimeout?: number;
-  /**
-   * The rank of this host among the hosts, from 0. Required with several hosts, unless they meet
-   * through etcd.
-   */
-  readonly nodeRank?: number;
-  /**
-   * `host` or `host:port`. With `c10d` it is the address of rank 0, required with several hosts,
-   * with the default port 29500. With `etcd` it is the address of etcd, with the default port 2379.
-   */
-  readonly rdzvEndpoint?: string;
-  /** How hosts find each other: at a fixed address (`c10d`, default), or through etcd. */
-  readonly rdzvBackend?: 'c10d' | 'etcd';
-  /** A name that no other job uses at the same time. Required with etcd. */
-  readonly rdzvId?: string;
-  /** The network interface for traffic between hosts. Default: the one that reaches rank 0. */
-  readonly interface?: string;
-  /**
-   * The number of threads of each rank. Default: OMP_NUM_THREADS, else cores / ranks on this host.
-   */
-  readonly threads?: number;
-  /** How many times the job is restarted after a rank fails. Default 0. */
-  readonly maxRestarts?: number;
-  /**
-   * The time between the signal that ends ranks and SIGKILL, in seconds. Ranks that were asked to save
-   * have 30 s. Default 6.
-   */
-  readonly grace?: number;
-  /** Whether lines are marked with their rank. Default true. A single rank is never marked. */
-  readonly prefix?: boolean;
-  /**
-   * Binds each rank to cores of its own (`cores`), or to the CPUs of a NUMA node (`numa`). Linux
-   * only. Default `none`.
-   */
-  readonly cpuBind?: CpuBind;
-  /**
-   * A folder for the output of each rank. The output is not shown then, except for ranks in `tee`.
-   * Default: the output is shown.
-   */
-  readonly logDir?: string;
-  /** The ranks whose output is also shown, where `logDir` is given. Default none. */
-  readonly tee?: 'all' | readonly number[];
-  /** Prints what would be started, and starts nothing. Default false. */
-  readonly dryRun?: boolean;
   /**
    * Variables of the ranks, besides those of this process, and in place of them. Those that the
    * launcher must set, such as RANK, cannot be given. Default none.
    */
   readonly env?: Readonly<Record<string, string>>;
 }
+
+type Complete = CompleteOptions<typeof LAUNCH_OPTIONS>;
 
 /** A host and a port. Port 0 means any free port. */
 export interface Endpoint {
@@ -131,28 +73,7 @@ export interface LogPlan {
 export const DEFAULT_PORT = 29500;
 const ETCD_PORT = 2379;
 
-const KEYS = [
-  'script',
-  'args',
-  'nproc',
-  'nnodes',
-  'lastCall',
-  'hostTimeout',
-  'nodeRank',
-  'rdzvEndpoint',
-  'rdzvBackend',
-  'rdzvId',
-  'interface',
-  'threads',
-  'maxRestarts',
-  'grace',
-  'prefix',
-  'cpuBind',
-  'logDir',
-  'tee',
-  'dryRun',
-  'env',
-];
+const KEYS = ['script', 'args', 'env', ...Object.keys(LAUNCH_OPTIONS)];
 
 /**
  * Fills in defaults and validates options.
@@ -162,9 +83,11 @@ const KEYS = [
  */
 export function completeOptions(options: LaunchOptions): LaunchPlan {
   checkKeys('launch', options, KEYS);
-  const common = commonPlan(options);
-  const { rdzvBackend = 'c10d' } = options;
-  if (common.minNodes !== undefined) return elasticPlan(options, common);
+  checkValues(LAUNCH_OPTIONS, options);
+  const complete = withDefaults(LAUNCH_OPTIONS, options);
+  const common = commonPlan(options, complete);
+  const { rdzvBackend } = complete;
+  if (common.minNodes !== undefined) return elasticPlan(complete, common);
   if (options.lastCall !== undefined) {
     throw badOption('--last-call', options.lastCall, 'used with a range of hosts only: --nnodes A:B');
   }
@@ -173,14 +96,13 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
   }
   if (rdzvBackend === 'etcd') {
     if (common.dryRun) throw badOption('--dry-run', 'etcd', 'used without etcd, which assigns the ranks');
-    const { nodeRank } = options;
-    return { ...common, nodeRank, endpoint: undefined, rendezvous: etcdRendezvous(options) };
+    const { nodeRank } = complete;
+    return { ...common, nodeRank, endpoint: undefined, rendezvous: etcdRendezvous(complete) };
   }
-  if (rdzvBackend !== 'c10d') throw badOption('--rdzv-backend', rdzvBackend, 'c10d or etcd');
   return {
     ...common,
     nodeRank: options.nodeRank ?? 0,
-    endpoint: fixedEndpoint(options, common.nnodes),
+    endpoint: fixedEndpoint(complete, common.nnodes),
     rendezvous: undefined,
   };
 }
@@ -188,8 +110,8 @@ export function completeOptions(options: LaunchOptions): LaunchPlan {
 type CommonPlan = Omit<LaunchPlan, 'nodeRank' | 'endpoint' | 'rendezvous'>;
 
 /** The plan of a job whose hosts come and go. */
-function elasticPlan(options: LaunchOptions, common: CommonPlan): LaunchPlan {
-  const { rdzvBackend = 'c10d', rdzvId, nodeRank, rdzvEndpoint, nnodes } = options;
+function elasticPlan(options: Complete, common: CommonPlan): LaunchPlan {
+  const { rdzvBackend, rdzvId, nodeRank, rdzvEndpoint, nnodes } = options;
   const range = `left out with --nnodes ${nnodes}`;
   if (rdzvBackend !== 'c10d') throw badOption('--rdzv-backend', rdzvBackend, `c10d with --nnodes ${nnodes}`);
   if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, range);
@@ -218,27 +140,36 @@ function parseNodes(nnodes: number | string): { readonly min: number | undefined
 }
 
 /** The part of the plan that does not depend on how hosts find each other. */
-function commonPlan(options: LaunchOptions): CommonPlan {
-  const { script, args = [], threads, maxRestarts = 0, prefix = true } = options;
-  const { lastCall = 30, hostTimeout = 10, grace = 6 } = options;
-  const { interface: networkInterface, cpuBind = 'none', dryRun = false, env = {} } = options;
-  const nproc = options.nproc === 'auto' ? availableParallelism() : (options.nproc ?? 1);
-  requireWhole('-n', nproc, 1);
-  const { min: minNodes, max: nnodes } = parseNodes(options.nnodes ?? 1);
-  requireWhole('--last-call', lastCall, 0);
-  requireWhole('--host-timeout', hostTimeout, 2);
-  if (threads !== undefined) requireWhole('--threads', threads, 1);
-  requireWhole('--max-restarts', maxRestarts, 0);
-  requireWhole('--grace', grace, 1);
-  if (options.nodeRank !== undefined) requireWhole('--node-rank', options.nodeRank, 0, nnodes - 1);
-  if (!CPU_BINDS.includes(cpuBind)) throw badOption('--cpu-bind', cpuBind, CPU_BINDS.join(', '));
+function commonPlan({ script, args = [], env = {} }: LaunchOptions, options: Complete): CommonPlan {
+  const { threads, maxRestarts, prefix, cpuBind, dryRun, nodeRank, interface: networkInterface } = options;
+  const nproc = options.nproc === 'auto' ? availableParallelism() : options.nproc;
+  const { min: minNodes, max: nnodes } = parseNodes(options.nnodes);
+  if (nodeRank !== undefined) requireWhole('--node-rank', nodeRank, 0, nnodes - 1);
   const logs = logPlan(options, nproc * nnodes);
-  const times = { lastCallMs: lastCall * 1000, hostTimeoutMs: hostTimeout * 1000, graceMs: grace * 1000 };
   const numbers = { nproc, nnodes, minNodes, threads, maxRestarts };
-  return { script, args, ...numbers, ...times, prefix, networkInterface, cpuBind, logs, dryRun, env };
+  return {
+    script,
+    args,
+    ...numbers,
+    ...timesOf(options),
+    prefix,
+    networkInterface,
+    cpuBind,
+    logs,
+    dryRun,
+    env,
+  };
 }
 
-function logPlan({ logDir, tee }: LaunchOptions, ranks: number): LogPlan | undefined {
+function timesOf({
+  lastCall,
+  hostTimeout,
+  grace,
+}: Complete): Pick<LaunchPlan, 'lastCallMs' | 'hostTimeoutMs' | 'graceMs'> {
+  return { lastCallMs: lastCall * 1000, hostTimeoutMs: hostTimeout * 1000, graceMs: grace * 1000 };
+}
+
+function logPlan({ logDir, tee }: Complete, ranks: number): LogPlan | undefined {
   if (logDir === undefined) {
     if (tee === undefined) return undefined;
     throw missingOption(
@@ -251,7 +182,7 @@ function logPlan({ logDir, tee }: LaunchOptions, ranks: number): LogPlan | undef
   return { folder: resolve(logDir), tee: tee ?? [] };
 }
 
-function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous {
+function etcdRendezvous({ rdzvEndpoint, rdzvId }: Complete): EtcdRendezvous {
   const missing = rdzvEndpoint === undefined ? '--rdzv-endpoint' : rdzvId === undefined && '--rdzv-id';
   if (missing) {
     throw missingOption(
@@ -264,10 +195,7 @@ function etcdRendezvous({ rdzvEndpoint, rdzvId }: LaunchOptions): EtcdRendezvous
   return { ...parseEndpoint(rdzvEndpoint!, ETCD_PORT), id: rdzvId! };
 }
 
-function fixedEndpoint(
-  { nodeRank, rdzvEndpoint, rdzvId }: LaunchOptions,
-  nnodes: number,
-): Endpoint | undefined {
+function fixedEndpoint({ nodeRank, rdzvEndpoint, rdzvId }: Complete, nnodes: number): Endpoint | undefined {
   if (rdzvId !== undefined) throw badOption('--rdzv-id', rdzvId, 'used with --rdzv-backend etcd only');
   const missing = nodeRank === undefined ? '--node-rank' : rdzvEndpoint === undefined && '--rdzv-endpoint';
   if (nnodes > 1 && missing) {
@@ -297,17 +225,4 @@ export function parseEndpoint(text: string, defaultPort = DEFAULT_PORT): Endpoin
     throw badOption('--rdzv-endpoint', text, 'HOST or HOST:PORT, with an IPv6 address in brackets');
   }
   return { host, port };
-}
-
-/** @throws AccError `ACC_BAD_OPTION`. */
-function requireWhole(option: string, value: number, from: number, to = Infinity): void {
-  if (Number.isInteger(value) && value >= from && value <= to) return;
-  throw badOption(option, value, `a whole number from ${from}${to === Infinity ? '' : ` to ${to}`}`);
-}
-
-export function badOption(option: string, value: unknown, expected: string): AccError {
-  return new AccError('ACC_BAD_OPTION', `${option} must be ${expected}, not '${String(value)}'.`, {
-    help: 'acc launch --help lists the options.',
-    details: { option, value },
-  });
 }

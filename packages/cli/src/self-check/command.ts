@@ -1,14 +1,16 @@
 import { ENGINE_CHOICES } from '@acc/contract';
-import { workingFolder } from '@acc/config';
+import { LAUNCH_OPTIONS, workingFolder, type OptionsOf } from '@acc/config';
 import { Option, type Command } from 'commander';
 import { addConfigOptions, type ConfigFlags } from '../config/launch-flags.js';
-import { parseProcesses, parseWhole } from '../launch/command.js';
+import { addFlags } from '../launch/flags.js';
+
+const { nproc, threads } = LAUNCH_OPTIONS;
+/** The flags that `acc launch` also has. */
+const OF_LAUNCH = { nproc: { ...nproc, otherwise: 'as acc launch' }, threads };
 
 /** The options of `acc test`. */
-export interface TestFlags extends ConfigFlags {
-  readonly nproc?: number | 'auto';
+export interface TestFlags extends ConfigFlags, OptionsOf<typeof OF_LAUNCH> {
   readonly engine?: string;
-  readonly threads?: number;
   readonly json?: boolean;
 }
 
@@ -16,10 +18,9 @@ export interface TestFlags extends ConfigFlags {
 export function addTestCommand(program: Command, setExitCode: (code: number) => void): void {
   const command = program
     .command('test')
-    .description('check training on this machine: collectives, data, weights, checkpoints, speed')
-    .option('-n, --nproc <N>', "ranks, or 'auto': one for each core (default: as acc launch)", parseProcesses)
+    .description('check training on this machine: collectives, data, weights, checkpoints, speed');
+  addFlags(command, OF_LAUNCH)
     .addOption(new Option('--engine <NAME>', 'the transport between ranks').choices(ENGINE_CHOICES))
-    .option('--threads <T>', 'threads of each rank', parseWhole)
     .option('--json', 'the findings as JSON');
   addConfigOptions(command).action(async (flags: TestFlags) => {
     const { runTest } = await import('./run-test.js');

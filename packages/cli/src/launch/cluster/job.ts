@@ -1,10 +1,9 @@
 import { basename, parse } from 'node:path';
 import { AccError } from '@acc/contract';
-import { badOption, type LaunchOptions, type LaunchPlan } from '../options.js';
-
-/** The clusters for which `acc launch --print` writes files. */
-export const CLUSTERS = ['slurm', 'k8s'] as const;
-export type Cluster = (typeof CLUSTERS)[number];
+import { LAUNCH_OPTIONS } from '@acc/config';
+import { badOption } from '../check-values.js';
+import { nameOfFlag } from '../flags.js';
+import type { LaunchOptions, LaunchPlan } from '../options.js';
 
 /** A job for a cluster. */
 export interface ClusterJob {
@@ -26,18 +25,23 @@ const LONGEST_NAME = 50;
 const SET_BY_FILE = ', because the printed file sets it';
 
 /** Options that the file itself sets, or that have no meaning in it, and why. */
-const NOT_PRINTED: readonly (readonly [keyof LaunchOptions, string, string])[] = [
-  ['nodeRank', '--node-rank', SET_BY_FILE],
-  ['rdzvEndpoint', '--rdzv-endpoint', SET_BY_FILE],
-  ['rdzvBackend', '--rdzv-backend', SET_BY_FILE],
-  ['rdzvId', '--rdzv-id', SET_BY_FILE],
-  ['dryRun', '--dry-run', ', which starts nothing either'],
-];
+const NOT_PRINTED = {
+  nodeRank: SET_BY_FILE,
+  rdzvEndpoint: SET_BY_FILE,
+  rdzvBackend: SET_BY_FILE,
+  rdzvId: SET_BY_FILE,
+  dryRun: ', which starts nothing either',
+} as const;
+
+/** Options that the file gives to `acc launch` on every host. */
+const SAME_ON_HOSTS = ['maxRestarts', 'grace', 'cpuBind', 'interface', 'logDir', 'tee'] as const;
 
 /** @throws AccError `ACC_BAD_OPTION` for an option that the file cannot take. */
 export function requirePrintable(options: LaunchOptions): void {
-  for (const [key, option, why] of NOT_PRINTED)
-    if (options[key] !== undefined) throw badOption(option, options[key], `left out with --print${why}`);
+  for (const name of Object.keys(NOT_PRINTED) as (keyof typeof NOT_PRINTED)[]) {
+    const why = `left out with --print${NOT_PRINTED[name]}`;
+    if (options[name] !== undefined) throw badOption(nameOfFlag(LAUNCH_OPTIONS[name]), options[name], why);
+  }
   if (String(options.nnodes).includes(':'))
     throw badOption('--nnodes', options.nnodes, 'a number with --print');
   if (options.nproc === 'auto') throw badOption('-n', 'auto', 'a number with --print');
@@ -62,19 +66,13 @@ function nameOf(script: string): string {
 }
 
 function sameOnHosts(options: LaunchOptions): string[] {
-  const { maxRestarts, grace, cpuBind, logDir, tee, prefix } = options;
   const given: readonly (readonly [string, unknown])[] = [
-    ['--max-restarts', maxRestarts],
-    ['--grace', grace],
-    ['--cpu-bind', cpuBind],
-    ['--interface', options.interface],
-    ['--log-dir', logDir],
-    ['--tee', tee],
+    ...SAME_ON_HOSTS.map((name) => [nameOfFlag(LAUNCH_OPTIONS[name]), options[name]] as const),
     // `withConfigFile` gives no other file to a printed job.
     ['--config-file', options.env?.['ACC_CONFIG_FILE']],
   ];
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]));
-  return prefix === false ? [...words, '--no-prefix'] : words;
+  return options.prefix === false ? [...words, nameOfFlag(LAUNCH_OPTIONS.prefix)] : words;
 }
 
 /** @throws AccError `ACC_MISSING_OPTION`. */

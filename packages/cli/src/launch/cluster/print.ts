@@ -1,6 +1,8 @@
-import { badOption, completeOptions, type LaunchOptions } from '../options.js';
-import { clusterJob, requireImage, requirePrintable, type Cluster } from './job.js';
+import { badOption } from '../check-values.js';
+import { completeOptions, type LaunchOptions } from '../options.js';
+import { clusterJob, requireImage, requirePrintable } from './job.js';
 import { kubernetesManifest } from './kubernetes.js';
+import type { Cluster } from './print-options.js';
 import { slurmScript } from './slurm.js';
 
 export interface PrintOptions {

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { AccError } from '@acc/contract';
+import type { CompleteOptions, LAUNCH_OPTIONS } from '@acc/config';
 import { readCores, type Core } from './topology.js';
 
 /** How ranks are bound: not at all, each to cores of its own, or to the NUMA nodes of its share. */
-export const CPU_BINDS = ['none', 'cores', 'numa'] as const;
-export type CpuBind = (typeof CPU_BINDS)[number];
+export type CpuBind = CompleteOptions<typeof LAUNCH_OPTIONS>['cpuBind'];
 
 /** The logical CPUs on which a rank runs. */
 export interface RankCpus {

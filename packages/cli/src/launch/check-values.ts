@@ -1,0 +1,41 @@
+import { AccError } from '@acc/contract';
+import type { CommandOption } from '@acc/config';
+import { nameOfFlag } from './flags.js';
+
+/**
+ * Checks each value that is given by itself. Options that depend on each other are checked where they are
+ * used.
+ *
+ * @throws AccError `ACC_BAD_OPTION`.
+ */
+export function checkValues(table: Readonly<Record<string, CommandOption>>, given: object): void {
+  for (const [name, option] of Object.entries(table)) {
+    const value = (given as Readonly<Record<string, unknown>>)[name];
+    if (value !== undefined) checkValue(option, value);
+  }
+}
+
+function checkValue(option: CommandOption, value: unknown): void {
+  const flag = nameOfFlag(option);
+  if (option.kind === 'choice' && !option.choices.includes(value as never)) {
+    throw badOption(flag, value, option.choices.join(' or '));
+  }
+  if (option.kind === 'whole' && !option.words?.includes(value as never)) {
+    requireWhole(flag, value, option.least);
+  }
+  const type = { switch: 'boolean', text: 'string' }[option.kind as string];
+  if (type !== undefined && typeof value !== type) throw badOption(flag, value, `a ${type}`);
+}
+
+/** @throws AccError `ACC_BAD_OPTION`. */
+export function requireWhole(option: string, value: unknown, from: number, to = Infinity): void {
+  if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return;
+  throw badOption(option, value, `a whole number from ${from}${to === Infinity ? '' : ` to ${to}`}`);
+}
+
+export function badOption(option: string, value: unknown, expected: string): AccError {
+  return new AccError('ACC_BAD_OPTION', `${option} must be ${expected}, not '${String(value)}'.`, {
+    help: 'acc launch --help lists the options.',
+    details: { option, value },
+  });
+}

@@ -1,0 +1,52 @@
+import { defaultText, type CommandOption } from '@acc/config';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+
+/** Adds the flags of a table of options to the command. */
+export function addFlags(command: Command, table: Readonly<Record<string, CommandOption>>): Command {
+  return Object.values(table).reduce((all, option) => all.addOption(flagOf(option)), command);
+}
+
+/** The name of a flag in messages: the first that it has. */
+export function nameOfFlag({ flag }: Pick<CommandOption, 'flag'>): string {
+  return flag.split(/[ ,]/)[0]!;
+}
+
+function flagOf(option: CommandOption): Option {
+  const flag = new Option(option.flag, helpOf(option));
+  switch (option.kind) {
+    case 'choice':
+      return flag.choices(option.choices.map(String));
+    case 'whole':
+      return flag.argParser((text) => (option.words?.includes(text) ? text : parseWhole(text)));
+    case 'hosts':
+      return flag.argParser(parseHosts);
+    case 'ranks':
+      return flag.argParser(parseRanks);
+    default:
+      return flag;
+  }
+}
+
+/** The line of `--help`. commander must not know the default, because config files come before it. */
+function helpOf(option: CommandOption): string {
+  const isShown = option.default !== undefined || option.otherwise !== undefined;
+  return isShown && option.kind !== 'switch'
+    ? `${option.help} (default: ${defaultText(option)})`
+    : option.help;
+}
+
+export function parseWhole(text: string): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Expected a whole number.');
+}
+
+function parseHosts(text: string): string {
+  if (/^\d+(:\d+)?$/.test(text)) return text;
+  throw new InvalidArgumentError('Expected a whole number, or the fewest and the most hosts: 1:4.');
+}
+
+function parseRanks(text: string): 'all' | number[] {
+  if (text === 'all') return text;
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number);
+  throw new InvalidArgumentError("Expected 'all' or ranks with commas: 0,2.");
+}
