@@ -1,5 +1,6 @@
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
+import type { CompiledStep, CompileOptions } from '@acc/compile';
 import {
   AccError,
   type AutocastOptions,
@@ -22,9 +23,7 @@ import type {
   TableInput,
 } from '@acc/tracker';
 import { assemble, type Components } from './assemble.js';
-import type { CompiledStep } from './compile/compile.js';
 import { isCollective } from './collective-options.js';
-import type { CompileOptions } from './compile/options.js';
 import { configuredOptions, readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from '#platform/joinable';

@@ -30,6 +30,7 @@ export {
   type WeightTarget,
   type WriteModelOptions,
 } from '@acc/checkpoint';
+export type { CompiledStep, CompileOptions } from '@acc/compile';
 export { DataLoader } from '@acc/data';
 export {
   cut,
@@ -102,8 +103,6 @@ export type {
 export { Accelerator, type MeshView } from './accelerator.js';
 export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
-export type { CompiledStep } from './compile/compile.js';
-export type { CompileOptions } from './compile/options.js';
 export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
 export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';

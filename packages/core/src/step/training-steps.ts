@@ -5,6 +5,7 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { compileStep, CompiledSteps, fusionOf, type CompiledStep, type CompileOptions } from '@acc/compile';
 import {
   AccError,
   checkKeys,
@@ -13,9 +14,6 @@ import {
   type PrecisionPlugin,
 } from '@acc/contract';
 import { isModel } from '@acc/tfjs-internals';
-import { compileStep, type CompiledStep } from '../compile/compile.js';
-import { CompiledSteps } from '../compile/compiled-steps.js';
-import { fusionOf, type CompileOptions } from '../compile/options.js';
 import type { Lifetime } from '../lifetime.js';
 import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
