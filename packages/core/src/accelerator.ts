@@ -12,6 +12,7 @@ import {
   type Traffic,
   type Tracker,
 } from '@acc/contract';
+import type { Nested } from '@acc/tape';
 import type {
   ArtifactOptions,
   HistogramInput,
@@ -31,7 +32,6 @@ import { offerLocalTraining } from './local-steps/local-training.js';
 import { Communication } from './nested/communication.js';
 import type { Gathered } from './nested/gather-real.js';
 import { JobCollectives } from './nested/job-collectives.js';
-import type { Nested } from './nested/nested.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';

@@ -13,11 +13,11 @@ import {
   type KernelLayer,
   type PrecisionPlugin,
 } from '@acc/contract';
+import type { Nested } from '@acc/tape';
 import { isModel } from '@acc/tfjs-internals';
 import type { Lifetime } from '../lifetime.js';
 import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
-import type { Nested } from '../nested/nested.js';
 import type { ModelInputs } from '../pipelined/micro-batches.js';
 import type { PipelineOptions } from '../pipelined/options.js';
 import type { AnyModel, PipelinedLoss, Pipelines } from '../pipelined/pipelines.js';
