@@ -122,7 +122,7 @@ export default tseslint.config(
       '**/testing/**',
       // They put a source with a state in its place.
       'packages/core/src/random/math-random.ts',
-      'packages/core/src/activation-checkpointing/same-random.ts',
+      'packages/tape/src/activation-checkpointing/same-random.ts',
       'packages/deterministic/src/random-ops.ts',
       // Draws of the training itself.
       'packages/kernels/src/functions/dropout.ts',

@@ -1,5 +1,6 @@
 import type { NamedTensorMap, Scalar, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
+import type { CompiledStep, CompileOptions } from '@acc/compile';
 import {
   AccError,
   type AutocastOptions,
@@ -11,6 +12,7 @@ import {
   type Traffic,
   type Tracker,
 } from '@acc/contract';
+import type { Nested } from '@acc/tape';
 import type {
   ArtifactOptions,
   HistogramInput,
@@ -22,9 +24,7 @@ import type {
   TableInput,
 } from '@acc/tracker';
 import { assemble, type Components } from './assemble.js';
-import type { CompiledStep } from './compile/compile.js';
 import { isCollective } from './collective-options.js';
-import type { CompileOptions } from './compile/options.js';
 import { configuredOptions, readLaunchEnvironment } from './environment.js';
 import { joinUnevenInputs, type JoinUnevenInputsOptions } from './join/join-uneven-inputs.js';
 import { Joinable } from '#platform/joinable';
@@ -32,7 +32,6 @@ import { offerLocalTraining } from './local-steps/local-training.js';
 import { Communication } from './nested/communication.js';
 import type { Gathered } from './nested/gather-real.js';
 import { JobCollectives } from './nested/job-collectives.js';
-import type { Nested } from './nested/nested.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';

@@ -12,12 +12,11 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
+import { installGradientDriver, runForward } from '@acc/tape';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
 import { Turns } from './fit/turns.js';
-import { installGradientDriver } from './gradient-driver/driver.js';
-import { runForward } from './gradient-driver/taped-forward.js';
 import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';

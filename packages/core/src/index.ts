@@ -30,7 +30,9 @@ export {
   type WeightTarget,
   type WriteModelOptions,
 } from '@acc/checkpoint';
+export type { CompiledStep, CompileOptions } from '@acc/compile';
 export { DataLoader } from '@acc/data';
+export { checkpoint, type Nested } from '@acc/tape';
 export {
   cut,
   parallelize,
@@ -100,11 +102,7 @@ export type {
   TableInput,
 } from '@acc/tracker';
 export { Accelerator, type MeshView } from './accelerator.js';
-export { checkpoint } from './activation-checkpointing/checkpoint.js';
 export { findExecutableBatchSize } from './find-batch-size.js';
-export type { CompiledStep } from './compile/compile.js';
-export type { CompileOptions } from './compile/options.js';
-export { installGradientDriver, type BackwardSession, type DriverHooks } from './gradient-driver/driver.js';
 export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
 export type { Trained } from './local-steps/local-steps.js';
@@ -131,7 +129,6 @@ export type {
 } from './options.js';
 export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets/strategy.js';
 export type { Gathered } from './nested/gather-real.js';
-export type { Nested } from './nested/nested.js';
 export type { PadOptions } from './nested/pad-across.js';
 export type { SplitOptions, Splittable } from './nested/split-between.js';
 export { setSeed } from './random/math-random.js';

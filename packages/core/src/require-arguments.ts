@@ -1,6 +1,6 @@
 import { Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type RunStatus } from '@acc/contract';
-import { describe } from './nested/nested.js';
+import { describe } from '@acc/tape';
 
 /**
  * @param args The arguments of a right call.

@@ -14,6 +14,8 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/collective': 2,
   '@acc/engine-tfjs-node': 3,
   '@acc/context-parallel': 3,
+  '@acc/compile': 3,
+  '@acc/tape': 3,
   '@acc/ddp': 3,
   '@acc/amp': 3,
   '@acc/deterministic': 3,

@@ -1,6 +1,6 @@
 import { registerAccBackend } from '@acc/kernels';
 import { setDefaultDevice } from '@acc/native';
-import { installGradientDriver } from '../../../packages/core/src/gradient-driver/driver.ts';
+import { installGradientDriver } from '../../../packages/tape/src/gradient-driver/driver.ts';
 import { activate } from './activate.mjs';
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs-core';
 import '@tensorflow/tfjs-node/dist/register_all_kernels';
 import { NodeJSKernelBackend } from '@tensorflow/tfjs-node/dist/nodejs_kernel_backend';
-import { installGradientDriver } from '../../../packages/core/src/gradient-driver/driver.ts';
+import { installGradientDriver } from '../../../packages/tape/src/gradient-driver/driver.ts';
 import { mendTfjsNode } from '../../../packages/tfjs-internals/src/tfjs-node.ts';
 import { activate } from './activate.mjs';
 

@@ -2,9 +2,9 @@ import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { dropout, gelu } from '@acc/kernels';
 import { memoryStats, resetPeakMemory, setSeed } from '@acc/native';
+import { checkpoint } from '@acc/tape';
 import { Accelerator } from '../accelerator.js';
 import type { AcceleratorOptions } from '../options.js';
-import { checkpoint } from './checkpoint.js';
 
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());

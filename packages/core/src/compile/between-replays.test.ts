@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { CompiledStep } from '@acc/compile';
 import { Accelerator } from '../accelerator.js';
-import type { CompiledStep } from './compile.js';
 
 // What a program changes between the calls of a compiled step.
 

@@ -1,8 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CompiledStep } from '@acc/compile';
 import { expectClose } from '@acc/testkit';
 import { Accelerator } from '../accelerator.js';
-import type { CompiledStep } from './compile.js';
 
 // Steps that refer to tensors from outside: what replays compute once, and what may not change it.
 

@@ -1,8 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CompiledStep } from '@acc/compile';
 import { memoryStats } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
-import type { CompiledStep } from './compile.js';
 
 let accelerator: Accelerator;
 beforeEach(async () => {

@@ -1,9 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { CompiledStep, CompileOptions } from '@acc/compile';
 import { Accelerator } from '../accelerator.js';
 import { linesOf } from './testing.js';
-import type { CompiledStep } from './compile.js';
-import type { CompileOptions } from './options.js';
 
 let accelerator: Accelerator;
 beforeEach(async () => {

@@ -1,9 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { CompiledStep, CompileOptions } from '@acc/compile';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
-import type { CompiledStep } from './compile.js';
-import type { CompileOptions } from './options.js';
 
 let accelerator: Accelerator;
 afterEach(() => accelerator.freeMemory());

@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { CompileOptions } from '@acc/compile';
 import { Accelerator } from '../accelerator.js';
-import type { CompileOptions } from './options.js';
 import { relativeDifference } from './testing.js';
 
 let accelerator: Accelerator;

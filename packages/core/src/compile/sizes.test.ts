@@ -1,9 +1,9 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { CompileOptions } from '@acc/compile';
 import { dropout } from '@acc/kernels';
 import { memoryStats, numThreads, setNumThreads, setSeed } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
-import type { CompileOptions } from './options.js';
 import { relativeDifference } from './testing.js';
 
 // Compiled steps on batches of several sizes.

@@ -1,8 +1,8 @@
 import { clone, dispose, Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord } from '@acc/contract';
 import { tensorsIn } from '@acc/data';
+import { mapLeaves } from '@acc/tape';
 import type { Callback } from '@acc/tfjs-internals';
-import { mapLeaves } from '../nested/nested.js';
 
 /** The states of the callbacks of a fit, by key. The second callback of a name has the key `name 2`. */
 export type CallbackStates = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
+import { freeSaved } from '@acc/tape';
 import { engineInternals, type ModelInternals, type StepFunction, type TapeNode } from '@acc/tfjs-internals';
-import { freeSaved } from '../gradient-driver/packed-tensors.js';
 import { LossPath } from '../step/follow-loss.js';
 
 type Metrics = ModelInternals['metricsTensors'];

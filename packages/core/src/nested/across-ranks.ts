@@ -2,9 +2,9 @@ import { SameKeys } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
+import { mapNested, type Nested } from '@acc/tape';
 import type { BatchRows } from '../step/batch-rows.js';
 import { gatherReal, type Gathered, type MetricMesh } from './gather-real.js';
-import { mapNested, type Nested } from './nested.js';
 
 /** Collectives on arrays and records of tensors. Tensors of records are matched by their keys. */
 export class AcrossRanks {

@@ -1,7 +1,7 @@
 import { concat, slice, tidy, transpose, Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type Collective, type Mesh, type StateArray } from '@acc/contract';
+import { holdsTensors, mapLeaves } from '@acc/tape';
 import type { BatchRows } from '../step/batch-rows.js';
-import { holdsTensors, mapLeaves } from './nested.js';
 
 /**
  * The result of `Accelerator.gatherForMetrics`: tensors and lists keep their kind, and any other

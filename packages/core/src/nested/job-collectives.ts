@@ -1,10 +1,10 @@
 import { cast, mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer, Mesh, ReduceOp } from '@acc/contract';
+import type { Nested } from '@acc/tape';
 import type { Lifetime } from '../lifetime.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import { AcrossRanks } from './across-ranks.js';
 import type { Gathered } from './gather-real.js';
-import type { Nested } from './nested.js';
 import { padAcross, requirePadOptions, type PadOptions } from './pad-across.js';
 
 /** Counts of true, as tf.sum, tf.prod and tf.mean of a tensor take them. */

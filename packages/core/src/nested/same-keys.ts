@@ -1,6 +1,6 @@
 import { AccError, type Collective } from '@acc/contract';
+import { mapLeaves } from '@acc/tape';
 import { isMetricLeaf } from './gather-real.js';
-import { mapLeaves } from './nested.js';
 
 /**
  * Verifies that ranks give records with the same keys, by which their tensors are matched. Each set

@@ -1,7 +1,7 @@
 import { gather, slice, tensor1d, tidy, Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord, type BatchRows } from '@acc/contract';
 import { splitRows } from '@acc/data';
-import { describe } from './nested.js';
+import { describe } from '@acc/tape';
 
 /**
  * A value that can be split over processes: a tensor along dim 0, an array as a list, a record

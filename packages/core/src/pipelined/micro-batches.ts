@@ -1,7 +1,7 @@
 import { slice, Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord } from '@acc/contract';
+import { mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph } from '@acc/tfjs-internals';
-import { mapNested, type Nested } from '../nested/nested.js';
 
 /** The inputs of a model: one tensor, a list, or a record by the names of its inputs. */
 export type ModelInputs = Tensor | readonly Tensor[] | Readonly<Record<string, Tensor>>;

@@ -15,7 +15,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import { AccError, valuesOf, type Collective } from '@acc/contract';
 import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
-import { describe } from '../nested/nested.js';
+import { describe } from '@acc/tape';
 import type { LossWeight } from '../step/weighted-losses.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { partOf } from './micro-batches.js';

@@ -11,10 +11,9 @@ import {
   type Strategy,
 } from '@acc/contract';
 import { ModelPipeline, type ScheduleName } from '@acc/pipeline';
+import { checkpoint, mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import { portableLists } from '@acc/kernels';
-import { checkpoint } from '../activation-checkpointing/checkpoint.js';
-import { mapNested, type Nested } from '../nested/nested.js';
 import { variablesOf } from '../prepare/prepare-model.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { fitLoss } from './fit-loss.js';

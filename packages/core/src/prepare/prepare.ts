@@ -12,15 +12,14 @@ import {
 } from '@acc/contract';
 import { tensorsIn } from '@acc/data';
 import { isLive } from '@acc/kernels';
-import { checkpointLayers } from '../activation-checkpointing/checkpoint-layers.js';
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
-import { describe } from '../nested/nested.js';
 import type { Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
+import { checkpointLayers, describe } from '@acc/tape';
 import { isModel, nestedLayers, type ModelInternals } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';

@@ -1,7 +1,7 @@
 import { randomBelow } from '@acc/platform';
 import { AccError } from '@acc/contract';
+import { describe } from '@acc/tape';
 import { patch, type Undo } from '@acc/tfjs-internals';
-import { describe } from '../nested/nested.js';
 import { chooseOrders, endOrders } from './data-orders.js';
 import { RandomSource, type RandomState } from './random-source.js';
 

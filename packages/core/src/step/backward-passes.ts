@@ -1,6 +1,6 @@
 import { scalar, type Scalar, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { ItemCounts, Recorder } from '@acc/contract';
-import type { BackwardSession } from '../gradient-driver/driver.js';
+import type { BackwardSession } from '@acc/tape';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { beginPassWithCandidates } from './candidate-pass.js';
 import type { LossItems } from './loss-items.js';

@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
-import { installGradientDriver } from '../gradient-driver/driver.js';
+import { installGradientDriver } from '@acc/tape';
 import { engineInternals } from '@acc/tfjs-internals';
 import { LossPath, type LossOrigin } from './follow-loss.js';
 

@@ -1,6 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Plugin } from '@acc/contract';
-import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
+import type { TapeParticipants } from '@acc/tape';
 import type { TrainedVariables } from './trained-variables.js';
 
 export interface PluginSlotsOptions {

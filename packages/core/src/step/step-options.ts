@@ -37,5 +37,5 @@ export interface StepPipelineOptions {
    * and of plugins are not recorded. Every replay repeats them. Not a getter of these options: V8
    * keeps an object literal with a getter as a dictionary, and each step reads and copies options.
    */
-  readonly kernels: Pick<KernelLayer, 'recorder'>;
+  readonly kernels: Pick<KernelLayer, 'recorder' | 'random'>;
 }

@@ -1,7 +1,6 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { finallyAfter, type Collective, type GradientAccumulation } from '@acc/contract';
-import type { DriverHooks } from '../gradient-driver/driver.js';
-import { tapeParticipants, type TapeParticipants } from '../gradient-driver/tape-participants.js';
+import { finallyAfter, type Collective, type GradientAccumulation, type RandomLayer } from '@acc/contract';
+import { tapeParticipants, type DriverHooks, type TapeParticipants } from '@acc/tape';
 import { BackwardPasses, type PassSession } from './backward-passes.js';
 import type { BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
@@ -186,6 +185,11 @@ export class StepPipeline implements DriverHooks {
   /** Returns a function that runs a forward pass later as plugins would run it now. */
   capture(): <T>(compute: () => T) => T {
     return this.#slots.capture();
+  }
+
+  /** See {@link DriverHooks.random}. */
+  random(): RandomLayer | undefined {
+    return this.#options.kernels.random;
   }
 
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): PassSession | undefined {

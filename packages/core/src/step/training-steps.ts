@@ -5,6 +5,7 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
+import { compileStep, CompiledSteps, fusionOf, type CompiledStep, type CompileOptions } from '@acc/compile';
 import {
   AccError,
   checkKeys,
@@ -12,14 +13,11 @@ import {
   type KernelLayer,
   type PrecisionPlugin,
 } from '@acc/contract';
+import type { Nested } from '@acc/tape';
 import { isModel } from '@acc/tfjs-internals';
-import { compileStep, type CompiledStep } from '../compile/compile.js';
-import { CompiledSteps } from '../compile/compiled-steps.js';
-import { fusionOf, type CompileOptions } from '../compile/options.js';
 import type { Lifetime } from '../lifetime.js';
 import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
 import type { PreparedAll } from '../prepare/prepared-types.js';
-import type { Nested } from '../nested/nested.js';
 import type { ModelInputs } from '../pipelined/micro-batches.js';
 import type { PipelineOptions } from '../pipelined/options.js';
 import type { AnyModel, PipelinedLoss, Pipelines } from '../pipelined/pipelines.js';

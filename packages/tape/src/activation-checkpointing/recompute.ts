@@ -5,7 +5,7 @@ import { freeUnused } from '../gradient-driver/driver.js';
 import { pathBetween, type NodeComputedAgain } from '../gradient-driver/tape.js';
 import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { walkBackward } from '../gradient-driver/walk.js';
-import type { Nested } from '../nested/nested.js';
+import type { Nested } from '../nested.js';
 import type { FirstRun } from './first-run.js';
 import type { Taken } from './probe-tape.js';
 import { madeBy, ownResult, tensorsOf } from './results.js';

@@ -1,5 +1,5 @@
 import { fill, mul, ones, Tensor, util, type Scalar, type Variable } from '@tensorflow/tfjs-core';
-import { withLossSeed } from '@acc/contract';
+import { withLossSeed, type RandomLayer } from '@acc/contract';
 import {
   engineInternals,
   patch,
@@ -33,6 +33,13 @@ export interface DriverHooks {
   forward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /** The participants that act on each operator. Absent if there are none. */
   readonly participants?: TapeParticipants | undefined;
+  /** Returns a function that runs a forward pass later as it would run now, for activation checkpoints. */
+  capture?(): <T>(compute: () => T) => T;
+  /**
+   * The generator of the operators, for activation checkpoints. Undefined: only tfjs draws. Absent: that
+   * of the active backend.
+   */
+  random?(): RandomLayer | undefined;
   /** Runs the backward pass of an outermost gradient computation. */
   backward?<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T;
   /**
@@ -41,6 +48,12 @@ export interface DriverHooks {
    */
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined;
 }
+
+/** The hooks of installed drivers. The last ones act. */
+const installed = new Set<DriverHooks>();
+
+/** The hooks of the driver that is installed. Undefined if gradients are tfjs's own. */
+export const installedHooks = (): DriverHooks | undefined => [...installed].at(-1);
 
 /**
  * Replaces `engine().gradients`, in which `optimizer.minimize`, `variableGrads`, `grads` and
@@ -51,7 +64,12 @@ export function installGradientDriver(hooks: DriverHooks): () => void {
   const engine = engineInternals();
   const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
     gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
-  return patch(engine, 'gradients', () => driven);
+  const restore = patch(engine, 'gradients', () => driven);
+  installed.add(hooks);
+  return () => {
+    installed.delete(hooks);
+    restore();
+  };
 }
 
 function gradients(

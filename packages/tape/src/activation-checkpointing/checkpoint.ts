@@ -1,9 +1,10 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import { backend, getBackend, type Tensor } from '@tensorflow/tfjs-core';
+import type { RandomLayer } from '@acc/contract';
+import { kernelLayerOf } from '@acc/kernels';
 import { engineInternals } from '@acc/tfjs-internals';
+import { installedHooks, type DriverHooks } from '../gradient-driver/driver.js';
 import { addStandIns, freeSaved } from '../gradient-driver/packed-tensors.js';
-import type { Nested } from '../nested/nested.js';
-import { activeKernels } from '../presets/kernels.js';
-import { whatRuns } from '../running.js';
+import type { Nested } from '../nested.js';
 import { firstRun } from './first-run.js';
 import { checkpointNode } from './recompute.js';
 import { ownResult } from './results.js';
@@ -32,10 +33,10 @@ export function checkpoint<Inputs extends readonly Tensor[], R extends Nested>(
   const engine = engineInternals();
   const run = () => fn(...(inputs as unknown as Inputs));
   if (!engine.isTapeOn()) return engine.tidy('checkpoint', () => ownResult(run(), new Set()));
-  const running = whatRuns();
-  const random = sameRandom((running?.kernels ?? activeKernels()).random);
-  const inPrecision = running?.pipeline.capture() ?? ((compute) => compute());
-  const participants = running?.pipeline.participants;
+  const hooks = installedHooks();
+  const random = sameRandom(randomOf(hooks));
+  const inPrecision = hooks?.capture?.() ?? ((compute) => compute());
+  const participants = hooks?.participants;
   const first = firstRun(inputs, run, { engine, random, participants });
   const saved = [...first.taken.flatMap(({ held }) => held ?? []), ...random.states];
   const node = checkpointNode(engine, { ...first, run, saved, random, inPrecision, participants });
@@ -43,4 +44,8 @@ export function checkpoint<Inputs extends readonly Tensor[], R extends Nested>(
   if (first.used.length === 0) freeSaved(node);
   else engine.state.activeTape!.push(node);
   return first.result as R;
+}
+
+function randomOf(hooks: DriverHooks | undefined): RandomLayer | undefined {
+  return hooks?.random ? hooks.random() : kernelLayerOf(getBackend(), backend()).random;
 }

@@ -3,7 +3,7 @@ import type { EngineInternals } from '@acc/tfjs-internals';
 import type { StandIn } from '../gradient-driver/packed-tensors.js';
 import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { pathBetween } from '../gradient-driver/tape.js';
-import type { Nested } from '../nested/nested.js';
+import type { Nested } from '../nested.js';
 import { probeTape, type Taken } from './probe-tape.js';
 import { madeBy, ownResult, tensorsOf } from './results.js';
 import type { SameRandom } from './same-random.js';

@@ -290,3 +290,37 @@ it('keeps only the inputs between forward and backward', () => {
   // The inputs of all but the first, which is there anyway.
   expect(kept(checkpoint as unknown as Run)).toBe(3);
 });
+
+it('asks the hooks of the installed driver, until it is restored', () => {
+  const calls: string[] = [];
+  const undo = installGradientDriver({
+    begin: () => undefined,
+    capture: () => (compute) => {
+      calls.push('forward again');
+      return compute();
+    },
+    random: () => ({
+      seed: () => {},
+      state: () => tf.scalar(1, 'int32'),
+      exchange: (state) => {
+        calls.push(`state ${state.dataSync()[0]}`);
+        return tf.scalar(2, 'int32');
+      },
+    }),
+  });
+  const gradient = () =>
+    tf.tidy(
+      () =>
+        tf
+          .grad((x) => checkpoint((h) => h.square(), [x]).sum())(tf.scalar(3))
+          .dataSync()[0],
+    );
+  try {
+    expect(gradient()).toBe(6);
+  } finally {
+    undo();
+  }
+  expect(calls).toEqual(['state 1', 'forward again', 'state 2']);
+  expect(gradient()).toBe(6);
+  expect(calls).toHaveLength(3);
+});

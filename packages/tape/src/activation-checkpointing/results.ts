@@ -1,7 +1,7 @@
 import { clone, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { TapeNode } from '@acc/tfjs-internals';
-import { mapNested, type Nested } from '../nested/nested.js';
+import { mapNested, type Nested } from '../nested.js';
 
 /**
  * The result of a checkpointed function. Tensors that the function only passed through are copied.

@@ -1,0 +1,2 @@
+export { explain } from '../explained-step.js';
+export { Variants } from '../variants.js';
