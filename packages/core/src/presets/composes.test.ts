@@ -25,7 +25,7 @@ function cellOf(row: Feature, column: Feature): string {
   return refusalsOf(features).length > 0 ? 'no' : 'yes';
 }
 
-/** What the page has to say, one line for each row and each reason. */
+/** The lines of the page: one for each row and each reason. */
 function expectedLines(): string[] {
   const rows = ROWS.map((row) => [codeOf(row), ...COLUMNS.map((column) => cellOf(row, column))]);
   const reasons = new Map<string, string[]>();

@@ -36,7 +36,7 @@ export const FEATURES = {
 
 export type Feature = keyof typeof FEATURES;
 
-/** What a feature implies: a run with the one also has the others. */
+/** Features that one implies: a run with it also has the others. */
 export const INCLUDED: Partial<Readonly<Record<Feature, readonly Feature[]>>> = {
   hookState: ['commHook'],
   offload: ['fsdp'],

@@ -25,7 +25,7 @@ export interface StepPipelineOptions {
   readonly countRanks: () => number;
   /** Whether weights must not depend on the number of ranks. */
   readonly isDeterministic: boolean;
-  /** What the run consists of, for calls that do not go with all of it. */
+  /** The features of the run, for calls that do not go with all of them. */
   readonly features: ReadonlySet<Feature>;
   readonly accumulation: GradientAccumulation;
   readonly clipping: GradientClipping;
