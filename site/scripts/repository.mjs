@@ -30,7 +30,16 @@ export const designedPackages = packageFolders.filter((folder) =>
 export const packageName = (folder) => JSON.parse(read(`packages/${folder}/package.json`)).name;
 
 /** Packages whose readers are their own authors: programs use what `@acc/core` exports of them. */
-const INNER = ['config', 'create-acc-tracker', 'engine-tfjs-node', 'platform', 'tfjs-internals', 'transpile'];
+const INNER = [
+  'compile',
+  'config',
+  'create-acc-tracker',
+  'engine-tfjs-node',
+  'platform',
+  'tape',
+  'tfjs-internals',
+  'transpile',
+];
 
 /** The folders of the packages whose public names have a page. */
 export const documentedPackages = packageFolders.filter((folder) => !INNER.includes(folder));

@@ -1,7 +1,7 @@
 import type { FieldKind } from './field.js';
 
-/** The kinds of values that only a command line and a program can give. */
-type OnlyHere =
+/** The kinds of values that config files cannot give. */
+type KindOutsideFiles =
   /** A number of hosts, or a range of them: `1:4`. */
   | { readonly kind: 'hosts'; readonly least: number }
   /** Numbers of ranks: `0,2`, or `all`. */
@@ -14,7 +14,7 @@ type OnlyHere =
  * These are plain records and no zod schema, because every `acc launch` reads them: loading zod takes
  * longer than all other modules of the command.
  */
-export type CommandOption = (FieldKind | OnlyHere) & {
+export type CommandOption = (FieldKind | KindOutsideFiles) & {
   /** The flag as `--help` shows it: `-n, --nproc <N>`. */
   readonly flag: string;
   /** One line for people: in `--help`, in config files and in tables. */
@@ -26,13 +26,16 @@ export type CommandOption = (FieldKind | OnlyHere) & {
   /** The unit of the value. */
   readonly unit?: 's';
   /**
-   * Config files can give the option. A line of its own is for an option that takes less there than on
-   * the command line.
+   * Config files can give the option. A record is for an option that takes fewer values there than on the
+   * command line.
    */
   readonly inFile?: true | (FieldKind & { readonly help: string });
 };
 
-/** The type of the value of an option. A chain, because documents show its result and not its name. */
+/**
+ * The type of the value of an option. It has no helper types, because generated documents would show their
+ * names in place of the values.
+ */
 // prettier-ignore
 type ValueOf<O> =
   O extends { readonly kind: 'choice'; readonly choices: readonly (infer Choice)[] } ? Choice

@@ -63,7 +63,7 @@ const INTERFACES: readonly Interface[] = [
   ['checkpoint.', 'checkpoint/src/retention.ts', 'RetentionOptions'],
 ];
 
-/** Options that hold objects or functions, or a choice between a switch and options. */
+/** Options that files and variables cannot give. */
 const IN_PROGRAMS_ONLY = [
   'ddp.syncBatchNorm',
   'fsdp.wrap',
@@ -106,7 +106,7 @@ const DEFAULTS = {
     ...resolveFsdpOptions(),
     bucketBytes: undefined,
     cpuOffload: resolveFsdpOptions().offload ?? false,
-    // Gradients travel as they are.
+    // Without an option, gradients travel in float32.
     mixedPrecision: { reduce: 'float32' },
   },
   amp: resolveAmpOptions(),
@@ -115,7 +115,7 @@ const DEFAULTS = {
   pipeline: resolvePipelineOptions({}, {}),
   // An axis that is not given has one rank.
   mesh: { tensor: 1, context: 1, pipeline: 1, expert: 1 },
-  // The engine of a group that is told none.
+  // A group chooses its engine by itself.
   collective: { engine: 'auto', timeoutMs: DEFAULT_TIMEOUT_MS, ...patienceOf({}) },
 };
 

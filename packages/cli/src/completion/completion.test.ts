@@ -50,6 +50,7 @@ describe('acc completion bash', () => {
 
   it('offers the values of options, files where they are files, and nothing for numbers', () => {
     expect(offered('launch', '--cpu-bind', '')).toEqual(['cores', 'none', 'numa']);
+    expect(offered('launch', '--rdzv-backend', '')).toEqual(['c10d', 'etcd']);
     expect(offered('launch', '--strategy', 'f')).toEqual(['fsdp']);
     expect(offered('test', '--engine', '=', 'gl')).toEqual(['gloo']);
     expect(offered('launch', '--config-file', 'a')).toEqual(['acc.bash', 'acc.yaml']);

@@ -11,11 +11,11 @@ import { nameOfFlag } from './flags.js';
 export function checkValues(table: Readonly<Record<string, CommandOption>>, given: object): void {
   for (const [name, option] of Object.entries(table)) {
     const value = (given as Readonly<Record<string, unknown>>)[name];
-    if (value !== undefined) checkValue(option, value);
+    if (value !== undefined) checkValue(name, option, value);
   }
 }
 
-function checkValue(option: CommandOption, value: unknown): void {
+function checkValue(name: string, option: CommandOption, value: unknown): void {
   const flag = nameOfFlag(option);
   if (option.kind === 'choice' && !option.choices.includes(value as never)) {
     throw badOption(flag, value, option.choices.join(' or '));
@@ -23,8 +23,9 @@ function checkValue(option: CommandOption, value: unknown): void {
   if (option.kind === 'whole' && !option.words?.includes(value as never)) {
     requireWhole(flag, value, option.least);
   }
-  const type = { switch: 'boolean', text: 'string' }[option.kind as string];
-  if (type !== undefined && typeof value !== type) throw badOption(flag, value, `a ${type}`);
+  // Only a program can give these a value of another type. The flag of a switch may say the opposite.
+  if (option.kind === 'switch' && typeof value !== 'boolean') throw badOption(name, value, 'true or false');
+  if (option.kind === 'text' && typeof value !== 'string') throw badOption(name, value, 'a string');
 }
 
 /** @throws AccError `ACC_BAD_OPTION`. */

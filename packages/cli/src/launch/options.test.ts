@@ -137,6 +137,10 @@ describe('completeOptions', () => {
     expect(codeOf({ cpuBind: 'socket' as never })).toBe('ACC_BAD_OPTION');
   });
 
+  it.each([{ prefix: 'no' }, { dryRun: 1 }, { logDir: 1 }])('refuses values of other types: %j', (wrong) => {
+    expect(codeOf(wrong as never)).toBe('ACC_BAD_OPTION');
+  });
+
   it('refuses unknown options', () => {
     expect(codeOf({ nprocs: 2 } as never)).toBe('ACC_UNKNOWN_OPTION');
   });

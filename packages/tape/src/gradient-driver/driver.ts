@@ -49,7 +49,7 @@ export interface DriverHooks {
   begin(xs: readonly (Tensor | Variable)[], y: Tensor): BackwardSession | undefined;
 }
 
-/** The hooks of installed drivers. The last ones act. */
+/** The hooks of the installed drivers, in the order of installation. The last driver computes gradients. */
 const installed = new Set<DriverHooks>();
 
 /** The hooks of the driver that is installed. Undefined if gradients are tfjs's own. */

@@ -22,25 +22,45 @@ export interface ClusterJob {
 /** A label of DNS has at most 63 characters. Kubernetes adds the number of a pod. */
 const LONGEST_NAME = 50;
 
-const SET_BY_FILE = ', because the printed file sets it';
+const SET_BY_FILE = { refused: ', because the printed file sets it' };
+/** The file has its value in a form of its own. */
+const FORMS_FILE = 'formsFile';
+/** The file gives it to `acc launch` on every host. */
+const SAME_ON_HOSTS = 'sameOnHosts';
+/** It is refused without a range of hosts or etcd, which a printed file does not have. */
+const FOR_RANGES = 'forRanges';
 
-/** Options that the file itself sets, or that have no meaning in it, and why. */
-const NOT_PRINTED = {
+/** How a printed file takes each option. `refused` ends the sentence that refuses it. */
+const PRINTED: Readonly<Record<OptionName, string | { readonly refused: string }>> = {
+  nproc: FORMS_FILE,
+  nnodes: FORMS_FILE,
+  lastCall: FOR_RANGES,
+  hostTimeout: FOR_RANGES,
   nodeRank: SET_BY_FILE,
   rdzvEndpoint: SET_BY_FILE,
   rdzvBackend: SET_BY_FILE,
   rdzvId: SET_BY_FILE,
-  dryRun: ', which starts nothing either',
-} as const;
+  interface: SAME_ON_HOSTS,
+  threads: FORMS_FILE,
+  maxRestarts: SAME_ON_HOSTS,
+  grace: SAME_ON_HOSTS,
+  cpuBind: SAME_ON_HOSTS,
+  prefix: SAME_ON_HOSTS,
+  logDir: SAME_ON_HOSTS,
+  tee: SAME_ON_HOSTS,
+  dryRun: { refused: ', which starts nothing either' },
+};
 
-/** Options that the file gives to `acc launch` on every host. */
-const SAME_ON_HOSTS = ['maxRestarts', 'grace', 'cpuBind', 'interface', 'logDir', 'tee'] as const;
+type OptionName = keyof typeof LAUNCH_OPTIONS;
+const NAMES = Object.keys(PRINTED) as OptionName[];
 
 /** @throws AccError `ACC_BAD_OPTION` for an option that the file cannot take. */
 export function requirePrintable(options: LaunchOptions): void {
-  for (const name of Object.keys(NOT_PRINTED) as (keyof typeof NOT_PRINTED)[]) {
-    const why = `left out with --print${NOT_PRINTED[name]}`;
-    if (options[name] !== undefined) throw badOption(nameOfFlag(LAUNCH_OPTIONS[name]), options[name], why);
+  for (const name of NAMES) {
+    const printed = PRINTED[name];
+    if (typeof printed === 'string' || options[name] === undefined) continue;
+    const why = `left out with --print${printed.refused}`;
+    throw badOption(nameOfFlag(LAUNCH_OPTIONS[name]), options[name], why);
   }
   if (String(options.nnodes).includes(':'))
     throw badOption('--nnodes', options.nnodes, 'a number with --print');
@@ -67,7 +87,9 @@ function nameOf(script: string): string {
 
 function sameOnHosts(options: LaunchOptions): string[] {
   const given: readonly (readonly [string, unknown])[] = [
-    ...SAME_ON_HOSTS.map((name) => [nameOfFlag(LAUNCH_OPTIONS[name]), options[name]] as const),
+    ...NAMES.filter((name) => PRINTED[name] === SAME_ON_HOSTS && name !== 'prefix').map(
+      (name) => [nameOfFlag(LAUNCH_OPTIONS[name]), options[name]] as const,
+    ),
     // `withConfigFile` gives no other file to a printed job.
     ['--config-file', options.env?.['ACC_CONFIG_FILE']],
   ];
