@@ -20,6 +20,8 @@ Records tests that have no record, or whose own files changed. Texts: only tests
 
 /** Files of one job: a record is kept after each, so an interrupted run goes on where it ended. */
 const FILES_A_JOB = 8;
+/** All processes of the first are killed, and the second tests the recorder itself. */
+const WITHOUT_RECORD = ['tests/e2e/launcher-killed.test.ts', 'scripts/check/record/process.test.ts'];
 const FOLDER = join(root, 'node_modules', '.cache', 'acc-record');
 const HOOK = join(root, 'scripts', 'check', 'record', 'process.cjs');
 
@@ -62,6 +64,7 @@ function chooseFiles(
   const changed = stale ? staleTests(record, sources) : new Set<string>();
   return [...projectOf.keys()].filter((file) => {
     if (texts.length > 0 && !texts.some((text) => file.includes(text))) return false;
+    if (WITHOUT_RECORD.includes(file)) return false;
     // A page in Chromium writes no record.
     if (testFiles.behind(file).has('tests/chromium.ts')) return false;
     return all || changed.has(file) || known.get(file) !== testFiles.hashOf(file);
