@@ -71,7 +71,7 @@ async function runUntilFailure(
       ...job,
       run: ({ signal }: { signal: AbortSignal }) => {
         const project = PROJECTS.find((name) => projects[name]!.includes(job.files[0]!))!;
-        const patience = AbortSignal.timeout((PATIENCE_SECONDS + PATIENCE * job.seconds) * 1000);
+        const patience = AbortSignal.timeout(Math.ceil((PATIENCE_SECONDS + PATIENCE * job.seconds) * 1000));
         const either = AbortSignal.any([signal, patience]);
         return runShard({ project, files: job.files, args: ['--bail=1'], signal: either });
       },
