@@ -1,12 +1,9 @@
-import { MESH_AXES, type Mesh, type MeshAxis, type Strategy } from '@acc/contract';
+import { DATA_AXES, MESH_AXES, type Mesh, type MeshAxis, type Strategy } from '@acc/contract';
 import { ddp as ddpOf, resolveDdpOptions } from '@acc/ddp';
 import { resolveFsdpOptions } from '@acc/fsdp';
 import type { ResolvedOptions } from '../options.js';
 import type { Feature } from './composes.js';
 import { isSharding } from './is-sharding.js';
-
-/** The axes whose ranks get the same rows. */
-const SHARING_ROWS: readonly Feature[] = ['tensor', 'context', 'pipeline'];
 
 /** The features that options ask for. The size of an axis may be known only when ranks are laid out. */
 export function featuresOf(options: ResolvedOptions): Feature[] {
@@ -48,7 +45,7 @@ export function featuresOfRun(
   const axes = axesOf(mesh);
   if (asked.includes('ownStrategy')) {
     // Such a strategy divides what its traits say, whatever the axes are.
-    const isShared = SHARING_ROWS.some((axis) => axes.includes(axis));
+    const isShared = axes.some((axis) => !DATA_AXES.includes(axis));
     const others = asked.filter((feature) => !(MESH_AXES as readonly Feature[]).includes(feature));
     return new Set([...others, ...(isShared ? ['sharedRows' as const] : [])]);
   }
@@ -58,12 +55,12 @@ export function featuresOfRun(
 }
 
 /** The axes that have several ranks. */
-export function axesOf(mesh: Mesh): Feature[] {
+export function axesOf(mesh: Mesh): MeshAxis[] {
   return axesWith((axis) => mesh.size(axis));
 }
 
 /** The strategy says whether the axis `fsdp` divides anything. */
-function axesWith(sizeOf: (axis: MeshAxis) => number): Feature[] {
+function axesWith(sizeOf: (axis: MeshAxis) => number): MeshAxis[] {
   return MESH_AXES.filter((axis) => axis !== 'fsdp' && sizeOf(axis) > 1);
 }
 
