@@ -7,6 +7,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'storages/index': 'src/storages/index.ts',
     'continuous/host': 'src/continuous/host.ts',
+    'strategies/index': 'src/strategies/index.ts',
     'threads/index': 'src/threads/index.ts',
     // The module that threads run.
     'threads/serve-thread': 'src/threads/serve-thread.ts',

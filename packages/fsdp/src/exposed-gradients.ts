@@ -17,40 +17,34 @@ export interface ExposedContext {
  */
 export class ExposedGradients {
   /** By data id: what makes a tensor of this rank's elements. */
-  readonly #held = new WeakMap<object, () => Tensor>();
+  readonly #local = new WeakMap<object, () => Tensor>();
 
   constructor(private readonly context: ExposedContext) {}
 
-  has({ dataId }: Tensor): boolean {
-    return this.#held.has(dataId);
-  }
-
-  /** @param own This rank's elements of the gradient. Disposed. */
-  expose(own: Tensor, { variable }: Shard): Tensor {
+  /** @param local This rank's elements of the gradient. Disposed. */
+  expose(local: Tensor, { full }: Pick<Shard, 'full'>): Tensor {
     const { collective, defer, offload } = this.context;
-    const stored = offload?.gradientOf(own);
-    const heldOf = () => (stored ? offload!.tensorOf(stored) : deferred.held()!);
-    const info = { shape: variable.shape, dtype: variable.dtype };
-    const deferred: DeferredTensor = defer(stored ? info : { ...info, held: own }, () =>
+    const stored = offload?.gradientOf(local);
+    const localOf = () => (stored ? offload!.tensorOf(stored) : deferred.held()!);
+    const info = { shape: full.shape, dtype: full.dtype };
+    const deferred: DeferredTensor = defer(stored ? info : { ...info, held: local }, () =>
       besideTape(() =>
         tidy(() => {
-          const gather = () => collective.allGather(heldOf());
-          deferred.fill(
-            reshape(collective.named(`the gradient of ${variable.name}`, gather), variable.shape),
-          );
+          const gather = () => collective.allGather(localOf());
+          deferred.fill(reshape(collective.named(`the gradient of ${full.name}`, gather), full.shape));
         }),
       ),
     );
     if (stored) {
       stored.addUser(deferred);
-      own.dispose();
+      local.dispose();
     }
-    this.#held.set(deferred.tensor.dataId, heldOf);
+    this.#local.set(deferred.tensor.dataId, localOf);
     return deferred.tensor;
   }
 
   /** This rank's elements of an exposed gradient; undefined for another tensor. The caller disposes them. */
-  heldOf({ dataId }: Tensor): Tensor | undefined {
-    return this.#held.get(dataId)?.();
+  localOf({ dataId }: Tensor): Tensor | undefined {
+    return this.#local.get(dataId)?.();
   }
 }

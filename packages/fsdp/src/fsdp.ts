@@ -1,4 +1,4 @@
-import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import {
   GRADIENT_AXES,
   requireSameOptions,
@@ -8,13 +8,14 @@ import {
   type StrategyContext,
   type StrategyTraits,
   type TapeHooks,
-  type TensorShard,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
 import { listedFor } from '@acc/kernels';
+import { placedStrategy, type Placer } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { Arrival } from './arrival.js';
 import { cannotDefer, withoutMesh } from './errors.js';
+import { deferBy, FlatPlacer, requireShards } from './flat-placer.js';
 import { Gathering } from './gathering.js';
 import { openOffload, requireState, type Offload } from './offload/index.js';
 import {
@@ -26,7 +27,7 @@ import {
 } from './options.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
-import { deferBy, ShardedParameters } from './sharded-parameters.js';
+import type { Shard } from './shard.js';
 import { ShardReduction } from './shard-reduction.js';
 import { splitReduction } from './split-reduction.js';
 import { Unit, type WireDtype } from './unit.js';
@@ -42,7 +43,7 @@ import { frozenIn, unitsOf } from './wrap.js';
  */
 export function fsdp(options?: FsdpOptions): Strategy {
   const resolved = resolveFsdpOptions(options);
-  const strategy = resolved.stage === 0 ? wholeBy(resolved) : new Fsdp(resolved);
+  const strategy = resolved.stage === 0 ? wholeBy(resolved) : placedStrategy(new Fsdp(resolved));
   precisions.set(strategy, resolved.mixedPrecision.param);
   return strategy;
 }
@@ -54,13 +55,13 @@ export function precisionOf(strategy: Strategy): FsdpDtype | undefined {
   return precisions.get(strategy);
 }
 
-class Fsdp implements Strategy {
+class Fsdp extends FlatPlacer implements Placer<Shard> {
   readonly name = 'fsdp';
   readonly traits: StrategyTraits;
   readonly tape: TapeHooks;
   readonly #options: ResolvedFsdpOptions;
   /** For variables that are not divided, and for statistics of layers. */
-  readonly #whole: Strategy;
+  readonly inner: Strategy;
   readonly #buffers: RoundedBuffers;
   readonly #gathering: Gathering;
   readonly #arrival = new Arrival(
@@ -72,7 +73,6 @@ class Fsdp implements Strategy {
   #sharing!: Collective;
   /** The ranks that have the same shards. */
   #replicas: Collective | undefined;
-  #held!: ShardedParameters;
   #offload: Offload | undefined;
   #hasLayers = false;
   /** The reductions of passes that are under way, or have failed. */
@@ -80,8 +80,9 @@ class Fsdp implements Strategy {
   #unwatch: (() => void) | undefined;
 
   constructor(options: ResolvedFsdpOptions) {
+    super();
     this.#options = options;
-    this.#whole = wholeBy(options);
+    this.inner = wholeBy(options);
     this.#buffers = new RoundedBuffers(wireDtypeOf(options.mixedPrecision.buffer));
     this.traits = {
       parameters: 'sharded',
@@ -89,7 +90,7 @@ class Fsdp implements Strategy {
       ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };
-    this.#gathering = new Gathering(options, () => this.#held.units.length);
+    this.#gathering = new Gathering(options, () => this.units.length);
     this.tape = options.stage === 3 ? this.#gathersForUse() : this.#arrival.hooks;
   }
 
@@ -114,19 +115,19 @@ class Fsdp implements Strategy {
     const replicas = hasAxis ? mesh.over(GRADIENT_AXES.filter((axis) => axis !== 'fsdp')) : undefined;
     this.#replicas = replicas && replicas.size > 1 ? replicas : undefined;
     this.#buffers.attach(context.kernels);
-    this.#whole.attach(context);
+    this.inner.attach(context);
     requireSameOptions('fsdp', comparedOptions(this.#options), context.collective);
     const { offload } = this.#options;
     this.#offload = offload && openOffload(offload, context);
     if (!this.#keepsWhole) this.#unwatch = this.#gathering.watch();
-    this.#held = new ShardedParameters({ ...context, sharing: this.#sharing, offload: this.#offload });
+    this.share({ ...context, sharing: this.#sharing, offload: this.#offload });
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
     const { collective, kernels } = this.#context;
     requireSameVariables(variables, collective);
-    this.#held.forgetDisposed((unit) => this.#gathering.forget(unit));
-    const fresh = variables.filter((variable) => canDivide(variable) && !this.#held.unitOf.has(variable));
+    this.forgetDisposed();
+    const fresh = variables.filter((variable) => canDivide(variable) && !this.unitOf.has(variable));
     const frozen = this.#keepsWhole ? new Set<Variable>() : frozenIn(layers);
     // Frozen weights have no gradients, so they form units of their own.
     const groups = [
@@ -134,10 +135,10 @@ class Fsdp implements Strategy {
       fresh.filter((one) => frozen.has(listedFor(one))),
     ];
     const divided = new Set(groups.flat());
-    this.#whole.prepareVariables(variables.filter((variable) => !divided.has(variable)));
+    this.inner.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
     requireSameUnits(lists, collective);
-    if (lists.length > 0) this.#held.beginPreparation();
+    if (lists.length > 0) this.beginPreparation();
     const { param, reduce } = this.#options.mixedPrecision;
     const wire = { param: wireDtypeOf(param), reduce: wireDtypeOf(reduce) };
     const replicas = this.#replicas;
@@ -146,33 +147,33 @@ class Fsdp implements Strategy {
     const defer = deferBy(kernels);
     for (const list of lists) {
       // One by one: a variable without memory gets its values here, and loses them in its unit.
-      for (const variable of list) this.#whole.prepareVariables([variable]);
+      for (const variable of list) this.inner.prepareVariables([variable]);
       const divide = this.#keepsWhole ? () => kernels.divideMemory : undefined;
       const shared = { collective: this.#sharing, replicas, wire };
       const context = { ...shared, defer, load, divide, offload: this.#offload };
       const unit = new Unit(list, context);
-      this.#held.add(unit);
+      this.add(unit);
       if (this.#keepsWhole) unit.startGather('reading');
     }
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
     this.#hasLayers = true;
-    const undos = [this.#whole.prepareLayers!(layers), this.#buffers.add(layers)];
+    const undos = [this.inner.prepareLayers!(layers), this.#buffers.add(layers)];
     return () => {
       for (const undo of undos) undo();
     };
   }
 
   prepareOptimizer(optimizer: Optimizer): void {
-    this.#held.requireShards(optimizer);
+    requireShards(optimizer);
     this.#offload?.requireKnown(optimizer);
     requireState(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { collective } = this.#context;
-    const { unitOf } = this.#held;
+    const { unitOf } = this;
     this.#offload?.beginPass();
     const completed = this.#keepsWhole ? undefined : (unit: Unit) => this.#gathering.complete(unit);
     const open = this.#reductions;
@@ -188,56 +189,27 @@ class Fsdp implements Strategy {
         open.add(ofPass);
         return ofPass;
       },
-      whole: (some) => (some.length > 0 || this.#hasLayers ? this.#whole.beginReduction(some) : undefined),
+      whole: (some) => (some.length > 0 || this.#hasLayers ? this.inner.beginReduction(some) : undefined),
       end,
     });
   }
 
-  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
-    return this.#held.wholeGradients(grads, variables);
+  protected override forget(unit: Unit): void {
+    this.#gathering.forget(unit);
   }
 
-  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    return this.#held.heldGradients(grads);
-  }
-
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
-    const units = this.#held.update(grads, { optimizer, apply });
+  protected override updated(units: readonly Unit[]): void {
     if (!this.#keepsWhole) return;
     for (const unit of units) unit.startGather('reading');
     this.#arrival.begin();
   }
 
-  globalNorm(grads: NamedTensorMap): Tensor {
-    return this.#held.globalNorm(grads);
-  }
-
-  allFinite(grads: readonly Tensor[]): boolean {
-    return this.#held.allFinite(grads);
-  }
-
-  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
-    return this.#offload?.changeGradients(grads, change) ?? change([...grads]);
-  }
-
-  materialize(variables: readonly Variable[]): Tensor[] {
-    return this.#held.materialize(variables);
-  }
-
-  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    return this.#held.shardsOf(variable);
-  }
-
-  heldBy(variable: Variable): Variable | undefined {
-    return this.#held.heldBy(variable);
-  }
-
   detach(): void {
     for (const reduction of this.#reductions) if (!reduction.dispose()) break;
     this.#reductions.clear();
-    this.#whole.detach?.();
+    this.inner.detach?.();
     this.#unwatch?.();
-    this.#held.dispose((unit) => this.#gathering.forget(unit));
+    this.disposeUnits();
     this.#offload?.dispose();
     this.#offload = undefined;
     this.#hasLayers = false;
@@ -257,7 +229,7 @@ class Fsdp implements Strategy {
   #unitsWith(variables: readonly Variable[]): Unit[] {
     const units = new Set<Unit>();
     for (const variable of variables) {
-      const unit = this.#held.unitOf.get(variable);
+      const unit = this.unitOf.get(variable);
       if (unit) units.add(unit);
     }
     return [...units];

@@ -1,5 +1,4 @@
-import { util } from '@tensorflow/tfjs-core';
-import type { MemoryRange, TensorShard } from '@acc/contract';
+import type { MemoryRange } from '@acc/contract';
 
 /** Elements: 64 bytes of float32, one cache line. */
 const ALIGNMENT = 16;
@@ -42,43 +41,4 @@ export function layoutOf(sizes: readonly number[], ranks: number, alignment = AL
 export function rangeOf({ offsets, sizes, chunk }: UnitLayout, place: number, rank: number): Range {
   const within = (position: number) => Math.min(Math.max(position - offsets[place]!, 0), sizes[place]!);
   return { begin: within(rank * chunk), end: within((rank + 1) * chunk) };
-}
-
-/**
- * The boxes that elements of a row-major tensor form: the rest of a row, whole rows, the beginning
- * of a row, in each dim.
- */
-export function boxesOf(shape: readonly number[], { begin, end }: Range): TensorShard[] {
-  if (begin === end) return [{ shape, offset: shape.map(() => 0), sizes: shape.map(() => 0), start: 0 }];
-  const boxes: TensorShard[] = [];
-  for (let at = begin; at < end;) {
-    const { offset, sizes } = largestBox(shape, at, end);
-    boxes.push({ shape, offset, sizes, start: at - begin });
-    at += util.sizeFromShape(sizes);
-  }
-  return boxes;
-}
-
-/** The largest box that begins at element `at` and is contiguous up to at most `end`. */
-function largestBox(
-  shape: readonly number[],
-  at: number,
-  end: number,
-): { offset: number[]; sizes: number[] } {
-  const offset: number[] = [];
-  const sizes: number[] = [];
-  let rest = at;
-  let stride = util.sizeFromShape([...shape]);
-  let isWhole = false;
-  for (const length of shape) {
-    stride /= length;
-    const index = Math.floor(rest / stride);
-    rest %= stride;
-    offset.push(index);
-    // Rows are whole from the first dim on in which nothing is left over and a row fits.
-    const rows = rest === 0 ? Math.min(length - index, Math.floor((end - at) / stride)) : 0;
-    sizes.push(isWhole ? length : Math.max(rows, 1));
-    isWhole ||= rows > 0;
-  }
-  return { offset, sizes };
 }

@@ -6,7 +6,8 @@ import type { Shard } from './shard.js';
 export interface OwnStateContext {
   /** The names of the gradients of an update, in their order. The optimizer finds its state by this order. */
   readonly names: readonly string[];
-  readonly shards: readonly Shard[];
+  /** The sharded variables of the update, by name. */
+  readonly distributed: ReadonlyMap<string, Shard>;
   readonly collective: Collective;
 }
 
@@ -17,16 +18,18 @@ export interface OwnStateContext {
  *
  * @throws AccError `ACC_STATE_MISMATCH` on every rank, with the state of each rank that does not fit.
  */
-export function requireOwnState(optimizer: Optimizer, { names, shards, collective }: OwnStateContext): void {
+export function requireOwnState(
+  optimizer: Optimizer,
+  { names, distributed, collective }: OwnStateContext,
+): void {
   const lists = slotListsOf(optimizer) ?? [];
   placeSlots(names, lists);
-  const held = new Map(shards.map(({ variable, own }) => [variable.name, own]));
   const wrong = names.flatMap((name, i) => {
-    const own = held.get(name);
-    if (!own) return [];
+    const local = distributed.get(name)?.local;
+    if (!local) return [];
     return lists.flatMap(({ slots, suffix, shapeFor }) => {
       const found = (slots[i] as (typeof slots)[number] | undefined)?.variable.shape;
-      const needed = shapeFor?.(own) ?? own.shape;
+      const needed = shapeFor?.(local) ?? local.shape;
       if (!found || found.join() === needed.join()) return [];
       return `${name}/${suffix} has the shape [${found.join()}] instead of [${needed.join()}]`;
     });

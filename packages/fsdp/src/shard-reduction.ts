@@ -123,9 +123,7 @@ class UnitGradients {
   }
 
   launch(): void {
-    this.#pending = this.unit.reduceScatter(
-      this.unit.shards.map(({ variable }) => this.#given.get(variable)),
-    );
+    this.#pending = this.unit.reduceScatter(this.unit.shards.map(({ full }) => this.#given.get(full)));
     this.#given.clear();
   }
 
@@ -151,7 +149,7 @@ class UnitGradients {
     this.sumReplicas();
     const chunk = this.#pending!.wait();
     const own = this.unit.ownGradients(chunk);
-    this.#own = new Map(this.unit.shards.map(({ variable }, i) => [variable, own[i]!]));
+    this.#own = new Map(this.unit.shards.map(({ full }, i) => [full, own[i]!]));
     for (const [variable, grad] of this.#own) if (!this.#expected.has(variable)) grad.dispose();
   }
 

@@ -1,6 +1,6 @@
 import { mul, reshape, slice, tidy, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
-import { HeldVariable } from '@acc/kernels';
+import { DeferredVariable, type Placement } from '@acc/placement';
 import { freed, outdated } from './errors.js';
 import type { Range } from './layout.js';
 
@@ -16,31 +16,27 @@ export interface ShardSource {
   readonly readOnce?: (shard: Shard) => Tensor | undefined;
   /** Called when a program has given a variable new values. */
   readonly assigned?: () => void;
-  /** Called when {@link Shard.own} gets other values, as when a checkpoint is loaded. */
+  /** Called when {@link Shard.local} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
   write(shard: Shard, values: Tensor): boolean;
 }
 
 /** A variable whose elements are divided over ranks. Its values are in memory while its unit is gathered. */
-export class Shard extends HeldVariable {
-  /** The data of `own` in the buffer of its unit. */
+export class Shard extends DeferredVariable {
+  readonly placement: Placement & Range;
+  /** The data of `local` in the buffer of its unit. */
   #placed: object | undefined;
 
   /**
-   * @param variable Has the values that all ranks start from.
-   * @param range This rank's elements. `own` has them, `[length]`.
+   * @param full Has the values that all ranks start from.
+   * @param range This rank's elements. `local` has them, `[length]`.
    */
-  constructor(
-    variable: Variable,
-    readonly range: Range,
-    source: ShardSource,
-  ) {
+  constructor(full: Variable, range: Range, source: ShardSource) {
     const { readOnce } = source;
     super(
-      variable,
-      // A slice may be a view that keeps the whole variable; a shard has memory of its own.
-      (whole) => mul(elementsOf(whole, range), 1),
+      full,
+      (values) => tidy(() => slice(reshape(values, [-1]), [range.begin], [range.end - range.begin])),
       {
         ...source,
         ...{ freed, outdated },
@@ -48,34 +44,31 @@ export class Shard extends HeldVariable {
         write: (values) => source.write(this, values),
       },
     );
+    this.placement = { kind: 'flat', ...range };
   }
 
   get length(): number {
-    return this.range.end - this.range.begin;
+    return this.placement.end - this.placement.begin;
   }
 
-  /** Whether `own` lies in the buffer of its unit. */
+  /** Whether `local` lies in the buffer of its unit. */
   get isPlaced(): boolean {
-    return !this.own.isDisposed && this.own.dataId === this.#placed;
+    return !this.local.isDisposed && this.local.dataId === this.#placed;
   }
 
-  /** Moves `own` to the memory of `part`, which has the same values and keeps its owner. */
+  /** Moves `local` to the memory of `part`, which has the same values and keeps its owner. */
   place(part: Tensor): void {
-    Variable.prototype.assign.call(this.own, part);
+    Variable.prototype.assign.call(this.local, part);
     this.#placed = part.dataId;
   }
 
-  /** Gives `own` memory of its own, with the same values. */
+  /** Gives `local` memory of its own, with the same values. */
   detach(): void {
-    if (this.isPlaced) tidy(() => Variable.prototype.assign.call(this.own, mul(this.own, 1)));
+    if (this.isPlaced) tidy(() => Variable.prototype.assign.call(this.local, this.ownMemory(this.local)));
   }
 
-  /** This rank's elements of a tensor in the shape of the variable. */
-  cut(whole: Tensor): Tensor {
-    return tidy(() => elementsOf(whole, this.range));
+  /** A slice may be a view that keeps all of a tensor. */
+  protected override ownMemory(local: Tensor): Tensor {
+    return mul(local, 1);
   }
-}
-
-function elementsOf(whole: Tensor, { begin, end }: Range): Tensor {
-  return slice(reshape(whole, [-1]), [begin], [end - begin]);
 }

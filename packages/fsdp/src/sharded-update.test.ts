@@ -15,7 +15,7 @@ it('sums of pieces of a variable are added up once over the ranks that share the
   const sums = tf.tidy(() => {
     let found: tf.Tensor | undefined;
     withShards(outer, () =>
-      withShards(shardedUpdateOf([], new SingleCollective()), () => {
+      withShards(shardedUpdateOf(new Map(), new SingleCollective()), () => {
         found = shardedUpdate()!.sumSquares(tf.tensor2d([[3, 5]]), ['a', 'b']);
       }),
     );

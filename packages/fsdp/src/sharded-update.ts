@@ -6,14 +6,16 @@ import type { Shard } from './shard.js';
 /**
  * An update of shards, the same on every rank.
  *
+ * @param distributed The sharded variables, by name, the same on every rank.
  * @param sharing The ranks that share units.
  */
-export function shardedUpdateOf(shards: readonly Shard[], sharing: Collective): ShardedUpdate {
-  const names = shards.map(({ variable }) => variable.name);
-  const ranges = new Map(shards.map(({ variable: { name, shape }, range }) => [name, { shape, ...range }]));
+export function shardedUpdateOf(distributed: ReadonlyMap<string, Shard>, sharing: Collective): ShardedUpdate {
   return {
-    sumSquares: sumSquaresOver(names, sharing),
-    shardOf: (name) => ranges.get(name),
+    sumSquares: sumSquaresOver([...distributed.keys()], sharing),
+    shardOf(name) {
+      const shard = distributed.get(name);
+      return shard && { shape: shard.full.shape, begin: shard.placement.begin, end: shard.placement.end };
+    },
     sum: (own) => sharing.allReduce(own, 'sum'),
   };
 }

@@ -78,7 +78,7 @@ export class Unit {
       load: () => context.load(this),
       // Elsewhere whole values stay in memory.
       ...(!divide && {
-        readOnce: (shard: Shard) => this.wholeOf(shard),
+        readOnce: (shard: Shard) => this.wholeOf(shard, () => shard.local.clone()),
         assigned: () => this.takeOverAssigned(),
       }),
       forget: () => this.forget(),
@@ -144,10 +144,12 @@ export class Unit {
    * Gathers the whole values of one shard. The caller disposes them. Undefined if the values of the
    * unit are in memory or on their way: whether a gather was started is the same on all ranks, whether
    * it has ended is not. Every rank calls it.
+   *
+   * @param local Makes this rank's elements, in the scope of the call.
    */
-  wholeOf({ own, variable }: Shard): Tensor | undefined {
+  wholeOf({ full }: Shard, local: () => Tensor): Tensor | undefined {
     if (this.#isThere && !this.#isRounded) return undefined;
-    return besideTape(() => tidy(() => reshape(this.#collective.allGather(own), variable.shape)));
+    return besideTape(() => tidy(() => reshape(this.#collective.allGather(local()), full.shape)));
   }
 
   #finishGather(): void {
@@ -271,11 +273,11 @@ export class Unit {
       pieces.push(...filler);
     };
     let at = 0;
-    this.shards.forEach(({ own, length }, i) => {
+    this.shards.forEach(({ local, length }, i) => {
       if (length === 0) return;
       const begin = this.#startInChunk(i);
       fillUpTo(begin);
-      pieces.push(own);
+      pieces.push(local);
       at = begin + length;
     });
     fillUpTo(this.layout.chunk);
@@ -304,7 +306,7 @@ export class Unit {
 
   #startInChunk(place: number): number {
     const { offsets, chunk } = this.layout;
-    return offsets[place]! + this.shards[place]!.range.begin - this.#collective.rank * chunk;
+    return offsets[place]! + this.shards[place]!.placement.begin - this.#collective.rank * chunk;
   }
 
   #named<T>(call: () => T): T {

@@ -32,9 +32,9 @@ export class WholeBuffer {
       shard.length > 0 ? [{ shard, offset: layout.offsets[i]! }] : [],
     );
     this.#filled = filled.map(({ shard }) => shard);
-    this.#ranges = filled.map(({ shard: { range }, offset }) => ({
-      begin: offset + range.begin,
-      end: offset + range.end,
+    this.#ranges = filled.map(({ shard: { placement }, offset }) => ({
+      begin: offset + placement.begin,
+      end: offset + placement.end,
     }));
   }
 
@@ -98,10 +98,10 @@ export class WholeBuffer {
    *
    * @returns False if the shard must get memory of its own.
    */
-  write({ own, isPlaced }: Shard, values: Tensor): boolean {
+  write({ local, isPlaced }: Shard, values: Tensor): boolean {
     // An optimizer that gives elements new memory goes on to write to that.
     if (!isPlaced || this.#isUpdating || !this.#memory?.isUnused) return false;
-    return this.#memory.write(own, values);
+    return this.#memory.write(local, values);
   }
 
   dispose(): void {

@@ -75,7 +75,6 @@ export {
   type WeightDecayOptions,
 } from './optimizers/index.js';
 export { replaceInitial } from './initial-values.js';
-export { hasLostValues, HeldVariable, withHeldRegistered, type HeldSource } from './held-variable.js';
 export { isLive, listedFor, livesWith, registeredVariable } from './live-variables.js';
 export { withIndicesChecked } from './families/indexing.js';
 export { droppedInputs } from './layers/recurrent.js';

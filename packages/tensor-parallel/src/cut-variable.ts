@@ -9,6 +9,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { PieceLayout, RowsAt } from '@acc/contract';
 import { livesWith } from '@acc/kernels';
+import type { DistributedVariable, Placement } from '@acc/placement';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import { freed } from './errors.js';
 import { ownRows } from './own-rows.js';
@@ -17,47 +18,47 @@ import type { Pieces } from './pieces.js';
 let created = 0;
 
 /**
- * A variable of which this rank has one piece. The variable keeps its shape and reads as its whole
- * value. Its piece is in {@link own}, which tfjs does not list among its variables, and which
- * strategies and optimizers update.
+ * A variable of which this rank has one piece. Programs see `full`, which keeps its shape and reads as
+ * its whole value.
  */
-export class CutVariable {
-  /** Has the name of the variable. */
-  readonly own: Variable;
+export class CutVariable implements DistributedVariable {
+  readonly placement: Placement & RowsAt;
+  /** Has the name of the variable. Strategies and optimizers update it. */
+  readonly local: Variable;
   readonly #layout: PieceLayout;
   readonly #restore: Undo;
 
-  /** @param variable Has the values that all ranks start from. */
+  /** @param full Has the values that all ranks start from. */
   constructor(
-    readonly variable: Variable,
-    readonly at: RowsAt,
+    readonly full: Variable,
+    at: RowsAt,
     private readonly pieces: Pieces,
   ) {
+    this.placement = { kind: 'shard', ...at };
     const name = `tensor/cut_${created++}`;
-    this.own = tidy(() => createVariable(this.cut(variable), variable.trainable, name));
+    this.local = tidy(() => createVariable(this.localOf(full), full.trainable, name));
     const { registeredVariables } = engine();
     delete registeredVariables[name];
-    (this.own as { name: string }).name = variable.name;
-    livesWith(this.own, variable);
-    this.#layout = pieces.layoutAt(variable.shape, at);
+    (this.local as { name: string }).name = full.name;
+    livesWith(this.local, full);
+    this.#layout = pieces.layoutAt(full.shape, at);
     this.#follow();
-    this.#restore = patch(variable, 'assign', (assign) => (values) => {
-      const fits = values.dtype === variable.dtype && util.arraysEqual(values.shape, variable.shape);
-      if (fits) tidy(() => this.own.assign(this.cut(values)));
-      else assign.call(variable, values);
+    this.#restore = patch(full, 'assign', (assign) => (values) => {
+      const fits = values.dtype === full.dtype && util.arraysEqual(values.shape, full.shape);
+      if (fits) tidy(() => this.local.assign(this.localOf(values)));
+      else assign.call(full, values);
       this.release();
     });
   }
 
-  /** This rank's piece of a tensor in the shape of the variable. The caller disposes it. */
-  cut(values: Tensor): Tensor {
-    return ownRows(values, this.at, this.pieces);
+  localOf(values: Tensor): Tensor {
+    return ownRows(values, this.placement, this.pieces);
   }
 
   /** A tensor in the shape of the variable of which this rank has `piece`, which it takes over. */
   whole(piece: Tensor): Tensor {
     const { local, line } = this.pieces;
-    const { shape, dtype } = this.variable;
+    const { shape, dtype } = this.full;
     line.backend.incRef(piece.dataId);
     const info = local.hold({ shape: [...shape], dtype, layout: this.#layout }, infoOf(piece));
     piece.dispose();
@@ -67,36 +68,36 @@ export class CutVariable {
   /** Gives tensors that share the values of the variable their own, before the values change. */
   separate(): void {
     const { local, line } = this.pieces;
-    if (local.holders(this.variable) < 2) return;
-    line.backend.incRef(this.own.dataId);
-    local.replace(this.variable, this.#layout, infoOf(this.own));
+    if (local.holders(this.full) < 2) return;
+    line.backend.incRef(this.local.dataId);
+    local.replace(this.full, this.#layout, infoOf(this.local));
     this.#follow();
   }
 
   /** Frees whole values that a read has gathered. */
   release(): void {
-    this.pieces.local.release(this.variable);
+    this.pieces.local.release(this.full);
   }
 
   dispose(): void {
     this.#restore();
     this.release();
     // Its own dispose would take the variable of this name off tfjs's list.
-    Tensor.prototype.dispose.call(this.own);
+    Tensor.prototype.dispose.call(this.local);
   }
 
-  /** Gives the variable a tensor whose piece is always {@link own}. */
+  /** Gives the variable a tensor whose piece is always {@link local}. */
   #follow(): void {
     const { local, line } = this.pieces;
-    const { shape, dtype } = this.variable;
-    const isFreed = () => this.own.isDisposed;
+    const { shape, dtype } = this.full;
+    const isFreed = () => this.local.isDisposed;
     const piece = () => {
-      if (isFreed()) throw freed(this.variable);
-      return infoOf(this.own);
+      if (isFreed()) throw freed(this.full);
+      return infoOf(this.local);
     };
     const info = local.follow({ shape: [...shape], dtype, layout: this.#layout }, { piece, isFreed });
     const tensor = engine().makeTensorFromTensorInfo(info, line.backend);
-    Variable.prototype.assign.call(this.variable, tensor);
+    Variable.prototype.assign.call(this.full, tensor);
     tensor.dispose();
   }
 }

@@ -1,22 +1,5 @@
-import { all, isFinite, zerosLike, type NamedTensorMap, type Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, KernelLayer } from '@acc/contract';
-import type { CutVariable } from './cut-variable.js';
-
-/** Whether a gradient has the elements of this rank's piece, or of a part of it. */
-export function isPiece({ shape }: Tensor, { variable }: CutVariable): boolean {
-  return shape.join() !== variable.shape.join();
-}
-
-export function areFinite(grads: readonly Tensor[], { lists }: KernelLayer): boolean {
-  const filled = grads.filter(({ size }) => size > 0);
-  // A norm is finite if all elements are, unless their squares are too large.
-  const isSure = filled.length === 0 || Number.isFinite(lists.norm(filled).dataSync()[0]);
-  return isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
-}
-
-export function disposeOthers(own: NamedTensorMap, grads: NamedTensorMap): void {
-  for (const [name, grad] of Object.entries(own)) if (grad !== grads[name]) grad.dispose();
-}
+import { zerosLike, type Tensor } from '@tensorflow/tfjs-core';
+import type { Collective } from '@acc/contract';
 
 /**
  * Gives all ranks along the axis `tensor` the first one's gradients of whole variables. A reduction that

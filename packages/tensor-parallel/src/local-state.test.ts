@@ -18,7 +18,7 @@ function group(rank: number, others: Readonly<Record<number, unknown>>, broadcas
 
 const SAVED: RankState = { shared: { steps: 3 }, local: { error: 0.5 } };
 const SQUARE = { shape: [4, 4] } as unknown as Variable;
-const LAYOUT = layoutOf([SQUARE], new Map([[SQUARE, { at: { dim: 1, times: 1 } }]]));
+const LAYOUT = layoutOf([SQUARE], new Map([[SQUARE, { placement: { kind: 'shard', dim: 1, times: 1 } }]]));
 const NOTHING: RankState = { shared: {}, local: undefined };
 
 /** An inner strategy that has a state, and what it got. */

@@ -29,9 +29,12 @@ export interface StateRanks {
 /** A hash of the shapes of all variables, in order, and of how each is cut. */
 export function layoutOf(
   variables: Iterable<Variable>,
-  cuts: ReadonlyMap<Variable, Pick<CutVariable, 'at'>>,
+  cuts: ReadonlyMap<Variable, Pick<CutVariable, 'placement'>>,
 ): number {
-  const layouts = [...variables].map((variable) => [variable.shape, cuts.get(variable)?.at ?? null]);
+  const layouts = Array.from(variables, (variable) => {
+    const placement = cuts.get(variable)?.placement;
+    return [variable.shape, placement ? { dim: placement.dim, times: placement.times } : null];
+  });
   return hashOf(JSON.stringify(layouts));
 }
 

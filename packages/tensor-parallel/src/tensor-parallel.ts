@@ -1,19 +1,6 @@
-import {
-  add,
-  engine,
-  scalar,
-  sqrt,
-  square,
-  tidy,
-  zerosLike,
-  type NamedTensorMap,
-  type Optimizer,
-  type Tensor,
-  type Variable,
-} from '@tensorflow/tfjs-core';
+import { engine, tidy, zerosLike, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   boundMembers,
-  isThere,
   requireSameOptions,
   stagedInPlace,
   type Collective,
@@ -26,17 +13,9 @@ import {
   type StrategyTraits,
   type TapeHooks,
   TAPE_HOOK_KEYS,
-  type TensorShard,
 } from '@acc/contract';
-import {
-  canUpdateShards,
-  divideHeads,
-  isLive,
-  registeredVariable,
-  withHeldRegistered,
-  withShards,
-} from '@acc/kernels';
-import { boxesInWhole, wholeBox } from './boxes.js';
+import { canUpdateShards, divideHeads, isLive, withShards } from '@acc/kernels';
+import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable } from './cut-variable.js';
 import { needsWhole, nothingCut, notOnBackend } from './errors.js';
@@ -50,7 +29,7 @@ import { alongTensor, withoutTensor } from './planes.js';
 import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
-import { areFinite, disposeOthers, isPiece, ofFirstRank } from './local-gradients.js';
+import { ofFirstRank } from './local-gradients.js';
 import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
 import { updateOfPieces } from './sharded-update.js';
 import { tensorOf } from './tensor-info.js';
@@ -69,10 +48,10 @@ export interface TensorParallel {
  * @param sumsAlone Whether no other rank has gradients of the same pieces.
  */
 export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParallel {
-  const strategy = new TensorStrategy(inner, sumsAlone);
+  const placer = new TensorPlacer(inner, sumsAlone);
   return {
-    strategy,
-    plugin: tensorPlugin((grad, variable) => strategy.held(grad, variable)),
+    strategy: placedStrategy(placer),
+    plugin: tensorPlugin((grad, variable) => placer.held(grad, variable)),
   };
 }
 
@@ -91,14 +70,13 @@ interface Attached {
   readonly endHeads: () => void;
 }
 
-class TensorStrategy implements Strategy {
+class TensorPlacer implements Placer<CutVariable> {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
   readonly getState?: NonNullable<Strategy['getState']>;
   readonly setState?: NonNullable<Strategy['setState']>;
-  readonly #inner: Strategy;
   readonly #cuts = new Map<Variable, CutVariable>();
   readonly #prepared = new Set<Variable>();
   /**
@@ -108,8 +86,10 @@ class TensorStrategy implements Strategy {
   readonly #areTerms = new Map<Variable, boolean>();
   #attached!: Attached;
 
-  constructor(inner: Strategy, sumsAlone: boolean) {
-    this.#inner = inner;
+  constructor(
+    readonly inner: Strategy,
+    sumsAlone: boolean,
+  ) {
     this.name = inner.name;
     const startsAtFinish = sumsAlone && inner.traits.parameters === 'replicated';
     const unrecordable =
@@ -148,7 +128,7 @@ class TensorStrategy implements Strategy {
     });
     const pieces = new Pieces(local, line);
     const alike = alongTensor(mesh);
-    this.#inner.attach({ ...context, collective: alike, mesh: withoutTensor(mesh) });
+    this.inner.attach({ ...context, collective: alike, mesh: withoutTensor(mesh) });
     const cutKernels = new CutKernels(own, pieces);
     const endHeads = divideHeads(attendOwnHeads(pieces, kernels));
     this.#attached = { kernels, job: collective, tensor, alike, pieces, cutKernels, endHeads };
@@ -168,12 +148,12 @@ class TensorStrategy implements Strategy {
       tidy(() => variable.assign(tensor.broadcast(variable, 0)));
       if (at) this.#cuts.set(variable, new CutVariable(variable, at, pieces));
     });
-    this.#inner.prepareVariables(this.#owns(variables), layers);
+    this.inner.prepareVariables(this.#owns(variables), layers);
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
     const { pieces, kernels } = this.#attached;
-    const undos = [cutCells(layers, pieces), this.#inner.prepareLayers?.(layers)];
+    const undos = [cutCells(layers, pieces), this.inner.prepareLayers?.(layers)];
     undos.push(cutInputs(layers, pieces, kernels));
     return () => {
       for (const undo of undos) undo?.();
@@ -182,13 +162,13 @@ class TensorStrategy implements Strategy {
 
   prepareOptimizer(optimizer: Optimizer): void {
     if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
-    this.#inner.prepareOptimizer?.(optimizer);
+    this.inner.prepareOptimizer?.(optimizer);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { tensor } = this.#attached;
     if (this.#cuts.size === 0) throw nothingCut(tensor.size, variables.filter(markOf));
-    const reduction = this.#inner.beginReduction(this.#owns(variables));
+    const reduction = this.inner.beginReduction(this.#owns(variables));
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {
       ready: (index, grad) => {
@@ -214,7 +194,7 @@ class TensorStrategy implements Strategy {
   held(grad: Tensor, variable: Variable): Tensor {
     const { pieces } = this.#attached;
     const cut = this.#cuts.get(variable);
-    const own = cut ? cut.cut(grad) : this.#heldOfWhole(grad, variable, pieces);
+    const own = cut ? cut.localOf(grad) : this.#heldOfWhole(grad, variable, pieces);
     if (own !== grad) grad.dispose();
     return own;
   }
@@ -230,122 +210,52 @@ class TensorStrategy implements Strategy {
     return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
   }
 
-  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
-    const given = this.#inner.wholeGradients?.(grads, this.#owns(variables)) ?? grads;
-    return given.map((grad, i) => {
-      const cut = this.#cuts.get(variables[i]!);
-      return grad && cut ? cut.whole(grad) : grad;
+  get group(): Collective {
+    return this.#attached.tensor;
+  }
+
+  distributed(variable: Variable): CutVariable | undefined {
+    return this.#cuts.get(variable);
+  }
+
+  settle(cut: CutVariable): void {
+    cut.separate();
+    cut.release();
+  }
+
+  materialize(cut: CutVariable, local: () => Tensor): Tensor {
+    return tidy(() => {
+      const whole = cut.whole(local());
+      this.#attached.pieces.makeWhole(whole);
+      return whole;
     });
   }
 
-  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    const { pieces } = this.#attached;
-    const cuts = this.#cutsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
-    const isExposed = cuts.some(({ variable }) => pieces.isCut(grads[variable.name]!));
-    const own = { ...grads };
-    for (const cut of cuts) {
-      const grad = grads[cut.variable.name]!;
-      if (!isPiece(grad, cut)) own[cut.variable.name] = cut.cut(grad);
-    }
-    const held = withHeldRegistered(cuts, () => this.#inner.heldGradients?.(own));
-    if (!held && !isExposed) {
-      disposeOthers(own, grads);
-      return undefined;
-    }
-    if (held)
-      for (const name of Object.keys(own))
-        if (own[name] !== grads[name] && own[name] !== held[name]) own[name]!.dispose();
-    return held ?? own;
+  expose(cut: CutVariable, local: Tensor): Tensor {
+    return cut.whole(local);
   }
 
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
-    const cuts = this.#cutsOf(grads);
-    const own = { ...grads };
-    for (const cut of cuts) {
-      const { name } = cut.variable;
-      const grad = grads[name] as Tensor | null;
-      if (grad && !isPiece(grad, cut)) own[name] = cut.cut(grad);
-      cut.separate();
-    }
-    const { tensor } = this.#attached;
+  exposed(cut: CutVariable, grad: Tensor): Tensor | undefined {
+    return this.#attached.pieces.isCut(grad) ? cut.localOf(grad) : undefined;
+  }
+
+  update({ distributed }: DistributedUpdate<CutVariable>, run: () => void): void {
+    for (const cut of distributed.values()) cut.separate();
     try {
-      withHeldRegistered(cuts, () =>
-        withShards(updateOfPieces(cuts, tensor), () => {
-          if (this.#inner.update) this.#inner.update(own, apply, optimizer);
-          else apply(own);
-        }),
-      );
+      withShards(updateOfPieces(distributed, this.group), run);
     } finally {
-      disposeOthers(own, grads);
       // Other ranks may have changed variables for which this one has no gradient.
       for (const cut of this.#cuts.values()) cut.release();
     }
   }
 
-  globalNorm(grads: NamedTensorMap): Tensor {
-    const { pieces } = this.#attached;
-    const cuts = this.#cutsOf(grads).filter(({ variable }) => isThere(grads[variable.name]));
-    const names = new Set(cuts.map(({ variable }) => variable.name));
-    const [cut, whole]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
-    for (const [name, grad] of Object.entries(grads)) {
-      if (isThere(grad)) (names.has(name) ? cut : whole)[name] = grad;
-    }
-    return tidy(() => {
-      const ofCut = withHeldRegistered(cuts, () => this.#normOf(cut));
-      const squares = pieces.line.sum(square(ofCut));
-      return sqrt(add(squares, square(this.#normOf(whole))));
-    });
-  }
-
-  allFinite(grads: readonly Tensor[]): boolean {
-    const { tensor, kernels } = this.#attached;
-    return tidy(() => {
-      const isOwn = this.#inner.allFinite?.(grads) ?? areFinite(grads, kernels);
-      return tensor.allReduce(scalar(Number(isOwn)), 'min').dataSync()[0] === 1;
-    });
-  }
-
-  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
-    return this.#inner.changeGradients?.(grads, change) ?? change([...grads]);
-  }
-
-  materialize(variables: readonly Variable[]): Tensor[] {
-    return variables.map((variable) => {
-      const cut = this.#cuts.get(variable);
-      const own = this.#ownOf(variable);
-      const [given] = this.#inner.materialize?.([own]) ?? [own.clone()];
-      if (!cut) return given!;
-      return tidy(() => {
-        const whole = cut.whole(given!);
-        this.#attached.pieces.makeWhole(whole);
-        return whole;
-      });
-    });
-  }
-
-  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    const cut = this.#cuts.get(variable);
-    if (!cut) return this.#inner.shardsOf?.(variable);
-    const { index, count } = this.#attached.pieces.line;
-    const boxes = this.#inner.shardsOf?.(cut.own) ?? [wholeBox(cut.own.shape)];
-    return boxesInWhole(boxes, { shape: variable.shape, at: cut.at, index, count });
-  }
-
-  heldBy(variable: Variable): Variable | undefined {
-    const cut = this.#cuts.get(variable);
-    if (!cut) return this.#inner.heldBy?.(variable);
-    cut.separate();
-    cut.release();
-    return this.#inner.heldBy?.(cut.own) ?? cut.own;
-  }
-
   synchronize(fromRank: number): void {
-    this.#inner.synchronize?.(fromRank);
+    this.inner.synchronize?.(fromRank);
   }
 
   detach(): void {
     const { cutKernels, endHeads } = this.#attached;
-    this.#inner.detach?.();
+    this.inner.detach?.();
     endHeads();
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
@@ -367,24 +277,13 @@ class TensorStrategy implements Strategy {
     };
   }
 
-  #normOf(grads: NamedTensorMap): Tensor {
-    const list = Object.values(grads);
-    if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
-    return list.length > 0 ? this.#attached.kernels.lists.norm(list) : scalar(0);
-  }
-
   /** The variables that the inner strategy holds. */
   #owns(variables: readonly Variable[]): Variable[] {
     return variables.map((variable) => this.#ownOf(variable));
   }
 
   #ownOf(variable: Variable): Variable {
-    return this.#cuts.get(variable)?.own ?? variable;
-  }
-
-  /** The cut variables in a record, which has them by name. */
-  #cutsOf(grads: NamedTensorMap): CutVariable[] {
-    return Object.keys(grads).flatMap((name) => this.#cuts.get(registeredVariable(name)!) ?? []);
+    return this.#cuts.get(variable)?.local ?? variable;
   }
 
   #forgetDisposed(): void {

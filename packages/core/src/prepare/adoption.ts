@@ -1,6 +1,6 @@
 import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Preparation, Strategy } from '@acc/contract';
-import { hasLostValues } from '@acc/kernels';
+import { hasLostValues } from '@acc/placement';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import { prepareVariables } from './prepare-variables.js';
 

@@ -35,7 +35,6 @@ const row = (others: Partial<Row> = {}): Row => ({
   ...{ pipeline: 'forwarded', expert: 'forwarded', tensor: 'forwarded', deterministic: 'forwarded' },
   ...others,
 });
-const OFFLOADED: Fate = { leftOut: 'only fsdp.offload has it, which is refused on this axis' };
 
 const MEMBERS: Readonly<Record<keyof Strategy, Row>> = {
   name: row(),
@@ -50,8 +49,8 @@ const MEMBERS: Readonly<Record<keyof Strategy, Row>> = {
   wholeGradients: row(),
   heldGradients: row(),
   globalNorm: row(),
-  allFinite: row({ expert: 'replaced' }),
-  changeGradients: row({ pipeline: OFFLOADED, expert: OFFLOADED }),
+  allFinite: row(),
+  changeGradients: row(),
   materialize: row(),
   update: row(),
   synchronize: row({ expert: { leftOut: 'joinUnevenInputs is refused for experts' } }),

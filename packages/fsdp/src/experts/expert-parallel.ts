@@ -1,19 +1,8 @@
-import {
-  sqrt,
-  square,
-  stack,
-  tidy,
-  unstack,
-  type NamedTensorMap,
-  type Optimizer,
-  type Tensor,
-  type Variable,
-} from '@tensorflow/tfjs-core';
+import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import {
   cutOf,
   GRADIENT_AXES,
   holdPart,
-  isThere,
   stagedInPlace,
   type Collective,
   type GradientReduction,
@@ -22,14 +11,13 @@ import {
   type StrategyContext,
   type StrategyTraits,
   type TapeHooks,
-  type TensorShard,
 } from '@acc/contract';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
-import { withHeldRegistered } from '@acc/kernels';
+import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
+import { deferBy, FlatPlacer, requireShards } from '../flat-placer.js';
 import { requireState } from '../offload/index.js';
-import { deferBy, ShardedParameters } from '../sharded-parameters.js';
 import { splitReduction } from '../split-reduction.js';
 import type { Shard } from '../shard.js';
 import { Unit } from '../unit.js';
@@ -50,176 +38,116 @@ const AXIS = 'expert';
  */
 export function expertParallel(others: Strategy): Strategy {
   if (others.traits.syncAt === 'apply') throw syncsAtApply();
-  return new ExpertParallel(others);
+  return placedStrategy(new ExpertParallel(others));
 }
 
-class ExpertParallel implements Strategy {
+class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
-  /** For all other variables, and for statistics of layers. */
-  readonly #others: Strategy;
+  readonly getState?: NonNullable<Strategy['getState']>;
+  readonly setState?: NonNullable<Strategy['setState']>;
   #context!: StrategyContext;
-  /** The ranks that have different experts. */
-  #group!: Collective;
   /** The ranks that have the same experts. */
   #replicas!: Collective;
-  #held!: ShardedParameters;
   /** The one whose whole values were read last. */
   #read: Unit | undefined;
   #hasLayers = false;
 
-  readonly getState?: NonNullable<Strategy['getState']>;
-  readonly setState?: NonNullable<Strategy['setState']>;
-
-  constructor(others: Strategy) {
-    this.name = `${others.name} with experts`;
-    this.#others = others;
-    const { mixesGradients } = others.traits;
+  /** @param inner For all other variables, and for statistics of layers. */
+  constructor(readonly inner: Strategy) {
+    super();
+    this.name = `${inner.name} with experts`;
+    const { mixesGradients } = inner.traits;
     this.traits = {
       parameters: 'sharded',
       unrecordable: 'ranks exchange numbers of rows that depend on the data',
       accumulates: 'afterReduction',
       ...(mixesGradients && { mixesGradients }),
     };
-    if (others.tape) this.tape = others.tape;
-    if (others.stages) {
-      this.stages = stagedInPlace(others.stages, (variable) => this.#held.ownOf(variable) ?? variable);
+    if (inner.tape) this.tape = inner.tape;
+    if (inner.stages) {
+      this.stages = stagedInPlace(inner.stages, (variable) => this.distributed(variable)?.local ?? variable);
     }
     // The state of a hook, if there is one.
-    if (others.getState) this.getState = () => others.getState!();
-    if (others.setState) this.setState = (state) => others.setState!(state);
+    if (inner.getState) this.getState = () => inner.getState!();
+    if (inner.setState) this.setState = (state) => inner.setState!(state);
   }
 
   attach(context: StrategyContext): void {
     const { mesh, kernels } = context;
     if (!kernels.defer) throw cannotDefer(kernels.backendName);
     this.#context = context;
-    this.#others.attach(context);
-    this.#group = mesh.along(AXIS);
+    this.inner.attach(context);
+    this.share({ ...context, sharing: mesh.along(AXIS) });
     this.#replicas = mesh.over(GRADIENT_AXES.filter((axis) => axis !== AXIS));
-    this.#held = new ShardedParameters({ ...context, sharing: this.#group });
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
     const { collective, kernels } = this.#context;
     requireSameVariables(variables, collective);
-    this.#held.forgetDisposed((unit) => this.#forget(unit));
+    this.forgetDisposed();
     const isCut = (variable: Variable) => cutOf(variable)?.axis === AXIS;
-    const fresh = variables.filter((variable) => isCut(variable) && !this.#held.unitOf.has(variable));
+    const fresh = variables.filter((variable) => isCut(variable) && !this.unitOf.has(variable));
     for (const variable of fresh) this.#requireEven(variable);
-    this.#others.prepareVariables(
+    this.inner.prepareVariables(
       variables.filter((variable) => !isCut(variable)),
       layers,
     );
-    if (fresh.length > 0) this.#held.beginPreparation();
+    if (fresh.length > 0) this.beginPreparation();
     for (const variable of fresh) {
       // One by one: a variable without memory gets its values here, and keeps its part.
       broadcastVariables([variable], collective);
       const unit = new Unit([variable], {
-        collective: this.#group,
+        collective: this.group,
         // Experts are whole chunks.
         alignment: 1,
         defer: deferBy(kernels),
         load: (read) => this.#load(read),
         offload: undefined,
       });
-      this.#held.add(unit);
-      holdPart(variable, new ExpertPart(unit, this.#group, kernels));
+      this.add(unit);
+      holdPart(variable, new ExpertPart(unit, this.group, kernels));
     }
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
     this.#hasLayers = true;
-    return this.#others.prepareLayers!(layers);
+    return this.inner.prepareLayers!(layers);
   }
 
   prepareOptimizer(optimizer: Optimizer): void {
-    this.#others.prepareOptimizer?.(optimizer);
-    this.#held.requireShards(optimizer);
+    this.inner.prepareOptimizer?.(optimizer);
+    requireShards(optimizer);
     requireState(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
-    const { unitOf } = this.#held;
+    const { unitOf, inner } = this;
     const lengthOf = (variable: Variable) => unitOf.get(variable)!.layout.chunk;
     const over = { lengthOf, replicas: this.#replicas, collective: this.#context.mesh.gradientRanks };
     return splitReduction(variables, (variable) => unitOf.has(variable), {
       divided: (some) => new ExpertReduction({ ...over, variables: some }),
-      whole: (some) => (some.length > 0 || this.#hasLayers ? this.#others.beginReduction(some) : undefined),
+      whole: (some) => (some.length > 0 || this.#hasLayers ? inner.beginReduction(some) : undefined),
       end: () => this.#release(),
     });
   }
 
-  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
-    const exposed = this.#held.wholeGradients(grads, variables);
-    return this.#others.wholeGradients?.(exposed, variables) ?? exposed;
-  }
-
-  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    const held = this.#held.heldGradients(grads);
-    return this.#others.heldGradients?.(held ?? grads) ?? held;
-  }
-
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
+  override update(update: DistributedUpdate<Shard>, run: () => void): void {
     this.#release();
-    const others = this.#others;
-    const shards = this.#held.shardsIn(grads);
-    // Stages add places for weights of other ranks.
-    const applyChecked = (given: NamedTensorMap) => {
-      this.#held.checkState(optimizer, { names: Object.keys(given), shards });
-      apply(given);
-    };
-    const applyAll = (own: NamedTensorMap) =>
-      others.update ? others.update(own, applyChecked, optimizer) : applyChecked(own);
-    this.#held.update(grads, { optimizer, apply: applyAll, checksState: false });
-  }
-
-  globalNorm(grads: NamedTensorMap): Tensor {
-    const others = this.#others;
-    const { lists } = this.#context.kernels;
-    const shards = this.#held.shardsIn(grads).filter(({ variable }) => isThere(grads[variable.name]));
-    return tidy(() => {
-      // Norms of whole variables take the places of what ranks have of them.
-      const norms = shards.map(({ variable }) => lists.norm([grads[variable.name]!]));
-      const whole = norms.length > 0 ? unstack(sqrt(this.#group.allReduce(square(stack(norms)), 'sum'))) : [];
-      const all = Object.entries(grads).filter(([, grad]) => isThere(grad));
-      const given = { ...Object.fromEntries(all), ...namedBy(shards, whole) };
-      if (!others.globalNorm) return lists.norm(Object.values(given));
-      return withHeldRegistered(shards, () => others.globalNorm!(given));
-    });
-  }
-
-  allFinite(grads: readonly Tensor[]): boolean {
-    return this.#held.allFinite(grads);
-  }
-
-  materialize(variables: readonly Variable[]): Tensor[] {
-    const others = this.#others;
-    return this.#held.materialize(variables, (variable) =>
-      others.materialize ? others.materialize([variable])[0]! : variable.clone(),
-    );
-  }
-
-  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    const boxes = this.#held.shardsOf(variable);
-    if (!boxes) return this.#others.shardsOf?.(variable);
-    const ofStage = this.#others.shardsOf?.(this.#held.ownOf(variable)!);
-    const isElsewhere = ofStage?.every(({ sizes }) => sizes.includes(0)) ?? false;
-    const none = variable.shape.map(() => 0);
-    return isElsewhere ? [{ shape: variable.shape, offset: none, sizes: none, start: 0 }] : boxes;
-  }
-
-  heldBy(variable: Variable): Variable | undefined {
-    const own = this.#held.heldBy(variable);
-    return this.#others.heldBy?.(own ?? variable) ?? own;
+    super.update(update, run);
   }
 
   detach(): void {
-    this.#others.detach?.();
-    this.#held.dispose((unit) => this.#forget(unit));
+    this.inner.detach?.();
+    this.disposeUnits();
     this.#hasLayers = false;
+  }
+
+  protected override forget(unit: Unit): void {
+    if (this.#read === unit) this.#read = undefined;
+    for (const { full } of unit.shards) holdPart(full, undefined);
   }
 
   /** Whole values stay until others are read, or until the next step. */
@@ -236,17 +164,8 @@ class ExpertParallel implements Strategy {
     this.#read = undefined;
   }
 
-  #forget(unit: Unit): void {
-    if (this.#read === unit) this.#read = undefined;
-    for (const { variable } of unit.shards) holdPart(variable, undefined);
-  }
-
   #requireEven(variable: Variable): void {
     const experts = variable.shape[0]!;
-    if (experts % this.#group.size !== 0) throw unevenExperts(variable, this.#group.size);
+    if (experts % this.group.size !== 0) throw unevenExperts(variable, this.group.size);
   }
-}
-
-function namedBy(shards: readonly Shard[], tensors: readonly Tensor[]): NamedTensorMap {
-  return Object.fromEntries(shards.map(({ variable }, i) => [variable.name, tensors[i]!]));
 }

@@ -13,6 +13,6 @@ export class ExpertPart implements HeldPart {
 
   get own(): Variable {
     besideTape(() => this.unit.takeOverAssigned());
-    return this.unit.shards[0]!.own;
+    return this.unit.shards[0]!.local;
   }
 }

@@ -151,7 +151,7 @@ export class Offload {
   }
 
   /** See `Strategy.changeGradients`. */
-  changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
+  change(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {
     return this.#gradients?.change(grads, change) ?? change([...grads]);
   }
 
@@ -159,19 +159,14 @@ export class Offload {
   update({ optimizer, grads, units, apply }: OffloadedUpdate): void {
     this.#dropAhead();
     const { store, options } = this;
-    const held = new Map(units.flat().map(({ variable, own }): [string, Variable] => [variable.name, own]));
+    const held = new Map(units.flat().map(({ full, local }): [string, Variable] => [full.name, local]));
     const slots = options.optimizer ? storedSlots(optimizer, grads, held, store) : new Map<string, never[]>();
     const pieces = units.flatMap((shards): StoredPiece | [] => {
-      const used = shards.filter(
-        ({ variable }) => (grads[variable.name] as Tensor | null | undefined) != null,
-      );
-      const stored = [
-        ...this.#parameters(used),
-        ...used.flatMap(({ variable }) => slots.get(variable.name) ?? []),
-      ];
+      const used = shards.filter(({ full }) => (grads[full.name] as Tensor | null | undefined) != null);
+      const stored = [...this.#parameters(used), ...used.flatMap(({ full }) => slots.get(full.name) ?? [])];
       // Ranks have the same pieces, because an optimizer may exchange norms in each.
       if (used.length === 0) return [];
-      const names = used.map(({ variable }) => variable.name);
+      const names = used.map(({ full }) => full.name);
       return {
         names: new Set(names),
         stored,
@@ -197,7 +192,7 @@ export class Offload {
   /** This rank's parameters of a unit, as far as they are kept in the file. */
   #parameters(shards: readonly Shard[]): StoredVariable[] {
     if (!this.options.params) return [];
-    return shards.flatMap(({ own }) => (own.size > 0 ? this.store.of(own) : []));
+    return shards.flatMap(({ local }) => (local.size > 0 ? this.store.of(local) : []));
   }
 
   #takeAhead(shards: readonly Shard[], list: readonly StoredVariable[]): Fetch<StoredVariable> {

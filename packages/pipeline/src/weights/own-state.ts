@@ -31,7 +31,7 @@ export function cutState(
 ): void {
   changeState(optimizers, placed, (state, of) => {
     const shards = shardsOf(of);
-    if (!shards || !util.arraysEqual(state.shape, of.variable.shape)) return undefined;
+    if (!shards || !util.arraysEqual(state.shape, of.full.shape)) return undefined;
     const inOrder = [...shards].sort((a, b) => a.start - b.start);
     const boxes = inOrder.map(({ offset, sizes }) => reshape(slice(state, [...offset], [...sizes]), [-1]));
     return concat(boxes);

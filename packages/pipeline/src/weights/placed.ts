@@ -1,6 +1,7 @@
-import { mul, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, Defer, TensorShard } from '@acc/contract';
-import { HeldVariable, listedFor } from '@acc/kernels';
+import { tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, Defer } from '@acc/contract';
+import { listedFor } from '@acc/kernels';
+import { DeferredVariable, type Placement } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { elsewhere, freed, outdated } from '../errors.js';
 
@@ -17,63 +18,65 @@ export interface PlacedContext {
  * A weight that one rank of a pipeline holds. The others have no memory for it. Outside of a step
  * every rank can read it: the owner sends it, so all ranks read together.
  */
-export class Placed extends HeldVariable {
-  readonly owner: number;
+export class Placed extends DeferredVariable {
+  readonly placement: Placement & { readonly kind: 'owner' };
   readonly #context: PlacedContext;
 
-  /** @param variable Has the same values on all ranks. */
-  constructor(variable: Variable, owner: number, context: PlacedContext) {
+  /** @param full Has the same values on all ranks. */
+  constructor(full: Variable, owner: number, context: PlacedContext) {
     const isOwner = context.pipe.rank === owner;
-    super(variable, (whole) => (isOwner ? whole : zeros([0], whole.dtype)), {
+    super(full, (values) => (isOwner ? values : zeros([0], values.dtype)), {
       defer: context.defer,
       load: () => this.#load(),
       forget: () => this.#forget(),
       freed,
       outdated,
     });
-    this.owner = owner;
+    this.placement = { kind: 'owner', rank: owner };
     // Strategies may take it as a variable of its own.
-    this.own.trainable = variable.trainable;
-    (this.own as { name: string }).name = `${this.name}/own`;
+    this.local.trainable = full.trainable;
+    (this.local as { name: string }).name = `${this.name}/own`;
     this.#context = context;
   }
 
   /** The name by which programs and optimizers know the weight. */
   get name(): string {
-    return listedFor(this.variable).name;
+    return listedFor(this.full).name;
   }
 
   get isOwn(): boolean {
-    return this.#context.pipe.rank === this.owner;
+    return this.#context.pipe.rank === this.placement.rank;
   }
 
-  /** The values, on every rank. All ranks call it. The caller disposes them. */
-  whole(): Tensor {
+  /**
+   * The values, on every rank. All ranks call it. The caller disposes them.
+   *
+   * @param local Makes those of `local`. Only the owner calls it.
+   */
+  whole(local: () => Tensor): Tensor {
     const { pipe } = this.#context;
-    const { shape, dtype } = this.variable;
-    if (pipe.size === 1) return tidy(() => mul(this.own, 1));
+    if (pipe.size === 1) return local();
+    const { shape, dtype } = this.full;
     return pipe.named(this.name, () =>
-      tidy(() => pipe.broadcast(this.isOwn ? this.own : zeros([...shape], dtype), this.owner)),
+      tidy(() => pipe.broadcast(this.isOwn ? local() : zeros([...shape], dtype), this.placement.rank)),
     );
   }
 
   /** Makes the owner's values usable for a step. */
   useOwn(): void {
-    this.fill(this.own, 0);
+    this.fill(this.local, 0);
   }
 
-  /** The box of the elements that this rank holds. */
-  get shard(): TensorShard {
-    const { shape } = this.variable;
-    const none = shape.map(() => 0);
-    return { shape, offset: none, sizes: this.isOwn ? shape : none, start: 0 };
+  /** Gives the owner the values that a program has assigned. */
+  takeOverAssigned(): void {
+    if (this.isAssigned) this.takeOver();
   }
 
   #load(): void {
-    if (this.#context.isInStep()) throw elsewhere(this.variable);
+    if (this.#context.isInStep()) throw elsewhere(this.full);
     this.#context.beforeLoad(this);
     besideTape(() => {
-      const whole = this.whole();
+      const whole = this.whole(() => this.local.clone());
       this.fill(whole, 0);
       whole.dispose();
     });

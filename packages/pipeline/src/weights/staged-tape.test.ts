@@ -30,7 +30,7 @@ const inner: TapeHooks = {
 };
 
 const placed = {
-  own: OWN,
+  local: OWN,
   useOwn: () => void calls.push(['use']),
   release: () => void calls.push(['release']),
 } as Partial<Placed> as Placed;

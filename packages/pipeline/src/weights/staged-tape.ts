@@ -23,7 +23,7 @@ export interface WeightsInUse {
 export function stagedTape(inner: TapeHooks | undefined, weights: WeightsInUse): TapeHooks {
   const ofInner = (variables: readonly Variable[]): Variable[] => {
     const others = variables.filter((each) => !weights.isOfStage(each));
-    return [...weights.coming(variables).map(({ own }) => own), ...others];
+    return [...weights.coming(variables).map(({ local }) => local), ...others];
   };
   return {
     ...(inner?.what !== undefined && { what: inner.what }),

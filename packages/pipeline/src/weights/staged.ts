@@ -1,11 +1,4 @@
 import {
-  add,
-  all,
-  isFinite,
-  scalar,
-  sqrt,
-  square,
-  tidy,
   zeros,
   type NamedTensorMap,
   type Optimizer,
@@ -24,9 +17,9 @@ import {
   type StrategyContext,
   type StrategyTraits,
   type TapeHooks,
-  type TensorShard,
 } from '@acc/contract';
-import { isLive, registeredVariable, slotListsOf, withHeldRegistered } from '@acc/kernels';
+import { isLive, slotListsOf } from '@acc/kernels';
+import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
 import { engineInternals, layersOfModels } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, notDivided, outsideStep } from '../errors.js';
 import { cutState, freeState } from './own-state.js';
@@ -38,15 +31,14 @@ import { stagedTape } from './staged-tape.js';
  * stage over the ranks that have the same stage.
  */
 export function staged(inner: Strategy): Strategy {
-  return new Staged(inner);
+  return placedStrategy(new Staged(inner));
 }
 
-class Staged implements Strategy, StagedWeights {
+class Staged implements Placer<Placed>, StagedWeights {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape: TapeHooks;
   readonly stages: StagedWeights = this;
-  readonly #inner: Strategy;
   readonly #placed = new Map<Variable, Placed>();
   /** Weights whose values came because a program reads them. */
   readonly #read = new Set<Placed>();
@@ -58,15 +50,13 @@ class Staged implements Strategy, StagedWeights {
   /** The weights of models that are not divided yet. A sharding `inner` gets them when they are. */
   readonly #waiting = new Set<Variable>();
   #context!: StrategyContext;
-  #pipe!: Collective;
   #isInStep = false;
   /** The weights that are in memory for the step. */
   readonly #used: Placed[] = [];
 
-  constructor(inner: Strategy) {
+  constructor(readonly inner: Strategy) {
     if (inner.getState) throw cannotCombine('A communication hook that keeps state');
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
-    this.#inner = inner;
     this.name = `pipeline of ${inner.name}`;
     const { parameters, accumulates, recordsAlone, mixesRanks, mixesGradients } = inner.traits;
     this.#isSharded = parameters === 'sharded';
@@ -92,10 +82,9 @@ class Staged implements Strategy, StagedWeights {
   attach(context: StrategyContext): void {
     if (!context.kernels.defer) throw cannotDefer(context.kernels.backendName);
     this.#context = context;
-    this.#pipe = context.mesh.along('pipeline');
     // What is sharded differs between stages.
     const { gradientRanks } = context.mesh;
-    this.#inner.attach(this.#isSharded ? { ...context, collective: gradientRanks } : context);
+    this.inner.attach(this.#isSharded ? { ...context, collective: gradientRanks } : context);
   }
 
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[] = []): void {
@@ -107,8 +96,8 @@ class Staged implements Strategy, StagedWeights {
       const { collective } = this.#context;
       requireSameVariables(variables, collective);
       broadcastVariables(fresh, collective);
-      if (layers.length === 0) this.#inner.prepareVariables(variables);
-    } else this.#inner.prepareVariables(variables, layers);
+      if (layers.length === 0) this.inner.prepareVariables(variables);
+    } else this.inner.prepareVariables(variables, layers);
     for (const variable of ofModel) this.#waiting.add(variable);
   }
 
@@ -116,7 +105,7 @@ class Staged implements Strategy, StagedWeights {
     // One by one, so that layers of other ranks can be given back.
     const own = layersOfModels(layers);
     for (const layer of own) {
-      const undo = this.#inner.prepareLayers?.([layer]);
+      const undo = this.inner.prepareLayers?.([layer]);
       if (undo) this.#layers.set(layer, undo);
     }
     return () => {
@@ -128,7 +117,7 @@ class Staged implements Strategy, StagedWeights {
     if (slotListsOf(optimizer)?.some(({ isWhole }) => isWhole)) {
       throw cannotCombine(`The optimizer ${optimizer.getClassName()}, which has state of whole weights,`);
     }
-    this.#inner.prepareOptimizer?.(optimizer);
+    this.inner.prepareOptimizer?.(optimizer);
   }
 
   place({ owners, layers, layersElsewhere, optimizers }: StagePlacement): void {
@@ -138,7 +127,7 @@ class Staged implements Strategy, StagedWeights {
         if (!kernels.defer) throw cannotDefer(kernels.backendName);
         return kernels.defer(info, load);
       },
-      pipe: this.#pipe,
+      pipe: this.group,
       beforeLoad: (placed) => this.#beforeLoad(placed),
       isInStep: () => this.#isInStep,
     };
@@ -151,15 +140,15 @@ class Staged implements Strategy, StagedWeights {
     for (const layer of layersElsewhere) this.#leaveLayer(layer);
     freeState(optimizers, [...this.#placed.values()]);
     if (!this.#isSharded) return;
-    this.#inner.prepareVariables(
-      waiting.map(({ own }) => own),
+    this.inner.prepareVariables(
+      waiting.map(({ local }) => local),
       layers,
     );
-    cutState(optimizers, waiting, ({ own }) => this.#inner.shardsOf?.(own));
+    cutState(optimizers, waiting, ({ local }) => this.inner.shardsOf?.(local));
   }
 
   ownValues(variable: Variable): Tensor {
-    return this.#placed.get(variable)!.own;
+    return this.#placed.get(variable)!.local;
   }
 
   enterStep({ borrowed, trained }: StagedStep): void {
@@ -168,7 +157,7 @@ class Staged implements Strategy, StagedWeights {
     this.#isInStep = true;
     try {
       for (const placed of this.#placed.values()) {
-        const values = borrowed.get(placed.variable);
+        const values = borrowed.get(placed.full);
         if (values) placed.fill(values, 0);
         else if (placed.isOwn && !this.#comes(placed)) placed.useOwn();
         else continue;
@@ -187,7 +176,7 @@ class Staged implements Strategy, StagedWeights {
     for (const variable of trained) {
       ofModel.add(variable);
       this.#ofModel.set(variable, ofModel);
-      this.#placed.get(variable)!.own.trainable = true;
+      this.#placed.get(variable)!.local.trainable = true;
     }
   }
 
@@ -211,98 +200,64 @@ class Staged implements Strategy, StagedWeights {
       if (placed) throw outsideStep(placed);
       this.#requireDivided(variables);
     }
-    return this.#inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
+    return this.inner.beginReduction(this.#isSharded ? this.#owns(variables) : variables);
   }
 
-  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
-    return this.#inner.wholeGradients?.(grads, this.#owns(variables)) ?? [...grads];
+  get group(): Collective {
+    return this.#context.mesh.along('pipeline');
   }
 
-  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
-    const placed = this.#placedIn(grads);
-    return withHeldRegistered(placed, () => this.#inner.heldGradients?.(grads));
+  distributed(variable: Variable): Placed | undefined {
+    return this.#placed.get(variable);
   }
 
-  globalNorm(grads: NamedTensorMap): Tensor {
-    const [ofStage, others]: [NamedTensorMap, NamedTensorMap] = [{}, {}];
-    const placed = this.#placedIn(grads);
-    const names = new Set(placed.map(({ name }) => name));
-    for (const [name, grad] of Object.entries(grads)) {
-      if (isThere(grad)) (names.has(name) ? ofStage : others)[name] = grad;
-    }
-    return tidy(() => {
-      const own = withHeldRegistered(placed, () => square(this.#normOf(ofStage)));
-      const over = this.#pipe.allReduce(own, 'sum');
-      return sqrt(add(over, square(this.#normOf(others))));
-    });
+  settle(placed: Placed): void {
+    placed.takeOverAssigned();
   }
 
-  allFinite(grads: readonly Tensor[]): boolean {
-    const { lists } = this.#context.kernels;
-    if (this.#inner.allFinite) {
-      const isFiniteHere = Number(this.#inner.allFinite(grads));
-      return tidy(() => this.#pipe.allReduce(scalar(isFiniteHere), 'min').dataSync()[0] === 1);
-    }
-    return tidy(() => {
-      const filled = grads.filter(({ size }) => size > 0);
-      // A norm is finite if all elements are, unless their squares are too large.
-      const isSure = filled.length === 0 || Number.isFinite(lists.norm(filled).dataSync()[0]);
-      const every = isSure || filled.every((grad) => all(isFinite(grad)).dataSync()[0] === 1);
-      return this.#pipe.allReduce(scalar(Number(every)), 'min').dataSync()[0] === 1;
-    });
-  }
-
-  materialize(variables: readonly Variable[]): Tensor[] {
+  materialize(placed: Placed, local: () => Tensor): Tensor {
     this.#takeOverAssigned();
-    return variables.map((variable) => {
-      const placed = this.#placed.get(variable);
-      return placed?.whole() ?? this.#inner.materialize?.([variable])[0] ?? variable.clone();
-    });
+    return placed.whole(local);
   }
 
-  update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
-    const variables = Object.keys(grads).flatMap((name) => registeredVariable(name) ?? []);
+  /** The gradients of a stage have all elements. */
+  expose(_placed: Placed, local: Tensor): Tensor {
+    return local;
+  }
+
+  exposed(): undefined {
+    return undefined;
+  }
+
+  /**
+   * Optimizers keep state by position. So each rank has a place for every weight that was trained,
+   * without elements for those of other ranks.
+   */
+  completeUpdate(grads: NamedTensorMap, variableOf: (name: string) => Variable | undefined): NamedTensorMap {
+    const variables = Object.keys(grads).flatMap((name) => variableOf(name) ?? []);
     this.#requireDivided(variables);
-    const placedOf = (variable: Variable) => this.#placed.get(variable) ?? [];
-    const foreign = variables.flatMap(placedOf).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
-    if (foreign) throw outsideStep(foreign.variable);
-    const updated = [...this.#trainedWith(variables)].map((variable) => this.#placed.get(variable)!);
-    for (const placed of updated) {
-      if (placed.isAssigned) placed.takeOver();
+    const foreign = this.#placedOf(variables).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
+    if (foreign) throw outsideStep(foreign.full);
+    const all: Record<string, Tensor | null> = {};
+    for (const { isOwn, name } of this.#updatedWith(variables)) all[name] = isOwn ? null : zeros([0]);
+    return { ...all, ...grads } as NamedTensorMap;
+  }
+
+  update({ distributed }: DistributedUpdate<Placed>, run: () => void): void {
+    for (const placed of distributed.values()) {
+      placed.takeOverAssigned();
       placed.release();
       if (placed.isShared) placed.separate();
     }
-    // Optimizers keep state by position. So each rank has a place for every weight, without elements
-    // for those of other ranks.
-    const nothing = zeros([0]);
-    const all: Record<string, Tensor | null> = {};
-    for (const { isOwn, name } of updated) all[name] = isOwn ? null : nothing;
-    const given = { ...all, ...grads } as NamedTensorMap;
-    withHeldRegistered(updated, () => {
-      if (this.#inner.update) this.#inner.update(given, apply, optimizer);
-      else apply(given);
-    });
-    nothing.dispose();
+    run();
   }
 
   synchronize(fromRank: number): void {
-    this.#inner.synchronize?.(fromRank);
-  }
-
-  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
-    const placed = this.#placed.get(variable);
-    return placed ? this.#shardsOfOwn(placed) : this.#inner.shardsOf?.(variable);
-  }
-
-  heldBy(variable: Variable): Variable | undefined {
-    const placed = this.#placed.get(variable);
-    if (!placed) return this.#inner.heldBy?.(variable);
-    if (placed.isAssigned) placed.takeOver();
-    return this.#inner.heldBy?.(placed.own) ?? placed.own;
+    this.inner.synchronize?.(fromRank);
   }
 
   detach(): void {
-    this.#inner.detach?.();
+    this.inner.detach?.();
     for (const placed of [...this.#placed.values()]) this.#drop(placed);
     this.#layers.clear();
     this.#waiting.clear();
@@ -312,47 +267,40 @@ class Staged implements Strategy, StagedWeights {
   #requireDivided(variables: readonly Variable[]): void {
     const waiting = variables.find((variable) => this.#waiting.has(variable));
     const isNothingDivided = this.#placed.size === 0 && variables.length > 0;
-    if (waiting || isNothingDivided) throw notDivided(waiting ?? variables[0]!, this.#pipe.size);
-  }
-
-  #shardsOfOwn(placed: Placed): readonly TensorShard[] {
-    return this.#inner.shardsOf?.(placed.own) ?? [placed.shard];
+    if (waiting || isNothingDivided) throw notDivided(waiting ?? variables[0]!, this.group.size);
   }
 
   /** The variables as a sharding inner strategy knows them. */
   #owns(variables: readonly Variable[]): Variable[] {
-    return variables.map((variable) => this.#placed.get(variable)?.own ?? variable);
+    return variables.map((variable) => this.#placed.get(variable)?.local ?? variable);
   }
 
-  /** The placed weights in a record, which has them by name. */
-  #placedIn(grads: NamedTensorMap): Placed[] {
-    return Object.keys(grads).flatMap((name) => this.#placed.get(registeredVariable(name)!) ?? []);
+  #placedOf(variables: readonly Variable[]): Placed[] {
+    return variables.flatMap((variable) => this.#placed.get(variable) ?? []);
   }
 
-  /** Every rank calls it equally often. */
-  #normOf(grads: NamedTensorMap): Tensor {
-    const list = Object.values(grads);
-    if (this.#inner.globalNorm) return this.#inner.globalNorm(grads);
-    return list.length > 0 ? this.#context.kernels.lists.norm(list) : scalar(0);
+  /** The trained weights of the model that has these variables. */
+  #updatedWith(variables: readonly Variable[]): Placed[] {
+    return this.#placedOf([...this.#trainedWith(variables)]);
   }
 
   /** Whether the values of a weight are in memory only while an operator uses them. */
-  #comes({ isOwn, own }: Placed): boolean {
-    const { tape } = this.#inner;
+  #comes({ isOwn, local }: Placed): boolean {
+    const { tape } = this.inner;
     const isBrought = tape?.before !== undefined && tape.isIdle?.() !== true;
-    return isOwn && isBrought && this.#inner.shardsOf?.(own) !== undefined;
+    return isOwn && isBrought && this.inner.shardsOf?.(local) !== undefined;
   }
 
   /** The weights that come for an operator of this step. */
   #coming(variables: readonly Variable[]): Placed[] {
-    const placed = this.#isInStep ? variables.flatMap((each) => this.#placed.get(each) ?? []) : [];
+    const placed = this.#isInStep ? this.#placedOf(variables) : [];
     return placed.filter((each) => this.#comes(each));
   }
 
   /** Frees the values that were read, except those of `variables`. */
   #keepOnly(variables: readonly Variable[]): void {
     for (const placed of this.#read) {
-      if (variables.includes(placed.variable)) continue;
+      if (variables.includes(placed.full)) continue;
       placed.release();
       this.#read.delete(placed);
     }
@@ -360,13 +308,13 @@ class Staged implements Strategy, StagedWeights {
 
   #beforeLoad(placed: Placed): void {
     // A kernel that loads one variable may have the memory of another at hand.
-    if (engineInternals().state.kernelDepth === 0) this.#keepOnly([placed.variable]);
+    if (engineInternals().state.kernelDepth === 0) this.#keepOnly([placed.full]);
     this.#read.add(placed);
   }
 
   #takeOverAssigned(): void {
     this.#keepOnly([]);
-    for (const placed of this.#placed.values()) if (placed.isAssigned) placed.takeOver();
+    for (const placed of this.#placed.values()) placed.takeOverAssigned();
   }
 
   #leaveLayer(layer: unknown): void {
@@ -376,8 +324,8 @@ class Staged implements Strategy, StagedWeights {
 
   #drop(placed: Placed): void {
     this.#read.delete(placed);
-    this.#placed.delete(placed.variable);
-    this.#ofModel.delete(placed.variable);
+    this.#placed.delete(placed.full);
+    this.#ofModel.delete(placed.full);
     placed.dispose();
   }
 }

@@ -9,11 +9,12 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
-import { replaceInitial } from './initial-values.js';
-import { isLive, listedFor, livesWith } from './live-variables.js';
+import type { DistributedVariable } from './distributed-variable.js';
+import type { Placement } from './placement.js';
+import { isLive, listedFor, livesWith, replaceInitial } from '@acc/kernels';
 
-/** Where the values of a held variable come from. */
-export interface HeldSource {
+/** Where the values of a deferred variable come from. */
+export interface DeferredSource {
   readonly defer: Defer;
   /** Called when values are needed that are not in memory: it fills the variable. */
   load(): void;
@@ -24,11 +25,11 @@ export interface HeldSource {
   readonly readOnce?: (() => Tensor | undefined) | undefined;
   /** Called when a program has given the variable new values. */
   readonly assigned?: (() => void) | undefined;
-  /** Called when {@link HeldVariable.own} gets other values, as when a checkpoint is loaded. */
+  /** Called when {@link DeferredVariable.local} gets other values, as when a checkpoint is loaded. */
   forget(): void;
   /** Called after that. Returns whether it has written them where the elements are. */
   write?(values: Tensor): boolean;
-  /** The error for a use after {@link HeldVariable.dispose}. */
+  /** The error for a use after {@link DeferredVariable.dispose}. */
   freed(variable: Variable): Error;
   /** The error for a tensor that shared values which have changed since. */
   outdated(variable: Variable): Error;
@@ -37,53 +38,55 @@ export interface HeldSource {
 let created = 0;
 
 /**
- * A variable of which this rank holds some elements, perhaps none. The variable keeps its shape; its
- * values are in memory only while they are needed. The elements of this rank are in {@link own},
- * which tfjs does not list among its variables.
+ * A variable of which this rank has some elements, perhaps none. `full` keeps its shape; its values are
+ * in memory only while they are needed.
  */
-export class HeldVariable {
-  /** The variable that optimizers update. */
-  readonly own: Variable;
-  readonly #source: HeldSource;
-  readonly #ownOf: (whole: Tensor) => Tensor;
+export abstract class DeferredVariable implements DistributedVariable {
+  abstract readonly placement: Placement;
+  readonly local: Variable;
+  readonly #source: DeferredSource;
   readonly #restore: readonly Undo[];
   #deferred: DeferredTensor;
 
   /**
-   * @param variable Has the values that all ranks start from.
-   * @param ownOf This rank's elements of a tensor in the shape of the variable. It runs in a tidy.
+   * @param full Has the values that all ranks start from.
+   * @param localOf See {@link DistributedVariable}. It runs in a tidy.
    */
   constructor(
-    readonly variable: Variable,
-    ownOf: (whole: Tensor) => Tensor,
-    source: HeldSource,
+    readonly full: Variable,
+    readonly localOf: (full: Tensor) => Tensor,
+    source: DeferredSource,
   ) {
-    this.#ownOf = ownOf;
     this.#source = source;
-    const name = `held_${created++}`;
-    this.own = tidy(() => createVariable(ownOf(variable), false, name));
+    const name = `deferred_${created++}`;
+    this.local = tidy(() => createVariable(this.ownMemory(localOf(full)), false, name));
     delete engine().registeredVariables[name];
-    livesWith(this.own, variable);
-    const ofOwn = patch(this.own, 'assign', (assign) => (values) => {
+    livesWith(this.local, full);
+    const ofLocal = patch(this.local, 'assign', (assign) => (values) => {
       source.forget();
-      const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
-      if (!fits || !source.write?.(values)) assign.call(this.own, values);
+      const fits = values.dtype === this.local.dtype && util.arraysEqual(values.shape, this.local.shape);
+      if (!fits || !source.write?.(values)) assign.call(this.local, values);
     });
     this.#deferred = this.#release();
     const { assigned } = source;
-    const ofVariable =
+    const ofFull =
       assigned &&
-      patch(variable, 'assign', (assign) => (values) => {
-        assign.call(variable, values);
+      patch(full, 'assign', (assign) => (values) => {
+        assign.call(full, values);
         assigned();
       });
-    this.#restore = ofVariable ? [ofOwn, ofVariable] : [ofOwn];
+    this.#restore = ofFull ? [ofLocal, ofFull] : [ofLocal];
+  }
+
+  /** Called in a tidy with a result of {@link localOf}, for `local` to keep. */
+  protected ownMemory(local: Tensor): Tensor {
+    return local;
   }
 
   /** Whether a program has given the variable new values, which {@link takeOver} takes over. */
   get isAssigned(): boolean {
-    if (!isLive(this.variable)) return false;
-    return this.variable.dataId !== this.#deferred.tensor.dataId || this.#deferred.holders === 0;
+    if (!isLive(this.full)) return false;
+    return this.full.dataId !== this.#deferred.tensor.dataId || this.#deferred.holders === 0;
   }
 
   /** Whether tensors besides the variable share its values. */
@@ -98,7 +101,7 @@ export class HeldVariable {
 
   /** Keeps this rank's elements of the new values of the variable, and frees the others. */
   takeOver(): void {
-    tidy(() => this.own.assign(this.#ownOf(this.variable)));
+    tidy(() => this.local.assign(this.ownMemory(this.localOf(this.full))));
     const before = this.#deferred;
     this.#deferred = this.#release();
     before.tensor.dispose();
@@ -127,19 +130,19 @@ export class HeldVariable {
 
   dispose(): void {
     const { tensor, isFilled } = this.#deferred;
-    if (isLive(this.variable) && !isFilled && !this.isAssigned) lost.set(this.variable, tensor.dataId);
+    if (isLive(this.full) && !isFilled && !this.isAssigned) lost.set(this.full, tensor.dataId);
     for (const restore of this.#restore) restore();
-    this.own.dispose();
+    this.local.dispose();
     tensor.dispose();
   }
 
   /** Gives the variable a tensor without memory, in place of its values. */
   #release(): DeferredTensor {
-    const { shape, dtype } = this.variable;
+    const { shape, dtype } = this.full;
     const source = this.#source;
     const requireCurrent = () => {
-      if (this.own.isDisposed) throw source.freed(this.variable);
-      if (this.#deferred !== deferred) throw source.outdated(this.variable);
+      if (this.local.isDisposed) throw source.freed(this.full);
+      if (this.#deferred !== deferred) throw source.outdated(this.full);
     };
     const { readOnce: read } = source;
     const readOnce =
@@ -148,12 +151,12 @@ export class HeldVariable {
         requireCurrent();
         return read();
       });
-    const deferred: DeferredTensor = source.defer({ shape, dtype, like: this.own, readOnce }, () => {
+    const deferred: DeferredTensor = source.defer({ shape, dtype, like: this.local, readOnce }, () => {
       requireCurrent();
       source.load();
     });
-    const { variable } = this;
-    replaceInitial(variable, () => Variable.prototype.assign.call(variable, keep(deferred.tensor)));
+    const { full } = this;
+    replaceInitial(full, () => Variable.prototype.assign.call(full, keep(deferred.tensor)));
     return deferred;
   }
 }
@@ -165,31 +168,34 @@ const lost = new WeakMap<Variable, object>();
 export const hasLostValues = (variable: Variable): boolean =>
   lost.has(variable) && lost.get(variable) === variable.dataId;
 
+/** A variable of a program, and this rank's elements of it. */
+export interface LocalVariable {
+  readonly variable: Variable;
+  readonly local: Variable;
+}
+
 /**
  * Runs `fn` while tfjs knows this rank's elements under the names of their variables. Optimizers
  * find variables by name, so they update the elements, and keep state of their size.
  */
-export function withHeldRegistered<T>(
-  held: readonly Pick<HeldVariable, 'own' | 'variable'>[],
-  fn: () => T,
-): T {
+export function withLocalRegistered<T>(variables: readonly LocalVariable[], fn: () => T): T {
   const { registeredVariables } = engine();
-  const before = held.map(({ own, variable }) => {
+  const before = variables.map(({ local, variable }) => {
     const { name } = listedFor(variable);
-    return { own, ownName: own.name, name, registered: registeredVariables[name]! };
+    return { local, localName: local.name, name, registered: registeredVariables[name]! };
   });
-  for (const { own, name } of before) register(own, name);
+  for (const { local, name } of before) register(local, name);
   try {
     return fn();
   } finally {
-    for (const { own, ownName, name, registered } of before) {
-      (own as { name: string }).name = ownName;
+    for (const { local, localName, name, registered } of before) {
+      (local as { name: string }).name = localName;
       registeredVariables[name] = registered;
     }
   }
 
-  function register(own: Variable, name: string): void {
-    (own as { name: string }).name = name;
-    registeredVariables[name] = own;
+  function register(local: Variable, name: string): void {
+    (local as { name: string }).name = name;
+    registeredVariables[name] = local;
   }
 }

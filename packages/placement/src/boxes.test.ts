@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runsOfShard, type RowsAt, type TensorShard } from '@acc/contract';
-import { boxesInWhole, wholeBox } from './boxes.js';
+import { boxesInFull, boxesOf, fullBox } from './boxes.js';
 
 /** Where each element of a rank's rows lies in the whole tensor, by its position in the rows. */
 function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<number, number> {
@@ -42,7 +42,12 @@ it.each([
 ] as const)('the boxes of rows of %j at %j are their elements', (shape, at) => {
   for (const index of [0, 1]) {
     const own = shape.map((size, dim) => (dim === at.dim ? size / 2 : size));
-    const boxes = boxesInWhole([wholeBox(own)], { shape, at, index, count: 2 });
+    const boxes = boxesInFull([fullBox(own)], {
+      shape,
+      placement: { kind: 'shard', ...at },
+      rank: index,
+      ranks: 2,
+    });
     expect(boxes).toHaveLength(at.times);
     const places = placesOf(boxes, shape);
     const size = own.reduce((a, b) => a * b, 1);
@@ -52,10 +57,47 @@ it.each([
 
 it('boxes of a part of the rows stay parts', () => {
   const part = { shape: [2, 6], offset: [1, 1], sizes: [1, 4], start: 0 };
-  const boxes = boxesInWhole([part], { shape: [2, 12], at: { dim: 1, times: 3 }, index: 1, count: 2 });
+  const placement = { kind: 'shard', dim: 1, times: 3 } as const;
+  const boxes = boxesInFull([part], { shape: [2, 12], placement, rank: 1, ranks: 2 });
   expect(boxes.map(({ offset, sizes, start }) => [offset, sizes, start])).toEqual([
     [[1, 3], [1, 1], 0],
     [[1, 6], [1, 2], 1],
     [[1, 10], [1, 1], 3],
   ]);
+});
+
+/** The row-major indices of a box's elements, in the order of the box. */
+function indicesIn(shape: readonly number[], offset: readonly number[], sizes: readonly number[]): number[] {
+  let indices = [0];
+  shape.forEach((length, dim) => {
+    const rows = Array.from({ length: sizes[dim]! }, (_, i) => offset[dim]! + i);
+    indices = indices.flatMap((index) => rows.map((row) => index * length + row));
+  });
+  return indices;
+}
+
+describe('a range of elements', () => {
+  it.each([[[24]], [[4, 6]], [[2, 3, 4]], [[6, 1, 4]], [[1, 24]], [[24, 1]]])(
+    'of a tensor of shape %j is a few boxes with the same elements in the same order',
+    (shape) => {
+      for (let begin = 0; begin < 24; begin++) {
+        for (let end = begin + 1; end <= 24; end++) {
+          const boxes = boxesOf(shape, { begin, end });
+          const elements = boxes.flatMap(({ offset, sizes, start }) => {
+            const indices = indicesIn(shape, offset, sizes);
+            expect(indices[0]).toBe(begin + start);
+            return indices;
+          });
+          expect(elements).toEqual(Array.from({ length: end - begin }, (_, i) => begin + i));
+          expect(boxes.length).toBeLessThanOrEqual(2 * shape.length - 1);
+        }
+      }
+    },
+  );
+
+  it('that is empty is a box without elements', () => {
+    expect(boxesOf([4, 6], { begin: 3, end: 3 })).toEqual([
+      { shape: [4, 6], offset: [0, 0], sizes: [0, 0], start: 0 },
+    ]);
+  });
 });

@@ -1,0 +1,139 @@
+// A sharded strategy of one's own: each rank keeps its part of each variable, and the optimizer state of
+// that part. A variable is gathered before an operator uses it, and released after it.
+import * as tf from '@tensorflow/tfjs';
+import type { Collective, Strategy, StrategyContext, TapeHooks } from '@acc/contract';
+import { ddp } from '@acc/ddp';
+import {
+  DeferredVariable,
+  placedStrategy,
+  type DistributedUpdate,
+  type Placement,
+  type Placer,
+} from '@acc/placement';
+
+export function sharded(): Strategy {
+  return placedStrategy(new Sharded());
+}
+
+/** A variable of which this rank has the elements `begin` to `end`. */
+class Part extends DeferredVariable {
+  readonly placement: Placement;
+
+  constructor(full: tf.Variable, group: Collective, { defer }: StrategyContext['kernels']) {
+    const length = Math.ceil(full.size / group.size);
+    const [begin, end] = [group.rank, group.rank + 1].map((at) => Math.min(at * length, full.size));
+    super(full, (values) => tf.tidy(() => values.flatten().slice(begin!, end! - begin!)), {
+      defer: defer!,
+      load: () => this.gather(group),
+      forget: () => this.release(),
+      freed: ({ name }) => new Error(`'${name}' has no values: its Accelerator was freed.`),
+      outdated: ({ name }) => new Error(`'${name}' has changed since this tensor was made from it.`),
+    });
+    this.placement = { kind: 'flat', begin: begin!, end: end! };
+  }
+
+  /** Brings all values into memory. Every rank calls it. */
+  gather(group: Collective): void {
+    if (this.isAssigned || this.isFilled) return;
+    const all = group.allGather(this.local);
+    this.fill(all, 0);
+    all.dispose();
+  }
+
+  takeOverAssigned(): void {
+    if (this.isAssigned) this.takeOver();
+  }
+
+  /** A slice may be a view that keeps all values. */
+  protected override ownMemory(local: tf.Tensor): tf.Tensor {
+    return tf.mul(local, 1);
+  }
+}
+
+class Sharded implements Placer<Part> {
+  readonly name = 'sharded';
+  readonly traits = { parameters: 'sharded', accumulates: 'afterReduction' } as const;
+  /** Combines what is not divided. */
+  readonly inner = ddp();
+  readonly tape: TapeHooks = {
+    before: (variables) => this.#partsOf(variables).forEach((part) => part.gather(this.group)),
+    after: (variables) => this.#partsOf(variables).forEach((part) => part.release()),
+  };
+  readonly #parts = new Map<tf.Variable, Part>();
+  /** Gradients that programs see. */
+  readonly #exposed = new WeakSet<object>();
+  #context!: StrategyContext;
+
+  get group(): Collective {
+    return this.#context.collective;
+  }
+
+  attach(context: StrategyContext): void {
+    this.#context = context;
+    this.inner.attach(context);
+  }
+
+  prepareVariables(variables: readonly tf.Variable[]): void {
+    const fresh = variables.filter((variable) => !this.#parts.has(variable));
+    this.inner.prepareVariables(fresh);
+    for (const full of fresh) this.#parts.set(full, new Part(full, this.group, this.#context.kernels));
+  }
+
+  beginReduction(variables: readonly tf.Variable[]) {
+    const grads = new Map<number, tf.Tensor>();
+    return {
+      ready: (index: number, grad: tf.Tensor) => void grads.set(index, grad),
+      finish: () => {
+        const present = this.group.allGatherObject([...grads.keys()]).flat();
+        return variables.map((variable, i) => {
+          if (!present.includes(i)) return null;
+          const grad = grads.get(i) ?? tf.zeros(variable.shape);
+          const sum = this.group.allReduceAsync(grad, 'sum', { donate: true }).wait();
+          const local = this.#parts.get(variable)!.localOf(sum);
+          sum.dispose();
+          return local;
+        });
+      },
+    };
+  }
+
+  distributed(variable: tf.Variable): Part | undefined {
+    return this.#parts.get(variable);
+  }
+
+  settle(part: Part): void {
+    part.takeOverAssigned();
+  }
+
+  materialize(part: Part, local: () => tf.Tensor): tf.Tensor {
+    part.takeOverAssigned();
+    return tf.tidy(() => this.group.allGather(local()).reshape(part.full.shape));
+  }
+
+  expose(part: Part, local: tf.Tensor): tf.Tensor {
+    const all = this.materialize(part, () => local);
+    local.dispose();
+    this.#exposed.add(all.dataId);
+    return all;
+  }
+
+  exposed(part: Part, grad: tf.Tensor): tf.Tensor | undefined {
+    return this.#exposed.has(grad.dataId) ? part.localOf(grad) : undefined;
+  }
+
+  update({ distributed }: DistributedUpdate<Part>, run: () => void): void {
+    for (const part of distributed.values()) part.takeOverAssigned();
+    run();
+    for (const part of distributed.values()) part.release();
+  }
+
+  detach(): void {
+    for (const part of this.#parts.values()) part.dispose();
+    this.#parts.clear();
+    this.inner.detach?.();
+  }
+
+  #partsOf(variables: readonly tf.Variable[]): Part[] {
+    return variables.flatMap((variable) => this.#parts.get(variable) ?? []);
+  }
+}

@@ -1,0 +1,20 @@
+import { afterAll, expect, it } from 'vitest';
+import type { CaseResult } from '@acc/testkit';
+import { closeThreads, runOnThreads } from '@acc/testkit/threads';
+import type { DdpOptions } from './options.js';
+
+afterAll(closeThreads);
+
+it.each<DdpOptions>([{}, { bucketBytes: 64, findUnused: true }])(
+  'ddp with %j passes the cases of every strategy on 1, 2 and 3 ranks',
+  async (args) => {
+    const module = new URL('../fixtures/conformance.ts', import.meta.url);
+    const results = await runOnThreads<Record<number, CaseResult[]>>({ module, ranks: 3, args, timeoutMs: 110_000 });
+    for (const ofRank of results) {
+      for (const cases of Object.values(ofRank)) {
+        expect(cases.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);
+        expect(cases.length).toBeGreaterThan(10);
+      }
+    }
+  },
+);

@@ -1,0 +1,162 @@
+import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
+import { canUpdateShards, isLive, withShards } from '@acc/kernels';
+import type { DistributedUpdate, GradientLists, Placer } from '@acc/placement';
+import { cannotDefer, needsWhole } from './errors.js';
+import { ExposedGradients } from './exposed-gradients.js';
+import type { Offload } from './offload/index.js';
+import { requireOwnState } from './own-state.js';
+import type { Shard } from './shard.js';
+import { shardedUpdateOf } from './sharded-update.js';
+import type { Unit } from './unit.js';
+
+/** Where parameters are divided. */
+export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'kernels'> {
+  /** The ranks over which parameters are divided. */
+  readonly sharing: Collective;
+  readonly offload?: Offload | undefined;
+}
+
+/** The work on variables in units besides gathering and reducing. */
+type SharedWork = Pick<
+  Placer<Shard>,
+  'distributed' | 'settle' | 'materialize' | 'expose' | 'exposed' | 'update' | 'applyUpdate'
+>;
+
+/** A parallelism that divides variables over ranks by their elements, in units. */
+export abstract class FlatPlacer implements SharedWork {
+  abstract readonly inner: Strategy;
+  protected readonly units: Unit[] = [];
+  protected readonly unitOf = new Map<Variable, Unit>();
+  readonly #shardOf = new Map<Variable, Shard>();
+  #sharded!: ShardedContext;
+  #exposed!: ExposedGradients;
+  /** How often units were made. */
+  #preparations = 0;
+  /** At the last check of the state of each optimizer. */
+  readonly #checked = new WeakMap<Optimizer, number>();
+
+  /** Called at `attach`. */
+  protected share(context: ShardedContext): void {
+    const { sharing, kernels, offload } = context;
+    this.#sharded = context;
+    this.#exposed = new ExposedGradients({ collective: sharing, defer: deferBy(kernels), offload });
+  }
+
+  get group(): Collective {
+    return this.#sharded.sharing;
+  }
+
+  get lists(): GradientLists | undefined {
+    return this.#sharded.offload;
+  }
+
+  /** Called before a unit is freed. */
+  protected abstract forget(unit: Unit): void;
+
+  /** Called when an update has ended. The values of its variables that were in memory are freed. */
+  protected updated(_units: readonly Unit[]): void {}
+
+  /** Notes that units will be added. Every rank calls it. */
+  protected beginPreparation(): void {
+    this.#preparations++;
+  }
+
+  protected add(unit: Unit): void {
+    this.units.push(unit);
+    for (const shard of unit.shards) {
+      this.unitOf.set(shard.full, unit);
+      this.#shardOf.set(shard.full, shard);
+    }
+  }
+
+  /** Frees the units all of whose variables a program has disposed. */
+  protected forgetDisposed(): void {
+    for (const unit of [...this.units]) {
+      if (unit.shards.some(({ full }) => isLive(full))) continue;
+      this.units.splice(this.units.indexOf(unit), 1);
+      this.forget(unit);
+      for (const { full } of unit.shards) {
+        this.unitOf.delete(full);
+        this.#shardOf.delete(full);
+      }
+      unit.dispose();
+    }
+  }
+
+  protected disposeUnits(): void {
+    for (const unit of this.units.splice(0)) {
+      this.forget(unit);
+      unit.dispose();
+    }
+    this.unitOf.clear();
+    this.#shardOf.clear();
+  }
+
+  distributed(variable: Variable): Shard | undefined {
+    return this.#shardOf.get(variable);
+  }
+
+  settle({ full }: Shard): void {
+    this.unitOf.get(full)!.takeOverAssigned();
+  }
+
+  materialize(shard: Shard, local: () => Tensor): Tensor {
+    const unit = this.unitOf.get(shard.full)!;
+    unit.takeOverAssigned();
+    const whole = unit.wholeOf(shard, local);
+    if (whole) return whole;
+    unit.gather('reading');
+    return tidy(() => mul(shard.full, 1));
+  }
+
+  expose(shard: Shard, local: Tensor): Tensor {
+    return this.#exposed.expose(local, shard);
+  }
+
+  exposed(_shard: Shard, grad: Tensor): Tensor | undefined {
+    return this.#exposed.localOf(grad);
+  }
+
+  update({ distributed }: DistributedUpdate<Shard>, run: () => void): void {
+    const units = this.#unitsOf(distributed);
+    for (const unit of units) unit.takeOverAssigned();
+    try {
+      for (const unit of units) unit.beginUpdate();
+      withShards(shardedUpdateOf(distributed, this.group), run);
+    } finally {
+      for (const unit of units) unit.endUpdate();
+    }
+    for (const unit of units) unit.forget();
+    this.updated(units);
+  }
+
+  /** The first update, and the first one after new units were made, checks the optimizer's state. */
+  applyUpdate({ optimizer, grads, distributed }: DistributedUpdate<Shard>, apply: () => void): void {
+    const { collective, offload } = this.#sharded;
+    if (this.#checked.get(optimizer) !== this.#preparations) {
+      requireOwnState(optimizer, { names: Object.keys(grads), distributed, collective });
+      this.#checked.set(optimizer, this.#preparations);
+    }
+    const units = this.#unitsOf(distributed).map(({ shards }) => shards);
+    if (offload) offload.update({ optimizer, grads, units, apply });
+    else apply();
+  }
+
+  #unitsOf(distributed: ReadonlyMap<string, Shard>): Unit[] {
+    return [...new Set(Array.from(distributed.values(), ({ full }) => this.unitOf.get(full)!))];
+  }
+}
+
+/** @throws AccError `ACC_STRATEGY_CANNOT` for an optimizer that may need whole tensors. */
+export function requireShards(optimizer: Optimizer): void {
+  if (!canUpdateShards(optimizer)) throw needsWhole(optimizer);
+}
+
+/** Creates deferred tensors on the backend that is active then. */
+export function deferBy(kernels: KernelLayer): Defer {
+  return (info, load) => {
+    if (!kernels.defer) throw cannotDefer(kernels.backendName);
+    return kernels.defer(info, load);
+  };
+}

@@ -1,0 +1,20 @@
+import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { Placement } from './placement.js';
+
+/**
+ * A variable whose elements the ranks along one axis of the mesh share. Another axis may distribute
+ * `local` further: it is `full` there. So a variable of a program has one of these for each axis that
+ * distributes it, and the last `local` is what optimizers update.
+ */
+export interface DistributedVariable {
+  /** Has the shape of all elements. It reads as all of them. */
+  readonly full: Variable;
+  /** This rank's elements. tfjs does not list it. */
+  readonly local: Variable;
+  readonly placement: Placement;
+  /**
+   * This rank's elements of a tensor in the shape of `full`, in the shape of `local`. The result may be
+   * `full` itself. Otherwise the caller disposes it.
+   */
+  localOf(full: Tensor): Tensor;
+}

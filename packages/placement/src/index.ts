@@ -1,0 +1,5 @@
+export { DeferredVariable, hasLostValues, type DeferredSource } from './deferred-variable.js';
+export type { DistributedVariable } from './distributed-variable.js';
+export type { DistributedUpdate, GradientLists, Placer } from './placer.js';
+export { placedStrategy } from './placed-strategy.js';
+export type { Placement } from './placement.js';
