@@ -12,7 +12,12 @@ it.each<FsdpOptions>([
   { stage: 3, bucketBytes: 64 },
 ])('fsdp with %j passes the cases of every strategy on 1, 2 and 3 ranks', async (args) => {
   const module = new URL('../fixtures/conformance.ts', import.meta.url);
-  const results = await runOnThreads<Record<number, CaseResult[]>>({ module, ranks: 3, args, timeoutMs: 110_000 });
+  const results = await runOnThreads<Record<number, CaseResult[]>>({
+    module,
+    ranks: 3,
+    args,
+    timeoutMs: 110_000,
+  });
   for (const ofRank of results) {
     for (const cases of Object.values(ofRank)) {
       expect(cases.filter(({ outcome }) => outcome !== 'passed')).toEqual([]);

@@ -78,7 +78,7 @@ export class Unit {
       load: () => context.load(this),
       // Elsewhere whole values stay in memory.
       ...(!divide && {
-        readOnce: (shard: Shard) => this.wholeOf(shard, () => shard.local.clone()),
+        readOnce: (shard: Shard) => this.wholeOf(shard, () => shard.local),
         assigned: () => this.takeOverAssigned(),
       }),
       forget: () => this.forget(),
@@ -145,7 +145,7 @@ export class Unit {
    * unit are in memory or on their way: whether a gather was started is the same on all ranks, whether
    * it has ended is not. Every rank calls it.
    *
-   * @param local Makes this rank's elements, in the scope of the call.
+   * @param local This rank's elements. Called in the scope of the call.
    */
   wholeOf({ full }: Shard, local: () => Tensor): Tensor | undefined {
     if (this.#isThere && !this.#isRounded) return undefined;

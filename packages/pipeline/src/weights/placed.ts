@@ -51,7 +51,7 @@ export class Placed extends DeferredVariable {
   /**
    * The values, on every rank. All ranks call it. The caller disposes them.
    *
-   * @param local Makes those of `local`. Only the owner calls it.
+   * @param local Those of `local`. Only the owner calls it, in the scope of the call.
    */
   whole(local: () => Tensor): Tensor {
     const { pipe } = this.#context;
@@ -75,8 +75,10 @@ export class Placed extends DeferredVariable {
   #load(): void {
     if (this.#context.isInStep()) throw elsewhere(this.full);
     this.#context.beforeLoad(this);
+    if (this.#context.pipe.size === 1) return this.useOwn();
     besideTape(() => {
-      const whole = this.whole(() => this.local.clone());
+      // No operator reads `local`: hooks around it would free what is being read.
+      const whole = this.whole(() => this.local);
       this.fill(whole, 0);
       whole.dispose();
     });
