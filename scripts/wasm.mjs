@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const COMPILER = 'assemblyscript@0.28.20';
-const SOURCES = ['packages/data/src/formats/images/pixel-kernels'];
+const SOURCES = ['packages/formats/src/images/pixel-kernels'];
 
 for (const source of SOURCES) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-wasm-'));

@@ -5,7 +5,13 @@ const CPU = '@tensorflow/tfjs-backend-cpu';
 
 export default defineConfig({
   ...base,
-  entry: [...base.entry, 'src/register.ts', 'src/tfjs-backend-cpu.ts', 'src/tfjs-backend-cpu.node.ts'],
+  entry: [
+    ...base.entry,
+    'src/optimizer-steps.ts',
+    'src/register.ts',
+    'src/tfjs-backend-cpu.ts',
+    'src/tfjs-backend-cpu.node.ts',
+  ],
   noExternal: [...base.noExternal, exactly(CPU)],
   esbuildPlugins: [
     namedExports(CPU),

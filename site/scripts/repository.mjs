@@ -35,6 +35,8 @@ const INNER = [
   'config',
   'create-acc-tracker',
   'engine-tfjs-node',
+  'formats',
+  'optimizers',
   'platform',
   'tape',
   'tfjs-internals',

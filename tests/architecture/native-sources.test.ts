@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesUnder, readText } from './reading/repository.js';
 
@@ -18,6 +19,18 @@ describe('C++', () => {
       matches(engine, /#include\s+["<](napi|node_api|node|v8|uv|js_native_api|binding\/)[^">]*[">]|\bNapi::/),
     ).toEqual([]);
     expect(engine.length).toBeGreaterThan(5);
+  });
+
+  it('engine/ is in folders by subject', () => {
+    const flat = cpp('engine').filter((path) => !path.replace(/^.*\/engine\//, '').includes('/'));
+    expect(flat.map((path) => basename(path))).toEqual(['error.cpp', 'error.h']);
+  });
+
+  it('includes name the folder', () => {
+    const own = [...cpp('engine'), ...cpp('binding'), ...cpp('loader')];
+    expect(matches(own, /#include\s+"(?!(engine|binding|third_party|mpi|portable|gloo)\/)[^"]*"/)).toEqual(
+      [],
+    );
   });
 
   it('binding/ computes nothing', () => {

@@ -79,7 +79,7 @@ export async function arrow(): Promise<Uint8Array[]> {
   return [stream, Buffer.concat([Buffer.from('ARROW1\0\0'), stream]), tableToIPC(columns, 'stream')];
 }
 
-const PARQUET = new URL('../../packages/data/src/formats/testing/seeds/', import.meta.url);
+const PARQUET = new URL('../../packages/formats/src/testing/seeds/', import.meta.url);
 
 export async function parquet(): Promise<Uint8Array[]> {
   const names = (await readdir(PARQUET)).filter((name) => name.endsWith('.parquet')).sort();

@@ -1,8 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
+import type { IndexedDataset, NumberArray, ShapedArray } from '@acc/formats';
 import type { Columns } from './columns.js';
-import type { NumberArray } from './plain-values.js';
-import type { IndexedDataset } from './sample-source.js';
-import type { ShapedArray } from './shaped-array.js';
 import type { SampleStream } from './stream-source.js';
 
 /** The datasets that a DataLoader accepts. */

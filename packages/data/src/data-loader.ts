@@ -1,6 +1,7 @@
 import { clone, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
 import { dispatchSteps, requireFullSteps } from '#platform/dispatch-steps';
 import { LoaderWorkers } from '#platform/workers';
+import { orderOf, permutation } from '@acc/formats';
 import type { Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
@@ -18,11 +19,9 @@ import {
   type LoaderShard,
   type LoaderShardOptions,
 } from './options.js';
-import { permutation } from './permutation.js';
 import { Progress, type DataPosition, type Iteration } from './progress.js';
 import { requireCount } from './require-count.js';
 import type { IndexedSource } from './sample-source.js';
-import { orderOf } from './samplers/sampler.js';
 import { stepSamples, type Reader } from './step-layout.js';
 import { streamSteps, type Place } from './stream-steps.js';
 import { disposeTensors, mapTensors, TensorMark } from './structure.js';

@@ -1,16 +1,11 @@
 import { AccError, isPlainRecord } from '@acc/contract';
+import type { IndexedDataset } from '@acc/formats';
 import { Tensor, util } from '@tensorflow/tfjs-core';
 import type { Collate } from './batch-samples.js';
 import { Columns } from './columns.js';
 import { notADataset } from './errors.js';
 import { isNumberArray } from './plain-values.js';
-import {
-  arraySource,
-  columnSource,
-  getterSource,
-  type IndexedDataset,
-  type IndexedSource,
-} from './sample-source.js';
+import { arraySource, columnSource, getterSource, type IndexedSource } from './sample-source.js';
 import { isStream, streamSource, type SampleStream, type StreamSource } from './stream-source.js';
 import { tensorsIn } from './structure.js';
 

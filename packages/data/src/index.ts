@@ -5,18 +5,14 @@ export { dataKind, type DataKind } from './data-kind.js';
 export { DataLoader, shardLoader, type DataLoaderConstructor } from './data-loader.js';
 export type { DataLoaderOptions, LoaderShardOptions, ShardOptions } from './options.js';
 export type { DatasetPosition } from './iterators.js';
-export { permutation } from './permutation.js';
 export type { DataPosition } from './progress.js';
 export type { Drawing } from './drawing.js';
-export { randomWords, sampleWords, type RandomWords } from './random.js';
-export type { IndexedDataset, SampleDraw } from './sample-source.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
 export { pieceOf, type SequencePiece } from './sequence-piece.js';
 export { splitRows, type RowRange } from './split-rows.js';
 export type { SampleStream } from './stream-source.js';
-export { blockSampler, type BlockSamplerOptions } from './samplers/block-sampler.js';
 export { curriculumSampler, type CurriculumSamplerOptions } from './samplers/curriculum-sampler.js';
 export {
   difficultySchedule,
@@ -26,9 +22,21 @@ export {
 } from './samplers/difficulty-schedule.js';
 export { growSequences, type GrowSequencesOptions } from './samplers/grow-sequences.js';
 export { lengthSampler, type LengthSamplerOptions } from './samplers/length-sampler.js';
-export type { Sampler, SamplerEpoch } from './samplers/sampler.js';
 export { weightedSampler, type WeightedSamplerOptions } from './samplers/weighted-sampler.js';
 export { padSequences, type PadSequencesOptions } from './pad-sequences.js';
 export { moduleDataset, type ModuleDatasetOptions } from './module-dataset.js';
-export { shaped, type ShapedArray } from './shaped-array.js';
-export type { WorkerDataset } from './workers/messages.js';
+export {
+  blockSampler,
+  permutation,
+  randomWords,
+  sampleWords,
+  shaped,
+  type BlockSamplerOptions,
+  type IndexedDataset,
+  type RandomWords,
+  type SampleDraw,
+  type Sampler,
+  type SamplerEpoch,
+  type ShapedArray,
+  type WorkerDataset,
+} from '@acc/formats';

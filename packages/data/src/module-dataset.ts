@@ -1,5 +1,5 @@
 import { AccError, checkKeys } from '@acc/contract';
-import type { IndexedDataset } from './sample-source.js';
+import type { IndexedDataset } from '@acc/formats';
 import { openDataset } from './workers/messages.js';
 
 export interface ModuleDatasetOptions {

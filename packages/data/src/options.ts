@@ -1,10 +1,10 @@
 import { AccError, parseOptions } from '@acc/contract';
+import type { Sampler } from '@acc/formats';
 import { requireAvailable } from '#platform/requirements';
 import * as z from 'zod';
 import type { AtBoundary, Dispatch, OnBatch } from './batch-counts.js';
 import type { Drawing } from './drawing.js';
 import type { SequencePiece } from './sequence-piece.js';
-import type { Sampler } from './samplers/sampler.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   /** The number of samples in a batch of one rank. With `splitBatches`, of all ranks together. */

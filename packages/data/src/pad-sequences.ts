@@ -1,9 +1,10 @@
 import { tensor, type Tensor, type TensorContainer } from '@tensorflow/tfjs-core';
 import { isPlainRecord, parseOptions } from '@acc/contract';
+import type { NumberArray } from '@acc/formats';
 import * as z from 'zod';
 import { collate } from './collate.js';
 import { cannotCollate } from './errors.js';
-import { isNumberArray, plainKind, type NumberArray } from './plain-values.js';
+import { isNumberArray, plainKind } from './plain-values.js';
 
 export interface PadSequencesOptions {
   /** The value that fills each sequence, by the key of the sample: `{ tokens: 0, labels: -100 }`. */

@@ -1,4 +1,4 @@
-import { isShaped, sizeOf, writerOf, type ShapedArray } from './shaped-array.js';
+import { isShaped, sizeOf, writerOf, type NumberArray, type ShapedArray } from '@acc/formats';
 
 /** The dtype and shape that a value other than a tensor has in a batch. */
 export interface PlainKind {
@@ -9,17 +9,6 @@ export interface PlainKind {
 export type PlainBlock = Float32Array | Int32Array | Uint8Array | string[];
 
 const PRIMITIVES = { number: 'float32', boolean: 'bool', string: 'string' } as const;
-
-export type NumberArray =
-  | Float32Array
-  | Float64Array
-  | Int8Array
-  | Int16Array
-  | Int32Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Uint16Array
-  | Uint32Array;
 
 /**
  * The kind of a number, boolean, string, typed array, or rectangular nested array of numbers,

@@ -1,9 +1,9 @@
 import { AccError } from '@acc/contract';
+import type { IndexedDataset, SampleDraw, WorkerDataset } from '@acc/formats';
 import { batchSamples, type Collate } from './batch-samples.js';
 import type { Columns } from './columns.js';
 import { PLACES, type Drawing } from './drawing.js';
 import { TensorMark } from './structure.js';
-import type { WorkerDataset } from './workers/messages.js';
 
 /** Data whose samples are numbered from 0 to length - 1. */
 export interface IndexedSource {
@@ -13,31 +13,6 @@ export interface IndexedSource {
   batch(indices: Int32Array, draw: SampleDraw, drawing: Drawing): unknown;
   /** How a worker thread opens the dataset. Absent if it cannot. */
   readonly inWorker?: WorkerDataset | undefined;
-}
-
-/** The inputs of random changes of a sample, besides its number. See {@link sampleWords}. */
-export interface SampleDraw {
-  /** The seed of the loader. */
-  readonly seed: number;
-  /** The number of the epoch, from 0. */
-  readonly epoch: number;
-}
-
-/** A dataset that returns its samples by number. */
-export interface IndexedDataset<Sample> {
-  readonly length: number;
-  /**
-   * Returns sample `i`, or a promise of it. Tensors that the call creates are disposed once the
-   * batch is made, unless `tf.keep` keeps them. Older tensors are not disposed.
-   *
-   * @param draw For augmentation: `sampleWords(draw.seed, draw.epoch, i)` draws the same numbers
-   * with any number of workers and ranks, and after a resume.
-   */
-  get(i: number, draw: SampleDraw): Sample | PromiseLike<Sample>;
-  /** A name of sample `i` for error messages, for example its file. */
-  nameOf?(i: number): string;
-  /** How worker threads open the same dataset. See {@link moduleDataset}. */
-  readonly inWorker?: WorkerDataset;
 }
 
 /** Samples that the caller holds. They are not changed. */

@@ -1,6 +1,6 @@
 import { clone, scalar, Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord } from '@acc/contract';
-import { isShaped } from './shaped-array.js';
+import { isShaped } from '@acc/formats';
 
 /** The tensors in nested records and arrays, in order. */
 export function tensorsIn(value: unknown): Tensor[] {

@@ -29,9 +29,6 @@ export {
 } from './functions/index.js';
 export { kernelLayerOf } from './kernel-layer.js';
 export {
-  adafactor,
-  adamw,
-  AdamW,
   canUpdateInPieces,
   canUpdateShards,
   shardedUpdate,
@@ -39,15 +36,9 @@ export {
   type ShardedUpdate,
   type ShardRange,
   type SumSquares,
-  lamb,
-  lion,
-  oneBitAdam,
   optimizerState,
-  registerOptimizers,
   SlotOptimizer,
   namedGradients,
-  sgdw,
-  SgdW,
   hasOwnRule,
   slotListsOf,
   updateInPieces,
@@ -55,25 +46,13 @@ export {
   placeSlots,
   updatesOf,
   withOwnState,
-  type Adafactor,
-  type AdafactorOptions,
-  type AdamWOptions,
-  type Lamb,
-  type LambOptions,
-  type Lion,
-  type LionOptions,
-  type NameFilter,
-  type OneBitAdam,
-  type OneBitAdamOptions,
   type OptimizerState,
-  type SgdWOptions,
   type Gradients,
   type NamedGradient,
   type SlotList,
   type Update,
   type UpdatePiece,
-  type WeightDecayOptions,
-} from './optimizers/index.js';
+} from './optimizer-steps/index.js';
 export { replaceInitial } from './initial-values.js';
 export { isLive, listedFor, livesWith, registeredVariable } from './live-variables.js';
 export { withIndicesChecked } from './families/indexing.js';

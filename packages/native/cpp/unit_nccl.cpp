@@ -1,3 +1,3 @@
 // The sources that need the headers of CUDA and NCCL. They are compiled if these headers are found
 // beside libtorch.
-#include "engine/nccl_group.cpp"
+#include "engine/groups/nccl/group.cpp"

@@ -4,7 +4,7 @@ import { operatorInPlace } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 import { readAll, wave } from './test-support.js';
 
-// The operators of cpp/engine/adam.cpp beside libtorch's.
+// The operators of cpp/engine/kernels/adam.cpp beside libtorch's.
 
 const LIBTORCHS = { adam: 'aten::_fused_adam_', adamw: 'aten::_fused_adamw_' } as const;
 /** From this many elements on, a tensor is updated by several threads. */

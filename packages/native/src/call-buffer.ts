@@ -5,7 +5,7 @@ import { Tensor } from './tensor.js';
 
 /**
  * The encoding of an argument in the buffer. It must match `ArgKind` in
- * cpp/engine/operator_table.h.
+ * cpp/engine/call/operator_table.h.
  */
 export const ArgKind = {
   tensor: 0,

@@ -6,7 +6,7 @@ import { memoryStats, numThreads, setNumThreads } from './memory.js';
 import { operator, operatorInPlace } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// The operator of cpp/engine/product: bits and values of products on CPUs with AVX-512.
+// The operator of cpp/engine/kernels/product: bits and values of products on CPUs with AVX-512.
 
 const matmul = operator('acc::matmul');
 const addmm = operator('acc::addmm');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { operator, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// The operators of cpp/engine/max_pool.cpp: where the channels of an image lie next to each other they are code of this
+// The operators of cpp/engine/kernels/max_pool/operator.cpp: where the channels of an image lie next to each other they are code of this
 // addon, elsewhere libtorch's operators.
 
 const maxPool = operatorWithResults('acc::max_pool');

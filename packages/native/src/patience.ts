@@ -1,6 +1,6 @@
 /**
  * How long a group waits before it acts on what other ranks do, in milliseconds. The struct of this
- * name in cpp/engine/process_group.h has the same members in the same order.
+ * name in cpp/engine/groups/process_group.h has the same members in the same order.
  */
 export interface Patience {
   /** A wait that lasts longer is announced to the other ranks, and their calls are compared. */

@@ -22,7 +22,7 @@ export interface GroupOptions {
   readonly worldRanks?: readonly number[];
 }
 
-/** CollectiveKind in cpp/engine/process_group.h. */
+/** CollectiveKind in cpp/engine/groups/process_group.h. */
 const Kind = {
   broadcast: 0,
   allReduce: 1,
@@ -37,7 +37,7 @@ const Kind = {
   allGatherMany: 10,
 } as const;
 
-/** ReduceOp in cpp/engine/process_group.h. */
+/** ReduceOp in cpp/engine/groups/process_group.h. */
 const REDUCE_OPS: Readonly<Record<ReduceOp, number>> = { sum: 0, mean: 1, product: 2, min: 3, max: 4 };
 
 /** The words of a call, and how many of them are compared: kCallWords and kComparedWords in C++. */
@@ -124,7 +124,7 @@ export type OnMismatch = 'refuses' | 'waits' | 'mixes';
  *
  * Every collective throws AccError `ACC_COLLECTIVE_TIMEOUT`, `ACC_PEER_LOST`,
  * `ACC_COLLECTIVE_FAILED` or `ACC_COLLECTIVE_DEADLOCK`, whose message is a JSON array of waits
- * (RankWait in cpp/engine/watch), when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
+ * (RankWait in cpp/engine/groups/watch), when it starts or in `wait`. Unless {@link OnMismatch} is 'mixes', it
  * also throws `ACC_COLLECTIVE_MISMATCH`, whose message is a JSON array with the words of every
  * rank.
  */
@@ -358,7 +358,7 @@ function createGroup(
   }
 }
 
-/** Parses a line of CallLog::text in cpp/engine/watch. */
+/** Parses a line of CallLog::text in cpp/engine/groups/watch. */
 function loggedCall(line: string): LoggedCall {
   const [number, kind, peer, started, ended, awaited, ...words] = line.split(' ').map(Number) as [
     number,

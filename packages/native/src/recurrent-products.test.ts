@@ -5,7 +5,7 @@ import { operator, operatorWithResults } from './operator.js';
 import type { Tensor } from './tensor.js';
 import { readAll, wave } from './test-support.js';
 
-// The operators of cpp/engine/recurrent.cpp, which pack the recurrent weights once for all steps. On CPUs with
+// The operators of cpp/engine/kernels/recurrent/operator.cpp, which pack the recurrent weights once for all steps. On CPUs with
 // AVX-512, recurrent/ divides the rows of the batch among threads, or the columns of the states.
 
 const lstm = operatorWithResults('acc::lstm');

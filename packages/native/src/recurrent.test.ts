@@ -3,7 +3,7 @@ import { operator, operatorInPlace, operatorWithResults } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 import { readAll, wave } from './test-support.js';
 
-// The operators of cpp/engine/recurrent.cpp: on float32 and bfloat16 cells are code on rows, on float64 libtorch's operators.
+// The operators of cpp/engine/kernels/recurrent/operator.cpp: on float32 and bfloat16 cells are code on rows, on float64 libtorch's operators.
 
 const lstm = operatorWithResults('acc::lstm');
 const lstmBackward = operatorWithResults('acc::lstm_backward');

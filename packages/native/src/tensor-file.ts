@@ -3,7 +3,7 @@ import { addon } from './addon.js';
 import { guarded } from './errors.js';
 import { requireAlive, type Tensor } from './tensor.js';
 
-/** Bytes. Direct I/O needs places of this alignment. It must match `kAlignment` in cpp/engine/tensor_file.h. */
+/** Bytes. Direct I/O needs places of this alignment. It must match `kAlignment` in cpp/engine/files/tensor_file.h. */
 const ALIGNMENT = 4096;
 
 /**

@@ -143,7 +143,7 @@ export function libtorchTensor(x: NativeTensor): Tensor {
   return Tensor.over(given.take?.() ?? given.read().slice(), dtype, shape);
 }
 
-/** The bits of {@link memoryFlags}. They must match `MemoryFlag` in cpp/engine/tensors.h. */
+/** The bits of {@link memoryFlags}. They must match `MemoryFlag` in cpp/engine/tensors/tensors.h. */
 export const MemoryFlag = {
   /** The elements are in row-major order without gaps. */
   contiguous: 1,

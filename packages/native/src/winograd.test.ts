@@ -6,7 +6,7 @@ import { memoryStats, numThreads, setNumThreads } from './memory.js';
 import { operator } from './operator.js';
 import { tensorFrom, type Tensor } from './tensor.js';
 
-// The operators of cpp/engine/winograd, compared with libtorch's convolution in float64.
+// The operators of cpp/engine/kernels/winograd, compared with libtorch's convolution in float64.
 
 const convolve = operator('acc::winograd_convolution');
 const weightGradient = operator('acc::winograd_convolution_weight_gradient');

@@ -48,12 +48,12 @@ it.each([
 });
 
 it('C++ selects tests of its name, then those of its part, then the suite', () => {
-  const winograd = wanted('packages/native/cpp/engine/winograd/products.h');
+  const winograd = wanted('packages/native/cpp/engine/kernels/winograd/products.h');
   expect(winograd).toEqual({
     tests: ['packages/native/src/winograd.test.ts'],
     others: ['packages/native/src/winograd.test.ts'],
     suite: 'packages/native',
   });
-  const shm = wanted('packages/native/cpp/engine/shm/messages.cpp');
+  const shm = wanted('packages/native/cpp/engine/groups/shm/messages.cpp');
   expect(shm).toEqual({ tests: [], others: ['tests/e2e/shm.test.ts'], suite: 'packages/native' });
 });

@@ -161,8 +161,8 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
 /** Files that read the environment, or pass it to processes that they start. */
 export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
-  { where: 'packages/data/src/formats/indexes/index-folder.ts', reason: 'where the cache is' },
-  { where: 'packages/data/src/formats/sources/s3-source.ts', reason: 'what the tools of AWS read' },
+  { where: 'packages/formats/src/indexes/index-folder.ts', reason: 'where the cache is' },
+  { where: 'packages/formats/src/sources/s3-source.ts', reason: 'what the tools of AWS read' },
   { where: 'packages/core/src/self-check/run.ts', reason: 'its rank' },
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
   { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },

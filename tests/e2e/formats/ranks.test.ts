@@ -8,7 +8,7 @@ import { packedTokens } from '@acc/data/text';
 import { tfrecordDataset } from '@acc/data/tfrecord';
 import { webdataset } from '@acc/data/webdataset';
 import { onRanks } from '../on-ranks.js';
-import { RangeServer } from '../../../packages/data/src/formats/testing/range-server.js';
+import { RangeServer } from '../../../packages/formats/src/testing/range-server.js';
 import { writeFormats } from './written.js';
 
 interface Result {

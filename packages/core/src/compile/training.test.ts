@@ -1,7 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Plugin } from '@acc/contract';
-import { adamw, dropout, gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
+import { dropout, gelu, layerNorm, scaledDotProductAttention } from '@acc/kernels';
+import { adamw } from '@acc/optimizers';
 import { memoryStats, numThreads, setNumThreads, setSeed } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
 import type { AcceleratorOptions } from '../options.js';

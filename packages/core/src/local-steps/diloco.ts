@@ -9,7 +9,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
-import { sgdw } from '@acc/kernels';
+import { sgdw } from '@acc/optimizers';
 import type { Accelerator } from '../accelerator.js';
 import { localTrainingOf } from './local-training.js';
 import { LocalSteps, requireSteps, type Trained } from './local-steps.js';

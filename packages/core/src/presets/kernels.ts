@@ -6,8 +6,8 @@ import {
   kernelLayerOf,
   optimizerState,
   registerAccBackend,
-  registerOptimizers,
 } from '@acc/kernels';
+import { registerOptimizers } from '@acc/optimizers';
 import { registerOtherLayers } from '#platform/other-layers';
 import { mayHaveNative } from '#platform/requirements';
 import { guardSyncReads } from '#platform/sync-reads';

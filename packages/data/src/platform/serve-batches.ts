@@ -1,12 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { IndexedDataset } from '../sample-source.js';
-import {
-  openDataset,
-  type BatchReply,
-  type BatchRequest,
-  type WorkerDataset,
-  type WorkerFailure,
-} from '../workers/messages.js';
+import type { IndexedDataset, WorkerDataset } from '@acc/formats';
+import { openDataset, type BatchReply, type BatchRequest, type WorkerFailure } from '../workers/messages.js';
 import { planPacking } from '../workers/packed-batch.js';
 
 /** New memory has room for batches that are slightly larger, such as those of padded sequences. */

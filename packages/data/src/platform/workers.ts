@@ -1,12 +1,12 @@
 import { tensor, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isPlainRecord } from '@acc/contract';
+import { sizeOf, type SampleDraw } from '@acc/formats';
 import type { Step } from '../batch-counts.js';
 import { batchMemory } from '../batch-memory.js';
 import { batchSamples, type Collate } from '../batch-samples.js';
 import type { PlannedBatch } from '../indexed-steps.js';
-import type { IndexedSource, SampleDraw } from '../sample-source.js';
+import type { IndexedSource } from '../sample-source.js';
 import { blockIn } from '../plain-values.js';
-import { sizeOf } from '../shaped-array.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
 import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';

@@ -1,8 +1,14 @@
 import { parseOptions } from '@acc/contract';
+import {
+  randomBelow,
+  randomWords,
+  requireEach,
+  requireNumbers,
+  samplerError,
+  type Sampler,
+} from '@acc/formats';
 import * as z from 'zod';
-import { randomBelow, randomWords } from '../random.js';
 import { stepsShape, type DifficultySchedule } from './difficulty-schedule.js';
-import { requireEach, requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface CurriculumSamplerOptions {
   /** The largest difficulty of each step: `difficultySchedule(…)`, or any function. */

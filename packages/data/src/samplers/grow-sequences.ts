@@ -1,9 +1,9 @@
 import { slice, type Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord, parseOptions } from '@acc/contract';
+import { samplerError } from '@acc/formats';
 import * as z from 'zod';
 import { mapTensors } from '../structure.js';
 import { stepsShape, type DifficultySchedule } from './difficulty-schedule.js';
-import { samplerError } from './sampler.js';
 
 /** Sequences whose length depends on the step. */
 export interface GrowSequencesOptions {

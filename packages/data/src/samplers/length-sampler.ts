@@ -1,8 +1,6 @@
 import { parseOptions } from '@acc/contract';
+import { randomWords, requireEach, requireNumbers, shuffledNumbers, type Sampler } from '@acc/formats';
 import * as z from 'zod';
-import { shuffledNumbers } from '../permutation.js';
-import { randomWords } from '../random.js';
-import { requireEach, requireNumbers, type Sampler } from './sampler.js';
 
 export interface LengthSamplerOptions {
   /**

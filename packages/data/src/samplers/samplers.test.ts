@@ -1,15 +1,14 @@
 import * as tf from '@tensorflow/tfjs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { blockSampler, type Sampler } from '@acc/formats';
 import { DataLoader, shardLoader } from '../data-loader.js';
 import type { DataPosition } from '../progress.js';
 import { collect, expectNoTensorsLeft } from '../testing/collect.js';
-import { blockSampler } from './block-sampler.js';
 import { curriculumSampler } from './curriculum-sampler.js';
 import { difficultySchedule } from './difficulty-schedule.js';
 import { growSequences } from './grow-sequences.js';
 import { lengthSampler } from './length-sampler.js';
-import type { Sampler } from './sampler.js';
 import { weightedSampler } from './weighted-sampler.js';
 
 const numbers = (n: number) => Array.from({ length: n }, (_, i) => i);

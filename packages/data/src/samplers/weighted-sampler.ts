@@ -1,7 +1,15 @@
 import { parseOptions } from '@acc/contract';
+import {
+  randomBelow,
+  randomWords,
+  requireEach,
+  requireNumbers,
+  samplerError,
+  uniform,
+  type RandomWords,
+  type Sampler,
+} from '@acc/formats';
 import * as z from 'zod';
-import { randomBelow, randomWords, uniform, type RandomWords } from '../random.js';
-import { requireEach, requireNumbers, samplerError, type Sampler } from './sampler.js';
 
 export interface WeightedSamplerOptions {
   /** The number of samples of an epoch. Default: as many as the dataset has. */

@@ -1,14 +1,4 @@
-import type { IndexedDataset, SampleDraw } from '../sample-source.js';
-
-/** How a worker thread opens a dataset. */
-export interface WorkerDataset {
-  /** The address of an ES module, for example `import.meta.resolve('./dataset.js')`. */
-  readonly module: string;
-  /** The name of an export: a dataset, or a function that returns one. Default `default`. */
-  readonly export?: string;
-  /** The arguments of the function. They are copied by the structured clone algorithm. */
-  readonly args?: readonly unknown[];
-}
+import type { IndexedDataset, SampleDraw, WorkerDataset } from '@acc/formats';
 
 /** Asks a worker for a batch. */
 export interface BatchRequest {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { shaped } from '../shaped-array.js';
+import { shaped } from '@acc/formats';
 import { planPacking, viewOf, type PackedLeaf } from './packed-batch.js';
 
 it('packs samples of every kind into one piece of memory', () => {

@@ -1,6 +1,6 @@
+import { sizeOf } from '@acc/formats';
 import { combine, commonKind } from '../combine.js';
 import { packInto, type PlainKind } from '../plain-values.js';
-import { sizeOf } from '../shaped-array.js';
 
 /** A tensor of a batch: elements in shared memory, or strings. */
 export interface PackedLeaf {

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { AccError } from '@acc/contract';
-import type { SampleDraw } from '../sample-source.js';
-import type { BatchReply, BatchRequest, WorkerDataset, WorkerFailure } from './messages.js';
+import type { SampleDraw, WorkerDataset } from '@acc/formats';
+import type { BatchReply, BatchRequest, WorkerFailure } from './messages.js';
 
 export type MadeBatch = Exclude<BatchReply, { readonly failure: WorkerFailure }>;
 

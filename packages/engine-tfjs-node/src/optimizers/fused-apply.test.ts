@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { adafactor, adamw, kernelLayerOf, lamb, lion, optimizerState, sgdw } from '@acc/kernels';
+import { kernelLayerOf, optimizerState } from '@acc/kernels';
+import { adafactor, adamw, lamb, lion, sgdw } from '@acc/optimizers';
 import { registerKernelLayer, type KernelLayer } from '@acc/contract';
 import { expectClose } from '@acc/testkit';
 import type { TensorflowBackend } from '../backend.js';

@@ -12,15 +12,14 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import {
-  AdamW,
   namedGradients,
   registeredVariable,
-  SgdW,
   slotListsOf,
   updatesOf,
   type Gradients,
   type Update,
 } from '@acc/kernels';
+import { AdamW, SgdW } from '@acc/optimizers';
 import { optimizerInternals } from '@acc/tfjs-internals';
 import { DataTypes } from '../backend.js';
 import type { Operators } from '../operators.js';

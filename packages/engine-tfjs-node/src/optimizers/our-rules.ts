@@ -1,4 +1,4 @@
-import type { AdamW, SgdW } from '@acc/kernels';
+import type { AdamW, SgdW } from '@acc/optimizers';
 import { adamUpdate } from './adam-update.js';
 import type { Rule } from './rule.js';
 

@@ -13,7 +13,7 @@ import {
 import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
-import { fusedApply } from '../optimizers/index.js';
+import { fusedApply } from '../optimizer-steps/index.js';
 import { localPieces } from '../pieces/local-pieces.js';
 import { nativePieces } from '../pieces/native-pieces.js';
 import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';

@@ -6,7 +6,7 @@ import { cpuHas } from '@acc/testkit';
 import type { AccBackend } from '../backend.js';
 import { registerAccBackend } from '../register-backend.js';
 
-// The operators of cpp/engine/attention.cpp beside attention in float64.
+// The operators of cpp/engine/kernels/attention/operator.cpp beside attention in float64.
 
 const forward = operatorWithResults('acc::attention');
 const backward = operatorWithResults('acc::attention_backward');

@@ -11,7 +11,7 @@ import {
   type Value,
 } from './graph.js';
 
-/** The kinds of entries of a plan, as cpp/engine/recording_plan.cpp reads them. */
+/** The kinds of entries of a plan, as cpp/engine/recording/plan.cpp reads them. */
 const END_OF_SEGMENT = 0;
 const KEPT_CALL = 1;
 const FUSED_CALL = 2;
@@ -19,7 +19,7 @@ const OPERATOR_CALL = 3;
 const CONSTANT = 4;
 const OUTPUTS = 5;
 
-/** The tags of arguments, as cpp/engine/plan_call.cpp reads them. */
+/** The tags of arguments, as cpp/engine/recording/plan_call.cpp reads them. */
 const NONE = 0;
 const VALUE = 1;
 const VALUES = 2;

@@ -20,9 +20,9 @@ import { kernel } from '../kernel.js';
 import { isTaped, requireFirstOrder } from '../tape.js';
 
 // LSTM and GRU over whole sequences. One matrix product computes the contribution of the inputs to
-// the gates for all steps. `acc::lstm` and `acc::gru` (recurrent.cpp) then run step by step. One
-// product computes the gradient of each weight. Suffixes of names are dims: B batch, T steps, H
-// width of the state, G width of all gates, I width of the inputs, N = T·B.
+// the gates for all steps. `acc::lstm` and `acc::gru` (cpp/engine/kernels/recurrent) then run step by
+// step. One product computes the gradient of each weight. Suffixes of names are dims: B batch, T
+// steps, H width of the state, G width of all gates, I width of the inputs, N = T·B.
 
 /** Activations that the operators support, by their tfjs names. */
 export const RECURRENT_ACTIVATIONS: readonly string[] = ['linear', 'relu', 'tanh', 'sigmoid', 'hardSigmoid'];

@@ -3,8 +3,8 @@ import type { ListMath, NativeTensor } from '@acc/contract';
 import { MemoryFlag, memoryFlags, operator, operatorInPlace, operatorWithResults } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { addingTo } from '../families/added-product.js';
-import { add_, scale, scale_, Temporaries, type TensorList } from '../optimizers/fused/foreach.js';
-import { isVariable, MAX_LIST } from '../optimizers/fused/native-step.js';
+import { add_, scale, scale_, Temporaries, type TensorList } from './foreach.js';
+import { isVariable, MAX_LIST } from '../optimizer-steps/fused/native-step.js';
 
 type Handle = ReturnType<typeof castTo>;
 

@@ -1,4 +1,4 @@
-/** As in cpp/engine/call_times.h. */
+/** As in cpp/engine/recording/call_times.h. */
 const REPLAYS = 32;
 
 /** How long replays take: moving means over the last ones, in milliseconds. */

@@ -5,11 +5,11 @@
 #include <memory>
 #include <unordered_map>
 
-#include "engine/operator_table.h"
-#include "engine/recorder.h"
-#include "engine/string_table.h"
-#include "engine/tensor_file.h"
-#include "engine/tensor_table.h"
+#include "engine/call/operator_table.h"
+#include "engine/call/string_table.h"
+#include "engine/files/tensor_file.h"
+#include "engine/recording/recorder.h"
+#include "engine/tensors/tensor_table.h"
 
 namespace acc {
 

@@ -1,13 +1,13 @@
 #include <algorithm>
 
 #include "binding/async.h"
-#include "engine/gloo_group.h"
-#include "engine/hierarchical_group.h"
-#include "engine/mpi_group.h"
-#include "engine/nccl_group.h"
-#include "engine/shm/shm_group.h"
-#include "engine/store.h"
-#include "engine/watched_group.h"
+#include "engine/groups/gloo/group.h"
+#include "engine/groups/hierarchical_group.h"
+#include "engine/groups/mpi/group.h"
+#include "engine/groups/nccl/group.h"
+#include "engine/groups/shm/group.h"
+#include "engine/groups/store.h"
+#include "engine/groups/watch/watched_group.h"
 
 namespace acc {
 namespace {

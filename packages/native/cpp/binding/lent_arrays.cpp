@@ -2,7 +2,7 @@
 
 #include <c10/core/InferenceMode.h>
 
-#include "engine/tensors.h"
+#include "engine/tensors/tensors.h"
 
 namespace acc {
 

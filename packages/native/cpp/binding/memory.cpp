@@ -5,9 +5,9 @@
 
 #include "binding/async.h"
 #include "binding/convert.h"
-#include "engine/caching_allocator.h"
-#include "engine/checksum.h"
-#include "engine/float32_precision.h"
+#include "engine/files/checksum.h"
+#include "engine/memory/caching_allocator.h"
+#include "engine/processor/float32_precision.h"
 
 namespace acc {
 namespace {

@@ -1,9 +1,9 @@
-#include "engine/recording.h"
+#include "engine/recording/recording.h"
 
 #include <functional>
 
 #include "binding/convert.h"
-#include "engine/recorder.h"
+#include "engine/recording/recorder.h"
 
 namespace acc {
 namespace {

@@ -1,7 +1,7 @@
-#include "engine/tensor_file.h"
+#include "engine/files/tensor_file.h"
 
 #include "binding/convert.h"
-#include "engine/tensors.h"
+#include "engine/tensors/tensors.h"
 
 namespace acc {
 namespace {

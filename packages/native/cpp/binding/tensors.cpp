@@ -1,12 +1,12 @@
-#include "engine/tensors.h"
+#include "engine/tensors/tensors.h"
 
 #include <cstring>
 
 #include "binding/async.h"
 #include "binding/convert.h"
 #include "binding/lent_arrays.h"
-#include "engine/checksum.h"
-#include "engine/mapped_file.h"
+#include "engine/files/checksum.h"
+#include "engine/files/mapped_file.h"
 
 namespace acc {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/bfloat16_rows.h"
 #include "engine/error.h"
+#include "engine/processor/bfloat16_rows.h"
 
 namespace acc::fused {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/row_math.h"
+#include "engine/processor/row_math.h"
 
 namespace acc::fused {
 

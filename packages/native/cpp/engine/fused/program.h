@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/number_reader.h"
+#include "engine/recording/number_reader.h"
 
 namespace acc::fused {
 

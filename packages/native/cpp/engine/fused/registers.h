@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/aligned_floats.h"
+#include "engine/processor/aligned_floats.h"
 
 namespace acc::fused {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engine/fused/program.h"
-#include "engine/row_math.h"
+#include "engine/processor/row_math.h"
 
 // The steps of fused programs that go from the elements of rows to one number for each row, and back.
 

@@ -7,14 +7,14 @@
 #include <algorithm>
 
 #include "engine/error.h"
-#include "engine/flush_denormals.h"
 #include "engine/fused/block_runner.h"
 #include "engine/fused/blocks.h"
 #include "engine/fused/column_sums.h"
 #include "engine/fused/cuda_run.h"
 #include "engine/fused/machine_code/code.h"
 #include "engine/fused/program.h"
-#include "engine/thread_elements.h"
+#include "engine/processor/flush_denormals.h"
+#include "engine/processor/thread_elements.h"
 
 namespace acc::fused {
 namespace {

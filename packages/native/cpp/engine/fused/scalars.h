@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/row_math.h"
+#include "engine/processor/row_math.h"
 
 // What elementwise steps compute of the numbers of one element, on every device. Each does one
 // operation, so nothing is contracted, and elementary operators round as libtorch's do.

@@ -9,7 +9,7 @@ export interface Replacement {
   readonly removed: ReadonlySet<Call>;
 }
 
-/** The operators of cpp/engine/attention.cpp instead of attention in plain operators. */
+/** The operators of cpp/engine/kernels/attention/operator.cpp instead of attention in plain operators. */
 export function replacementOf(
   forward: Forward,
   backward: Backward | undefined,

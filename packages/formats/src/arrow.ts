@@ -1,0 +1,6 @@
+export { arrowDataset } from './arrow/arrow-dataset.js';
+export type { BlockDataset } from './blocks/block-dataset.js';
+export type { ColumnOptions } from './columnar/column-values.js';
+export type { ColumnarOptions } from './columnar/columnar-options.js';
+export type { MapSample } from './map-sample.js';
+export type { Locations } from './sources/locations.js';

@@ -1,0 +1,15 @@
+export * from './list-math/foreach.js';
+export { adamStep, type AdamConstants, type AdamStepConstants } from './optimizer-steps/fused/adam-step.js';
+export { backendForLists } from './optimizer-steps/fused/fused-apply.js';
+export { selected, type StepChunk } from './optimizer-steps/fused/native-step.js';
+export { momentumStep, plainSgdStep } from './optimizer-steps/fused/sgd-step.js';
+export { inPieces } from './optimizer-steps/in-pieces.js';
+export { filterToConfig, type NameFilter } from './optimizer-steps/name-filter.js';
+export {
+  shardedUpdate,
+  wholeNorms,
+  type ShardedUpdate,
+  type ShardRange,
+} from './optimizer-steps/sharded-update.js';
+export { SlotOptimizer } from './optimizer-steps/slot-optimizer.js';
+export type { SlotList, Update } from './optimizer-steps/slots.js';

@@ -1,0 +1,133 @@
+#include "engine/groups/watch/call_log.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace acc {
+namespace {
+
+using std::chrono::milliseconds;
+
+int64_t milliseconds_since(CallLog::Clock::time_point time, CallLog::Clock::time_point now) {
+  return std::chrono::duration_cast<milliseconds>(now - time).count();
+}
+
+}  // namespace
+
+uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited, bool meets_all) {
+  const bool is_message = call.kind == CollectiveKind::kSend || call.kind == CollectiveKind::kReceive;
+  const auto now = Clock::now();
+  const std::lock_guard guard(mutex_);
+  const auto ticket = tickets_++;
+  auto& entry = ring_[ticket % kCalls];
+  entry.number = call.words[kNumberWord];
+  if (entry.number > 0) begun_.number = entry.number;
+  entry.kind = call.kind;
+  entry.peer = is_message ? call.root : -1;
+  entry.place = is_message ? ++(call.kind == CollectiveKind::kSend ? begun_.sent : begun_.received)[call.root] : 0;
+  entry.meets_all = meets_all;
+  entry.words = call.words;
+  entry.started = now;
+  entry.ended.reset();
+  entry.awaited.reset();
+  if (is_awaited) {
+    entry.awaited = now;
+    entry.wait = ++waits_;
+    awaited_ = ticket;
+  }
+  return ticket;
+}
+
+CallLog::Entry* CallLog::find(uint64_t ticket) {
+  return tickets_ - ticket > kCalls ? nullptr : &ring_[ticket % kCalls];
+}
+
+void CallLog::begin_wait(uint64_t ticket) {
+  const auto now = Clock::now();
+  const std::lock_guard guard(mutex_);
+  auto* entry = find(ticket);
+  if (entry == nullptr) return;
+  entry->awaited = now;
+  entry->wait = ++waits_;
+  awaited_ = ticket;
+}
+
+void CallLog::end_wait(uint64_t ticket) {
+  const std::lock_guard guard(mutex_);
+  awaited_.reset();
+  if (auto* entry = find(ticket)) entry->awaited.reset();
+}
+
+void CallLog::end(uint64_t ticket) {
+  const auto now = Clock::now();
+  const std::lock_guard guard(mutex_);
+  if (awaited_ == ticket) awaited_.reset();
+  auto* entry = find(ticket);
+  if (entry == nullptr) return;
+  if (!entry->ended) entry->ended = now;
+  entry->awaited.reset();
+}
+
+int32_t CallLog::last_number() const {
+  const std::lock_guard guard(mutex_);
+  return begun_.number;
+}
+
+CallLog::Begun CallLog::begun() const {
+  const std::lock_guard guard(mutex_);
+  return begun_;
+}
+
+std::vector<CallLog::Entry> CallLog::entries() const {
+  const std::lock_guard guard(mutex_);
+  std::vector<Entry> entries;
+  for (uint64_t ticket = tickets_ - std::min<uint64_t>(tickets_, kCalls); ticket < tickets_; ++ticket) {
+    entries.push_back(ring_[ticket % kCalls]);
+  }
+  return entries;
+}
+
+std::optional<CallLog::Entry> CallLog::awaited() const {
+  const std::lock_guard guard(mutex_);
+  if (!awaited_) return std::nullopt;
+  return ring_[*awaited_ % kCalls];
+}
+
+std::string CallLog::text() const {
+  const auto now = Clock::now();
+  std::ostringstream lines;
+  for (const auto& entry : entries()) {
+    lines << entry.number << ' ' << static_cast<int>(entry.kind) << ' ' << entry.peer << ' '
+          << milliseconds_since(entry.started, now) << ' '
+          << (entry.ended ? milliseconds_since(*entry.ended, now) : -1) << ' '
+          << (entry.awaited ? milliseconds_since(*entry.awaited, now) : -1);
+    for (const auto word : entry.words) lines << ' ' << word;
+    lines << '\n';
+  }
+  return lines.str();
+}
+
+std::vector<CallLog::Entry> CallLog::from_text(const std::string& text) {
+  const auto now = Clock::now();
+  std::vector<Entry> entries;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    Entry entry;
+    int kind = 0;
+    int64_t started = 0;
+    int64_t ended = 0;
+    int64_t awaited = 0;
+    fields >> entry.number >> kind >> entry.peer >> started >> ended >> awaited;
+    for (auto& word : entry.words) fields >> word;
+    if (!fields) continue;
+    entry.kind = static_cast<CollectiveKind>(kind);
+    entry.started = now - milliseconds(started);
+    if (ended >= 0) entry.ended = now - milliseconds(ended);
+    if (awaited >= 0) entry.awaited = now - milliseconds(awaited);
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+}  // namespace acc
