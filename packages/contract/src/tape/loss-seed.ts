@@ -1,6 +1,6 @@
 import type { Scalar } from '@tensorflow/tfjs-core';
-import { AccError } from './errors.js';
-import { finallyAfter } from './finally-after.js';
+import { AccError } from '../errors.js';
+import { finallyAfter } from '../async/finally-after.js';
 
 let current: number | Scalar | undefined = 1;
 let reads = 0;

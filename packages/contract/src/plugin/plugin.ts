@@ -1,7 +1,7 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { Collective } from './collective.js';
-import type { StrategyContext } from './strategy.js';
-import type { TapeHooks } from './tape-hooks.js';
+import type { Collective } from '../collective/collective.js';
+import type { StrategyContext } from '../strategy/strategy.js';
+import type { TapeHooks } from '../tape/tape-hooks.js';
 
 /** Information for plugins about the current step. */
 export interface StepInfo {

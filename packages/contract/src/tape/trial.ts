@@ -1,4 +1,4 @@
-import { finallyAfter } from './finally-after.js';
+import { finallyAfter } from '../async/finally-after.js';
 
 let isTrial = false;
 

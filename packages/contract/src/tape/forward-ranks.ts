@@ -1,5 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type { Collective } from './collective.js';
+import type { Collective } from '../collective/collective.js';
 
 /** The ranks whose forward passes of a model communicate. */
 export interface ForwardRanks {

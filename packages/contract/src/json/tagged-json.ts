@@ -1,4 +1,4 @@
-import { isPlainRecord } from './records.js';
+import { isPlainRecord } from '../records/records.js';
 
 /** A value that `JSON.stringify` can encode. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };

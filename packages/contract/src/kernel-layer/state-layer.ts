@@ -1,6 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { NativeDtype } from './native-tensor.js';
-import type { StateTree } from './state.js';
+import type { NativeDtype } from '../tensor/native-tensor.js';
+import type { StateTree } from '../storage/state.js';
 
 /** The elements of a tensor as bytes, row-major and little-endian. */
 export interface TensorBytes extends Disposable {

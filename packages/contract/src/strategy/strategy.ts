@@ -1,11 +1,11 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { Collective } from './collective.js';
-import type { KernelLayer } from './kernel-layer.js';
-import type { Mesh } from './mesh.js';
+import type { Collective } from '../collective/collective.js';
+import type { KernelLayer } from '../kernel-layer/kernel-layer.js';
+import type { Mesh } from '../collective/mesh.js';
 import type { StagedWeights } from './staged-weights.js';
-import type { RankState } from './state.js';
-import type { TapeHooks } from './tape-hooks.js';
-import type { RunForward } from './taped-forward.js';
+import type { RankState } from '../storage/state.js';
+import type { TapeHooks } from '../tape/tape-hooks.js';
+import type { RunForward } from '../tape/taped-forward.js';
 
 /** The properties of a strategy that callers read instead of comparing names. */
 export interface StrategyTraits {

@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { NativeTensor } from './native-tensor.js';
+import type { NativeTensor } from '../tensor/native-tensor.js';
 
 /**
  * How the elements of ranks are combined. `mean` needs floating-point elements. For booleans, `sum`

@@ -1,7 +1,7 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Collective } from './collective.js';
-import type { KernelLayer } from './kernel-layer.js';
-import type { Plugin } from './plugin.js';
+import type { Collective } from '../collective/collective.js';
+import type { KernelLayer } from '../kernel-layer/kernel-layer.js';
+import type { Plugin } from '../plugin/plugin.js';
 import type { BatchRows, Strategy } from './strategy.js';
 
 /**

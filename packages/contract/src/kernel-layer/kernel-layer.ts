@@ -1,10 +1,10 @@
 import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
-import type { Defer } from './deferred-tensor.js';
+import type { Defer } from '../tensor/deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
 import type { LocalPieces, LocalPiecesOptions } from './local-pieces.js';
 import type { DivideMemory } from './memory-parts.js';
-import type { NativeDtype, NativeTensor } from './native-tensor.js';
+import type { NativeDtype, NativeTensor } from '../tensor/native-tensor.js';
 import type { PiecesLayer } from './pieces.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';

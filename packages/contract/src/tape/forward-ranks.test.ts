@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { expect, it } from 'vitest';
-import type { Collective } from './collective.js';
+import type { Collective } from '../collective/collective.js';
 import { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
 
 it('finds the ranks of the first variable that any Accelerator has divided, until it ends', () => {

@@ -1,6 +1,6 @@
 import { checkKeys, nearestName } from './check-keys.js';
-import { AccError } from './errors.js';
-import { isPlainRecord } from './records.js';
+import { AccError } from '../errors.js';
+import { isPlainRecord } from '../records/records.js';
 
 /** The part of a zod object schema that is used. */
 export interface OptionsSchema<T> {

@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type { Collective } from './collective.js';
-import type { KernelLayer } from './kernel-layer.js';
-import type { MeshAxis } from './mesh.js';
+import type { Collective } from '../collective/collective.js';
+import type { KernelLayer } from '../kernel-layer/kernel-layer.js';
+import type { MeshAxis } from '../collective/mesh.js';
 
 /** How a variable may be divided: into equal ranges of indices along a dim, one for each rank of an axis. */
 export interface Cut {

@@ -1,6 +1,6 @@
 import { levenshtein } from '#platform/levenshtein';
-import { AccError } from './errors.js';
-import { isRecord } from './records.js';
+import { AccError } from '../errors.js';
+import { isRecord } from '../records/records.js';
 
 /**
  * Rejects values that are not records, and unknown keys. The error names the nearest known key.
