@@ -32,12 +32,10 @@ export { AccError, isAccError, type AccErrorOptions } from './errors.js';
 export { flattenConfig } from './tracker/flatten-config.js';
 export { SAVED_EXIT_CODE } from './job/exit-codes.js';
 export { finallyAfter } from './async/finally-after.js';
-export { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './tape/forward-ranks.js';
 export { hashOf } from './collective/hash-of.js';
 export { isPrepared, notePrepared, preparationOf, type Preparation } from './strategy/preparations.js';
 export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './strategy/held-part.js';
-export { lossSeed, lossSeedReads, withLossSeed } from './tape/loss-seed.js';
-export type { ProductSums, RunForward, TapedForward } from './tape/taped-forward.js';
+export type { ProductSums, RunForward, RunForwardOptions, TapedForward } from './tape/taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape/tape-hooks.js';
 export {
   FUSED_LAYERS,
@@ -184,4 +182,3 @@ export {
 } from './tracker/tracker.js';
 export { valuesOf } from './tensor/values-of.js';
 export { withLifecycle } from './tracker/with-lifecycle.js';
-export { asTrial, isInTrial } from './tape/trial.js';

@@ -18,6 +18,8 @@ export interface ProductSums {
 export interface TapedForward {
   /** The results of the function. The caller disposes them. */
   readonly outputs: readonly Tensor[];
+  /** Whether the gradient of a term that a layer added to the loss has been computed. */
+  readonly addsTerms: boolean;
   /** @throws Error The one of tfjs, if no output depends on one of `xs`. */
   requireDependence(): void;
   /**
@@ -27,7 +29,7 @@ export interface TapedForward {
    * @param dys One gradient for each output, of its shape. Null for an output that nothing depends
    * on. The caller still owns them.
    * @param lossSeed The gradient of the training's loss that `dys` come from. Layers that add terms to
-   * that loss need it; see `lossSeed`.
+   * that loss need it.
    * @param sums Computes those gradients that are products.
    * @returns Gradients in the order of `xs`. Null for an input that the outputs do not depend on.
    * The caller disposes them.
@@ -65,4 +67,16 @@ export interface TapedForward {
  * that.
  * @throws AccError `ACC_GRADIENT_NESTED` inside another gradient computation.
  */
-export type RunForward = (f: () => Tensor | readonly Tensor[], xs: readonly Tensor[]) => TapedForward;
+export type RunForward = (
+  f: () => Tensor | readonly Tensor[],
+  xs: readonly Tensor[],
+  options?: RunForwardOptions,
+) => TapedForward;
+
+export interface RunForwardOptions {
+  /**
+   * Whether layers run on meaningless data, for example to be timed. They keep no figures of such a
+   * pass. Default false.
+   */
+  readonly isTrial?: boolean;
+}

@@ -1,7 +1,8 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { expect, it } from 'vitest';
-import type { Collective } from '../collective/collective.js';
-import { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
+import type { Collective } from '@acc/contract';
+import { forwardRanksOf, installGradientDriver } from './driver.js';
+import type { FindRanks, ForwardRanks } from './forward-ranks.js';
 
 it('finds the ranks of the first variable that any Accelerator has divided, until it ends', () => {
   const [whole, divided, other] = [0, 1, 2].map(() => ({})) as [Variable, Variable, Variable];
@@ -9,15 +10,17 @@ it('finds the ranks of the first variable that any Accelerator has divided, unti
     const group = { size } as Collective;
     return { sameRows: group, all: group, release: () => {} };
   });
+  const install = (find?: FindRanks) => installGradientDriver({ begin: () => undefined }, find);
   const ends = [
-    knowForwardRanks((each) => (each === divided ? ranks : undefined)),
-    knowForwardRanks((each) => (each === other ? others : undefined)),
+    install(),
+    install((each) => (each === divided ? ranks : undefined)),
+    install((each) => (each === other ? others : undefined)),
   ];
   expect(forwardRanksOf([whole])).toBeUndefined();
   expect(forwardRanksOf([whole, divided])).toBe(ranks);
   expect(forwardRanksOf([whole, other])).toBe(others);
-  ends[0]!();
+  ends[1]!();
   expect(forwardRanksOf([whole, divided])).toBeUndefined();
   expect(forwardRanksOf([other])).toBe(others);
-  ends[1]!();
+  for (const end of ends) end();
 });
