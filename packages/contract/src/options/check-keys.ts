@@ -1,4 +1,4 @@
-import { levenshtein } from '#platform/levenshtein';
+import { distance } from 'fastest-levenshtein';
 import { AccError } from '../errors.js';
 import { isRecord } from '../records/records.js';
 
@@ -50,7 +50,6 @@ export function nearestName(
   known: readonly string[],
   mostEdits: (known: string) => number = () => Math.max(2, Math.floor(name.length / 2)),
 ): string | undefined {
-  const { distance } = levenshtein();
   let best: string | undefined;
   let bestDistance = Infinity;
   for (const candidate of known) {
