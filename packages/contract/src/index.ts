@@ -1,11 +1,3 @@
-export {
-  sumOfCounts,
-  type AccumulationState,
-  type GradientAccumulation,
-  type HeldGradients,
-  type HeldPasses,
-  type ItemCounts,
-} from './strategy/accumulation.js';
 export { MAX_JSON_DEPTH, parseJson } from './json/parse-json.js';
 export { parseOptions, showValue } from './options/parse-options.js';
 export { checkKeys, nearestName } from './options/check-keys.js';
@@ -25,7 +17,6 @@ export type {
 } from './collective/collective.js';
 export type { DivideMemory, DividedMemory, MemoryRange } from './kernel-layer/memory-parts.js';
 export type { Defer, DeferredInfo, DeferredTensor } from './tensor/deferred-tensor.js';
-export type { Determinism } from './strategy/determinism.js';
 export type { RankPlace } from './job/rank-place.js';
 export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';

@@ -3,7 +3,6 @@ import {
   cutOf,
   requireSameOptions,
   type Collective,
-  type Determinism,
   type KernelLayer,
   type Mesh,
   type Plugin,
@@ -12,6 +11,7 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
+import type { Determinism } from '@acc/deterministic';
 import { installGradientDriver, runForward } from '@acc/tape';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';

@@ -1,8 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Collective } from '../collective/collective.js';
-import type { KernelLayer } from '../kernel-layer/kernel-layer.js';
-import type { Plugin } from '../plugin/plugin.js';
-import type { BatchRows, Strategy } from './strategy.js';
+import type { BatchRows, Collective, KernelLayer, Plugin, Strategy } from '@acc/contract';
 
 /**
  * Makes weights the same, bit for bit, on any number of ranks. It wraps the kernels of the active

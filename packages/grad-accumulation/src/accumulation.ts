@@ -1,5 +1,5 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
-import type { GradientReduction } from './strategy.js';
+import type { GradientReduction } from '@acc/contract';
 
 /**
  * The number of items over which a gradient is a mean. Items are samples unless the loss specifies
