@@ -1,14 +1,6 @@
-export {
-  sumOfCounts,
-  type AccumulationState,
-  type GradientAccumulation,
-  type HeldGradients,
-  type HeldPasses,
-  type ItemCounts,
-} from './accumulation.js';
-export { MAX_JSON_DEPTH, parseJson } from './parse-json.js';
-export { parseOptions, showValue } from './parse-options.js';
-export { checkKeys, nearestName } from './check-keys.js';
+export { MAX_JSON_DEPTH, parseJson } from './json/parse-json.js';
+export { parseOptions, showValue } from './options/parse-options.js';
+export { checkKeys, nearestName } from './options/check-keys.js';
 export type {
   AllGatherOptions,
   FlatOptions,
@@ -22,23 +14,20 @@ export type {
   Traffic,
   Pending,
   ReduceOp,
-} from './collective.js';
-export type { DivideMemory, DividedMemory, MemoryRange } from './memory-parts.js';
-export type { Defer, DeferredInfo, DeferredTensor } from './deferred-tensor.js';
-export type { Determinism } from './determinism.js';
-export type { RankPlace } from './rank-place.js';
-export { ENGINE_CHOICES, type EngineChoice } from './engine-choice.js';
+} from './collective/collective.js';
+export type { DivideMemory, DividedMemory, MemoryRange } from './kernel-layer/memory-parts.js';
+export type { Defer, DeferredInfo, DeferredTensor } from './tensor/deferred-tensor.js';
+export type { RankPlace } from './job/rank-place.js';
+export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors.js';
-export { flattenConfig } from './flatten-config.js';
-export { SAVED_EXIT_CODE } from './exit-codes.js';
-export { finallyAfter } from './finally-after.js';
-export { forwardRanksOf, knowForwardRanks, type ForwardRanks } from './forward-ranks.js';
-export { hashOf } from './hash-of.js';
-export { isPrepared, notePrepared, preparationOf, type Preparation } from './preparations.js';
-export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './held-part.js';
-export { lossSeed, lossSeedReads, withLossSeed } from './loss-seed.js';
-export type { ProductSums, RunForward, TapedForward } from './taped-forward.js';
-export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape-hooks.js';
+export { flattenConfig } from './tracker/flatten-config.js';
+export { SAVED_EXIT_CODE } from './job/exit-codes.js';
+export { finallyAfter } from './async/finally-after.js';
+export { hashOf } from './collective/hash-of.js';
+export { isPrepared, notePrepared, preparationOf, type Preparation } from './strategy/preparations.js';
+export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './strategy/held-part.js';
+export type { ProductSums, RunForward, RunForwardOptions, TapedForward } from './tape/taped-forward.js';
+export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape/tape-hooks.js';
 export {
   FUSED_LAYERS,
   type AttentionBlock,
@@ -49,7 +38,7 @@ export {
   type FusedLayerCalls,
   type NormSettings,
   type RotarySettings,
-} from './fused-functions.js';
+} from './kernel-layer/fused-functions.js';
 export {
   checkSlots,
   kernelLayerChanges,
@@ -57,7 +46,7 @@ export {
   registerKernelLayer,
   type KernelLayerRegistration,
   type KernelLayerSlots,
-} from './kernel-layer-registry.js';
+} from './kernel-layer/kernel-layer-registry.js';
 export type {
   FixedResults,
   Float32Precision,
@@ -65,21 +54,33 @@ export type {
   PrecisionLayer,
   RandomLayer,
   TensorBridge,
-} from './kernel-layer.js';
-export type { ListMath, Unscaled } from './list-math.js';
-export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './local-pieces.js';
-export { parallelPartsOf, type ParallelLayer, type ParallelPart, type WeightCut } from './parallel-parts.js';
-export { boundMembers } from './bound-members.js';
-export { matchesGlob } from './matches-glob.js';
-export { medianLow } from './median-low.js';
-export { DATA_AXES, FORWARD_AXES, GRADIENT_AXES, MESH_AXES, type Mesh, type MeshAxis } from './mesh.js';
+} from './kernel-layer/kernel-layer.js';
+export type { ListMath, Unscaled } from './kernel-layer/list-math.js';
+export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './kernel-layer/local-pieces.js';
+export {
+  parallelPartsOf,
+  type ParallelLayer,
+  type ParallelPart,
+  type WeightCut,
+} from './strategy/parallel-parts.js';
+export { boundMembers } from './records/bound-members.js';
+export { matchesGlob } from './options/matches-glob.js';
+export { medianLow } from './statistics/median-low.js';
+export {
+  DATA_AXES,
+  FORWARD_AXES,
+  GRADIENT_AXES,
+  MESH_AXES,
+  type Mesh,
+  type MeshAxis,
+} from './collective/mesh.js';
 export {
   hostTensor,
   ownHostTensor,
   type NativeDtype,
   type NativeTensor,
   type NativeValues,
-} from './native-tensor.js';
+} from './tensor/native-tensor.js';
 export {
   repetitionsOf,
   rowsAt,
@@ -89,8 +90,8 @@ export {
   type Pieces,
   type PiecesLayer,
   type RowsAt,
-} from './pieces.js';
-export { afterAll, allPending, PendingResult } from './pending-result.js';
+} from './kernel-layer/pieces.js';
+export { afterAll, allPending, PendingResult } from './collective/pending-result.js';
 export {
   PLUGIN_KEYS,
   type AutocastOptions,
@@ -100,24 +101,40 @@ export {
   type PrecisionPlugin,
   type SettleInfo,
   type StepInfo,
-} from './plugin.js';
-export { poll, type PollOptions } from './poll.js';
-export type { ActionOptions, Fusion, Recorded, RecordedAction, Recorder, Recording } from './recording.js';
-export { isPlainRecord, isRecord } from './records.js';
+} from './plugin/plugin.js';
+export { poll, type PollOptions } from './async/poll.js';
+export type {
+  ActionOptions,
+  Fusion,
+  Recorded,
+  RecordedAction,
+  Recorder,
+  Recording,
+} from './kernel-layer/recording.js';
+export { isPlainRecord, isRecord } from './records/records.js';
 export {
   fingerprintOf,
   haveSameValues,
   requireSameBatch,
   requireSameLoss,
   type Fingerprint,
-} from './same-batch.js';
-export { requireEqualOptions, requireSameOptions, type OptionsOfRank } from './require-same-options.js';
-export { sendRequest, type Answer, type SentRequest } from './send-request.js';
-export { stagedInPlace, type StagedStep, type StagedWeights, type StagePlacement } from './staged-weights.js';
-export { isThere } from './gradient-records.js';
-export type { GetOptions, Storage, StoredObject } from './storage.js';
-export type { RankState, StateArray, Stateful, StateTree } from './state.js';
-export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './state-layer.js';
+} from './collective/same-batch.js';
+export {
+  requireEqualOptions,
+  requireSameOptions,
+  type OptionsOfRank,
+} from './collective/require-same-options.js';
+export { sendRequest, type Answer, type SentRequest } from './http/send-request.js';
+export {
+  stagedInPlace,
+  type StagedStep,
+  type StagedWeights,
+  type StagePlacement,
+} from './strategy/staged-weights.js';
+export { isThere } from './tape/gradient-records.js';
+export type { GetOptions, Storage, StoredObject } from './storage/storage.js';
+export type { RankState, StateArray, Stateful, StateTree } from './storage/state.js';
+export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './kernel-layer/state-layer.js';
 export {
   STRATEGY_MEMBERS,
   STRATEGY_TRAITS,
@@ -127,8 +144,8 @@ export {
   type StrategyContext,
   type StrategyTraits,
   type TensorShard,
-} from './strategy.js';
-export { runsOfShard, type ShardRun } from './shard-runs.js';
+} from './strategy/strategy.js';
+export { runsOfShard, type ShardRun } from './strategy/shard-runs.js';
 export {
   decodeTagged,
   encodeTagged,
@@ -136,7 +153,7 @@ export {
   type Json,
   type Tag,
   type TaggedJsonRules,
-} from './tagged-json.js';
+} from './json/tagged-json.js';
 export {
   TRACKER_KEYS,
   type Cell,
@@ -153,7 +170,6 @@ export {
   type TrackedTable,
   type Tracker,
   type TrackerFactory,
-} from './tracker.js';
-export { valuesOf } from './values-of.js';
-export { withLifecycle } from './with-lifecycle.js';
-export { asTrial, isInTrial } from './trial.js';
+} from './tracker/tracker.js';
+export { valuesOf } from './tensor/values-of.js';
+export { withLifecycle } from './tracker/with-lifecycle.js';

@@ -3,7 +3,6 @@ import {
   cutOf,
   requireSameOptions,
   type Collective,
-  type Determinism,
   type KernelLayer,
   type Mesh,
   type Plugin,
@@ -12,6 +11,7 @@ import {
   type Strategy,
   type StrategyContext,
 } from '@acc/contract';
+import type { Determinism } from '@acc/deterministic';
 import { installGradientDriver, runForward } from '@acc/tape';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
@@ -98,7 +98,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const later: Later = () => ({ pipeline, preparation, data });
-  const surroundings = { size, rank, tracking, determinism, precision, kernels, strategy, tensor };
+  const surroundings = { size, rank, tracking, determinism, precision, kernels, tensor };
   const plugins = pluginsOf(resolved, surroundings, later);
   const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
   const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
@@ -125,7 +125,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   shareOrders(collective, chosenOrderSeed() ?? seed);
   installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
-  const restoreGradients = installOn(pipeline, turns.isNeeded && !context.isDeterministic);
+  const restoreGradients = installOn(pipeline, { ...context, strategy, turns });
   const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const lifetime = new Lifetime();
@@ -163,14 +163,14 @@ function attaching(
   pipeline: () => StepPipeline,
 ): (participant: Participant) => void {
   const batchRows = () => pipeline().batch;
-  const runLater: RunForward = (f, xs) => runForward(f, xs, pipeline());
+  const runLater: RunForward = (f, xs, options) => runForward(f, xs, pipeline(), options);
   return (participant) => participant.attach?.({ ...context, batchRows, runForward: runLater });
 }
 
 /** Components that plugins use when steps run. They exist by then. */
 type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
 
-type Surrounding = 'tracking' | 'determinism' | 'precision' | 'kernels' | 'strategy';
+type Surrounding = 'tracking' | 'determinism' | 'precision' | 'kernels';
 
 interface PluginSurroundings extends Pick<Components, Surrounding> {
   readonly tensor: TensorParallel | undefined;
@@ -181,7 +181,7 @@ interface PluginSurroundings extends Pick<Components, Surrounding> {
 /** All plugins, in the order of their registration. */
 function pluginsOf(
   resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision, kernels, strategy, tensor }: PluginSurroundings,
+  { rank, size, tracking, determinism, precision, kernels, tensor }: PluginSurroundings,
   later: Later,
 ): Plugin[] {
   const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
@@ -201,7 +201,6 @@ function pluginsOf(
     ...builtInPlugins(resolved, kernels, rank === 0),
     ...trackingPlugins(resolved, tracking.bus, { size, norm }),
     ...(tensor ? [tensor.plugin] : []),
-    ...(size > 1 ? [forwardRanks(strategy)] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,
   ];
@@ -215,7 +214,7 @@ function pipelinesOf(
 ): Pipelines {
   return new Pipelines({
     ...{ ...context, checkpointEvery, defaults },
-    runForward: (f, xs) => runForward(f, xs, context.pipeline),
+    runForward: (f, xs, options) => runForward(f, xs, context.pipeline, options),
     optimizers: () => later().preparation.optimizers,
   });
 }
@@ -234,12 +233,18 @@ function batchListener(
   };
 }
 
+interface InstallOptions extends Pick<Components, 'strategy' | 'collective' | 'mesh'> {
+  readonly turns: Turns;
+  readonly isDeterministic: boolean;
+}
+
 /**
  * Makes gradients go through the pipeline. Returns a function that restores tfjs's own functions.
  */
-function installOn(pipeline: StepPipeline, weighsLosses: boolean): () => void {
-  const restoreDriver = installGradientDriver(pipeline);
-  const unwatch = weighsLosses ? pipeline.lossItems.watch() : undefined;
+function installOn(pipeline: StepPipeline, options: InstallOptions): () => void {
+  const { strategy, turns, isDeterministic } = options;
+  const restoreDriver = installGradientDriver(pipeline, forwardRanks(strategy, options));
+  const unwatch = turns.isNeeded && !isDeterministic ? pipeline.lossItems.watch() : undefined;
   const flattenStackTraces = deepenStackTraces();
   return () => {
     restoreDriver();

@@ -3,7 +3,6 @@ import {
   AccError,
   type BatchRows,
   type Collective,
-  type Determinism,
   type FixedResults,
   type KernelLayer,
   type PiecesLayer,
@@ -11,6 +10,7 @@ import {
   type Strategy,
 } from '@acc/contract';
 import { gradientDepth } from '@acc/tfjs-internals';
+import type { Determinism } from './determinism.js';
 import { Draws, type DrawsState } from './draws.js';
 import { dependsOnRanks, notFromData, rowsDontFit } from './errors.js';
 import { joiningStrategy } from './joining-strategy.js';

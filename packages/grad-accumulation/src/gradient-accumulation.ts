@@ -1,14 +1,6 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
-import {
-  AccError,
-  finallyAfter,
-  type AccumulationState,
-  type GradientAccumulation,
-  type GradientReduction,
-  type HeldGradients,
-  type ItemCounts,
-  type ListMath,
-} from '@acc/contract';
+import { AccError, finallyAfter, type GradientReduction, type ListMath } from '@acc/contract';
+import type { AccumulationState, GradientAccumulation, HeldGradients, ItemCounts } from './accumulation.js';
 import { HeldSum } from './held-sum.js';
 import { Window } from './window.js';
 

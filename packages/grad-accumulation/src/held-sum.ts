@@ -1,12 +1,6 @@
 import { clone, keep, type Tensor } from '@tensorflow/tfjs-core';
-import {
-  sumOfCounts,
-  type GradientReduction,
-  type HeldGradients,
-  type HeldPasses,
-  type ItemCounts,
-  type ListMath,
-} from '@acc/contract';
+import type { GradientReduction, ListMath } from '@acc/contract';
+import { sumOfCounts, type HeldGradients, type HeldPasses, type ItemCounts } from './accumulation.js';
 
 /**
  * The weighted sum of gradients of the same variables. Each gradient is a sum over items, divided by

@@ -1,6 +1,7 @@
 import { compareRows, examineMetrics, shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, Determinism, Mesh } from '@acc/contract';
+import type { Collective, Mesh } from '@acc/contract';
+import type { Determinism } from '@acc/deterministic';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
 import type { StepPipeline } from '../step/step-pipeline.js';

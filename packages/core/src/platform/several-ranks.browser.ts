@@ -12,7 +12,8 @@ export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = ()
 /** Never called: a page has no other rank. */
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};
 export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSteps'];
-export const forwardRanks = (() => {}) as never as SeveralRanks['forwardRanks'];
+/** A page computes for itself. */
+export const forwardRanks: SeveralRanks['forwardRanks'] = () => undefined;
 export const requireSameSettings: SeveralRanks['requireSameSettings'] = () => {};
 export const collectiveOf: SeveralRanks['collectiveOf'] = () => Promise.resolve(new SingleCollective());
 /** The keys of one rank are the same. */

@@ -4,12 +4,12 @@ import {
   AccError,
   notePrepared,
   type Collective,
-  type Determinism,
   type KernelLayer,
   type Mesh,
   type Plugin,
   type Strategy,
 } from '@acc/contract';
+import type { Determinism } from '@acc/deterministic';
 import { tensorsIn } from '@acc/data';
 import { isLive } from '@acc/kernels';
 import type { FitProgress } from '../fit/fit-progress.js';

@@ -1,7 +1,8 @@
-import type { Collective, Determinism, GradientAccumulation, KernelLayer, Strategy } from '@acc/contract';
+import type { Collective, KernelLayer, Strategy } from '@acc/contract';
+import type { Determinism } from '@acc/deterministic';
 import { staged } from '#platform/pipelining';
 import { ddp, Deterministic, expertParallel, fsdp, isForOne } from '#platform/strategies';
-import { gradientAccumulation } from '@acc/grad-accumulation';
+import { gradientAccumulation, type GradientAccumulation } from '@acc/grad-accumulation';
 import { isLive, portableLists } from '@acc/kernels';
 import type { ResolvedOptions } from '../options.js';
 import { singleStrategy } from '../single-strategy/single-strategy.js';

@@ -1,6 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { storedTensor, type Checkpoint, type StoredReference, type Want } from '@acc/checkpoint';
-import { AccError, type AccumulationState, type HeldPasses, type TensorShard } from '@acc/contract';
+import { AccError, type TensorShard } from '@acc/contract';
+import type { AccumulationState, HeldPasses } from '@acc/grad-accumulation';
 import { accumulatesReduced } from '../step/pass.js';
 import type { StepPipeline } from '../step/step-pipeline.js';
 import type { NamedTensors } from './named-tensors.js';

@@ -1,5 +1,6 @@
 import { scalar, type Scalar, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { ItemCounts, Recorder } from '@acc/contract';
+import type { Recorder } from '@acc/contract';
+import type { ItemCounts } from '@acc/grad-accumulation';
 import type { BackwardSession } from '@acc/tape';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { beginPassWithCandidates } from './candidate-pass.js';

@@ -1,5 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type ItemCounts } from '@acc/contract';
+import { AccError } from '@acc/contract';
+import type { ItemCounts } from '@acc/grad-accumulation';
 import { engineInternals } from '@acc/tfjs-internals';
 import { rowCountsOf, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';

@@ -1,4 +1,5 @@
-import { AccError, finallyAfter, type GradientAccumulation, type Recorder } from '@acc/contract';
+import { AccError, finallyAfter, type Recorder } from '@acc/contract';
+import type { GradientAccumulation } from '@acc/grad-accumulation';
 
 /** Runs the micro-batches of windows. A micro-batch of a recorded step begins and ends in each replay. */
 export class MicroBatches {

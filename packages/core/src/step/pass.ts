@@ -1,15 +1,11 @@
 import { scalar, tidy, zerosLike, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import type { Collective, GradientReduction, ListMath, Plugin, Strategy } from '@acc/contract';
 import {
   sumOfCounts,
-  type Collective,
   type GradientAccumulation,
-  type GradientReduction,
   type HeldGradients,
   type ItemCounts,
-  type ListMath,
-  type Plugin,
-  type Strategy,
-} from '@acc/contract';
+} from '@acc/grad-accumulation';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { settle } from './settle.js';
 

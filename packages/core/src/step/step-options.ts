@@ -1,12 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type {
-  Collective,
-  GradientAccumulation,
-  KernelLayer,
-  ListMath,
-  Plugin,
-  Strategy,
-} from '@acc/contract';
+import type { Collective, KernelLayer, ListMath, Plugin, Strategy } from '@acc/contract';
+import type { GradientAccumulation } from '@acc/grad-accumulation';
 import type { Feature } from '../presets/composes.js';
 import type { GradientClipping } from './clipping.js';
 

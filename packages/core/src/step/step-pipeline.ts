@@ -1,5 +1,6 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { finallyAfter, type Collective, type GradientAccumulation, type RandomLayer } from '@acc/contract';
+import { finallyAfter, type Collective, type RandomLayer } from '@acc/contract';
+import type { GradientAccumulation } from '@acc/grad-accumulation';
 import { tapeParticipants, type DriverHooks, type TapeParticipants } from '@acc/tape';
 import { BackwardPasses, type PassSession } from './backward-passes.js';
 import type { BatchRows } from './batch-rows.js';

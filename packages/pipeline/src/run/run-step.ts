@@ -1,7 +1,6 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   isAccError,
-  lossSeedReads,
   type Collective,
   type ListMath,
   type ProductSums,
@@ -102,6 +101,7 @@ class Step {
   /** The variables whose gradients are sums, or products, that this step has made. */
   readonly #summed = new Set<Variable>();
   readonly #losses: Tensor[] = [];
+  #addsTerms = false;
   #failure: StepFailure | undefined;
   #isInLoss = false;
   /** Whether the step has run. If it was recorded, its actions run again in replays. */
@@ -116,7 +116,6 @@ class Step {
 
   run(): StepResult {
     const { schedule, pipe } = this.#subject;
-    const readsBefore = lossSeedReads();
     try {
       const begin = () => {
         this.#messages = new Messages({ ...this.#subject, shapes: this.#step.shapes() });
@@ -132,7 +131,7 @@ class Step {
       throw this.#failure?.error ?? error;
     }
     if (this.#failure) this.#free();
-    const addsTerms = lossSeedReads() > readsBefore;
+    const addsTerms = this.#addsTerms;
     return { grads: this.#grads, losses: this.#losses, failure: this.#failure, addsTerms };
   }
 
@@ -351,7 +350,8 @@ class Step {
 
   /** Adds the gradients of a micro-batch, which is then done on this stage. */
   #end(stage: number, microBatch: number, grads: readonly (Tensor | null)[]): void {
-    const { trained } = this.#passes.get(keyOf(stage, microBatch))!;
+    const { taped, trained } = this.#passes.get(keyOf(stage, microBatch))!;
+    this.#addsTerms ||= taped.addsTerms;
     this.#passes.delete(keyOf(stage, microBatch));
     requireNoForeign(this.#subject.foreign, grads.slice(trained.length));
     const present = trained.flatMap((variable, i) => (grads[i] ? [{ variable, grad: grads[i] }] : []));

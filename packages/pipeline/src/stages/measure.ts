@@ -1,5 +1,5 @@
 import { dispose, ones, sum, tidy, zeros, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, asTrial, type Collective, type RunForward } from '@acc/contract';
+import { AccError, type Collective, type RunForward } from '@acc/contract';
 import type { GraphCall, LayerGraph } from '@acc/tfjs-internals';
 import { costsOfGrowingBatches, type BatchSize } from './growing-batches.js';
 import { layerCalls } from './plan.js';
@@ -37,7 +37,7 @@ export function measureCalls(model: LayerGraph, context: MeasureContext): Measur
   // Of ranks with pieces of a sequence, some may refuse a longer one, and the others would wait for them.
   let masked: readonly boolean[] = [];
   const costs = costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
-    const own = measures ? attempt(() => asTrial(() => measuredOn(size, model, context))) : {};
+    const own = measures ? attempt(() => measuredOn(size, model, context)) : {};
     // All ranks go on as the first one does.
     const { found, problem } = collective.broadcastObject<Attempt>({
       found: own.found,
@@ -153,14 +153,18 @@ function costOf(
   return times.slice(1).sort((a, b) => a - b)[Math.floor(TIMES / 2)]!;
 
   function run(): readonly Tensor[] {
-    const pass = runForward(() => {
-      const result = layer.apply(given);
-      const tensors = (Array.isArray(result) ? result : [result]) as Tensor[];
-      // A layer may return its input, which has another owner, or one tensor twice.
-      return tensors.map((tensor, i) =>
-        given.includes(tensor) || tensors.indexOf(tensor) < i ? tensor.clone() : tensor,
-      );
-    }, xs);
+    const pass = runForward(
+      () => {
+        const result = layer.apply(given);
+        const tensors = (Array.isArray(result) ? result : [result]) as Tensor[];
+        // A layer may return its input, which has another owner, or one tensor twice.
+        return tensors.map((tensor, i) =>
+          given.includes(tensor) || tensors.indexOf(tensor) < i ? tensor.clone() : tensor,
+        );
+      },
+      xs,
+      { isTrial: true },
+    );
     const dys = pass.outputs.map(({ shape, dtype }) => (dtype === 'float32' ? ones(shape) : null));
     // Terms that layers add to the loss are part of what they cost.
     const grads = pass.backward(dys, 1);

@@ -2,6 +2,7 @@ import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import type { EngineInternals } from '@acc/tfjs-internals';
 import type { StandIn } from '../gradient-driver/packed-tensors.js';
 import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
+import { contextOf, putContext } from '../gradient-driver/pass-context.js';
 import { pathBetween } from '../gradient-driver/tape.js';
 import type { Nested } from '../nested.js';
 import { probeTape, type Taken } from './probe-tape.js';
@@ -33,8 +34,9 @@ export function firstRun(
   { engine, random, participants }: FirstRunOptions,
 ): FirstRun {
   const { state } = engine;
-  const tape = state.activeTape;
+  const tape = state.activeTape!;
   const { nodes, taken, standIns, take, end } = probeTape(engine, participants);
+  putContext(nodes, contextOf(tape));
   try {
     state.activeTape = nodes;
     inputs.forEach(take);

@@ -2,6 +2,7 @@ import { util, zeros, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core
 import { AccError } from '@acc/contract';
 import { reviveWith, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused } from '../gradient-driver/driver.js';
+import { putContext, type PassContext } from '../gradient-driver/pass-context.js';
 import { pathBetween, type NodeComputedAgain } from '../gradient-driver/tape.js';
 import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { walkBackward } from '../gradient-driver/walk.js';
@@ -21,6 +22,8 @@ export interface Segment extends FirstRun {
   /** Runs a forward computation with the precision of the first run. */
   readonly inPrecision: <T>(compute: () => T) => T;
   readonly participants: TapeParticipants | undefined;
+  /** The pass of the first run. */
+  readonly context: PassContext;
 }
 
 /** One operator on the tape, whose gradient computes the segment again. */
@@ -88,7 +91,7 @@ function gradientsAgain(
  * Runs the segment on its own tape. Inside another gradient, it runs at the end of the outer tape.
  */
 function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode[]; outputs: Tensor[] } {
-  const { run, random, inPrecision, taken, participants } = segment;
+  const { run, random, inPrecision, taken, participants, context } = segment;
   const isOwnTape = engine.state.gradientDepth === 0;
   let nodes: TapeNode[] = [];
   const compute = () => {
@@ -103,7 +106,9 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
     engine.scopedRun(
       () => {
         engine.startTape();
-        if (isOwnTape) participants?.packOn(engine.state.activeTape!);
+        if (!isOwnTape) return;
+        putContext(engine.state.activeTape!, context);
+        participants?.packOn(engine.state.activeTape!);
       },
       () => engine.endTape(),
       () => engine.tidy('forward', () => (participants ? participants.forward(compute) : compute())),

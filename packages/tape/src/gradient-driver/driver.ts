@@ -1,5 +1,5 @@
 import { fill, mul, ones, Tensor, util, type Scalar, type Variable } from '@tensorflow/tfjs-core';
-import { withLossSeed, type RandomLayer } from '@acc/contract';
+import type { RandomLayer } from '@acc/contract';
 import {
   engineInternals,
   patch,
@@ -8,8 +8,10 @@ import {
   type GradientsResult,
   type TapeNode,
 } from '@acc/tfjs-internals';
+import type { FindRanks, ForwardRanks } from './forward-ranks.js';
 import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
+import { contextOf } from './pass-context.js';
 import { heldOf, pathBetween, requireDependence, requireHeldOnly } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
@@ -50,26 +52,45 @@ export interface DriverHooks {
 }
 
 /** The hooks of the installed drivers, in the order of installation. The last driver computes gradients. */
-const installed = new Set<DriverHooks>();
+const installed = new Map<DriverHooks, FindRanks | undefined>();
 
 /** The hooks of the driver that is installed. Undefined if gradients are tfjs's own. */
-export const installedHooks = (): DriverHooks | undefined => [...installed].at(-1);
+export const installedHooks = (): DriverHooks | undefined => [...installed.keys()].at(-1);
 
 /**
  * Replaces `engine().gradients`, in which `optimizer.minimize`, `variableGrads`, `grads` and
  * `model.fit` end, by our own walk over the tape. Values and errors are the same. Returns a
  * function that restores tfjs's own method.
+ *
+ * @param ranks Answers {@link forwardRanksOf}. Default: this rank has all variables.
  */
-export function installGradientDriver(hooks: DriverHooks): () => void {
+export function installGradientDriver(hooks: DriverHooks, ranks?: FindRanks): () => void {
   const engine = engineInternals();
   const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
     gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
   const restore = patch(engine, 'gradients', () => driven);
-  installed.add(hooks);
+  installed.set(hooks, ranks);
   return () => {
     installed.delete(hooks);
     restore();
   };
+}
+
+/**
+ * The ranks that a forward pass of a model communicates with. A program whose inputs or number of
+ * passes could differ between them compares these first.
+ *
+ * @param variables The weights of the model.
+ * @returns Undefined if this rank has all weights, and computes for itself.
+ */
+export function forwardRanksOf(variables: readonly Variable[]): ForwardRanks | undefined {
+  for (const find of installed.values()) {
+    for (const variable of variables) {
+      const found = find?.(variable);
+      if (found) return found;
+    }
+  }
+  return undefined;
 }
 
 function gradients(
@@ -119,7 +140,7 @@ function gradients(
       };
       // The walk frees `seed`.
       const lossSeed = dy?.rank === 0 ? mul<Scalar>(dy, weight) : weight;
-      const found = withLossSeed(isOutermost ? lossSeed : 0, () => walkBackward(options));
+      const found = contextOf(tape).backward(isOutermost ? lossSeed : 0, () => walkBackward(options));
       return collect(engine, held, found, session);
     };
     const grads = engine.tidy('backward', session && hooks.backward ? () => hooks.backward!(xs, walk) : walk);

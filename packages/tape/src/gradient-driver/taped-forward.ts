@@ -1,8 +1,9 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
-import { AccError, withLossSeed, type ProductSums, type TapedForward } from '@acc/contract';
+import { AccError, type ProductSums, type RunForwardOptions, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused, type DriverHooks } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
+import { PassContext, putContext } from './pass-context.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
 import { heldOf, pathBetween, requireDependence, requireHeldOnly, type Path } from './tape.js';
@@ -15,8 +16,10 @@ export function runForward(
   f: () => Tensor | readonly Tensor[],
   xs: readonly Tensor[],
   hooks: Hooks,
+  { isTrial }: RunForwardOptions = {},
 ): TapedForward {
   const engine = engineInternals();
+  const context = new PassContext(isTrial);
   requireOutermost(engine, 'A forward pass for a later backward pass');
   let tape: TapeNode[] = [];
   let path: Path | undefined;
@@ -25,6 +28,7 @@ export function runForward(
       () => {
         engine.startTape();
         tape = engine.state.activeTape!;
+        putContext(tape, context);
         hooks.participants?.packOn(tape);
       },
       () => engine.endTape(),
@@ -34,7 +38,7 @@ export function runForward(
     const held = heldOf(xs);
     requireHeldOnly(tape, xs, outputs);
     path = pathBetween(tape, held, outputs);
-    return new KeptPass({ xs: held, outputs, path, hooks });
+    return new KeptPass({ xs: held, outputs, path, hooks, context });
   } finally {
     engine.state.activeTape = null;
     freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
@@ -48,10 +52,12 @@ export interface Pass {
   readonly outputs: readonly Tensor[];
   readonly path: Path;
   readonly hooks: Hooks;
+  readonly context: PassContext;
 }
 
 class KeptPass implements TapedForward {
   readonly outputs: readonly Tensor[];
+  readonly #context: PassContext;
   /** Undefined after its use. */
   #pass: Pass | undefined;
   /** After the first half of a backward pass in halves. */
@@ -59,7 +65,12 @@ class KeptPass implements TapedForward {
 
   constructor(pass: Pass) {
     this.outputs = pass.outputs;
+    this.#context = pass.context;
     this.#pass = pass;
+  }
+
+  get addsTerms(): boolean {
+    return this.#context.addsTerms;
   }
 
   requireDependence(): void {
@@ -126,12 +137,12 @@ class KeptPass implements TapedForward {
 }
 
 function walking(
-  { xs, hooks }: Pass,
+  { xs, hooks, context }: Pass,
   lossSeed: number | undefined,
   walk: (engine: EngineInternals) => (Tensor | null)[],
 ): (Tensor | null)[] {
   const engine = engineInternals();
-  const run = () => withLossSeed(lossSeed, () => walk(engine));
+  const run = () => context.backward(lossSeed, () => walk(engine));
   try {
     return engine.tidy('backward', () => (hooks.backward ? hooks.backward(xs, run) : run()));
   } finally {

@@ -1,5 +1,6 @@
 import type { Tensor2D } from '@tensorflow/tfjs-core';
-import { AccError, isAccError, requireEqualOptions, type ForwardRanks } from '@acc/contract';
+import { AccError, isAccError, requireEqualOptions } from '@acc/contract';
+import type { ForwardRanks } from '@acc/tape';
 import type { GenerateSettings } from './options.js';
 import { newSeed } from './sampling.js';
 

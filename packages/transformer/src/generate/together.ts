@@ -1,6 +1,7 @@
 import { scalar, tensor1d, tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { forwardRanksOf, valuesOf, type ForwardRanks } from '@acc/contract';
+import { valuesOf } from '@acc/contract';
+import { forwardRanksOf, type ForwardRanks } from '@acc/tape';
 import { requireAgreement, type Ready } from './agreement.js';
 import { newSeed } from './sampling.js';
 

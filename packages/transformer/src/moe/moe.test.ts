@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
+import { runForward } from '@acc/tape';
 import { expectClose } from '@acc/testkit';
 import { moe, transformerBlock, type MoeArgs } from '../index.js';
 import { gelu } from '@acc/kernels';
@@ -240,6 +241,23 @@ describe('moe', () => {
     const before = tf.memory().numTensors;
     layer.dispose();
     expect(tf.memory().numTensors).toBe(before - variables.length - 1);
+  });
+
+  it('keeps figures of a pass, and none of a trial', () => {
+    const layer = built({ experts: 4 });
+    const x = wave([TOKENS, WIDTH]);
+    const run = (isTrial: boolean) => {
+      const pass = runForward(() => layer.apply(x) as tf.Tensor, variablesOf(layer), {}, { isTrial });
+      const grads = pass.backward([tf.onesLike(x)], 1);
+      tf.dispose([...pass.outputs, ...grads.filter((grad) => grad !== null)]);
+      expect(pass.addsTerms).toBe(true);
+    };
+    run(true);
+    expect([layer.tokensPerExpert, layer.routerLosses]).toEqual([[0, 0, 0, 0], undefined]);
+    run(false);
+    expect(layer.tokensPerExpert.reduce((sum, count) => sum + count, 0)).toBe(2 * TOKENS);
+    expect(layer.routerLosses).toBeDefined();
+    layer.dispose();
   });
 
   it('leaves no tensor when a model ends that has it in blocks, one of them used by two models', () => {

@@ -14,8 +14,8 @@ import {
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
 import { initializers, type layers, type Shape } from '@tensorflow/tfjs-layers';
-import { AccError, isInTrial, valuesOf } from '@acc/contract';
-import { gradientDepth } from '@acc/tfjs-internals';
+import { AccError, valuesOf } from '@acc/contract';
+import { currentPass } from '@acc/tape';
 import { Composite, partsOf } from '../layers/composite.js';
 import { FeedForward, SwiGlu } from '../layers/feed-forward.js';
 import { parseArgs } from '../layers/layer-args.js';
@@ -23,7 +23,7 @@ import { first, firstShape, type Kwargs } from '../layers/shapes.js';
 import { onRanksOfExperts } from './dispatch.js';
 import { Experts } from './experts.js';
 import { MOE, requireChoices, type MoeArgs, type MoeSettings } from './options.js';
-import { routerLosses, withLoss } from './router-losses.js';
+import { routerLosses } from './router-losses.js';
 import { capacityOf, Routing } from './routing.js';
 import { collectRows, spreadRows, type RowMap } from './row-map.js';
 
@@ -123,7 +123,7 @@ export class Moe extends Composite<MoeSettings> {
     const capacity =
       capacityFactor === undefined ? undefined : capacityOf(tokens, topK, experts, capacityFactor);
     const routing = new Routing(choices, tokens, { experts, capacity });
-    if (!isInTrial()) this.#last = routing;
+    if (!currentPass()?.isTrial) this.#last = routing;
     const places = Int32Array.from({ length: topK * tokens }, (_, assignment) => {
       const token = assignment % tokens;
       return token * experts + choices[token * topK + Math.floor(assignment / tokens)]!;
@@ -143,13 +143,14 @@ export class Moe extends Composite<MoeSettings> {
 
   #withLosses(gates: Tensor, { logits, probabilities, routing }: Routed): Tensor {
     const { balanceLoss, zLoss } = this.settings;
-    if (gradientDepth() === 0 || (balanceLoss === 0 && zLoss === 0)) return gates;
+    const pass = currentPass();
+    if (!pass || (balanceLoss === 0 && zLoss === 0)) return gates;
     const losses = routerLosses(logits, probabilities, routing.assigned, { balanceLoss, zLoss });
-    if (!isInTrial()) {
+    if (!pass.isTrial) {
       this.#losses?.dispose();
       this.#losses = keep(losses.clone());
     }
-    return withLoss(gates, sum(losses));
+    return pass.addLoss(gates, sum(losses));
   }
 
   /** The outputs of the experts, weighted and added up for each token: `[tokens, width]`. */

@@ -1,6 +1,4 @@
 import {
-  clone,
-  customGrad,
   logSumExp,
   mean,
   mul,
@@ -9,10 +7,8 @@ import {
   stack,
   sum,
   tensor1d,
-  type Scalar,
   type Tensor,
 } from '@tensorflow/tfjs-core';
-import { lossSeed } from '@acc/contract';
 
 export interface RouterLossFactors {
   readonly balanceLoss: number;
@@ -39,23 +35,4 @@ export function routerLosses(
   const balance = sum(mul(mean(probabilities, 0), tensor1d(shares)));
   if (zLoss === 0) return stack([balance, scalar(0)]);
   return stack([balance, mul(mean(square(logSumExp(logits, -1))), zLoss)]);
-}
-
-/**
- * Returns `x`. In backward, the gradient of `loss` is that of a term of the training's loss, as if it
- * had been added there. So a layer deep in a model adds a loss, in `fit` as in a loop of one's own
- * (Megatron-LM's `MoEAuxLossAutoScaler` does this, too). Loss scale and the weight of this rank's rows
- * count for it, too, because the gradient begins with that of the training's loss.
- */
-export function withLoss(x: Tensor, loss: Scalar): Tensor {
-  const operator = customGrad((given) => ({
-    value: clone(given as Tensor),
-    gradFunc: (dy: Tensor) => [clone(dy), seed()],
-  }));
-  return operator(x, loss);
-}
-
-function seed(): Tensor {
-  const given = lossSeed();
-  return typeof given === 'number' ? scalar(given) : clone(given);
 }
