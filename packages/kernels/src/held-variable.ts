@@ -64,7 +64,7 @@ export class HeldVariable {
     this.own = tidy(() => createVariable(ownOf(variable), false, name));
     delete engine().registeredVariables[name];
     livesWith(this.own, variable);
-    const ofOwn = patch(this.own, 'assign', (assign) => (values) => {
+    const ofOwn = patch(this.own, 'assign', 'local values', (assign) => (values) => {
       source.forget();
       const fits = values.dtype === this.own.dtype && util.arraysEqual(values.shape, this.own.shape);
       if (!fits || !source.write?.(values)) assign.call(this.own, values);
@@ -73,7 +73,7 @@ export class HeldVariable {
     const { assigned } = source;
     const ofVariable =
       assigned &&
-      patch(variable, 'assign', (assign) => (values) => {
+      patch(variable, 'assign', 'local values', (assign) => (values) => {
         assign.call(variable, values);
         assigned();
       });

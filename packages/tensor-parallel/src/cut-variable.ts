@@ -41,7 +41,7 @@ export class CutVariable {
     livesWith(this.own, variable);
     this.#layout = pieces.layoutAt(variable.shape, at);
     this.#follow();
-    this.#restore = patch(variable, 'assign', (assign) => (values) => {
+    this.#restore = patch(variable, 'assign', 'local values', (assign) => (values) => {
       const fits = values.dtype === variable.dtype && util.arraysEqual(values.shape, variable.shape);
       if (fits) tidy(() => this.own.assign(this.cut(values)));
       else assign.call(variable, values);

@@ -20,7 +20,7 @@ export function shardFitDataset(
   context: FitContext,
   { validation, shareOrders }: FitCalls,
 ): Undo {
-  return patch(model, 'fitDataset', (own) => async (dataset, args) => {
+  return patch(model, 'fitDataset', 'fit', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
     shareOrders();
     validation.data = args.validationData;
@@ -53,7 +53,7 @@ type Run = (data: object, args: FitDatasetArguments, from: FitPosition) => Promi
 function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'], context: FitContext): Run {
   return async (data, args, from) => {
     // fitDataset creates its train function itself, once, before its first step.
-    const undo = patch(model, 'makeTrainFunction', (own) => () => {
+    const undo = patch(model, 'makeTrainFunction', 'first step', (own) => () => {
       undo();
       const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
       return microBatches(own.call(model), perEpoch, from, context);

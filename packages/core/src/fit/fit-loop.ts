@@ -27,7 +27,7 @@ export function shardFitLoop(
   context: FitContext,
   { validation, compareRows }: FitCalls,
 ): Undo {
-  const undoFit = patch(model, 'fit', (own) => async (x, y, args) => {
+  const undoFit = patch(model, 'fit', 'fit', (own) => async (x, y, args) => {
     const endCallbacks = context.progress.callbacks.begin(args?.callbacks);
     try {
       return await own.call(model, x, y, args);
@@ -35,7 +35,7 @@ export function shardFitLoop(
       endCallbacks();
     }
   });
-  const undoLoop = patch(model, 'fitLoop', (own) => async (...args) => {
+  const undoLoop = patch(model, 'fitLoop', 'fit', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     compareRows(ins);

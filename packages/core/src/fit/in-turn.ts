@@ -27,9 +27,14 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
     }
   };
   const undos = [
-    patch(model, 'fit', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
-    patch(model, 'fitDataset', (own) => (dataset, args) => train(() => own.call(model, dataset, args))),
-    patch(model, 'evaluateDataset', (own) => (dataset, args) => {
+    patch(model, 'fit', 'turns', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
+    patch(
+      model,
+      'fitDataset',
+      'turns',
+      (own) => (dataset, args) => train(() => own.call(model, dataset, args)),
+    ),
+    patch(model, 'evaluateDataset', 'turns', (own) => (dataset, args) => {
       const evaluate = () => keepingPlace(context, () => own.call(model, dataset, args));
       // The validation of a `fitDataset`, whose turn it is part of.
       if (!turns.tellsCallers && model.isTraining) return evaluate();

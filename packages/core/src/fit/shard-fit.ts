@@ -95,12 +95,12 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     shareOrders: () => together(() => shareOrders(context.gradientRanks)),
   };
   const undos = [
-    patch(model, 'makeTrainFunction', (own) => () => {
+    patch(model, 'makeTrainFunction', 'fit', (own) => () => {
       const { pipelines } = context;
       const train = pipelines.isUsedByFit ? pipelines.trainFunctionOf(model as AnyModel) : own.call(model);
       return reducedStep(examining(context.gradientRanks, train), context, forModel);
     }),
-    patch(model, 'makeTestFunction', (own) => () => {
+    patch(model, 'makeTestFunction', 'fit', (own) => () => {
       own.call(model);
       const test = examining(ranks.over, model.testFunction);
       const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));

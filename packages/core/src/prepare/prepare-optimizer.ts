@@ -28,26 +28,31 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
   const fused = kernels.fusedApply?.(optimizer);
   const apply = stateByVariable(optimizer, warn);
   const undos = [
-    patch(optimizer, 'computeGradients', (own) => (f, list) => {
+    patch(optimizer, 'computeGradients', 'prepared optimizer', (own) => (f, list) => {
       adopt(list);
       const compute = () => pipeline.trained.seekingCandidates(() => own.call(optimizer, f, list));
       // Without a list gradients of all variables are computed, whichever model they belong to.
       return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
     }),
-    patch(optimizer, 'applyGradients', (own) => (given: NamedTensorMap | NamedTensor[]) => {
-      // tfjs also accepts a list, in the order of the variables.
-      const grads = Array.isArray(given)
-        ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
-        : given;
-      pipeline.apply(optimizer, grads, (changed) => {
-        const all = Array.isArray(given) ? listed(given, changed) : changed;
-        apply(all, () => (fused ? fused(all) : own.call(optimizer, all)));
-      });
-      // A caller that gave a list does not know the tensors that replaced its own.
-      if (Array.isArray(given)) {
-        for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
-      }
-    }),
+    patch(
+      optimizer,
+      'applyGradients',
+      'prepared optimizer',
+      (own) => (given: NamedTensorMap | NamedTensor[]) => {
+        // tfjs also accepts a list, in the order of the variables.
+        const grads = Array.isArray(given)
+          ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
+          : given;
+        pipeline.apply(optimizer, grads, (changed) => {
+          const all = Array.isArray(given) ? listed(given, changed) : changed;
+          apply(all, () => (fused ? fused(all) : own.call(optimizer, all)));
+        });
+        // A caller that gave a list does not know the tensors that replaced its own.
+        if (Array.isArray(given)) {
+          for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
+        }
+      },
+    ),
   ];
   return () => {
     for (const undo of undos.splice(0)) undo();

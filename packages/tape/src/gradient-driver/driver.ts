@@ -64,7 +64,7 @@ export function installGradientDriver(hooks: DriverHooks): () => void {
   const engine = engineInternals();
   const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
     gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
-  const restore = patch(engine, 'gradients', () => driven);
+  const restore = patch(engine, 'gradients', 'gradients', () => driven);
   installed.add(hooks);
   return () => {
     installed.delete(hooks);
