@@ -40,9 +40,9 @@ export function shardFitDataset(
       endCallbacks();
       context.progress.end();
       validation.data = undefined;
-      context.pipeline.batch = undefined;
+      context.trainingStep.batch = undefined;
       context.determinism?.beginBatch(undefined);
-      context.pipeline.accumulation.reset();
+      context.trainingStep.accumulation.reset();
     }
   });
 }
@@ -77,7 +77,7 @@ function argumentsOf(
   if (overrides(model, 'fitDataset')) return there;
   return {
     ...there,
-    callbacks: withBatchSizes(stoppingFirst(args.callbacks), () => samplesOf(context.pipeline.batch)),
+    callbacks: withBatchSizes(stoppingFirst(args.callbacks), () => samplesOf(context.trainingStep.batch)),
   };
 }
 
@@ -91,13 +91,13 @@ function microBatches(
   train: StepFunction,
   batchesPerEpoch: number | undefined,
   from: FitPosition,
-  { pipeline, progress }: FitContext,
+  { trainingStep, progress }: FitContext,
 ): StepFunction {
   let { epoch, position } = from;
   return (ins) => {
     position++;
-    const isLast = position === batchesPerEpoch || pipeline.batch?.isLast;
-    const outs = pipeline.microBatch(() => train(ins), { isLast, isInFit: true });
+    const isLast = position === batchesPerEpoch || trainingStep.batch?.isLast;
+    const outs = trainingStep.microBatch(() => train(ins), { isLast, isInFit: true });
     const endsEpoch = batchesPerEpoch === undefined ? isLast : position === batchesPerEpoch;
     if (endsEpoch) {
       epoch++;

@@ -72,9 +72,9 @@ export function shardFitLoop(
       return await runInCalls(run, { start, epochs, globalBatch, model });
     } finally {
       context.progress.end();
-      context.pipeline.batch = undefined;
+      context.trainingStep.batch = undefined;
       context.determinism?.beginBatch(undefined);
-      context.pipeline.accumulation.reset();
+      context.trainingStep.accumulation.reset();
       validation.testFunction = null;
     }
   });
@@ -146,10 +146,10 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     const batch = batchRowsOf(end - first, size);
     const start = batch.realRows[rank] === 0 ? first : first + splitRows(end - first, size)[rank]!.start;
     const columns = takeRows(ins, { order, start, count: batch.rows[rank]!, sequence: context.sequence });
-    context.pipeline.batch = batch;
+    context.trainingStep.batch = batch;
     context.determinism?.beginBatch(batch, columns.filter(isThere));
     const isLast = end === rows;
-    const outs = context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
+    const outs = context.trainingStep.microBatch(() => f(columns), { isLast, isInFit: true });
     if (isLast) epoch++;
     first = isLast ? 0 : end;
     context.progress.advance({ epoch, position: first });

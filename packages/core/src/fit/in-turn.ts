@@ -47,20 +47,20 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
 }
 
 /** Runs a function in a callback, and then restores the position of the surrounding fit. */
-async function keepingPlace<T>({ pipeline, progress }: FitContext, run: () => Promise<T>): Promise<T> {
-  const { batch } = pipeline;
+async function keepingPlace<T>({ trainingStep, progress }: FitContext, run: () => Promise<T>): Promise<T> {
+  const { batch } = trainingStep;
   const restoreProgress = progress.keep();
   try {
     return await run();
   } finally {
-    pipeline.batch = batch;
+    trainingStep.batch = batch;
     restoreProgress();
   }
 }
 
 /** A window holds gradients until it closes. Windows of two fits would close each other. */
-function requireWindowClosed({ pipeline }: FitContext): void {
-  if (pipeline.accumulation.getState().done === 0) return;
+function requireWindowClosed({ trainingStep }: FitContext): void {
+  if (trainingStep.accumulation.getState().done === 0) return;
   throw new AccError(
     'ACC_FIT_NESTED',
     'A callback of fit called fit inside a window of gradient accumulation.',

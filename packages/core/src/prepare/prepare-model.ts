@@ -47,7 +47,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   };
 }
 
-/** Runs the passes of `predict` and `predictOnBatch` through the pipeline. */
+/** Runs the passes of `predict` and `predictOnBatch` through the training step. */
 function wrapPredictions(model: ModelInternals, context: PrepareModelContext): Undo {
   const undos = [
     patch(

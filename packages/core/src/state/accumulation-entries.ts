@@ -2,7 +2,7 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { storedTensor, type Checkpoint, type StoredReference, type Want } from '@acc/checkpoint';
 import { AccError, type AccumulationState, type HeldPasses, type TensorShard } from '@acc/contract';
 import { accumulatesReduced } from '../step/pass.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import type { NamedTensors } from './named-tensors.js';
 import type { RunContext } from './run-context.js';
 
@@ -40,7 +40,7 @@ const folderOf = (entry: number): string => `accumulation/${entry}`;
 
 /** The window of this rank. Sums of which the rank has shards are added to `names`. */
 export function accumulationEntry(
-  { accumulation, trained }: Pick<StepPipeline, 'accumulation' | 'trained'>,
+  { accumulation, trained }: Pick<TrainingStep, 'accumulation' | 'trained'>,
   names: NamedTensors,
   { strategy, alike }: Pick<RunContext, 'strategy' | 'alike'>,
 ): AccumulationEntry<Tensor> {
