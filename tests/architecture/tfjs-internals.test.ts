@@ -1,3 +1,4 @@
+import { PATCH_LAYERS } from '@acc/tfjs-internals';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { isForTests, packages, readText, sourcesOf } from './reading/repository.js';
@@ -22,29 +23,41 @@ interface Patch {
   readonly path: string;
   /** The member, or `*` if the code computes its name. */
   readonly name: string;
+  /** Its layer, or a dash for what has none: replacements for good, properties, entries of registries. */
+  readonly layer: string;
 }
+
+const textOf = (node: ts.Node | undefined) => (node && ts.isStringLiteral(node) ? node.text : '*');
 
 const patches: readonly Patch[] = files.flatMap((path) =>
   nodesOf(parse(path)).flatMap((node) => {
     if (!ts.isCallExpression(node) || !Object.hasOwn(PATCHES, node.expression.getText())) return [];
-    const place = PATCHES[node.expression.getText()];
-    const name = place === undefined ? undefined : node.arguments[place];
-    return [{ path, name: name && ts.isStringLiteral(name) ? name.text : '*' }];
+    const called = node.expression.getText();
+    const place = PATCHES[called];
+    const name = place === undefined ? '*' : textOf(node.arguments[place]);
+    return [{ path, name, layer: called === 'patch' ? textOf(node.arguments[2]) : '-' }];
   }),
 );
 
 const TABLE = 'packages/tfjs-internals/DESIGN.md';
 
-/** `file#member` for each row of the table, from its first two columns. */
+/** `layer | member | file` of each patch, those without a layer first. */
+const listed = (all: Iterable<string>): string[] => {
+  const ranks = ['-', ...PATCH_LAYERS];
+  const rank = (row: string) => ranks.indexOf(row.split(' | ')[0]!);
+  return [...new Set(all)].sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
+};
+
+/** The rows of the table in DESIGN.md, in its order; one for each member of a row. */
 function rowsOfTable(): string[] {
   const rows = readText(TABLE)
     .split('\n')
-    .filter((line) => /^\| .*`/.test(line));
+    .filter((line) => /^\|.*`.*`/.test(line));
   const quoted = (cell: string) => Array.from(cell.matchAll(/`([^`]+)`/g), ([, text]) => text!);
   return rows.flatMap((row) => {
-    const [, members, file] = row.split('|') as [string, string, string];
+    const [, layer, members, file] = row.split('|') as [string, string, string, string];
     const [path] = quoted(file);
-    return quoted(members).map((member) => `packages/${path!}#${member}`);
+    return quoted(members).map((member) => `${layer.trim()} | ${member} | ${path!}`);
   });
 }
 
@@ -93,8 +106,19 @@ describe('private members of tfjs', () => {
     expect(names.size).toBeGreaterThan(25);
   });
 
-  it('that are patched are exactly those of the table in DESIGN.md', () => {
-    const found = new Set(patches.map(({ path, name }) => `${path}#${name}`));
-    expect(rowsOfTable().sort()).toEqual([...found].sort());
+  it('that are patched are exactly those of the table in DESIGN.md, in the order of their layers', () => {
+    const found = patches.map(
+      ({ path, name, layer }) => `${layer} | ${name} | ${path.replace('packages/', '')}`,
+    );
+    const rows = rowsOfTable();
+    // A failure prints the whole table as the code has it.
+    expect(listed(rows)).toEqual(listed(found));
+    const order = rows.map((row) => row.split(' | ')[0]);
+    expect(order).toEqual(listed(rows).map((row) => row.split(' | ')[0]));
+  });
+
+  it('each layer has a patch', () => {
+    const used = new Set(patches.map(({ layer }) => layer));
+    expect(PATCH_LAYERS.filter((layer) => !used.has(layer))).toEqual([]);
   });
 });

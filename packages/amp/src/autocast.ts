@@ -130,11 +130,13 @@ export class Autocast {
       patch(
         engine,
         'runKernel',
+        'autocast',
         (own) => (name, inputs, attrs) => own.call(engine, name, this.#converted(name, inputs), attrs),
       ),
       patch(
         engine,
         'runKernelFunc',
+        'autocast',
         (own) => (params) => own.call(engine, 'forwardFunc' in params ? this.#savingShort(params) : params),
       ),
     ];

@@ -19,21 +19,21 @@ export class StepEffects {
   watch<T>(run: () => T): T {
     const tfjs = engineInternals();
     const undos = [
-      patch(tfjs, 'trackTensor', (own) => (tensor, backend) => {
+      patch(tfjs, 'trackTensor', 'side effects', (own) => (tensor, backend) => {
         if (this.recorder.records) this.#made.add(tensor);
         else this.#madeByActions.add(tensor);
         own.call(tfjs, tensor, backend);
       }),
-      patch(tfjs, 'disposeTensor', (own) => (tensor) => {
+      patch(tfjs, 'disposeTensor', 'side effects', (own) => (tensor) => {
         if (this.recorder.records && !this.hasMade(tensor)) this.#disposed.set(tensor, this.recorder.here());
         own.call(tfjs, tensor);
       }),
-      patch(tfjs, 'keep', (own) => (tensor) => {
+      patch(tfjs, 'keep', 'side effects', (own) => (tensor) => {
         if (this.recorder.records) this.#kept.set(tensor, this.recorder.here());
         return own.call(tfjs, tensor);
       }),
       // The generators of tfjs take their seed from it, if the program gives none.
-      patch(Math, 'random', (own) => () => {
+      patch(Math, 'random', 'side effects', (own) => () => {
         if (this.recorder.records) this.recorder.refuse('it draws numbers in JavaScript');
         return own.call(Math);
       }),

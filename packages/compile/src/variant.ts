@@ -42,6 +42,19 @@ export interface VariantContext {
   readonly onRefused: (reason: string) => void;
 }
 
+/** The state of a variant. It decides how its next call runs. */
+type State<R> =
+  /** Nothing is recorded, or recordings were discarded. */
+  | { readonly kind: 'unrecorded' }
+  /** One recording waits for a second one that is the same. */
+  | { readonly kind: 'recorded'; readonly last: RecordedStep<R> }
+  /** The recording shares the calls of other sizes. A second one has to confirm its numbers. */
+  | { readonly kind: 'shared'; readonly last: RecordedStep<R>; readonly share: Share }
+  /** Calls are replays. */
+  | { readonly kind: 'sealed'; readonly last: RecordedStep<R>; readonly share: Share }
+  /** Calls run normally from now on. `reason` is text for people. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
 /**
  * A step for one kind of arguments. The first call of a step runs normally, the next ones are
  * recorded, later ones are replayed. Two recordings must be the same. If the second one has other
@@ -53,11 +66,7 @@ export class Variant<R> {
   #passing = 0;
   #renewals = 0;
   #replaysAtRenewal = 0;
-  #last: RecordedStep<R> | undefined;
-  /** The place of the last recording among those for other sizes. */
-  #share: Share | undefined;
-  #isSealed = false;
-  #refusal: string | undefined;
+  #state: State<R> = { kind: 'unrecorded' };
 
   /** The number of calls that were replays. */
   replays = 0;
@@ -68,44 +77,45 @@ export class Variant<R> {
 
   /** Why it is not replayed, as text for people. Undefined if it is. */
   get unreplayed(): string | undefined {
-    if (this.#isSealed || this.#calls === 0) return undefined;
+    const state = this.#state;
+    if (state.kind === 'sealed' || this.#calls === 0) return undefined;
     const { family, sizes } = this.context;
     const calls = `${family.describe(sizes)}: ${this.#calls} ${this.#calls === 1 ? 'call' : 'calls'}`;
-    return this.#refusal === undefined
-      ? `${calls}. The first one runs as usual, then calls are recorded until two are equal.`
-      : `${calls}, ${this.replays === 0 ? 'none' : this.replays} replayed: ${this.#refusal}.`;
+    return state.kind === 'refused'
+      ? `${calls}, ${this.replays === 0 ? 'none' : this.replays} replayed: ${state.reason}.`
+      : `${calls}. The first one runs as usual, then calls are recorded until two are equal.`;
   }
 
   /** Runs the step, or replays its recording. Call it in a tidy. */
   call(call: StepCall<R>): R {
     const { family } = this.context;
     const isFirst = this.#calls++ === 0;
-    if (this.#refusal !== undefined || family.isRunning) return call.run();
+    if (this.#state.kind === 'refused' || family.isRunning) return call.run();
     return family.run(() => {
       // The first call of all creates state that later calls reuse, such as that of optimizers.
       if (!family.hasRun) return call.run();
-      return this.#isSealed ? this.#replay(call.args, call.run) : this.#record(call, isFirst);
+      const state = this.#state;
+      return state.kind === 'sealed' ? this.#replay(state, call) : this.#record(call, isFirst);
     });
   }
 
   dispose(): void {
+    const state = this.#state;
+    if (state.kind === 'unrecorded' || state.kind === 'refused') return;
     const { family, sizes } = this.context;
-    if (this.#share) family.leave(this.#share, sizes);
-    if (this.#last) {
-      family.withdraw(this.#last);
-      this.#last.recording.dispose();
-    }
-    this.#last = this.#share = undefined;
-    this.#isSealed = false;
+    if (state.kind !== 'recorded') family.leave(state.share, sizes);
+    family.withdraw(state.last);
+    state.last.recording.dispose();
+    this.#state = { kind: 'unrecorded' };
   }
 
-  #replay(args: readonly Tensor[], step: () => R): R {
-    const { recording, resultOf } = this.#last!;
+  #replay({ last, share }: Extract<State<R>, { kind: 'sealed' }>, { args, run: step }: StepCall<R>): R {
+    const { recording, resultOf } = last;
     if (!recording.fits(args)) return this.#renew(step);
     const results = recording.replay(args);
     if (results instanceof Error) return this.#runPlainly(results, step);
     this.replays++;
-    this.context.family.replayed(this.#share!, this.context.sizes);
+    this.context.family.replayed(share, this.context.sizes);
     return resultOf(args, results);
   }
 
@@ -139,7 +149,8 @@ export class Variant<R> {
   #record({ args, run, watchArguments }: StepCall<R>, isFirst: boolean): R {
     const { family, recorder } = this.context;
     // A recording that is the second one of its calls may be kept whole, and is then explained.
-    const isExplained = !this.#share && (this.#last !== undefined || family.hasCandidates);
+    const { kind } = this.#state;
+    const isExplained = kind === 'recorded' || (kind === 'unrecorded' && family.hasCandidates);
     const changedArgument = watchArguments();
     const { result, recorded, mayPass } = recordStep(recorder, args, run, isExplained);
     if (typeof recorded === 'string') {
@@ -162,16 +173,16 @@ export class Variant<R> {
 
   /** Compares a recording with others. Returns the difference from the previous one, as text. */
   #take(recorded: RecordedStep<R>): string | undefined {
-    if (this.#share) return this.#compareNumbers(recorded);
+    const state = this.#state;
     const { family, sizes } = this.context;
-    const last = this.#last;
-    this.#last = recorded;
-    if (!last) {
-      this.#share = family.share(recorded, sizes);
-      this.#isSealed = this.#share?.isExplained ?? false;
-      if (!this.#share) this.#propose(recorded);
+    if (state.kind === 'shared') return this.#compareNumbers(recorded, state);
+    if (state.kind !== 'recorded') {
+      const share = family.share(recorded, sizes);
+      if (share) this.#join(recorded, share);
+      else this.#propose(recorded);
       return undefined;
     }
+    const { last } = state;
     family.withdraw(last);
     const difference =
       last.recording.differenceFrom(recorded.recording) ?? differenceOfResults(last, recorded);
@@ -180,54 +191,57 @@ export class Variant<R> {
       this.#propose(recorded);
       return difference;
     }
-    this.#share = family.share(recorded, sizes) ?? family.add(recorded, sizes);
-    this.#isSealed = this.#share !== undefined;
-    if (!this.#share) this.#refuse(TOO_MANY);
+    const share = family.share(recorded, sizes) ?? family.add(recorded, sizes);
+    this.#state = share ? { kind: 'sealed', last: recorded, share } : { kind: 'recorded', last: recorded };
+    if (!share) this.#refuse(TOO_MANY);
     return undefined;
+  }
+
+  /** Lets a recording that shares the calls of other sizes wait for a second one, or replays it. */
+  #join(last: RecordedStep<R>, share: Share): void {
+    this.#state = { kind: share.isExplained ? 'sealed' : 'shared', last, share };
   }
 
   /** Lets a recording wait for a second one. */
   #propose(recorded: RecordedStep<R>): void {
-    const { family, sizes } = this.context;
-    const isWaiting = family.propose({
+    this.#state = { kind: 'recorded', last: recorded };
+    const isWaiting = this.context.family.propose({
       recorded,
-      sizes,
-      onShared: (share) => {
-        this.#share = share;
-        this.#isSealed = share.isExplained;
-      },
+      sizes: this.context.sizes,
+      onShared: (share) => this.#join(recorded, share),
       onDropped: () => this.dispose(),
     });
     if (!isWaiting) this.#refuse(TOO_MANY);
   }
 
   /** Compares a recording with the previous one, if that shares the calls of other sizes. */
-  #compareNumbers(recorded: RecordedStep<R>): string | undefined {
+  #compareNumbers(
+    recorded: RecordedStep<R>,
+    { last, share: lastShare }: Extract<State<R>, { kind: 'shared' }>,
+  ): string | undefined {
     const { family, sizes } = this.context;
-    const [last, lastShare] = [this.#last!, this.#share!];
     const share = family.share(recorded, sizes);
     // It leaves after the new one has joined, so that the shared recording stays.
     last.recording.dispose();
     if (share?.recording !== lastShare.recording) family.leave(lastShare, sizes);
     if (!share) {
       recorded.recording.dispose();
-      this.#last = this.#share = undefined;
+      this.#state = { kind: 'unrecorded' };
       return 'it makes other calls in different runs';
     }
-    this.#last = recorded;
-    this.#share = share;
+    this.#state = { kind: 'shared', last: recorded, share };
     if (share.recording !== lastShare.recording || !areSame(share.numbers, lastShare.numbers)) {
       return 'numbers that it computes change from run to run';
     }
     const difference = differenceOfResults(last, recorded);
-    this.#isSealed = difference === undefined;
+    if (difference === undefined) this.#state = { kind: 'sealed', last: recorded, share };
     return difference;
   }
 
   #refuse(reason: string): void {
-    if (this.#refusal !== undefined) return;
+    if (this.#state.kind === 'refused') return;
     this.dispose();
-    this.#refusal = reason;
+    this.#state = { kind: 'refused', reason };
     this.context.family.refused();
     this.context.onRefused(reason);
   }

@@ -49,8 +49,8 @@ import type { Weighted } from './state/model-weights.js';
 import type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 import { SavedRun } from './state/saved-run.js';
 import { onRows } from './step/batch-rows.js';
-import type { AccumulateOptions } from './step/step-pipeline.js';
-import { TrainingSteps } from './step/training-steps.js';
+import type { AccumulateOptions } from './step/training-step.js';
+import { TrainingMethods } from './training-methods.js';
 import { startTrackers } from './tracking/start-trackers.js';
 
 /** The layout of the ranks of a job. */
@@ -67,7 +67,7 @@ export class Accelerator {
   readonly #components: Components;
   readonly #role: ProcessRole;
   readonly #collectives: JobCollectives;
-  readonly #training: TrainingSteps;
+  readonly #training: TrainingMethods;
   readonly #communication: Communication;
   readonly #run: SavedRun;
   readonly #running: Running;
@@ -75,18 +75,18 @@ export class Accelerator {
   private constructor(components: Components) {
     if (!(components as Partial<Components> | undefined)?.lifetime) throw notConstructed();
     this.#components = components;
-    const { environment, pipeline, kernels, collective, strategy } = components;
+    const { environment, trainingStep, kernels, collective, strategy } = components;
     this.#collectives = new JobCollectives(components);
     this.#role = new ProcessRole(environment, {
       waitForEveryone: () => this.waitForEveryone(),
       gatherObject: (values) => this.gatherObject(values),
-      onRows: (rows, fn) => onRows(pipeline, rows, fn),
+      onRows: (rows, fn) => onRows(trainingStep, rows, fn),
     });
-    this.#training = new TrainingSteps(components);
+    this.#training = new TrainingMethods(components);
     this.#communication = new Communication(components);
     this.#run = new SavedRun(components);
     this.#running = {
-      ...{ pipeline, kernels, collective, strategy, localSize: environment.localSize },
+      ...{ trainingStep, kernels, collective, strategy, localSize: environment.localSize },
       freeMemory: () => this.freeMemory(),
     };
     setRunning(this.#running);
@@ -328,17 +328,17 @@ export class Accelerator {
    * and the optimizer takes a step. False inside {@link noSync}.
    */
   get syncGradients(): boolean {
-    return this.#components.pipeline.syncsGradients;
+    return this.#components.trainingStep.syncsGradients;
   }
 
   /** The number of micro-batches in a step of the optimizer. */
   get gradientAccumulationSteps(): number {
-    return this.#components.pipeline.accumulation.steps;
+    return this.#components.trainingStep.accumulation.steps;
   }
 
   /** Whether all ranks skipped the last step because its gradients were not finite. */
   get optimizerStepWasSkipped(): boolean {
-    return this.#components.pipeline.updates.wasSkipped;
+    return this.#components.trainingStep.updates.wasSkipped;
   }
 
   /**
@@ -346,7 +346,7 @@ export class Accelerator {
    * they were never clipped by norm. Reading it waits for the device.
    */
   get gradientNorm(): number | undefined {
-    return this.#components.pipeline.clipping.lastNorm;
+    return this.#components.trainingStep.clipping.lastNorm;
   }
 
   /**
@@ -392,7 +392,7 @@ export class Accelerator {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   clipGradValue(grads: NamedTensorMap, value: number): void {
-    this.#components.pipeline.clipping.clipValue(grads, value);
+    this.#components.trainingStep.clipping.clipValue(grads, value);
   }
 
   /**

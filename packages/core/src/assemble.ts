@@ -25,6 +25,7 @@ import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
 import { Preparation } from './prepare/prepare.js';
+import { PreparedObjects } from './prepare/prepared-objects.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
@@ -33,8 +34,10 @@ import { installRandom, seedOfPiece } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
-import { createPipeline } from './step/create-pipeline.js';
-import type { StepPipeline } from './step/step-pipeline.js';
+import { createStepParts, createTrainingStep } from './create-training-step.js';
+import type { CurrentBatch } from './step/current-batch.js';
+import type { StepParts } from './step/step-options.js';
+import type { TrainingStep } from './step/training-step.js';
 import { tensorParallel } from '#platform/strategies';
 import type { TensorParallel } from '@acc/tensor-parallel';
 import type { Tracking } from './tracking/start-trackers.js';
@@ -50,7 +53,7 @@ export interface Components {
   readonly joinable: Joinable;
   readonly data: DataPreparation;
   readonly strategy: Strategy;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly preparation: Preparation;
   readonly pipelines: Pipelines;
   readonly restoreGradients: () => void;
@@ -93,44 +96,57 @@ type Base = Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determini
 
 /** @param attached Gets what was attached. */
 function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participant[]): Components {
-  const { environment, kernels, joinable, determinism, collective, strategy, tensor, mesh } = given;
-  const { rank, size } = environment;
-  const precision = precisionOf(resolved, kernels);
-  const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
-  const later: Later = () => ({ pipeline, preparation, data });
-  const surroundings = { size, rank, tracking, determinism, precision, kernels, tensor };
-  const plugins = pluginsOf(resolved, surroundings, later);
-  const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
-  const context = { collective, mesh, kernels, isDeterministic: determinism !== undefined };
-  const attach = attaching(context, () => pipeline);
+  const { joinable, kernels, collective, strategy, tensor, mesh, determinism } = given;
+  const training = trainingOf(resolved, given);
+  const { trainingStep, plugins, data, turns, boundary, tracking, prepared } = training;
+  const isDeterministic = determinism !== undefined;
+  const attach = attaching({ collective, mesh, kernels, isDeterministic }, trainingStep);
   for (const each of [strategy, ...plugins]) {
     attach(each);
     attached.push(each);
   }
-  const { gradientRanks } = mesh;
-  const countRanks = () => (joinable.isJoining ? joinable.countActive() : gradientRanks.size);
-  const pipeline = createPipeline(resolved, { ...context, strategy, plugins, countRanks, turns });
-  const boundary = new Boundary();
+  const pipelines = pipelinesOf(resolved, { ...given, trainingStep, prepared });
   const { atBoundary } = boundary;
-  const onBatch = batchListener(turns, determinism, () => pipeline);
-  const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
-  const pipelines = pipelinesOf(resolved, { ...context, strategy, pipeline }, later);
-  const made = { pipeline, pipelines, data, fit: new FitProgress(), turns };
+  const made = { trainingStep, pipelines, data, fit: new FitProgress(), turns };
   const shared = { ...given, ...made, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
-  const preparation = new Preparation({ ...shared, splitBatches, seed, checkpointEvery });
+  const preparation = new Preparation({ ...shared, prepared, splitBatches, seed, checkpointEvery });
   const alike = tensor && mesh.along('tensor');
   const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
   shareOrders(collective, chosenOrderSeed() ?? seed);
   installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
-  const restoreGradients = installOn(pipeline, { ...context, strategy, turns });
-  const ending = { joinable, pipeline, collective, checkpoints, bus: tracking.bus };
+  const restoreGradients = installOn(trainingStep, { strategy, collective, mesh, turns, isDeterministic });
+  const ending = { joinable, trainingStep, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
+  const { precision } = training;
   const lifetime = new Lifetime();
   const own = { lifetime, preparation, restoreGradients, precision, tracking, checkpoints, stopListening };
   return { ...shared, ...own };
+}
+
+/** The training step, with the data and the plugins that use its parts. Nothing is attached yet. */
+function trainingOf(resolved: ResolvedOptions, given: Base) {
+  const { environment, kernels, joinable, determinism, collective, strategy, mesh } = given;
+  const { rank, size } = environment;
+  const { dataRanks, gradientRanks } = mesh;
+  const countRanks = () => (joinable.isJoining ? joinable.countActive() : gradientRanks.size);
+  const ranks = { dataRanks, gradientRanks, countRanks };
+  const parts = createStepParts(resolved, ranks, given);
+  const turns = new Turns(size > 1 || resolved.gradientAccumulationSteps > 1);
+  const boundary = new Boundary();
+  const onBatch = batchListener(turns, determinism, parts.batch);
+  const { atBoundary } = boundary;
+  const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
+  const precision = precisionOf(resolved, kernels);
+  const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
+  const prepared = new PreparedObjects();
+  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared });
+  const isDeterministic = determinism !== undefined;
+  const context = { ranks, parts, collective, mesh, kernels, strategy, plugins, isDeterministic, turns };
+  const trainingStep = createTrainingStep(resolved, context);
+  return { trainingStep, plugins, data, turns, boundary, precision, tracking, prepared };
 }
 
 /**
@@ -157,40 +173,36 @@ function comparedStrategy(
 /** A strategy or a plugin. */
 type Participant = Pick<Plugin, 'attach' | 'detach'>;
 
-/** Gives a strategy or a plugin its context. The pipeline exists when steps run. */
+/** Gives a strategy or a plugin its context. */
 function attaching(
   context: Omit<StrategyContext, 'batchRows' | 'runForward'>,
-  pipeline: () => StepPipeline,
+  trainingStep: TrainingStep,
 ): (participant: Participant) => void {
-  const batchRows = () => pipeline().batch;
-  const runLater: RunForward = (f, xs, options) => runForward(f, xs, pipeline(), options);
-  return (participant) => participant.attach?.({ ...context, batchRows, runForward: runLater });
+  const batchRows = () => trainingStep.batch;
+  const run: RunForward = (f, xs, options) => runForward(f, xs, trainingStep, options);
+  return (participant) => participant.attach?.({ ...context, batchRows, runForward: run });
 }
 
-/** Components that plugins use when steps run. They exist by then. */
-type Later = () => Pick<Components, 'pipeline' | 'preparation' | 'data'>;
-
-type Surrounding = 'tracking' | 'determinism' | 'precision' | 'kernels';
-
-interface PluginSurroundings extends Pick<Components, Surrounding> {
-  readonly tensor: TensorParallel | undefined;
-  readonly rank: number;
-  readonly size: number;
+interface PluginSurroundings extends Base {
+  readonly tracking: Tracking;
+  readonly precision: PrecisionPlugin | undefined;
+  readonly parts: StepParts;
+  readonly data: DataPreparation;
+  readonly prepared: PreparedObjects;
 }
 
 /** All plugins, in the order of their registration. */
-function pluginsOf(
-  resolved: ResolvedOptions,
-  { rank, size, tracking, determinism, precision, kernels, tensor }: PluginSurroundings,
-  later: Later,
-): Plugin[] {
-  const norm = (grads: NamedTensorMap) => later().pipeline.clipping.normBefore(grads);
+function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin[] {
+  const { environment, tracking, determinism, precision, kernels, strategy, tensor } = given;
+  const { parts, data, prepared } = given;
+  const { rank, size } = environment;
+  const norm = (grads: NamedTensorMap) => parts.clipping.normBefore(grads);
   const used = {
-    hasModel: () => later().preparation.models.size > 0,
-    hasData: () => later().data.hasData,
-    hasCuts: () => size > 1 && later().pipeline.trained.known.some((each) => cutOf(each)?.axis === 'tensor'),
+    hasModel: () => prepared.models.size > 0,
+    hasData: () => data.hasData,
+    hasCuts: () => size > 1 && parts.trained.known.some((each) => cutOf(each)?.axis === 'tensor'),
     hasTrackers: () => tracking.bus.isRunning,
-    isInWindow: () => later().pipeline.accumulation.isInWindow,
+    isInWindow: () => parts.accumulation.isInWindow,
   };
   const ours = [
     determinism?.plugin,
@@ -209,27 +221,30 @@ function pluginsOf(
 /** The models that are trained in stages. */
 function pipelinesOf(
   { checkpointEvery, pipeline: defaults }: ResolvedOptions,
-  context: Pick<Components, 'collective' | 'mesh' | 'kernels' | 'strategy' | 'pipeline'>,
-  later: Later,
+  { collective, mesh, kernels, strategy, trainingStep, prepared }: Base & Trained,
 ): Pipelines {
   return new Pipelines({
-    ...{ ...context, checkpointEvery, defaults },
-    runForward: (f, xs, options) => runForward(f, xs, context.pipeline, options),
-    optimizers: () => later().preparation.optimizers,
+    ...{ collective, mesh, kernels, strategy, trainingStep, prepared, checkpointEvery, defaults },
+    runForward: (f, xs, options) => runForward(f, xs, trainingStep, options),
   });
+}
+
+interface Trained {
+  readonly trainingStep: TrainingStep;
+  readonly prepared: PreparedObjects;
 }
 
 /** Prepared data reports its batches here. Later steps are weighted by the rows of the batch. */
 function batchListener(
   turns: Turns,
   determinism: Determinism | undefined,
-  pipeline: () => StepPipeline,
+  current: CurrentBatch,
 ): DataPreparationOptions['onBatch'] {
   return (batch, tensors) => {
     // A batch of a loop that does not train does not replace the batch of the running fit.
     if (turns.isOutside) return;
     determinism?.beginBatch(batch, tensors);
-    pipeline().batch = batch;
+    current.rows = batch;
   };
 }
 
@@ -239,12 +254,12 @@ interface InstallOptions extends Pick<Components, 'strategy' | 'collective' | 'm
 }
 
 /**
- * Makes gradients go through the pipeline. Returns a function that restores tfjs's own functions.
+ * Makes gradients go through the training step. Returns a function that restores tfjs's own functions.
  */
-function installOn(pipeline: StepPipeline, options: InstallOptions): () => void {
+function installOn(trainingStep: TrainingStep, options: InstallOptions): () => void {
   const { strategy, turns, isDeterministic } = options;
-  const restoreDriver = installGradientDriver(pipeline, forwardRanks(strategy, options));
-  const unwatch = turns.isNeeded && !isDeterministic ? pipeline.lossItems.watch() : undefined;
+  const restoreDriver = installGradientDriver(trainingStep, forwardRanks(strategy, options));
+  const unwatch = turns.isNeeded && !isDeterministic ? trainingStep.lossItems.watch() : undefined;
   const flattenStackTraces = deepenStackTraces();
   return () => {
     restoreDriver();

@@ -19,7 +19,7 @@ export function findExecutableBatchSize<T>(
   const before = whatRuns();
   const onOutOfMemory = () => {
     const now = whatRuns();
-    if (now === before) now?.pipeline.dispose();
+    if (now === before) now?.trainingStep.dispose();
     else now?.freeMemory();
   };
   return find(fn, { ...options, onOutOfMemory });

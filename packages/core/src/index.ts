@@ -138,4 +138,4 @@ export { synchronizeRngStates, type RandomSourceName } from './random/synchroniz
 export { dispatchModel, loadCheckpointAndDispatch } from './state/dispatch.js';
 export type { Weighted } from './state/model-weights.js';
 export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
-export type { AccumulateOptions } from './step/step-pipeline.js';
+export type { AccumulateOptions } from './step/training-step.js';

@@ -17,7 +17,7 @@ export function release(components: Components, running: Running, training: Disp
   components.strategy.detach?.();
   components.mesh.close();
   components.restoreGradients();
-  components.pipeline.dispose();
+  components.trainingStep.dispose();
   components.determinism?.end();
 }
 

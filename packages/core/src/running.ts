@@ -1,9 +1,9 @@
 import type { Collective, KernelLayer, Strategy } from '@acc/contract';
-import type { StepPipeline } from './step/step-pipeline.js';
+import type { TrainingStep } from './step/training-step.js';
 
 /** The members of the running Accelerator that other modules need. */
 export interface Running {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly kernels: KernelLayer;
   readonly collective: Collective;
   readonly strategy: Strategy;

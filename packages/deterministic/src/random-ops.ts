@@ -48,11 +48,11 @@ export function drawForAllRanks(options: RandomOpsOptions): () => void {
   let depth = 0;
   let leave = (): void => {};
   const undos = [
-    patch(engine, 'startScope', (own) => (name) => {
+    patch(engine, 'startScope', 'random operators', (own) => (name) => {
       own.call(engine, name);
       if (name !== undefined && SCOPES.has(name) && depth++ === 0) leave = enter(options);
     }),
-    patch(engine, 'endScope', (own) => (result) => {
+    patch(engine, 'endScope', 'random operators', (own) => (result) => {
       const { name } = engine.state.activeScope;
       const isDrawn = SCOPES.has(name);
       if (isDrawn && --depth === 0) leave();
@@ -74,7 +74,7 @@ type Values = TensorBufferInternals['values'];
  * rows of all ranks.
  */
 function enter({ draws, rank, size }: RandomOpsOptions): () => void {
-  const undoRandom = patch(Math, 'random', () => () => draws.next() / 2 ** 32);
+  const undoRandom = patch(Math, 'random', 'random operators', () => () => draws.next() / 2 ** 32);
   const { prototype } = TensorBuffer;
   // A buffer assigns its values in the constructor, after its shape.
   const undoValues = patchProperty(prototype, 'values', {

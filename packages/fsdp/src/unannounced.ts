@@ -19,7 +19,7 @@ export class Unannounced<Unit> {
   /** Watches operators until the returned function is called. */
   watch(): Undo {
     const engine = engineInternals();
-    return patch(engine, 'runKernelFunc', (own) => (operator) => {
+    return patch(engine, 'runKernelFunc', 'outermost operator', (own) => (operator) => {
       this.#depth++;
       try {
         return own.call(engine, operator);

@@ -62,7 +62,7 @@ export abstract class DeferredVariable implements DistributedVariable {
     this.local = tidy(() => createVariable(this.ownMemory(localOf(full)), false, name));
     delete engine().registeredVariables[name];
     livesWith(this.local, full);
-    const ofLocal = patch(this.local, 'assign', (assign) => (values) => {
+    const ofLocal = patch(this.local, 'assign', 'local values', (assign) => (values) => {
       source.forget();
       const fits = values.dtype === this.local.dtype && util.arraysEqual(values.shape, this.local.shape);
       if (!fits || !source.write?.(values)) assign.call(this.local, values);
@@ -71,7 +71,7 @@ export abstract class DeferredVariable implements DistributedVariable {
     const { assigned } = source;
     const ofFull =
       assigned &&
-      patch(full, 'assign', (assign) => (values) => {
+      patch(full, 'assign', 'local values', (assign) => (values) => {
         assign.call(full, values);
         assigned();
       });

@@ -43,7 +43,7 @@ export class CutVariable implements DistributedVariable {
     livesWith(this.local, full);
     this.#layout = pieces.layoutAt(full.shape, at);
     this.#follow();
-    this.#restore = patch(full, 'assign', (assign) => (values) => {
+    this.#restore = patch(full, 'assign', 'local values', (assign) => (values) => {
       const fits = values.dtype === full.dtype && util.arraysEqual(values.shape, full.shape);
       if (fits) tidy(() => this.local.assign(this.localOf(values)));
       else assign.call(full, values);

@@ -20,7 +20,7 @@ export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
     const { cell } = layer;
     if (!pieces.isCut(cell.recurrentKernel.read())) return [];
     return [
-      patch(layer, 'call', (call) => (inputs, kwargs) => {
+      patch(layer, 'call', 'recurrent layers', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
         // One exchange in place of one for each step.
         if (pieces.isSum(x)) pieces.makeWhole(x);
@@ -30,7 +30,7 @@ export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
           return withoutDropout(cell, () => call.call(layer, dropped, kwargs));
         });
       }),
-      patch(cell, 'call', (call) => (inputs, kwargs) => {
+      patch(cell, 'call', 'recurrent layers', (call) => (inputs, kwargs) => {
         const results = pieces.inCell(() => call.call(cell, inputs, kwargs));
         const [output] = results as [Tensor];
         pieces.makeWhole(output);

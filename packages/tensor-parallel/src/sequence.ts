@@ -40,7 +40,7 @@ export function cutInputs(
   const undos = [fuseLayers(along)];
   for (const layer of along) {
     undos.push(
-      patch(layer as { call: LayerCall }, 'call', (call) => (inputs, kwargs) => {
+      patch(layer as { call: LayerCall }, 'call', 'sequence pieces', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
         cutAlongSequence(x, pieces);
         return pieces.alongSequence(() => call.call(layer as never, inputs, kwargs));

@@ -60,7 +60,16 @@ export {
   type RmsPropInternals,
   type SgdInternals,
 } from './optimizer.js';
-export { livePatches, patch, patchProperty, replaceForGood, type MethodName, type Undo } from './patch.js';
+export {
+  isPatched,
+  livePatches,
+  patch,
+  patchProperty,
+  replaceForGood,
+  type MethodName,
+  type Undo,
+} from './patch.js';
+export { PATCH_LAYERS, type PatchLayer } from './patch-layers.js';
 export { replaceGradient, replaceKernel } from './registry.js';
 export {
   bufferInternals,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { engineInternals } from './engine.js';
-import { patch, patchProperty, replaceForGood, type Undo } from './patch.js';
+import { isPatched, patch, patchProperty, replaceForGood, type Undo } from './patch.js';
 
 class Greeter {
   readonly name = 'tfjs';
@@ -30,7 +30,7 @@ describe('patch', () => {
   it.each(ORDERS)('undone in the order %i, %i, %i keeps the others active', (...order) => {
     const greeter = new Greeter();
     const marks = ['a', 'b', 'c'];
-    const undos = marks.map((mark) => patch(greeter, 'greet', marked(mark)));
+    const undos = marks.map((mark) => patch(greeter, 'greet', 'fit', marked(mark)));
     const left = new Set(marks);
     for (const index of order) {
       undos[index]!();
@@ -43,9 +43,9 @@ describe('patch', () => {
 
   it('undone twice has no further effect', () => {
     const greeter = new Greeter();
-    const undoFirst = patch(greeter, 'greet', marked('a'));
+    const undoFirst = patch(greeter, 'greet', 'fit', marked('a'));
     undoFirst();
-    const undo = patch(greeter, 'greet', marked('b'));
+    const undo = patch(greeter, 'greet', 'fit', marked('b'));
     undoFirst();
     expect(greeter.greet('you')).toBe('b(tfjs greets you)');
     undo();
@@ -55,7 +55,7 @@ describe('patch', () => {
     const greeter = new Greeter();
     const hidden = { value: () => 'own', writable: true, configurable: true, enumerable: false };
     Object.defineProperty(greeter, 'greet', hidden);
-    const undo = patch(greeter, 'greet', marked('a'));
+    const undo = patch(greeter, 'greet', 'fit', marked('a'));
     expect(greeter.greet('you')).toBe('a(own)');
     expect(Object.keys(greeter)).toEqual(['name']);
     undo();
@@ -64,10 +64,13 @@ describe('patch', () => {
 
   it('is enumerable as the inherited method is', () => {
     const inherited = Object.create({ greet: (to: string) => to }) as Pick<Greeter, 'greet'>;
-    const undos = [patch(inherited, 'greet', () => () => 'a'), patch(new Greeter(), 'greet', marked('a'))];
+    const undos = [
+      patch(inherited, 'greet', 'fit', () => () => 'a'),
+      patch(new Greeter(), 'greet', 'fit', marked('a')),
+    ];
     expect(Object.keys(inherited)).toEqual(['greet']);
     const greeter = new Greeter();
-    undos.push(patch(greeter, 'greet', marked('a')));
+    undos.push(patch(greeter, 'greet', 'fit', marked('a')));
     expect(Object.keys(greeter)).toEqual(['name']);
     for (const undo of undos) undo();
     expect(Object.keys(inherited)).toEqual([]);
@@ -75,8 +78,8 @@ describe('patch', () => {
 
   it('of a class does not affect one of an object', () => {
     const greeter = new Greeter();
-    const undoObject = patch(greeter, 'greet', marked('object'));
-    const undoClass = patch(Greeter.prototype, 'greet', marked('class'));
+    const undoObject = patch(greeter, 'greet', 'fit', marked('object'));
+    const undoClass = patch(Greeter.prototype, 'greet', 'fit', marked('class'));
     expect([greeter.greet('you'), new Greeter().greet('you')]).toEqual([
       'object(tfjs greets you)',
       'class(tfjs greets you)',
@@ -88,18 +91,18 @@ describe('patch', () => {
 
   it('passes calls on if somebody else has replaced the method since', () => {
     const greeter = new Greeter();
-    const undoBelow = patch(greeter, 'greet', marked('below'));
+    const undoBelow = patch(greeter, 'greet', 'fit', marked('below'));
     const ours = greeter.greet;
     const theirs = (to: string) => `theirs(${ours.call(greeter, to)})`;
     greeter.greet = theirs;
-    const undoAbove = patch(greeter, 'greet', marked('above'));
+    const undoAbove = patch(greeter, 'greet', 'fit', marked('above'));
     expect(greeter.greet('you')).toBe('above(theirs(below(tfjs greets you)))');
     undoBelow();
     expect(greeter.greet('you')).toBe('above(theirs(tfjs greets you))');
     undoAbove();
     expect(greeter.greet).toBe(theirs);
     greeter.greet = ours;
-    const undo = patch(greeter, 'greet', marked('again'));
+    const undo = patch(greeter, 'greet', 'fit', marked('again'));
     expect(greeter.greet('you')).toBe('again(tfjs greets you)');
     undo();
     expect(Object.hasOwn(greeter, 'greet')).toBe(false);
@@ -108,7 +111,7 @@ describe('patch', () => {
   it('leaves the engine without delete, which would turn it into a dictionary', () => {
     const tfjs = engineInternals();
     const { isTapeOn } = tfjs;
-    const undo: Undo = patch(tfjs, 'isTapeOn', (own) => () => own.call(tfjs));
+    const undo: Undo = patch(tfjs, 'isTapeOn', 'recording', (own) => () => own.call(tfjs));
     expect(tfjs.isTapeOn).not.toBe(isTapeOn);
     undo();
     expect(tfjs.isTapeOn).toBe(isTapeOn);
@@ -117,9 +120,61 @@ describe('patch', () => {
 
   it('refuses a method that does not exist', () => {
     const changed = {} as Greeter;
-    expect(() => patch(changed, 'greet', marked('a'))).toThrow(
+    expect(() => patch(changed, 'greet', 'fit', marked('a'))).toThrow(
       expect.objectContaining({ code: 'ACC_TFJS_CHANGED', details: { method: 'greet', found: 'undefined' } }),
     );
+  });
+});
+
+describe('the layer of a patch', () => {
+  const LAYERS = ['freed activations', 'activation checkpoints', 'turns'] as const;
+
+  it.each(ORDERS)('decides its place, installed in the order %i, %i, %i', (...order) => {
+    const greeter = new Greeter();
+    const undos = order.map((index) => patch(greeter, 'greet', LAYERS[index]!, marked(LAYERS[index]!)));
+    expect(greeter.greet('you')).toBe('turns(activation checkpoints(freed activations(tfjs greets you)))');
+    for (const undo of undos) undo();
+    expect(Object.hasOwn(greeter, 'greet')).toBe(false);
+  });
+
+  it('keeps the order of time among patches of one layer', () => {
+    const greeter = new Greeter();
+    patch(greeter, 'greet', 'fit', marked('first'));
+    patch(greeter, 'greet', 'turns', marked('turn'));
+    patch(greeter, 'greet', 'fit', marked('second'));
+    expect(greeter.greet('you')).toBe('turn(second(first(tfjs greets you)))');
+  });
+
+  it('holds across a replacement that somebody else has put between', () => {
+    const greeter = new Greeter();
+    patch(greeter, 'greet', 'turns', marked('turn'));
+    const ours = greeter.greet;
+    greeter.greet = (to: string) => `theirs(${ours.call(greeter, to)})`;
+    const undo = patch(greeter, 'greet', 'fit', marked('fit'));
+    expect(greeter.greet('you')).toBe('theirs(turn(fit(tfjs greets you)))');
+    undo();
+    expect(greeter.greet('you')).toBe('theirs(turn(tfjs greets you))');
+  });
+
+  it('throws for a wrong order, if the patch depends on the method that it finds', () => {
+    const greeter = new Greeter();
+    patch(greeter, 'greet', 'fused layers', marked('fused'));
+    expect(() => patch(greeter, 'greet', 'batch statistics', marked('late'))).toThrow(
+      expect.objectContaining({
+        code: 'ACC_PATCH_ORDER',
+        details: { method: 'Greeter.greet', layer: 'batch statistics', later: 'fused layers' },
+      }),
+    );
+    expect(greeter.greet('you')).toBe('fused(tfjs greets you)');
+  });
+
+  it('is asked by isPatched, for the object itself', () => {
+    const greeter = new Greeter();
+    const undo = patch(greeter, 'greet', 'fit', marked('a'));
+    expect([isPatched(greeter, 'greet', 'fit'), isPatched(greeter, 'greet', 'turns')]).toEqual([true, false]);
+    expect(isPatched(Greeter.prototype, 'greet', 'fit')).toBe(false);
+    undo();
+    expect(isPatched(greeter, 'greet', 'fit')).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { AccError } from '@acc/contract';
 import { engine, KernelBackend } from '@tensorflow/tfjs-core';
+import { mustComeFirst, rankOf, type PatchLayer } from './patch-layers.js';
 
 /** The names of the methods of `T`. */
 export type MethodName<T> = {
@@ -13,22 +14,27 @@ type Make = (own: Method) => Method;
 
 /** One patch of a method. */
 interface Link {
+  readonly layer: PatchLayer;
   readonly make: Make;
   /** The last argument of `make`, and its result. */
   own?: Method;
   made?: Method;
 }
 
-/** All patches of one method of one object. */
+/** Patches of one method of one object, between two functions of others. */
 interface Slot {
-  readonly owner: object;
-  readonly name: PropertyKey;
+  /** The function on the object. */
+  readonly installed: Method;
+  /** The lowest layer comes first. */
+  readonly links: readonly Link[];
   add(link: Link): void;
   remove(link: Link): void;
 }
 
-/** Slots by the function that is installed on the object. */
-const slots = new WeakMap<object, Slot>();
+/** The slots of a method, the lowest first: several if other code has replaced the method in between. */
+type Slots = Slot[];
+
+const slotsOfObjects = new WeakMap<object, Map<PropertyKey, Slots>>();
 
 /** A patch that has not been undone. */
 interface LivePatch {
@@ -53,24 +59,28 @@ export function livePatches(): readonly string[] {
 
 /**
  * Replaces a method of `owner` until the returned function is called. A method may have several
- * patches: the latest runs first, and each calls the one before it by `own`. They may be undone in
- * any order. After the last one is undone, the property is as before: own or inherited, enumerable
- * or not.
+ * patches, in the order of their layers: the last layer runs first, and each patch calls the one
+ * below it by `own`. Patches may be installed and undone in any order, as programs create, prepare,
+ * compile and share models in any order. After the last one is undone, the property is as before:
+ * own or inherited, enumerable or not.
  *
  * A replacement that other code has installed on top stays. Its calls then pass through to tfjs's
  * own method.
  *
+ * @param layer The place of the patch among the others of the method.
  * @param make Returns the replacement. `own` is the method below, to be called by `own.call(owner,
- * …)`. `make` is called again when a patch below it is undone, so it must not keep state.
- * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method.
+ * …)`. `make` is called again when the patch below it changes, so it must not keep state.
+ * @throws AccError `ACC_TFJS_CHANGED` if `owner` has no such method. `ACC_PATCH_ORDER` if a later
+ * layer is there already and this one must come first.
  */
 export function patch<T extends object, Name extends MethodName<T>>(
   owner: T,
   name: Name,
+  layer: PatchLayer,
   make: (own: T[Name]) => T[Name],
 ): Undo {
-  const slot = slotOf(owner, name);
-  const link: Link = { make: make as unknown as Make };
+  const slot = slotFor(owner, name, layer);
+  const link: Link = { layer, make: make as unknown as Make };
   slot.add(link);
   const end = count(owner, name);
   return () => {
@@ -119,13 +129,38 @@ function count(owner: object, name: PropertyKey): () => void {
   };
 }
 
-function slotOf(owner: object, name: PropertyKey): Slot {
-  const method = methodOf(owner, name);
-  const slot = slots.get(method);
-  return slot?.owner === owner && slot.name === name ? slot : newSlot(owner, name, method);
+/** Whether a method of `owner` itself has a patch of the layer. */
+export function isPatched(owner: object, name: PropertyKey, layer: PatchLayer): boolean {
+  return slotsOf(owner, name).some(({ links }) => links.some((link) => link.layer === layer));
 }
 
-function newSlot(owner: object, name: PropertyKey, own: Method): Slot {
+/** The slot for a patch of the layer: the one with a patch of a later layer, or the one on top. */
+function slotFor(owner: object, name: PropertyKey, layer: PatchLayer): Slot {
+  const method = methodOf(owner, name);
+  const slots = slotsOf(owner, name);
+  for (const slot of slots) {
+    const later = slot.links.find((link) => rankOf(link.layer) > rankOf(layer));
+    if (!later) continue;
+    if (mustComeFirst(layer)) throw wrongOrder(owner, name, [layer, later.layer]);
+    return slot;
+  }
+  return slots.find(({ installed }) => installed === method) ?? newSlot(owner, name, { own: method, slots });
+}
+
+function slotsOf(owner: object, name: PropertyKey): Slots {
+  let ofObject = slotsOfObjects.get(owner);
+  if (!ofObject) slotsOfObjects.set(owner, (ofObject = new Map<PropertyKey, Slots>()));
+  let slots = ofObject.get(name);
+  if (!slots) ofObject.set(name, (slots = []));
+  return slots;
+}
+
+/** A slot on top of `own`, which it adds to the slots of the method. */
+function newSlot(
+  owner: object,
+  name: PropertyKey,
+  { own, slots }: { readonly own: Method; readonly slots: Slots },
+): Slot {
   const before = Object.getOwnPropertyDescriptor(owner, name);
   const links: Link[] = [];
   let top = own;
@@ -136,12 +171,12 @@ function newSlot(owner: object, name: PropertyKey, own: Method): Slot {
     top = links.reduce((below, link) => over(link, below), own);
   };
   const slot: Slot = {
-    owner,
-    name,
+    installed,
+    links,
     add(link) {
-      links.push(link);
+      const later = links.findIndex(({ layer }) => rankOf(layer) > rankOf(link.layer));
+      links.splice(later < 0 ? links.length : later, 0, link);
       chain();
-      put(owner, name, installed);
     },
     remove(link) {
       const index = links.indexOf(link);
@@ -149,10 +184,13 @@ function newSlot(owner: object, name: PropertyKey, own: Method): Slot {
       links.splice(index, 1);
       chain();
       const isOnTop = Object.getOwnPropertyDescriptor(owner, name)?.value === installed;
-      if (links.length === 0 && isOnTop) restore(owner, name, before, own);
+      if (links.length > 0 || !isOnTop) return;
+      slots.splice(slots.indexOf(slot), 1);
+      restore(owner, name, before, own);
     },
   };
-  slots.set(installed, slot);
+  slots.push(slot);
+  put(owner, name, installed);
   return slot;
 }
 
@@ -210,6 +248,22 @@ function methodOf(owner: object, name: PropertyKey): Method {
     help: 'Install a release of tfjs 4 from 4.22.',
     details: { method: String(name), found: typeof method },
   });
+}
+
+function wrongOrder(
+  owner: object,
+  name: PropertyKey,
+  [layer, later]: readonly [PatchLayer, PatchLayer],
+): AccError {
+  const method = `${classNameOf(owner)}.${String(name)}`;
+  return new AccError(
+    'ACC_PATCH_ORDER',
+    `${method} was patched by the layer '${later}', and the layer '${layer}' must come before it.`,
+    {
+      help: 'Prepare the object with one Accelerator at a time: call freeMemory of the other one first.',
+      details: { method, layer, later },
+    },
+  );
 }
 
 function classNameOf(owner: object): string {

@@ -118,7 +118,7 @@ const PLACES: Readonly<Record<string, Place>> = {
 describe('tfjs still calls the patch of', () => {
   it.each(Object.entries(PLACES))('%s', async (_, [owner, name, call]) => {
     let isReached = false;
-    const undo = patch(owner() as Methods, name, (below) => {
+    const undo = patch(owner() as Methods, name, 'recording', (below) => {
       return function (this: unknown, ...args: unknown[]) {
         isReached = true;
         return below.apply(this, args);
@@ -163,7 +163,7 @@ it.each(['randomUniform', 'randomNormal', 'truncatedNormal', 'randomGamma', 'mul
       rand: () => tf.rand([2], () => 0.5),
     };
     const scopes: (string | undefined)[] = [];
-    const undo = patch(engine, 'startScope', (own) => (scope) => {
+    const undo = patch(engine, 'startScope', 'recording', (own) => (scope) => {
       scopes.push(scope);
       own.call(engine, scope);
     });

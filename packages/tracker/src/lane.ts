@@ -3,6 +3,7 @@ import { randomBelow, soon, unref } from '@acc/platform';
 import { entriesCall, finishCall, limitOf, startCall, type Call } from './calls.js';
 import type { Entry } from './entry.js';
 import { isUnavailable } from './errors.js';
+import { IDLE, type Activity, type Outage, type RunEnd, type RunState } from './lane-states.js';
 import type { TrackerLimits } from './limits.js';
 import type { EntryQueue } from './queue/entry-queue.js';
 import type { Reporter } from './reporter.js';
@@ -45,20 +46,16 @@ const SHOWN_MS = 2_000;
  */
 export class Lane {
   readonly #given: LaneOptions;
-  #state: 'new' | 'running' | 'broken' | 'finished' = 'new';
-  #isBusy = false;
-  #failures = 0;
-  #retry: ReturnType<typeof setTimeout> | undefined;
-  #cancelGoingOn: (() => void) | undefined;
+  #state: RunState = 'new';
+  #activity: Activity = IDLE;
+  #end: RunEnd;
+  /** Undefined while the tracker can be reached. */
+  #outage: Outage | undefined;
   #lastCallMs = -Infinity;
   /** The number of entries to send one by one, because the tracker refused them as a batch. */
   #singly = 0;
-  #ending: RunStatus | undefined;
-  /** Whether the end of the run keeps the process alive. */
-  #isHolding = false;
-  #hasEnded = false;
+  #isEndTold = false;
   #wake: (() => void) | undefined;
-  #downSinceMs: number | undefined;
   #current = new AbortController();
   #slowCalls = 0;
   #deadlineMs = Infinity;
@@ -70,7 +67,8 @@ export class Lane {
 
   constructor(given: LaneOptions) {
     this.#given = given;
-    this.#ending = given.status;
+    const { status } = given;
+    this.#end = status === undefined ? { kind: 'open' } : { kind: 'unattended', status };
   }
 
   get tracker(): Tracker {
@@ -87,7 +85,8 @@ export class Lane {
 
   /** Whether the lane waits for a call or for the next retry. */
   get isBusy(): boolean {
-    return this.#isBusy || this.#retry !== undefined;
+    const { kind } = this.#activity;
+    return kind === 'calling' || kind === 'retrying';
   }
 
   get queue(): EntryQueue {
@@ -101,20 +100,20 @@ export class Lane {
     const isLate = performance.now() - this.#lastCallMs > limits.batchMs;
     if (tracker.logBatch && !isLate && queue.length % limits.batchRows !== 0) return;
     // If the event loop is blocked, this is the only opportunity to make calls.
-    this.#endPause();
+    if (this.#activity.kind === 'pausing') this.#interrupt();
     this.advance();
   }
 
   /** Calls the tracker until there is nothing left to send, or until a call has to be awaited. */
   advance(): void {
-    if (this.#isBusy || this.#retry || this.#cancelGoingOn) return;
+    if (this.#activity.kind !== 'idle') return;
     const start = performance.now();
     for (;;) {
       const call = this.#next();
       if (!call) return this.#wake?.();
       this.#lastCallMs = performance.now();
       if (!this.#make(call)) return;
-      if (!this.#isHolding && performance.now() - start > SLICE_MS) return this.#goOnLater();
+      if (this.#end.kind !== 'awaited' && performance.now() - start > SLICE_MS) return this.#goOnLater();
     }
   }
 
@@ -127,7 +126,7 @@ export class Lane {
       const leftMs = deadlineMs - performance.now();
       // A service that cannot be reached is not waited for. The user already knows that data is
       // kept.
-      if (leftMs <= 0 || this.#downSinceMs !== undefined) return;
+      if (leftMs <= 0 || this.#outage) return;
       await this.#change(leftMs);
     }
   }
@@ -142,7 +141,7 @@ export class Lane {
     { downMs, deadlineMs }: { downMs: number; deadlineMs: number },
   ): Promise<void> {
     this.hurry(deadlineMs);
-    if (this.#downSinceMs !== undefined) this.#downSinceMs = performance.now();
+    if (this.#outage) this.#outage = { ...this.#outage, sinceMs: performance.now() };
     this.#beginEnd(status);
     const start = performance.now();
     while (!this.#isOver(downMs)) {
@@ -190,32 +189,28 @@ export class Lane {
   }
 
   #beginEnd(status: RunStatus): void {
-    this.#ending ??= status;
-    this.#isHolding = true;
-    this.#endPause();
-    this.#tryAgain();
-  }
-
-  #endPause(): void {
-    this.#cancelGoingOn?.();
-    this.#cancelGoingOn = undefined;
-  }
-
-  #tryAgain(): void {
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#end = { kind: 'awaited', status: this.#end.kind === 'open' ? status : this.#end.status };
+    this.#interrupt();
     this.advance();
+  }
+
+  /** Ends a pause, or the time before a retry. */
+  #interrupt(): void {
+    const activity = this.#activity;
+    if (activity.kind === 'calling') return;
+    if (activity.kind === 'retrying') clearTimeout(activity.timer);
+    if (activity.kind === 'pausing') activity.cancel();
+    this.#activity = IDLE;
   }
 
   #isOver(downMs: number): boolean {
     const now = performance.now();
     if (this.#state === 'finished' || this.#state === 'broken' || now >= this.#deadlineMs) return true;
-    return this.#downSinceMs !== undefined && now - this.#downSinceMs >= downMs;
+    return this.#outage !== undefined && now - this.#outage.sinceMs >= downMs;
   }
 
   #close(): void {
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#interrupt();
     this.#current.abort();
     if (this.#state !== 'finished') this.keep();
     this.queue.close();
@@ -223,8 +218,8 @@ export class Lane {
   }
 
   #tellEnded(): void {
-    if (!this.#hasEnded) this.#given.onEnded?.(this.#state === 'finished');
-    this.#hasEnded = true;
+    if (!this.#isEndTold) this.#given.onEnded?.(this.#state === 'finished');
+    this.#isEndTold = true;
   }
 
   #next(): Call | undefined {
@@ -233,7 +228,7 @@ export class Lane {
     if (this.#state !== 'running') return undefined;
     const entries = queue.peek(this.#singly > 0 ? 1 : limits.batchRows);
     if (entries.length > 0) return entriesCall(tracker, entries);
-    return this.#ending === undefined ? undefined : finishCall(tracker, this.#ending);
+    return this.#end.kind === 'open' ? undefined : finishCall(tracker, this.#end.status);
   }
 
   /** Makes a call. Returns false if its result has to be awaited. */
@@ -247,20 +242,20 @@ export class Lane {
       return this.#failed(call, error);
     }
     const tookMs = performance.now() - start;
-    if (tookMs > SLOW_MS && call.kind === 'entries' && !this.#isHolding) {
+    if (tookMs > SLOW_MS && call.kind === 'entries' && this.#end.kind !== 'awaited') {
       if (++this.#slowCalls === SLOW_CALLS) this.#given.reporter.slow(tookMs);
     }
     if (!isPending(outcome)) {
       this.#arrived(call);
       return true;
     }
-    this.#isBusy = true;
+    this.#activity = { kind: 'calling' };
     const { tracker, queue } = this.#given;
     // Entries that arrive meanwhile wait for the next batch. Otherwise a fast service would be
     // called all the time.
     const isWhole = tracker.logBatch && call.kind === 'entries' && call.entries.length === queue.length;
     const isOn = (): boolean => {
-      this.#isBusy = false;
+      this.#activity = IDLE;
       this.#wake?.();
       return true;
     };
@@ -268,7 +263,7 @@ export class Lane {
       () => {
         isOn();
         this.#arrived(call);
-        if (!isWhole || this.#ending !== undefined) this.advance();
+        if (!isWhole || this.#end.kind !== 'open') this.advance();
       },
       (error: unknown) => isOn() && this.#failed(call, error) && this.advance(),
     );
@@ -277,8 +272,7 @@ export class Lane {
 
   #arrived({ kind, entries }: Call): void {
     const { reporter, onStarted } = this.#given;
-    this.#failures = 0;
-    this.#downSinceMs = undefined;
+    this.#outage = undefined;
     reporter.back();
     if (kind === 'start') {
       this.#state = 'running';
@@ -306,8 +300,7 @@ export class Lane {
     const { reporter } = this.#given;
     if (isUnavailable(error)) return this.#waitForIt(error);
     // The service answered.
-    this.#downSinceMs = undefined;
-    this.#failures = 0;
+    this.#outage = undefined;
     if (kind === 'start') return this.#breakDown(error);
     reporter.refused(error);
     if (kind === 'finish') {
@@ -334,28 +327,33 @@ export class Lane {
   #waitForIt(error: unknown): false {
     const { limits, reporter } = this.#given;
     reporter.down(error);
-    this.#downSinceMs ??= performance.now();
+    const { sinceMs, failures } = this.#outage ?? { sinceMs: performance.now(), failures: 0 };
+    this.#outage = { sinceMs, failures: failures + 1 };
     this.#wake?.();
     this.keep();
-    const doubled = limits.retryMinMs * 2 ** Math.min(this.#failures++, 20);
+    const doubled = limits.retryMinMs * 2 ** Math.min(failures, 20);
     const asked = isAccError(error) ? Number(error.details['retryAfterMs'] ?? 0) : 0;
     // The jitter spreads the retries of many ranks and programs. It does not use Math.random, which
     // belongs to the training.
     const jitter = 0.75 + randomBelow(501) / 1000;
     const waitMs = Math.max(Math.min(doubled, limits.retryMaxMs) * jitter, asked);
-    this.#retry = setTimeout(
-      () => this.#tryAgain(),
-      this.#isHolding ? Math.min(waitMs, limits.retryMinMs) : waitMs,
-    );
-    unref(this.#retry);
+    const isAwaited = this.#end.kind === 'awaited';
+    const goOn = () => {
+      this.#interrupt();
+      this.advance();
+    };
+    const timer = setTimeout(goOn, isAwaited ? Math.min(waitMs, limits.retryMinMs) : waitMs);
+    unref(timer);
+    this.#activity = { kind: 'retrying', timer };
     return false;
   }
 
   #goOnLater(): void {
-    this.#cancelGoingOn = soon(() => {
-      this.#cancelGoingOn = undefined;
+    const cancel = soon(() => {
+      this.#activity = IDLE;
       this.advance();
     });
+    this.#activity = { kind: 'pausing', cancel };
   }
 
   /**

@@ -90,7 +90,7 @@ export const LARGE_CLASSES: readonly string[] = [
   'packages/collective/src/single.ts#SingleCollective',
   'packages/core/src/accelerator.ts#Accelerator',
   'packages/core/src/state/rescuing.ts#Rescuing',
-  'packages/core/src/step/step-pipeline.ts#StepPipeline',
+  'packages/core/src/step/training-step.ts#TrainingStep',
   'packages/data/src/data-loader.ts#Loader',
   'packages/deterministic/src/deterministic.ts#Deterministic',
   'packages/federated/src/client/session.ts#ClientSession',

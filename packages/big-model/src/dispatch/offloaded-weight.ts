@@ -99,7 +99,7 @@ export class OffloadedWeight {
 
   #watch(): Undo {
     const { variable } = this;
-    return patch(variable, 'assign', (own) => (values) => {
+    return patch(variable, 'assign', 'offloaded weights', (own) => (values) => {
       own.call(variable, values);
       if (this.isChanged) this.all.changed(this);
     });

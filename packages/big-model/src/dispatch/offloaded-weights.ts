@@ -61,7 +61,7 @@ class ProcessWeights implements OffloadedWeights {
   /** Keeps the weights that an operator uses in memory until its end. */
   #watchOperators(): Undo {
     const tfjs = engineInternals();
-    return patch(tfjs, 'runKernelFunc', (own) => (params) => {
+    return patch(tfjs, 'runKernelFunc', 'offloaded weights', (own) => (params) => {
       this.storeChanged();
       const used = this.#usedIn(params.inputs);
       if (used.length === 0) return own.call(tfjs, params);
@@ -91,7 +91,7 @@ class ProcessWeights implements OffloadedWeights {
 
   #watchDisposal(): Undo {
     const tfjs = engine();
-    return patch(tfjs, 'disposeVariable', (own) => (variable) => {
+    return patch(tfjs, 'disposeVariable', 'offloaded weights', (own) => (variable) => {
       own.call(tfjs, variable);
       this.remove(variable);
     });

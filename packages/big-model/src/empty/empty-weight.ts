@@ -98,7 +98,7 @@ const emptyWeights = new WeakMap<Variable, Noted>();
 export function noteEmpty(variable: Variable, empty: EmptyWeight): void {
   empty.name = variable.name;
   const undos = [
-    patch(variable, 'assign', (own) => (values) => {
+    patch(variable, 'assign', 'empty weights', (own) => (values) => {
       own.call(variable, values);
       forgetFilled(variable);
     }),
@@ -115,7 +115,7 @@ let needed = 0;
 function seeDisposed(): Undo {
   const tfjs = engine();
   if (++needed === 1) {
-    undoSeeDisposed = patch(tfjs, 'disposeVariable', (own) => (variable) => {
+    undoSeeDisposed = patch(tfjs, 'disposeVariable', 'empty weights', (own) => (variable) => {
       own.call(tfjs, variable);
       forget(variable);
     });

@@ -21,7 +21,7 @@ function restartRandom(): void {
 
 beforeEach(() => {
   restartRandom();
-  undoRandom = patch(Math, 'random', () => () => (Math.imul(++drawn, 2654435761) >>> 0) / 2 ** 32);
+  undoRandom = patch(Math, 'random', 'seed', () => () => (Math.imul(++drawn, 2654435761) >>> 0) / 2 ** 32);
 });
 
 afterEach(() => {

@@ -47,7 +47,7 @@ const emptyOf = new WeakMap<Tensor, EmptyWeight>();
 /** Makes tf.variable create variables without memory. */
 function emptyVariables(): Undo {
   const tfjs = engine();
-  return patch(tfjs, 'makeVariable', (own) => (given, ...rest) => {
+  return patch(tfjs, 'makeVariable', 'empty weights', (own) => (given, ...rest) => {
     const [, , dtype] = rest;
     const known = emptyOf.get(given);
     if (!known && !isOffloadable(dtype ?? given.dtype)) return own.call(tfjs, given, ...rest);
@@ -107,7 +107,7 @@ function emptyLayers(): Undo {
   const prototype = layerPrototype();
   // tfjs-layers is not loaded.
   if (!prototype) return () => {};
-  return patch(prototype, 'addWeight', (own) => {
+  return patch(prototype, 'addWeight', 'empty weights', (own) => {
     return function (this: LayerPrototype, ...given) {
       const [name, shape, dtype, initializer, regularizer, trainable, constraint, fast] = given;
       const chosen = this.fastWeightInitDuringBuild && fast ? fast() : initializer;

@@ -1,5 +1,5 @@
 import { cast, type DataType, type Tensor } from '@tensorflow/tfjs-core';
-import { engineInternals, ownClassName, patch } from '@acc/tfjs-internals';
+import { ownClassName, patch } from '@acc/tfjs-internals';
 import type { InitialValues } from './empty-weight.js';
 import { drawsDiffer } from '../errors.js';
 import { keptValues } from './kept-values.js';
@@ -63,19 +63,10 @@ export function converted(values: Tensor, dtype: DataType): Tensor {
 }
 
 function withRandom<T>(draw: (own: () => number) => number, run: () => T): T {
-  const tfjs = engineInternals();
-  const replace = () => patch(Math, 'random', (own) => () => draw(own));
-  let undo = replace();
-  // Deterministic training replaces Math.random at the start of an operator that draws.
-  const undoScopes = patch(tfjs, 'startScope', (own) => (name) => {
-    own.call(tfjs, name);
-    undo();
-    undo = replace();
-  });
+  const undo = patch(Math, 'random', 'initializers', (own) => () => draw(own));
   try {
     return run();
   } finally {
-    undoScopes();
     undo();
   }
 }

@@ -97,18 +97,18 @@ export interface Plugin {
    */
   gradient?(grad: Tensor, variable: Variable): Tensor;
   /**
-   * Slot `scaleLoss`: a factor for the gradients of a backward pass from its start. The pipeline
+   * Slot `scaleLoss`: a factor for the gradients of a backward pass from its start. The step
    * removes the factor as soon as a gradient is final on this rank and before it is added to
    * another. Ranks and passes may therefore have different factors.
    */
   lossScale?(): number;
   /**
    * Slot `loss`: receives this rank's mean loss of a training micro-batch, without scale, as a
-   * scalar. The pipeline owns the tensor.
+   * scalar. The step owns the tensor.
    */
   loss?(lossLocal: Tensor, info: LossInfo): void;
   /**
-   * Slot `gradients`: this rank's gradient of one variable is final. The pipeline owns the tensor.
+   * Slot `gradients`: this rank's gradient of one variable is final. The step owns the tensor.
    */
   ready?(gradLocal: Tensor, pass: PassInfo, variable: Variable): void;
   /**

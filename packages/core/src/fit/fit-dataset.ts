@@ -20,7 +20,7 @@ export function shardFitDataset(
   context: FitContext,
   { validation, shareOrders }: FitCalls,
 ): Undo {
-  return patch(model, 'fitDataset', (own) => async (dataset, args) => {
+  return patch(model, 'fitDataset', 'fit', (own) => async (dataset, args) => {
     const run = runner(model, own, context);
     shareOrders();
     validation.data = args.validationData;
@@ -40,9 +40,9 @@ export function shardFitDataset(
       endCallbacks();
       context.progress.end();
       validation.data = undefined;
-      context.pipeline.batch = undefined;
+      context.trainingStep.batch = undefined;
       context.determinism?.beginBatch(undefined);
-      context.pipeline.accumulation.reset();
+      context.trainingStep.accumulation.reset();
     }
   });
 }
@@ -53,7 +53,7 @@ type Run = (data: object, args: FitDatasetArguments, from: FitPosition) => Promi
 function runner(model: ModelInternals, fitDataset: ModelInternals['fitDataset'], context: FitContext): Run {
   return async (data, args, from) => {
     // fitDataset creates its train function itself, once, before its first step.
-    const undo = patch(model, 'makeTrainFunction', (own) => () => {
+    const undo = patch(model, 'makeTrainFunction', 'first step', (own) => () => {
       undo();
       const perEpoch = args.batchesPerEpoch && from.position + args.batchesPerEpoch;
       return microBatches(own.call(model), perEpoch, from, context);
@@ -77,7 +77,7 @@ function argumentsOf(
   if (overrides(model, 'fitDataset')) return there;
   return {
     ...there,
-    callbacks: withBatchSizes(stoppingFirst(args.callbacks), () => samplesOf(context.pipeline.batch)),
+    callbacks: withBatchSizes(stoppingFirst(args.callbacks), () => samplesOf(context.trainingStep.batch)),
   };
 }
 
@@ -91,13 +91,13 @@ function microBatches(
   train: StepFunction,
   batchesPerEpoch: number | undefined,
   from: FitPosition,
-  { pipeline, progress }: FitContext,
+  { trainingStep, progress }: FitContext,
 ): StepFunction {
   let { epoch, position } = from;
   return (ins) => {
     position++;
-    const isLast = position === batchesPerEpoch || pipeline.batch?.isLast;
-    const outs = pipeline.microBatch(() => train(ins), { isLast, isInFit: true });
+    const isLast = position === batchesPerEpoch || trainingStep.batch?.isLast;
+    const outs = trainingStep.microBatch(() => train(ins), { isLast, isInFit: true });
     const endsEpoch = batchesPerEpoch === undefined ? isLast : position === batchesPerEpoch;
     if (endsEpoch) {
       epoch++;

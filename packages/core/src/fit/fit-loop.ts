@@ -27,7 +27,7 @@ export function shardFitLoop(
   context: FitContext,
   { validation, compareRows }: FitCalls,
 ): Undo {
-  const undoFit = patch(model, 'fit', (own) => async (x, y, args) => {
+  const undoFit = patch(model, 'fit', 'fit', (own) => async (x, y, args) => {
     const endCallbacks = context.progress.callbacks.begin(args?.callbacks);
     try {
       return await own.call(model, x, y, args);
@@ -35,7 +35,7 @@ export function shardFitLoop(
       endCallbacks();
     }
   });
-  const undoLoop = patch(model, 'fitLoop', (own) => async (...args) => {
+  const undoLoop = patch(model, 'fitLoop', 'fit', (own) => async (...args) => {
     const [f, ins, outLabels, batchSize = DEFAULT_BATCH_SIZE, epochs = 1, verbose, callbacks, ...rest] = args;
     const [valF, valIns, shuffle, callbackMetrics, initialEpoch = 0, stepsPerEpoch, validationSteps] = rest;
     compareRows(ins);
@@ -72,9 +72,9 @@ export function shardFitLoop(
       return await runInCalls(run, { start, epochs, globalBatch, model });
     } finally {
       context.progress.end();
-      context.pipeline.batch = undefined;
+      context.trainingStep.batch = undefined;
       context.determinism?.beginBatch(undefined);
-      context.pipeline.accumulation.reset();
+      context.trainingStep.accumulation.reset();
       validation.testFunction = null;
     }
   });
@@ -146,10 +146,10 @@ function shardedStep(f: StepFunction, ins: readonly Tensor[], options: ShardedSt
     const batch = batchRowsOf(end - first, size);
     const start = batch.realRows[rank] === 0 ? first : first + splitRows(end - first, size)[rank]!.start;
     const columns = takeRows(ins, { order, start, count: batch.rows[rank]!, sequence: context.sequence });
-    context.pipeline.batch = batch;
+    context.trainingStep.batch = batch;
     context.determinism?.beginBatch(batch, columns.filter(isThere));
     const isLast = end === rows;
-    const outs = context.pipeline.microBatch(() => f(columns), { isLast, isInFit: true });
+    const outs = context.trainingStep.microBatch(() => f(columns), { isLast, isInFit: true });
     if (isLast) epoch++;
     first = isLast ? 0 : end;
     context.progress.advance({ epoch, position: first });

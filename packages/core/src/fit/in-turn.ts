@@ -27,9 +27,14 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
     }
   };
   const undos = [
-    patch(model, 'fit', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
-    patch(model, 'fitDataset', (own) => (dataset, args) => train(() => own.call(model, dataset, args))),
-    patch(model, 'evaluateDataset', (own) => (dataset, args) => {
+    patch(model, 'fit', 'turns', (own) => (x, y, args) => train(() => own.call(model, x, y, args))),
+    patch(
+      model,
+      'fitDataset',
+      'turns',
+      (own) => (dataset, args) => train(() => own.call(model, dataset, args)),
+    ),
+    patch(model, 'evaluateDataset', 'turns', (own) => (dataset, args) => {
       const evaluate = () => keepingPlace(context, () => own.call(model, dataset, args));
       // The validation of a `fitDataset`, whose turn it is part of.
       if (!turns.tellsCallers && model.isTraining) return evaluate();
@@ -42,20 +47,20 @@ export function inTurn(model: ModelInternals, context: FitContext): Undo {
 }
 
 /** Runs a function in a callback, and then restores the position of the surrounding fit. */
-async function keepingPlace<T>({ pipeline, progress }: FitContext, run: () => Promise<T>): Promise<T> {
-  const { batch } = pipeline;
+async function keepingPlace<T>({ trainingStep, progress }: FitContext, run: () => Promise<T>): Promise<T> {
+  const { batch } = trainingStep;
   const restoreProgress = progress.keep();
   try {
     return await run();
   } finally {
-    pipeline.batch = batch;
+    trainingStep.batch = batch;
     restoreProgress();
   }
 }
 
 /** A window holds gradients until it closes. Windows of two fits would close each other. */
-function requireWindowClosed({ pipeline }: FitContext): void {
-  if (pipeline.accumulation.getState().done === 0) return;
+function requireWindowClosed({ trainingStep }: FitContext): void {
+  if (trainingStep.accumulation.getState().done === 0) return;
   throw new AccError(
     'ACC_FIT_NESTED',
     'A callback of fit called fit inside a window of gradient accumulation.',

@@ -4,7 +4,7 @@ import type { Collective, Mesh } from '@acc/contract';
 import type { Determinism } from '@acc/deterministic';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
 import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import { shareOrders } from '../random/data-orders.js';
 import type { FitProgress } from './fit-progress.js';
@@ -17,7 +17,7 @@ import type { Turns } from './turns.js';
 import { shardEvaluation, type Validation } from './validation.js';
 
 export interface FitContext extends PlaceInData {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly mesh: Mesh;
   /** The ranks that get their own rows, or their own pieces of rows. */
   readonly gradientRanks: Collective;
@@ -81,14 +81,14 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
   const forModel = <T>(fn: () => T) => context.gradientRanks.named(name, fn);
   const validation: Validation = { testFunction: null, data: undefined };
   // Ranks that hold shards run the model together, so they need the same number of batches.
-  const validatesAll = context.determinism !== undefined || context.pipeline.limits.isSharded;
+  const validatesAll = context.determinism !== undefined || context.trainingStep.limits.isSharded;
   const ranks = validatesAll
     ? { rows: { rank: 0, size: 1 }, over: context.mesh.along('context'), forModel }
     : { rows: context.dataRanks, over: context.gradientRanks, forModel };
   const examining = examineMetrics(model);
   const comparing = compareRows(context.gradientRanks);
   const together = (call: () => void) => {
-    if (!context.pipeline.sync.isOff) forModel(call);
+    if (!context.trainingStep.sync.isOff) forModel(call);
   };
   const calls: FitCalls = {
     validation,
@@ -96,15 +96,15 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
     shareOrders: () => together(() => shareOrders(context.gradientRanks)),
   };
   const undos = [
-    patch(model, 'makeTrainFunction', (own) => () => {
+    patch(model, 'makeTrainFunction', 'fit', (own) => () => {
       const { pipelines } = context;
       const train = pipelines.isUsedByFit ? pipelines.trainFunctionOf(model as AnyModel) : own.call(model);
       return reducedStep(examining(context.gradientRanks, train), context, forModel);
     }),
-    patch(model, 'makeTestFunction', (own) => () => {
+    patch(model, 'makeTestFunction', 'fit', (own) => () => {
       own.call(model);
       const test = examining(ranks.over, model.testFunction);
-      const predict = (ins: Tensor[]) => context.pipeline.predict(() => test(ins));
+      const predict = (ins: Tensor[]) => context.trainingStep.predict(() => test(ins));
       model.testFunction = (ins) => context.determinism?.alike(() => predict(ins)) ?? predict(ins);
     }),
     shardFitLoop(model, context, calls),
@@ -122,7 +122,7 @@ export function shardFit(model: ModelInternals, context: FitContext): Undo {
 /** A step whose losses and metrics are those of all ranks. */
 function reducedStep(
   train: StepFunction,
-  { pipeline, gradientRanks, determinism }: FitContext,
+  { trainingStep, gradientRanks, determinism }: FitContext,
   forModel: <T>(fn: () => T) => T,
 ): StepFunction {
   // With determinism, values are summed over this rank's own shards in the same way as over ranks,
@@ -130,8 +130,8 @@ function reducedStep(
   if (gradientRanks.size === 1 && !determinism) return train;
   return (ins) =>
     forModel(() => {
-      pipeline.lossItems.last = undefined;
+      trainingStep.lossItems.last = undefined;
       const outs = train(ins);
-      return reduceScalars(outs, pipeline.share, gradientRanks, pipeline.lossItems.last);
+      return reduceScalars(outs, trainingStep.share, gradientRanks, trainingStep.lossItems.last);
     });
 }

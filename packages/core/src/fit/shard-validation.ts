@@ -14,18 +14,18 @@ export function shardValidation(
 ): Undo {
   const { forModel } = ranks;
   const undos = [
-    patch(model, 'testLoop', (own) => (f, ins, ...rest) => {
+    patch(model, 'testLoop', 'validation', (own) => (f, ins, ...rest) => {
       const run = (rows: Tensor[]) => own.call(model, f, rows, ...rest);
       return f === validation.testFunction
         ? forModel(() => evaluateRows(run, ins, context, ranks))
         : run(ins);
     }),
-    patch(model, 'evaluate', (own) => (x, y, args) => {
+    patch(model, 'evaluate', 'validation', (own) => (x, y, args) => {
       const isValidation = Array.isArray(validation.data) && validation.data[0] === x;
       if (!isValidation) return own.call(model, x, y, args);
       // makeTestFunction runs inside evaluate, so the function that it creates is known only in
       // testLoop.
-      const undo = patch(model, 'makeTestFunction', (make) => () => {
+      const undo = patch(model, 'makeTestFunction', 'validation', (make) => () => {
         make.call(model);
         validation.testFunction = model.testFunction;
       });

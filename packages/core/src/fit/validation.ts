@@ -32,7 +32,7 @@ export function shardEvaluation(
   validation: Validation,
   ranks: ValidationRanks,
 ): Undo {
-  return patch(model, 'evaluateDataset', (own) => (dataset, args) => {
+  return patch(model, 'evaluateDataset', 'validation', (own) => (dataset, args) => {
     const isDivided = dataset === validation.data && ranks.over.size > 1;
     if (!isDivided && !context.isPrepared(dataset as object)) return own.call(model, dataset, args);
     // The first batches of the data are not those of the first batches of each rank.

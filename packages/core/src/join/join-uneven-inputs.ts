@@ -1,7 +1,7 @@
 import { checkKeys, type Collective, type Strategy } from '@acc/contract';
 import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import type { Joinable } from './joinable.js';
 import { shareOptimizer } from './share-optimizer.js';
 
@@ -19,17 +19,17 @@ interface JoinContext {
   readonly collective: Collective;
   readonly strategy: Strategy;
   readonly preparation: Preparation;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
 }
 
 /** See `Accelerator.joinUnevenInputs`. */
 export async function joinUnevenInputs<T>(
   fn: () => T | Promise<T>,
   options: JoinUnevenInputsOptions,
-  { joinable, data, collective, strategy, preparation, pipeline }: JoinContext,
+  { joinable, data, collective, strategy, preparation, trainingStep }: JoinContext,
 ): Promise<T> {
   checkKeys('joinUnevenInputs', options, ['evenBatches']);
-  pipeline.limits.require('join');
+  trainingStep.limits.require('join');
   let result: T;
   let source: number;
   data.evenBatches = options.evenBatches;
@@ -42,7 +42,8 @@ export async function joinUnevenInputs<T>(
     data.evenBatches = undefined;
   }
   strategy.synchronize?.(source);
-  pipeline.rejoin();
-  for (const optimizer of preparation.optimizers) await shareOptimizer(optimizer, collective, source);
+  trainingStep.rejoin();
+  for (const optimizer of preparation.prepared.optimizers)
+    await shareOptimizer(optimizer, collective, source);
   return result;
 }

@@ -1,13 +1,13 @@
 import { type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type Collective } from '@acc/contract';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import { variablesOf } from '../prepare/prepare-model.js';
 import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 
 /** The components of an Accelerator that local training uses. */
 export interface LocalTraining {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly collective: Collective;
 }
 
@@ -24,22 +24,27 @@ export abstract class LocalSteps implements Disposable {
   /** Weights that the forward pass changes, such as the moving statistics of batch normalisation. */
   readonly #statistics: readonly Variable[];
   readonly #every: number;
-  readonly #pipeline: StepPipeline | undefined;
+  readonly #trainingStep: TrainingStep | undefined;
   #steps = 0;
   #hasEnded = false;
 
   /** @param isEnabled False: gradients are reduced as usual, and nothing else happens. */
-  constructor({ pipeline, collective }: LocalTraining, trained: Trained, every: number, isEnabled: boolean) {
+  constructor(
+    { trainingStep, collective }: LocalTraining,
+    trained: Trained,
+    every: number,
+    isEnabled: boolean,
+  ) {
     const variables = isModel(trained) ? variablesOf(trained) : (trained as readonly Variable[]);
     const isFloat = ({ dtype }: Variable) => dtype === 'float32';
     this.trained = variables.filter((variable) => variable.trainable && isFloat(variable));
     this.#statistics = variables.filter((variable) => !variable.trainable && isFloat(variable));
-    pipeline.trained.require(new.target.name, this.trained);
+    trainingStep.trained.require(new.target.name, this.trained);
     this.collective = collective;
     this.#every = every;
     if (!isEnabled) return;
-    this.#pipeline = pipeline;
-    pipeline.trainAlone(this, this.trained);
+    this.#trainingStep = trainingStep;
+    trainingStep.trainAlone(this, this.trained);
   }
 
   /** The number of local steps since ranks last synchronized. */
@@ -53,7 +58,7 @@ export abstract class LocalSteps implements Disposable {
 
   /** Call it after each step of the optimizer, the same number of times on all ranks. */
   step(): void {
-    if (!this.#pipeline || this.#hasEnded) return;
+    if (!this.#trainingStep || this.#hasEnded) return;
     this.#steps++;
     if (this.#steps === this.#every) this.#meet();
   }
@@ -63,10 +68,10 @@ export abstract class LocalSteps implements Disposable {
    * reduced again.
    */
   end(): void {
-    if (!this.#pipeline || this.#hasEnded) return;
+    if (!this.#trainingStep || this.#hasEnded) return;
     if (this.#steps > 0) this.#meet();
     this.#hasEnded = true;
-    this.#pipeline.endAlone(this);
+    this.#trainingStep.endAlone(this);
   }
 
   [Symbol.dispose](): void {
@@ -80,7 +85,7 @@ export abstract class LocalSteps implements Disposable {
     this.#steps = 0;
     const means = averageTensors([...this.trained, ...this.#statistics], this.collective);
     // The optimizer steps inside it are the same on all ranks, so gradients need no reduction.
-    this.#pipeline!.sync.locally(() => this.combine(means.slice(0, this.trained.length)));
+    this.#trainingStep!.sync.locally(() => this.combine(means.slice(0, this.trained.length)));
     this.#statistics.forEach((variable, i) => variable.assign(means[this.trained.length + i]!));
     for (const mean of means) mean.dispose();
   }

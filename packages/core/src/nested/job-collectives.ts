@@ -24,7 +24,7 @@ export interface JobCollectivesContext {
   readonly kernels: KernelLayer;
   readonly mesh: Mesh;
   readonly lifetime: Lifetime;
-  readonly pipeline: { readonly batch: BatchRows | undefined };
+  readonly trainingStep: { readonly batch: BatchRows | undefined };
   readonly preparation: { readonly unprepared: { sent(x: Tensor): void } | undefined };
 }
 
@@ -44,8 +44,8 @@ export class JobCollectives {
 
   gatherForMetrics<T>(values: T): Gathered<T> {
     this.#collectiveFor('gatherForMetrics');
-    const { mesh, pipeline } = this.#context;
-    return this.#across.gatherForMetrics(values, mesh, pipeline.batch);
+    const { mesh, trainingStep } = this.#context;
+    return this.#across.gatherForMetrics(values, mesh, trainingStep.batch);
   }
 
   gatherObject<T>(values: readonly T[]): T[] {

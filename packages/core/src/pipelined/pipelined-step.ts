@@ -17,14 +17,14 @@ import { AccError, valuesOf, type Collective } from '@acc/contract';
 import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
 import { describe } from '@acc/tape';
 import type { LossWeight } from '../step/weighted-losses.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import { partOf } from './micro-batches.js';
 
 /** Where the gradients of a step go. */
 export interface StepTarget {
   readonly model: ModelPipeline;
   readonly pipe: Collective;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly optimizer: Optimizer;
 }
 
@@ -51,11 +51,11 @@ export interface BatchStep {
  * gradient. All ranks of a pipeline call it. Returns the loss and the metrics of the batch, on each
  * rank.
  */
-export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
-  if (pipeline.sync.isLocal || pipeline.sync.isOff) throw insideNoSync();
+export function takeStep({ model, pipe, trainingStep, optimizer }: StepTarget, batch: BatchStep): Scalar[] {
+  if (trainingStep.sync.isLocal || trainingStep.sync.isOff) throw insideNoSync();
   model.compareBatch(batch.given, batch.isFit);
-  const { lossScale } = pipeline;
-  const losses = new Losses(batch, pipeline, lossScale);
+  const { lossScale } = trainingStep;
+  const losses = new Losses(batch, trainingStep, lossScale);
   const step = {
     schedule: batch.schedule,
     microBatches: batch.microBatches,
@@ -67,7 +67,7 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
     ...(batch.isFit && { penaltySeed: lossScale, asFit: true }),
   };
   try {
-    return [...model.run(step, endOf({ pipe, pipeline, optimizer }, losses))] as Scalar[];
+    return [...model.run(step, endOf({ pipe, trainingStep, optimizer }, losses))] as Scalar[];
   } catch (error) {
     losses.dispose();
     throw error;
@@ -75,11 +75,11 @@ export function takeStep({ model, pipe, pipeline, optimizer }: StepTarget, batch
 }
 
 /** The end of a step: gradients are reduced, and the optimizer applies them. */
-function endOf({ pipe, pipeline, optimizer }: Omit<StepTarget, 'model'>, losses: Losses) {
+function endOf({ pipe, trainingStep, optimizer }: Omit<StepTarget, 'model'>, losses: Losses) {
   return {
     finish(result: PipelineResult) {
       const exchanged = losses.exchange(result, pipe);
-      const grads = pipeline.names.ofOptimizer(optimizer, () => reduced(pipeline, result, exchanged));
+      const grads = trainingStep.names.ofOptimizer(optimizer, () => reduced(trainingStep, result, exchanged));
       return { values: exchanged.values, grads };
     },
     update({ values, grads }: Finished) {
@@ -113,16 +113,16 @@ class Losses {
   readonly #weights: (LossWeight | undefined)[] = [];
   readonly #metrics: Tensor[][] = [];
   /** The rows of this rank and of all ranks, if their gradients are mixed. */
-  readonly #rows: StepPipeline['rowCounts'] | undefined;
+  readonly #rows: TrainingStep['rowCounts'] | undefined;
   /** The number of items by which seeds are divided. The same on all ranks whose gradients are mixed. */
   #unit: number | undefined;
 
   constructor(
     private readonly batch: BatchStep,
-    private readonly pipeline: StepPipeline,
+    private readonly trainingStep: TrainingStep,
     private readonly lossScale: number,
   ) {
-    this.#rows = pipeline.mixedRanks && pipeline.rowCounts;
+    this.#rows = trainingStep.mixedRanks && trainingStep.rowCounts;
   }
 
   /** The share of the batch by which seeds are weighted already. */
@@ -131,7 +131,7 @@ class Losses {
   }
 
   compute(microBatch: number, outputs: readonly Tensor[]): Tensor {
-    const { lossItems } = this.pipeline;
+    const { lossItems } = this.trainingStep;
     const [loss, ...metrics] = lossItems.watching(() => this.batch.values(microBatch, outputs));
     if (!(loss instanceof Tensor)) throw noTensor(loss);
     if (loss.size !== 1) throw notScalar(loss);
@@ -187,7 +187,7 @@ class Losses {
     const counts = this.#weights.map((weight) => (typeof weight === 'object' ? weight.items : 0));
     const total = counts.reduce((sum, count) => sum + count, 0);
     const items = counts.length === microBatches ? total : counts[0]! * microBatches;
-    const { mixedRanks } = this.pipeline;
+    const { mixedRanks } = this.trainingStep;
     const all = mixedRanks ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([items]), 'sum')))[0]! : items;
     return (this.#unit = all > 0 ? all : microBatches);
   }
@@ -218,19 +218,19 @@ class Losses {
 
 /** Reduces the gradients over the ranks with the same stage, as those of a backward pass. */
 function reduced(
-  pipeline: StepPipeline,
+  trainingStep: TrainingStep,
   { trained, grads, penaltyGrads }: PipelineResult,
   exchanged: Exchanged,
 ): NamedTensorMap {
   const { values, factor, weight, unit } = exchanged;
-  if (exchanged.addsTerms && !isSumKnown(pipeline, exchanged)) {
+  if (exchanged.addsTerms && !isSumKnown(trainingStep, exchanged)) {
     dispose([...grads, ...penaltyGrads].filter((grad) => grad !== null));
     throw unknownSum();
   }
   const loss = scalar(values[0]!);
-  if (weight !== undefined) pipeline.lossItems.note(loss, weight);
-  const session = pipeline.begin(trained, loss)!;
-  const share = session.weight / pipeline.lossScale;
+  if (weight !== undefined) trainingStep.lossItems.note(loss, weight);
+  const session = trainingStep.begin(trained, loss)!;
+  const share = session.weight / trainingStep.lossScale;
   const whole = unit === undefined ? factor * share : session.unit === 0 ? 0 : unit / session.unit;
   trained.forEach((_, i) => {
     const grad = summed(scaled(grads[i]!, whole), scaled(penaltyGrads[i]!, share));
@@ -242,7 +242,7 @@ function reduced(
 }
 
 /** Whether the gradients began with the weights that they have in the end. */
-function isSumKnown({ mixedRanks }: StepPipeline, { factor, weight, unit }: Exchanged): boolean {
+function isSumKnown({ mixedRanks }: TrainingStep, { factor, weight, unit }: Exchanged): boolean {
   if (typeof weight !== 'object') return true;
   const items = mixedRanks
     ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([weight.items]), 'sum')))[0]!

@@ -15,7 +15,7 @@ import { checkpoint, mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import { portableLists } from '@acc/kernels';
 import { variablesOf } from '../prepare/prepare-model.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import { fitLoss } from './fit-loss.js';
 import { inputList, partOf, requireDivisible, rowsOf, type ModelInputs } from './micro-batches.js';
 import { resolvePipelineOptions, type PipelineOptions, type ResolvedPipelineOptions } from './options.js';
@@ -26,12 +26,12 @@ export interface PipelinesContext {
   readonly mesh: Mesh;
   readonly strategy: Strategy;
   readonly kernels: KernelLayer;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly runForward: RunForward;
   readonly checkpointEvery: number | undefined;
   /** The option `pipeline` of the Accelerator. */
   readonly defaults: ResolvedPipelineOptions | undefined;
-  readonly optimizers: () => readonly Optimizer[];
+  readonly prepared: { readonly optimizers: readonly Optimizer[] };
 }
 
 /** The loss of predictions, a scalar. A model with several outputs gives a list. */
@@ -97,7 +97,7 @@ export class Pipelines {
     return (data) => {
       const given = data.filter((column) => (column as Tensor | null) !== null && column !== undefined);
       // Ranks that compute a stage together need the same number of micro-batches.
-      const ofRanks = this.#context.pipeline.batch?.rows ?? [given[0]!.shape[0]!];
+      const ofRanks = this.#context.trainingStep.batch?.rows ?? [given[0]!.shape[0]!];
       const all = ofRanks.reduce((sum, rows) => sum + rows, 0);
       // A smaller batch at the end of the data has fewer.
       const isExact = resolved.microBatches !== undefined && all >= largest;
@@ -117,22 +117,22 @@ export class Pipelines {
   }
 
   #take(model: AnyModel, divided: ModelPipeline, batch: BatchStep): Scalar[] {
-    const { pipeline } = this.#context;
+    const { trainingStep } = this.#context;
     const optimizer = this.#optimizerOf(model);
-    return takeStep({ model: divided, pipe: this.#pipe, pipeline, optimizer }, batch);
+    return takeStep({ model: divided, pipe: this.#pipe, trainingStep, optimizer }, batch);
   }
 
   #divide(
     model: AnyModel,
     { schedule, stages, microBatches }: ResolvedPipelineOptions & { schedule: ScheduleName },
   ): ModelPipeline {
-    this.#context.pipeline.trained.require('pipelined', variablesOf(model));
+    this.#context.trainingStep.trained.require('pipelined', variablesOf(model));
     const last = model.layers.at(-1)!;
     const key = JSON.stringify(stages ?? schedule === 'interleaved');
     const known = this.#divided.get(last);
     if (known?.key === key) return known.model;
     if (known) throw dividedBefore();
-    const { kernels, checkpointEvery: every, optimizers, ...shared } = this.#context;
+    const { kernels, checkpointEvery: every, prepared, ...shared } = this.#context;
     const made = new ModelPipeline(
       { model, schedule, stages, microBatches },
       {
@@ -145,7 +145,7 @@ export class Pipelines {
         measures: isFirst(shared.mesh),
         pieces: shared.mesh.size('context'),
         recomputation: every === undefined ? undefined : { every, checkpoint },
-        optimizers: optimizers(),
+        optimizers: prepared.optimizers,
       },
     );
     this.#divided.set(last, { model: made, key });
@@ -168,7 +168,7 @@ export class Pipelines {
   }
 
   #optimizersOf({ optimizer }: AnyModel): Optimizer[] {
-    return [...new Set([...this.#context.optimizers(), ...(optimizer ? [optimizer] : [])])];
+    return [...new Set([...this.#context.prepared.optimizers, ...(optimizer ? [optimizer] : [])])];
   }
 
   /** @throws AccError `ACC_PIPELINE_OPTIMIZER` unless there is one. */

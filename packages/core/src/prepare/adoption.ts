@@ -1,16 +1,17 @@
-import { engine, type Optimizer, type Variable } from '@tensorflow/tfjs-core';
+import { engine, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Preparation, Strategy } from '@acc/contract';
 import { hasLostValues } from '@acc/placement';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import { prepareVariables } from './prepare-variables.js';
+import type { PreparedObjects } from './prepared-objects.js';
 
 export interface AdoptionOptions {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly strategy: Strategy;
   /** Ends with the Accelerator. */
   readonly life: Preparation;
   readonly collective: Collective;
-  readonly optimizers: () => readonly Optimizer[];
+  readonly prepared: PreparedObjects;
 }
 
 /**
@@ -40,9 +41,9 @@ export class Adoption {
    * @throws AccError `ACC_VARIABLES_DIFFER` if ranks give different lists.
    */
   adopt(owner: object, list: readonly Variable[] | undefined): void {
-    const { pipeline } = this.#options;
-    if (pipeline.sync.isOff) return;
-    const { trained } = pipeline;
+    const { trainingStep } = this.#options;
+    if (trainingStep.sync.isOff) return;
+    const { trained } = trainingStep;
     if (list) {
       const given = list.filter((variable) => variable.trainable && !trained.has(variable));
       const fresh = given.filter((variable) => !trained.knows(variable));
@@ -59,22 +60,24 @@ export class Adoption {
    * exist.
    */
   adoptNamed(names: readonly string[]): void {
-    const { pipeline } = this.#options;
-    if (this.#options.optimizers().length === 0) return;
+    const { trainingStep } = this.#options;
+    if (this.#options.prepared.optimizers.length === 0) return;
     const { registeredVariables } = engine();
-    const prepared = new Set(pipeline.trained.prepared);
+    const prepared = new Set(trainingStep.trained.prepared);
     const found = names.flatMap((name) => registeredVariables[name] ?? []);
     const fresh = found.filter((variable) => variable.trainable && !prepared.has(variable));
     if (fresh.length === 0 || fresh.length + prepared.size !== names.length) return;
     prepareVariables(this.#options, fresh);
-    pipeline.trained.add(fresh);
+    trainingStep.trained.add(fresh);
   }
 
   #offerAll(): void {
-    const { pipeline, collective, optimizers } = this.#options;
-    const { trained } = pipeline;
+    const { trainingStep, collective, prepared } = this.#options;
+    const { trained } = trainingStep;
     // tfjs's Adam keeps the powers of beta in trainable variables.
-    const ofOptimizers = new Set<unknown>(optimizers().flatMap((optimizer) => Object.values(optimizer)));
+    const ofOptimizers = new Set<unknown>(
+      prepared.optimizers.flatMap((optimizer) => Object.values(optimizer)),
+    );
     const fresh = Object.values(engine().registeredVariables).filter(
       (variable) =>
         variable.trainable &&

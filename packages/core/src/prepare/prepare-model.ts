@@ -34,7 +34,7 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
     undoFit = shardFit(trainedModelOf(model), context);
   };
   prepareTraining();
-  const undoCompile = patch(model, 'compile', (own) => (args) => {
+  const undoCompile = patch(model, 'compile', 'prepared model', (own) => (args) => {
     own.call(model, args);
     prepareTraining();
   });
@@ -47,12 +47,13 @@ export function prepareModel(model: ModelInternals, context: PrepareModelContext
   };
 }
 
-/** Runs the passes of `predict` and `predictOnBatch` through the pipeline. */
+/** Runs the passes of `predict` and `predictOnBatch` through the training step. */
 function wrapPredictions(model: ModelInternals, context: PrepareModelContext): Undo {
   const undos = [
     patch(
       model,
       'predict',
+      'prepared model',
       (own) =>
         (...args) =>
           context.predict(() => own.apply(model, args)),
@@ -60,6 +61,7 @@ function wrapPredictions(model: ModelInternals, context: PrepareModelContext): U
     patch(
       model,
       'predictOnBatch',
+      'prepared model',
       (own) =>
         (...args) =>
           context.predict(() => own.apply(model, args)),

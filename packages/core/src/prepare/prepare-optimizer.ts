@@ -2,12 +2,12 @@ import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core'
 import type { KernelLayer } from '@acc/contract';
 import { hasOwnRule, slotListsOf, withOwnState } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 
 type NamedTensor = { name: string; tensor: NamedTensorMap[string] };
 
 export interface PrepareOptimizerContext {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly kernels: KernelLayer;
   /**
    * Prepares the variables that the optimizer is about to train. Without a list, all trainable
@@ -18,36 +18,41 @@ export interface PrepareOptimizerContext {
 }
 
 /**
- * Inserts the pipeline before `optimizer.applyGradients`, in which `minimize` and `fit` end. Makes
+ * Inserts the training step before `optimizer.applyGradients`, in which `minimize` and `fit` end. Makes
  * `computeGradients`, with which they begin, prepare the variables first.
  */
 export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizerContext): Undo {
-  const { pipeline, kernels, adopt, warn } = context;
-  pipeline.names.add(optimizer);
+  const { trainingStep, kernels, adopt, warn } = context;
+  trainingStep.names.add(optimizer);
   // Created before the patch, because it inspects the optimizer's own method.
   const fused = kernels.fusedApply?.(optimizer);
   const apply = stateByVariable(optimizer, warn);
   const undos = [
-    patch(optimizer, 'computeGradients', (own) => (f, list) => {
+    patch(optimizer, 'computeGradients', 'prepared optimizer', (own) => (f, list) => {
       adopt(list);
-      const compute = () => pipeline.trained.seekingCandidates(() => own.call(optimizer, f, list));
+      const compute = () => trainingStep.trained.seekingCandidates(() => own.call(optimizer, f, list));
       // Without a list gradients of all variables are computed, whichever model they belong to.
-      return list ? compute() : pipeline.names.ofOptimizer(optimizer, compute);
+      return list ? compute() : trainingStep.names.ofOptimizer(optimizer, compute);
     }),
-    patch(optimizer, 'applyGradients', (own) => (given: NamedTensorMap | NamedTensor[]) => {
-      // tfjs also accepts a list, in the order of the variables.
-      const grads = Array.isArray(given)
-        ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
-        : given;
-      pipeline.apply(optimizer, grads, (changed) => {
-        const all = Array.isArray(given) ? listed(given, changed) : changed;
-        apply(all, () => (fused ? fused(all) : own.call(optimizer, all)));
-      });
-      // A caller that gave a list does not know the tensors that replaced its own.
-      if (Array.isArray(given)) {
-        for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
-      }
-    }),
+    patch(
+      optimizer,
+      'applyGradients',
+      'prepared optimizer',
+      (own) => (given: NamedTensorMap | NamedTensor[]) => {
+        // tfjs also accepts a list, in the order of the variables.
+        const grads = Array.isArray(given)
+          ? Object.fromEntries(given.map(({ name, tensor }) => [name, tensor]))
+          : given;
+        trainingStep.apply(optimizer, grads, (changed) => {
+          const all = Array.isArray(given) ? listed(given, changed) : changed;
+          apply(all, () => (fused ? fused(all) : own.call(optimizer, all)));
+        });
+        // A caller that gave a list does not know the tensors that replaced its own.
+        if (Array.isArray(given)) {
+          for (const { name, tensor } of given) if (grads[name] !== tensor) grads[name]?.dispose();
+        }
+      },
+    ),
   ];
   return () => {
     for (const undo of undos.splice(0)) undo();

@@ -11,18 +11,17 @@ import {
 } from '@acc/contract';
 import type { Determinism } from '@acc/deterministic';
 import { tensorsIn } from '@acc/data';
-import { isLive } from '@acc/kernels';
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
 import type { Pipelines } from '../pipelined/pipelines.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
-import { optimizerStateOf } from '../presets/kernels.js';
+import type { TrainingStep } from '../step/training-step.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
 import { checkpointLayers, describe } from '@acc/tape';
-import { isModel, nestedLayers, type ModelInternals } from '@acc/tfjs-internals';
+import { isModel, nestedLayers } from '@acc/tfjs-internals';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
+import type { PreparedObjects } from './prepared-objects.js';
 import { Adoption } from './adoption.js';
 import { prepareOptimizer } from './prepare-optimizer.js';
 import { watchOptimizers } from './unprepared-optimizers.js';
@@ -31,7 +30,7 @@ import { watchOptimizers } from './unprepared-optimizers.js';
 export type Undo = () => void;
 
 export interface PreparationOptions {
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly strategy: Strategy;
   readonly collective: Collective;
   readonly mesh: Mesh;
@@ -41,6 +40,8 @@ export interface PreparationOptions {
   readonly fit: FitProgress;
   readonly turns: Turns;
   readonly pipelines: Pipelines;
+  /** Gets the models and optimizers. */
+  readonly prepared: PreparedObjects;
   readonly atBoundary: () => Promise<void>;
   readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
@@ -56,12 +57,10 @@ export interface PreparationOptions {
 export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
-  readonly #optimizers = new Set<Optimizer>();
   /** Whether what is prepared may be marked another way again. */
   readonly #life = { isOver: false };
   readonly adoption: Adoption;
-  /** Each LayersModel that was prepared, in the order of preparation. */
-  readonly models = new Set<ModelInternals>();
+  readonly prepared: PreparedObjects;
   /** In a job of several ranks. */
   readonly unprepared: UnpreparedSteps | undefined;
   /** Whether any model, variables or optimizer was prepared. */
@@ -70,15 +69,16 @@ export class Preparation {
 
   constructor(options: PreparationOptions) {
     this.#options = options;
-    this.adoption = new Adoption({ ...options, life: this.#life, optimizers: () => this.optimizers });
-    const { strategy, pipeline, collective } = options;
+    this.prepared = options.prepared;
+    this.adoption = new Adoption({ ...options, life: this.#life });
+    const { strategy, trainingStep, collective } = options;
     if (collective.size > 1 && !strategy.traits.isLocal)
       this.unprepared = new UnpreparedSteps(collective, () => !this.#hasAny);
     this.#undos.push(
       () => this.unprepared?.end(),
       watchOptimizers({
         prepares: (optimizer, names) => this.#prepareUser(optimizer, names),
-        appliesAlone: (grads) => pipeline.sync.isLocal || this.unprepared?.took(grads),
+        appliesAlone: (grads) => trainingStep.sync.isLocal || this.unprepared?.took(grads),
         runAction: (optimizer, inputs, action) => {
           const { recorder } = options.kernels;
           if (recorder) recorder.runAction(inputs, action, { user: optimizer });
@@ -100,7 +100,7 @@ export class Preparation {
       if (claimed !== undefined) return claimed;
     }
     if (isModel(object)) {
-      this.models.add(object);
+      this.prepared.models.add(object);
       this.#once(object, () => prepareModel(object, this.#modelContext()));
       return object;
     }
@@ -116,11 +116,6 @@ export class Preparation {
     const data = this.#options.data.prepare(object);
     if (data !== undefined) return data;
     throw cannotPrepare(object);
-  }
-
-  /** The prepared optimizers whose state was not freed, in the same order on every rank. */
-  get optimizers(): readonly Optimizer[] {
-    return [...this.#optimizers].filter(hasItsState);
   }
 
   /** Restores the own methods of every prepared object. */
@@ -139,19 +134,19 @@ export class Preparation {
 
   /** @throws AccError `ACC_PIPELINE_OPTIMIZER` for a second one on a mesh with the axis `pipeline`. */
   #requireOnlyOptimizer(optimizer: Optimizer): void {
-    const { optimizers } = this;
+    const { optimizers } = this.prepared;
     if (this.#options.mesh.size('pipeline') === 1 || optimizers.length === 0) return;
     if (!optimizers.includes(optimizer)) throw secondOptimizer();
   }
 
   #prepareOptimizer(optimizer: Optimizer): void {
-    const { pipeline, kernels, strategy, collective } = this.#options;
-    if (!this.#done.has(optimizer) && !pipeline.sync.isOff) requireSameSettings(optimizer, collective);
+    const { trainingStep, kernels, strategy, collective } = this.#options;
+    if (!this.#done.has(optimizer) && !trainingStep.sync.isOff) requireSameSettings(optimizer, collective);
     strategy.prepareOptimizer?.(optimizer);
-    this.#optimizers.add(optimizer);
+    this.prepared.add(optimizer);
     const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);
     const warn = (message: string) => collective.rank === 0 && console.warn(`acc: ${message}`);
-    this.#once(optimizer, () => prepareOptimizer(optimizer, { pipeline, kernels, adopt, warn }));
+    this.#once(optimizer, () => prepareOptimizer(optimizer, { trainingStep, kernels, adopt, warn }));
   }
 
   /**
@@ -159,23 +154,23 @@ export class Preparation {
    * whether this call prepared it.
    */
   #prepareUser(optimizer: Optimizer, names: readonly string[]): boolean {
-    const { pipeline } = this.#options;
-    if (this.#optimizers.has(optimizer) || pipeline.sync.isLocal) return false;
+    const { trainingStep } = this.#options;
+    if (this.prepared.has(optimizer) || trainingStep.sync.isLocal) return false;
     const { registeredVariables } = engine();
-    const trains = names.some((name) => pipeline.trained.has(registeredVariables[name]!));
+    const trains = names.some((name) => trainingStep.trained.has(registeredVariables[name]!));
     if (trains) this.#prepareOptimizer(optimizer);
     return trains;
   }
 
   #prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
-    const { pipeline, strategy } = this.#options;
+    const { trainingStep, strategy } = this.#options;
     this.#hasAny = true;
-    const fresh = variables.filter((variable) => !pipeline.trained.has(variable));
+    const fresh = variables.filter((variable) => !trainingStep.trained.has(variable));
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
     prepareVariables({ strategy, life: this.#life }, fresh, layers);
     noteBuffers(fresh, layers);
-    pipeline.trained.add(fresh);
+    trainingStep.trained.add(fresh);
   }
 
   /** Calls the strategy first, because it may need a layer for itself. */
@@ -189,14 +184,14 @@ export class Preparation {
   }
 
   #modelContext() {
-    const { pipeline, mesh, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
+    const { trainingStep, mesh, data, splitBatches, seed, kernels, checkpointEvery } = this.#options;
     const { fit, turns, atBoundary, determinism, pipelines } = this.#options;
     return {
       pipelines,
       turns,
       progress: fit,
       atBoundary,
-      pipeline,
+      trainingStep,
       mesh,
       ...placeInData(mesh),
       gradientRanks: mesh.gradientRanks,
@@ -212,7 +207,7 @@ export class Preparation {
         this.#requireOnlyOptimizer(optimizer);
         this.#prepareOptimizer(optimizer);
       },
-      predict: <T>(compute: () => T) => pipeline.predict(compute),
+      predict: <T>(compute: () => T) => trainingStep.predict(compute),
       prepareLayers: (layers: readonly unknown[]) => this.#prepareLayers(layers),
       keepLess: (model: object) => {
         const undoFreeing = kernels.freeActivations(model);
@@ -229,17 +224,6 @@ export class Preparation {
 function isOptimizer(object: unknown): object is Optimizer {
   const candidate = object as Partial<Optimizer> | null;
   return typeof candidate?.applyGradients === 'function' && typeof candidate.minimize === 'function';
-}
-
-/**
- * Whether an optimizer still has its state. tfjs's `disposeVariables` frees the state of all
- * optimizers. An optimizer without its state takes no further step.
- */
-function hasItsState(optimizer: Optimizer): boolean {
-  const state = optimizerStateOf(optimizer);
-  if (!state) return true;
-  const slots = Object.values(state.slots).flatMap((list) => list.map(({ variable }) => variable));
-  return [...slots, ...state.scalars].every(isLive);
 }
 
 function secondOptimizer(): AccError {

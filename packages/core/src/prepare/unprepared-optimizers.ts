@@ -45,7 +45,7 @@ export interface OptimizerWatch {
 export function watchOptimizers(watch: OptimizerWatch): Undo {
   const undos = CLASSES.map(({ prototype }) => watchApply(prototype, watch));
   undos.push(
-    patch(Optimizer.prototype, 'computeGradients', (own) => {
+    patch(Optimizer.prototype, 'computeGradients', 'unprepared optimizers', (own) => {
       return function (this: Optimizer, ...args) {
         const result = own.apply(this, args);
         watch.prepares(this, Object.keys(result.grads));
@@ -59,7 +59,7 @@ export function watchOptimizers(watch: OptimizerWatch): Undo {
 }
 
 function watchApply(prototype: Optimizer, { prepares, appliesAlone, runAction }: OptimizerWatch): Undo {
-  return patch(prototype, 'applyGradients', (own) => {
+  return patch(prototype, 'applyGradients', 'unprepared optimizers', (own) => {
     return function (this: Optimizer, given) {
       const named = listOf(given as NamedTensors);
       const names = named.map(({ name }) => name);

@@ -99,5 +99,5 @@ function replace(): void {
   source ??= new RandomSource(randomBelow(2 ** 47));
   // Installed again, so that it replaces any function that others have installed since.
   undo?.();
-  undo = patch(Math, 'random', () => draw);
+  undo = patch(Math, 'random', 'seed', () => draw);
 }

@@ -3,7 +3,7 @@ import { storedTensor, type Checkpoint, type StoredReference, type Want } from '
 import { AccError, type TensorShard } from '@acc/contract';
 import type { AccumulationState, HeldPasses } from '@acc/grad-accumulation';
 import { accumulatesReduced } from '../step/pass.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import type { NamedTensors } from './named-tensors.js';
 import type { RunContext } from './run-context.js';
 
@@ -41,7 +41,7 @@ const folderOf = (entry: number): string => `accumulation/${entry}`;
 
 /** The window of this rank. Sums of which the rank has shards are added to `names`. */
 export function accumulationEntry(
-  { accumulation, trained }: Pick<StepPipeline, 'accumulation' | 'trained'>,
+  { accumulation, trained }: Pick<TrainingStep, 'accumulation' | 'trained'>,
   names: NamedTensors,
   { strategy, alike }: Pick<RunContext, 'strategy' | 'alike'>,
 ): AccumulationEntry<Tensor> {

@@ -2,14 +2,14 @@ import type { CheckpointOptions } from '@acc/checkpoint';
 import type { Collective } from '@acc/contract';
 import type { TrackerBus } from '@acc/tracker';
 import type { Joinable } from '../join/joinable.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 import { Preemption } from '#platform/preemption';
 import type { RunCheckpoints } from './run-checkpoints.js';
 
 interface BoundaryContext {
   readonly collective: Collective;
   readonly joinable: Joinable;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly checkpoints: RunCheckpoints;
   readonly bus: TrackerBus;
 }
@@ -32,14 +32,14 @@ export class Boundary {
 
   /** Begins it: signals save the run, if the options ask for that. @returns A function that stops it. */
   listen(options: CheckpointOptions | undefined, context: BoundaryContext): () => void {
-    const { collective, joinable, pipeline, checkpoints, bus } = context;
+    const { collective, joinable, trainingStep, checkpoints, bus } = context;
     this.#checkpoints = checkpoints;
     const stopRescuing = () => checkpoints.rescuing?.dispose();
     if (!isPreempting(options)) return stopRescuing;
     const preemption = new Preemption({
       collective,
       isJoining: () => joinable.isJoining,
-      activity: () => pipeline.updates.activity,
+      activity: () => trainingStep.updates.activity,
       save: () => checkpoints.save(undefined, { async: false }),
       beforeExit: () => bus.finish('aborted'),
     });

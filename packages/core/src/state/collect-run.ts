@@ -72,8 +72,8 @@ export interface CollectedRun {
  * if ranks have different optimizers.
  */
 export async function collectRun(context: RunContext): Promise<CollectedRun> {
-  const { pipeline, collective } = context;
-  const isApart = pipeline.sync.isTrainingAlone;
+  const { trainingStep, collective } = context;
+  const isApart = trainingStep.sync.isTrainingAlone;
   const root = isApart ? `rank-${collective.rank}/` : '';
   let own: OwnRun | undefined;
   try {
@@ -108,7 +108,7 @@ export interface OwnRun extends CollectedRun {
 export async function collectOwn(context: RunContext, root = ''): Promise<OwnRun> {
   const made: Tensor[] = [];
   try {
-    const names = new NamedTensors(context.strategy, context.pipeline.trained.prepared);
+    const names = new NamedTensors(context.strategy, context.trainingStep.trained.prepared);
     const model = await modelState(context, names, root, made);
     const { shared, local } = await restOf(context, names, made);
     return { shared: { ...shared, model }, local: { ...local, model: null }, tensors: names.added, made };
@@ -120,13 +120,13 @@ export async function collectOwn(context: RunContext, root = ''): Promise<OwnRun
 
 /** Collects all state except the model. */
 async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) {
-  const { pipeline, strategy, kernels, data, fit, registered } = context;
+  const { trainingStep, strategy, kernels, data, fit, registered } = context;
   const { shared = null, local = null } = strategy.getState?.() ?? {};
   const generator = kernels.random?.state() ?? null;
   if (generator) made.push(generator);
   return {
     shared: {
-      step: pipeline.updates.steps,
+      step: trainingStep.updates.steps,
       data: data.positions,
       fit: fit.position ?? null,
       strategy: shared,
@@ -134,7 +134,7 @@ async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) 
       orders: readOrderState(),
     },
     local: {
-      accumulation: accumulationEntry(pipeline, names, context),
+      accumulation: accumulationEntry(trainingStep, names, context),
       buffers: buffersOfRank(context, names),
       recurrent: recurrentStates(context),
       callbacks: await fit.callbacks.states(),

@@ -94,7 +94,7 @@ type Work<T> = () => T | Promise<T>;
 /** Runs work on all ranks together if the model is prepared, so that no rank waits for one that failed. */
 function runnerFor(model: Weighted) {
   const running = whatRuns();
-  const areAll = running !== undefined && isPrepared(model, running.pipeline.trained);
+  const areAll = running !== undefined && isPrepared(model, running.trainingStep.trained);
   return async <T>(work: Work<T>, giveUp?: (result: T) => void): Promise<T> =>
     areAll ? together(running.collective, async () => work(), giveUp) : work();
 }

@@ -28,17 +28,17 @@ export const slotFolder = (root: string, optimizer: number, kind: string): strin
  * @param made Receives tensors that were made for the entry. They are to be disposed after its use.
  */
 export async function modelState(
-  { pipeline, preparation }: Pick<RunContext, 'pipeline' | 'preparation'>,
+  { trainingStep, preparation }: Pick<RunContext, 'trainingStep' | 'preparation'>,
   names: NamedTensors,
   root: string,
   made: Tensor[],
 ): Promise<ModelState<Tensor>> {
-  const parameters: readonly Variable[] = pipeline.trained.prepared;
+  const parameters: readonly Variable[] = trainingStep.trained.prepared;
   const wholes = parameters.flatMap((variable) =>
     names.add(names.heldBy(variable), variable, root + PARAMETERS),
   );
   const optimizers = [];
-  for (const [i, optimizer] of preparation.optimizers.entries()) {
+  for (const [i, optimizer] of preparation.prepared.optimizers.entries()) {
     const folderOf = (kind: string) => slotFolder(root, i, kind);
     optimizers.push(await optimizerEntry(optimizer, { parameters, names, folderOf }, made));
   }

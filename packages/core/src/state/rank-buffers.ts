@@ -25,11 +25,11 @@ export type RankBuffers<T> = Readonly<Record<string, T>>;
 
 /** The buffers of this rank, of which it holds every element. */
 export function buffersOfRank(
-  { pipeline, collective }: Pick<RunContext, 'pipeline' | 'collective'>,
+  { trainingStep, collective }: Pick<RunContext, 'trainingStep' | 'collective'>,
   names: NamedTensors,
 ): RankBuffers<Tensor> {
   if (collective.size === 1) return {};
-  const own = pipeline.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
+  const own = trainingStep.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
   return Object.fromEntries(own.map((variable) => [names.nameOf(variable), names.heldBy(variable)]));
 }
 

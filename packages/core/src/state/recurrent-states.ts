@@ -49,6 +49,6 @@ export function restoreRecurrent(
 }
 
 function statefulLayers({ preparation }: Pick<RunContext, 'preparation'>): RecurrentLayer[] {
-  const layers = [...nestedLayers([...preparation.models])] as RecurrentLayer[];
+  const layers = [...nestedLayers([...preparation.prepared.models])] as RecurrentLayer[];
   return layers.filter(({ stateful, states_ }) => stateful && states_?.every((state) => !state.isDisposed));
 }

@@ -88,7 +88,7 @@ export class Rescuing {
     this.#holdsThroughUpdates = isReplicated(run) && run.kernels.device === 'cpu';
     this.#forgetFaults = onFault(() => this.#keep());
     process.on('SIGTERM', this.#onSignal);
-    run.pipeline.updates.observer = {
+    run.trainingStep.updates.observer = {
       beforeUpdate: () => this.#vote(),
       beforeApply: () => this.#spend(),
     };
@@ -96,7 +96,7 @@ export class Rescuing {
 
   /** Must be awaited at a point where all batches given out so far have been trained on. */
   async atBoundary(): Promise<void> {
-    const { activity } = this.#context.run.pipeline.updates;
+    const { activity } = this.#context.run.trainingStep.updates;
     const isTraining = activity !== this.#activity;
     if (!isTraining || this.#context.joinable.isJoining) return;
     this.#drop();
@@ -113,12 +113,12 @@ export class Rescuing {
   /** Holds the current state, which must be that between two steps. */
   async hold(): Promise<void> {
     const { run, epoch } = this.#context;
-    const { pipeline, collective, kernels } = run;
+    const { trainingStep, collective, kernels } = run;
     if (this.#refusal !== undefined) return;
-    this.#activity = pipeline.updates.activity;
-    if (pipeline.sync.isTrainingAlone) return this.#release('each rank trains alone');
+    this.#activity = trainingStep.updates.activity;
+    if (trainingStep.sync.isTrainingAlone) return this.#release('each rank trains alone');
     // The state before the window stays valid, because weights change when it closes.
-    const { done, held } = pipeline.accumulation.getState();
+    const { done, held } = trainingStep.accumulation.getState();
     if (done > 0 || held.length > 0) {
       if (!this.#held) this.#reason = 'nothing is held of the time before the open window of accumulation';
       return;
@@ -181,7 +181,7 @@ export class Rescuing {
   dispose(): void {
     this.#forgetFaults();
     process.off('SIGTERM', this.#onSignal);
-    this.#context.run.pipeline.updates.observer = undefined;
+    this.#context.run.trainingStep.updates.observer = undefined;
     this.#release('the Accelerator was freed');
     rmSync(this.#sign, { force: true });
   }
@@ -213,7 +213,7 @@ export class Rescuing {
   #keep(): void {
     const { run, place } = this.#context;
     const { rank } = run.collective;
-    if (this.#hasKept || this.#ending() === 'end' || run.pipeline.updates.steps === 0) return;
+    if (this.#hasKept || this.#ending() === 'end' || run.trainingStep.updates.steps === 0) return;
     this.#hasKept = true;
     try {
       if (!this.#held) throw new Error(this.#reason);
@@ -235,7 +235,7 @@ export class Rescuing {
   /** Tells early, and once for each host, that its memory will not suffice. */
   #compareMemory(): void {
     const { run, place } = this.#context;
-    if (this.#hasCompared || !this.#held || run.pipeline.updates.steps === 0) return;
+    if (this.#hasCompared || !this.#held || run.trainingStep.updates.steps === 0) return;
     this.#hasCompared = true;
     if (!place.isSpeaker) return;
     const { neededBytes, freeBytes } = rescueMemory(this.#held, {
@@ -268,8 +268,8 @@ export class Rescuing {
 }
 
 /** The names of the whole tensors of all parameters, also of those of which this rank has nothing. */
-function parametersOf({ strategy, pipeline }: RunContext): string[] {
-  const parameters = pipeline.trained.prepared;
+function parametersOf({ strategy, trainingStep }: RunContext): string[] {
+  const parameters = trainingStep.trained.prepared;
   const names = new NamedTensors(strategy, parameters);
   return parameters.flatMap((variable) => {
     const wholes = names.wholesOf(variable).map(({ name }) => name);

@@ -87,7 +87,7 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
   });
   const { stored } = trees;
   if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
-  const parameters = context.pipeline.trained.prepared;
+  const parameters = context.trainingStep.trained.prepared;
   const names = new NamedTensors(context.strategy, parameters);
   const ranks = collective.allGatherObject({
     rank: collective.rank,
@@ -186,7 +186,7 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
   const byName = new Map(parameters.map((variable) => [storedName(names.nameOf(variable)), variable]));
   const variableOf = (name: string) => byName.get(name)!;
   const layer = context.kernels.state;
-  const { optimizers } = context.preparation;
+  const { optimizers } = context.preparation.prepared;
   const { model: _, accumulation: __, buffers: ofRank, ...ownState } = local;
   const buffers = storedBuffers(ofRank, checkpoint.index.worldSize, context.collective);
   const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root, buffers }) : [];
@@ -215,8 +215,8 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
       }
       const sumOf = sumsOf(held, tensors.slice(next));
       const tree = rest.tree as Rest<Tensor>;
-      context.pipeline.updates.steps = shared.step;
-      context.pipeline.accumulation.setState(windowState(tree.window, variableOf, sumOf));
+      context.trainingStep.updates.steps = shared.step;
+      context.trainingStep.accumulation.setState(windowState(tree.window, variableOf, sumOf));
       const { worldSize } = checkpoint.index;
       await named(checkpoint, () => applyRest(tree, shared, { context, worldSize }));
     },

@@ -2,7 +2,7 @@ import type { Collective, KernelLayer, Plugin, Stateful, Strategy } from '@acc/c
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { DataPreparation } from '../prepare/prepare-data.js';
 import type { Preparation } from '../prepare/prepare.js';
-import type { StepPipeline } from '../step/step-pipeline.js';
+import type { TrainingStep } from '../step/training-step.js';
 
 /** The parts of a run that its checkpoints read and restore. */
 export interface RunContext {
@@ -15,7 +15,7 @@ export interface RunContext {
    */
   readonly alike: Collective | undefined;
   readonly plugins: readonly Plugin[];
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly preparation: Preparation;
   readonly data: DataPreparation;
   readonly fit: FitProgress;

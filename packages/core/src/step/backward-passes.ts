@@ -7,7 +7,7 @@ import { beginPassWithCandidates } from './candidate-pass.js';
 import type { LossItems } from './loss-items.js';
 import { lossScaleOf, unscaled } from './loss-scale.js';
 import { accumulatesReduced, beginPass, freshWeight, type Pass, type PassOptions } from './pass.js';
-import type { StepPipelineOptions } from './step-options.js';
+import type { TrainingStepOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
 import { uniqueIndices } from './unique-indices.js';
 
@@ -23,13 +23,13 @@ interface PassState extends StepState {
 
 /** Takes the gradients of trained variables from the gradient driver, one session for each pass. */
 export class BackwardPasses {
-  readonly #options: StepPipelineOptions;
+  readonly #options: TrainingStepOptions;
   readonly #state: PassState;
   /** For passes that give this rank's own gradients. */
   readonly #local: PassOptions;
   #samples: number | undefined;
 
-  constructor(options: StepPipelineOptions, state: PassState) {
+  constructor(options: TrainingStepOptions, state: PassState) {
     this.#options = options;
     this.#state = state;
     this.#local = { ...options, strategy: singleStrategy(), mixesRanks: false };

@@ -12,10 +12,10 @@ export function sampleShares({ realRows }: BatchRows): number[] {
  * Runs `fn` with `rows` as the current batch. Restores the previous batch afterwards; if `fn`
  * returns a promise, after it has settled.
  */
-export function onRows<T>(pipeline: { batch: BatchRows | undefined }, rows: BatchRows, fn: () => T): T {
-  const { batch } = pipeline;
-  pipeline.batch = rows;
-  return finallyAfter(fn, () => (pipeline.batch = batch));
+export function onRows<T>(trainingStep: { batch: BatchRows | undefined }, rows: BatchRows, fn: () => T): T {
+  const { batch } = trainingStep;
+  trainingStep.batch = rows;
+  return finallyAfter(fn, () => (trainingStep.batch = batch));
 }
 
 /** The ranks of a backward pass. */

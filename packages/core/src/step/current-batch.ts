@@ -1,14 +1,14 @@
 import { rowCountsOf, sampleShares, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
-import type { StepPipelineOptions } from './step-options.js';
+import type { StepRanks } from './step-options.js';
 
 /** The batch that the running step computes, and this rank's weight in it. */
 export class CurrentBatch {
-  readonly #ranks: Pick<StepPipelineOptions, 'dataRanks' | 'gradientRanks' | 'countRanks'>;
+  readonly #ranks: StepRanks;
 
   /** The last batch of prepared data. Undefined in a loop with other data. */
   rows: BatchRows | undefined;
 
-  constructor(ranks: Pick<StepPipelineOptions, 'dataRanks' | 'gradientRanks' | 'countRanks'>) {
+  constructor(ranks: StepRanks) {
     this.#ranks = ranks;
   }
 

@@ -4,7 +4,7 @@ import type { BackwardPasses } from './backward-passes.js';
 import { disposeNew, withTensors } from './grad-records.js';
 import { reduceGiven } from './reduce-given.js';
 import { settleNew } from './settle.js';
-import type { StepPipelineOptions } from './step-options.js';
+import type { TrainingStepOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
 
 interface UpdateState extends StepState {
@@ -23,7 +23,7 @@ export interface UpdateObserver {
 
 /** Takes gradients to new weights: reduce and settle, clip, transform, apply, afterStep. */
 export class OptimizerUpdates {
-  readonly #options: StepPipelineOptions;
+  readonly #options: TrainingStepOptions;
   readonly #state: UpdateState;
 
   /** The number of optimizer steps taken. */
@@ -36,12 +36,12 @@ export class OptimizerUpdates {
   /** Whether the current micro-batch belongs to `fit` or `fitDataset`. */
   isInFit = false;
 
-  constructor(options: StepPipelineOptions, state: UpdateState) {
+  constructor(options: TrainingStepOptions, state: UpdateState) {
     this.#options = options;
     this.#state = state;
   }
 
-  /** See `StepPipeline.apply`. */
+  /** See `TrainingStep.apply`. */
   apply(optimizer: Optimizer, grads: NamedTensorMap, applyGradients: ApplyGradients): void {
     const { kernels, collective } = this.#options;
     const { recorder } = kernels;

@@ -9,7 +9,7 @@ import {
 import { singleStrategy } from '../single-strategy/single-strategy.js';
 import { settle } from './settle.js';
 
-/** One backward pass through the pipeline. */
+/** One backward pass through the training step. */
 export interface Pass {
   /** The weight of the gradient of this rank's mean loss. */
   readonly weight: number;

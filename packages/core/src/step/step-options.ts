@@ -3,26 +3,39 @@ import type { Collective, KernelLayer, ListMath, Plugin, Strategy } from '@acc/c
 import type { GradientAccumulation } from '@acc/grad-accumulation';
 import type { Feature } from '../presets/composes.js';
 import type { GradientClipping } from './clipping.js';
+import type { CurrentBatch } from './current-batch.js';
+import type { TrainedVariables } from './trained-variables.js';
 
-/** The inputs of the step pipeline of an Accelerator. */
-export interface StepPipelineOptions {
-  readonly strategy: Strategy;
-  readonly plugins: readonly Plugin[];
-  readonly collective: Collective;
+/** The ranks of a step. */
+export interface StepRanks {
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
   /** The ranks whose gradients are summed: those with different rows or different pieces of rows. */
   readonly gradientRanks: Collective;
-  /** See `PassOptions.mixesRanks`. */
-  readonly mixesRanks: boolean;
   /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
   readonly countRanks: () => number;
+}
+
+/** The parts of a training step that plugins and prepared data use, too. */
+export interface StepParts {
+  readonly batch: CurrentBatch;
+  /** The variables whose gradients are reduced. */
+  readonly trained: TrainedVariables;
+  readonly accumulation: GradientAccumulation;
+  readonly clipping: GradientClipping;
+}
+
+/** The inputs of the training step of an Accelerator. */
+export interface TrainingStepOptions extends StepRanks, StepParts {
+  readonly strategy: Strategy;
+  readonly plugins: readonly Plugin[];
+  readonly collective: Collective;
+  /** See `PassOptions.mixesRanks`. */
+  readonly mixesRanks: boolean;
   /** Whether weights must not depend on the number of ranks. */
   readonly isDeterministic: boolean;
   /** The features of the run, for calls that do not go with all of them. */
   readonly features: ReadonlySet<Feature>;
-  readonly accumulation: GradientAccumulation;
-  readonly clipping: GradientClipping;
   readonly lists: ListMath;
   /** @throws AccError if a step of `variables` may not be taken now. */
   readonly requireTurn?: (variables: readonly Variable[]) => void;

@@ -43,7 +43,7 @@ const axisOf = (shape: readonly number[], axis: unknown) => ((axis as number) + 
 export function watchLosses(onLoss: (loss: Tensor, weight: LossWeight) => void): () => void {
   const table = lossTable();
   const undos = Object.entries(SIGNATURES).map(([name, signature]) =>
-    patch(table, name, (own) => (...args) => {
+    patch(table, name, 'losses', (own) => (...args) => {
       const loss = own(...args);
       // Only losses inside one level of gradients are reduced over ranks. Other losses are ignored.
       if (gradientDepth() !== 1) return loss;

@@ -17,6 +17,7 @@ import { collectiveOnTape } from '@acc/collective';
 import type { Collective, StrategyContext } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
 import {
+  isPatched,
   nestedLayers,
   ownClassName,
   patch,
@@ -30,14 +31,16 @@ import { broadcastable, globalMoments, otherDims, summedMoments } from './global
  * all ranks' samples in training. Then k ranks compute what one rank computes with the whole batch.
  * Only tfjs's own layers are changed: not subclasses, and not layers whose `call` was replaced.
  * Returns a function that restores the layers.
+ *
+ * @throws AccError `ACC_PATCH_ORDER` for layers that compute with fused kernels already.
  */
 export function syncBatchNorm(layers: readonly unknown[], context: StrategyContext): () => void {
   const undos: Undo[] = [];
   for (const candidate of nestedLayers(layers)) {
-    if (ownClassName(candidate) !== 'BatchNormalization' || Object.hasOwn(candidate, 'call')) continue;
+    if (ownClassName(candidate) !== 'BatchNormalization' || computesItself(candidate)) continue;
     const layer = candidate as BatchNormalizationLayer;
     undos.push(
-      patch(layer, 'call', (own) => (inputs, kwargs) => {
+      patch(layer, 'call', 'batch statistics', (own) => (inputs, kwargs) => {
         const x = Array.isArray(inputs) ? inputs[0] : inputs;
         const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
         // For layers without gamma or beta, and other ranks of x, the call of tfjs throws an error.
@@ -49,6 +52,11 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
   return () => {
     for (const undo of undos.splice(0)) undo();
   };
+}
+
+/** Whether the layer has a `call` of its own that is not that of fused kernels, which come later. */
+function computesItself(layer: object): boolean {
+  return Object.hasOwn(layer, 'call') && !isPatched(layer, 'call', 'fused layers');
 }
 
 /**

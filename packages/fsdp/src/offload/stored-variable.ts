@@ -42,7 +42,7 @@ export class StoredVariable implements FileValues {
       this.variable = given;
     }
     this.offset = source.reserve(this.byteLength);
-    const restore = patch(this.variable, 'dispose', (dispose) => () => {
+    const restore = patch(this.variable, 'dispose', 'stored values', (dispose) => () => {
       dispose.call(this.variable);
       restore();
       this.#free();

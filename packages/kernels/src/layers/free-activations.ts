@@ -59,7 +59,7 @@ export function freeActivations(model: object): () => void {
 
   const undos = layers.filter(hasOnePlace).map((layer) => {
     const count = usesOf(layer, members, outputs);
-    return patch(layer, 'apply', (own) => (inputs, kwargs) => {
+    return patch(layer, 'apply', 'freed activations', (own) => (inputs, kwargs) => {
       uses?.releaseMasked();
       const result = own.call(layer, inputs, kwargs);
       if (!uses || !kwargs?.training) return result;
@@ -73,8 +73,13 @@ export function freeActivations(model: object): () => void {
     });
   });
   undos.push(
-    patch(graph, 'call', (own) => (inputs, kwargs) => whileRunning(() => own.call(graph, inputs, kwargs))),
-    patch(graph, 'makeTrainFunction', (own) => () => {
+    patch(
+      graph,
+      'call',
+      'freed activations',
+      (own) => (inputs, kwargs) => whileRunning(() => own.call(graph, inputs, kwargs)),
+    ),
+    patch(graph, 'makeTrainFunction', 'freed activations', (own) => () => {
       const train = own.call(graph);
       return (data) => whileRunning(() => train(data));
     }),

@@ -28,7 +28,7 @@ export function fuseLayers(layers: readonly unknown[]): () => void {
     const name = ownClassName(layer);
     if (!CLASSES.has(name) || Object.hasOwn(layer, 'call')) continue;
     undos.push(
-      patch(layer as LayerInternals, 'call', (own) =>
+      patch(layer as LayerInternals, 'call', 'fused layers', (own) =>
         callWith(layer as LayerInternals, own, name as keyof FusedLayerCalls),
       ),
     );

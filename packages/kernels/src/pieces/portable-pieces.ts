@@ -23,7 +23,7 @@ import { sumInPairs } from './sum-in-pairs.js';
  */
 export function portablePieces(backendName: string, backend: KernelBackend): FixedResults {
   const pieces = new PortablePieces(backendName, backend);
-  const restore = patch(backend, 'disposeData', (own) => (dataId, force) => {
+  const restore = patch(backend, 'disposeData', 'pieces', (own) => (dataId, force) => {
     const isGone = own.call(backend, dataId, force);
     if (isGone) pieces.forget(dataId);
     return isGone;

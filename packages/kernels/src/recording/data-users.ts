@@ -17,11 +17,11 @@ export class DataUsers {
   watch(isOn: () => boolean): Undo {
     const tfjs = engineInternals();
     const undos = [
-      patch(tfjs, 'trackTensor', (own) => (tensor, backend) => {
+      patch(tfjs, 'trackTensor', 'recording', (own) => (tensor, backend) => {
         this.#made.add(tensor);
         own.call(tfjs, tensor, backend);
       }),
-      patch(tfjs, 'runKernelFunc', (own) => (params) => {
+      patch(tfjs, 'runKernelFunc', 'recording', (own) => (params) => {
         if (isOn())
           for (const input of Object.values(params.inputs ?? {}).flat()) this.#note(input as Tensor);
         return own.call(tfjs, params);

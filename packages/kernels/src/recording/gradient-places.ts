@@ -7,7 +7,7 @@ import type { SourcePlaces } from './source-places.js';
  */
 export function placeGradients(places: SourcePlaces): Undo {
   const engine = engineInternals();
-  return patch(engine, 'addTapeNode', (own) => (...args) => {
+  return patch(engine, 'addTapeNode', 'recording', (own) => (...args) => {
     own.apply(engine, args);
     const node = engine.state.activeTape?.at(-1);
     if (node?.gradient) placeGradient(node, places);

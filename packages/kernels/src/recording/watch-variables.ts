@@ -15,11 +15,11 @@ export function watchVariables(places: SourcePlaces): VariableChanges {
     if (place < 0) place = places.peek();
   };
   const undos = [
-    patch(engine, 'makeVariable', (own) => (...args) => {
+    patch(engine, 'makeVariable', 'recording', (own) => (...args) => {
       note();
       return own.apply(engine, args);
     }),
-    patch(engine, 'disposeVariable', (own) => (variable) => {
+    patch(engine, 'disposeVariable', 'recording', (own) => (variable) => {
       note();
       own.call(engine, variable);
     }),

@@ -53,15 +53,20 @@ export function checkpointLayers(model: object, every: number): () => void {
     }
   };
   const undos = Array.from(layers, (layer) =>
-    patch(layer, 'apply', (own) => {
+    patch(layer, 'apply', 'activation checkpoints', (own) => {
       applies.set(layer, own.bind(layer));
       return (inputs, kwargs) =>
         run && kwargs?.training ? run.next(layer, inputs, kwargs) : own.call(layer, inputs, kwargs);
     }),
   );
   undos.push(
-    patch(graph, 'call', (own) => (inputs, kwargs) => running(inputs, () => own.call(graph, inputs, kwargs))),
-    patch(graph, 'makeTrainFunction', (own) => () => {
+    patch(
+      graph,
+      'call',
+      'activation checkpoints',
+      (own) => (inputs, kwargs) => running(inputs, () => own.call(graph, inputs, kwargs)),
+    ),
+    patch(graph, 'makeTrainFunction', 'activation checkpoints', (own) => () => {
       const train = own.call(graph);
       return (data) => running(data, () => train(data));
     }),

@@ -58,7 +58,7 @@ export function sameRandom(backend: RandomLayer | undefined): SameRandom {
 }
 
 function withMathRandom<T>(draw: (own: () => number) => number, run: () => T): T {
-  const undo = patch(Math, 'random', (own) => () => draw(own));
+  const undo = patch(Math, 'random', 'recomputation', (own) => () => draw(own));
   try {
     return run();
   } finally {

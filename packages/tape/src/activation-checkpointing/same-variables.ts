@@ -9,7 +9,7 @@ import type { Taken } from './probe-tape.js';
  */
 export function withVariablesOf<T>(taken: readonly Taken[], compute: () => T): T {
   const before = new Map<Variable, Tensor>();
-  const undo = patch(Variable.prototype, 'assign', (own) => {
+  const undo = patch(Variable.prototype, 'assign', 'recomputation', (own) => {
     return function (this: Variable, value: Tensor) {
       // What hooks assign is a parameter's only value, on its way in or out.
       if (!runsHook() && !before.has(this)) before.set(this, keep(clone(this)));

@@ -68,7 +68,7 @@ export function installGradientDriver(hooks: DriverHooks, ranks?: FindRanks): ()
   const engine = engineInternals();
   const driven: GradientsFunction = (f, xs, dy, allowNoGradients = false) =>
     gradients(engine, hooks, f, xs, dy ?? null, allowNoGradients);
-  const restore = patch(engine, 'gradients', () => driven);
+  const restore = patch(engine, 'gradients', 'gradients', () => driven);
   installed.set(hooks, ranks);
   return () => {
     installed.delete(hooks);

@@ -114,7 +114,7 @@ export class TapeParticipants {
 
   #announceOperators(): Undo {
     const engine = this.#engine;
-    return patch(engine, 'runKernelFunc', (own) => (operator) => {
+    return patch(engine, 'runKernelFunc', 'tape hooks', (own) => (operator) => {
       const run = () => own.call(engine, operator);
       const about = { phase: 'forward', isSingle: 'kernelName' in operator } as const;
       return isInHook ? run() : this.#around(operator.inputs, about, run);

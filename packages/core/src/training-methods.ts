@@ -15,30 +15,30 @@ import {
 } from '@acc/contract';
 import type { Nested } from '@acc/tape';
 import { isModel } from '@acc/tfjs-internals';
-import type { Lifetime } from '../lifetime.js';
-import { nothingToPrepare, type Preparation } from '../prepare/prepare.js';
-import type { PreparedAll } from '../prepare/prepared-types.js';
-import type { ModelInputs } from '../pipelined/micro-batches.js';
-import type { PipelineOptions } from '../pipelined/options.js';
-import type { AnyModel, PipelinedLoss, Pipelines } from '../pipelined/pipelines.js';
-import { requireFunction, requireTensor } from '../require-arguments.js';
-import type { AccumulateOptions, StepPipeline } from './step-pipeline.js';
+import type { Lifetime } from './lifetime.js';
+import { nothingToPrepare, type Preparation } from './prepare/prepare.js';
+import type { PreparedAll } from './prepare/prepared-types.js';
+import type { ModelInputs } from './pipelined/micro-batches.js';
+import type { PipelineOptions } from './pipelined/options.js';
+import type { AnyModel, PipelinedLoss, Pipelines } from './pipelined/pipelines.js';
+import { requireFunction, requireTensor } from './require-arguments.js';
+import type { AccumulateOptions, TrainingStep } from './step/training-step.js';
 
-export interface TrainingStepsContext {
+export interface TrainingMethodsContext {
   readonly kernels: KernelLayer;
   readonly lifetime: Lifetime;
-  readonly pipeline: StepPipeline;
+  readonly trainingStep: TrainingStep;
   readonly precision: PrecisionPlugin | undefined;
   readonly preparation: Preparation;
   readonly pipelines: Pipelines;
 }
 
 /** The methods that a program calls in its training loop. `Accelerator` documents each member. */
-export class TrainingSteps {
-  readonly #context: TrainingStepsContext;
+export class TrainingMethods {
+  readonly #context: TrainingMethodsContext;
   readonly #compiled = new CompiledSteps();
 
-  constructor(context: TrainingStepsContext) {
+  constructor(context: TrainingMethodsContext) {
     this.#context = context;
   }
 
@@ -51,36 +51,36 @@ export class TrainingSteps {
 
   accumulate<T>(fn: () => T, options: AccumulateOptions): T {
     checkKeys('accumulate', options, ['last']);
-    const { pipeline } = this.#contextToRun('accumulate', fn);
-    return pipeline.microBatch(fn, { isLast: options.last });
+    const { trainingStep } = this.#contextToRun('accumulate', fn);
+    return trainingStep.microBatch(fn, { isLast: options.last });
   }
 
   noSync<T>(fn: () => T): T {
-    const { kernels, pipeline } = this.#contextToRun('noSync', fn);
+    const { kernels, trainingStep } = this.#contextToRun('noSync', fn);
     // A replay would reduce gradients.
     kernels.recorder?.refuse('it calls noSync');
-    return pipeline.sync.locally(fn);
+    return trainingStep.sync.locally(fn);
   }
 
   weighLoss<T extends Tensor>(loss: T, count: number | Tensor): T {
-    const { kernels, pipeline } = this.#contextFor('weighLoss');
+    const { kernels, trainingStep } = this.#contextFor('weighLoss');
     requireTensor('weighLoss', loss, 'loss, count');
     if (typeof count !== 'number')
       kernels.recorder?.refuse('it gives weighLoss a tensor, whose value is read');
-    pipeline.limits.require('weighLoss');
-    return pipeline.lossItems.say(loss, count);
+    trainingStep.limits.require('weighLoss');
+    return trainingStep.lossItems.say(loss, count);
   }
 
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
-    const { pipeline, preparation } = this.#contextToRun('backward', loss);
+    const { trainingStep, preparation } = this.#contextToRun('backward', loss);
     preparation.adoption.adopt(this, varList);
-    const result = pipeline.trained.seekingCandidates(() => variableGrads(loss, varList));
-    if (!pipeline.accumulation.isHolding) pipeline.clipping.clip(result.grads);
+    const result = trainingStep.trained.seekingCandidates(() => variableGrads(loss, varList));
+    if (!trainingStep.accumulation.isHolding) trainingStep.clipping.clip(result.grads);
     return result;
   }
 
   clipNorm(grads: NamedTensorMap, maxNorm: number): number {
-    const { clipping } = this.#context.pipeline;
+    const { clipping } = this.#context.trainingStep;
     clipping.clipNorm(grads, maxNorm);
     return clipping.lastNorm!;
   }
@@ -89,16 +89,16 @@ export class TrainingSteps {
     step: (...args: Args) => R,
     options: CompileOptions,
   ): CompiledStep<Args, R> {
-    const { kernels, pipeline } = this.#contextToRun('compile', step);
-    pipeline.limits.requireRecordable();
+    const { kernels, trainingStep } = this.#contextToRun('compile', step);
+    trainingStep.limits.requireRecordable();
     const fuse = fusionOf(options);
     return this.#compiled.add((onCall) =>
       compileStep(step, {
         kernels,
         fuse,
-        surroundings: (microBatches) => pipeline.surroundings(microBatches),
-        microBatches: () => pipeline.microBatches,
-        obstacle: () => pipeline.obstacle,
+        surroundings: (microBatches) => trainingStep.surroundings(microBatches),
+        microBatches: () => trainingStep.microBatches,
+        obstacle: () => trainingStep.obstacle,
         onCall,
       }),
     );
@@ -129,13 +129,13 @@ export class TrainingSteps {
   }
 
   /** @throws AccError after the Accelerator was freed. */
-  #contextFor(method: string): TrainingStepsContext {
+  #contextFor(method: string): TrainingMethodsContext {
     this.#context.lifetime.requireRunning(method);
     return this.#context;
   }
 
   /** @throws AccError also if `fn` is not a function. */
-  #contextToRun(method: string, fn: unknown, args?: string): TrainingStepsContext {
+  #contextToRun(method: string, fn: unknown, args?: string): TrainingMethodsContext {
     requireFunction(method, fn, args);
     return this.#contextFor(method);
   }

@@ -5,7 +5,7 @@ import { tapeParticipants, type DriverHooks, type TapeParticipants } from '@acc/
 import { BackwardPasses, type PassSession } from './backward-passes.js';
 import type { BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
-import { CurrentBatch } from './current-batch.js';
+import type { CurrentBatch } from './current-batch.js';
 import { GradientSync } from './gradient-sync.js';
 import { Limits } from './limits.js';
 import { LossItems } from './loss-items.js';
@@ -14,8 +14,8 @@ import { MicroBatches } from './micro-batches.js';
 import { OptimizerUpdates } from './optimizer-updates.js';
 import { PluginSlots } from './plugin-slots.js';
 import { StepNames } from './step-names.js';
-import type { StepPipelineOptions } from './step-options.js';
-import { TrainedVariables } from './trained-variables.js';
+import type { TrainingStepOptions } from './step-options.js';
+import type { TrainedVariables } from './trained-variables.js';
 import { UnusableGradients } from './unusable-gradients.js';
 
 /** Options of `Accelerator.accumulate`. */
@@ -36,8 +36,8 @@ export interface MicroBatchOptions {
  * is final) → settle: apply or skip → clip → transform → apply → afterStep. Strategies that reduce
  * at `apply` do so then, and settle follows.
  */
-export class StepPipeline implements DriverHooks {
-  readonly #options: StepPipelineOptions;
+export class TrainingStep implements DriverHooks {
+  readonly #options: TrainingStepOptions;
   readonly #batch: CurrentBatch;
   readonly #slots: PluginSlots;
   readonly #passes: BackwardPasses;
@@ -45,7 +45,7 @@ export class StepPipeline implements DriverHooks {
   readonly #microBatches: MicroBatches;
 
   /** The variables whose gradients are reduced. */
-  readonly trained = new TrainedVariables();
+  readonly trained: TrainedVariables;
   /** The number of items that the losses of this step are means over, if that was given. */
   readonly lossItems = new LossItems();
   readonly names: StepNames;
@@ -54,16 +54,17 @@ export class StepPipeline implements DriverHooks {
   readonly updates: OptimizerUpdates;
   readonly participants: TapeParticipants | undefined;
 
-  constructor(options: StepPipelineOptions) {
+  constructor(options: TrainingStepOptions) {
     this.#options = options;
-    const { strategy, plugins } = options;
-    const { trained, lossItems } = this;
+    const { strategy, plugins, trained } = options;
+    const { lossItems } = this;
+    this.trained = trained;
     this.names = new StepNames(options.collective);
     this.#microBatches = new MicroBatches(options.accumulation, () => options.kernels.recorder);
     this.limits = new Limits(options);
     this.sync = new GradientSync(strategy);
     this.participants = tapeParticipants([strategy, ...plugins], () => options.kernels.recorder);
-    this.#batch = new CurrentBatch(options);
+    this.#batch = options.batch;
     this.#slots = new PluginSlots({ plugins, trained, participants: this.participants });
     const { names, sync, limits } = this;
     const state = { names, sync, limits, trained, batch: this.#batch, unusable: this.#unusable };
