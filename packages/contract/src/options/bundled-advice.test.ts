@@ -34,3 +34,12 @@ it('the built package loads no other package for it at its start', () => {
   expect(loading).toEqual([]);
   expect(built).toContain('index.js');
 });
+
+it('the source map of the built package names no file outside of the package', () => {
+  const { sources } = JSON.parse(readFileSync(join(PACKAGE, 'dist', 'index.js.map'), 'utf8')) as {
+    sources: string[];
+  };
+  const others = sources.filter((source) => !source.startsWith('../src/'));
+  expect(others).toEqual(['virtual:fastest-levenshtein']);
+  expect(sources.length).toBeGreaterThan(10);
+});
