@@ -1,8 +1,8 @@
-// A sharded strategy of one's own: each rank keeps its part of each variable, and the optimizer state of
-// that part. A variable is gathered before an operator uses it, and released after it.
+// A sharded strategy of one's own: each rank keeps its part of each variable and of optimizer state.
 import * as tf from '@tensorflow/tfjs';
 import type { Collective, Strategy, StrategyContext, TapeHooks } from '@acc/contract';
 import { ddp } from '@acc/ddp';
+import { canUpdateShards } from '@acc/kernels';
 import {
   DeferredVariable,
   placedStrategy,
@@ -15,7 +15,7 @@ export function sharded(): Strategy {
   return placedStrategy(new Sharded());
 }
 
-/** A variable of which this rank has the elements `begin` to `end`. */
+/** A variable of which this rank has some elements. A slice may be a view that keeps all values. */
 class Part extends DeferredVariable {
   readonly placement: Placement;
 
@@ -25,14 +25,14 @@ class Part extends DeferredVariable {
     super(full, (values) => tf.tidy(() => values.flatten().slice(begin!, end! - begin!)), {
       defer: defer!,
       load: () => this.gather(group),
-      forget: () => this.release(),
+      forget: () => this.forget(),
       freed: ({ name }) => new Error(`'${name}' has no values: its Accelerator was freed.`),
       outdated: ({ name }) => new Error(`'${name}' has changed since this tensor was made from it.`),
     });
     this.placement = { kind: 'flat', begin: begin!, end: end! };
   }
 
-  /** Brings all values into memory. Every rank calls it. */
+  /** Every rank calls it. */
   gather(group: Collective): void {
     if (this.isAssigned || this.isFilled) return;
     const all = group.allGather(this.local);
@@ -40,11 +40,12 @@ class Part extends DeferredVariable {
     all.dispose();
   }
 
-  takeOverAssigned(): void {
-    if (this.isAssigned) this.takeOver();
+  /** Frees values that have changed. Tensors that shared them lose theirs. */
+  forget(): void {
+    this.release();
+    if (this.isShared && !this.isAssigned) this.separate();
   }
 
-  /** A slice may be a view that keeps all values. */
   protected override ownMemory(local: tf.Tensor): tf.Tensor {
     return tf.mul(local, 1);
   }
@@ -53,14 +54,12 @@ class Part extends DeferredVariable {
 class Sharded implements Placer<Part> {
   readonly name = 'sharded';
   readonly traits = { parameters: 'sharded', accumulates: 'afterReduction' } as const;
-  /** Combines what is not divided. */
   readonly inner = ddp();
   readonly tape: TapeHooks = {
     before: (variables) => this.#partsOf(variables).forEach((part) => part.gather(this.group)),
     after: (variables) => this.#partsOf(variables).forEach((part) => part.release()),
   };
   readonly #parts = new Map<tf.Variable, Part>();
-  /** Gradients that programs see. */
   readonly #exposed = new WeakSet<object>();
   #context!: StrategyContext;
 
@@ -77,6 +76,10 @@ class Sharded implements Placer<Part> {
     const fresh = variables.filter((variable) => !this.#parts.has(variable));
     this.inner.prepareVariables(fresh);
     for (const full of fresh) this.#parts.set(full, new Part(full, this.group, this.#context.kernels));
+  }
+
+  prepareOptimizer(optimizer: tf.Optimizer): void {
+    if (!canUpdateShards(optimizer)) throw new Error(`${optimizer.getClassName()} may need whole weights.`);
   }
 
   beginReduction(variables: readonly tf.Variable[]) {
@@ -102,11 +105,11 @@ class Sharded implements Placer<Part> {
   }
 
   settle(part: Part): void {
-    part.takeOverAssigned();
+    if (part.isAssigned) part.takeOver();
   }
 
   materialize(part: Part, local: () => tf.Tensor): tf.Tensor {
-    part.takeOverAssigned();
+    this.settle(part);
     return tf.tidy(() => this.group.allGather(local()).reshape(part.full.shape));
   }
 
@@ -117,14 +120,21 @@ class Sharded implements Placer<Part> {
     return all;
   }
 
-  exposed(part: Part, grad: tf.Tensor): tf.Tensor | undefined {
-    return this.#exposed.has(grad.dataId) ? part.localOf(grad) : undefined;
+  isExposed({ dataId }: tf.Tensor): boolean {
+    return this.#exposed.has(dataId);
+  }
+
+  exposed(part: Part, grad: tf.Tensor): tf.Tensor {
+    return part.localOf(grad);
   }
 
   update({ distributed }: DistributedUpdate<Part>, run: () => void): void {
-    for (const part of distributed.values()) part.takeOverAssigned();
-    run();
-    for (const part of distributed.values()) part.release();
+    for (const part of distributed.values()) this.settle(part);
+    try {
+      run();
+    } finally {
+      for (const part of distributed.values()) part.forget();
+    }
   }
 
   detach(): void {

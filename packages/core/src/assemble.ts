@@ -193,7 +193,7 @@ interface PluginSurroundings extends Base {
 
 /** All plugins, in the order of their registration. */
 function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin[] {
-  const { environment, tracking, determinism, precision, kernels, strategy, tensor } = given;
+  const { environment, tracking, determinism, precision, kernels, tensor } = given;
   const { parts, data, prepared } = given;
   const { rank, size } = environment;
   const norm = (grads: NamedTensorMap) => parts.clipping.normBefore(grads);

@@ -21,6 +21,10 @@ export class ExposedGradients {
 
   constructor(private readonly context: ExposedContext) {}
 
+  has({ dataId }: Tensor): boolean {
+    return this.#local.has(dataId);
+  }
+
   /** @param local This rank's elements of the gradient. Disposed. */
   expose(local: Tensor, { full }: Pick<Shard, 'full'>): Tensor {
     const { collective, defer, offload } = this.context;
@@ -43,8 +47,8 @@ export class ExposedGradients {
     return deferred.tensor;
   }
 
-  /** This rank's elements of an exposed gradient; undefined for another tensor. The caller disposes them. */
-  localOf({ dataId }: Tensor): Tensor | undefined {
-    return this.#local.get(dataId)?.();
+  /** This rank's elements of an exposed gradient. The caller disposes them. */
+  localOf({ dataId }: Tensor): Tensor {
+    return this.#local.get(dataId)!();
   }
 }

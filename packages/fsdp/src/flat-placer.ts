@@ -1,13 +1,12 @@
 import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
-import { canUpdateShards, isLive, withShards } from '@acc/kernels';
+import { canUpdateShards, isLive } from '@acc/kernels';
 import type { DistributedUpdate, GradientLists, Placer } from '@acc/placement';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import type { Offload } from './offload/index.js';
 import { requireOwnState } from './own-state.js';
 import type { Shard } from './shard.js';
-import { shardedUpdateOf } from './sharded-update.js';
 import type { Unit } from './unit.js';
 
 /** Where parameters are divided. */
@@ -20,7 +19,7 @@ export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'ke
 /** The work on variables in units besides gathering and reducing. */
 type SharedWork = Pick<
   Placer<Shard>,
-  'distributed' | 'settle' | 'materialize' | 'expose' | 'exposed' | 'update' | 'applyUpdate'
+  'distributed' | 'settle' | 'materialize' | 'expose' | 'isExposed' | 'exposed' | 'update' | 'applyUpdate'
 >;
 
 /** A parallelism that divides variables over ranks by their elements, in units. */
@@ -114,16 +113,20 @@ export abstract class FlatPlacer implements SharedWork {
     return this.#exposed.expose(local, shard);
   }
 
-  exposed(_shard: Shard, grad: Tensor): Tensor | undefined {
+  isExposed(grad: Tensor): boolean {
+    return this.#exposed.has(grad);
+  }
+
+  exposed(_shard: Shard, grad: Tensor): Tensor {
     return this.#exposed.localOf(grad);
   }
 
   update({ distributed }: DistributedUpdate<Shard>, run: () => void): void {
-    const units = this.#unitsOf(distributed);
+    const units = unitsOf(distributed, this.unitOf);
     for (const unit of units) unit.takeOverAssigned();
     try {
       for (const unit of units) unit.beginUpdate();
-      withShards(shardedUpdateOf(distributed, this.group), run);
+      run();
     } finally {
       for (const unit of units) unit.endUpdate();
     }
@@ -138,14 +141,14 @@ export abstract class FlatPlacer implements SharedWork {
       requireOwnState(optimizer, { names: Object.keys(grads), distributed, collective });
       this.#checked.set(optimizer, this.#preparations);
     }
-    const units = this.#unitsOf(distributed).map(({ shards }) => shards);
+    const units = unitsOf(distributed, this.unitOf).map(({ shards }) => shards);
     if (offload) offload.update({ optimizer, grads, units, apply });
     else apply();
   }
+}
 
-  #unitsOf(distributed: ReadonlyMap<string, Shard>): Unit[] {
-    return [...new Set(Array.from(distributed.values(), ({ full }) => this.unitOf.get(full)!))];
-  }
+function unitsOf(distributed: ReadonlyMap<string, Shard>, unitOf: ReadonlyMap<Variable, Unit>): Unit[] {
+  return [...new Set(Array.from(distributed.values(), ({ full }) => unitOf.get(full)!))];
 }
 
 /** @throws AccError `ACC_STRATEGY_CANNOT` for an optimizer that may need whole tensors. */

@@ -1,6 +1,6 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective } from '@acc/contract';
-import { placeSlots, slotListsOf } from '@acc/kernels';
+import { placeSlots, registeredVariable, slotListsOf } from '@acc/kernels';
 import type { Shard } from './shard.js';
 
 export interface OwnStateContext {
@@ -25,7 +25,7 @@ export function requireOwnState(
   const lists = slotListsOf(optimizer) ?? [];
   placeSlots(names, lists);
   const wrong = names.flatMap((name, i) => {
-    const local = distributed.get(name)?.local;
+    const local = distributed.has(name) ? registeredVariable(name) : undefined;
     if (!local) return [];
     return lists.flatMap(({ slots, suffix, shapeFor }) => {
       const found = (slots[i] as (typeof slots)[number] | undefined)?.variable.shape;

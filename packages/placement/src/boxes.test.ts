@@ -101,3 +101,25 @@ describe('a range of elements', () => {
     ]);
   });
 });
+
+describe('the box of a rank', () => {
+  const at = { rank: 1, ranks: 2 };
+
+  it('has all elements of a tensor on its owner, and none elsewhere', () => {
+    const shape = [2, 3];
+    const own = [fullBox(shape)];
+    expect(boxesInFull(own, { shape, placement: { kind: 'owner', rank: 1 }, ...at })).toEqual(own);
+    expect(boxesInFull([fullBox([0])], { shape, placement: { kind: 'owner', rank: 0 }, ...at })).toEqual([
+      { shape, offset: [0, 0], sizes: [0, 0], start: 0 },
+    ]);
+  });
+
+  it('of elements, and of a part of them, lies where the elements lie', () => {
+    const tensor = { shape: [4, 6], placement: { kind: 'flat', begin: 6, end: 18 }, ...at } as const;
+    expect(boxesInFull([fullBox([12])], tensor)).toEqual([
+      { shape: [4, 6], offset: [1, 0], sizes: [2, 6], start: 0 },
+    ]);
+    const part = { shape: [12], offset: [6], sizes: [6], start: 2 };
+    expect(boxesInFull([part], tensor)).toEqual([{ shape: [4, 6], offset: [2, 0], sizes: [1, 6], start: 2 }]);
+  });
+});

@@ -11,7 +11,7 @@ import type { Defer, DeferredTensor } from '@acc/contract';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { DistributedVariable } from './distributed-variable.js';
 import type { Placement } from './placement.js';
-import { isLive, listedFor, livesWith, replaceInitial } from '@acc/kernels';
+import { isLive, livesWith, replaceInitial } from '@acc/kernels';
 
 /** Where the values of a deferred variable come from. */
 export interface DeferredSource {
@@ -107,7 +107,7 @@ export abstract class DeferredVariable implements DistributedVariable {
     before.tensor.dispose();
   }
 
-  /** Gives the variable its whole values, the elements of `flat` from `begin` on. `flat` keeps its owner. */
+  /** Gives `full` its values, the elements of `flat` from `begin` on. `flat` keeps its owner. */
   fill(flat: Tensor, begin: number): void {
     this.#deferred.fill(flat, begin);
   }
@@ -167,35 +167,3 @@ const lost = new WeakMap<Variable, object>();
 /** Whether the values of a variable are gone, because the Accelerator that held them was freed. */
 export const hasLostValues = (variable: Variable): boolean =>
   lost.has(variable) && lost.get(variable) === variable.dataId;
-
-/** A variable of a program, and this rank's elements of it. */
-export interface LocalVariable {
-  readonly variable: Variable;
-  readonly local: Variable;
-}
-
-/**
- * Runs `fn` while tfjs knows this rank's elements under the names of their variables. Optimizers
- * find variables by name, so they update the elements, and keep state of their size.
- */
-export function withLocalRegistered<T>(variables: readonly LocalVariable[], fn: () => T): T {
-  const { registeredVariables } = engine();
-  const before = variables.map(({ local, variable }) => {
-    const { name } = listedFor(variable);
-    return { local, localName: local.name, name, registered: registeredVariables[name]! };
-  });
-  for (const { local, name } of before) register(local, name);
-  try {
-    return fn();
-  } finally {
-    for (const { local, localName, name, registered } of before) {
-      (local as { name: string }).name = localName;
-      registeredVariables[name] = registered;
-    }
-  }
-
-  function register(local: Variable, name: string): void {
-    (local as { name: string }).name = name;
-    registeredVariables[name] = local;
-  }
-}

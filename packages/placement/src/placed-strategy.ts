@@ -1,5 +1,6 @@
 import {
   scalar,
+  tidy,
   util,
   type NamedTensorMap,
   type Optimizer,
@@ -7,12 +8,13 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import { boundMembers, isThere, type Strategy, type StrategyContext, type TensorShard } from '@acc/contract';
-import { registeredVariable } from '@acc/kernels';
+import { registeredVariable, withShards } from '@acc/kernels';
 import { boxesInFull, fullBox } from './boxes.js';
-import { withLocalRegistered } from './deferred-variable.js';
 import type { DistributedVariable } from './distributed-variable.js';
 import { areFinite, normOver, onEveryRank } from './norm.js';
-import { OWN_MEMBERS, type GradientLists, type Placer } from './placer.js';
+import { OWN_MEMBERS, type DistributedUpdate, type GradientLists, type Placer } from './placer.js';
+import { shardedUpdateOf } from './sharded-update.js';
+import { withLocalRegistered } from './with-local-registered.js';
 
 /** The members of a strategy that are the same for every placer. */
 const SHARED_MEMBERS = [
@@ -28,7 +30,7 @@ const SHARED_MEMBERS = [
 ] as const satisfies readonly (keyof Strategy)[];
 
 /** By strategy: its placers, outermost first, and the strategy within the last one. */
-const placed = new WeakMap<Strategy, Chain>();
+const chains = new WeakMap<Strategy, Chain>();
 
 interface Chain {
   readonly placers: readonly Placer[];
@@ -41,7 +43,7 @@ interface Chain {
  * left on this rank.
  */
 export function placedStrategy(placer: Placer): Strategy {
-  const inside = placed.get(placer.inner) ?? { placers: [], base: placer.inner };
+  const inside = chains.get(placer.inner) ?? { placers: [], base: placer.inner };
   const chain = { placers: [placer, ...inside.placers], base: inside.base };
   const shared = new PlacedVariables(chain);
   const strategy: Strategy = {
@@ -52,7 +54,7 @@ export function placedStrategy(placer: Placer): Strategy {
       placer.attach(context);
     },
   };
-  placed.set(strategy, chain);
+  chains.set(strategy, chain);
   return strategy;
 }
 
@@ -98,8 +100,11 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
 
   heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
     const distributions = this.#distributionsIn(grads);
-    const { local, areExposed } = localGradients(grads, distributions);
-    const held = withLocalRegistered(pairsOf(distributions), () => this.#base.heldGradients?.(local));
+    const areExposed = [...distributions].some(([name, { links }]) => isExposed(links, grads[name]));
+    if (!areExposed && !this.#base.heldGradients) return undefined;
+    const local = { ...grads };
+    localize(local, distributions);
+    const held = withLocalRegistered(distributions.values(), () => this.#base.heldGradients?.(local));
     if (!held) {
       if (areExposed) return local;
       disposeNew(local, grads);
@@ -115,19 +120,19 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
     const groups: NamedTensorMap[] = Array.from({ length: 2 ** this.#placers.length }, () => ({}));
     for (const [name, grad] of Object.entries(grads)) {
       if (!isThere(grad)) continue;
-      const axes = this.#placers.map((placer) =>
+      const over = this.#placers.map((placer) =>
         distributions.get(name)?.links.some((link) => link.placer === placer),
       );
-      const subset = axes.reduce((bits, isOver, axis) => bits + (isOver ? 2 ** axis : 0), 0);
+      const subset = over.reduce((bits, isOver, axis) => bits + (isOver ? 2 ** axis : 0), 0);
       groups[subset]![name] = grad;
     }
-    const norms = withLocalRegistered(pairsOf(distributions), () => groups.map((each) => this.#normOf(each)));
-    const norm = normOver(
-      norms,
-      this.#placers.map(({ group }) => group),
-    );
-    for (const each of norms) each.dispose();
-    return norm;
+    const axes = this.#placers.map(({ group }) => group);
+    return tidy(() => {
+      const norms = withLocalRegistered(distributions.values(), () =>
+        groups.map((each) => this.#normOf(each)),
+      );
+      return normOver(norms, axes);
+    });
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
@@ -152,30 +157,26 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
   update(grads: NamedTensorMap, apply: (grads: NamedTensorMap) => void, optimizer: Optimizer): void {
     const record = this.#complete(grads);
     const distributions = this.#distributionsIn(record);
-    const { local } = localGradients(record, distributions);
+    const local = { ...record };
+    const base = () => {
+      if (this.#base.update) this.#base.update(local, apply, optimizer);
+      else apply(local);
+    };
     const updates = this.#placers.map((placer) => ({
       placer,
       update: { optimizer, grads: local, distributed: variablesOf(placer, distributions) },
     }));
-    const applyAll = () => {
-      if (this.#base.update) this.#base.update(local, apply, optimizer);
-      else apply(local);
-    };
-    const applied = [...updates]
-      .reverse()
-      .reduce(
-        (inner, { placer, update }) =>
-          placer.applyUpdate ? () => placer.applyUpdate!(update, inner) : inner,
-        applyAll,
-      );
-    const registered = () => withLocalRegistered(pairsOf(distributions), applied);
-    const run = [...updates]
-      .reverse()
-      .reduce(
-        (inner, { placer, update }) => (placer.update ? () => placer.update!(update, inner) : inner),
-        registered,
-      );
+    const inwards = updates.reverse();
+    const applyAll = inwards.reduce(
+      (inner, { placer, update }) => (placer.applyUpdate ? () => placer.applyUpdate!(update, inner) : inner),
+      base,
+    );
+    const run = inwards.reduce(
+      (inner, { placer, update }) => updating(placer, update, inner),
+      () => withLocalRegistered(distributions.values(), applyAll),
+    );
     try {
+      localize(local, distributions);
       run();
     } finally {
       disposeNew(local, grads);
@@ -249,10 +250,6 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
 
 type Distributions = ReadonlyMap<string, Distribution>;
 
-function pairsOf(distributions: Distributions): Pick<Distribution, 'variable' | 'local'>[] {
-  return [...distributions.values()];
-}
-
 /** The variables that one axis distributes, by the names that programs know. */
 function variablesOf(placer: Placer, distributions: Distributions): Map<string, DistributedVariable> {
   const variables = new Map<string, DistributedVariable>();
@@ -263,31 +260,37 @@ function variablesOf(placer: Placer, distributions: Distributions): Map<string, 
   return variables;
 }
 
-interface LocalGradients {
-  /** This rank's elements of the gradients of a record. Tensors that are new belong to the caller. */
-  readonly local: NamedTensorMap;
-  /** Whether `wholeGradients` made one of the gradients. */
-  readonly areExposed: boolean;
+/** Runs an update as a placer wants it. Optimizers know how its axis shares elements. */
+function updating(placer: Placer, update: DistributedUpdate, inner: () => void): () => void {
+  const { distributed } = update;
+  const isByElements = [...distributed.values()].some(({ placement }) => placement.kind !== 'owner');
+  const sharing = () => {
+    if (isByElements) withShards(shardedUpdateOf(distributed, placer.group), inner);
+    else inner();
+  };
+  return placer.update ? () => placer.update!(update, sharing) : sharing;
 }
 
-function localGradients(grads: NamedTensorMap, distributions: Distributions): LocalGradients {
-  const local = { ...grads };
-  let areExposed = false;
-  for (const [name, { links }] of distributions) {
+function isExposed(links: readonly Link[], grad: Tensor | null | undefined): boolean {
+  return isThere(grad) && links.some(({ placer }) => placer.isExposed(grad));
+}
+
+/** Puts this rank's elements in the place of each gradient. Tensors that are new belong to the caller. */
+function localize(grads: NamedTensorMap, distributions: Distributions): void {
+  for (const [name, { links, local }] of distributions) {
     const grad = grads[name];
     if (!isThere(grad)) continue;
-    local[name] = links.reduce((outer, { placer, variable }) => {
-      const exposed = placer.exposed(variable, outer);
-      areExposed ||= exposed !== undefined;
-      const inner = exposed ?? localOf(outer, variable);
+    // A reduction returned this rank's elements.
+    if (!isExposed(links, grad) && util.arraysEqual(grad.shape, local.shape)) continue;
+    grads[name] = links.reduce((outer, { placer, variable }) => {
+      const inner = placer.isExposed(outer) ? placer.exposed(variable, outer) : localOf(outer, variable);
       if (inner !== outer && outer !== grad) outer.dispose();
       return inner;
     }, grad);
   }
-  return { local, areExposed };
 }
 
-/** A gradient that is not in the shape of all elements has this rank's: a reduction returned them. */
+/** A gradient that is not in the shape of all elements has this rank's already. */
 function localOf(grad: Tensor, variable: DistributedVariable): Tensor {
   const hasAll = util.arraysEqual(grad.shape, variable.full.shape);
   return hasAll ? variable.localOf(grad) : grad;

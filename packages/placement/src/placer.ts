@@ -2,7 +2,7 @@ import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tf
 import type { Collective, ListMath, Strategy } from '@acc/contract';
 import type { DistributedVariable } from './distributed-variable.js';
 
-/** The members of a strategy that a placer has itself. They call the strategy within it. */
+/** The members of a strategy that a placer has itself. In them it calls its inner strategy. */
 export const OWN_MEMBERS = [
   'name',
   'traits',
@@ -18,9 +18,6 @@ export const OWN_MEMBERS = [
   'setState',
   'detach',
 ] as const satisfies readonly (keyof Strategy)[];
-
-/** Gradients by the names of their variables. An entry is null if there is no gradient. */
-export type GradientRecord = Record<string, Tensor | null>;
 
 /** An update of variables that an axis distributes. */
 export interface DistributedUpdate<V extends DistributedVariable = DistributedVariable> {
@@ -50,14 +47,11 @@ export interface Placer<V extends DistributedVariable = DistributedVariable> ext
 > {
   /** Combines gradients over the other axes. It sees `local` in place of what this axis distributes. */
   readonly inner: Strategy;
-  /** The ranks along the axis. Undefined before `attach`. */
+  /** The ranks along the axis. Only after `attach`. */
   readonly group: Collective;
   /** The variable whose `full` this is. Undefined if every rank along the axis has all elements. */
   distributed(variable: Variable): V | undefined;
-  /**
-   * Prepares `local` to be read, or to get other values: takes over what a program has assigned to
-   * `full`, and frees values of `full` that were gathered.
-   */
+  /** Prepares `local` to be read, or to get other values: takes over what a program has assigned to `full`. */
   settle(variable: V): void;
   /**
    * All elements, on every rank along the axis. Every rank calls it. The caller disposes them.
@@ -72,8 +66,10 @@ export interface Placer<V extends DistributedVariable = DistributedVariable> ext
    * @param local This rank's elements. The placer takes them over.
    */
   expose(variable: V, local: Tensor): Tensor;
-  /** This rank's elements of a result of {@link expose}, which the caller disposes. Undefined: of another. */
-  exposed(variable: V, grad: Tensor): Tensor | undefined;
+  /** Whether a gradient is a result of {@link expose}, which then gathers its values. */
+  isExposed(grad: Tensor): boolean;
+  /** This rank's elements of a gradient for which {@link isExposed} is true. The caller disposes them. */
+  exposed(variable: V, grad: Tensor): Tensor;
   /** Given while the axis keeps gradients elsewhere than in memory. */
   readonly lists?: GradientLists | undefined;
   /**

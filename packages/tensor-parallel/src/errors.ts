@@ -116,14 +116,6 @@ export function needsWhole(optimizer: Optimizer): AccError {
 }
 
 /** The error for an optimizer that needs to know which rows and columns a rank has. */
-export function needsRange(name: string): AccError {
-  return new AccError(
-    'ACC_STRATEGY_CANNOT',
-    `The optimizer needs means over rows and columns of '${name}', which the axis tensor cuts.`,
-    { help: 'Use adamw, lamb, lion, sgdw or an optimizer of tfjs.', details: { name } },
-  );
-}
-
 export function cutsUnits(
   { name }: Pick<Variable, 'name'>,
   units: { readonly name: string; readonly count: number },

@@ -14,7 +14,7 @@ import {
   type TapeHooks,
   TAPE_HOOK_KEYS,
 } from '@acc/contract';
-import { canUpdateShards, divideHeads, isLive, withShards } from '@acc/kernels';
+import { canUpdateShards, divideHeads, isLive } from '@acc/kernels';
 import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
 import { CutKernels } from './cut-kernels.js';
 import { CutVariable } from './cut-variable.js';
@@ -29,9 +29,8 @@ import { alongTensor, withoutTensor } from './planes.js';
 import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
-import { ofFirstRank } from './local-gradients.js';
+import { ofFirstRank } from './of-first-rank.js';
 import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
-import { updateOfPieces } from './sharded-update.js';
 import { tensorOf } from './tensor-info.js';
 
 /** A strategy that holds cut variables in pieces, and its part in passes. */
@@ -235,14 +234,18 @@ class TensorPlacer implements Placer<CutVariable> {
     return cut.whole(local);
   }
 
-  exposed(cut: CutVariable, grad: Tensor): Tensor | undefined {
-    return this.#attached.pieces.isCut(grad) ? cut.localOf(grad) : undefined;
+  isExposed(grad: Tensor): boolean {
+    return this.#attached.pieces.isCut(grad);
+  }
+
+  exposed(cut: CutVariable, grad: Tensor): Tensor {
+    return cut.localOf(grad);
   }
 
   update({ distributed }: DistributedUpdate<CutVariable>, run: () => void): void {
     for (const cut of distributed.values()) cut.separate();
     try {
-      withShards(updateOfPieces(distributed, this.group), run);
+      run();
     } finally {
       // Other ranks may have changed variables for which this one has no gradient.
       for (const cut of this.#cuts.values()) cut.release();

@@ -67,6 +67,7 @@ const RESUMED: Cases<Name> = {
     options: sharded(3),
   }),
   'pipeline × fsdp on pipeline × context': onMesh('llama', CONTEXT, { load: 'pipeline × fsdp' }),
+  'pipeline × expert on pipeline × expert': onMesh('experts', EXPERT, { load: 'pipeline × expert' }),
   'pipeline × expert on data × expert': onMesh(
     'experts',
     { data: 2, expert: 2 },

@@ -1,12 +1,6 @@
 import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type KernelLayer } from '@acc/contract';
-import {
-  activeLayer,
-  BACKEND_NAME,
-  kernelLayerOf,
-  optimizerState,
-  registerAccBackend,
-} from '@acc/kernels';
+import { activeLayer, BACKEND_NAME, kernelLayerOf, optimizerState, registerAccBackend } from '@acc/kernels';
 import { registerOptimizers } from '@acc/optimizers';
 import { registerOtherLayers } from '#platform/other-layers';
 import { mayHaveNative } from '#platform/requirements';

@@ -5,7 +5,7 @@ import type { TrainedVariables } from './trained-variables.js';
 
 export interface PluginSlotsOptions {
   readonly plugins: readonly Plugin[];
-  readonly participants: TapeParticipants | undefined;
+  readonly participants: () => TapeParticipants | undefined;
   readonly trained: TrainedVariables;
 }
 
@@ -14,31 +14,32 @@ type Slot = <T>(compute: () => T) => T;
 /** Runs forward and backward passes in the slots of plugins, and operators inside tape hooks. */
 export class PluginSlots {
   readonly #options: PluginSlotsOptions;
-  readonly #forward: readonly Slot[];
-  readonly #backward: readonly Slot[];
 
   constructor(options: PluginSlotsOptions) {
     this.#options = options;
-    this.#forward = options.plugins.flatMap((plugin) => plugin.forward?.bind(plugin) ?? []);
-    this.#backward = options.plugins.flatMap((plugin) => plugin.backward?.bind(plugin) ?? []);
   }
 
   /** Runs a forward pass of a gradient computation. Plugins act on it only if it trains. */
   forward<T>(xs: readonly (Tensor | Variable)[], compute: () => T): T {
-    const { participants, trained } = this.#options;
-    if (xs.some((x) => trained.takes(x as Variable))) return this.predict(compute);
+    if (xs.some((x) => this.#options.trained.takes(x as Variable))) return this.predict(compute);
+    const participants = this.#options.participants();
     return participants ? participants.forward(compute) : compute();
   }
 
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
-    const { participants } = this.#options;
-    if (!participants) return inside(this.#forward, compute);
-    return participants.forward(() => inside(this.#forward, compute));
+    const participants = this.#options.participants();
+    const run = () => inside(this.#slotsOf('forward'), compute);
+    return participants ? participants.forward(run) : run();
   }
 
   backward<T>(compute: () => T): T {
-    return inside(this.#backward, compute);
+    return inside(this.#slotsOf('backward'), compute);
+  }
+
+  /** The slots that plugins have now. */
+  #slotsOf(name: 'forward' | 'backward'): Slot[] {
+    return this.#options.plugins.flatMap((plugin) => plugin[name]?.bind(plugin) ?? []);
   }
 
   /** Returns a function that runs a forward pass later as plugins would run it now. */

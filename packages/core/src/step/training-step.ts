@@ -52,24 +52,30 @@ export class TrainingStep implements DriverHooks {
   readonly limits: Limits;
   readonly sync: GradientSync;
   readonly updates: OptimizerUpdates;
-  readonly participants: TapeParticipants | undefined;
+  #hooks: { readonly participants: TapeParticipants | undefined } | undefined;
 
   constructor(options: TrainingStepOptions) {
     this.#options = options;
-    const { strategy, plugins, trained } = options;
+    const { plugins, trained } = options;
     const { lossItems } = this;
     this.trained = trained;
     this.names = new StepNames(options.collective);
     this.#microBatches = new MicroBatches(options.accumulation, () => options.kernels.recorder);
     this.limits = new Limits(options);
-    this.sync = new GradientSync(strategy);
-    this.participants = tapeParticipants([strategy, ...plugins], () => options.kernels.recorder);
+    this.sync = new GradientSync(options.strategy);
     this.#batch = options.batch;
-    this.#slots = new PluginSlots({ plugins, trained, participants: this.participants });
+    this.#slots = new PluginSlots({ plugins, trained, participants: () => this.participants });
     const { names, sync, limits } = this;
     const state = { names, sync, limits, trained, batch: this.#batch, unusable: this.#unusable };
     this.#passes = new BackwardPasses(options, { ...state, lossItems });
     this.updates = new OptimizerUpdates(options, { ...state, passes: this.#passes });
+  }
+
+  /** Takes part in passes at each operator. The hooks are those of the first pass: `attach` may set them. */
+  get participants(): TapeParticipants | undefined {
+    const { strategy, plugins, kernels } = this.#options;
+    this.#hooks ??= { participants: tapeParticipants([strategy, ...plugins], () => kernels.recorder) };
+    return this.#hooks.participants;
   }
 
   get accumulation(): GradientAccumulation {

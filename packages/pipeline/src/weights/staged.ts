@@ -225,8 +225,12 @@ class Staged implements Placer<Placed>, StagedWeights {
     return local;
   }
 
-  exposed(): undefined {
-    return undefined;
+  isExposed(): boolean {
+    return false;
+  }
+
+  exposed(_placed: Placed, grad: Tensor): Tensor {
+    return grad;
   }
 
   /**
@@ -239,7 +243,9 @@ class Staged implements Placer<Placed>, StagedWeights {
     const foreign = this.#placedOf(variables).find(({ isOwn, name }) => !isOwn && isThere(grads[name]));
     if (foreign) throw outsideStep(foreign.full);
     const all: Record<string, Tensor | null> = {};
-    for (const { isOwn, name } of this.#updatedWith(variables)) all[name] = isOwn ? null : zeros([0]);
+    for (const { isOwn, name } of this.#updatedWith(variables)) {
+      all[name] = isOwn || name in grads ? null : zeros([0]);
+    }
     return { ...all, ...grads } as NamedTensorMap;
   }
 

@@ -19,7 +19,7 @@ import type { StrategySubject } from './subject.js';
 /** Some sizes that no number of ranks divides, one that is smaller than most numbers of ranks. */
 const SHAPES: readonly (readonly number[])[] = [[4, 6], [5], [3, 7, 2], [1], [10]];
 
-/** Numbers that depend on `seed`, with a zero in none of their places. */
+/** Numbers that depend on `seed`. None of them is zero. */
 export function numbers(shape: readonly number[], seed: number): Tensor {
   const size = shape.reduce((product, length) => product * length, 1);
   return tidy(() => reshape(sin(range(seed + 1, seed + 1 + size, 1)), [...shape]));
