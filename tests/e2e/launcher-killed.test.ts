@@ -38,6 +38,6 @@ it('ranks inside collectives end within seconds after acc launch is killed, and 
   expect(pids.every(sharesMemory)).toBe(true);
   launcher.kill('SIGKILL');
   // SIGTERM, and SIGKILL after the grace period. Ranks inside a collective do not handle signals.
-  await vi.waitUntil(() => !pids.some(isRunning), { timeout: 30_000 });
+  await vi.waitUntil(() => !pids.some(isRunning), { timeout: 60_000 });
   expect(filesOfRanks()).toEqual(before);
 });

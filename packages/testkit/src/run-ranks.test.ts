@@ -80,7 +80,7 @@ describe('runRanks', () => {
     });
     const started = JSON.parse(readFileSync(pids, 'utf8')) as number[];
     expect(started).toHaveLength(2);
-    await vi.waitUntil(() => !started.some(isRunning), { timeout: 5_000 });
+    await vi.waitUntil(() => !started.some(isRunning), { timeout: 60_000 });
   });
 
   it.each(['caller', 'parent'])(
@@ -94,7 +94,7 @@ describe('runRanks', () => {
       // A parent's end closes the channel.
       if (who === 'caller') caller.kill('SIGKILL');
       else caller.disconnect();
-      await vi.waitUntil(() => !started.some(isRunning), { timeout: 10_000 });
+      await vi.waitUntil(() => !started.some(isRunning), { timeout: 60_000 });
     },
     90_000,
   );

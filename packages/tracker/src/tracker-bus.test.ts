@@ -225,6 +225,15 @@ describe('a tracker that fails', () => {
     const starting = startBus([{ tracker: trackerOf(service) }]);
     await expect(starting).rejects.toMatchObject({ code: 'ACC_TRACKER_START' });
   });
+
+  it('to start leaves the runs of other trackers finished', async () => {
+    const [refusing, fine] = [new Service(), new Service()];
+    refusing.behaviour = 'refusing';
+    const trackers = [trackerOf(refusing, { name: 'refusing' }), trackerOf(fine, { name: 'fine' })];
+    const starting = startBus(trackers.map((tracker) => ({ tracker })));
+    await expect(starting).rejects.toMatchObject({ code: 'ACC_TRACKER_START' });
+    expect([fine.starts, fine.status]).toEqual([1, 'failed']);
+  });
 });
 
 describe('support for an entry kind', () => {
