@@ -15,7 +15,8 @@ const contained: NonNullable<Options['esbuildPlugins']>[number] = {
     onResolve({ filter: exactly(LIBRARY) }, () => ({ path: LIBRARY, namespace: 'virtual' }));
     onLoad({ filter: exactly(LIBRARY), namespace: 'virtual' }, async () => {
       const path = createRequire(import.meta.url).resolve(`${LIBRARY}/esm/mod.js`);
-      return { contents: await readFile(path, 'utf8') };
+      const license = await readFile(createRequire(import.meta.url).resolve(`${LIBRARY}/LICENSE.md`), 'utf8');
+      return { contents: `/*!\n${LIBRARY}\n${license}*/\n${await readFile(path, 'utf8')}` };
     });
   },
 };

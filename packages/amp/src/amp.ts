@@ -42,7 +42,7 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
     ...(scaler && {
       lossScale: () => scaler.scale,
       settle(_grads, { allFinite }) {
-        // The pipeline has already divided gradients by the scale.
+        // The training step has already divided gradients by the scale.
         const isFinite = allFinite();
         scaler.update(isFinite);
         return isFinite;

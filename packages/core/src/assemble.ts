@@ -12,7 +12,7 @@ import {
   type StrategyContext,
 } from '@acc/contract';
 import type { Determinism } from '@acc/deterministic';
-import { installGradientDriver, runForward } from '@acc/tape';
+import { installGradientDriver, runForward, type FindRanks } from '@acc/tape';
 import { TrackerBus } from '@acc/tracker';
 import type { LaunchEnvironment } from './environment.js';
 import { FitProgress } from './fit/fit-progress.js';
@@ -105,6 +105,8 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
     attach(each);
     attached.push(each);
   }
+  // It creates groups, so all ranks come here together.
+  const ranks = forwardRanks(strategy, { collective, mesh });
   const pipelines = pipelinesOf(resolved, { ...given, trainingStep, prepared });
   const { atBoundary } = boundary;
   const made = { trainingStep, pipelines, data, fit: new FitProgress(), turns };
@@ -117,7 +119,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   shareOrders(collective, chosenOrderSeed() ?? seed);
   installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
-  const restoreGradients = installOn(trainingStep, { strategy, collective, mesh, turns, isDeterministic });
+  const restoreGradients = installOn(trainingStep, { ranks, turns, isDeterministic });
   const ending = { joinable, trainingStep, collective, checkpoints, bus: tracking.bus };
   const stopListening = boundary.listen(resolved.checkpoint, ending);
   const { precision } = training;
@@ -248,7 +250,8 @@ function batchListener(
   };
 }
 
-interface InstallOptions extends Pick<Components, 'strategy' | 'collective' | 'mesh'> {
+interface InstallOptions {
+  readonly ranks: FindRanks | undefined;
   readonly turns: Turns;
   readonly isDeterministic: boolean;
 }
@@ -257,8 +260,8 @@ interface InstallOptions extends Pick<Components, 'strategy' | 'collective' | 'm
  * Makes gradients go through the training step. Returns a function that restores tfjs's own functions.
  */
 function installOn(trainingStep: TrainingStep, options: InstallOptions): () => void {
-  const { strategy, turns, isDeterministic } = options;
-  const restoreDriver = installGradientDriver(trainingStep, forwardRanks(strategy, options));
+  const { ranks, turns, isDeterministic } = options;
+  const restoreDriver = installGradientDriver(trainingStep, ranks);
   const unwatch = turns.isNeeded && !isDeterministic ? trainingStep.lossItems.watch() : undefined;
   const flattenStackTraces = deepenStackTraces();
   return () => {

@@ -8,7 +8,7 @@ export {
 } from './gradient-driver/driver.js';
 export type { FindRanks, ForwardRanks } from './gradient-driver/forward-ranks.js';
 export { freeSaved } from './gradient-driver/packed-tensors.js';
-export { currentPass, PassContext } from './gradient-driver/pass-context.js';
+export { currentPass, type PassContext } from './gradient-driver/pass-context.js';
 export { tapeParticipants, type TapeParticipants } from './gradient-driver/tape-participants.js';
 export { runForward } from './gradient-driver/taped-forward.js';
 export { describe, holdsTensors, mapLeaves, mapNested, type Nested } from './nested.js';

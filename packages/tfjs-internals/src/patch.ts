@@ -260,7 +260,7 @@ function wrongOrder(
     'ACC_PATCH_ORDER',
     `${method} was patched by the layer '${later}', and the layer '${layer}' must come before it.`,
     {
-      help: 'Prepare the object with one Accelerator at a time: call freeMemory of the other one first.',
+      help: `Call what adds '${layer}' before what adds '${later}'.`,
       details: { method, layer, later },
     },
   );

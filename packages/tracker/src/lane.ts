@@ -113,6 +113,8 @@ export class Lane {
       if (!call) return this.#wake?.();
       this.#lastCallMs = performance.now();
       if (!this.#make(call)) return;
+      // A tracker that logs has made the lane call it again.
+      if (this.#activity.kind !== 'idle') return;
       if (this.#end.kind !== 'awaited' && performance.now() - start > SLICE_MS) return this.#goOnLater();
     }
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
+import { SAME_KERNELS } from '../same-kernels.js';
 import type { Kept, KeptArgs } from './ranks/kept.js';
 
 type Weights = Record<string, number[][]>;
@@ -29,7 +30,7 @@ async function train(ranks: number, action: string, place: string): Promise<Weig
     script: new URL('./ranks/resume.ts', import.meta.url),
     ranks,
     args: [action, place],
-    env: { OMP_NUM_THREADS: '1' },
+    env: SAME_KERNELS,
     timeoutMs: 240_000,
   });
   for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);

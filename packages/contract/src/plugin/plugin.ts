@@ -67,7 +67,7 @@ export interface LossInfo {
  */
 export interface Plugin {
   readonly name: string;
-  /** Called once by `Accelerator.create`. */
+  /** Called once by `Accelerator.create`. It may set `tape`, `forward` and `backward`, which are not changed later. */
   attach?(context: StrategyContext): void;
   /**
    * Claims an object given to `prepare`: returns the value that `prepare` returns for it, or

@@ -18,7 +18,7 @@ export interface ProductSums {
 export interface TapedForward {
   /** The results of the function. The caller disposes them. */
   readonly outputs: readonly Tensor[];
-  /** Whether the gradient of a term that a layer added to the loss has been computed. */
+  /** Whether a backward pass so far has computed the gradient of a term that a layer added to the loss. */
   readonly addsTerms: boolean;
   /** @throws Error The one of tfjs, if no output depends on one of `xs`. */
   requireDependence(): void;

@@ -1,8 +1,7 @@
 import { AccError } from '@acc/contract';
-import type { IndexedDataset } from '../samples/indexed-dataset.js';
 import { blockSampler, type BlockSamplerOptions } from './block-sampler.js';
 import type { Sampler } from '../order/sampler.js';
-import type { WorkerDataset } from '../samples/indexed-dataset.js';
+import type { IndexedDataset, WorkerDataset } from '../samples/indexed-dataset.js';
 import { BlockCache } from './block-cache.js';
 
 /** Numbered samples of files, which are read in blocks of consecutive samples. */

@@ -1,5 +1,4 @@
-import type { IndexedDataset } from '../samples/indexed-dataset.js';
-import type { WorkerDataset } from '../samples/indexed-dataset.js';
+import type { IndexedDataset, WorkerDataset } from '../samples/indexed-dataset.js';
 
 type Open = (state: never) => Promise<IndexedDataset<unknown>>;
 

@@ -11,6 +11,10 @@ import { hasOwnRule } from './fused/fused-apply.js';
  */
 export function canUpdateShards(optimizer: Optimizer): boolean {
   const { elementwise } = optimizer as { elementwise?: unknown };
+  const { constructor } = optimizer as { constructor: { updatesShards?: unknown } };
   if (typeof elementwise === 'boolean') return elementwise;
-  return hasOwnRule(optimizer) || Object.hasOwn(optimizer.constructor, 'updatesShards');
+  return (
+    hasOwnRule(optimizer) ||
+    (Object.hasOwn(constructor, 'updatesShards') && constructor.updatesShards === true)
+  );
 }
