@@ -34,7 +34,7 @@ class Part extends DeferredVariable {
 
   /** Every rank calls it. */
   gather(group: Collective): void {
-    if (this.isAssigned || this.isFilled) return;
+    if (this.state !== 'released') return;
     const all = group.allGather(this.local);
     this.fill(all, 0);
     all.dispose();
@@ -43,7 +43,7 @@ class Part extends DeferredVariable {
   /** Frees values that have changed. Tensors that shared them lose theirs. */
   forget(): void {
     this.release();
-    if (this.isShared && !this.isAssigned) this.separate();
+    if (this.isShared && this.state !== 'assigned') this.separate();
   }
 
   protected override ownMemory(local: tf.Tensor): tf.Tensor {
@@ -105,7 +105,7 @@ class Sharded implements Placer<Part> {
   }
 
   settle(part: Part): void {
-    if (part.isAssigned) part.takeOver();
+    if (part.state === 'assigned') part.takeOver();
   }
 
   materialize(part: Part, local: () => tf.Tensor): tf.Tensor {

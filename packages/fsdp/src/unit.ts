@@ -42,6 +42,17 @@ export interface UnitContext {
   readonly divide?: (() => DivideMemory | undefined) | undefined;
 }
 
+/** Where the whole values of a unit are (as the `ShardedState` of PyTorch's FSDP2). */
+type GatherState =
+  /** Nowhere: each rank has its shards, and the variables have no values. */
+  | { readonly kind: 'sharded' }
+  /** On their way. */
+  | { readonly kind: 'gathering'; readonly pending: Pending<Tensor>; readonly isRounded: boolean }
+  /** In memory: the variables have them. `isRounded`: they were rounded for a step. */
+  | { readonly kind: 'gathered'; readonly isRounded: boolean };
+
+const SHARDED: GatherState = { kind: 'sharded' };
+
 /** Variables that are gathered and reduced together, in one flat buffer. */
 export class Unit {
   readonly name: string;
@@ -55,10 +66,7 @@ export class Unit {
   readonly #offload: Offload | undefined;
   /** Undefined if values are released between their uses. */
   readonly #buffer: WholeBuffer | undefined;
-  #travelling: Pending<Tensor> | undefined;
-  #isGathered = false;
-  /** Whether the values that are in memory, or on their way, were rounded for a step. */
-  #isRounded = false;
+  #state: GatherState = SHARDED;
 
   /** @param variables Have the same values on all ranks. Their memory is freed. */
   constructor(variables: readonly Variable[], context: UnitContext) {
@@ -93,13 +101,14 @@ export class Unit {
 
   /** Whether the values are in memory as {@link gather} leaves them, and no variable has others. */
   isReady(purpose: Purpose): boolean {
-    return this.#isGathered && this.isStarted(purpose);
+    return this.#state.kind === 'gathered' && this.isStarted(purpose);
   }
 
   /** Whether {@link startGather} has nothing to do, and no variable has other values. */
   isStarted(purpose: Purpose): boolean {
-    const isAsNeeded = this.#isRounded === this.#isRoundedFor(purpose) || this.uses > 0;
-    return this.#isThere && isAsNeeded && !this.shards.some(({ isAssigned }) => isAssigned);
+    if (this.#state.kind === 'sharded') return false;
+    const isAsNeeded = this.#state.isRounded === this.#isRoundedFor(purpose) || this.uses > 0;
+    return isAsNeeded && !this.shards.some(({ state }) => state === 'assigned');
   }
 
   #isRoundedFor(purpose: Purpose): boolean {
@@ -108,15 +117,15 @@ export class Unit {
 
   /** Starts to read this rank's shards, if they are in a file and will be gathered. */
   readAhead(): void {
-    if (!this.#isThere) this.#offload?.readAhead(this.shards);
+    if (this.#state.kind === 'sharded') this.#offload?.readAhead(this.shards);
   }
 
   /** Starts to gather, if that was not done. Every rank calls it. */
   startGather(purpose: Purpose): void {
     const wireDtype = purpose === 'step' ? this.#context.wire?.param : undefined;
     const isRounded = this.#isRoundedFor(purpose);
-    if (this.#isThere && this.#isRounded !== isRounded && this.uses === 0) this.release();
-    if (this.#isThere) return;
+    if (this.#state.kind !== 'sharded' && this.#state.isRounded !== isRounded) this.release();
+    if (this.#state.kind !== 'sharded') return;
     const start = () => {
       const into = this.#buffer?.lend();
       // One rank alone has all elements.
@@ -128,15 +137,15 @@ export class Unit {
       for (const filler of fillers) filler.dispose();
       return pending;
     };
-    this.#isRounded = isRounded;
-    this.#travelling = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
+    const pending = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
+    this.#state = { kind: 'gathering', pending, isRounded };
   }
 
   /** Gathers. Every rank calls it. */
   gather(purpose: Purpose): void {
     this.#inMemory('gather', () => {
       this.startGather(purpose);
-      if (!this.#isGathered) this.#finishGather();
+      if (this.#state.kind === 'gathering') this.#finishGather(this.#state);
     });
   }
 
@@ -148,35 +157,35 @@ export class Unit {
    * @param local This rank's elements. Called in the scope of the call.
    */
   wholeOf({ full }: Shard, local: () => Tensor): Tensor | undefined {
-    if (this.#isThere && !this.#isRounded) return undefined;
+    if (this.#state.kind !== 'sharded' && !this.#state.isRounded) return undefined;
     return besideTape(() => tidy(() => reshape(this.#collective.allGather(local()), full.shape)));
   }
 
-  #finishGather(): void {
-    const gathered = this.#travelling!.wait();
-    this.#travelling = undefined;
+  #finishGather({ pending, isRounded }: Extract<GatherState, { kind: 'gathering' }>): void {
+    const gathered = pending.wait();
+    this.#state = SHARDED;
     const flat = this.#buffer?.arrive(gathered) ?? gathered;
     this.shards.forEach((shard, i) => shard.fill(flat, this.layout.offsets[i]!));
     if (this.#buffer) this.#buffer.keep(flat);
     else flat.dispose();
-    this.#isGathered = true;
+    this.#state = { kind: 'gathered', isRounded };
   }
 
   /** Frees the values, unless they are in use. */
   release(): void {
     if (this.uses > 0) return;
-    if (this.#buffer && this.#travelling) this.#finishGather();
-    this.#travelling?.wait().dispose();
-    this.#travelling = undefined;
-    if (!this.#isGathered) return;
-    for (const shard of this.shards) shard.release();
-    this.#isGathered = false;
+    if (this.#state.kind === 'gathering') {
+      if (this.#buffer) this.#finishGather(this.#state);
+      else this.#state.pending.wait().dispose();
+    }
+    if (this.#state.kind === 'gathered') for (const shard of this.shards) shard.release();
+    this.#state = SHARDED;
   }
 
   /** Frees values that an optimizer has changed. Tensors that shared them lose theirs. */
   forget(): void {
     this.release();
-    for (const shard of this.shards) if (shard.isShared && !shard.isAssigned) shard.separate();
+    for (const shard of this.shards) if (shard.isShared && shard.state !== 'assigned') shard.separate();
   }
 
   /** Called before an optimizer changes this rank's elements. */
@@ -194,7 +203,7 @@ export class Unit {
   /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
   takeOverAssigned(): void {
     if (this.uses > 0) return;
-    const assigned = this.shards.filter((shard) => shard.isAssigned);
+    const assigned = this.shards.filter(({ state }) => state === 'assigned');
     if (assigned.length === 0) return;
     // What is gathered, or on its way, has the earlier values.
     this.release();
@@ -282,10 +291,6 @@ export class Unit {
     });
     fillUpTo(this.layout.chunk);
     return { pieces, fillers };
-  }
-
-  get #isThere(): boolean {
-    return this.#isGathered || this.#travelling !== undefined;
   }
 
   get #reducing(): { readonly donate: true } & Pick<ShardVerbOptions<Tensor>, 'wireDtype'> {

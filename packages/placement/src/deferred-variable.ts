@@ -35,6 +35,15 @@ export interface DeferredSource {
   outdated(variable: Variable): Error;
 }
 
+/** Where the values of `full` are. */
+export type DeferredState =
+  /** Nowhere. A read calls {@link DeferredSource.load}. */
+  | 'released'
+  /** In memory, by {@link DeferredVariable.fill}. */
+  | 'filled'
+  /** A program has given the variable others, which {@link DeferredVariable.takeOver} takes over. */
+  | 'assigned';
+
 let created = 0;
 
 /**
@@ -83,20 +92,15 @@ export abstract class DeferredVariable implements DistributedVariable {
     return local;
   }
 
-  /** Whether a program has given the variable new values, which {@link takeOver} takes over. */
-  get isAssigned(): boolean {
-    if (!isLive(this.full)) return false;
-    return this.full.dataId !== this.#deferred.tensor.dataId || this.#deferred.holders === 0;
+  get state(): DeferredState {
+    const { tensor, holders, isFilled } = this.#deferred;
+    if (isLive(this.full) && (this.full.dataId !== tensor.dataId || holders === 0)) return 'assigned';
+    return isFilled ? 'filled' : 'released';
   }
 
   /** Whether tensors besides the variable share its values. */
   get isShared(): boolean {
     return this.#deferred.holders > 2;
-  }
-
-  /** Whether the values of the variable are in memory. */
-  get isFilled(): boolean {
-    return this.#deferred.isFilled;
   }
 
   /** Keeps this rank's elements of the new values of the variable, and frees the others. */
@@ -129,8 +133,8 @@ export abstract class DeferredVariable implements DistributedVariable {
   }
 
   dispose(): void {
-    const { tensor, isFilled } = this.#deferred;
-    if (isLive(this.full) && !isFilled && !this.isAssigned) lost.set(this.full, tensor.dataId);
+    const { tensor } = this.#deferred;
+    if (isLive(this.full) && this.state === 'released') lost.set(this.full, tensor.dataId);
     for (const restore of this.#restore) restore();
     this.local.dispose();
     tensor.dispose();

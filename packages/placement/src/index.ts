@@ -1,4 +1,9 @@
-export { DeferredVariable, hasLostValues, type DeferredSource } from './deferred-variable.js';
+export {
+  DeferredVariable,
+  hasLostValues,
+  type DeferredSource,
+  type DeferredState,
+} from './deferred-variable.js';
 export type { DistributedVariable } from './distributed-variable.js';
 export type { DistributedUpdate, GradientLists, Placer } from './placer.js';
 export { placedStrategy } from './placed-strategy.js';

@@ -69,7 +69,7 @@ export class Placed extends DeferredVariable {
 
   /** Gives the owner the values that a program has assigned. */
   takeOverAssigned(): void {
-    if (this.isAssigned) this.takeOver();
+    if (this.state === 'assigned') this.takeOver();
   }
 
   #load(): void {
@@ -86,6 +86,6 @@ export class Placed extends DeferredVariable {
 
   #forget(): void {
     this.release();
-    if (this.isShared && !this.isAssigned) this.separate();
+    if (this.isShared && this.state !== 'assigned') this.separate();
   }
 }

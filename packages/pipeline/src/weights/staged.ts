@@ -189,7 +189,7 @@ class Staged implements Placer<Placed>, StagedWeights {
   leaveStep(): void {
     this.#isInStep = false;
     for (const placed of this.#used.splice(0)) {
-      if (placed.isAssigned) placed.takeOver();
+      if (placed.state === 'assigned') placed.takeOver();
       else placed.release();
     }
   }
