@@ -8,10 +8,10 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
+import { isLive, livesWith, replaceInitial } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { DistributedVariable } from './distributed-variable.js';
 import type { Placement } from './placement.js';
-import { isLive, livesWith, replaceInitial } from '@acc/kernels';
 
 /** Where the values of a deferred variable come from. */
 export interface DeferredSource {

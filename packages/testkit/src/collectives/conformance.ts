@@ -42,11 +42,16 @@ export function runCollectiveCases<T>(subject: CollectiveSubject<T>): CaseResult
   return collectiveCases.map((one): CaseResult => {
     const { name, minRanks = 1, maxRanks = Infinity } = one;
     if (size < minRanks || size > maxRanks) return { name, outcome: 'none' };
-    try {
-      one.run(subject);
-      return { name, outcome: 'passed' };
-    } catch (error) {
-      return { name, outcome: 'failed', error: error instanceof Error ? error.message : String(error) };
-    }
+    return resultOf(name, () => one.run(subject));
   });
+}
+
+/** Runs a case. */
+export function resultOf(name: string, run: () => void): CaseResult {
+  try {
+    run();
+    return { name, outcome: 'passed' };
+  } catch (error) {
+    return { name, outcome: 'failed', error: error instanceof Error ? error.message : String(error) };
+  }
 }

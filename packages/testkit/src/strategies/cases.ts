@@ -1,11 +1,11 @@
-import { dispose, mul, tidy, train, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { dispose, mul, tidy, train, util, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { runsOfShard, type TensorShard } from '@acc/contract';
+import { require } from '../collectives/subject.js';
 import type { StrategyCase, StrategySubject } from './subject.js';
 import {
   assignNumbers,
   gradientsOf,
   plainSteps,
-  require,
   requireClose,
   requireNoneLeft,
   startValues,
@@ -25,11 +25,9 @@ function wholeOf({ strategy, variables }: Training, grads: (Tensor | null)[]): (
   return strategy.wholeGradients?.(grads, variables) ?? grads;
 }
 
-const sizeOf = (sizes: readonly number[]): number => sizes.reduce((product, length) => product * length, 1);
-
 /** The elements of a box in a row-major tensor. */
 function* elementsOf({ shape, offset, sizes }: TensorShard): Generator<number> {
-  for (let k = 0; k < sizeOf(sizes); k++) {
+  for (let k = 0; k < util.sizeFromShape([...sizes]); k++) {
     let rest = k;
     let element = 0;
     let stride = 1;

@@ -2,7 +2,7 @@ import { backend, getBackend } from '@tensorflow/tfjs-core';
 import { meshOf, type MeshSizes } from '@acc/collective';
 import type { Collective, StrategyContext } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
-import type { CaseResult } from '../collectives/conformance.js';
+import { resultOf, type CaseResult } from '../collectives/conformance.js';
 import { strategyCases } from './cases.js';
 import type { StrategySubject } from './subject.js';
 
@@ -29,12 +29,5 @@ export function strategyContext(collective: Collective, sizes: MeshSizes = { dat
  * the others still run, unless ranks no longer make the same calls.
  */
 export function runStrategyCases(subject: StrategySubject): CaseResult[] {
-  return strategyCases.map(({ name, run }): CaseResult => {
-    try {
-      run(subject);
-      return { name, outcome: 'passed' };
-    } catch (error) {
-      return { name, outcome: 'failed', error: error instanceof Error ? error.message : String(error) };
-    }
-  });
+  return strategyCases.map(({ name, run }) => resultOf(name, () => run(subject)));
 }

@@ -6,6 +6,7 @@ import {
   reshape,
   sin,
   tidy,
+  util,
   variable,
   zeros,
   type NamedTensorMap,
@@ -14,6 +15,7 @@ import {
   type Variable,
 } from '@tensorflow/tfjs-core';
 import type { Strategy } from '@acc/contract';
+import { require } from '../collectives/subject.js';
 import type { StrategySubject } from './subject.js';
 
 /** Some sizes that no number of ranks divides, one that is smaller than most numbers of ranks. */
@@ -21,7 +23,7 @@ const SHAPES: readonly (readonly number[])[] = [[4, 6], [5], [3, 7, 2], [1], [10
 
 /** Numbers that depend on `seed`. None of them is zero. */
 export function numbers(shape: readonly number[], seed: number): Tensor {
-  const size = shape.reduce((product, length) => product * length, 1);
+  const size = util.sizeFromShape([...shape]);
   return tidy(() => reshape(sin(range(seed + 1, seed + 1 + size, 1)), [...shape]));
 }
 
@@ -101,7 +103,7 @@ export function gradientsOf(rank: number, step = 0): Tensor[] {
 /** The sums of {@link gradientsOf} over all ranks. */
 export function sumsOf(ranks: number, step = 0): number[][] {
   return SHAPES.map((shape, i) => {
-    const sums = new Array<number>(shape.reduce((product, length) => product * length, 1)).fill(0);
+    const sums = new Array<number>(util.sizeFromShape([...shape])).fill(0);
     for (let rank = 0; rank < ranks; rank++) {
       const grad = numbers(shape, 7 * i + 50 * rank + 1000 * step);
       grad.dataSync().forEach((value, k) => (sums[k]! += value));
@@ -164,10 +166,6 @@ export function requireClose(actual: readonly number[][], expected: readonly num
       throw new Error(`${what}: element ${k} of variable ${i} is ${found[k]}, expected ${value}`);
     });
   });
-}
-
-export function require(holds: boolean, what: string): void {
-  if (!holds) throw new Error(what);
 }
 
 /** @throws Error if `fn` leaves tensors. */
