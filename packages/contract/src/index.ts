@@ -19,7 +19,7 @@ export type { DivideMemory, DividedMemory, MemoryRange } from './kernel-layer/me
 export type { Defer, DeferredInfo, DeferredTensor } from './tensor/deferred-tensor.js';
 export type { RankPlace } from './job/rank-place.js';
 export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
-export { AccError, isAccError, type AccErrorOptions } from './errors.js';
+export { AccError, isAccError, type AccErrorOptions } from './errors/errors.js';
 export { flattenConfig } from './tracker/flatten-config.js';
 export { SAVED_EXIT_CODE } from './job/exit-codes.js';
 export { finallyAfter } from './async/finally-after.js';

@@ -59,13 +59,13 @@ export function spentIterator(): AccError {
   });
 }
 
-export function unevenSequence(shape: readonly number[], pieces: number): AccError {
+export function unevenSequence(shape: readonly number[], shards: number): AccError {
   return new AccError(
     'ACC_DATA_SEQUENCE',
-    `A tensor of a batch has shape [${shape.join(', ')}]. ${pieces} ranks of the context axis cannot share the ${shape[1]} elements of dim 1 equally.`,
+    `A tensor of a batch has shape [${shape.join(', ')}]. ${shards} ranks of the context axis cannot share the ${shape[1]} elements of dim 1 equally.`,
     {
-      help: `Pad sequences to a multiple of ${pieces}. What belongs to whole rows and not to positions has rank 1.`,
-      details: { shape, pieces },
+      help: `Pad sequences to a multiple of ${shards}. What belongs to whole rows and not to positions has rank 1.`,
+      details: { shape, shards },
     },
   );
 }

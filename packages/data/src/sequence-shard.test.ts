@@ -8,7 +8,7 @@ interface Batch extends tf.NamedTensorMap {
   readonly again: tf.Tensor2D;
 }
 
-async function piecesOf(batch: Batch, sequence: { index: number; size: number }, prefetch = 0) {
+async function shardsOf(batch: Batch, sequence: { index: number; size: number }, prefetch = 0) {
   const found: object[] = [];
   for await (const own of shardBatches([batch, batch], { rank: 0, size: 1, sequence, prefetch })) {
     found.push({ x: own.x.arraySync(), labels: own.labels.arraySync(), again: own.again.arraySync() });
@@ -31,7 +31,7 @@ it.each([0, 2])(
       [9, 10],
     ];
     const expected = { x: second, labels: [0, 1], again: second };
-    expect(await piecesOf(batch, { index: 1, size: 3 }, prefetch)).toEqual([expected, expected]);
+    expect(await shardsOf(batch, { index: 1, size: 3 }, prefetch)).toEqual([expected, expected]);
     expect(tf.memory().numTensors).toBe(numTensors);
   },
 );
@@ -40,7 +40,7 @@ it('refuses a dim 1 that the ranks do not divide, and names both numbers', async
   const x = tf.zeros<tf.Rank.R2>([2, 6]);
   const batch = { x: tf.zeros<tf.Rank.R2>([2, 8]), labels: tf.tensor1d([0, 1]), again: x };
   const { numTensors } = tf.memory();
-  const error: unknown = await piecesOf(batch, { index: 0, size: 4 }).catch((thrown: unknown) => thrown);
+  const error: unknown = await shardsOf(batch, { index: 0, size: 4 }).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: 'ACC_DATA_SEQUENCE', details: { shape: [2, 6], shards: 4 } });
   expect(tf.memory().numTensors).toBe(numTensors);
 });

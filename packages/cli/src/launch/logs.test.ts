@@ -34,7 +34,7 @@ describe('acc launch --log-dir', () => {
     const run = await runAcc([...options(), fixture('fail.mjs'), folder, 'throw']);
     expect(run).toMatchObject({ code: 1, stdout: '' });
     expect(run.stderr).toMatch(/^acc: rank 1 of 2 .*exit code 1/);
-    expect(run.stderr).toContain(`all of it: ${join(folder, 'logs/attempt-0/rank-1.stderr.log')}`);
+    expect(run.stderr).toContain(`all of its stderr: ${join(folder, 'logs/attempt-0/rank-1.stderr.log')}`);
     expect(log('rank-1.stderr.log')).toContain('rank 1 is out of luck');
   });
 

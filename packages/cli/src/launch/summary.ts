@@ -19,13 +19,28 @@ export function describeFailure(
     : `failed with exit code ${exitCode}`;
   const others = worldSize > 1 ? ' The other ranks were ended.' : '';
   const lines = [`${who} ${how}.${others}`];
-  if (stderrTail.length > 0) {
-    lines.push(`  the end of its stderr:`, ...stderrTail.map((line) => `    ${line}`.trimEnd()));
+  const error = uncaughtError(stderrTail);
+  const shown = error ?? stderrTail;
+  if (logPath) lines.push(`  all of its stderr: ${logPath}`);
+  if (shown.length > 0) {
+    lines.push(error ? '  its error:' : '  the end of its stderr:');
+    lines.push(...shown.map((line) => `    ${line}`.trimEnd()));
   }
-  if (logPath) lines.push(`  all of it: ${logPath}`);
   if (signal === 'SIGKILL') {
     lines.push(`→ ${OUT_OF_MEMORY_HELP}`);
   }
   if (exitCode === 1 && failedByTopLevelAwait(script, stderrTail)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;
+}
+
+/**
+ * The lines of an error that nobody caught, without the line of source above it and the version of
+ * Node.js below. Undefined if the last lines of stderr have none.
+ */
+export function uncaughtError(stderr: readonly string[]): string[] | undefined {
+  const first = stderr.findLastIndex((line) => /^[\w.$]*(?:Error|Exception)\b[^:]*(?::|$)/.test(line));
+  if (first < 0) return undefined;
+  const lines = stderr.slice(first);
+  const last = lines.findLastIndex((line) => line.trim() !== '' && !/^Node\.js v\d/.test(line));
+  return lines.slice(0, last + 1);
 }

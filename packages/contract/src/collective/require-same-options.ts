@@ -1,5 +1,5 @@
 import type { Collective } from './collective.js';
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 
 /**
  * Throws if ranks have different options. Otherwise such ranks could wait for each other forever,

@@ -1,5 +1,5 @@
 import type { Collective } from './collective.js';
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 
 /** The form and sums of a tensor that ranks compare. It is small, whatever the size of the tensor. */
 export interface Fingerprint {

@@ -1,4 +1,4 @@
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 
 export interface SentRequest {
   readonly method?: string;

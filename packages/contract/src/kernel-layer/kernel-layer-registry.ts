@@ -1,7 +1,7 @@
 import type { KernelBackend, Optimizer } from '@tensorflow/tfjs-core';
 import { checkKeys } from '../options/check-keys.js';
 import type { Defer } from '../tensor/deferred-tensor.js';
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 import {
   FUSED_FUNCTIONS,
   FUSED_LAYERS,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkKeys, nearestName } from './check-keys.js';
-import { AccError, isAccError } from '../errors.js';
+import { AccError, isAccError } from '../errors/errors.js';
 
 describe('checkKeys', () => {
   it('accepts known keys', () => {
@@ -51,21 +51,5 @@ describe('checkKeys', () => {
 
   it('suggests nothing if no key is near', () => {
     expect(nearestName('zzzzzz', ['seed', 'strategy'])).toBeUndefined();
-  });
-});
-
-describe('AccError', () => {
-  it('keeps code, cause and help', () => {
-    const cause = new Error('underneath');
-    const error = new AccError('ACC_X', 'what happened', { cause, help: 'do this' });
-    expect(error).toMatchObject({ code: 'ACC_X', cause, help: 'do this', name: 'AccError' });
-    expect(error.message).toBe('what happened\n→ do this');
-  });
-
-  it('is recognised across copies of the package', () => {
-    const foreign = Object.assign(new Error('x'), { name: 'AccError', code: 'ACC_X' });
-    expect(isAccError(foreign, 'ACC_X')).toBe(true);
-    expect(isAccError(foreign, 'ACC_Y')).toBe(false);
-    expect(isAccError('ACC_X')).toBe(false);
   });
 });

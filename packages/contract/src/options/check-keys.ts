@@ -1,5 +1,5 @@
 import { distance } from 'fastest-levenshtein';
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 import { isRecord } from '../records/records.js';
 
 /**

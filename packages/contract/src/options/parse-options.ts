@@ -1,5 +1,5 @@
 import { checkKeys, nearestName } from './check-keys.js';
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 import { isPlainRecord } from '../records/records.js';
 
 /** The part of a zod object schema that is used. */

@@ -1,4 +1,4 @@
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 
 /** The element types of native tensors. tfjs labels all floating-point types `float32`. */
 export type NativeDtype =

@@ -1,4 +1,4 @@
-import { AccError } from '../errors.js';
+import { AccError } from '../errors/errors.js';
 import type { Tracker } from './tracker.js';
 
 const GUARDED = [

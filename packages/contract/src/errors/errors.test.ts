@@ -1,0 +1,66 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { AccError, isAccError } from './errors.js';
+import { programStack } from './program-frames.js';
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe('AccError', () => {
+  it('keeps code, cause and help', () => {
+    const cause = new Error('underneath');
+    const error = new AccError('ACC_X', 'what happened', { cause, help: 'do this' });
+    expect(error).toMatchObject({ code: 'ACC_X', cause, help: 'do this', name: 'AccError' });
+    expect(error.message).toBe('what happened\n→ do this');
+  });
+
+  it('is recognised across copies of the package', () => {
+    const foreign = Object.assign(new Error('x'), { name: 'AccError', code: 'ACC_X' });
+    expect(isAccError(foreign, 'ACC_X')).toBe(true);
+    expect(isAccError(foreign, 'ACC_Y')).toBe(false);
+    expect(isAccError('ACC_X')).toBe(false);
+  });
+
+  it('is printed with its code, the next step and the frames of the program, without details', () => {
+    const known = Array.from({ length: 40 }, (_, i) => `option ${i}`);
+    const thrown = [3].map(
+      () => new AccError('ACC_X', 'what happened', { help: 'do this', details: { known } }),
+    );
+    const lines = inspect(thrown[0]).split('\n');
+    expect(lines.slice(0, 2)).toEqual(['AccError [ACC_X]: what happened', '→ do this']);
+    expect(lines.slice(2).filter((line) => line.includes('    at '))).toHaveLength(2);
+    expect(lines.slice(2, 4).join()).toMatch(/errors\.test\.ts:\d+:\d+\)?.*errors\.test\.ts:\d+:\d+/);
+    expect(lines.slice(4)).toEqual(["  code: 'ACC_X'", '}']);
+    expect(thrown[0]!.details).toEqual({ known });
+  });
+
+  it('keeps the first frames of a stack that has none of the program', () => {
+    const module = '/home/someone/node_modules/library/index.js';
+    const frames = Array.from({ length: 6 }, (_, i) => `    at f${i} (${module}:${i + 1}:1)`);
+    expect(programStack(['Error: x', ...frames].join('\n')).split('\n')).toEqual([
+      'Error: x',
+      ...frames.slice(0, 4),
+    ]);
+    const program = [
+      '    at train (file:///home/someone/packages/app/src/train.ts:7:3)',
+      '    at C:\\home\\app\\train.ts:9:1',
+    ];
+    const mixed = [
+      'Error: x',
+      frames[0]!,
+      program[0]!,
+      '    at node:internal/modules/run_main:117:5',
+      program[1]!,
+    ];
+    expect(programStack(mixed.join('\n'))).toBe(['Error: x', ...program].join('\n'));
+    expect(programStack('Error: x')).toBe('Error: x');
+  });
+
+  it('is printed whole with ACC_STACK=1', () => {
+    vi.stubEnv('ACC_STACK', '1');
+    const text = inspect(
+      new AccError('ACC_X', 'what happened', { help: 'do this', details: { key: 'value' } }),
+    );
+    expect(text).toContain("details: { key: 'value' }");
+    expect(text).toContain('/node_modules/');
+  });
+});

@@ -1,0 +1,59 @@
+import { programStack } from './program-frames.js';
+
+/** The options of an {@link AccError}. */
+export interface AccErrorOptions {
+  /** The next step for the user: a command or a change, in one sentence. */
+  readonly help?: string;
+  /** The underlying error, stored as `error.cause`. */
+  readonly cause?: unknown;
+  /** Machine-readable facts, for example each rank's shape. */
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** Frames of a stack. A step of `fit` has more than V8's ten above the program's own. */
+const STACK_FRAMES = 100;
+
+/**
+ * The only error class. `code` is stable, and is what programs and tests compare. The message
+ * states the place, the actual and the expected value, and after a line break the next step. `stack` has
+ * the program's own frames. The environment variable `ACC_STACK=1` keeps all frames, and shows `help`
+ * and `details` where an error is printed.
+ */
+export class AccError extends Error {
+  override readonly name = 'AccError';
+  readonly code: string;
+  declare readonly help: string | undefined;
+  declare readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: string, message: string, options: AccErrorOptions = {}) {
+    const { help, details = {}, cause } = options;
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = Math.max(stackTraceLimit, STACK_FRAMES);
+    super(help ? `${message}\n→ ${help}` : message, cause === undefined ? undefined : { cause });
+    Error.stackTraceLimit = stackTraceLimit;
+    this.code = code;
+    const enumerable = showsWholeStack();
+    Object.defineProperties(this, {
+      help: { value: help, enumerable },
+      details: { value: details, enumerable },
+    });
+    const { stack } = this;
+    if (typeof stack !== 'string') return;
+    const short = enumerable ? stack : programStack(stack);
+    this.stack = short.replace(/^AccError: /, `AccError [${code}]: `);
+  }
+}
+
+function showsWholeStack(): boolean {
+  const { process } = globalThis as { process?: { readonly env?: Readonly<Record<string, string>> } };
+  return process?.env?.['ACC_STACK'] === '1';
+}
+
+/**
+ * Whether a value is an {@link AccError}, including one of another copy of this package. With
+ * `code`, only with that code.
+ */
+export function isAccError(error: unknown, code?: string): error is AccError {
+  if (!(error instanceof Error) || error.name !== 'AccError') return false;
+  return code === undefined || (error as AccError).code === code;
+}
