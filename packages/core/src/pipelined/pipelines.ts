@@ -144,6 +144,8 @@ export class Pipelines {
           kernels.recorder ? kernels.recorder.runAction(inputs, action, options) : action(inputs),
         measures: isFirst(shared.mesh),
         pieces: shared.mesh.size('context'),
+        sameValues:
+          shared.mesh.size('tensor') > 1 ? { line: shared.mesh.along('tensor'), kernels } : undefined,
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: prepared.optimizers,
       },
