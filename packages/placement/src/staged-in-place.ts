@@ -2,7 +2,7 @@ import type { Variable } from '@tensorflow/tfjs-core';
 import type { StagedWeights } from '@acc/contract';
 
 /**
- * The same weights for a strategy that has others in their place, such as this rank's pieces of them.
+ * The same weights for a strategy that has others in their place, such as this rank's shards of them.
  *
  * @param ownOf What the inner strategy holds for a variable of the model.
  */

@@ -57,9 +57,9 @@ export class Scatter {
     const { part } = known;
     const options = { slot: laterSlot(slot), isZeros };
     if (part === undefined) return pipe.sendAsync(tensor, to, options);
-    const own = isZeros ? this.#zerosOf(known, part) : this.#partOf(tensor, part);
-    const pending = pipe.sendAsync(own, to, options);
-    own.dispose();
+    const local = isZeros ? this.#zerosOf(known, part) : this.#partOf(tensor, part);
+    const pending = pipe.sendAsync(local, to, options);
+    local.dispose();
     return pending;
   }
 
@@ -104,7 +104,7 @@ export class Scatter {
   #partOf(tensor: Tensor, part: number): Tensor {
     const { line, kernels } = this.#ranks;
     return tidy(() => {
-      // A tensor of which this rank has a piece becomes whole.
+      // A tensor of which this rank has a shard becomes whole.
       const whole = kernels.fromNative(kernels.toNative(tensor), tensor.dtype);
       const flat = reshape(whole, [-1]);
       const missing = part * line.size - flat.size;
@@ -125,10 +125,10 @@ export class Scatter {
   }
 
   #isSameOnAll(part: number): boolean {
-    const own = tensor1d([part], 'int32');
-    const all = this.#ranks.line.allGather(own, { even: true, agreed: true });
+    const local = tensor1d([part], 'int32');
+    const all = this.#ranks.line.allGather(local, { even: true, agreed: true });
     const isSame = all.dataSync().every((other) => other === part);
-    own.dispose();
+    local.dispose();
     all.dispose();
     return isSame;
   }

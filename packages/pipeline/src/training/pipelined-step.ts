@@ -159,10 +159,10 @@ class Losses {
 
   /** Gives every rank the values of the last stage. */
   exchange({ losses, penalty, addsTerms }: PipelineResult, pipe: Collective): Exchanged {
-    const own = losses.length > 0 ? this.#read(losses) : undefined;
-    const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
-    const unit = own ? (this.#unit ?? 0) : 0;
-    const flags = [own?.isSum ? 1 : 0, addsTerms ? 1 : 0];
+    const local = losses.length > 0 ? this.#read(losses) : undefined;
+    const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = local ?? {};
+    const unit = local ? (this.#unit ?? 0) : 0;
+    const flags = [local?.isSum ? 1 : 0, addsTerms ? 1 : 0];
     const sums = valuesOf(
       tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, ...flags, unit, ...values]))),
     );
