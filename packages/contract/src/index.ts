@@ -57,12 +57,7 @@ export type {
 } from './kernel-layer/kernel-layer.js';
 export type { ListMath, Unscaled } from './kernel-layer/list-math.js';
 export type { LocalShard, LocalShards, LocalShardsOptions, ShardOwner } from './kernel-layer/local-shards.js';
-export {
-  parallelPartsOf,
-  type ParallelLayer,
-  type ParallelPart,
-  type WeightCut,
-} from './strategy/parallel-parts.js';
+export type { ParallelLayer, ParallelPart, WeightCut } from './strategy/parallel-parts.js';
 export { boundMembers } from './records/bound-members.js';
 export { matchesGlob } from './options/matches-glob.js';
 export { medianLow } from './statistics/median-low.js';
@@ -125,12 +120,7 @@ export {
   type OptionsOfRank,
 } from './collective/require-same-options.js';
 export { sendRequest, type Answer, type SentRequest } from './http/send-request.js';
-export {
-  stagedInPlace,
-  type StagedStep,
-  type StagedWeights,
-  type StagePlacement,
-} from './strategy/staged-weights.js';
+export type { StagedStep, StagedWeights, StagePlacement } from './strategy/staged-weights.js';
 export { isThere } from './tape/gradient-records.js';
 export type { GetOptions, Storage, StoredObject } from './storage/storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './storage/state.js';

@@ -35,7 +35,7 @@ import { JobCollectives } from './nested/job-collectives.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
-import type { ModelInputs } from './pipelined/micro-batches.js';
+import type { ModelInputs } from '@acc/pipeline';
 import type { PipelineOptions } from './pipelined/options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
 import { collectiveOf, placeIn } from '#platform/several-ranks';

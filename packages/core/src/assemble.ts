@@ -22,8 +22,10 @@ import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { Pipelines } from '#platform/pipelining';
 import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
+import { resolvePipelineOptions } from './pipelined/options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
+import { variablesOf } from './prepare/prepare-model.js';
 import { Preparation } from './prepare/prepare.js';
 import { PreparedObjects } from './prepare/prepared-objects.js';
 import { meshOf } from './presets/mesh.js';
@@ -226,7 +228,10 @@ function pipelinesOf(
   { collective, mesh, kernels, strategy, trainingStep, prepared }: Base & Trained,
 ): Pipelines {
   return new Pipelines({
-    ...{ collective, mesh, kernels, strategy, trainingStep, prepared, checkpointEvery, defaults },
+    ...{ collective, mesh, kernels, strategy, trainingStep, prepared, checkpointEvery },
+    settingsOf: (given) => resolvePipelineOptions(given, defaults ?? {}),
+    asksFit: defaults !== undefined,
+    requirePrepared: (model) => trainingStep.trained.require('pipelined', variablesOf(model)),
     runForward: (f, xs, options) => runForward(f, xs, trainingStep, options),
   });
 }

@@ -18,9 +18,8 @@ import { isModel } from '@acc/tfjs-internals';
 import type { Lifetime } from './lifetime.js';
 import { nothingToPrepare, type Preparation } from './prepare/prepare.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
-import type { ModelInputs } from './pipelined/micro-batches.js';
 import type { PipelineOptions } from './pipelined/options.js';
-import type { AnyModel, PipelinedLoss, Pipelines } from './pipelined/pipelines.js';
+import type { AnyModel, ModelInputs, PipelinedLoss, Pipelines } from '@acc/pipeline';
 import { requireFunction, requireTensor } from './require-arguments.js';
 import type { AccumulateOptions, TrainingStep } from './step/training-step.js';
 

@@ -25,4 +25,13 @@ export {
   type Simulation,
   type TimedAction,
 } from './schedule/simulate.js';
+export type { ModelInputs } from './training/micro-batches.js';
+export {
+  Pipelines,
+  type AnyModel,
+  type PipelinedLoss,
+  type PipelinesContext,
+  type PipelineSettings,
+} from './training/pipelines.js';
+export type { LossWeight, StagedTraining } from './training/staged-training.js';
 export { staged } from './weights/staged.js';

@@ -24,6 +24,7 @@ import { layersOfModels, type LayerGraph } from '@acc/tfjs-internals';
 import type { Recomputation } from './run/stage-forward.js';
 import { requireNoFailure } from './run/failures.js';
 import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
+import { Scatter, type SameValues } from './run/scatter.js';
 import type { Schedule, ScheduleName } from './schedule/action.js';
 import { scheduleOf } from './schedule/schedule.js';
 import { measureCalls, type MeasureContext } from './stages/measure.js';
@@ -65,6 +66,8 @@ export interface ModelPipelineContext extends MeasureContext {
   readonly runAction: Recorder['runAction'];
   /** Optimizers that may have state of the model's weights. */
   readonly optimizers: readonly Optimizer[];
+  /** Undefined if this rank computes its stages alone, or the others have other values. */
+  readonly sameValues: SameValues | undefined;
 }
 
 /** The computation of one step. */
@@ -123,6 +126,7 @@ export class ModelPipeline {
   /** The rank that holds each weight. */
   readonly #owners: ReadonlyMap<Variable, number>;
   readonly #shared: readonly SharedWeight[];
+  readonly #scatter: Scatter | undefined;
   readonly #schedules = new Map<string, Schedule>();
   /** The shapes of batches, with the names of the trained weights, that ranks have compared. */
   readonly #compared = new Set<string>();
@@ -142,6 +146,7 @@ export class ModelPipeline {
     const { collective, pipe } = context;
     requireSameOptions('pipelined', { schedule, stages, microBatches }, collective, SAME_OPTIONS);
     this.#context = context;
+    this.#scatter = context.sameValues && new Scatter(context.sameValues);
     const count = stages && pipe.size > 1 ? stages.length : defaultStages(schedule, pipe.size);
     const stageOf = this.#stageOf(model, stages, count);
     // One rank computes all stages as one.
@@ -226,7 +231,8 @@ export class ModelPipeline {
       const shapes = () =>
         this.#failures === 0 ? step.shapes : `${step.shapes} after ${this.#failures} failures`;
       const foreign = step.asFit ? [] : foreignVariables(this.#owners.keys());
-      const subject = { ...this.#context, plan, schedule, trained: trained.ofStages, foreign };
+      const scatter = this.#scatter;
+      const subject = { ...this.#context, plan, schedule, trained: trained.ofStages, foreign, scatter };
       const run = runStep(subject, { ...step, shapes });
       const { grads, losses, failure, addsTerms } = run;
       const variables = [...grads.keys()];

@@ -2,7 +2,6 @@ import { engine, tidy, zerosLike, type Optimizer, type Tensor, type Variable } f
 import {
   boundMembers,
   requireSameOptions,
-  stagedInPlace,
   type Collective,
   type GradientReduction,
   type KernelLayer,
@@ -15,7 +14,7 @@ import {
   TAPE_HOOK_KEYS,
 } from '@acc/contract';
 import { canUpdateShards, divideHeads, isLive } from '@acc/kernels';
-import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
+import { placedStrategy, stagedInPlace, type DistributedUpdate, type Placer } from '@acc/placement';
 import { LocalKernels } from './local-kernels.js';
 import { LocalVariable } from './local-variable.js';
 import { needsWhole, nothingSharded, notOnBackend } from './errors.js';

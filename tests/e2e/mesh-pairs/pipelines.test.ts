@@ -1,4 +1,4 @@
-import { beforeAll, describe, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LLAMA_SEQUENCE, SEQUENCE } from '../tensor-parallel/plans.js';
 import { LLAMA_STAGES } from './stages.js';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
@@ -41,6 +41,11 @@ const ON_FOUR: Cases<Name> = {
     },
     pipelined: { microBatches: 2, ...LLAMA_STAGES },
   }),
+  'data × pipeline, as many rows in each message': onMesh(
+    'llama',
+    { data: 2, pipeline: 2 },
+    { pipelined: { microBatches: 1, ...LLAMA_STAGES } },
+  ),
   'tensor × pipeline in 16 bits': onMesh('gpt2 in 16 bits', TENSOR, { plan: 'auto' }),
   'tensor × pipeline with experts': onMesh('experts', TENSOR, { plan: 'auto' }),
   'data × pipeline in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, pipeline: 2 }),
@@ -80,6 +85,20 @@ describe('a pipeline of stages that are cut', () => {
   it.each(Object.keys({ ...ON_FOUR, ...ON_EIGHT }))('%s: ranks train as one', (name) => {
     comparison.expectTrainedAsOne({ ...ON_FOUR, ...ON_EIGHT }[name]!, { ...onFour, ...onEight }[name]!);
   });
+});
+
+/** Two rows of 8 tokens, 16 numbers each. */
+const MESSAGE_BYTES = 4 * 2 * 8 * 16;
+/** A number of the batch, and those of the loss. */
+const OTHER_BYTES = 4 * (1 + 7);
+
+it('ranks of the axis tensor send a half of each value between stages', () => {
+  const bytesIn = (name: string) =>
+    onFour[name]!.map(({ sentInTraining }) => sentInTraining['pipeline']!.bytes);
+  const one = Array(4).fill(MESSAGE_BYTES + OTHER_BYTES);
+  expect(bytesIn('data × pipeline, as many rows in each message')).toEqual(one);
+  // Each rank sends a half of two messages.
+  expect(bytesIn('tensor × pipeline, one stage cut')).toEqual(one);
 });
 
 describe('a checkpoint', () => {

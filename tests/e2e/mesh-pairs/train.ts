@@ -72,6 +72,8 @@ export interface Trained {
   readonly state: number;
   /** Bytes that a forward pass of one row sends, by the axis. */
   readonly sent: Readonly<Record<string, { readonly bytes: number }>>;
+  /** Bytes that the first micro-batch of the last step has sent, by the axis. */
+  readonly sentInTraining: Readonly<Record<string, { readonly bytes: number }>>;
 }
 
 /** The steps of a training. That of integers has time for its loss scale to grow and to overflow. */
@@ -137,6 +139,7 @@ async function trainOn(
   const losses: number[] = [];
   const skipped: number[] = [];
   const left = new Set<number>();
+  let sentInTraining = accelerator.communication();
   for await (const batch of data as AsyncIterable<Record<'x' | 'y', tf.Tensor2D>>) {
     const mean = tf.tidy(() =>
       accelerator.reduce(
@@ -144,6 +147,8 @@ async function trainOn(
         'mean',
       ),
     );
+    const sentNow = accelerator.communication();
+    if (losses.length % micro === 0) sentInTraining = sentNow;
     losses.push(mean.dataSync()[0]!);
     if (accelerator.optimizerStepWasSkipped) skipped.push(losses.length);
     tf.dispose([mean, batch.x, batch.y]);
@@ -164,7 +169,7 @@ async function trainOn(
   const { replays = 0, reason } = compiled ?? {};
   return {
     ...{ coordinates, gathered, losses, skipped, weights, read, change: changeOf(untrained, weights) },
-    ...{ left: left.size, state, sent, replays, reason },
+    ...{ left: left.size, state, sent, sentInTraining, replays, reason },
   };
 }
 

@@ -20,9 +20,3 @@ export interface ParallelLayer {
   /** @throws AccError for settings with which the parts cannot be cut. */
   parallelParts(): readonly ParallelPart[];
 }
-
-/** The parts of a layer that states them. */
-export function parallelPartsOf(layer: object): readonly ParallelPart[] | undefined {
-  const { parallelParts } = layer as Partial<ParallelLayer>;
-  return typeof parallelParts === 'function' ? parallelParts.call(layer) : undefined;
-}

@@ -14,7 +14,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import type { LossWeight } from '../step/weighted-losses.js';
+import type { LossWeight } from '@acc/pipeline';
 
 /**
  * Computes the weighted sum over ranks of each scalar, in one collective. Disposes the scalars. The

@@ -3,7 +3,7 @@ import type { Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Mesh } from '@acc/contract';
 import type { Determinism } from '@acc/deterministic';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
-import type { AnyModel, Pipelines } from '../pipelined/pipelines.js';
+import type { AnyModel, Pipelines } from '@acc/pipeline';
 import type { TrainingStep } from '../step/training-step.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import { shareOrders } from '../random/data-orders.js';

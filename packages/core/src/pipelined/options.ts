@@ -1,8 +1,9 @@
+// Stays here, with the schema of all options: a page has it, and does not load `@acc/pipeline`.
 import { OPTION_HELP } from '#platform/requirements';
 import { parseOptions } from '@acc/contract';
 import * as z from 'zod';
 
-/** The names of schedules, as in `@acc/pipeline`, which a page does not load. */
+/** The names of schedules, as in `@acc/pipeline`. */
 const SCHEDULES = ['gpipe', '1f1b', 'interleaved', 'zeroBubble'] as const;
 
 /** How a model is trained on the ranks of the mesh axis `pipeline`. */

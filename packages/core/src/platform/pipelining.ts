@@ -1,2 +1,1 @@
-export { Pipelines } from '../pipelined/pipelines.js';
-export { staged } from '@acc/pipeline';
+export { Pipelines, staged } from '@acc/pipeline';

@@ -13,7 +13,7 @@ import type { Determinism } from '@acc/deterministic';
 import { tensorsIn } from '@acc/data';
 import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
-import type { Pipelines } from '../pipelined/pipelines.js';
+import type { Pipelines } from '@acc/pipeline';
 import type { TrainingStep } from '../step/training-step.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';

@@ -1,10 +1,11 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { ItemCounts } from '@acc/grad-accumulation';
+import type { LossWeight } from '@acc/pipeline';
 import { engineInternals } from '@acc/tfjs-internals';
 import { rowCountsOf, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';
-import { watchLosses, type LossWeight } from './weighted-losses.js';
+import { watchLosses } from './weighted-losses.js';
 
 /**
  * The number of backward passes whose losses are examined. Losses that ranks cannot weight by their

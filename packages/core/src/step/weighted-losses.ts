@@ -1,12 +1,6 @@
 import { cast, notEqual, Reduction, sum, tensor, Tensor, tidy, util } from '@tensorflow/tfjs-core';
+import type { LossWeight } from '@acc/pipeline';
 import { gradientDepth, lossTable, patch } from '@acc/tfjs-internals';
-
-/**
- * The weight of a rank's loss relative to the losses of other ranks. `items`: the loss is a mean
- * over that many items. `isNaN`: it was given for no items, and is NaN. `sum`: the loss is a sum, so
- * gradients of ranks are added.
- */
-export type LossWeight = { readonly items: number; readonly isNaN?: boolean } | 'sum';
 
 /**
  * The positions of the arguments `weights` and `reduction` of a loss function. `elements` gives the

@@ -3,7 +3,6 @@ import {
   cutOf,
   GRADIENT_AXES,
   holdPart,
-  stagedInPlace,
   type Collective,
   type GradientReduction,
   type StagedWeights,
@@ -13,7 +12,7 @@ import {
   type TapeHooks,
 } from '@acc/contract';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
-import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
+import { placedStrategy, stagedInPlace, type DistributedUpdate, type Placer } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { cannotDefer } from '../errors.js';
 import { deferBy, FlatPlacer, requireShards } from '../flat-placer.js';

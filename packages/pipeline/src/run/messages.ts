@@ -2,6 +2,7 @@ import { zeros, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
 import { rankOf, type Action, type Schedule } from '../schedule/action.js';
 import type { StagePlan } from '../stages/plan.js';
+import type { Scatter } from './scatter.js';
 
 /** One tensor on its way between two stages. */
 export interface Message {
@@ -36,6 +37,8 @@ export interface MessagesOptions {
   readonly plan: StagePlan;
   /** The shapes of the step's micro-batches. */
   readonly shapes: string;
+  /** Undefined if no other rank has the same values, so that messages are sent whole. */
+  readonly scatter?: Scatter | undefined;
 }
 
 /** How many receives are posted ahead of the one that is waited for, for each other rank. */
@@ -66,7 +69,7 @@ export class Messages {
   /** Starts to send a tensor, which keeps its owner. */
   send(message: Message, tensor: Tensor, isZeros = false): void {
     this.#lastSent = performance.now();
-    const { pipe, schedule, shapes } = this.#options;
+    const { pipe, schedule, shapes, scatter } = this.#options;
     this.#sending = this.#sending.filter((pending) => {
       // Asked once: a message that ends between two questions would never be waited for, and so
       // would keep its tensor.
@@ -75,7 +78,10 @@ export class Messages {
       return !isDone;
     });
     const to = receiverOf(message, schedule.ranks);
-    this.#sending.push(pipe.sendAsync(tensor, to, { slot: slotOf(message, shapes), isZeros }));
+    const slot = slotOf(message, shapes);
+    this.#sending.push(
+      scatter?.send({ pipe, to, slot }, tensor, isZeros) ?? pipe.sendAsync(tensor, to, { slot, isZeros }),
+    );
   }
 
   /**
@@ -137,16 +143,19 @@ class Inbox {
         return early;
       }
       const { message, pending } = this.#posted.shift()!;
-      this.#early.set(keyOf(message), pending.wait());
+      const received = pending.wait();
+      const { scatter, shapes } = this.options;
+      this.#early.set(keyOf(message), scatter?.join(slotOf(message, shapes), received) ?? received);
       this.#post();
     }
   }
 
   #post(): void {
-    const { pipe, shapes } = this.options;
+    const { pipe, shapes, scatter } = this.options;
     while (this.#posted.length < POSTED_AHEAD && this.#next < this.sent.length) {
       const message = this.sent[this.#next++]!;
-      const pending = pipe.recvAsync(this.from, { slot: slotOf(message, shapes) });
+      const slot = slotOf(message, shapes);
+      const pending = pipe.recvAsync(this.from, { slot: scatter?.slotOfNext(slot) ?? slot });
       this.#posted.push({ message, pending });
     }
   }

@@ -1,17 +1,16 @@
 import { add, dispose, scalar, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import {
   isAccError,
-  type Collective,
   type ListMath,
   type ProductSums,
   type Recorder,
   type RunForward,
   type TapedForward,
 } from '@acc/contract';
-import { forward, keyOf as keyOfAction, type Action, type Schedule } from '../schedule/action.js';
-import type { Stage, StagePlan } from '../stages/plan.js';
+import { forward, keyOf as keyOfAction, type Action } from '../schedule/action.js';
+import type { Stage } from '../stages/plan.js';
 import { requireNoForeign } from '../weights/foreign.js';
-import { Messages, type Message } from './messages.js';
+import { Messages, type Message, type MessagesOptions } from './messages.js';
 import { runObserved } from './observe-actions.js';
 import {
   requireDependent,
@@ -21,14 +20,11 @@ import {
 } from './stage-forward.js';
 
 /** The facts about a pipelined model that are the same in all steps. */
-export interface StepSubject {
-  readonly plan: StagePlan;
+export interface StepSubject extends Omit<MessagesOptions, 'shapes'> {
   /** The weights of each stage that are trained. */
   readonly trained: readonly (readonly Variable[])[];
   /** Variables that are trained elsewhere, or nowhere. No stage may use them. */
   readonly foreign: readonly Variable[];
-  readonly schedule: Schedule;
-  readonly pipe: Collective;
   readonly runForward: RunForward;
   readonly lists: ListMath;
   readonly recomputation?: Recomputation | undefined;

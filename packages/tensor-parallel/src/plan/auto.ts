@@ -1,6 +1,7 @@
-import { parallelPartsOf, type ParallelPart } from '@acc/contract';
+import type { ParallelPart } from '@acc/contract';
 import { markOf } from '../marks.js';
 import { canCut, cutLayer, isDense, isRecurrent, type PlannedLayer } from './layer-cuts.js';
+import { parallelPartsOf } from './parallel-parts.js';
 
 interface GraphLayer extends PlannedLayer {
   readonly inboundNodes: readonly { readonly inboundLayers: readonly GraphLayer[] }[];

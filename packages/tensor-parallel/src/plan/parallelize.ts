@@ -1,4 +1,4 @@
-import { isPrepared, matchesGlob, parallelPartsOf, preparationOf, type ParallelPart } from '@acc/contract';
+import { isPrepared, matchesGlob, preparationOf, type ParallelPart } from '@acc/contract';
 import { nestedLayers } from '@acc/tfjs-internals';
 import { invalidPlan } from '../errors.js';
 import { isSequence, markSequence, unmarkSequence } from '../sequence.js';
@@ -6,6 +6,7 @@ import { cutAll } from './auto.js';
 import { mark, markOf } from '../marks.js';
 import { tooLate } from '../too-late.js';
 import { cutLayer, replicate, type PlannedLayer } from './layer-cuts.js';
+import { parallelPartsOf } from './parallel-parts.js';
 
 const STYLES = ['column', 'row', 'vocab', 'replicated', 'sequence'] as const;
 

@@ -1,6 +1,6 @@
 // The loss or a layer fails on one rank of a pipeline, and the program goes on. Returns the errors and
 // the weights after a step that follows.
-import { Accelerator } from '@acc/core';
+import { Accelerator, parallelize } from '@acc/core';
 import * as tf from '@tensorflow/tfjs';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
 import { meanSquares, skipping, SKIPPING_STAGES, xsOf, ysOf } from './models.js';
@@ -16,9 +16,16 @@ export interface Args {
   readonly pipeline: number;
   readonly schedule: '1f1b' | 'zeroBubble' | 'gpipe' | 'interleaved';
   readonly stages: number;
-  readonly precision: 'no' | 'bf16';
+  /** Trainings, one after the other. */
+  readonly ways: readonly Way[];
   /** Whether layers and the loss fail. */
   readonly fails: boolean;
+}
+
+export interface Way {
+  /** The axis of the ranks beside those of the pipeline. Along `tensor` they send parts of messages. */
+  readonly axis: 'data' | 'tensor';
+  readonly precision: 'no' | 'bf16';
 }
 
 /** The function of this rank that fails, if any, and its calls before it throws. */
@@ -28,10 +35,13 @@ interface Failure {
 }
 
 const ROWS = 16;
+/** How often a batch has each row, so that messages are large enough to be sent in parts. */
+const TIMES = 11;
 type Step = (xs: tf.Tensor, ys: tf.Tensor) => tf.Tensor;
 
 function take(step: Step, rows = ROWS): number {
-  return tf.tidy(() => step(xsOf(0).slice(0, rows), ysOf(0).slice(0, rows)).dataSync()[0]!);
+  const batchOf = (x: tf.Tensor) => x.slice(0, rows).tile([TIMES, 1]);
+  return tf.tidy(() => step(batchOf(xsOf(0)), batchOf(ysOf(0))).dataSync()[0]!);
 }
 
 function failIn(model: tf.LayersModel, count: (what: string) => void): void {
@@ -45,13 +55,27 @@ function failIn(model: tf.LayersModel, count: (what: string) => void): void {
   }
 }
 
-export default async function caught(args: Args): Promise<Caught> {
-  const { pipeline, precision } = args;
-  const mesh = { data: -1, pipeline };
+/** The axis `tensor` needs one. No rank waits for another in it, as it is not called. */
+function cutModel(): tf.LayersModel {
+  const model = tf.sequential({ layers: [tf.layers.dense({ name: 'cut', units: 4, inputShape: [2] })] });
+  model.trainable = false;
+  return parallelize(model, { cut: 'column' });
+}
+
+export default async function caught(args: Args): Promise<Caught[]> {
+  const found: Caught[] = [];
+  for (const way of args.ways) found.push(await caughtIn(args, way));
+  return found;
+}
+
+async function caughtIn(args: Args, { axis, precision }: Way): Promise<Caught> {
+  const { pipeline } = args;
+  const mesh = { [axis]: -1, pipeline };
   const accelerator = await Accelerator.create({ engine: 'acc', mesh, mixedPrecision: precision });
   const model = skipping();
   const optimizer = tf.train.sgd(0.1);
   accelerator.prepare(model, optimizer);
+  if (axis === 'tensor') accelerator.prepare(cutModel());
   const failure: Failure = { what: '', left: Infinity };
   const count = (what: string) => {
     if (failure.what === what && failure.left-- === 0) throw new Error('the culprit');

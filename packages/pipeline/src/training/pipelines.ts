@@ -10,27 +10,43 @@ import {
   type StagedWeights,
   type Strategy,
 } from '@acc/contract';
-import { ModelPipeline, type ScheduleName } from '@acc/pipeline';
+import { portableLists } from '@acc/kernels';
 import { checkpoint, mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
-import { portableLists } from '@acc/kernels';
-import { variablesOf } from '../prepare/prepare-model.js';
-import type { TrainingStep } from '../step/training-step.js';
+import { ModelPipeline } from '../model-pipeline.js';
+import type { ScheduleName } from '../schedule/action.js';
 import { fitLoss } from './fit-loss.js';
 import { inputList, partOf, requireDivisible, rowsOf, type ModelInputs } from './micro-batches.js';
-import { resolvePipelineOptions, type PipelineOptions, type ResolvedPipelineOptions } from './options.js';
 import { takeStep, type BatchStep } from './pipelined-step.js';
+import type { StagedTraining } from './staged-training.js';
+
+/** How a model is trained in stages. */
+export interface PipelineSettings {
+  readonly schedule: ScheduleName;
+  /** Undefined: the number of stages. */
+  readonly microBatches?: number | undefined;
+  /** The names of the layers of each stage. Undefined: stages of about the same measured cost. */
+  readonly stages?: readonly (readonly string[])[] | undefined;
+}
 
 export interface PipelinesContext {
   readonly collective: Collective;
   readonly mesh: Mesh;
   readonly strategy: Strategy;
   readonly kernels: KernelLayer;
-  readonly trainingStep: TrainingStep;
+  readonly trainingStep: StagedTraining;
   readonly runForward: RunForward;
   readonly checkpointEvery: number | undefined;
-  /** The option `pipeline` of the Accelerator. */
-  readonly defaults: ResolvedPipelineOptions | undefined;
+  /**
+   * The settings that options of a program mean. Those that are absent have defaults.
+   *
+   * @throws AccError for invalid options.
+   */
+  settingsOf(options: object): PipelineSettings;
+  /** Whether the program asks `fit` to train in stages. */
+  readonly asksFit: boolean;
+  /** @throws AccError if a model is not prepared. */
+  requirePrepared(model: AnyModel): void;
   readonly prepared: { readonly optimizers: readonly Optimizer[] };
 }
 
@@ -58,19 +74,19 @@ export class Pipelines {
 
   /** Whether `fit` trains in stages. */
   get isUsedByFit(): boolean {
-    return this.#pipe.size > 1 || this.#context.defaults !== undefined;
+    return this.#pipe.size > 1 || this.#context.asksFit;
   }
 
   /** See `Accelerator.pipelined`. */
   stepOf<X extends ModelInputs, Y extends Nested, P>(
     model: AnyModel,
     loss: PipelinedLoss<Y, P>,
-    options: PipelineOptions,
+    options: object,
   ): (xs: X, ys: Y) => Scalar {
-    const resolved = resolvePipelineOptions(options, this.#context.defaults ?? {});
+    const settings = this.#context.settingsOf(options);
     if (this.#optimizersOf(model).length > 1) this.#optimizerOf(model);
-    const divided = this.#divide(model, resolved);
-    const { schedule, microBatches = divided.plan.stages.length } = resolved;
+    const divided = this.#divide(model, settings);
+    const { schedule, microBatches = divided.plan.stages.length } = settings;
     divided.scheduleFor(schedule, microBatches);
     return (xs, ys) => {
       const list = inputList(model, xs);
@@ -90,9 +106,9 @@ export class Pipelines {
 
   /** The function by which `fit` takes a step. */
   trainFunctionOf(model: AnyModel): StepFunction {
-    const { schedule, ...resolved } = resolvePipelineOptions({}, this.#context.defaults ?? {});
-    const divided = this.#divide(model, { schedule, ...resolved });
-    const most = resolved.microBatches ?? divided.plan.stages.length;
+    const { schedule, ...settings } = this.#context.settingsOf({});
+    const divided = this.#divide(model, { schedule, ...settings });
+    const most = settings.microBatches ?? divided.plan.stages.length;
     let largest = 0;
     return (data) => {
       const given = data.filter((column) => (column as Tensor | null) !== null && column !== undefined);
@@ -100,7 +116,7 @@ export class Pipelines {
       const ofRanks = this.#context.trainingStep.batch?.rows ?? [given[0]!.shape[0]!];
       const all = ofRanks.reduce((sum, rows) => sum + rows, 0);
       // A smaller batch at the end of the data has fewer.
-      const isExact = resolved.microBatches !== undefined && all >= largest;
+      const isExact = settings.microBatches !== undefined && all >= largest;
       largest = Math.max(largest, all);
       const microBatches = isExact ? most : fittingParts(divided, schedule, ofRanks, most);
       if (isExact) for (const rows of ofRanks) requireDivisible(rows, most);
@@ -122,11 +138,8 @@ export class Pipelines {
     return takeStep({ model: divided, pipe: this.#pipe, trainingStep, optimizer }, batch);
   }
 
-  #divide(
-    model: AnyModel,
-    { schedule, stages, microBatches }: ResolvedPipelineOptions & { schedule: ScheduleName },
-  ): ModelPipeline {
-    this.#context.trainingStep.trained.require('pipelined', variablesOf(model));
+  #divide(model: AnyModel, { schedule, stages, microBatches }: PipelineSettings): ModelPipeline {
+    this.#context.requirePrepared(model);
     const last = model.layers.at(-1)!;
     const key = JSON.stringify(stages ?? schedule === 'interleaved');
     const known = this.#divided.get(last);
@@ -144,6 +157,8 @@ export class Pipelines {
           kernels.recorder ? kernels.recorder.runAction(inputs, action, options) : action(inputs),
         measures: isFirst(shared.mesh),
         shards: shared.mesh.size('context'),
+        sameValues:
+          shared.mesh.size('tensor') > 1 ? { line: shared.mesh.along('tensor'), kernels } : undefined,
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: prepared.optimizers,
       },

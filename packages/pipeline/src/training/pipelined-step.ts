@@ -14,17 +14,17 @@ import {
   type Scalar,
 } from '@tensorflow/tfjs-core';
 import { AccError, valuesOf, type Collective } from '@acc/contract';
-import type { ModelPipeline, PipelineResult, ScheduleName } from '@acc/pipeline';
 import { describe } from '@acc/tape';
-import type { LossWeight } from '../step/weighted-losses.js';
-import type { TrainingStep } from '../step/training-step.js';
+import type { ModelPipeline, PipelineResult } from '../model-pipeline.js';
+import type { ScheduleName } from '../schedule/action.js';
 import { partOf } from './micro-batches.js';
+import type { LossWeight, StagedTraining } from './staged-training.js';
 
 /** Where the gradients of a step go. */
 export interface StepTarget {
   readonly model: ModelPipeline;
   readonly pipe: Collective;
-  readonly trainingStep: TrainingStep;
+  readonly trainingStep: StagedTraining;
   readonly optimizer: Optimizer;
 }
 
@@ -113,13 +113,13 @@ class Losses {
   readonly #weights: (LossWeight | undefined)[] = [];
   readonly #metrics: Tensor[][] = [];
   /** The rows of this rank and of all ranks, if their gradients are mixed. */
-  readonly #rows: TrainingStep['rowCounts'] | undefined;
+  readonly #rows: StagedTraining['rowCounts'] | undefined;
   /** The number of items by which seeds are divided. The same on all ranks whose gradients are mixed. */
   #unit: number | undefined;
 
   constructor(
     private readonly batch: BatchStep,
-    private readonly trainingStep: TrainingStep,
+    private readonly trainingStep: StagedTraining,
     private readonly lossScale: number,
   ) {
     this.#rows = trainingStep.mixedRanks && trainingStep.rowCounts;
@@ -159,10 +159,10 @@ class Losses {
 
   /** Gives every rank the values of the last stage. */
   exchange({ losses, penalty, addsTerms }: PipelineResult, pipe: Collective): Exchanged {
-    const own = losses.length > 0 ? this.#read(losses) : undefined;
-    const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = own ?? {};
-    const unit = own ? (this.#unit ?? 0) : 0;
-    const flags = [own?.isSum ? 1 : 0, addsTerms ? 1 : 0];
+    const local = losses.length > 0 ? this.#read(losses) : undefined;
+    const { values = new Array<number>(1 + this.batch.metrics).fill(0), factor = 0, items = 0 } = local ?? {};
+    const unit = local ? (this.#unit ?? 0) : 0;
+    const flags = [local?.isSum ? 1 : 0, addsTerms ? 1 : 0];
     const sums = valuesOf(
       tidy(() => pipe.allReduce(tensor1d([penalty, factor, items, ...flags, unit, ...values]))),
     );
@@ -218,7 +218,7 @@ class Losses {
 
 /** Reduces the gradients over the ranks with the same stage, as those of a backward pass. */
 function reduced(
-  trainingStep: TrainingStep,
+  trainingStep: StagedTraining,
   { trained, grads, penaltyGrads }: PipelineResult,
   exchanged: Exchanged,
 ): NamedTensorMap {
@@ -242,7 +242,7 @@ function reduced(
 }
 
 /** Whether the gradients began with the weights that they have in the end. */
-function isSumKnown({ mixedRanks }: TrainingStep, { factor, weight, unit }: Exchanged): boolean {
+function isSumKnown({ mixedRanks }: StagedTraining, { factor, weight, unit }: Exchanged): boolean {
   if (typeof weight !== 'object') return true;
   const items = mixedRanks
     ? valuesOf(tidy(() => mixedRanks.allReduce(tensor1d([weight.items]), 'sum')))[0]!
