@@ -99,8 +99,8 @@ export class Checkpoints {
     // Only rank 0 looks: other ranks might see a newer checkpoint.
     return onFirstRank(this.#context.collective, async () => {
       const { complete, unreadable } = await findCheckpoints(this.#storage);
-      const own = unreadable.find(({ name }) => isStepName(name));
-      if (own && complete.length === 0) throw own.problem;
+      const local = unreadable.find(({ name }) => isStepName(name));
+      if (local && complete.length === 0) throw local.problem;
       this.#tell(unreadable);
       const newest = newestFirst(complete).find(({ name }) => !tried.has(name));
       return newest && { name: newest.name, step: newest.marker.step };
@@ -171,8 +171,8 @@ export class Checkpoints {
     if (collective.rank > 0 || storage !== this.#storage || !isStepName(prefix.slice(0, -1))) return;
     try {
       const { complete, incomplete } = await findCheckpoints(storage);
-      const own = complete.filter(({ name }) => isStepName(name));
-      const gone = [...expendable(own, options), ...incomplete.filter(isStepName)];
+      const local = complete.filter(({ name }) => isStepName(name));
+      const gone = [...expendable(local, options), ...incomplete.filter(isStepName)];
       for (const name of gone) if (!this.#inUse.has(name)) await deleteCheckpoint(storage, name);
     } catch (error) {
       console.warn(`acc: old checkpoints could not be deleted. ${(error as Error).message}`);

@@ -1,5 +1,5 @@
 export { Checkpoints, type CheckpointsContext } from './checkpoints.js';
-export { sharedRuns, wholeBox, type Box } from './format/boxes.js';
+export { sharedRuns, fullBox, type Box } from './format/boxes.js';
 export type { RunInfo } from './format/manifest.js';
 export { describeLocation, locationOf, type Location } from './location.js';
 export {
@@ -35,7 +35,7 @@ export type { KeepBest, RetentionOptions } from './retention.js';
 export {
   dropRescues,
   findRescue,
-  HeldRun,
+  RunSnapshot,
   isFirstRefusal,
   megabytes,
   receiveRescue,
@@ -50,6 +50,6 @@ export { download, fileStorage, indexedDbStorage, opfsStorage } from '#platform/
 export type { S3Credentials, S3StorageOptions } from './storage/s3/options.js';
 export { s3Storage } from './storage/s3/s3-storage.js';
 export { onFirstRank, together } from './together.js';
-export type { NamedTensor } from './write/pieces.js';
+export type { NamedTensor } from './write/items.js';
 export type { SaveRequest } from './write/save.js';
-export { wholesOf, type Claim, type HeldBox, type WholeTensor } from './write/wholes.js';
+export { fullTensorsOf, type Claim, type BoxOwners, type FullTensor } from './write/full-tensors.js';

@@ -19,16 +19,16 @@ export async function together<T>(
   giveUp: (result: T) => void = () => {},
 ): Promise<T> {
   let result: { readonly value: T } | undefined;
-  let own: unknown;
+  let local: unknown;
   try {
     result = { value: await work() };
   } catch (error) {
-    own = error;
+    local = error;
   }
-  const problems = collective.allGatherObject(result ? null : problemOf(own));
+  const problems = collective.allGatherObject(result ? null : problemOf(local));
   const rank = problems.findIndex((problem) => problem !== null);
   if (rank < 0) return result!.value;
-  if (!result) throw own;
+  if (!result) throw local;
   giveUp(result.value);
   const { code, message } = problems[rank]!;
   throw new AccError(code, `On rank ${rank}: ${message}`, { details: { rank } });
@@ -37,18 +37,18 @@ export async function together<T>(
 /** Runs `work` on rank 0. Every rank gets its result or its error. */
 export async function onFirstRank<T>(collective: Collective, work: () => Promise<T>): Promise<T> {
   let answer: { value?: T; problem?: Problem } = {};
-  let own: unknown;
+  let local: unknown;
   if (collective.rank === 0) {
     try {
       answer = { value: await work() };
     } catch (error) {
-      own = error;
+      local = error;
       answer = { problem: problemOf(error) };
     }
   }
   const { value, problem } = collective.broadcastObject(answer);
   if (!problem) return value as T;
-  if (own !== undefined) throw own as Error;
+  if (local !== undefined) throw local as Error;
   throw new AccError(problem.code, `On rank 0: ${problem.message}`, { details: { rank: 0 } });
 }
 

@@ -6,7 +6,7 @@ import { findAddresses } from './addresses.js';
 
 const job = { size: 2, jobToken: 'token', isOneHost: true };
 const outer = Object.values(networkInterfaces())
-  .flatMap((own) => own ?? [])
+  .flatMap((local) => local ?? [])
   .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 
 describe('ranks that should be on one host', () => {

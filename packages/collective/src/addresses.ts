@@ -34,8 +34,8 @@ export async function findAddresses(options: JoinOptions, timeoutMs: number): Pr
   const { localAddress, remoteAddress } = await awaitListener(master, masterPort, timeoutMs);
   const scope = master.includes('%') ? master.slice(master.indexOf('%')) : '';
   const withScope = (address: string) => (scope && !address.includes('%') ? address + scope : address);
-  const own = isOneHost ? localAddress : ownAddress(networkInterface, withScope(localAddress));
-  return { store: withScope(remoteAddress), own };
+  const local = isOneHost ? localAddress : ownAddress(networkInterface, withScope(localAddress));
+  return { store: withScope(remoteAddress), own: local };
 }
 
 /** Whether a name resolves to a loopback address on this host. */

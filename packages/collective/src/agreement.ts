@@ -152,7 +152,7 @@ export function codeOfName(name: string): number {
 /** Whether calls agree. `words` holds the description of every rank, by rank. */
 export function doAgree(words: readonly Words[]): boolean {
   const first = words[0]!;
-  return words.every((own) => first.every((word, i) => i >= COMPARED_WORDS || own[i] === word));
+  return words.every((local) => first.every((word, i) => i >= COMPARED_WORDS || local[i] === word));
 }
 
 /**
@@ -164,13 +164,13 @@ export function doAgree(words: readonly Words[]): boolean {
  */
 export function mismatch(
   words: readonly Words[],
-  own: { rank: number; place?: string | undefined },
+  local: { rank: number; place?: string | undefined },
   members?: readonly Member[],
 ): AccError {
   const calls = words.map(formatWords);
-  const isForDifferent = new Set(words.map((own) => own[NAME]).filter((code) => code !== 0)).size > 1;
+  const isForDifferent = new Set(words.map((local) => local[NAME]).filter((code) => code !== 0)).size > 1;
   const lines = calls.map((call, rank) => {
-    const place = rank === own.rank && own.place ? `, ${own.place}` : '';
+    const place = rank === local.rank && local.place ? `, ${local.place}` : '';
     return `  ${rankName(rank, members)}: ${call}${place}`;
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {

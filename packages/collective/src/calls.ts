@@ -221,9 +221,9 @@ export class Calls {
  * they are about to call.
  */
 function asComparison(words: Words): Words {
-  const own = [...words];
-  own[IS_COMPARISON] = 1;
-  return own;
+  const local = [...words];
+  local[IS_COMPARISON] = 1;
+  return local;
 }
 
 /** Parses the descriptions of all ranks from an error message of the addon, by rank. */

@@ -24,12 +24,12 @@ export interface JoinedGroup extends RankGroup {
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = options;
-  const { store, own } = await connect(options, joinTimeoutMs);
+  const { store, own: local } = await connect(options, joinTimeoutMs);
   try {
-    const meeting = { wish: engineWish(options), address: own, timeoutMs: joinTimeoutMs };
+    const meeting = { wish: engineWish(options), address: local, timeoutMs: joinTimeoutMs };
     const members = await meet(store, options, meeting);
     const times = { timeoutMs, joinTimeoutMs, patience: patienceOf(options) };
-    const site = { store, jobToken, times, address: own };
+    const site = { store, jobToken, times, address: local };
     const world = await makeWorld(site, { name: keyPrefix(jobToken), members, rank });
     let isClosed = false;
     const close = () => {
@@ -75,9 +75,9 @@ function tellOfStrangers({ ended, isFull }: ReturnType<Store['closeDoor']>, port
 async function connect(options: JoinOptions, timeoutMs: number): Promise<{ store: Store; own: string }> {
   const { rank, size, masterAddress, masterPort: port } = options;
   try {
-    const { store: host, own } = await findAddresses(options, timeoutMs);
+    const { store: host, own: local } = await findAddresses(options, timeoutMs);
     const store = await Store.connect({ host, port, isServer: rank === 0, worldSize: size, timeoutMs });
-    return { store, own };
+    return { store, own: local };
   } catch (error) {
     if (!isAccError(error) || error.help) throw error;
     const help =

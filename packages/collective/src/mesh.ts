@@ -116,6 +116,6 @@ function groupAlong(world: Collective, sizes: Coordinates, axes: readonly MeshAx
   const lines = linesAlong(sizes, axes);
   if (lines.length === 1) return world;
   if (lines[0]!.length === 1) return new SingleCollective(world.worldRanks[world.rank]);
-  const own = lines.map((line) => world.subgroup(line)).find((group) => group !== undefined);
-  return own as Collective;
+  const local = lines.map((line) => world.subgroup(line)).find((group) => group !== undefined);
+  return local as Collective;
 }

@@ -35,5 +35,5 @@ function recorded(
   run: (x: Tensor) => Tensor,
   { recorder }: Pick<KernelLayer, 'recorder'>,
 ): Tensor {
-  return recorder ? recorder.runAction([x], ([own]) => [run(own!)])[0]! : run(x);
+  return recorder ? recorder.runAction([x], ([local]) => [run(local!)])[0]! : run(x);
 }

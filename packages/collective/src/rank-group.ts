@@ -93,9 +93,9 @@ function proved(site: Site, { name, members, rank }: Membership, chosen: ChosenE
     ...chosen,
     members,
     nextSubgroupName: () => String(++subgroups),
-    subgroup: (ranks, own) =>
+    subgroup: (ranks, local) =>
       makeSubgroup(site, {
-        name: `${name}/${own}`,
+        name: `${name}/${local}`,
         members: ranks.map((one) => members[one]!),
         rank: ranks.indexOf(rank),
       }),

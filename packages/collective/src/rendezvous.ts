@@ -53,8 +53,8 @@ export async function meet(
   await meeting.requireSameJob(deadline);
   const cpus = allowedCores();
   processId ??= randomUUID();
-  const own = { rank, host: hostname(), pid: process.pid, address, size, wish, id: processId };
-  meeting.introduce({ ...own, ...(cpus && { cpus }) });
+  const local = { rank, host: hostname(), pid: process.pid, address, size, wish, id: processId };
+  meeting.introduce({ ...local, ...(cpus && { cpus }) });
   return meeting.allMembers(deadline, timeoutMs);
 }
 
@@ -82,18 +82,18 @@ class Meeting {
     );
   }
 
-  introduce(own: Member): void {
-    const first = JSON.parse(this.store.agree(this.#key(own.rank), JSON.stringify(own))) as Member;
+  introduce(local: Member): void {
+    const first = JSON.parse(this.store.agree(this.#key(local.rank), JSON.stringify(local))) as Member;
     // Others may already have read the entry of this process's earlier attempt.
-    const isAgain = first.id === own.id && first.size === own.size;
-    if (isAgain && JSON.stringify(first.wish) === JSON.stringify(own.wish)) return;
-    if (first.id === own.id) {
+    const isAgain = first.id === local.id && first.size === local.size;
+    if (isAgain && JSON.stringify(first.wish) === JSON.stringify(local.wish)) return;
+    if (first.id === local.id) {
       throw this.#conflict(
-        `Rank ${own.rank} (${placeOf(own)}) tried to join with ${describeTry(first)} before, and now tries with ${describeTry(own)}.`,
+        `Rank ${local.rank} (${placeOf(local)}) tried to join with ${describeTry(first)} before, and now tries with ${describeTry(local)}.`,
       );
     }
     throw this.#conflict(
-      `Two processes claim rank ${own.rank}: ${placeOf(first)}, in a job of ${first.size} ranks, and ${placeOf(own)}, in a job of ${own.size} ranks.`,
+      `Two processes claim rank ${local.rank}: ${placeOf(first)}, in a job of ${first.size} ranks, and ${placeOf(local)}, in a job of ${local.size} ranks.`,
     );
   }
 

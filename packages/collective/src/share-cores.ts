@@ -23,7 +23,7 @@ export function coresOfRank(
   rank: number,
   cores: number = availableParallelism(),
 ): number {
-  const own = members[rank]!;
-  const sharing = members.filter(({ host, cpus }) => host === own.host && cpus === own.cpus).length;
+  const local = members[rank]!;
+  const sharing = members.filter(({ host, cpus }) => host === local.host && cpus === local.cpus).length;
   return Math.max(1, Math.floor(cores / sharing));
 }

@@ -127,9 +127,9 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     xs: readonly Tensor[],
     options: ShardVerbOptions<readonly Tensor[]> = {},
   ): Pending<Tensor[]> {
-    const gather = (x: Tensor, own: ShardVerbOptions<Tensor>) => {
+    const gather = (x: Tensor, local: ShardVerbOptions<Tensor>) => {
       requireNumeric(x, 'allGatherCoalesced');
-      return shard('allGatherCoalesced', x, joined, own);
+      return shard('allGatherCoalesced', x, joined, local);
     };
     return done(eachShard('allGatherCoalesced', xs, options, gather));
   }
@@ -139,8 +139,8 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
     op: ReduceOp = 'sum',
     options: ShardVerbOptions<readonly Tensor[]> = {},
   ): Pending<Tensor[]> {
-    const scatter = (x: Tensor, own: ShardVerbOptions<Tensor>) =>
-      scattered('reduceScatterCoalesced', x, op, own);
+    const scatter = (x: Tensor, local: ShardVerbOptions<Tensor>) =>
+      scattered('reduceScatterCoalesced', x, op, local);
     return done(eachShard('reduceScatterCoalesced', xs, options, scatter));
   }
 
@@ -213,7 +213,7 @@ function eachShard(
   verb: string,
   xs: readonly Tensor[],
   { donate, into, ...others }: ShardVerbOptions<readonly Tensor[]>,
-  make: (x: Tensor, own: ShardVerbOptions<Tensor>) => Tensor,
+  make: (x: Tensor, local: ShardVerbOptions<Tensor>) => Tensor,
 ): Tensor[] {
   if (into) requireCount(into, xs, verb);
   const results = xs.map((x, i) => make(x, { ...others, ...(into && { into: into[i]! }) }));

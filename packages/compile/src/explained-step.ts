@@ -2,7 +2,7 @@ import { adviceFor } from './advice.js';
 import type { Variants } from './variants.js';
 
 /** The number of calls that neither are replayed nor show whether they could be. */
-export interface AsUsual {
+export interface UncompiledCalls {
   readonly inRecording: number;
   readonly watched: number;
 }
@@ -11,7 +11,7 @@ export interface AsUsual {
 export function explain<R>(
   variants: Pick<Variants<R>, 'explanations' | 'unreplayed'>,
   reason: string | undefined,
-  asUsual: AsUsual,
+  asUsual: UncompiledCalls,
 ): string {
   const [replayed, others] = [variants.explanations(), variants.unreplayed()];
   const blocks = [

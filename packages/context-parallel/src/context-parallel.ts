@@ -8,16 +8,16 @@ import { hasRows } from './masks.js';
 import { resolveContextOptions, type ContextOptions, type ResolvedContextOptions } from './options.js';
 import { attendInRing } from './ring/attend-in-ring.js';
 
-/** The ranks that have the pieces of a sequence. */
-export interface Pieces {
-  /** The rank in it is the number of the piece. */
+/** The ranks that have the shards of a sequence. */
+export interface SequenceShards {
+  /** The rank in it is the number of the shard. */
   readonly ranks: Collective;
   readonly kernels: KernelLayer;
 }
 
 /**
- * Makes ranks of the axis `context` compute attention together, each with its piece of the
- * sequences. Refuses models with layers that need other pieces. Does nothing on a mesh without that
+ * Makes ranks of the axis `context` compute attention together, each with its shard of the
+ * sequences. Refuses models with layers that need other shards. Does nothing on a mesh without that
  * axis.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
@@ -30,10 +30,10 @@ export function contextParallel(options?: ContextOptions): Plugin {
     name: 'context-parallel',
     attach({ mesh, kernels }) {
       if (mesh.size('context') === 1) return;
-      const pieces = { ranks: mesh.along('context'), kernels };
-      const { rank: index, size } = pieces.ranks;
+      const shards = { ranks: mesh.along('context'), kernels };
+      const { rank: index, size } = shards.ranks;
       ranks = size;
-      end = divideSequences({ index, size, attend: attending(pieces, resolved) });
+      end = divideSequences({ index, size, attend: attending(shards, resolved) });
     },
     claim(object) {
       if (ranks > 1 && isGraph(object)) requirePositions(object, ranks);
@@ -53,8 +53,8 @@ export function contextParallel(options?: ContextOptions): Plugin {
   };
 }
 
-function attending(pieces: Pieces, { attention }: ResolvedContextOptions): Attend {
-  const { size } = pieces.ranks;
+function attending(shards: SequenceShards, { attention }: ResolvedContextOptions): Attend {
+  const { size } = shards.ranks;
   return (q, k, v, settings) => {
     const [heads, kvHeads] = [q.shape[1]!, k.shape[1]!];
     const areDivisible = heads % size === 0 && kvHeads % size === 0;
@@ -62,6 +62,6 @@ function attending(pieces: Pieces, { attention }: ResolvedContextOptions): Atten
     // For whole sequences, each rank would need the rows of all queries.
     const isLargeMask = settings.mask !== undefined && hasRows(settings.mask);
     const isByHeads = attention === 'heads' || (attention === 'auto' && areDivisible && !isLargeMask);
-    return (isByHeads ? attendByHeads : attendInRing)([q, k, v], settings, pieces);
+    return (isByHeads ? attendByHeads : attendInRing)([q, k, v], settings, shards);
   };
 }

@@ -45,7 +45,7 @@ export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
 }
 
 /** @param shapes Of the queries, the keys, the values or the mask, by rank of the context axis. */
-export function piecesDiffer(shapes: readonly (readonly number[])[], cause?: AccError): AccError {
+export function shardsDiffer(shapes: readonly (readonly number[])[], cause?: AccError): AccError {
   const list = shapes.map((shape, rank) => `  rank ${rank} of the context axis: [${shape.join(', ')}]`);
   return new AccError(
     'ACC_CONTEXT_LENGTH',
@@ -58,7 +58,7 @@ export function piecesDiffer(shapes: readonly (readonly number[])[], cause?: Acc
   );
 }
 
-/** @param layer With the shape of its input that has a piece in dim 1. */
+/** @param layer With the shape of its input that has a shard in dim 1. */
 export function layerMixesPositions(
   { name, className, shape }: { name: string; className: string; shape: GraphShape },
   { does, instead }: Mixing,

@@ -1,12 +1,12 @@
 import { customGrad, slice, zerosLike, type Tensor } from '@tensorflow/tfjs-core';
 import { maskWithoutAllKeys, maskWithoutGradient } from './errors.js';
 
-/** The last dim of a mask: the keys of all ranks, those of this rank's piece, or one number for all keys. */
+/** The last dim of a mask: the keys of all ranks, those of this rank's shard, or one number for all keys. */
 export type MaskColumns = 'all' | 'own' | 'one';
 
 /**
  * @param k The keys of this rank.
- * @param ranks The number of pieces.
+ * @param ranks The number of shards.
  * @throws AccError `ACC_CONTEXT_MASK` if queries have numbers for this rank's keys only.
  */
 export function columnsOf(mask: Tensor, k: Tensor, ranks: number): MaskColumns {
@@ -23,7 +23,7 @@ export function hasRows(mask: Tensor): boolean {
   return mask.shape.at(-2)! > 1;
 }
 
-/** The columns of one piece of the keys. The caller disposes the result. */
+/** The columns of one shard of the keys. The caller disposes the result. */
 export function columnsOfBlock(mask: Tensor, block: number, keys: number): Tensor {
   const begin = mask.shape.map((_, dim) => (dim === mask.rank - 1 ? block * keys : 0));
   return slice(mask, begin, [...mask.shape.slice(0, -1), keys]);

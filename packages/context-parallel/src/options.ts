@@ -4,7 +4,7 @@ import * as z from 'zod';
 export interface ContextOptions {
   /**
    * How ranks compute attention together. `ring`: keys and values travel from rank to rank. `heads`:
-   * for attention, ranks exchange pieces of sequences for whole sequences of some heads; their number
+   * for attention, ranks exchange shards of sequences for whole sequences of some heads; their number
    * must divide the numbers of heads. Default `auto`: `heads` where it divides them, else `ring`.
    */
   readonly attention?: 'auto' | 'ring' | 'heads';

@@ -25,7 +25,7 @@ export { SAVED_EXIT_CODE } from './job/exit-codes.js';
 export { finallyAfter } from './async/finally-after.js';
 export { hashOf } from './collective/hash-of.js';
 export { isPrepared, notePrepared, preparationOf, type Preparation } from './strategy/preparations.js';
-export { cutOf, heldPartOf, holdPart, markCut, type Cut, type HeldPart } from './strategy/held-part.js';
+export { cutOf, localPartOf, holdPart, markCut, type Cut, type LocalPart } from './strategy/local-part.js';
 export type { ProductSums, RunForward, RunForwardOptions, TapedForward } from './tape/taped-forward.js';
 export { TAPE_HOOK_KEYS, type PackedTensor, type TapeHooks, type TapePhase } from './tape/tape-hooks.js';
 export {
@@ -56,7 +56,7 @@ export type {
   TensorBridge,
 } from './kernel-layer/kernel-layer.js';
 export type { ListMath, Unscaled } from './kernel-layer/list-math.js';
-export type { LocalPiece, LocalPieces, LocalPiecesOptions, PieceOwner } from './kernel-layer/local-pieces.js';
+export type { LocalShard, LocalShards, LocalShardsOptions, ShardOwner } from './kernel-layer/local-shards.js';
 export {
   parallelPartsOf,
   type ParallelLayer,
@@ -76,7 +76,7 @@ export {
 } from './collective/mesh.js';
 export {
   hostTensor,
-  ownHostTensor,
+  ownedHostTensor,
   type NativeDtype,
   type NativeTensor,
   type NativeValues,
@@ -84,13 +84,13 @@ export {
 export {
   repetitionsOf,
   rowsAt,
-  withoutOthersRows,
-  type PiecedInfo,
-  type PieceLayout,
+  localRowsShape,
+  type ShardedInfo,
+  type ShardLayout,
   type Pieces,
-  type PiecesLayer,
+  type ShardsLayer,
   type RowsAt,
-} from './kernel-layer/pieces.js';
+} from './kernel-layer/shards.js';
 export { afterAll, allPending, PendingResult } from './collective/pending-result.js';
 export {
   PLUGIN_KEYS,

@@ -504,8 +504,8 @@ export class Accelerator {
   /**
    * Like {@link gather}, but without the rows that only filled the last step of prepared data. It
    * also accepts other values. An array without tensors, or a typed array, is a list of rows. Any
-   * other value is one item of a list. On a context axis, pieces of tensors of rank 2 and above are
-   * joined along dim 1, and other values are those of every piece.
+   * other value is one item of a list. On a context axis, shards of tensors of rank 2 and above are
+   * joined along dim 1, and other values are those of every shard.
    *
    * @throws AccError `ACC_COLLECTIVE_MISMATCH`, `ACC_OBJECT_NOT_SERIALIZABLE`.
    */

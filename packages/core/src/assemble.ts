@@ -30,7 +30,7 @@ import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
 import { shareOrders, chosenOrderSeed } from './random/data-orders.js';
-import { installRandom, seedOfPiece } from './random/math-random.js';
+import { installRandom, seedOfShard } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
 import { RunCheckpoints } from './state/run-checkpoints.js';
 import { deepenStackTraces } from './stack-depth.js';
@@ -117,7 +117,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const alike = tensor && mesh.along('tensor');
   const checkpoints = new RunCheckpoints({ ...shared, preparation, alike }, resolved);
   shareOrders(collective, chosenOrderSeed() ?? seed);
-  installRandom((given) => kernels.random?.seed(seedOfPiece(given, mesh.coordinates.context ?? 0)));
+  installRandom((given) => kernels.random?.seed(seedOfShard(given, mesh.coordinates.context ?? 0)));
   if (alike) shareRandomStates(alike, kernels);
   const restoreGradients = installOn(trainingStep, { ranks, turns, isDeterministic });
   const ending = { joinable, trainingStep, collective, checkpoints, bus: tracking.bus };

@@ -53,7 +53,7 @@ export function createTrainingStep(options: ResolvedOptions, context: TrainingSt
   });
 }
 
-/** See `PassOptions.mixesRanks`. Ranks exchange pieces of rows, or rows for experts. */
+/** See `PassOptions.mixesRanks`. Ranks exchange shards of rows, or rows for experts. */
 function mixesRanks(mesh: Mesh, { traits }: Strategy): boolean {
   if (mesh.gradientRanks.size === 1) return false;
   return traits.mixesRanks === true || mesh.size('context') > 1 || mesh.size('expert') > 1;

@@ -1,20 +1,20 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
-import { commonRows, cutRowsOf, sliceRows } from './cut-batch.js';
+import { commonRows, splitRowsOf, sliceRows } from './cut-batch.js';
 import { expectNoTensorsLeft, plain } from './testing/collect.js';
 
 const code = (value: string) => expect.objectContaining({ code: value });
 
-describe('cutRowsOf', () => {
+describe('splitRowsOf', () => {
   it('repeats rows in order until every rank has one', () => {
-    expect(cutRowsOf(7, 3, true)).toEqual({ starts: [0, 3, 5], rows: [3, 2, 2], realRows: [3, 2, 2] });
-    expect(cutRowsOf(2, 5, true)).toEqual({
+    expect(splitRowsOf(7, 3, true)).toEqual({ starts: [0, 3, 5], rows: [3, 2, 2], realRows: [3, 2, 2] });
+    expect(splitRowsOf(2, 5, true)).toEqual({
       starts: [0, 1, 0, 1, 0],
       rows: [1, 1, 1, 1, 1],
       realRows: [1, 1, 0, 0, 0],
     });
-    expect(cutRowsOf(2, 3, false)).toMatchObject({ rows: [1, 1, 0], realRows: [1, 1, 0] });
-    expect(cutRowsOf(0, 2, true)).toMatchObject({ rows: [0, 0], realRows: [0, 0] });
+    expect(splitRowsOf(2, 3, false)).toMatchObject({ rows: [1, 1, 0], realRows: [1, 1, 0] });
+    expect(splitRowsOf(0, 2, true)).toMatchObject({ rows: [0, 0], realRows: [0, 0] });
   });
 });
 

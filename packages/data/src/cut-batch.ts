@@ -8,7 +8,7 @@ import { mapTensors, tensorsIn } from './structure.js';
  * Splits the rows of a batch into one part for each rank. With `fills`, a rank that would get no
  * row gets a row of another rank.
  */
-export function cutRowsOf(batchRows: number, size: number, fills: boolean): StepLayout {
+export function splitRowsOf(batchRows: number, size: number, fills: boolean): StepLayout {
   const parts = splitRows(batchRows, size);
   const starts = parts.map(({ start }) => start);
   const realRows = parts.map(({ count }) => count);

@@ -1,4 +1,4 @@
-import { commonRows, cutRowsOf, sliceRows } from './cut-batch.js';
+import { commonRows, splitRowsOf, sliceRows } from './cut-batch.js';
 import type { OpenStep } from './deliver.js';
 import { fillsLastStep, type Shard } from './options.js';
 import { disposeTensors, holdBatch, rowsOf } from './structure.js';
@@ -50,7 +50,7 @@ function takeShard<T>(
 ): Omit<OpenStep<T>, 'end'> | undefined {
   try {
     const batchRows = commonRows('dataset', batch);
-    const { starts, rows, realRows } = cutRowsOf(batchRows, size, fills);
+    const { starts, rows, realRows } = splitRowsOf(batchRows, size, fills);
     if (rows[rank] === 0 && batchRows > 0) return undefined;
     return { batch: sliceRows(batch, starts[rank]!, rows[rank]!), counts: { rows, realRows } };
   } finally {

@@ -3,7 +3,7 @@ import { cutSequences } from '#platform/cut-sequences';
 import { readAhead } from '#platform/read-ahead';
 import { disposeTensors, holdBatch } from './structure.js';
 import type { AtBoundary, BatchCounts, OnBatch, Step } from './batch-counts.js';
-import type { SequencePiece } from './sequence-piece.js';
+import type { SequenceShard } from './sequence-shard.js';
 import type { Iteration } from './progress.js';
 
 /** A step before it is known whether another one follows. */
@@ -47,7 +47,7 @@ export interface Delivery {
   /** The number of batches that are made while the loop computes. */
   readonly prefetch: number;
   /** The part of each sequence that is delivered. Default: all. */
-  readonly sequence?: SequencePiece | undefined;
+  readonly sequence?: SequenceShard | undefined;
   readonly onBatch?: OnBatch | undefined;
   readonly atBoundary?: AtBoundary | undefined;
 }

@@ -10,7 +10,7 @@ export type { Drawing } from './drawing.js';
 export { shardBatches, type ShardedBatches } from './shard-batches.js';
 export { tensorsIn } from './structure.js';
 export { shardDataset, type DatasetLike, type ElementOf, type ShardedDataset } from './shard-dataset.js';
-export { pieceOf, type SequencePiece } from './sequence-piece.js';
+export { shardOf, type SequenceShard } from './sequence-shard.js';
 export { splitRows, type RowRange } from './split-rows.js';
 export type { SampleStream } from './stream-source.js';
 export { curriculumSampler, type CurriculumSamplerOptions } from './samplers/curriculum-sampler.js';

@@ -4,7 +4,7 @@ import { requireAvailable } from '#platform/requirements';
 import * as z from 'zod';
 import type { AtBoundary, Dispatch, OnBatch } from './batch-counts.js';
 import type { Drawing } from './drawing.js';
-import type { SequencePiece } from './sequence-piece.js';
+import type { SequenceShard } from './sequence-shard.js';
 
 export interface DataLoaderOptions<Sample = never, Batch = unknown> {
   /** The number of samples in a batch of one rank. With `splitBatches`, of all ranks together. */
@@ -70,7 +70,7 @@ export interface ShardOptions {
    * The piece of dim 1 that this rank takes of each tensor of rank 2 and above. Ranks with other
    * pieces of the same rows have the same `rank`. Default: the whole tensor.
    */
-  readonly sequence?: SequencePiece;
+  readonly sequence?: SequenceShard;
   readonly onBatch?: OnBatch;
   readonly atBoundary?: AtBoundary;
   /** Runs each read of a tf.data dataset, for example in a context. Default: calls it. */

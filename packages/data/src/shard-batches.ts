@@ -1,5 +1,5 @@
 import type { Step } from './batch-counts.js';
-import { commonRows, cutRowsOf, sliceRows } from './cut-batch.js';
+import { commonRows, splitRowsOf, sliceRows } from './cut-batch.js';
 import { deliver } from './deliver.js';
 import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './options.js';
 import { Progress, type DataPosition } from './progress.js';
@@ -100,7 +100,7 @@ function planSplit(list: readonly unknown[], shard: Shard, from: number): Planne
   const steps: PlannedStep[] = [];
   for (const [index, batch] of list.entries()) {
     const batchRows = commonRows('list of batches', batch);
-    const { starts, rows, realRows } = cutRowsOf(batchRows, size, fillsLastStep(shard));
+    const { starts, rows, realRows } = splitRowsOf(batchRows, size, fillsLastStep(shard));
     if (index < from || (rows[rank] === 0 && batchRows > 0)) continue;
     const range = { start: starts[rank]!, count: rows[rank]! };
     steps.push({ index, range, rows, realRows, end: index + 1 });

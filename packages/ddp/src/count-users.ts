@@ -8,9 +8,9 @@ import type { Collective, AllReduceOptions } from '@acc/contract';
  * @param own Whether this rank has a gradient of each variable.
  */
 export function countUsers(
-  own: readonly boolean[],
+  local: readonly boolean[],
   collective: Collective,
   options: Pick<AllReduceOptions, 'agreed'> = {},
 ): Tensor {
-  return collective.allReduce(tensor1d(own.map(Number)), 'sum', { ...options, donate: true });
+  return collective.allReduce(tensor1d(local.map(Number)), 'sum', { ...options, donate: true });
 }

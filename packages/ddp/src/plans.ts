@@ -28,8 +28,8 @@ export class Plans {
    */
   share(prepared: readonly Variable[], collective: Collective, fromRank: number): void {
     const places = new Map(prepared.map((variable, i) => [variable, i]));
-    const own = this.#lists.map((list) => list.map((variable) => places.get(variable)!));
-    for (const list of collective.broadcastObject(own, fromRank)) {
+    const local = this.#lists.map((list) => list.map((variable) => places.get(variable)!));
+    for (const list of collective.broadcastObject(local, fromRank)) {
       const variables = list.map((i) => prepared[i]!);
       if (!this.#plans.has(keyOf(variables))) this.#add(variables);
     }

@@ -55,8 +55,8 @@ export class BucketedReduction implements GradientReduction {
   /** The number of ranks with a gradient of each variable. */
   #countUsers(): ArrayLike<number> {
     const { bucketOf } = this.plan;
-    const own = this.variables.map((_, index) => this.#buckets[bucketOf[index]!]!.has(index));
-    const users = countUsers(own, this.transport.collective, { agreed: true });
+    const local = this.variables.map((_, index) => this.#buckets[bucketOf[index]!]!.has(index));
+    const users = countUsers(local, this.transport.collective, { agreed: true });
     const counts = users.dataSync();
     users.dispose();
     return counts;

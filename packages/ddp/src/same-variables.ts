@@ -8,8 +8,8 @@ import { requireSameLists } from './same-lists.js';
  * @throws AccError `ACC_VARIABLES_DIFFER` with the first differences on each rank.
  */
 export function requireSameVariables(variables: readonly Variable[], collective: Collective): void {
-  const own = variables.map(({ name, shape, dtype }) => `${name} ${dtype}[${shape.join(',')}]`);
-  const lists = collective.named('the variables to prepare', () => collective.allGatherObject(own));
+  const local = variables.map(({ name, shape, dtype }) => `${name} ${dtype}[${shape.join(',')}]`);
+  const lists = collective.named('the variables to prepare', () => collective.allGatherObject(local));
   requireSameLists(lists, {
     code: 'ACC_VARIABLES_DIFFER',
     message: 'Ranks prepared different variables',

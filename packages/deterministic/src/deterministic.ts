@@ -5,7 +5,7 @@ import {
   type Collective,
   type FixedResults,
   type KernelLayer,
-  type PiecesLayer,
+  type ShardsLayer,
   type Plugin,
   type Strategy,
 } from '@acc/contract';
@@ -46,7 +46,7 @@ export class Deterministic implements Determinism {
   readonly #rank: number;
   readonly #virtualShards: number;
   readonly #fixed: FixedResults;
-  readonly #pieces: PiecesLayer;
+  readonly #shards: ShardsLayer;
   readonly #sharded: ShardedKernels;
   readonly #draws: Draws;
   readonly #restoreRandom: () => void;
@@ -73,22 +73,22 @@ export class Deterministic implements Determinism {
     this.#virtualShards = resolved.virtualShards;
     const count = this.#virtualShards / size;
     this.#fixed = kernels.fixResults();
-    this.#pieces = inPieces(this.#fixed.pieces, count);
+    this.#shards = inShards(this.#fixed.shards, count);
     const draws = new Draws(seed, rank * count);
     this.#draws = draws;
     this.kernels = Object.create(kernels, { random: { value: draws, enumerable: true } }) as KernelLayer;
     this.#sharded = new ShardedKernels({
-      pieces: this.#pieces,
+      shards: this.#shards,
       backendName,
       count,
       hasRows: (shape) => draws.hasRows(shape),
-      seedDraw: (piece) => this.#fixed.seed(draws.nextOf(piece)),
+      seedDraw: (shard) => this.#fixed.seed(draws.nextOf(shard)),
     });
     this.#restoreRandom = drawForAllRanks({
       draws,
       rank,
       size,
-      onRows: (x) => this.#pieces.divide(x, count),
+      onRows: (x) => this.#shards.divide(x, count),
       onOwnRows: (x) =>
         this.#sharded.note(x, { kernelName: 'rand', reason: 'draws numbers with a function of the program' }),
     });
@@ -113,7 +113,7 @@ export class Deterministic implements Determinism {
     this.requireRows(batch);
     for (const tensor of tensors) {
       if (tensor.shape[0] === rows && tensor.dtype !== 'string') {
-        this.#pieces.divide(tensor, this.#virtualShards / this.#size);
+        this.#shards.divide(tensor, this.#virtualShards / this.#size);
       }
     }
   }
@@ -121,7 +121,7 @@ export class Deterministic implements Determinism {
   requireRows(batch: BatchRows): void {
     const [rows] = batch.rows as readonly [number];
     const count = this.#virtualShards / this.#size;
-    const isEven = batch.rows.every((own, rank) => own === rows && batch.realRows[rank] === rows);
+    const isEven = batch.rows.every((local, rank) => local === rows && batch.realRows[rank] === rows);
     if (rows === 0 || rows % count !== 0 || !isEven) throw rowsDontFit(batch, this.#virtualShards);
   }
 
@@ -156,7 +156,7 @@ export class Deterministic implements Determinism {
         }
       },
       transform: (grads: NamedTensorMap) => {
-        for (const grad of Object.values(grads)) if (grad as Tensor | null) this.#requireWhole(grad);
+        for (const grad of Object.values(grads)) if (grad as Tensor | null) this.#requireInteger(grad);
       },
     };
   }
@@ -178,13 +178,13 @@ export class Deterministic implements Determinism {
 
   #requireSum(loss: Tensor): void {
     this.#requireRanksDontMatter(loss);
-    if (this.#pieces.of(loss)?.layout.kind !== 'sum') throw notFromData();
+    if (this.#shards.of(loss)?.layout.kind !== 'sum') throw notFromData();
   }
 
   /** Checks a gradient that an optimizer is about to apply. */
-  #requireWhole(grad: Tensor): void {
+  #requireInteger(grad: Tensor): void {
     this.#requireRanksDontMatter(grad);
-    if (this.#pieces.of(grad)) {
+    if (this.#shards.of(grad)) {
       throw dependsOnRanks({ kernelName: 'applyGradients', reason: 'receives local gradients of this rank' });
     }
   }
@@ -192,7 +192,7 @@ export class Deterministic implements Determinism {
   #requireRanksDontMatter(x: Tensor): void {
     const reason = this.#sharded.reasonOf(x);
     if (reason) throw dependsOnRanks(reason);
-    if (this.#pieces.of(x)?.layout.kind !== 'rows') return;
+    if (this.#shards.of(x)?.layout.kind !== 'rows') return;
     throw dependsOnRanks({
       kernelName: 'Loss',
       reason: 'has one number for each row instead of one for all rows',
@@ -201,22 +201,22 @@ export class Deterministic implements Determinism {
 
   /** A whole tensor with the values of `x`. The caller owns it. */
   #whole(x: Tensor): Tensor {
-    if (!this.#pieces.of(x)) return x.clone();
+    if (!this.#shards.of(x)) return x.clone();
     const tfjs = engine();
-    return tfjs.makeTensorFromTensorInfo(this.#pieces.join(x), tfjs.findBackend(this.#backendName));
+    return tfjs.makeTensorFromTensorInfo(this.#shards.join(x), tfjs.findBackend(this.#backendName));
   }
 }
 
-/** Hides pieces of a different number of virtual shards, so that such tensors count as whole. */
-function inPieces(layer: PiecesLayer, count: number): PiecesLayer {
+/** Hides shards of a different number of virtual shards, so that such tensors count as whole. */
+function inShards(layer: ShardsLayer, count: number): ShardsLayer {
   return {
-    hold: (info, pieces) => layer.hold(info, pieces),
+    hold: (info, shards) => layer.hold(info, shards),
     divide: (x, into) => layer.divide(x, into),
     cut: (x, cut) => layer.cut(x, cut),
     join: (x) => layer.join(x),
     of(x) {
-      const pieces = layer.of(x);
-      return pieces?.pieces.length === count ? pieces : undefined;
+      const shards = layer.of(x);
+      return shards?.shards.length === count ? shards : undefined;
     },
   };
 }

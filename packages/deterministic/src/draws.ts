@@ -21,7 +21,7 @@ export class Draws implements RandomLayer {
   /** The number of this rank's rows in the current batch. */
   #rows: number | undefined;
 
-  /** @param firstShard The virtual shard of this rank's first piece. */
+  /** @param firstShard The virtual shard of this rank's first shard. */
   constructor(
     seed: number,
     private readonly firstShard: number,
@@ -80,12 +80,12 @@ export class Draws implements RandomLayer {
   }
 
   /**
-   * An integer below 2³² for the next draw of one of this rank's pieces, counted from the first.
-   * Without `piece`, it is the same on all ranks.
+   * An integer below 2³² for the next draw of one of this rank's shards, counted from the first.
+   * Without `shard`, it is the same on all ranks.
    */
-  nextOf(piece?: number): number {
-    if (piece === undefined || piece === 0) this.#draws++;
-    return this.#numberOf(this.#draws, piece === undefined ? 0 : 1 + this.firstShard + piece);
+  nextOf(shard?: number): number {
+    if (shard === undefined || shard === 0) this.#draws++;
+    return this.#numberOf(this.#draws, shard === undefined ? 0 : 1 + this.firstShard + shard);
   }
 
   #numberOf(draw: number, shard: number): number {

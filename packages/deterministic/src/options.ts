@@ -3,7 +3,7 @@ import * as z from 'zod';
 
 export interface DeterministicOptions {
   /**
-   * The number of pieces into which the batch of all ranks is divided. It must be a power of two
+   * The number of shards into which the batch of all ranks is divided. It must be a power of two
    * and a multiple of the number of ranks. Weights depend on it. Default 4.
    */
   readonly virtualShards?: number;

@@ -48,15 +48,15 @@ export function drawForAllRanks(options: RandomOpsOptions): () => void {
   let depth = 0;
   let leave = (): void => {};
   const undos = [
-    patch(engine, 'startScope', 'random operators', (own) => (name) => {
-      own.call(engine, name);
+    patch(engine, 'startScope', 'random operators', (local) => (name) => {
+      local.call(engine, name);
       if (name !== undefined && SCOPES.has(name) && depth++ === 0) leave = enter(options);
     }),
-    patch(engine, 'endScope', 'random operators', (own) => (result) => {
+    patch(engine, 'endScope', 'random operators', (local) => (result) => {
       const { name } = engine.state.activeScope;
       const isDrawn = SCOPES.has(name);
       if (isDrawn && --depth === 0) leave();
-      own.call(engine, result);
+      local.call(engine, result);
       const hasRows = result instanceof Tensor && options.draws.hasRows(result.shape);
       if (hasRows && isDrawn && name !== 'multinomial__op') options.onRows(result);
       if (hasRows && name === USERS_SCOPE) options.onOwnRows(result);

@@ -27,7 +27,7 @@ afterEach(() => {
   deterministic = undefined;
 });
 
-/** The results of `compute` for rows in pieces, a list of values for each. */
+/** The results of `compute` for rows in shards, a list of values for each. */
 async function byPieces(
   backend: string,
   compute: (rows: Rows, whole: Whole) => tf.Tensor[],
@@ -42,7 +42,7 @@ async function byPieces(
   const before = tf.memory().numTensors;
   let results: tf.Tensor[] = [];
   const { kernelNames } = await tf.profile(() => {
-    // As in a backward pass what has no way by pieces is an error.
+    // As in a backward pass what has no way by shards is an error.
     const strictly = () => deterministic!.plugin.backward!(() => compute(rows, whole));
     results = tf.tidy(strictly);
     return results;
@@ -57,22 +57,22 @@ async function byPieces(
   return values;
 }
 
-/** The same with whole tensors: of all rows, or of one piece's. */
+/** The same with whole tensors: of all rows, or of one shard's. */
 async function plainly(
   backend: string,
   compute: (rows: Rows, whole: Whole) => tf.Tensor[],
-  piece?: number,
+  shard?: number,
 ): Promise<number[][]> {
   await tf.setBackend(backend);
   const { restore } = layers[backend]!.fixResults!();
   const values = tf.tidy(() => {
     const all = rowsInputs();
     const count = ROWS / SHARDS;
-    const own = Object.entries(all).map(([name, x]) => [
+    const local = Object.entries(all).map(([name, x]) => [
       name,
-      piece === undefined ? x : tf.clone((x as tf.Tensor).slice(piece * count, count)),
+      shard === undefined ? x : tf.clone((x as tf.Tensor).slice(shard * count, count)),
     ]);
-    return compute(Object.fromEntries(own) as Rows, wholeInputs()).map((x) => valuesOf(x));
+    return compute(Object.fromEntries(local) as Rows, wholeInputs()).map((x) => valuesOf(x));
   });
   restore();
   return values;
@@ -80,10 +80,10 @@ async function plainly(
 
 const valuesOf = (x: tf.Tensor): number[] => Array.from(x.dataSync());
 
-/** The pieces' results together: rows one below the other, or a sum in pairs. */
-function joined(pieces: readonly number[][], length: number): number[] {
-  if (pieces[0]!.length < length) return pieces.flat();
-  let level = pieces.map((values) => Float32Array.from(values));
+/** The shards' results together: rows one below the other, or a sum in pairs. */
+function joined(shards: readonly number[][], length: number): number[] {
+  if (shards[0]!.length < length) return shards.flat();
+  let level = shards.map((values) => Float32Array.from(values));
   while (level.length > 1) {
     level = Array.from({ length: level.length / 2 }, (_, i) =>
       level[2 * i]!.map((x, j) => x + level[2 * i + 1]![j]!),
@@ -97,10 +97,10 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
     '%s: the joined pieces equal the result for the whole batch',
     async (_, compute) => {
       const list = (rows: Rows, whole: Whole) => [compute(rows, whole)].flat();
-      const pieced = await byPieces(backend, list);
+      const sharded = await byPieces(backend, list);
       const whole = await plainly(backend, list);
-      expect(pieced.length).toBe(whole.length);
-      pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
+      expect(sharded.length).toBe(whole.length);
+      sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
     },
   );
 
@@ -122,15 +122,15 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
         const { value, grads } = ofAll([a, images, heads, volumes, ...names.map((name) => whole[name])]);
         return [value, ...grads];
       };
-      const pieced = await byPieces(backend, gradients);
+      const sharded = await byPieces(backend, gradients);
       const whole = await plainly(backend, gradients);
-      pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
-      const pieces: number[][][] = [];
-      for (let piece = 0; piece < SHARDS; piece++) pieces.push(await plainly(backend, gradients, piece));
-      pieced.forEach((values, i) => {
+      sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
+      const shards: number[][][] = [];
+      for (let shard = 0; shard < SHARDS; shard++) shards.push(await plainly(backend, gradients, shard));
+      sharded.forEach((values, i) => {
         expect(values).toEqual(
           joined(
-            pieces.map((piece) => piece[i]!),
+            shards.map((shard) => shard[i]!),
             values.length,
           ),
         );
@@ -159,13 +159,13 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
         const { grads } = tf.variableGrads(() => run(sequence).square().sum().asScalar());
         return [run(sequence), tf.grad((x) => run(x).square().sum())(sequence), ...Object.values(grads)];
       };
-      const pieced = await byPieces(backend, compute);
-      const pieces: number[][][] = [];
-      for (let piece = 0; piece < SHARDS; piece++) pieces.push(await plainly(backend, compute, piece));
-      pieced.forEach((values, i) =>
+      const sharded = await byPieces(backend, compute);
+      const shards: number[][][] = [];
+      for (let shard = 0; shard < SHARDS; shard++) shards.push(await plainly(backend, compute, shard));
+      sharded.forEach((values, i) =>
         expect(values).toEqual(
           joined(
-            pieces.map((piece) => piece[i]!),
+            shards.map((shard) => shard[i]!),
             values.length,
           ),
         ),
@@ -182,9 +182,9 @@ describe('on the backend acc only', () => {
       const product = cast(a, 'bfloat16').matMul(cast(weight, 'bfloat16') as tf.Tensor2D);
       return [cast(product, 'float32'), cast(cast(a, 'bfloat16').sum(0), 'float32')];
     };
-    const pieced = await byPieces('acc', compute);
+    const sharded = await byPieces('acc', compute);
     const whole = await plainly('acc', compute);
-    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
+    sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
   });
 
   it('dropout draws for each piece, and its gradient uses the same mask', async () => {
@@ -193,10 +193,10 @@ describe('on the backend acc only', () => {
       return [value, ...grads, dropout(tf.ones(a.shape), 0.5), dropout(tf.ones([5, 8]), 0.5)];
     };
     const [, , , drawn] = await byPieces('acc', compute);
-    const ofPieces = Array.from({ length: SHARDS }, (_, piece) =>
-      drawn!.slice(piece * 12, (piece + 1) * 12).join(),
+    const ofShards = Array.from({ length: SHARDS }, (_, shard) =>
+      drawn!.slice(shard * 12, (shard + 1) * 12).join(),
     );
-    expect(new Set(ofPieces).size).toBe(SHARDS);
+    expect(new Set(ofShards).size).toBe(SHARDS);
     expect(await byPieces('acc', compute)).toEqual(await byPieces('acc', compute));
   });
 });
@@ -226,9 +226,9 @@ describe.each(BACKENDS)('sums over rows on the backend %s', (backend) => {
         table.add(sum.slice(0, 4)),
       ];
     };
-    const pieced = await byPieces(backend, compute);
+    const sharded = await byPieces(backend, compute);
     const whole = await plainly(backend, compute);
-    pieced.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
+    sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
   });
 });
 

@@ -1,7 +1,7 @@
 import { getKernelsForBackend, type DataId, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
 import { rowsAt, type Pieces } from '@acc/contract';
 import { replaceKernel } from '@acc/tfjs-internals';
-import { runByPieces, type Inputs, type KernelCall, type PiecesOptions } from './by-pieces.js';
+import { runByShards, type Inputs, type KernelCall, type ShardsOptions } from './by-shards.js';
 import { dependsOnRanks, type Reason } from './errors.js';
 import {
   LINEAR_RULES,
@@ -14,21 +14,21 @@ import {
   type Plan,
 } from '@acc/sharding-rules';
 
-export interface ShardedKernelsOptions extends PiecesOptions {
-  /** Whether a tensor of this shape has rows although it is not in pieces. */
+export interface ShardedKernelsOptions extends ShardsOptions {
+  /** Whether a tensor of this shape has rows although it is not in shards. */
   readonly hasRows: (shape: readonly number[]) => boolean;
-  /** Called before numbers are drawn: with a piece, or without for tensors without rows. */
-  readonly seedDraw: (piece?: number) => void;
+  /** Called before numbers are drawn: with a shard, or without for tensors without rows. */
+  readonly seedDraw: (shard?: number) => void;
 }
 
 /**
- * Wraps all kernels of a backend. A call with inputs in pieces runs piece by piece, by the rule of
- * its kernel. Therefore each piece has the same bits as on a rank that has only this piece.
+ * Wraps all kernels of a backend. A call with inputs in shards runs shard by shard, by the rule of
+ * its kernel. Therefore each shard has the same bits as on a rank that has only this shard.
  */
 export class ShardedKernels {
   /** True while gradients are computed that ranks will add up. */
   isBackward = false;
-  /** False: tensors in pieces are treated as whole. */
+  /** False: tensors in shards are treated as whole. */
   isOn = true;
   readonly #options: ShardedKernelsOptions;
   readonly #originals: readonly KernelConfig[];
@@ -54,12 +54,12 @@ export class ShardedKernels {
 
   /**
    * Why the values of `x` depend on the number of ranks. Undefined if they do not, or if `x` is in
-   * pieces.
+   * shards.
    */
   reasonOf(x: TensorInfo): Reason | undefined {
     const known = this.#reasons.get(x.dataId);
     if (known) return known;
-    const layout = this.#options.pieces.of(x)?.layout;
+    const layout = this.#options.shards.of(x)?.layout;
     if (layout?.kind !== 'rows' || rowsAt(x.shape, layout)) return undefined;
     return { kernelName: 'Reshape', reason: 'splits rows' };
   }
@@ -67,20 +67,20 @@ export class ShardedKernels {
   #run(config: KernelConfig, call: KernelCall): TensorInfo | TensorInfo[] {
     const { kernelName, kernelFunc } = config;
     if (!this.isOn || SAME_DATA.has(kernelName)) return kernelFunc(call);
-    const { pieces, seedDraw } = this.#options;
+    const { shards, seedDraw } = this.#options;
     const inputs = Object.entries(call.inputs ?? {}).filter(isThere);
-    const isPieced = inputs.some(([, x]) => pieces.of(x));
+    const isSharded = inputs.some(([, x]) => shards.of(x));
     const isRandom = RANDOM.has(kernelName);
     const reason = this.#firstReason(inputs);
     if (reason) return this.#whole(config, call, inputs, reason);
-    if (!isPieced && !isRandom) return kernelFunc(call);
-    const plan = isPieced ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
+    if (!isSharded && !isRandom) return kernelFunc(call);
+    const plan = isSharded ? this.#plan(config, call, inputs) : this.#planOfDraw(inputs);
     if (typeof plan === 'string') return this.#whole(config, call, inputs, { kernelName, reason: plan });
     if (plan)
-      return runByPieces(
+      return runByShards(
         kernelFunc,
         call,
-        { inputs, plan, beforePiece: isRandom ? seedDraw : nothing },
+        { inputs, plan, beforeShard: isRandom ? seedDraw : nothing },
         this.#options,
       );
     seedDraw();
@@ -113,9 +113,9 @@ export class ShardedKernels {
   }
 
   #plan({ kernelName }: KernelConfig, { attrs = {} }: KernelCall, inputs: Inputs): Plan | string {
-    const { pieces, count } = this.#options;
+    const { shards, count } = this.#options;
     const states = inputs.map(
-      ([name, x]) => [name, { shape: x.shape, state: stateOf(x, pieces.of(x)) }] as const,
+      ([name, x]) => [name, { shape: x.shape, state: stateOf(x, shards.of(x)) }] as const,
     );
     const sharded = new ShardedCall(new Map(states), attrs, count);
     const hasRows = sharded.names.some((name) => sharded.rows(name));
@@ -139,9 +139,9 @@ function isThere(input: [string, unknown]): input is [string, TensorInfo] {
   return input[1] != null;
 }
 
-function stateOf(x: TensorInfo, pieces: Pieces | undefined): InputState {
-  if (!pieces) return { kind: 'whole' };
-  const { layout } = pieces;
+function stateOf(x: TensorInfo, shards: Pieces | undefined): InputState {
+  if (!shards) return { kind: 'whole' };
+  const { layout } = shards;
   return layout.kind === 'sum' ? layout : { kind: 'rows', at: rowsAt(x.shape, layout)! };
 }
 

@@ -30,7 +30,7 @@ const FEW_ELEMENTS = 4096;
 
 /**
  * A collective that sums over ranks in pairs of neighbours, pairs of these pairs, and so on. It
- * continues the tree of the sums of a rank's own pieces. Tensors in pieces are replaced by whole
+ * continues the tree of the sums of a rank's own shards. Tensors in shards are replaced by whole
  * ones. The number of ranks must be a power of two.
  *
  * @param whole Returns a whole tensor with the values of a tensor. The caller owns it.
@@ -72,14 +72,15 @@ class TreeVerbs {
   allReduceAsync(x: Tensor, op: ReduceOp = 'sum', options: AllReduceOptions = {}): Pending<Tensor> {
     const { given } = this;
     const { donate = false } = options;
-    const own = this.#take(x, donate);
+    const local = this.#take(x, donate);
     if (this.#hasOneOrder(op)) {
-      const pending = given.allReduceAsync(own, op, options);
-      if (!donate) own.dispose();
+      const pending = given.allReduceAsync(local, op, options);
+      if (!donate) local.dispose();
       return pending;
     }
     const combine = op === 'product' ? mul : add;
-    const pending = own.size > FEW_ELEMENTS ? inSlices(own, combine, given) : inOneCall(own, combine, given);
+    const pending =
+      local.size > FEW_ELEMENTS ? inSlices(local, combine, given) : inOneCall(local, combine, given);
     return op === 'mean' ? then(pending, (sum) => mul(sum, 1 / given.size)) : pending;
   }
 
@@ -89,16 +90,16 @@ class TreeVerbs {
     options: CoalescedOptions = {},
   ): Pending<Tensor[]> {
     const { donate = false } = options;
-    const own = xs.map((x) => this.#take(x, donate));
+    const local = xs.map((x) => this.#take(x, donate));
     if (this.#hasOneOrder(op)) {
-      const pending = this.given.allReduceCoalescedAsync(own, op, options);
-      if (!donate) for (const x of own) x.dispose();
+      const pending = this.given.allReduceCoalescedAsync(local, op, options);
+      if (!donate) for (const x of local) x.dispose();
       return pending;
     }
-    const isOneDtype = own.every(({ dtype }) => dtype === own[0]!.dtype);
-    return isOneDtype && own.length > 1
-      ? asOne(own, (flat) => this.allReduceAsync(flat, op, { donate: true }))
-      : allPending(own.map((x) => this.allReduceAsync(x, op, { donate: true })));
+    const isOneDtype = local.every(({ dtype }) => dtype === local[0]!.dtype);
+    return isOneDtype && local.length > 1
+      ? asOne(local, (flat) => this.allReduceAsync(flat, op, { donate: true }))
+      : allPending(local.map((x) => this.allReduceAsync(x, op, { donate: true })));
   }
 
   reduceAsync(x: Tensor, op?: ReduceOp, toRank = 0): Pending<Tensor | null> {
@@ -139,9 +140,9 @@ class TreeVerbs {
 
   /** A whole tensor with the caller's values. With `donate`, the caller's tensor is disposed. */
   #take(x: Tensor, donate: boolean): Tensor {
-    const own = this.whole(x);
+    const local = this.whole(x);
     if (donate) x.dispose();
-    return own;
+    return local;
   }
 
   /** With two ranks there is only one order of additions. */
@@ -158,18 +159,18 @@ function asOne(xs: readonly Tensor[], reduce: (flat: Tensor) => Pending<Tensor>)
   const sizes = xs.map(({ size }) => size);
   const shapes = xs.map(({ shape }) => shape);
   for (const x of xs) x.dispose();
-  return then(reduce(flat), (sum) => split(sum, sizes).map((piece, i) => reshape(piece, shapes[i]!)));
+  return then(reduce(flat), (sum) => split(sum, sizes).map((shard, i) => reshape(shard, shapes[i]!)));
 }
 
 type Combine = (a: Tensor, b: Tensor) => Tensor;
 
 /** Every rank fetches the tensors of all ranks. Takes ownership of `own`. */
-function inOneCall(own: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
-  const row = reshape(own, [1, -1]);
+function inOneCall(local: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
+  const row = reshape(local, [1, -1]);
   const all = given.allGatherAsync(row);
-  const { shape } = own;
+  const { shape } = local;
   row.dispose();
-  own.dispose();
+  local.dispose();
   return then(all, (rows) => reshape(inPairs(unstack(rows), combine), shape));
 }
 
@@ -177,17 +178,17 @@ function inOneCall(own: Tensor, combine: Combine, given: Collective): Pending<Te
  * Every rank combines its own slice of all ranks' tensors and sends it to all. Takes ownership of
  * `own`.
  */
-function inSlices(own: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
+function inSlices(local: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
   const { rank, size } = given;
   const lengths = Array.from(
     { length: size },
-    (_, i) => Math.floor(((i + 1) * own.size) / size) - Math.floor((i * own.size) / size),
+    (_, i) => Math.floor(((i + 1) * local.size) / size) - Math.floor((i * local.size) / size),
   );
-  const flat = reshape(own, [-1]);
+  const flat = reshape(local, [-1]);
   const slices = given.allToAllAsync(flat, lengths);
-  const { shape } = own;
+  const { shape } = local;
   flat.dispose();
-  own.dispose();
+  local.dispose();
   return then(slices, (joined) => {
     const ofRanks = split(joined, new Array<number>(size).fill(lengths[rank]!));
     return reshape(given.allGather(inPairs(ofRanks, combine)), shape);

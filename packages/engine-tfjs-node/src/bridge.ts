@@ -1,5 +1,5 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
-import { ownHostTensor, type NativeTensor, type TensorBridge } from '@acc/contract';
+import { ownedHostTensor, type NativeTensor, type TensorBridge } from '@acc/contract';
 import { portableBridge } from '@acc/kernels';
 import { DataTypes, isShort, type ShortDtype } from './backend.js';
 import type { Operators } from './operators.js';
@@ -16,7 +16,7 @@ export function bridgeOn(operators: Operators): TensorBridge {
       if (x.dtype === 'float32' && isShort(entry.dtype)) return bitsOf(operators, x);
       const read = portableBridge.toNative(x);
       // Values that are not in TensorFlow yet are those that the program gave.
-      return entry.values ? read : ownHostTensor(read.read(), read.dtype, read.shape);
+      return entry.values ? read : ownedHostTensor(read.read(), read.dtype, read.shape);
     },
     fromNative(native, dtype) {
       const isBits = dtype === 'float32' && (native.dtype === 'bfloat16' || native.dtype === 'float16');
@@ -31,7 +31,7 @@ export function bridgeOn(operators: Operators): TensorBridge {
 function bitsOf(operators: Operators, x: Tensor): NativeTensor {
   const { dtype } = operators.entryOf(x);
   const name = dtype === DataTypes.bfloat16 ? 'bfloat16' : 'float16';
-  if (x.size === 0) return ownHostTensor(new Uint16Array(0), name, x.shape);
+  if (x.size === 0) return ownedHostTensor(new Uint16Array(0), name, x.shape);
   return operators.freeing((keep) => {
     const flat = keep(operators.reshape(operators.idOf(x), dtype, [x.size]));
     const even = x.size % 2 === 0 ? flat : keep(twice(operators, flat, dtype));
@@ -39,7 +39,7 @@ function bitsOf(operators: Operators, x: Tensor): NativeTensor {
     const attributes = [operators.type('T', dtype), operators.type('type', DataTypes.int32)];
     const words = keep(operators.run('Bitcast', attributes, [pairs]).id);
     const { buffer, byteOffset } = operators.binding.tensorDataSync(words) as Int32Array;
-    return ownHostTensor(new Uint16Array(buffer, byteOffset, x.size), name, x.shape);
+    return ownedHostTensor(new Uint16Array(buffer, byteOffset, x.size), name, x.shape);
   });
 }
 

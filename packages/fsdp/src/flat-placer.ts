@@ -5,7 +5,7 @@ import type { DistributedUpdate, GradientLists, Placer } from '@acc/placement';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import type { Offload } from './offload/index.js';
-import { requireOwnState } from './own-state.js';
+import { requireLocalState } from './local-state-check.js';
 import type { Shard } from './shard.js';
 import type { Unit } from './unit.js';
 
@@ -138,7 +138,7 @@ export abstract class FlatPlacer implements SharedWork {
   applyUpdate({ optimizer, grads, distributed }: DistributedUpdate<Shard>, apply: () => void): void {
     const { collective, offload } = this.#sharded;
     if (this.#checked.get(optimizer) !== this.#preparations) {
-      requireOwnState(optimizer, { names: Object.keys(grads), distributed, collective });
+      requireLocalState(optimizer, { names: Object.keys(grads), distributed, collective });
       this.#checked.set(optimizer, this.#preparations);
     }
     const units = unitsOf(distributed, this.unitOf).map(({ shards }) => shards);

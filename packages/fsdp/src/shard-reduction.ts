@@ -53,9 +53,9 @@ export class ShardReduction implements GradientReduction {
     for (const unit of this.#units) unit.sumReplicas();
     for (const unit of this.#units) unit.wait();
     return this.parts.variables.map((variable, i) => {
-      const own = this.#unitAt[i]!.take(variable);
-      if (isUsed(i)) return own;
-      own.dispose();
+      const local = this.#unitAt[i]!.take(variable);
+      if (isUsed(i)) return local;
+      local.dispose();
       return null;
     });
   }
@@ -78,13 +78,13 @@ export class ShardReduction implements GradientReduction {
   /** Whether some rank has a gradient of the variable. Every rank calls it. */
   #areUsed(): (index: number) => boolean {
     const { variables, collective } = this.parts;
-    const own = variables.map((variable, i) => this.#unitAt[i]!.has(variable));
-    if (own.length === 0) return () => false;
-    const users = countUsers(own, collective);
+    const local = variables.map((variable, i) => this.#unitAt[i]!.has(variable));
+    if (local.length === 0) return () => false;
+    const users = countUsers(local, collective);
     // A rank with all gradients need not read the others' answers.
-    const counts = own.every(Boolean) ? undefined : users.dataSync();
+    const counts = local.every(Boolean) ? undefined : users.dataSync();
     users.dispose();
-    return (index) => own[index]! || counts![index]! > 0;
+    return (index) => local[index]! || counts![index]! > 0;
   }
 }
 
@@ -95,7 +95,7 @@ class UnitGradients {
   readonly #present = new Set<Variable>();
   #pending: Pending<Tensor> | undefined;
   #isSummed = false;
-  #own: Map<Variable, Tensor> | undefined;
+  #local: Map<Variable, Tensor> | undefined;
 
   constructor(readonly unit: Unit) {}
 
@@ -145,17 +145,17 @@ class UnitGradients {
   }
 
   wait(): void {
-    if (this.#own) return;
+    if (this.#local) return;
     this.sumReplicas();
     const chunk = this.#pending!.wait();
-    const own = this.unit.ownGradients(chunk);
-    this.#own = new Map(this.unit.shards.map(({ full }, i) => [full, own[i]!]));
-    for (const [variable, grad] of this.#own) if (!this.#expected.has(variable)) grad.dispose();
+    const local = this.unit.ownGradients(chunk);
+    this.#local = new Map(this.unit.shards.map(({ full }, i) => [full, local[i]!]));
+    for (const [variable, grad] of this.#local) if (!this.#expected.has(variable)) grad.dispose();
   }
 
   /** Waits, because other ranks send as well. The scope of the pass has freed the rest. */
   dispose(): boolean {
-    if (this.#own) return true;
+    if (this.#local) return true;
     try {
       this.#pending?.wait().dispose();
       return true;
@@ -167,6 +167,6 @@ class UnitGradients {
 
   /** The caller disposes it. */
   take(variable: Variable): Tensor {
-    return this.#own!.get(variable)!;
+    return this.#local!.get(variable)!;
   }
 }

@@ -19,10 +19,10 @@ export class Unannounced<Unit> {
   /** Watches operators until the returned function is called. */
   watch(): Undo {
     const engine = engineInternals();
-    return patch(engine, 'runKernelFunc', 'outermost operator', (own) => (operator) => {
+    return patch(engine, 'runKernelFunc', 'outermost operator', (local) => (operator) => {
       this.#depth++;
       try {
-        return own.call(engine, operator);
+        return local.call(engine, operator);
       } finally {
         if (--this.#depth === 0 && this.#loaded.size > 0) this.#end();
       }

@@ -12,7 +12,7 @@ import { unitTooLarge } from './errors.js';
 import type { Offload } from './offload/index.js';
 import { FLOAT_BYTES, layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
-import { WholeBuffer } from './whole-buffer.js';
+import { FullBuffer } from './full-buffer.js';
 
 /** The types in which elements travel. Undefined: float32. */
 export interface WireDtypes {
@@ -38,7 +38,7 @@ export interface UnitContext {
   load(unit: Unit): void;
   /** Keeps shards of parameters in a file between their uses. */
   readonly offload: Offload | undefined;
-  /** Given if whole values stay in memory; see {@link WholeBuffer}. */
+  /** Given if whole values stay in memory; see {@link FullBuffer}. */
   readonly divide?: (() => DivideMemory | undefined) | undefined;
 }
 
@@ -65,7 +65,7 @@ export class Unit {
   readonly #collective: Collective;
   readonly #offload: Offload | undefined;
   /** Undefined if values are released between their uses. */
-  readonly #buffer: WholeBuffer | undefined;
+  readonly #buffer: FullBuffer | undefined;
   #state: GatherState = SHARDED;
 
   /** @param variables Have the same values on all ranks. Their memory is freed. */
@@ -95,7 +95,7 @@ export class Unit {
     this.shards = variables.map(
       (variable, place) => new Shard(variable, rangeOf(this.layout, place, collective.rank), source),
     );
-    this.#buffer = divide && new WholeBuffer({ layout: this.layout, shards: this.shards, divide });
+    this.#buffer = divide && new FullBuffer({ layout: this.layout, shards: this.shards, divide });
     offload?.moveOut(this.shards);
   }
 

@@ -107,13 +107,13 @@ function joined(units: readonly Variable[][], bytes: number): Variable[][] {
   const result: Variable[][] = [];
   let size = Infinity;
   for (const unit of units) {
-    const own = FLOAT_BYTES * unit.reduce((sum, variable) => sum + variable.size, 0);
-    if (size + own <= bytes) {
+    const local = FLOAT_BYTES * unit.reduce((sum, variable) => sum + variable.size, 0);
+    if (size + local <= bytes) {
       result.at(-1)!.push(...unit);
-      size += own;
+      size += local;
     } else {
       result.push([...unit]);
-      size = own;
+      size = local;
     }
   }
   return result;

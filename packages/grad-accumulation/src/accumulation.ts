@@ -65,7 +65,7 @@ export interface GradientAccumulation {
    *
    * @throws AccError `ACC_ACCUMULATE_VARIABLES`, see {@link hold}.
    */
-  take(variables: readonly Variable[]): HeldGradients | undefined;
+  take(variables: readonly Variable[]): AccumulatedGradients | undefined;
   /** Discards the held gradients and begins a new window. */
   reset(): void;
   /**
@@ -81,11 +81,11 @@ export interface GradientAccumulation {
 export interface AccumulationState {
   /** The number of micro-batches since the last window closed. */
   readonly done: number;
-  readonly held: readonly HeldPasses[];
+  readonly held: readonly AccumulatedPasses[];
 }
 
 /** Gradients of the same variables, summed over passes. */
-export interface HeldPasses {
+export interface AccumulatedPasses {
   readonly variables: readonly Variable[];
   /** The number of earlier passes over the same variables in a micro-batch. */
   readonly place: number;
@@ -97,7 +97,7 @@ export interface HeldPasses {
 }
 
 /** The sum of held gradients. */
-export interface HeldGradients {
+export interface AccumulatedGradients {
   /** The counts of all passes together. */
   readonly counts: ItemCounts;
   /**

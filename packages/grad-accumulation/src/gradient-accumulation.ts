@@ -1,7 +1,12 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { AccError, finallyAfter, type GradientReduction, type ListMath } from '@acc/contract';
-import type { AccumulationState, GradientAccumulation, HeldGradients, ItemCounts } from './accumulation.js';
-import { HeldSum } from './held-sum.js';
+import type {
+  AccumulationState,
+  GradientAccumulation,
+  AccumulatedGradients,
+  ItemCounts,
+} from './accumulation.js';
+import { GradientSum } from './gradient-sum.js';
 import { Window } from './window.js';
 
 export interface GradientAccumulationOptions {
@@ -18,12 +23,12 @@ export function gradientAccumulation(options: GradientAccumulationOptions): Grad
   return new Accumulation(options);
 }
 
-interface HeldEntry {
+interface LocalEntry {
   /** Of the variables. */
   readonly ids: string;
   readonly variables: readonly Variable[];
   readonly place: number;
-  readonly sum: HeldSum;
+  readonly sum: GradientSum;
 }
 
 class Accumulation implements GradientAccumulation {
@@ -34,10 +39,10 @@ class Accumulation implements GradientAccumulation {
    * By the variables of a pass, and the number of earlier passes over the same variables in the
    * micro-batch. A loop may train several optimizers, even of the same variables.
    */
-  readonly #held = new Map<string, HeldEntry>();
+  readonly #held = new Map<string, LocalEntry>();
   readonly #passes = new Map<string, number>();
   /** The sums that were passed to a reduction in the current micro-batch. */
-  #taken: HeldSum[] = [];
+  #taken: GradientSum[] = [];
   #isRunning = false;
   closesWindow = true;
 
@@ -101,7 +106,7 @@ class Accumulation implements GradientAccumulation {
     };
   }
 
-  take(variables: readonly Variable[]): HeldGradients | undefined {
+  take(variables: readonly Variable[]): AccumulatedGradients | undefined {
     if (!this.#isRunning || this.#held.size === 0) return undefined;
     const ids = idsOf(variables);
     this.#requireSameVariables(variables, ids);
@@ -172,11 +177,11 @@ class Accumulation implements GradientAccumulation {
     return before;
   }
 
-  #sumOf(variables: readonly Variable[], ids: string, place: number): HeldSum {
+  #sumOf(variables: readonly Variable[], ids: string, place: number): GradientSum {
     const key = keyOf(ids, place);
     let entry = this.#held.get(key);
     if (!entry) {
-      entry = { ids, variables, place, sum: new HeldSum(this.#lists) };
+      entry = { ids, variables, place, sum: new GradientSum(this.#lists) };
       this.#held.set(key, entry);
     }
     return entry.sum;

@@ -2,8 +2,8 @@ export {
   sumOfCounts,
   type AccumulationState,
   type GradientAccumulation,
-  type HeldGradients,
-  type HeldPasses,
+  type AccumulatedGradients,
+  type AccumulatedPasses,
   type ItemCounts,
 } from './accumulation.js';
 export { gradientAccumulation, type GradientAccumulationOptions } from './gradient-accumulation.js';

@@ -1,5 +1,5 @@
 import { engine, type Optimizer } from '@tensorflow/tfjs-core';
-import { randomLayer, restoreWays, savedWays } from '#platform/acc-backend';
+import { randomLayer, restoreChoices, savedChoices } from '#platform/acc-backend';
 import type { KernelLayer, KernelLayerSlots, ListMath, Recorder, StateLayer } from '@acc/contract';
 import { kernelLayerWith } from './kernel-layer.js';
 import { fuseLayers, freeActivations } from './layers/index.js';
@@ -68,8 +68,8 @@ export function activeLayer({ hasNative }: ActiveLayerOptions): KernelLayer {
     get fixResults() {
       return layer().fixResults;
     },
-    get localPieces() {
-      return layer().localPieces;
+    get localShards() {
+      return layer().localShards;
     },
   };
   const random = hasNative ? randomLayer(active) : undefined;
@@ -140,7 +140,7 @@ function activeState(layer: () => KernelLayer, hasNative: boolean): StateLayer {
     get checksum() {
       return state().checksum;
     },
-    getState: () => (hasNative ? savedWays() : state().getState()),
-    setState: (ways) => (hasNative ? restoreWays(ways) : state().setState(ways)),
+    getState: () => (hasNative ? savedChoices() : state().getState()),
+    setState: (ways) => (hasNative ? restoreChoices(ways) : state().setState(ways)),
   };
 }

@@ -9,7 +9,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccError, rowsAt, withoutOthersRows, type NativeDtype } from '@acc/contract';
+import { AccError, rowsAt, localRowsShape, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
@@ -24,7 +24,7 @@ import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { Garbage } from './garbage.js';
 import { computePending } from './pending/all-pending.js';
 import type { PendingValue } from './pending/pending-value.js';
-import { TensorData, type DataPieces } from './tensor-data.js';
+import { TensorData, type DataShards } from './tensor-data.js';
 import { dataFrom } from './typed-elements.js';
 
 /** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
@@ -82,7 +82,7 @@ export class AccBackend extends KernelBackend {
   /** As {@link nativeOfData}, but undefined for a deferred tensor that is not in memory. */
   heldNative(info: TensorInfo): NativeTensor | undefined {
     const data = this.#dataOf(info.dataId);
-    return data.inPieces || data.isWaiting || data.lazy ? data.native : data.held;
+    return data.inShards || data.isWaiting || data.lazy ? data.native : data.held;
   }
 
   /** The values of `info` as `dtype`, cached until they are written in place. Borrowed. */
@@ -133,13 +133,13 @@ export class AccBackend extends KernelBackend {
   }
 
   /**
-   * A tensor whose data is stored in pieces. Takes ownership of the pieces.
+   * A tensor whose data is stored in shards. Takes ownership of the shards.
    *
    * @param join Makes the whole tensor when it is first needed.
    */
   wrapPieces(
     { shape, dtype }: Omit<TensorInfo, 'dataId'>,
-    inPieces: DataPieces,
+    inShards: DataShards,
     join: () => NativeTensor,
   ): TensorInfo {
     const data: TensorData = new TensorData(dtype, undefined, undefined, undefined, () => {
@@ -149,56 +149,56 @@ export class AccBackend extends KernelBackend {
       return native;
     });
     const info = { dataId: this.hold(data), shape, dtype };
-    this.setPieces(info, inPieces);
+    this.setShards(info, inShards);
     return info;
   }
 
-  /** Also stores the data of `info` in pieces from now on; takes ownership of them. */
-  setPieces(info: TensorInfo, inPieces: DataPieces): void {
+  /** Also stores the data of `info` in shards from now on; takes ownership of them. */
+  setShards(info: TensorInfo, inShards: DataShards): void {
     const data = this.#dataOf(info.dataId);
     this.#disposePieces(data);
-    data.inPieces = inPieces;
-    // tfjs checks kernels for leaks by counting the data ids that they return, so pieces do not
+    data.inShards = inShards;
+    // tfjs checks kernels for leaks by counting the data ids that they return, so shards do not
     // count.
-    if (!inPieces.isBorrowed) this.#count -= inPieces.pieces?.length ?? 0;
+    if (!inShards.isBorrowed) this.#count -= inShards.shards?.length ?? 0;
   }
 
-  /** Gives data other values: `native`, or a piece that `join` makes whole when it is read. */
+  /** Gives data other values: `native`, or a shard that `join` makes whole when it is read. */
   replaceData(
     info: TensorInfo,
     native?: NativeTensor,
-    inPieces?: DataPieces,
+    inShards?: DataShards,
     join?: () => NativeTensor,
   ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
     this.#disposePieces(data);
-    data.inPieces = undefined;
-    if (inPieces) this.setPieces(info, inPieces);
+    data.inShards = undefined;
+    if (inShards) this.setShards(info, inShards);
     data.replace(native, join);
     this.#garbage.add(data);
   }
 
-  /** The pieces of the data of `info`. Borrowed. */
-  piecesOf(info: TensorInfo): DataPieces | undefined {
-    return this.#find(info.dataId)?.inPieces;
+  /** The shards of the data of `info`. Borrowed. */
+  shardsOf(info: TensorInfo): DataShards | undefined {
+    return this.#find(info.dataId)?.inShards;
   }
 
-  /** The first piece of a tensor cut into pieces by rows; else undefined. Borrowed. */
+  /** The first shard of a tensor cut into shards by rows; else undefined. Borrowed. */
   firstPiece({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
-    const inPieces = this.#find(dataId)?.inPieces;
-    const at = inPieces?.layout.kind === 'rows' && rowsAt(shape, inPieces.layout);
+    const inShards = this.#find(dataId)?.inShards;
+    const at = inShards?.layout.kind === 'rows' && rowsAt(shape, inShards.layout);
     if (!at) return undefined;
-    const piece = inPieces.pieces?.[0]!.dataId ?? dataId;
-    return { dataId: piece, shape: withoutOthersRows(shape, at, inPieces.count), dtype };
+    const shard = inShards.shards?.[0]!.dataId ?? dataId;
+    return { dataId: shard, shape: localRowsShape(shape, at, inShards.count), dtype };
   }
 
   /** The native dtype of `info`; undefined for strings. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
-    const [piece] = this.piecesOf(info)?.pieces ?? [];
+    const [shard] = this.shardsOf(info)?.shards ?? [];
     const data = this.#dataOf(info.dataId);
     if (data.pending) return 'float32';
-    if (piece) return this.nativeDtypeOf(piece);
+    if (shard) return this.nativeDtypeOf(shard);
     return data.held?.dtype ?? data.deferredDtype ?? data.native?.dtype;
   }
 
@@ -249,13 +249,13 @@ export class AccBackend extends KernelBackend {
   /** Like {@link standIn}, with the tensors attached to the data of `info`. */
   standInWithAttached({ dataId, shape, dtype }: TensorInfo): TensorInfo {
     const data = TensorData.standIn();
-    const { attached, inPieces } = this.#dataOf(dataId);
+    const { attached, inShards } = this.#dataOf(dataId);
     data.attach(attached?.map((tensor) => tensor.alias()) ?? []);
     const info = { dataId: this.hold(data), shape, dtype };
-    if (inPieces) {
-      this.setPieces(info, {
-        ...inPieces,
-        pieces: inPieces.pieces?.map((piece) => this.standInWithAttached(piece)),
+    if (inShards) {
+      this.setShards(info, {
+        ...inShards,
+        shards: inShards.shards?.map((shard) => this.standInWithAttached(shard)),
       });
     }
     return info;
@@ -318,12 +318,12 @@ export class AccBackend extends KernelBackend {
     return true;
   }
 
-  #disposePieces({ inPieces }: TensorData): void {
-    if (inPieces?.isBorrowed) return;
-    for (const piece of inPieces?.pieces ?? []) {
+  #disposePieces({ inShards }: TensorData): void {
+    if (inShards?.isBorrowed) return;
+    for (const shard of inShards?.shards ?? []) {
       this.#count++;
       // tfjs counts data of which it once had a tensor, such as a gradient's own rows.
-      if (this.disposeData(piece.dataId)) engine().removeDataId(piece.dataId, this);
+      if (this.disposeData(shard.dataId)) engine().removeDataId(shard.dataId, this);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { KernelBackend } from '@tensorflow/tfjs-core';
 import type { KernelLayerRegistration } from '@acc/contract';
-import { portablePieces } from '#platform/fixed-results';
+import { portableShards } from '#platform/fixed-results';
 import { deferOnCpu } from './cpu-deferred.js';
 
 const BACKEND = 'cpu';
@@ -13,6 +13,6 @@ export const CPU_LAYER: KernelLayerRegistration = {
   backendName: BACKEND,
   slotsOf: (backend: KernelBackend) => ({
     defer: deferOnCpu(backend),
-    ...(portablePieces && { fixResults: () => portablePieces(BACKEND, backend) }),
+    ...(portableShards && { fixResults: () => portableShards(BACKEND, backend) }),
   }),
 };

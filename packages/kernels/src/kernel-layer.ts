@@ -44,7 +44,7 @@ function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
     ...(recorder && { recorder }),
     ...(precision && { precision }),
     ...(random && { random }),
-    ...(slots.localPieces && { localPieces: (options) => slots.localPieces!(options) }),
+    ...(slots.localShards && { localShards: (options) => slots.localShards!(options) }),
     ...(slots.fixResults && { fixResults: () => slots.fixResults!() }),
   };
 }

@@ -3,11 +3,11 @@ export { adamStep, type AdamConstants, type AdamStepConstants } from './optimize
 export { backendForLists } from './optimizer-steps/fused/fused-apply.js';
 export { selected, type StepChunk } from './optimizer-steps/fused/native-step.js';
 export { momentumStep, plainSgdStep } from './optimizer-steps/fused/sgd-step.js';
-export { inPieces } from './optimizer-steps/in-pieces.js';
+export { inGroups } from './optimizer-steps/in-groups.js';
 export { filterToConfig, type NameFilter } from './optimizer-steps/name-filter.js';
 export {
   shardedUpdate,
-  wholeNorms,
+  fullNorms,
   type ShardedUpdate,
   type ShardRange,
 } from './optimizer-steps/sharded-update.js';

@@ -1,5 +1,5 @@
 import { findBackend, type Tensor } from '@tensorflow/tfjs-core';
-import { hostTensor, ownHostTensor, type NativeValues, type TensorBridge } from '@acc/contract';
+import { hostTensor, ownedHostTensor, type NativeValues, type TensorBridge } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import { elementsOf, portableTensor } from './state/portable-state.js';
 
@@ -12,7 +12,7 @@ export const portableBridge: TensorBridge = {
     // A tensor stays on the backend on which it was made, which need not be the active one.
     const holder = engineInternals().state.tensorInfo.get(x.dataId)?.backend;
     const isCopied = holder !== undefined && holder === findBackend(COPIES_ON_READ);
-    const made = isCopied ? ownHostTensor : hostTensor;
+    const made = isCopied ? ownedHostTensor : hostTensor;
     return made(x.dataSync() as NativeValues, elementsOf(x), x.shape);
   },
   fromNative(native, dtype): Tensor {

@@ -33,7 +33,7 @@ export function requireFirstOrder(kernelName: string): void {
 }
 
 /** Runs a gradient computation while tfjs walks another tape, and restores that tape afterwards. */
-export function onOwnTape<T>(compute: () => T): T {
+export function onSeparateTape<T>(compute: () => T): T {
   const { state } = engineInternals();
   const { activeTape } = state;
   try {

@@ -1,5 +1,5 @@
 import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core';
-import type { NativeDtype, PiecedInfo, PieceLayout } from '@acc/contract';
+import type { NativeDtype, ShardedInfo, ShardLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { PendingValue } from './pending/pending-value.js';
 import type { LazyValues } from './pending/lazy.js';
@@ -51,23 +51,23 @@ export interface NativeHandles {
   readonly others: readonly (readonly NativeTensor[])[];
 }
 
-/** The pieces in which data is stored. */
-export interface DataPieces {
-  readonly layout: PieceLayout;
+/** The shards in which data is stored. */
+export interface DataShards {
+  readonly layout: ShardLayout;
   readonly count: number;
   /**
-   * Absent if the data itself is the only piece, or if the data was not cut yet. The data owns the
-   * pieces. Of data with an `index`, the only piece is the one of that place.
+   * Absent if the data itself is the only shard, or if the data was not cut yet. The data owns the
+   * shards. Of data with an `index`, the only shard is the one of that place.
    */
-  readonly pieces?: readonly TensorInfo[] | undefined;
-  /** The place of the only piece that this process has. */
+  readonly shards?: readonly TensorInfo[] | undefined;
+  /** The place of the only shard that this process has. */
   readonly index?: number;
-  /** Whether the data does not own its pieces. */
+  /** Whether the data does not own its shards. */
   readonly isBorrowed?: boolean;
-  /** Whether the owner has freed the piece of data that has an `index`. */
+  /** Whether the owner has freed the shard of data that has an `index`. */
   readonly isFreed?: boolean;
-  /** Makes a tensor of which this process has one piece, which it takes over. Of data with an `index`. */
-  readonly hold?: (info: PiecedInfo, piece: TensorInfo) => TensorInfo;
+  /** Makes a tensor of which this process has one shard, which it takes over. Of data with an `index`. */
+  readonly hold?: (info: ShardedInfo, shard: TensorInfo) => TensorInfo;
 }
 
 /** A tfjs tensor whose gradient reads no values of it. */
@@ -108,8 +108,8 @@ export class TensorData {
   deferredDtype: NativeDtype | undefined;
   /** Of deferred data, gives the values for one read. See `DeferredInfo`. */
   reader: (() => BackendValues | undefined) | undefined;
-  /** The pieces of the data, if it is stored in pieces. */
-  inPieces: DataPieces | undefined;
+  /** The shards of the data, if it is stored in shards. */
+  inShards: DataShards | undefined;
   /** Of data that nobody has read yet, how it is made. */
   lazy: LazyValues | undefined;
 
@@ -179,14 +179,14 @@ export class TensorData {
     this.#onComputed!(this);
   }
 
-  /** Whether the values are not simply in {@link native}: in pieces, deferred, or nowhere. */
+  /** Whether the values are not simply in {@link native}: in shards, deferred, or nowhere. */
   get isElsewhere(): boolean {
-    return this.isDisposed || this.isStandIn || this.inPieces !== undefined || this.join !== undefined;
+    return this.isDisposed || this.isStandIn || this.inShards !== undefined || this.join !== undefined;
   }
 
   /** Whether the values come when they are needed, and can be freed again. See `Defer`. */
   get isDeferred(): boolean {
-    return this.join !== undefined && this.inPieces === undefined && this.lazy === undefined;
+    return this.join !== undefined && this.inShards === undefined && this.lazy === undefined;
   }
 
   /** Whether {@link readOnce} may give values. */
@@ -266,9 +266,9 @@ export class TensorData {
    * the memory.
    */
   nativeToWrite(shape: readonly number[]): NativeTensor | undefined {
-    // Data in pieces is not written: its pieces would keep the old values. Deferred data shares
+    // Data in shards is not written: its shards would keep the old values. Deferred data shares
     // memory with other data.
-    if (this.inPieces || this.join) return undefined;
+    if (this.inShards || this.join) return undefined;
     const { native } = this;
     if (!native || !sameShape(native.shape, shape)) return undefined;
     this.#dropShapes();

@@ -4,7 +4,7 @@ import { loadAddon } from '#platform/libtorch';
  * The arguments of every function that creates a group. With `isBlocking` it returns the group,
  * otherwise a promise of it.
  */
-export type GroupGiven = [
+export type GroupArguments = [
   store: number,
   name: string,
   rank: number,
@@ -99,11 +99,13 @@ export interface Addon {
   ): Promise<number>;
   storeFind(store: number, key: string): string | undefined;
   storeAgree(store: number, key: string, value: string): string;
-  createGlooGroup(...given: [...GroupGiven, address: string]): number | Promise<number>;
-  createShmGroup(...given: GroupGiven): number | Promise<number>;
-  createHierarchicalGroup(...given: [...GroupGiven, address: string, ...HostPlace]): number | Promise<number>;
-  createMpiGroup(...given: [...GroupGiven, library: string]): number | Promise<number>;
-  createNcclGroup(...given: [...GroupGiven, address: string]): number | Promise<number>;
+  createGlooGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
+  createShmGroup(...given: GroupArguments): number | Promise<number>;
+  createHierarchicalGroup(
+    ...given: [...GroupArguments, address: string, ...HostPlace]
+  ): number | Promise<number>;
+  createMpiGroup(...given: [...GroupArguments, library: string]): number | Promise<number>;
+  createNcclGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
   ncclUnavailableReason(): string;
   gpuId(index: number): string;
   groupPublish(group: number, report: string): void;

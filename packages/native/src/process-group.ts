@@ -1,5 +1,5 @@
 import type { NativeTensor, ReduceOp } from '@acc/contract';
-import { addon, type GroupGiven } from './addon.js';
+import { addon, type GroupArguments } from './addon.js';
 import type { EngineSpec } from './engine-spec.js';
 import { converted, guarded } from './errors.js';
 import { timesOf, type Patience } from './patience.js';
@@ -341,7 +341,7 @@ function createGroup(
   isBlocking: boolean,
 ): number | Promise<number> {
   const numbers = Int32Array.from(worldRanks);
-  const group: GroupGiven = [store.id, name, rank, size, timesOf(given), numbers, isBlocking];
+  const group: GroupArguments = [store.id, name, rank, size, timesOf(given), numbers, isBlocking];
   switch (spec.engine) {
     case 'shm':
       return addon().createShmGroup(...group);

@@ -22,7 +22,7 @@ import {
 import type { ShardedUpdate, ShardRange, Update } from '@acc/kernels/optimizer-steps';
 
 /** Sums and means that Adafactor computes from all elements of a weight. */
-export interface WholeSums {
+export interface FullSums {
   /** The means of g² + ε₁ over the last dim and over the dim before, flat. Undefined for vectors. */
   readonly means: readonly [rows: Tensor, columns: Tensor] | undefined;
   /** The sum of w². */
@@ -41,11 +41,11 @@ export interface ShardUpdate {
  *
  * @param squaresOf Returns g² + ε₁ of this rank's elements, `[length]`.
  */
-export function wholeSumsOf(
+export function fullSumsOf(
   updates: readonly ShardUpdate[],
   squaresOf: (update: Update) => Tensor,
   sharded: ShardedUpdate,
-): WholeSums[] {
+): FullSums[] {
   const own = updates.map(({ update, range }) =>
     tidy(() => {
       const weightSquares = reshape(sum(square(update.variable)), [1]);
@@ -68,7 +68,7 @@ export function wholeSumsOf(
 }
 
 /** The sum over whole tensors of the squares of each, by one sum over ranks. Scalars. */
-export function wholeSquares(own: readonly Tensor[], sharded: ShardedUpdate): Tensor[] {
+export function fullSquares(own: readonly Tensor[], sharded: ShardedUpdate): Tensor[] {
   return unstack(sharded.sum(stack(own.map((each) => sum(square(each))))));
 }
 

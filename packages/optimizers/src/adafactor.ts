@@ -19,14 +19,14 @@ import {
 import {
   isFactored,
   rootOfShard,
-  wholeSquares,
-  wholeSumsOf,
+  fullSquares,
+  fullSumsOf,
   type ShardUpdate,
-  type WholeSums,
+  type FullSums,
 } from './adafactor-shards.js';
 import { directionsOf, scaleDirections, type AdafactorRates } from './lists/adafactor-step.js';
 import {
-  inPieces,
+  inGroups,
   lerp_,
   shardedUpdate,
   SlotOptimizer,
@@ -151,7 +151,7 @@ export class Adafactor extends SlotOptimizer {
 
   protected override takeStep(updates: readonly Update[]): void {
     const sharded = shardedUpdate();
-    if (sharded) inPieces(updates, (some) => this.#updateSharded(some, sharded));
+    if (sharded) inGroups(updates, (some) => this.#updateSharded(some, sharded));
     else super.takeStep(updates);
   }
 
@@ -170,9 +170,9 @@ export class Adafactor extends SlotOptimizer {
   #updateShards(shards: readonly ShardUpdate[], sharded: ShardedUpdate): void {
     const rates = this.#rates();
     const squaresOf = ({ grad }: Update) => add(square(grad), rates.epsilon1);
-    const sums = wholeSumsOf(shards, squaresOf, sharded);
+    const sums = fullSumsOf(shards, squaresOf, sharded);
     const directions = shards.map((each, i) => tidy(() => directionOfShard(each, sums[i]!, rates)));
-    const directionSquares = wholeSquares(directions, sharded);
+    const directionSquares = fullSquares(directions, sharded);
     shards.forEach(({ update, range: { shape } }, i) => {
       if (update.variable.size === 0) return;
       const rmsOf = (squares: Tensor) => sqrt(div(squares, util.sizeFromShape([...shape])));
@@ -238,7 +238,7 @@ function mixInto(old: Variable, values: Tensor, beta2: number): void {
 /** Updates r and c of a shard; returns u = g / √v of this rank's elements. */
 function directionOfShard(
   { update: { grad: g, state }, range }: ShardUpdate,
-  { means }: WholeSums,
+  { means }: FullSums,
   { beta2, epsilon1 }: AdafactorRates,
 ): Tensor {
   const [r, c] = state as [Variable, Variable];

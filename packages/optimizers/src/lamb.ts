@@ -28,7 +28,7 @@ import {
   selected,
   shardedUpdate,
   SlotOptimizer,
-  wholeNorms,
+  fullNorms,
   type NameFilter,
   type StepChunk,
   type Update,
@@ -167,7 +167,7 @@ export class Lamb extends SlotOptimizer {
       const directions = updates.map((update) => this.#directionOf(update));
       const own = [updates.map(({ variable }) => norm(variable)), directions.map((each) => norm(each))];
       const [weights, others] = unstack(
-        wholeNorms(
+        fullNorms(
           updates.length > 0 ? stack(own.map((norms) => stack(norms))) : zeros([2, 0]),
           updates.map(({ variable }) => variable.name),
         ),
@@ -223,7 +223,7 @@ function adaptShards(chunks: readonly StepChunk[]): void {
       stack([weights, directions!].map((list) => backend.tensorOf(norms(list), 'float32'))),
     );
     const names = filled.flatMap((chunk) => chunk.names);
-    const whole = wholeNorms(own.length > 0 ? concat(own, 1) : zeros([2, 0]), names);
+    const whole = fullNorms(own.length > 0 ? concat(own, 1) : zeros([2, 0]), names);
     if (names.length === 0) return;
     const [weights, directions] = unstack(whole) as [Tensor, Tensor];
     const ratios = split(

@@ -150,8 +150,8 @@ export class ModelPipeline {
     this.#shared = sharedWeights(this.plan, pipe.size);
     this.scheduleFor(schedule, microBatches ?? count);
     this.#trained(false);
-    const own = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
-    const ownLayers = new Set<unknown>(own.flatMap((stage) => stage.layers));
+    const local = this.plan.stages.filter((_, stage) => stage % pipe.size === pipe.rank);
+    const ownLayers = new Set<unknown>(local.flatMap((stage) => stage.layers));
     const layersElsewhere = new Set<unknown>(
       [...layersOfModels(model.layers)].filter((layer) => !ownLayers.has(layer)),
     );
@@ -193,8 +193,8 @@ export class ModelPipeline {
       const key = JSON.stringify([shapes, names]);
       if (isSameOnAll(key, pipe) && this.#compared.has(key)) return [];
       requireSameOptions('the trained weights', { names }, pipe, SAME_TRAINED);
-      const own = given.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
-      requireSameBatch({ call: 'pipelined', axis: 'pipeline' }, own, pipe);
+      const local = given.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
+      requireSameBatch({ call: 'pipelined', axis: 'pipeline' }, local, pipe);
       this.#compared.add(key);
       return [];
     });
@@ -335,10 +335,10 @@ export class ModelPipeline {
 /** Compares one number of each text, so that every step can afford it. */
 function isSameOnAll(text: string, ranks: Collective): boolean {
   const hash = hashOf(text);
-  const own = tensor1d([hash], 'int32');
-  const all = ranks.allGather(own);
+  const local = tensor1d([hash], 'int32');
+  const all = ranks.allGather(local);
   const isSame = all.dataSync().every((other) => other === hash);
-  dispose([own, all]);
+  dispose([local, all]);
   return isSame;
 }
 

@@ -10,7 +10,7 @@ function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<
     const positions = [...runsOfShard(box)].flatMap(({ inVariable, length }) =>
       Array.from({ length }, (_, i) => inVariable + i),
     );
-    for (const [k, own] of positions.entries()) {
+    for (const [k, local] of positions.entries()) {
       let rest = k;
       let position = 0;
       let stride = 1;
@@ -19,7 +19,7 @@ function placesOf(boxes: readonly TensorShard[], shape: readonly number[]): Map<
         rest = Math.floor(rest / sizes[dim]!);
         stride *= shape[dim]!;
       }
-      places.set(own, position);
+      places.set(local, position);
     }
   }
   return places;
@@ -41,8 +41,8 @@ it.each([
   [[3, 8, 2], { dim: 1, times: 2 }],
 ] as const)('the boxes of rows of %j at %j are their elements', (shape, at) => {
   for (const index of [0, 1]) {
-    const own = shape.map((size, dim) => (dim === at.dim ? size / 2 : size));
-    const boxes = boxesInFull([fullBox(own)], {
+    const local = shape.map((size, dim) => (dim === at.dim ? size / 2 : size));
+    const boxes = boxesInFull([fullBox(local)], {
       shape,
       placement: { kind: 'shard', ...at },
       rank: index,
@@ -50,7 +50,7 @@ it.each([
     });
     expect(boxes).toHaveLength(at.times);
     const places = placesOf(boxes, shape);
-    const size = own.reduce((a, b) => a * b, 1);
+    const size = local.reduce((a, b) => a * b, 1);
     expect(Array.from({ length: size }, (_, k) => places.get(k))).toEqual(expected(shape, at, index, 2));
   }
 });
@@ -107,8 +107,8 @@ describe('the box of a rank', () => {
 
   it('has all elements of a tensor on its owner, and none elsewhere', () => {
     const shape = [2, 3];
-    const own = [fullBox(shape)];
-    expect(boxesInFull(own, { shape, placement: { kind: 'owner', rank: 1 }, ...at })).toEqual(own);
+    const local = [fullBox(shape)];
+    expect(boxesInFull(local, { shape, placement: { kind: 'owner', rank: 1 }, ...at })).toEqual(local);
     expect(boxesInFull([fullBox([0])], { shape, placement: { kind: 'owner', rank: 0 }, ...at })).toEqual([
       { shape, offset: [0, 0], sizes: [0, 0], start: 0 },
     ]);

@@ -10,7 +10,7 @@ it('sums of pieces of a variable are added up once over the ranks that share the
   const outer: ShardedUpdate = {
     sumSquares: (squares) => tf.mul(squares, 2),
     shardOf: () => undefined,
-    sum: (own) => own.clone(),
+    sum: (local) => local.clone(),
   };
   const sums = tf.tidy(() => {
     let found: tf.Tensor | undefined;

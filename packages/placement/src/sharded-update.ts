@@ -22,7 +22,7 @@ export function shardedUpdateOf(
       if (placement.kind !== 'flat') throw needsRange(name);
       return { shape: full.shape, begin: placement.begin, end: placement.end };
     },
-    sum: (own) => ranks.allReduce(own, 'sum'),
+    sum: (local) => ranks.allReduce(local, 'sum'),
   };
 }
 
@@ -45,8 +45,8 @@ function sumSquaresOver(sharded: readonly string[], ranks: Collective): SumSquar
     const [kinds, count] = squares.shape as [number, number];
     // The last place is for variables that are not sharded. Nobody reads it.
     const length = sharded.length + 1;
-    const own = names.map((name) => places.get(name) ?? sharded.length);
-    const indices = Array.from({ length: kinds }, (_, kind) => own.map((place) => kind * length + place));
+    const local = names.map((name) => places.get(name) ?? sharded.length);
+    const indices = Array.from({ length: kinds }, (_, kind) => local.map((place) => kind * length + place));
     const flat = tensor1d(indices.flat(), 'int32');
     const placed =
       count === 0

@@ -12,7 +12,7 @@ export interface RequestLimits {
 export const REQUEST_TIMEOUT_MS = 30_000;
 export const MIN_BYTES_PER_SECOND = 1024;
 
-export interface WholeAnswer {
+export interface FullAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** Empty if the body was not wanted. */
@@ -36,7 +36,7 @@ export async function requestWithin(
   send: (signal: AbortSignal) => Promise<Response>,
   limits: RequestLimits,
   isWanted: (status: number) => boolean = () => true,
-): Promise<WholeAnswer> {
+): Promise<FullAnswer> {
   const watch = new Watch(limits);
   try {
     const response = await watch.unlessLate(send(watch.signal));

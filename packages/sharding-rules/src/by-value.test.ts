@@ -41,10 +41,10 @@ function tensorOf({ shape, values, dtype = 'float32' }: Input, seed: number): tf
   return tf.tensor([...made], [...shape], dtype);
 }
 
-/** The pieces of rows: an equal part of each repetition of the rows. */
-function cut(x: tf.Tensor, { dim, times }: RowsAt, pieces: number): tf.Tensor[] {
-  const repetitions = tf.split(x, times, dim).map((each) => tf.split(each, pieces, dim));
-  return Array.from({ length: pieces }, (_, i) =>
+/** The shards of rows: an equal part of each repetition of the rows. */
+function cut(x: tf.Tensor, { dim, times }: RowsAt, shards: number): tf.Tensor[] {
+  const repetitions = tf.split(x, times, dim).map((each) => tf.split(each, shards, dim));
+  return Array.from({ length: shards }, (_, i) =>
     tf.concat(
       repetitions.map((parts) => parts[i]!),
       dim,
@@ -58,12 +58,12 @@ function joined(parts: readonly tf.Tensor[], { dim, times }: RowsAt): tf.Tensor 
   return tf.concat(inOrder.flat(), dim);
 }
 
-/** The pieces of an input, as its state says. */
-function piecesOf(x: tf.Tensor, state: InputState, pieces: number): tf.Tensor[] {
-  if (state.kind === 'rows') return cut(x, state.at, pieces);
-  if (state.kind === 'whole') return Array.from({ length: pieces }, () => x);
+/** The shards of an input, as its state says. */
+function shardsOf(x: tf.Tensor, state: InputState, shards: number): tf.Tensor[] {
+  if (state.kind === 'rows') return cut(x, state.at, shards);
+  if (state.kind === 'whole') return Array.from({ length: shards }, () => x);
   // Terms that differ from one another.
-  const weights = Array.from({ length: pieces }, (_, i) => (2 * (i + 1)) / (pieces * (pieces + 1)));
+  const weights = Array.from({ length: shards }, (_, i) => (2 * (i + 1)) / (shards * (shards + 1)));
   return weights.map((weight) => tf.mul(x, weight / state.scale));
 }
 
@@ -75,17 +75,17 @@ function run({ kernel, inputs, attrs = {} }: Case, given: Readonly<Record<string
   return [result].flat() as tf.Tensor[];
 }
 
-/** Runs the kernel on each piece by the plan, and makes the whole results. */
-function byPlan(one: Case, whole: Readonly<Record<string, tf.Tensor>>, plan: Plan, pieces: number) {
-  const ofPieces = Object.entries(whole).map(([name, x]) => {
+/** Runs the kernel on each shard by the plan, and makes the whole results. */
+function byPlan(one: Case, whole: Readonly<Record<string, tf.Tensor>>, plan: Plan, shards: number) {
+  const ofShards = Object.entries(whole).map(([name, x]) => {
     const { state = { kind: 'whole' } } = one.inputs[name]!;
     const at = plan.cuts?.get(name);
-    const parts = at ? cut(x, at, pieces) : piecesOf(x, state, pieces);
+    const parts = at ? cut(x, at, shards) : shardsOf(x, state, shards);
     const factor = plan.factors?.get(name) ?? 1;
     return [name, factor === 1 ? parts : parts.map((part) => tf.mul(part, factor))] as const;
   });
-  const results = Array.from({ length: pieces }, (_, i) => {
-    const given = Object.fromEntries(ofPieces.map(([name, parts]) => [name, parts[i]!]));
+  const results = Array.from({ length: shards }, (_, i) => {
+    const given = Object.fromEntries(ofShards.map(([name, parts]) => [name, parts[i]!]));
     return run({ ...one, attrs: { ...one.attrs, ...plan.attrs } }, given);
   });
   return results[0]!.map((first, at) => {
@@ -103,19 +103,19 @@ function formOf({ results }: Plan, at: number, shape: readonly number[]): Result
   return Array.isArray(results) ? (results as Result[])[at]! : (results as Result);
 }
 
-function planOf({ kernel, inputs, attrs = {} }: Case, pieces: number): Plan | string {
+function planOf({ kernel, inputs, attrs = {} }: Case, shards: number): Plan | string {
   const states = Object.values(inputs).map(({ state }) => state?.kind);
   const rules = states.includes('rows') ? RULES : LINEAR_RULES;
   const seen = Object.entries(inputs).map(([name, { shape, state = { kind: 'whole' } }]) => [
     name,
     { shape, state },
   ]);
-  const call = new ShardedCall(new Map(seen as [string, ShardedInput][]), attrs, pieces);
+  const call = new ShardedCall(new Map(seen as [string, ShardedInput][]), attrs, shards);
   return rules.get(kernel)!(call);
 }
 
 const product = { transposeA: false, transposeB: false };
-/** Sizes that two and three pieces divide. */
+/** Sizes that two and three shards divide. */
 const CASES: readonly Case[] = [
   { kernel: 'Add', inputs: { a: { shape: [6, 4], ...inRows(0) }, b: { shape: [6, 4] } } },
   { kernel: 'Multiply', inputs: { a: { shape: [2, 6, 4] }, b: { shape: [6, 1], ...inRows(0) } } },
@@ -285,16 +285,16 @@ const nameOf = ({ kernel, inputs, attrs }: Case): string => {
   return `${kernel}(${told.join(', ')}) ${JSON.stringify(attrs ?? {})}`;
 };
 
-describe.each([2, 3])('by %i pieces', (pieces) => {
+describe.each([2, 3])('by %i pieces', (shards) => {
   it.each(CASES.map((one) => [nameOf(one), one] as const))('%s equals the whole', (_, one) => {
     tf.tidy(() => {
-      const plan = planOf(one, pieces);
+      const plan = planOf(one, shards);
       if (typeof plan === 'string') throw new Error(`no plan: it ${plan}`);
       const whole = Object.fromEntries(
         Object.entries(one.inputs).map(([name, input], i) => [name, tensorOf(input, i)]),
       );
       const expected = run(one, whole);
-      const actual = byPlan(one, whole, plan, pieces);
+      const actual = byPlan(one, whole, plan, shards);
       expect(actual.map(({ shape }) => shape)).toEqual(expected.map(({ shape }) => shape));
       actual.forEach((x, i) =>
         expectClose(x.dataSync(), expected[i]!.dataSync(), { rtol: 1e-5, atol: 1e-5 }),
@@ -303,7 +303,7 @@ describe.each([2, 3])('by %i pieces', (pieces) => {
   });
 });
 
-/** Calls that have no plan: each piece would need the others, or a sum would have to be added up first. */
+/** Calls that have no plan: each shard would need the others, or a sum would have to be added up first. */
 const REFUSED: readonly Case[] = [
   { kernel: 'Softmax', inputs: { logits: { shape: [6, 4], ...inRows(1) } }, attrs: { dim: -1 } },
   { kernel: 'Max', inputs: { x: { shape: [6, 4], ...inRows(0) } }, attrs: { reductionIndices: [0] } },

@@ -74,7 +74,7 @@ export const recurrentGradient: Rule = (call) => {
   const weight = call.names.at(-2)!;
   const plan = bySample(...call.names.filter((name) => name !== weight))(call);
   if (typeof plan === 'string') return plan;
-  const samples = call.shape(call.names.at(-1)!)[0]! / call.pieces;
+  const samples = call.shape(call.names.at(-1)!)[0]! / call.shards;
   return { ...plan, results: (shape) => (shape.length === 1 ? sum() : rows(0, shape[0]! / samples)) };
 };
 
@@ -86,12 +86,12 @@ export const crossEntropy =
     if (typeof plan === 'string') return plan;
     if ((plan.cuts?.get('labels')?.dim ?? 0) !== 0)
       return 'takes labels that are not prepared data, or have samples in another dim';
-    return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.pieces) } : plan;
+    return call.attrs['isMean'] ? { ...plan, results: sum(1 / call.shards) } : plan;
   };
 
 /**
- * A mean over all samples is divided by the number of samples in a piece, which is smaller by the
- * number of pieces.
+ * A mean over all samples is divided by the number of samples in a shard, which is smaller by the
+ * number of shards.
  */
 export const softmaxCrossEntropyGradient: Rule = (call) => {
   const at = call.rows('labels') ?? { dim: 0, times: 1 };
@@ -104,12 +104,12 @@ export const softmaxCrossEntropyGradient: Rule = (call) => {
     return { results: { kind: 'rows', at }, cuts };
   }
   if (!call.isWhole('dy') || !call.isSum('loss')) return MIXES_SUMS;
-  return { results: { kind: 'rows', at }, cuts, factors: new Map([['dy', 1 / call.pieces]]) };
+  return { results: { kind: 'rows', at }, cuts, factors: new Map([['dy', 1 / call.shards]]) };
 };
 
 export const sigmoidCrossEntropyGradient: Rule = (call) => {
   if (!call.attrs['isMean']) return elementwise(call);
   const plan = sameShape(call, ['logits', 'labels'], 0);
   if (typeof plan === 'string') return plan;
-  return call.isWhole('dy') ? { ...plan, factors: new Map([['dy', 1 / call.pieces]]) } : MIXES_SUMS;
+  return call.isWhole('dy') ? { ...plan, factors: new Map([['dy', 1 / call.shards]]) } : MIXES_SUMS;
 };

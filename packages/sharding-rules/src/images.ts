@@ -35,7 +35,7 @@ export function bySampleToShape(...names: string[]): Rule {
     const plan = bySample(...names)(call);
     if (typeof plan === 'string') return plan;
     const [samples, ...rest] = call.attrs['inputShape'] as [number, ...number[]];
-    return { ...plan, attrs: { inputShape: [samples / call.pieces, ...rest] } } satisfies Plan;
+    return { ...plan, attrs: { inputShape: [samples / call.shards, ...rest] } } satisfies Plan;
   };
 }
 

@@ -1,18 +1,18 @@
-// Sums over the rows of a piece may pass through linear kernels: the sum of the results of all
-// pieces is the result for the sum.
+// Sums over the rows of a shard may pass through linear kernels: the sum of the results of all
+// shards is the result for the sum.
 import { sum, type Rule } from './plan.js';
 import type { ShardedCall } from './sharded-call.js';
 
 const NOT_LINEAR = "applies a non-linear function to values computed over this rank's own rows";
 
-/** Adds or concatenates inputs. A whole input is divided over the pieces. */
+/** Adds or concatenates inputs. A whole input is divided over the shards. */
 const additive: Rule = (call) => {
   const scales = call.names.flatMap((name) => scaleOf(call, name) ?? []);
   const [scale] = scales as [number];
   const factors = new Map<string, number>();
   for (const name of call.names) {
     const own = scaleOf(call, name);
-    const factor = own === undefined ? 1 / (call.pieces * scale) : own / scale;
+    const factor = own === undefined ? 1 / (call.shards * scale) : own / scale;
     if (factor !== 1) factors.set(name, factor);
   }
   return { results: sum(scale), factors };

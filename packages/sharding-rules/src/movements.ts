@@ -38,8 +38,8 @@ export const slice: Rule = (call) => {
   const taken = lengths[dim]! / repetition;
   if (taken === 0 || !Number.isInteger(taken) || !Number.isInteger(from[dim]! / repetition))
     return 'takes some of the rows';
-  const ofPiece = (list: number[]) => list.with(dim, list[dim]! / call.pieces);
-  return { results: rows(dim, taken), attrs: { begin: ofPiece(from), size: ofPiece(lengths) } };
+  const ofShard = (list: number[]) => list.with(dim, list[dim]! / call.shards);
+  return { results: rows(dim, taken), attrs: { begin: ofShard(from), size: ofShard(lengths) } };
 };
 
 /**
@@ -82,7 +82,7 @@ export const pack: Rule = (call) => {
 };
 
 /**
- * Along the rows, parts that are whole repetitions have a piece of each. Longer parts than others, as
+ * Along the rows, parts that are whole repetitions have a shard of each. Longer parts than others, as
  * queries beside fewer keys have, are gathered where they need to be in one piece.
  */
 export const split: Rule = (call) => {
@@ -99,7 +99,7 @@ export const split: Rule = (call) => {
       ...rows(dim, count),
       ...(count > Math.min(...each) && { gathers: true }),
     })),
-    attrs: { numOrSizeSplits: sizes.map((size) => size / call.pieces) },
+    attrs: { numOrSizeSplits: sizes.map((size) => size / call.shards) },
   };
 };
 

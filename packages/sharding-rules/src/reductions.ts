@@ -15,10 +15,10 @@ function reduced(call: ShardedCall, attr: string, overRows: () => Plan | string)
 
 export const sumOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum() }));
 
-/** All pieces have the same number of rows, so the mean of their means is the total mean. */
-export const meanOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum(1 / call.pieces) }));
+/** All shards have the same number of rows, so the mean of their means is the total mean. */
+export const meanOf: Rule = (call) => reduced(call, 'axis', () => ({ results: sum(1 / call.shards) }));
 
-/** Reductions over rows that cannot be computed from a sum of pieces. */
+/** Reductions over rows that cannot be computed from a sum of shards. */
 export const reductionWithinRows =
   (attr = 'axis'): Rule =>
   (call) =>

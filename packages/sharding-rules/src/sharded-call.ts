@@ -12,13 +12,13 @@ export interface ShardedInput {
   readonly state: InputState;
 }
 
-/** A call of a kernel with inputs in pieces, as the rules see it. */
+/** A call of a kernel with inputs in shards, as the rules see it. */
 export class ShardedCall {
   constructor(
     readonly inputs: ReadonlyMap<string, ShardedInput>,
     readonly attrs: Readonly<Record<string, unknown>>,
-    /** The number of pieces of each input in pieces. */
-    readonly pieces: number,
+    /** The number of shards of each input in shards. */
+    readonly shards: number,
   ) {}
 
   get names(): string[] {

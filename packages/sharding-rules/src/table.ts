@@ -43,7 +43,7 @@ export const RANDOM: ReadonlySet<string> = new Set(['AccDropout']);
 
 /**
  * Rules by kernel (those of tfjs and of `@acc/kernels`), for calls in which an input has rows.
- * Other kernels cannot run by pieces.
+ * Other kernels cannot run by shards.
  */
 export const RULES: ReadonlyMap<string, Rule> = new Map([
   ...named(

@@ -11,4 +11,4 @@ export { freeSaved } from './gradient-driver/packed-tensors.js';
 export { currentPass, type PassContext } from './gradient-driver/pass-context.js';
 export { tapeParticipants, type TapeParticipants } from './gradient-driver/tape-participants.js';
 export { runForward } from './gradient-driver/taped-forward.js';
-export { describe, holdsTensors, mapLeaves, mapNested, type Nested } from './nested.js';
+export { describe, containsTensors, mapLeaves, mapNested, type Nested } from './nested.js';

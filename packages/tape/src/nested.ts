@@ -47,10 +47,10 @@ export function mapLeaves(
 }
 
 /** Whether arrays and records contain a tensor. */
-export function holdsTensors(value: unknown): boolean {
+export function containsTensors(value: unknown): boolean {
   if (value instanceof Tensor) return true;
-  if (Array.isArray(value)) return value.some(holdsTensors);
-  return isPlainRecord(value) && Object.values(value).some(holdsTensors);
+  if (Array.isArray(value)) return value.some(containsTensors);
+  return isPlainRecord(value) && Object.values(value).some(containsTensors);
 }
 
 /** A description of a value, for messages. */

@@ -41,7 +41,7 @@ describe('tensor parallelism', { timeout: 120_000 }, () => {
         expect(weights).toEqual(results[0]![ranks]!.weights);
         expect(dict).toEqual(weights);
         expect(leaked).toBe(0);
-        // A rank keeps the state of its pieces.
+        // A rank keeps the state of its shards.
         expect(stateElements).toBeLessThan(alone.stateElements);
       }
     }

@@ -1,14 +1,19 @@
 import { engine, type Optimizer, type Tensor, type TensorInfo, type Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { markOf } from './marks.js';
-import type { Pieces } from './pieces.js';
-import type { Inputs } from './run-on-piece.js';
+import type { LocalTensors } from './local-tensors.js';
+import type { Inputs } from './run-on-local.js';
 
-export function withoutRule(kernelName: string, reason: string, inputs: Inputs, pieces: Pieces): AccError {
+export function withoutRule(
+  kernelName: string,
+  reason: string,
+  inputs: Inputs,
+  shards: LocalTensors,
+): AccError {
   const weights = inputs.map(([, x]) => weightWith(x));
   const described = inputs.map(([name, x], i) => {
     const weight = weights[i] ? `'${weights[i]}' ` : '';
-    return `  ${name}: ${weight}${describe(x, pieces)}`;
+    return `  ${name}: ${weight}${describe(x, shards)}`;
   });
   const layer = weights.find((name) => name?.includes('/'))?.replace(/\/[^/]*$/, '');
   return new AccError(
@@ -29,8 +34,8 @@ function weightWith({ dataId }: TensorInfo): string | undefined {
   return Object.values(engine().registeredVariables).find((variable) => variable.dataId === dataId)?.name;
 }
 
-function describe(x: TensorInfo, pieces: Pieces): string {
-  const state = pieces.stateOf(x);
+function describe(x: TensorInfo, shards: LocalTensors): string {
+  const state = shards.stateOf(x);
   const shape = `[${x.shape.join()}]`;
   if (!state) return `${shape}, cut within its dims`;
   if (state.kind === 'rows') return `${shape}, cut along dim ${state.at.dim}`;
@@ -73,7 +78,7 @@ export function invalidPlan(problem: string, help: string, details: object = {})
  *
  * @param uneven Variables that `auto` would cut, but whose dim the ranks cannot share equally.
  */
-export function nothingCut(ranks: number, uneven: readonly Variable[]): AccError {
+export function nothingSharded(ranks: number, uneven: readonly Variable[]): AccError {
   const left = uneven.map((variable) => `'${variable.name}' [${variable.shape.join()}]${unitsOf(variable)}`);
   const reason =
     left.length > 0 ? ` The plan 'auto' leaves whole what ${ranks} does not divide: ${left.join(', ')}.` : '';
@@ -116,7 +121,7 @@ export function needsWhole(optimizer: Optimizer): AccError {
 }
 
 /** The error for an optimizer that needs to know which rows and columns a rank has. */
-export function cutsUnits(
+export function shardsUnits(
   { name }: Pick<Variable, 'name'>,
   units: { readonly name: string; readonly count: number },
   ranks: number,
@@ -131,8 +136,8 @@ export function cutsUnits(
   );
 }
 
-/** For attention to pieces of sequences. */
-export function headsAreWhole(x: Pick<Tensor, 'shape'>, ranks: number): AccError {
+/** For attention to shards of sequences. */
+export function headsAreFull(x: Pick<Tensor, 'shape'>, ranks: number): AccError {
   return new AccError(
     'ACC_TENSOR_PARALLEL_KERNEL',
     `scaledDotProductAttention: on a context axis, ranks of the axis tensor compute attention by heads. The ${ranks} ranks cannot do so with a tensor [${x.shape.join()}] that is not cut along its heads, dim 1.`,

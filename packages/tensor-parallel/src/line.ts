@@ -4,7 +4,7 @@ import {
   requireSameBatch,
   type Collective,
   type KernelLayer,
-  type LocalPiece,
+  type LocalShard,
   type ReduceOp,
 } from '@acc/contract';
 import type { Kernels } from './kernels.js';
@@ -44,19 +44,19 @@ export class Line {
 
   /** Adds up a tensor of each rank. */
   sum(x: Tensor): Tensor {
-    return this.#recorded(x, (own) => this.collective.allReduce(own, 'sum', AGREED));
+    return this.#recorded(x, (local) => this.collective.allReduce(local, 'sum', AGREED));
   }
 
-  /** The whole tensor of which `local` is this rank's piece, in the shape of its repetitions. */
-  join({ layout, piece }: LocalPiece): TensorInfo {
-    if (layout.kind === 'sum') return this.#scaled(this.allReduce(piece), layout.scale);
+  /** The whole tensor of which `local` is this rank's shard, in the shape of its repetitions. */
+  join({ layout, shard }: LocalShard): TensorInfo {
+    if (layout.kind === 'sum') return this.#scaled(this.allReduce(shard), layout.scale);
     const { outer } = layout;
-    const rest = sizeOf(piece) / outer;
-    const gathered = this.#exchanged({ ...piece, shape: [outer, rest] }, (tensor) =>
+    const rest = sizeOf(shard) / outer;
+    const gathered = this.#exchanged({ ...shard, shape: [outer, rest] }, (tensor) =>
       this.collective.allGather(tensor, { even: true, ...AGREED }),
     );
     if (outer === 1) return gathered;
-    // The pieces of the ranks lie one after the other.
+    // The shards of the ranks lie one after the other.
     return this.#turned(gathered, [this.count, outer, rest]);
   }
 
@@ -68,11 +68,11 @@ export class Line {
     const rest = sizeOf(x) / outer / this.count;
     const parts =
       outer > 1 ? this.kernels.run(Transpose, { x: { ...x, shape: [outer, this.count, rest] } }, TURN) : x;
-    const own = this.#exchanged({ ...parts, shape: [this.count * outer, rest] }, (tensor) =>
+    const local = this.#exchanged({ ...parts, shape: [this.count * outer, rest] }, (tensor) =>
       this.collective.reduceScatter(tensor, 'sum', AGREED),
     );
     if (parts !== x) this.kernels.free(parts);
-    return this.#scaled(own, scale);
+    return this.#scaled(local, scale);
   }
 
   /** Whether a step is recorded, in which values cannot be read. */
@@ -86,8 +86,8 @@ export class Line {
    * @throws AccError `ACC_BATCHES_DIFFER`.
    */
   requireSame(tensors: readonly TensorInfo[]): void {
-    const own = tensors.map((x) => fingerprintOf(x, this.backend.readSync(x.dataId) as Float32Array));
-    requireSameBatch({ call: 'tensor parallel', axis: 'tensor' }, own, this.collective);
+    const local = tensors.map((x) => fingerprintOf(x, this.backend.readSync(x.dataId) as Float32Array));
+    requireSameBatch({ call: 'tensor parallel', axis: 'tensor' }, local, this.collective);
   }
 
   #exchanged(x: TensorInfo, call: (x: Tensor) => Tensor): TensorInfo {
@@ -98,7 +98,7 @@ export class Line {
   #recorded(x: Tensor, call: (x: Tensor) => Tensor): Tensor {
     const { recorder } = this.layer;
     if (!recorder?.isRecording) return call(x);
-    return recorder.runAction([x], ([own]) => [call(own!)], EXCHANGE)[0]!;
+    return recorder.runAction([x], ([local]) => [call(local!)], EXCHANGE)[0]!;
   }
 
   #turned(x: TensorInfo, shape: number[]): TensorInfo {

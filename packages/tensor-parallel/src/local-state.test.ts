@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Collective, RankState, Strategy } from '@acc/contract';
-import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
+import { layoutOf, restoreStateOfShards, stateOfShards } from './local-state.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -39,12 +39,12 @@ function restored(
   others: Readonly<Record<number, unknown>> = { 1: true },
 ) {
   const { strategy, got } = inner();
-  restoreStateOfPieces(strategy, state, { tensor: group(0, others), alike, layout: LAYOUT });
+  restoreStateOfShards(strategy, state, { tensor: group(0, others), alike, layout: LAYOUT });
   return got;
 }
 
 const saved = (place: number, size: number, layout = LAYOUT) =>
-  stateOfPieces(inner().strategy, { rank: place, size }, layout);
+  stateOfShards(inner().strategy, { rank: place, size }, layout);
 
 it('a rank with the same pieces gets its state', () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue();
@@ -71,6 +71,6 @@ it.each([
   expect(restored(state, group(0, { 1: false }))).toEqual([NOTHING]);
   expect(warn).toHaveBeenCalledOnce();
   expect(warn.mock.calls[0]![0]).toContain('strategy ddp');
-  // Another rank along the axis has pieces that nobody has a state of.
+  // Another rank along the axis has shards that nobody has a state of.
   expect(restored(saved(0, 2), group(0, { 1: true }), { 1: false })).toEqual([NOTHING]);
 });

@@ -1,10 +1,10 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { hashOf, type Collective, type RankState, type StateTree, type Strategy } from '@acc/contract';
-import type { CutVariable } from './cut-variable.js';
+import type { LocalVariable } from './local-variable.js';
 
-/** The state of the ranks along the axis `tensor`, which have other pieces each. */
+/** The state of the ranks along the axis `tensor`, which have other shards each. */
 interface StateOfPieces {
-  readonly pieces: {
+  readonly shards: {
     /** The size of the axis. */
     readonly ranks: number;
     /** See {@link layoutOf}. */
@@ -22,14 +22,14 @@ interface LocalState {
 export interface StateRanks {
   /** The ranks along the axis `tensor`. */
   readonly tensor: Collective;
-  /** The ranks with the same pieces. */
+  /** The ranks with the same shards. */
   readonly alike: Collective;
 }
 
 /** A hash of the shapes of all variables, in order, and of how each is cut. */
 export function layoutOf(
   variables: Iterable<Variable>,
-  cuts: ReadonlyMap<Variable, Pick<CutVariable, 'placement'>>,
+  cuts: ReadonlyMap<Variable, Pick<LocalVariable, 'placement'>>,
 ): number {
   const layouts = Array.from(variables, (variable) => {
     const placement = cuts.get(variable)?.placement;
@@ -39,30 +39,30 @@ export function layoutOf(
 }
 
 /**
- * The state of the inner strategy. It is about this rank's pieces, so ranks along the axis `tensor` do
+ * The state of the inner strategy. It is about this rank's shards, so ranks along the axis `tensor` do
  * not share it.
  */
-export function stateOfPieces(
+export function stateOfShards(
   inner: Strategy,
   { rank: place, size }: Pick<Collective, 'rank' | 'size'>,
   layout: number,
 ): RankState {
-  const shared: StateOfPieces = { pieces: { ranks: size, layout } };
+  const shared: StateOfPieces = { shards: { ranks: size, layout } };
   const local: LocalState = { place, inner: inner.getState!() };
   return { shared: { ...shared }, local: { ...local } as unknown as StateTree };
 }
 
 /**
- * Restores the state of {@link stateOfPieces}. Every rank calls it. If the state is one of other pieces,
+ * Restores the state of {@link stateOfShards}. Every rank calls it. If the state is one of other shards,
  * the inner strategy begins anew on all ranks, and rank 0 prints a warning.
  */
-export function restoreStateOfPieces(
+export function restoreStateOfShards(
   inner: Strategy,
   state: RankState,
   { tensor, alike, layout }: StateRanks & { readonly layout: number },
 ): void {
   const own = stateHere(state, tensor, layout);
-  // Ranks that are new have none. They share that of the others with the same pieces.
+  // Ranks that are new have none. They share that of the others with the same shards.
   const haveOne = alike.allGatherObject(own !== undefined);
   const source = haveOne.indexOf(true);
   const isComplete = tensor.allGatherObject(source >= 0).every(Boolean);
@@ -75,15 +75,15 @@ export function restoreStateOfPieces(
   inner.setState!({ shared, local: own?.local });
 }
 
-/** Undefined if the state is one of other pieces than this rank's. */
+/** Undefined if the state is one of other shards than this rank's. */
 function stateHere(
   { shared, local }: RankState,
   { rank, size }: Pick<Collective, 'rank' | 'size'>,
   layout: number,
 ): RankState | undefined {
-  const { pieces } = (shared ?? {}) as unknown as Partial<StateOfPieces>;
+  const { shards } = (shared ?? {}) as unknown as Partial<StateOfPieces>;
   const { place, inner } = (local ?? {}) as unknown as Partial<LocalState>;
-  const isSame = pieces?.ranks === size && pieces.layout === layout && place === rank;
+  const isSame = shards?.ranks === size && shards.layout === layout && place === rank;
   return isSame ? inner : undefined;
 }
 

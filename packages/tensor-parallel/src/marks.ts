@@ -45,7 +45,7 @@ export function unmark(variable: Variable): void {
 /**
  * States that a variable of a plain program is cut along a dim over the ranks of the mesh's axis
  * `tensor`. Call it before `prepare`; it takes effect there. What is computed from the variable
- * follows: kernels run on this rank's piece, and add up or gather over ranks where they need to.
+ * follows: kernels run on this rank's shard, and add up or gather over ranks where they need to.
  * Without that axis it has no effect, which a warning tells on several ranks unless
  * `mesh.tensor` is 1. Returns the variable.
  *

@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { repetitionsOf, rowsAt, type Cut, type RowsAt } from '@acc/contract';
-import { cutsUnits, doesNotDivide } from './errors.js';
+import { shardsUnits, doesNotDivide } from './errors.js';
 import { markOf } from './marks.js';
 
 /**
@@ -13,7 +13,7 @@ export function placeIn(variable: Variable, ranks: number): RowsAt | undefined {
   if (!mark || ranks === 1) return undefined;
   const uneven = mark.units?.find(({ count }) => count % ranks !== 0);
   if (uneven && mark.isOptional) return undefined;
-  if (uneven) throw cutsUnits(variable, uneven, ranks);
+  if (uneven) throw shardsUnits(variable, uneven, ranks);
   const at = placeOf(variable.shape, mark, ranks);
   if (!at && mark.isOptional) return undefined;
   if (!at) throw doesNotDivide(variable, mark, ranks);

@@ -1,6 +1,6 @@
 import { MESH_AXES, type Collective, type Mesh, type MeshAxis } from '@acc/contract';
 
-/** The ranks with this rank's place on the axis `tensor`, which hold the same pieces. */
+/** The ranks with this rank's place on the axis `tensor`, which hold the same shards. */
 export function alongTensor(mesh: Mesh): Collective {
   return mesh.over(MESH_AXES.filter((axis) => axis !== 'tensor'));
 }

@@ -11,7 +11,7 @@ type DrawingLayer = Pick<KernelLayer, 'random' | 'recorder'>;
 const SEEDS = 2 ** 30;
 
 /**
- * Runs a kernel that draws random numbers for this rank's piece of a tensor. The pieces of the ranks
+ * Runs a kernel that draws random numbers for this rank's shard of a tensor. The shards of the ranks
  * get different numbers. All of them follow from the one generator state that the ranks share, which
  * is the same on all ranks afterwards, too. A step that does so is not recorded, because its seed is
  * read.

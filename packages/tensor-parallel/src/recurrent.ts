@@ -7,7 +7,7 @@ import {
   type RecurrentLayer,
   type Undo,
 } from '@acc/tfjs-internals';
-import type { Pieces } from './pieces.js';
+import type { LocalTensors } from './local-tensors.js';
 
 /**
  * Makes recurrent layers whose weights are cut step through tfjs's loop over cells. Each rank
@@ -15,15 +15,15 @@ import type { Pieces } from './pieces.js';
  * which the next step multiplies by all rows of the recurrent weight. The fused kernel would run all
  * steps without an exchange; kernels leave a cell with a `call` of its own to tfjs.
  */
-export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
+export function cutCells(layers: readonly unknown[], shards: LocalTensors): Undo {
   const undos = [...nestedLayers(layers)].filter(isRecurrent).flatMap((layer) => {
     const { cell } = layer;
-    if (!pieces.isCut(cell.recurrentKernel.read())) return [];
+    if (!shards.isCut(cell.recurrentKernel.read())) return [];
     return [
       patch(layer, 'call', 'recurrent layers', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
         // One exchange in place of one for each step.
-        if (pieces.isSum(x)) pieces.makeWhole(x);
+        if (shards.isSum(x)) shards.gatherFull(x);
         return tidy(() => {
           const dropped = droppedInputs(layer, x, kwargs ?? {});
           if (!dropped) return call.call(layer, inputs, kwargs);
@@ -31,9 +31,9 @@ export function cutCells(layers: readonly unknown[], pieces: Pieces): Undo {
         });
       }),
       patch(cell, 'call', 'recurrent layers', (call) => (inputs, kwargs) => {
-        const results = pieces.inCell(() => call.call(cell, inputs, kwargs));
+        const results = shards.inCell(() => call.call(cell, inputs, kwargs));
         const [output] = results as [Tensor];
-        pieces.makeWhole(output);
+        shards.gatherFull(output);
         return results;
       }),
     ];

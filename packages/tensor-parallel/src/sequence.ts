@@ -1,13 +1,13 @@
 import { Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { isPrepared, type KernelLayer } from '@acc/contract';
 import { nestedLayers, patch, type LayerCall, type Undo } from '@acc/tfjs-internals';
-import { SEQUENCE, type Pieces } from './pieces.js';
+import { SEQUENCE, type LocalTensors } from './local-tensors.js';
 import { tooLate } from './too-late.js';
 
 const marked = new WeakSet<object>();
 
 /**
- * States that a layer computes on this rank's piece of the sequence.
+ * States that a layer computes on this rank's shard of the sequence.
  *
  * @throws AccError `ACC_TENSOR_PARALLEL_PLAN` for a prepared layer.
  */
@@ -24,14 +24,14 @@ export function unmarkSequence(layer: object): void {
 }
 
 /**
- * Makes marked layers leave this rank's piece of the sequence of their input: a partial sum is
+ * Makes marked layers leave this rank's shard of the sequence of their input: a partial sum is
  * added up and divided in one exchange (Korthikanti et al., "Reducing Activation Recomputation in
- * Large Transformer Models", 2022, section 4.2.2). What follows works on the piece, until a product
+ * Large Transformer Models", 2022, section 4.2.2). What follows works on the shard, until a product
  * by columns gathers it.
  */
 export function cutInputs(
   layers: readonly unknown[],
-  pieces: Pieces,
+  shards: LocalTensors,
   { fuseLayers }: Pick<KernelLayer, 'fuseLayers'>,
 ): Undo {
   const all = [...nestedLayers(layers)];
@@ -42,8 +42,8 @@ export function cutInputs(
     undos.push(
       patch(layer as { call: LayerCall }, 'call', 'sequence pieces', (call) => (inputs, kwargs) => {
         const [x] = [inputs].flat() as [Tensor];
-        cutAlongSequence(x, pieces);
-        return pieces.alongSequence(() => call.call(layer as never, inputs, kwargs));
+        cutAlongSequence(x, shards);
+        return shards.alongSequence(() => call.call(layer as never, inputs, kwargs));
       }),
     );
   }
@@ -52,8 +52,8 @@ export function cutInputs(
   };
 }
 
-function cutAlongSequence(x: Tensor, pieces: Pieces): void {
-  const state = pieces.stateOf(x);
+function cutAlongSequence(x: Tensor, shards: LocalTensors): void {
+  const state = shards.stateOf(x);
   if (x instanceof Variable || !state || state.kind === 'rows') return;
-  if (pieces.fitsSequence(x)) pieces.makeRows(x, SEQUENCE, true);
+  if (shards.fitsSequence(x)) shards.makeRows(x, SEQUENCE, true);
 }

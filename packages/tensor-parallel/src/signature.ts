@@ -1,33 +1,33 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
-import type { PieceLayout } from '@acc/contract';
-import type { Pieces } from './pieces.js';
+import type { ShardLayout } from '@acc/contract';
+import type { LocalTensors } from './local-tensors.js';
 
 /** The inputs of a kernel, by name or by number. Some may be missing. */
 export type CallInputs = Readonly<Record<string, TensorInfo | null | undefined>>;
 export type CallAttrs = Readonly<Record<string, unknown>>;
 
 /** How tensors are held. */
-export type Layouts = Pick<Pieces, 'layoutOf'>;
+export type Layouts = Pick<LocalTensors, 'layoutOf'>;
 
 /** All that the plan of a kernel's call depends on. */
 export interface Signature {
   readonly inputs: readonly {
     readonly name: string;
     readonly shape: readonly number[];
-    readonly layout: PieceLayout | undefined;
+    readonly layout: ShardLayout | undefined;
   }[];
   readonly attrs: CallAttrs;
 }
 
 /** The signature of a call. Undefined if it has attributes that cannot be compared. */
-export function signatureOf(inputs: CallInputs, attrs: CallAttrs, pieces: Layouts): Signature | undefined {
+export function signatureOf(inputs: CallInputs, attrs: CallAttrs, shards: Layouts): Signature | undefined {
   if (!Object.values(attrs).every(isComparable)) return undefined;
-  const own: Signature['inputs'][number][] = [];
+  const local: Signature['inputs'][number][] = [];
   for (const name in inputs) {
     const x = inputs[name];
-    if (x) own.push({ name, shape: x.shape.slice(), layout: pieces.layoutOf(x) });
+    if (x) local.push({ name, shape: x.shape.slice(), layout: shards.layoutOf(x) });
   }
-  return { inputs: own, attrs: structuredClone(attrs) };
+  return { inputs: local, attrs: structuredClone(attrs) };
 }
 
 /** A number that calls of one signature share, and calls of others seldom have. */
@@ -41,20 +41,21 @@ export function hashOf(inputs: CallInputs, attrs: CallAttrs): number {
   return hash;
 }
 
-/** Whether a call has this signature. Equal layouts are one object; see {@link Pieces.layoutAt}. */
+/** Whether a call has this signature. Equal layouts are one object; see {@link LocalTensors.layoutAt}. */
 export function hasSignature(
   signature: Signature,
   inputs: CallInputs,
   attrs: CallAttrs,
-  pieces: Layouts,
+  shards: Layouts,
 ): boolean {
   const known = signature.inputs;
   let count = 0;
   for (const name in inputs) {
     const x = inputs[name];
     if (!x) continue;
-    const own = known[count++];
-    if (own?.name !== name || own.layout !== pieces.layoutOf(x) || !isSame(own.shape, x.shape)) return false;
+    const local = known[count++];
+    if (local?.name !== name || local.layout !== shards.layoutOf(x) || !isSame(local.shape, x.shape))
+      return false;
   }
   return count === known.length && hasSame(signature.attrs, attrs) && hasSame(attrs, signature.attrs);
 }

@@ -25,11 +25,11 @@ export function withTensor(
   const isKnown = engineInternals().state.tensorInfo.has(x.dataId);
   return besideTape(() => {
     backend.incRef(x.dataId);
-    const own = tfjs.makeTensorFromTensorInfo(x, backend);
+    const local = tfjs.makeTensorFromTensorInfo(x, backend);
     try {
-      return apart(compute(own), backend);
+      return apart(compute(local), backend);
     } finally {
-      own.dispose();
+      local.dispose();
       if (!isKnown) tfjs.removeDataId(x.dataId, backend);
     }
   });

@@ -16,24 +16,24 @@ import {
 } from '@acc/contract';
 import { canUpdateShards, divideHeads, isLive } from '@acc/kernels';
 import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
-import { CutKernels } from './cut-kernels.js';
-import { CutVariable } from './cut-variable.js';
-import { needsWhole, nothingCut, notOnBackend } from './errors.js';
+import { LocalKernels } from './local-kernels.js';
+import { LocalVariable } from './local-variable.js';
+import { needsWhole, nothingSharded, notOnBackend } from './errors.js';
 import { Kernels } from './kernels.js';
 import { Line } from './line.js';
 import { markOf } from './marks.js';
-import { attendOwnHeads } from './own-heads.js';
-import { Pieces } from './pieces.js';
+import { attendLocalHeads } from './local-heads.js';
+import { LocalTensors } from './local-tensors.js';
 import { placeIn } from './places.js';
 import { alongTensor, withoutTensor } from './planes.js';
 import { tensorPlugin } from './plugin.js';
 import { cutCells } from './recurrent.js';
 import { cutInputs } from './sequence.js';
 import { ofFirstRank } from './of-first-rank.js';
-import { layoutOf, restoreStateOfPieces, stateOfPieces } from './local-state.js';
+import { layoutOf, restoreStateOfShards, stateOfShards } from './local-state.js';
 import { tensorOf } from './tensor-info.js';
 
-/** A strategy that holds cut variables in pieces, and its part in passes. */
+/** A strategy that holds cut variables in shards, and its part in passes. */
 export interface TensorParallel {
   readonly strategy: Strategy;
   readonly plugin: Plugin;
@@ -42,9 +42,9 @@ export interface TensorParallel {
 /**
  * Tensor parallelism over the mesh's axis `tensor` (Shoeybi et al., "Megatron-LM", 2019), for
  * variables that `parallelize` and `cut` have marked. `inner` combines gradients over the other
- * axes: it sees this rank's pieces as variables of their own.
+ * axes: it sees this rank's shards as variables of their own.
  *
- * @param sumsAlone Whether no other rank has gradients of the same pieces.
+ * @param sumsAlone Whether no other rank has gradients of the same shards.
  */
 export function tensorParallel(inner: Strategy, sumsAlone = false): TensorParallel {
   const placer = new TensorPlacer(inner, sumsAlone);
@@ -62,21 +62,21 @@ interface Attached {
   /** All ranks of the job. */
   readonly job: Collective;
   readonly tensor: Collective;
-  /** The ranks with the same pieces. */
+  /** The ranks with the same shards. */
   readonly alike: Collective;
-  readonly pieces: Pieces;
-  readonly cutKernels: CutKernels;
+  readonly shards: LocalTensors;
+  readonly cutKernels: LocalKernels;
   readonly endHeads: () => void;
 }
 
-class TensorPlacer implements Placer<CutVariable> {
+class TensorPlacer implements Placer<LocalVariable> {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
   readonly getState?: NonNullable<Strategy['getState']>;
   readonly setState?: NonNullable<Strategy['setState']>;
-  readonly #cuts = new Map<Variable, CutVariable>();
+  readonly #cuts = new Map<Variable, LocalVariable>();
   readonly #prepared = new Set<Variable>();
   /**
    * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
@@ -106,35 +106,35 @@ class TensorPlacer implements Placer<CutVariable> {
     if (tape) this.tape = this.#tapeOf(tape);
     if (inner.getState && inner.setState) {
       const layout = () => layoutOf(this.#prepared, this.#cuts);
-      this.getState = () => stateOfPieces(inner, this.#attached.tensor, layout());
-      this.setState = (state) => restoreStateOfPieces(inner, state, { ...this.#attached, layout: layout() });
+      this.getState = () => stateOfShards(inner, this.#attached.tensor, layout());
+      this.setState = (state) => restoreStateOfShards(inner, state, { ...this.#attached, layout: layout() });
     }
   }
 
   attach(context: StrategyContext): void {
     const { kernels, mesh, collective } = context;
-    if (!kernels.localPieces) throw notOnBackend(kernels.backendName);
+    if (!kernels.localShards) throw notOnBackend(kernels.backendName);
     const tensor = mesh.along('tensor');
     const own = new Kernels(kernels.backendName);
     const line = new Line(tensor, own, kernels);
-    const local = kernels.localPieces({
+    const local = kernels.localShards({
       count: line.count,
       index: line.index,
-      join: (piece, shape) => {
-        const { dataId, dtype } = line.join(piece);
+      join: (shard, shape) => {
+        const { dataId, dtype } = line.join(shard);
         return engine().makeTensorFromTensorInfo({ dataId, dtype, shape: [...shape] }, own.backend);
       },
     });
-    const pieces = new Pieces(local, line);
+    const shards = new LocalTensors(local, line);
     const alike = alongTensor(mesh);
     this.inner.attach({ ...context, collective: alike, mesh: withoutTensor(mesh) });
-    const cutKernels = new CutKernels(own, pieces);
-    const endHeads = divideHeads(attendOwnHeads(pieces, kernels));
-    this.#attached = { kernels, job: collective, tensor, alike, pieces, cutKernels, endHeads };
+    const cutKernels = new LocalKernels(own, shards);
+    const endHeads = divideHeads(attendLocalHeads(shards, kernels));
+    this.#attached = { kernels, job: collective, tensor, alike, shards, cutKernels, endHeads };
   }
 
   prepareVariables(variables: readonly Variable[], layers?: readonly unknown[]): void {
-    const { job, tensor, pieces } = this.#attached;
+    const { job, tensor, shards } = this.#attached;
     this.#forgetDisposed();
     const marks = variables.map((variable): [string, unknown] => [variable.name, markOf(variable) ?? null]);
     requireSameOptions('parallelize', Object.fromEntries(marks), job, SAME_PLAN);
@@ -145,15 +145,15 @@ class TensorPlacer implements Placer<CutVariable> {
       if (this.#cuts.has(variable)) return;
       // One by one: an empty variable gets its values here, and loses them when it is cut.
       tidy(() => variable.assign(tensor.broadcast(variable, 0)));
-      if (at) this.#cuts.set(variable, new CutVariable(variable, at, pieces));
+      if (at) this.#cuts.set(variable, new LocalVariable(variable, at, shards));
     });
     this.inner.prepareVariables(this.#owns(variables), layers);
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
-    const { pieces, kernels } = this.#attached;
-    const undos = [cutCells(layers, pieces), this.inner.prepareLayers?.(layers)];
-    undos.push(cutInputs(layers, pieces, kernels));
+    const { shards, kernels } = this.#attached;
+    const undos = [cutCells(layers, shards), this.inner.prepareLayers?.(layers)];
+    undos.push(cutInputs(layers, shards, kernels));
     return () => {
       for (const undo of undos) undo?.();
     };
@@ -166,7 +166,7 @@ class TensorPlacer implements Placer<CutVariable> {
 
   beginReduction(variables: readonly Variable[]): GradientReduction {
     const { tensor } = this.#attached;
-    if (this.#cuts.size === 0) throw nothingCut(tensor.size, variables.filter(markOf));
+    if (this.#cuts.size === 0) throw nothingSharded(tensor.size, variables.filter(markOf));
     const reduction = this.inner.beginReduction(this.#owns(variables));
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {
@@ -187,62 +187,62 @@ class TensorPlacer implements Placer<CutVariable> {
   }
 
   /**
-   * The gradient that this rank holds: its piece, the whole, or its term of a sum of small
+   * The gradient that this rank holds: its shard, the whole, or its term of a sum of small
    * gradients that are added up together. Takes over `grad`.
    */
   held(grad: Tensor, variable: Variable): Tensor {
-    const { pieces } = this.#attached;
+    const { shards } = this.#attached;
     const cut = this.#cuts.get(variable);
-    const own = cut ? cut.localOf(grad) : this.#heldOfWhole(grad, variable, pieces);
+    const own = cut ? cut.localOf(grad) : this.#heldOfWhole(grad, variable, shards);
     if (own !== grad) grad.dispose();
     return own;
   }
 
-  #heldOfWhole(grad: Tensor, variable: Variable, pieces: Pieces): Tensor {
-    const state = pieces.stateOf(grad);
+  #heldOfWhole(grad: Tensor, variable: Variable, shards: LocalTensors): Tensor {
+    const state = shards.stateOf(grad);
     const areTerms = this.#areTerms.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
     this.#areTerms.set(variable, areTerms);
     if (areTerms && state?.kind === 'sum' && state.scale === 1)
-      return tensorOf(pieces.pieceOf(grad), pieces.line.backend);
-    pieces.makeWhole(grad);
+      return tensorOf(shards.localShardOf(grad), shards.line.backend);
+    shards.gatherFull(grad);
     // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
-    return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
+    return areTerms && shards.line.index > 0 ? zerosLike(grad) : grad;
   }
 
   get group(): Collective {
     return this.#attached.tensor;
   }
 
-  distributed(variable: Variable): CutVariable | undefined {
+  distributed(variable: Variable): LocalVariable | undefined {
     return this.#cuts.get(variable);
   }
 
-  settle(cut: CutVariable): void {
+  settle(cut: LocalVariable): void {
     cut.separate();
     cut.release();
   }
 
-  materialize(cut: CutVariable, local: () => Tensor): Tensor {
+  materialize(cut: LocalVariable, local: () => Tensor): Tensor {
     return tidy(() => {
       const whole = cut.whole(local());
-      this.#attached.pieces.makeWhole(whole);
+      this.#attached.shards.gatherFull(whole);
       return whole;
     });
   }
 
-  expose(cut: CutVariable, local: Tensor): Tensor {
+  expose(cut: LocalVariable, local: Tensor): Tensor {
     return cut.whole(local);
   }
 
   isExposed(grad: Tensor): boolean {
-    return this.#attached.pieces.isCut(grad);
+    return this.#attached.shards.isCut(grad);
   }
 
-  exposed(cut: CutVariable, grad: Tensor): Tensor {
+  exposed(cut: LocalVariable, grad: Tensor): Tensor {
     return cut.localOf(grad);
   }
 
-  update({ distributed }: DistributedUpdate<CutVariable>, run: () => void): void {
+  update({ distributed }: DistributedUpdate<LocalVariable>, run: () => void): void {
     for (const cut of distributed.values()) cut.separate();
     try {
       run();
@@ -265,7 +265,7 @@ class TensorPlacer implements Placer<CutVariable> {
     this.#cuts.clear();
   }
 
-  /** The hooks of the inner strategy, which knows this rank's pieces. */
+  /** The hooks of the inner strategy, which knows this rank's shards. */
   #tapeOf(tape: TapeHooks): TapeHooks {
     const { before, after, isInert, pack } = tape;
     return {

@@ -18,7 +18,7 @@ export {
 } from './engine.js';
 export { callsOf, type GraphCall } from './layers/calls.js';
 export type { Callback, History } from './layers/callbacks.js';
-export { isOwnClass, overrides, ownClassName } from './layers/classes.js';
+export { isTfjsClass, overrides, tfjsClassName } from './layers/classes.js';
 export type { Apply, GraphLayer, GraphModel, GraphNode, LayerGraph, SymbolicTensor } from './layers/graph.js';
 export { layerPrototype, type LayerPrototype } from './layers/layer-class.js';
 export type {

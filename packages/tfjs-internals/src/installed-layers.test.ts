@@ -3,7 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import {
   isModel,
   nestedLayers,
-  ownClassName,
+  tfjsClassName,
   type ActivationObject,
   type BatchNormalizationLayer,
   type Callback,
@@ -261,11 +261,11 @@ describeViews(EXPECTED, async (look) => {
 });
 
 it.each(Object.entries(layers))('%s is recognised by its class', (name, layer) => {
-  expect(ownClassName(layer)).toBe(name);
+  expect(tfjsClassName(layer)).toBe(name);
   class Sub extends (layer.constructor as new () => object) {
     static readonly className = name;
   }
-  expect(ownClassName(Object.create(Sub.prototype) as object)).toBeUndefined();
+  expect(tfjsClassName(Object.create(Sub.prototype) as object)).toBeUndefined();
 });
 
 it('layers inside layers are found', () => {

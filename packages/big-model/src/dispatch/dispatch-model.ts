@@ -1,7 +1,7 @@
 import { backend, getBackend, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
-import { emptyWeightOf, GivenEmpty } from '../empty/empty-weight.js';
+import { emptyWeightOf, EmptyLoan } from '../empty/empty-weight.js';
 import { alreadyDispatched, cannotDefer } from '../errors.js';
 import { isOffloadable } from '../value-bytes.js';
 import { byteLength, deviceMap, type DeviceMap, type WeightGroup } from './device-map.js';
@@ -58,10 +58,10 @@ export function planDispatch(
   if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);
   const moving = { kernels, folder: limits.folder ?? '', areReplaced };
   const all = groups.flatMap(({ weights }) => weights);
-  let empty: GivenEmpty | undefined;
+  let empty: EmptyLoan | undefined;
   return {
     apply() {
-      if (areReplaced) empty = new GivenEmpty(all);
+      if (areReplaced) empty = new EmptyLoan(all);
       if (outside.length > 0) moveOut(map, moving);
     },
     undo: () => bringBack(outside),

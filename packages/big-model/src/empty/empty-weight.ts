@@ -142,7 +142,7 @@ export function emptyWeightOf(variable: Variable): EmptyWeight | undefined {
 }
 
 /** Empty weights that others fill. Until it is disposed, they can be given back. */
-export class GivenEmpty implements Disposable {
+export class EmptyLoan implements Disposable {
   readonly #given: readonly { variable: Variable; empty: EmptyWeight; tensor: Tensor }[];
 
   constructor(variables: readonly Variable[]) {

@@ -1,5 +1,5 @@
 import { cast, type DataType, type Tensor } from '@tensorflow/tfjs-core';
-import { ownClassName, patch } from '@acc/tfjs-internals';
+import { tfjsClassName, patch } from '@acc/tfjs-internals';
 import type { InitialValues } from './empty-weight.js';
 import { drawsDiffer } from '../errors.js';
 import { keptValues } from './kept-values.js';
@@ -25,7 +25,7 @@ const REPEATABLE = [
  * run now, and their values are kept as {@link keptValues}.
  */
 export function valuesOf(initializer: Initializer, shape: number[], dtype: DataType): InitialValues {
-  const name = ownClassName(initializer);
+  const name = tfjsClassName(initializer);
   if (name === undefined || !REPEATABLE.includes(name)) return keptValues(initializer.apply(shape, dtype));
   const seeds: number[] = [];
   const drawNoting = (draw: () => number) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { intersection, sharedRuns, wholeBox, type Box } from './boxes.js';
+import { intersection, sharedRuns, fullBox, type Box } from './boxes.js';
 import { elementsOf } from './dtypes.js';
 
 /** A shape with two boxes of it. */
@@ -50,7 +50,7 @@ describe('runs that two boxes share', () => {
   });
 
   it('are one run if the whole tensor or whole rows are wanted', () => {
-    const whole = wholeBox([6, 5, 4]);
+    const whole = fullBox([6, 5, 4]);
     expect([...sharedRuns(whole, whole)]).toEqual([{ from: 0, to: 0, length: 120 }]);
     const rows = { offset: [2, 0, 0], sizes: [3, 5, 4] };
     expect([...sharedRuns(whole, rows)]).toEqual([{ from: 40, to: 0, length: 60 }]);

@@ -16,7 +16,7 @@ export interface Run {
   readonly length: number;
 }
 
-export function wholeBox(shape: readonly number[]): Box {
+export function fullBox(shape: readonly number[]): Box {
   return { offset: shape.map(() => 0), sizes: shape };
 }
 

@@ -2,8 +2,8 @@ import { locationOf } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
 import { byteLengthOf, readBytes } from '../read/read-tensors.js';
 import type { Storage } from '@acc/contract';
-import { pieceOfBytes } from '../write/pieces.js';
-import { writeWeightPieces, type WriteWeightsOptions } from './write-weights.js';
+import { itemOfBytes } from '../write/items.js';
+import { writeWeightFiles, type WriteWeightsOptions } from './write-weights.js';
 
 /** The prefix of the names of weights in a checkpoint. */
 export const PARAMETERS = 'parameters/';
@@ -33,12 +33,12 @@ export async function mergeWeights(
   // One memory for all tensors, which are written one after the other: memory of each would stay
   // until the garbage collector runs.
   const memory = new ArrayBuffer(Math.max(0, ...stored.map(([, tensor]) => byteLengthOf(tensor))));
-  const pieces = stored.map(([name, tensor]) =>
-    pieceOfBytes({ ...tensor, name: name.slice(PARAMETERS.length) }, () =>
+  const items = stored.map(([name, tensor]) =>
+    itemOfBytes({ ...tensor, name: name.slice(PARAMETERS.length) }, () =>
       readBytes(checkpoint, name, new Uint8Array(memory, 0, byteLengthOf(tensor))),
     ),
   );
-  const files = await writeWeightPieces(locationOf(to, options.storage), pieces, options);
-  const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return { files, tensors: pieces.length, bytes };
+  const files = await writeWeightFiles(locationOf(to, options.storage), items, options);
+  const bytes = items.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  return { files, tensors: items.length, bytes };
 }

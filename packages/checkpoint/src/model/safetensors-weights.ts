@@ -1,7 +1,7 @@
 import type { DataType, Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, isRecord, parseJson, type StateLayer, type Storage } from '@acc/contract';
 import { labelOf } from '@acc/kernels';
-import { sharedRuns, wholeBox, type Box, type Run } from '../format/boxes.js';
+import { sharedRuns, fullBox, type Box, type Run } from '../format/boxes.js';
 import { elementBytes, nativeDtypeOf } from '../format/dtypes.js';
 import { headerLength, LENGTH_BYTES, parseHeader, type StoredEntry } from '../format/safetensors.js';
 import { describeLocation, type Location } from '../location.js';
@@ -128,7 +128,7 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
     get dtype() {
       return labelOf(nativeDtypeOf(entry.dtype, entry.key));
     },
-    read: (layer, box) => readEntry({ storage, file: key, entry }, box ?? wholeBox(entry.shape), layer),
+    read: (layer, box) => readEntry({ storage, file: key, entry }, box ?? fullBox(entry.shape), layer),
   }));
 }
 
@@ -186,7 +186,7 @@ async function fillBox({ storage, file, entry }: EntryPlace, box: Box, target: U
     }
     span = [];
   };
-  for (const run of sharedRuns(wholeBox(entry.shape), box)) {
+  for (const run of sharedRuns(fullBox(entry.shape), box)) {
     const end = (run.from + run.length) * size;
     if (span.length > 0 && end - span[0]!.from * size > SPAN_BYTES) await readSpan();
     span.push(run);

@@ -2,8 +2,8 @@ import { AccError, type NativeDtype, type StateLayer, type TensorBytes } from '@
 import { randomHex } from '@acc/platform';
 import { storedDtypeOf } from '../format/dtypes.js';
 import type { Location } from '../location.js';
-import { holdPieces, writePieces } from '../write/write-rank.js';
-import { pieceOnDemand, type Piece } from '../write/pieces.js';
+import { snapshotItems, writeItems } from '../write/write-rank.js';
+import { itemOnDemand, type WriteItem } from '../write/items.js';
 import { WEIGHTS, WEIGHTS_INDEX } from './safetensors-weights.js';
 
 const NAMED_SO = /^model(?:-\d{5}-of-\d{5}(?:\.[0-9a-f]{8})?)?\.safetensors(?:\.index\.json)?$/;
@@ -32,7 +32,7 @@ export function writeWeights(
   options: WriteWeightsOptions,
   layer: StateLayer,
 ): Promise<string[]> {
-  return writeWeightPieces(location, piecesOf(weights), options, layer);
+  return writeWeightFiles(location, itemsOf(weights), options, layer);
 }
 
 /**
@@ -43,39 +43,39 @@ export async function openAsWritten(
   weights: readonly WrittenWeight[],
   { maxShardSize = Infinity }: WriteWeightsOptions,
 ): Promise<void> {
-  for (const shard of cutIntoShards(piecesOf(weights), maxShardSize)) {
-    for (const { piece } of holdPieces(shard)) (await piece.open(undefined)).dispose();
+  for (const shard of cutIntoShards(itemsOf(weights), maxShardSize)) {
+    for (const { item } of snapshotItems(shard)) (await item.open(undefined)).dispose();
   }
 }
 
-const piecesOf = (weights: readonly WrittenWeight[]): Piece[] =>
+const itemsOf = (weights: readonly WrittenWeight[]): WriteItem[] =>
   weights.map(({ name, dtype, shape, open }) =>
-    pieceOnDemand({ name, dtype: storedDtypeOf(dtype), shape }, open),
+    itemOnDemand({ name, dtype: storedDtypeOf(dtype), shape }, open),
   );
 
 /**
  * Writes whole tensors into safetensors files. An existing set of files stays complete until the
  * new set is complete: the index, which names the files of its set, is replaced atomically.
  */
-export async function writeWeightPieces(
+export async function writeWeightFiles(
   { storage, prefix }: Location,
-  pieces: readonly Piece[],
+  items: readonly WriteItem[],
   { maxShardSize = Infinity }: WriteWeightsOptions,
   layer?: StateLayer,
 ): Promise<string[]> {
-  const shards = cutIntoShards(pieces, maxShardSize);
+  const shards = cutIntoShards(items, maxShardSize);
   const present = await weightFiles({ storage, prefix });
   const names = shardNames(shards.length, present);
   const map: Record<string, string> = {};
   for (const [i, shard] of shards.entries()) {
     const name = names[i]!;
     const file = { storage, key: prefix + name, name, metadata: { format: 'tf' } };
-    const { parts } = await writePieces(holdPieces(shard), file, layer);
+    const { parts } = await writeItems(snapshotItems(shard), file, layer);
     for (const { key } of parts) map[key] = name;
   }
   const written = shards.length > 1 ? [...names, WEIGHTS_INDEX] : names;
   if (shards.length > 1) {
-    const total = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const total = items.reduce((sum, { byteLength }) => sum + byteLength, 0);
     const index = { metadata: { total_size: total }, weight_map: map };
     await storage.put(prefix + WEIGHTS_INDEX, new TextEncoder().encode(JSON.stringify(index, null, 2)));
   }
@@ -83,8 +83,8 @@ export async function writeWeightPieces(
   return written;
 }
 
-/** Fills shards in the order of the pieces, each with as many pieces as fit. */
-function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
+/** Fills shards in the order of the items, each with as many items as fit. */
+function cutIntoShards(items: readonly WriteItem[], maxBytes: number): WriteItem[][] {
   if (!(maxBytes > 0)) {
     throw new AccError(
       'ACC_INVALID_OPTION',
@@ -92,15 +92,15 @@ function cutIntoShards(pieces: readonly Piece[], maxBytes: number): Piece[][] {
       { details: { path: ['maxShardSize'] } },
     );
   }
-  const shards: Piece[][] = [[]];
+  const shards: WriteItem[][] = [[]];
   let bytes = 0;
-  for (const piece of pieces) {
-    if (bytes > 0 && bytes + piece.byteLength > maxBytes) {
+  for (const item of items) {
+    if (bytes > 0 && bytes + item.byteLength > maxBytes) {
       shards.push([]);
       bytes = 0;
     }
-    shards.at(-1)!.push(piece);
-    bytes += piece.byteLength;
+    shards.at(-1)!.push(item);
+    bytes += item.byteLength;
   }
   return shards;
 }

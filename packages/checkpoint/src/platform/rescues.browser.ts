@@ -12,4 +12,4 @@ export const writeRescue = refuse;
 export const isFirstRefusal = refuse;
 export const megabytes = refuse;
 export const rescueMemory = refuse;
-export const HeldRun = refuse;
+export const RunSnapshot = refuse;

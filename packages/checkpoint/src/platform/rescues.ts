@@ -5,7 +5,7 @@ export {
   type Rescue,
   type RescueHost,
 } from '../rescue/find-rescue.js';
-export { HeldRun } from '../rescue/held-run.js';
+export { RunSnapshot } from '../rescue/run-snapshot.js';
 export { receiveRescue } from '../rescue/receive-rescue.js';
 export { megabytes, rescueMemory } from '../rescue/memory.js';
 export { isFirstRefusal, writeRescue, type Keeper } from '../rescue/write-rescue.js';

@@ -8,7 +8,7 @@ import {
   type UnfilledTensor,
 } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
-import { sharedRuns, wholeBox } from '../format/boxes.js';
+import { sharedRuns, fullBox } from '../format/boxes.js';
 import { elementBytes, elementsOf, nativeDtypeOf } from '../format/dtypes.js';
 import { hexOf, type StoredPart, type StoredTensor } from '../format/manifest.js';
 import { TensorMapper } from './map-stored.js';
@@ -47,7 +47,7 @@ interface Job {
   readonly length: number;
   /**
    * The destination if all of the chunk is contiguous in memory. Undefined: {@link scatter} copies
-   * its pieces.
+   * its items.
    */
   readonly target: Uint8Array | undefined;
   scatter(bytes: Uint8Array): void;
@@ -148,7 +148,7 @@ function readsOf(
 
 function jobsOf(checkpoint: Checkpoint, want: Want, target: Uint8Array): Job[] {
   const shape = () => want.held?.shape ?? storedTensor(checkpoint, want.name).shape;
-  const shards = want.held?.shards ?? [{ shape: shape(), ...wholeBox(shape()), start: 0 }];
+  const shards = want.held?.shards ?? [{ shape: shape(), ...fullBox(shape()), start: 0 }];
   return shards.flatMap((shard) => jobsOfShard(checkpoint, shard.name ?? want.name, shard, target));
 }
 

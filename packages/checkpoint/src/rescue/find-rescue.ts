@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { isAccError, type Collective } from '@acc/contract';
 import { indexOf, type Index } from '../format/manifest.js';
 import { isOfOneRank } from '../names.js';
-import { keyOf } from '../write/pieces.js';
-import { wholesOf } from '../write/wholes.js';
+import { keyOf } from '../write/items.js';
+import { fullTensorsOf } from '../write/full-tensors.js';
 import { CHUNK_BYTES } from '../write/write-rank.js';
 import { decodeRecord, roundOf, type RescueRecord } from './record.js';
 
@@ -54,10 +54,10 @@ export interface FoundRescue {
  * it, and gets the same.
  */
 export function findRescue(collective: Collective, { folder, isSpeaker }: RescueHost): FoundRescue {
-  const own: HostReport | null = isSpeaker
+  const local: HostReport | null = isSpeaker
     ? { rank: collective.rank, folder, records: recordsIn(folder) }
     : null;
-  const reports = collective.allGatherObject(own).filter((report) => report !== null);
+  const reports = collective.allGatherObject(local).filter((report) => report !== null);
   const folders = reports.map((report) => ({ folder: report.folder, speaker: report.rank }));
   const records = reports.flatMap((report) =>
     report.records.map((each): HostRecord => ({ ...each, folder: report.folder, speaker: report.rank })),
@@ -127,7 +127,7 @@ function newestFirst(records: readonly HostRecord[]): HostRecord[][] {
 function missingIn(records: readonly HostRecord[]): string | undefined {
   if (!records.some(hasCommon)) return 'no rank has written its parameters';
   try {
-    wholesOf(
+    fullTensorsOf(
       records.map(({ kept }) => kept.parts),
       isOfOneRank,
     );

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { freemem } from 'node:os';
 import { AccError } from '@acc/contract';
-import { byteLengthOf, type HeldRun } from './held-run.js';
+import { byteLengthOf, type RunSnapshot } from './run-snapshot.js';
 
 /** The memory that the ranks of a host need to keep their state, and what its folder has. */
 export interface RescueMemory {
@@ -17,7 +17,7 @@ export interface RanksOfHost {
   readonly isReplicated: boolean;
 }
 
-export function rescueMemory(held: HeldRun, { folder, ranks, isReplicated }: RanksOfHost): RescueMemory {
+export function rescueMemory(held: RunSnapshot, { folder, ranks, isReplicated }: RanksOfHost): RescueMemory {
   const common = byteLengthOf(held.common) * (isReplicated ? 1 : ranks);
   return { neededBytes: common + byteLengthOf(held.own) * ranks, freeBytes: freeBytesOf(folder) };
 }

@@ -94,8 +94,8 @@ function send({ file, from }: Transfer, { folder, isReceiver, collective }: Rece
   });
   for (let start = 0; start < file.bytes; start += MESSAGE_BYTES) {
     const length = Math.min(MESSAGE_BYTES, file.bytes - start);
-    const own = isSender ? attempt(() => read(open!, start, length)) : undefined;
-    const bytes = collective.broadcastObject(own ?? null, from);
+    const local = isSender ? attempt(() => read(open!, start, length)) : undefined;
+    const bytes = collective.broadcastObject(local ?? null, from);
     if (isReceiver) attempt(() => write(open!, bytes ?? fail(file.name)));
   }
   if (open !== undefined) closeSync(open);

@@ -15,7 +15,7 @@ import type { TensorShard } from '@acc/contract';
 import { readTensors } from '../read/read-tensors.js';
 import { error, layer, oneRank } from '../testing/saves.js';
 import { dropRescues, findRescue } from './find-rescue.js';
-import { HeldRun } from './held-run.js';
+import { RunSnapshot } from './run-snapshot.js';
 import { rescueMemory } from './memory.js';
 import { receiveRescue } from './receive-rescue.js';
 import { isFirstRefusal, writeRescue, type WrittenRescue } from './write-rescue.js';
@@ -45,7 +45,7 @@ function keep({ rank, step, round = 0, values, begin }: Kept): WrittenRescue {
     begin === undefined ? undefined : [{ shape: [4], offset: [begin], sizes, start: 0 }];
   const info = { step, epoch: 2, savedAt: new Date(0).toISOString(), metrics: {} };
   const tensors = [{ name: 'parameters/w', tensor: w, shards }];
-  const held = new HeldRun({ info, shared: { step }, local: { rank }, tensors }, rank, layer());
+  const held = new RunSnapshot({ info, shared: { step }, local: { rank }, tensors }, rank, layer());
   w.assign(tf.zerosLike(w));
   const isReplicated = begin === undefined;
   try {
@@ -116,7 +116,7 @@ it('deletes what earlier rounds kept', () => {
 });
 
 it('tells the ranks of a host that their memory does not suffice, and one of them to report it', () => {
-  const held = new HeldRun(
+  const held = new RunSnapshot(
     {
       info: { step: 1, epoch: 0, savedAt: new Date(0).toISOString(), metrics: {} },
       shared: { step: 1 },

@@ -4,9 +4,9 @@ import { crc32, hostName } from '@acc/platform';
 import { encodeHeader } from '../format/safetensors.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
 import { UNFINISHED } from '../storage/unfinished.js';
-import { keyOf } from '../write/pieces.js';
+import { keyOf } from '../write/items.js';
 import { CHUNK_BYTES, partOf } from '../write/write-rank.js';
-import { byteLengthOf, type HeldPiece, type HeldRun } from './held-run.js';
+import { byteLengthOf, type SnapshotItem, type RunSnapshot } from './run-snapshot.js';
 import { freeBytesOf, memoryLacks } from './memory.js';
 import { encodeRecord, rescueNames } from './record.js';
 
@@ -34,17 +34,17 @@ export interface WrittenRescue {
  *
  * @throws AccError `ACC_RESCUE_FAILED` if they do not fit. The errors of the file system.
  */
-export function writeRescue(held: HeldRun, keeper: Keeper): WrittenRescue {
+export function writeRescue(held: RunSnapshot, keeper: Keeper): WrittenRescue {
   const { folder, round, rank, isReplicated, parameters } = keeper;
   const { info, shared, local, own, common } = held;
   const claim = join(folder, rescueNames.claim(round, info.step));
   const writesAll = !isReplicated || isFirst(claim);
-  const pieces = writesAll ? [...common, ...own] : own;
-  const neededBytes = byteLengthOf(pieces);
+  const items = writesAll ? [...common, ...own] : own;
+  const neededBytes = byteLengthOf(items);
   const lack = () => memoryLacks(folder, { neededBytes, freeBytes: freeBytesOf(folder) });
   try {
     if (neededBytes > freeBytesOf(folder)) throw lack();
-    const written = writeTensors(join(folder, rescueNames.tensors(round, rank)), pieces);
+    const written = writeTensors(join(folder, rescueNames.tensors(round, rank)), items);
     const kept: RankRecord = { ...written, shared: writesAll ? shared : null, local };
     const record = { round, rank, host: hostName(), info, parameters, kept };
     replace(join(folder, rescueNames.record(round, rank)), (file) => writeAll(file, encodeRecord(record)));
@@ -73,17 +73,17 @@ function isFirst(path: string): boolean {
   }
 }
 
-function writeTensors(path: string, held: readonly HeldPiece[]): Pick<RankRecord, 'file' | 'parts'> {
+function writeTensors(path: string, held: readonly SnapshotItem[]): Pick<RankRecord, 'file' | 'parts'> {
   if (held.length === 0) return { file: undefined, parts: [] };
   const name = path.slice(path.lastIndexOf('/') + 1);
-  const keyed = held.map(({ piece }) => ({ key: keyOf(piece), dtype: piece.dtype, shape: piece.sizes }));
+  const keyed = held.map(({ item }) => ({ key: keyOf(item), dtype: item.dtype, shape: item.sizes }));
   const { bytes: header, entries } = encodeHeader(keyed, { format: 'acc' });
   const parts: RankRecord['parts'][number][] = [];
   replace(path, (file) => {
     writeAll(file, header);
-    held.forEach(({ piece, tensor }, i) => {
-      using opened = piece.openNow!(tensor);
-      parts.push(partOf(piece, entries[i]!, name, writeChecked(file, opened.bytes)));
+    held.forEach(({ item, tensor }, i) => {
+      using opened = item.openNow!(tensor);
+      parts.push(partOf(item, entries[i]!, name, writeChecked(file, opened.bytes)));
     });
   });
   const { start, byteLength } = entries.at(-1)!;

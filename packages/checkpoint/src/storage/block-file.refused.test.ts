@@ -35,11 +35,11 @@ it('writes the whole file even if direct writes are refused one after another', 
   const folder = await files.mkdtemp(join(tmpdir(), 'acc-refused-'));
   onTestFinished(() => files.rm(folder, { recursive: true }));
   const content = new Uint8Array(20 * 1024 * 1024).map((_, i) => i % 251);
-  async function* pieces() {
+  async function* items() {
     await Promise.resolve();
     yield content;
   }
-  await writeSynced(join(folder, 'file'), pieces());
+  await writeSynced(join(folder, 'file'), items());
   expect(direct.refused).toBe(3);
   expect((await files.readFile(join(folder, 'file'))).equals(content)).toBe(true);
 });

@@ -14,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
 
 /**
- * Yields bytes whose values depend on their position in the file. All pieces reuse the same memory.
+ * Yields bytes whose values depend on their position in the file. All items reuse the same memory.
  */
-async function* pieces(sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+async function* items(sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   const memory = new Uint8Array(Math.max(0, ...sizes));
   let start = 0;
   for (const size of sizes) {
@@ -36,7 +36,7 @@ it.each([
 ])('a file with %s has exactly the given bytes', async (_, sizes) => {
   for (const folder of folders) {
     const path = join(folder, 'file');
-    await writeSynced(path, pieces(sizes));
+    await writeSynced(path, items(sizes));
     const total = sizes.reduce((sum, size) => sum + size, 0);
     expect((await stat(path)).size).toBe(total);
     const bytes = await readFile(path);
@@ -46,14 +46,14 @@ it.each([
 
 it('an error of the source is passed on after all writes have ended', async () => {
   async function* failing() {
-    yield* pieces([9 * MIB]);
+    yield* items([9 * MIB]);
     throw new Error('no more');
   }
   await expect(writeSynced(join(folders[0]!, 'half'), failing())).rejects.toThrowError('no more');
 });
 
 it('a full disk is reported', async () => {
-  await expect(writeSynced('/dev/full', pieces([40 * MIB]))).rejects.toThrowError(
+  await expect(writeSynced('/dev/full', items([40 * MIB]))).rejects.toThrowError(
     expect.objectContaining({ code: 'ENOSPC' }) as Error,
   );
 });

@@ -21,13 +21,13 @@ const SECTOR_BYTES = 4096;
  * Writes a new file and syncs it to the disk. The bytes bypass the system's page cache if the file
  * system supports direct writes: filling pages of the cache costs more time than the write itself.
  *
- * @param pieces An array is not read after the next one is requested.
+ * @param items An array is not read after the next one is requested.
  */
-export async function writeSynced(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+export async function writeSynced(path: string, items: AsyncIterable<Uint8Array>): Promise<void> {
   const file = await BlockFile.create(path);
   try {
-    for await (const piece of pieces) {
-      for (let rest = piece; rest.length > 0;) rest = await file.take(rest);
+    for await (const item of items) {
+      for (let rest = item; rest.length > 0;) rest = await file.take(rest);
     }
     await file.finish();
   } finally {

@@ -1,5 +1,5 @@
 /** The content as an iterable of arrays. */
-export async function* piecesOf(
+export async function* itemsOf(
   content: Uint8Array | AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (content instanceof Uint8Array) yield content;

@@ -37,9 +37,9 @@ const LONGEST_PAUSE_MS = 500;
  * @throws AccError `ACC_CHECKPOINT_IN_DOUBT` if the marker may be there. The caller must not delete
  * any files then.
  */
-export async function commit(job: CommitJob, own: RankRecord, abandoned: AbortSignal): Promise<void> {
+export async function commit(job: CommitJob, local: RankRecord, abandoned: AbortSignal): Promise<void> {
   const { storage, prefix } = job.location;
-  const records = [own, ...(await othersRecords(job, abandoned))];
+  const records = [local, ...(await othersRecords(job, abandoned))];
   const index = indexOf(records, job.info, CHUNK_BYTES);
   await requireFiles(job, records);
   const bytes = encode(index);

@@ -6,11 +6,11 @@ import { elementBytes, elementsOf } from '../format/dtypes.js';
 import type { RankRecord, RunInfo } from '../format/manifest.js';
 import { describeLocation, type Location } from '../location.js';
 import { fileNames, isOfOneRank, isOurs } from '../names.js';
-import { assignPieces } from './assign.js';
+import { assignItems } from './assign.js';
 import { commit, type CommitJob } from './commit.js';
-import { keyOf, piecesOfTensor, piecesOfTree, type NamedTensor, type Piece } from './pieces.js';
-import { wholesOf, type Claim } from './wholes.js';
-import { holdPieces, releasePieces, writePieces, type HeldPiece } from './write-rank.js';
+import { keyOf, itemsOfTensor, itemsOfTree, type NamedTensor, type WriteItem } from './items.js';
+import { fullTensorsOf, type Claim } from './full-tensors.js';
+import { snapshotItems, releaseItems, writeItems, type SnapshotItem } from './write-rank.js';
 
 /**
  * The content of a save. `info` and `shared` are equal on all ranks. `local` and `tensors` belong
@@ -53,15 +53,15 @@ export interface StartedSave {
   withdraw(): Promise<void>;
 }
 
-/** The message of a rank to the others before anything is written: its pieces or its error. */
+/** The message of a rank to the others before anything is written: its items or its error. */
 interface Announcement {
   readonly id: string;
-  readonly claims: readonly (Claim & Pick<Piece, 'dtype' | 'isOfFirst'>)[];
+  readonly claims: readonly (Claim & Pick<WriteItem, 'dtype' | 'isOfFirst'>)[];
   readonly problem?: string;
 }
 
 /**
- * Takes the snapshot, agrees with the other ranks on who writes which piece, and begins to write in
+ * Takes the snapshot, agrees with the other ranks on who writes which item, and begins to write in
  * the background. Every rank calls it.
  *
  * @throws AccError `ACC_STATE_INVALID`, on all ranks, if the state of one rank cannot be saved or
@@ -72,11 +72,11 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
   const prepared = prepare(request, context);
   const announced = collective.allGatherObject<Announcement>({
     id: randomHex(4),
-    claims: prepared.pieces.map(claimOf),
+    claims: prepared.items.map(claimOf),
     ...(prepared.error && { problem: prepared.error.message }),
   });
   throwProblems(announced, prepared.error);
-  wholesOf(
+  fullTensorsOf(
     announced.map(({ claims }) => claims),
     isOfOneRank,
   );
@@ -87,19 +87,19 @@ export function startSave(location: Location, request: SaveRequest, context: Sav
       isOfFirst: claim.isOfFirst,
     })),
   );
-  const mine = assignPieces(offers)[collective.rank]!;
-  const held = holdPieces(prepared.pieces.filter((piece) => mine.has(keyOf(piece))));
+  const mine = assignItems(offers)[collective.rank]!;
+  const held = snapshotItems(prepared.items.filter((item) => mine.has(keyOf(item))));
   const job: CommitJob = { location, info: request.info, id: announced[0]!.id, size: collective.size };
   return writeBehind(job, held, prepared.trees!, context);
 }
 
-const claimOf = ({ name, dtype, shape, offset, sizes, isOfFirst }: Piece) => ({
+const claimOf = ({ name, dtype, shape, offset, sizes, isOfFirst }: WriteItem) => ({
   ...{ name, dtype, shape, offset, sizes },
   ...(isOfFirst && { isOfFirst }),
 });
 
 interface Prepared {
-  readonly pieces: readonly Piece[];
+  readonly items: readonly WriteItem[];
   readonly trees: { readonly shared: EncodedTree; readonly local: EncodedTree } | undefined;
   readonly error?: AccError;
 }
@@ -114,14 +114,14 @@ function prepare({ shared, local, tensors }: SaveRequest, { layer, collective }:
       shared: encodeTree(shared, 'shared'),
       local: encodeTree(local, `rank-${collective.rank}`),
     };
-    const pieces = [
-      ...[trees.shared, trees.local].flatMap((tree) => piecesOfTree(tree, layer)),
-      ...tensors.flatMap((named) => piecesOfTensor(named, layer)),
+    const items = [
+      ...[trees.shared, trees.local].flatMap((tree) => itemsOfTree(tree, layer)),
+      ...tensors.flatMap((named) => itemsOfTensor(named, layer)),
     ];
-    return { pieces, trees };
+    return { items, trees };
   } catch (error) {
     if (!isAccError(error)) throw error;
-    return { pieces: [], trees: undefined, error };
+    return { items: [], trees: undefined, error };
   }
 }
 
@@ -137,7 +137,7 @@ function throwProblems(announced: readonly Announcement[], own: AccError | undef
 
 function writeBehind(
   job: CommitJob,
-  held: readonly HeldPiece[],
+  held: readonly SnapshotItem[],
   trees: NonNullable<Prepared['trees']>,
   { layer, collective }: SaveContext,
 ): StartedSave {
@@ -152,7 +152,7 @@ function writeBehind(
   const write = async (): Promise<RankRecord> => {
     try {
       const file = { storage, key: prefix + name, name, metadata: { format: 'acc' } };
-      const written = await writePieces(held, file, layer);
+      const written = await writeItems(held, file, layer);
       const record = { ...written, shared: trees.shared.json, local: trees.local.json };
       if (rank > 0) {
         const bytes = new TextEncoder().encode(JSON.stringify({ ...record, shared: null }));
@@ -164,7 +164,7 @@ function writeBehind(
       if (rank > 0) await sayFailed(storage, prefix + fileNames.record(rank, size, id));
       throw error;
     } finally {
-      releasePieces(held);
+      releaseItems(held);
     }
   };
   const record = write();

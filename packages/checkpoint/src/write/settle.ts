@@ -33,8 +33,8 @@ export async function settleSave(
   collective: Collective,
   onError: 'throw' | 'warn',
 ): Promise<void> {
-  const own = await save.written;
-  const problems = problemsOf(collective.allGatherObject(problemOf(own)));
+  const local = await save.written;
+  const problems = problemsOf(collective.allGatherObject(problemOf(local)));
   const timer = setTimeout(() => save.abandon(), VISIBLE_MS);
   if (problems.size > 0) save.abandon();
   const committed = await save.committed;
@@ -42,7 +42,7 @@ export async function settleSave(
   const failure = collective.broadcastObject(failureOf(committed));
   if (!failure) return;
   const where = describeLocation(save.location);
-  const cause = own ?? committed;
+  const cause = local ?? committed;
   if (failure.isInDoubt) throw leftInDoubt(where, failure.reason, cause);
   await save.withdraw();
   throw nothingSaved(where, problems.size > 0 ? problems : new Map([[0, failure]]), { cause, onError });

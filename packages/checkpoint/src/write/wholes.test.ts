@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { wholesOf, type Claim } from './wholes.js';
+import { fullTensorsOf, type Claim } from './full-tensors.js';
 
 const claim = (name: string, shape: number[], offset = shape.map(() => 0), sizes = shape): Claim => ({
   name,
@@ -12,7 +12,7 @@ const invalid = (tensors: object[]): Error =>
   expect.objectContaining({ code: 'ACC_STATE_INVALID', details: { tensors } }) as Error;
 
 it('ranks may hold the same tensors, different tensors, and shards of one tensor', () => {
-  const wholes = wholesOf([
+  const wholes = fullTensorsOf([
     [claim('everywhere', [2]), claim('first', [3, 2]), claim('w', [4, 2], [0, 0], [3, 2])],
     [claim('w', [4, 2], [3, 0], [1, 2]), claim('last', []), claim('everywhere', [2])],
     [claim('w', [4, 2], [4, 0], [0, 2]), claim('none', [0, 3])],
@@ -30,13 +30,13 @@ describe('ranks that disagree are named if', () => {
   it('shapes or dtypes differ', () => {
     const other: Claim = { ...claim('b', [3]), dtype: 'I32' };
     const ranks = [[claim('a', [2]), claim('b', [3])], [claim('b', [3])], [claim('a', [1, 2]), other]];
-    expect(() => wholesOf(ranks)).toThrowError(
+    expect(() => fullTensorsOf(ranks)).toThrowError(
       invalid([
         { name: 'a', ranks: [0, 2] },
         { name: 'b', ranks: [0, 2] },
       ]),
     );
-    expect(() => wholesOf(ranks)).toThrowError("'a' is F32 [2] on rank 0 and F32 [1,2] on rank 2");
+    expect(() => fullTensorsOf(ranks)).toThrowError("'a' is F32 [2] on rank 0 and F32 [1,2] on rank 2");
   });
 
   it('shards overlap', () => {
@@ -45,17 +45,17 @@ describe('ranks that disagree are named if', () => {
       [claim('w', [4, 4], [0, 0], [2, 2])],
       [claim('w', [4, 4], [0, 2], [3, 2])],
     ];
-    expect(() => wholesOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [2, 0] }]));
+    expect(() => fullTensorsOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [2, 0] }]));
   });
 
   it('elements are missing on all ranks, unless that is allowed', () => {
     const ranks = [[claim('w', [4], [0], [2])], [claim('w', [4], [3], [1])]];
-    expect(() => wholesOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [0, 1] }]));
-    expect(wholesOf(ranks, (name) => name === 'w')).toHaveLength(1);
+    expect(() => fullTensorsOf(ranks)).toThrowError(invalid([{ name: 'w', ranks: [0, 1] }]));
+    expect(fullTensorsOf(ranks, (name) => name === 'w')).toHaveLength(1);
   });
 
   it('a rank has two tensors of one name', () => {
-    expect(() => wholesOf([[claim('w', [2]), claim('w', [2])]])).toThrowError(
+    expect(() => fullTensorsOf([[claim('w', [2]), claim('w', [2])]])).toThrowError(
       invalid([{ name: 'w', ranks: [0] }]),
     );
   });

@@ -4,39 +4,39 @@ import { checksumOf } from '../checksum.js';
 import { ALIGNMENT, encodeHeader, type StoredEntry } from '../format/safetensors.js';
 import { elementBytes } from '../format/dtypes.js';
 import { hexOf, type RankRecord } from '../format/manifest.js';
-import { keyOf, type Piece } from './pieces.js';
+import { keyOf, type WriteItem } from './items.js';
 
 /** The chunk size in bytes for reading, writing and checksums. */
 export const CHUNK_BYTES = 16 * 1024 * 1024;
-/** Smaller pieces are collected into one write. */
+/** Smaller items are collected into one write. */
 const SMALL_BYTES = 64 * 1024;
 const GATHERED_BYTES = 1024 * 1024;
 
-/** A piece, and a tensor that keeps its elements as they were when the save began. */
-export interface HeldPiece {
-  readonly piece: Piece;
+/** An item, and a tensor that keeps its elements as they were when the save began. */
+export interface SnapshotItem {
+  readonly item: WriteItem;
   readonly tensor: Tensor | undefined;
 }
 
 /**
- * Keeps the current elements of pieces without a copy. If a tensor is later written in place while
+ * Keeps the current elements of items without a copy. If a tensor is later written in place while
  * another tensor shares its memory, the backend first copies it.
  */
-export function holdPieces(pieces: readonly Piece[]): HeldPiece[] {
-  // Pieces whose size is a multiple of the alignment come first, so that the pieces after them
+export function snapshotItems(items: readonly WriteItem[]): SnapshotItem[] {
+  // Items whose size is a multiple of the alignment come first, so that the items after them
   // begin aligned in the file.
-  const isOdd = ({ byteLength }: Piece) => (byteLength % ALIGNMENT === 0 ? 0 : 1);
-  const sorted = [...pieces].sort(
+  const isOdd = ({ byteLength }: WriteItem) => (byteLength % ALIGNMENT === 0 ? 0 : 1);
+  const sorted = [...items].sort(
     (a, b) => isOdd(a) - isOdd(b) || elementBytes(b.dtype) - elementBytes(a.dtype),
   );
-  return sorted.map((piece) => ({ piece, tensor: piece.tensor && keep(clone(piece.tensor)) }));
+  return sorted.map((item) => ({ item, tensor: item.tensor && keep(clone(item.tensor)) }));
 }
 
-export function releasePieces(held: readonly HeldPiece[]): void {
+export function releaseItems(held: readonly SnapshotItem[]): void {
   for (const { tensor } of held) if (tensor && !tensor.isDisposed) tensor.dispose();
 }
 
-export interface PiecesFile {
+export interface ItemsFile {
   readonly storage: Storage;
   readonly key: string;
   /** The file's name in the returned record. */
@@ -45,15 +45,15 @@ export interface PiecesFile {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Writes pieces into one safetensors file. Each piece is released after it is written. */
-export async function writePieces(
-  held: readonly HeldPiece[],
-  file: PiecesFile,
+/** Writes items into one safetensors file. Each item is released after it is written. */
+export async function writeItems(
+  held: readonly SnapshotItem[],
+  file: ItemsFile,
   layer?: StateLayer,
 ): Promise<Pick<RankRecord, 'file' | 'parts'>> {
   if (held.length === 0) return { file: undefined, parts: [] };
   const { bytes: header, entries } = encodeHeader(
-    held.map(({ piece }) => ({ key: keyOf(piece), dtype: piece.dtype, shape: piece.sizes })),
+    held.map(({ item }) => ({ key: keyOf(item), dtype: item.dtype, shape: item.sizes })),
     file.metadata,
   );
   const sums = held.map((): string[] => []);
@@ -61,12 +61,12 @@ export async function writePieces(
   const { start, byteLength } = entries.at(-1)!;
   return {
     file: { name: file.name, bytes: start + byteLength },
-    parts: held.map(({ piece }, i) => partOf(piece, entries[i]!, file.name, sums[i]!)),
+    parts: held.map(({ item }, i) => partOf(item, entries[i]!, file.name, sums[i]!)),
   };
 }
 
-export function partOf(piece: Piece, { key, start }: StoredEntry, file: string, crc32: string[]) {
-  const { name, dtype, shape, offset, sizes } = piece;
+export function partOf(item: WriteItem, { key, start }: StoredEntry, file: string, crc32: string[]) {
+  const { name, dtype, shape, offset, sizes } = item;
   const lists = { shape: [...shape], offset: [...offset], sizes: [...sizes] };
   return { name, dtype, ...lists, file, key, start, crc32 };
 }
@@ -74,14 +74,14 @@ export function partOf(piece: Piece, { key, start }: StoredEntry, file: string, 
 /** Yields the content of the file. `sums` are filled while it is read. */
 async function* contentOf(
   header: Uint8Array,
-  held: readonly HeldPiece[],
+  held: readonly SnapshotItem[],
   sums: readonly string[][],
   layer: StateLayer | undefined,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const gathered = new Gathered();
   yield* gathered.add(header);
-  for (const [i, { piece, tensor }] of held.entries()) {
-    using opened = await piece.open(tensor);
+  for (const [i, { item, tensor }] of held.entries()) {
+    using opened = await item.open(tensor);
     if (opened.bytes.length <= SMALL_BYTES) {
       if (opened.bytes.length > 0) sums[i]!.push(hexOf(await checksumOf(opened.bytes)));
       yield* gathered.add(opened.bytes);
@@ -112,7 +112,7 @@ async function* checkedChunks(
   }
 }
 
-/** Collects small pieces in one buffer. */
+/** Collects small items in one buffer. */
 class Gathered {
   readonly #buffer = new Uint8Array(GATHERED_BYTES);
   #length = 0;

@@ -2,7 +2,7 @@ import { BY_HEADS, BY_RING, isSeveral, ofAxis, ranksOn } from './axes.js';
 import {
   accelerator,
   always,
-  holdsAnyway,
+  isDefault,
   leftOut,
   taken,
   type Outcome,
@@ -25,15 +25,15 @@ const isOfDeepspeed = (at: ValueAt): boolean => at('distributed_type') === 'DEEP
 /** Keys of `parallelism_config`, as of Accelerate 1.15. The sizes are those of all axes. */
 export const PARALLELISM_RULES: Rules = {
   parallelism_config_dp_replicate_size: (value, at) => {
-    if (!hasAxes(at)) return holdsAnyway('all ranks');
+    if (!hasAxes(at)) return isDefault('all ranks');
     if (isOfDeepspeed(at)) return rankedBy(value);
     return taken(accelerator('mesh.data', value));
   },
   parallelism_config_dp_shard_size: (value, at) => {
-    if (!hasAxes(at)) return holdsAnyway('all ranks');
+    if (!hasAxes(at)) return isDefault('all ranks');
     if (isOfDeepspeed(at)) return rankedBy(value);
     if (isFsdp(at)) return taken(accelerator('mesh.fsdp', value));
-    return value === 1 ? holdsAnyway('one rank') : leftOut('for distributed_type: FSDP only');
+    return value === 1 ? isDefault('one rank') : leftOut('for distributed_type: FSDP only');
   },
   parallelism_config_tp_size: (value, at) => ranksOn('tensor', value, { more: unsharded(at) }),
   parallelism_config_cp_size: (value, at) =>
@@ -54,7 +54,7 @@ export const PARALLELISM_RULES: Rules = {
 };
 
 const rankedBy = (value: unknown): Outcome =>
-  value === 1 ? holdsAnyway(LEFT) : leftOut(`${LEFT}, under DeepSpeed`);
+  value === 1 ? isDefault(LEFT) : leftOut(`${LEFT}, under DeepSpeed`);
 
 /** A file without dp_shard_size has one rank there, and the strategy fsdp needs its axis. */
 const unsharded = (at: ValueAt): readonly Setting[] =>

@@ -3,7 +3,7 @@ import {
   absent,
   always,
   changed,
-  holdsAnyway,
+  isDefault,
   leftOut,
   taken,
   without,
@@ -22,11 +22,11 @@ const LAUNCHED = 'hosts are started by acc launch on each of them, Slurm, Kubern
 
 /** Keys of `fsdp_config`. */
 export const FSDP_RULES: Rules = {
-  fsdp_version: () => holdsAnyway('versions 1 and 2 are the same here'),
+  fsdp_version: () => isDefault('versions 1 and 2 are the same here'),
   fsdp_sharding_strategy: sharding,
   fsdp_reshard_after_forward: sharding,
   fsdp_offload_params: (value, at) => {
-    if (value !== true) return holdsAnyway();
+    if (value !== true) return isDefault();
     if (!isStage3(at)) return leftOut('parameters are offloaded in stage 3 only');
     return changed('optimizer state too; refused on a GPU', accelerator('fsdp.cpuOffload', true));
   },
@@ -45,7 +45,7 @@ export const FSDP_RULES: Rules = {
   fsdp_activation_checkpointing: (value) =>
     value === true
       ? changed('each layer of a prepared model is a section', accelerator('checkpointEvery', 1))
-      : holdsAnyway(),
+      : isDefault(),
   fsdp_activation_checkpointing_offload: withMissing('offload of activations'),
 };
 
@@ -102,7 +102,7 @@ export const ZERO_RULES: Rules = {
   offload_optimizer_nvme_path: without('given as the folder of fsdp.offload in the program'),
   offload_param_nvme_path: without('given as the folder of fsdp.offload in the program'),
   zero3_init_flag: (value) =>
-    value === true ? leftOut('in the program: initEmptyWeights(() => model)') : holdsAnyway(),
+    value === true ? leftOut('in the program: initEmptyWeights(() => model)') : isDefault(),
   zero3_save_16bit_model: absent('saveModel writes float32 weights'),
   deepspeed_multinode_launcher: without(LAUNCHED),
   deepspeed_hostfile: without(LAUNCHED),

@@ -6,7 +6,7 @@ import {
   accelerator,
   below,
   changed,
-  holdsAnyway,
+  isDefault,
   launch,
   leftOut,
   same,
@@ -30,15 +30,15 @@ const hostsOf = (at: ValueAt): number => Number(at('num_machines') ?? 1);
 
 /** Keys of the YAML files of `accelerate config`, as of Accelerate 1.15. */
 export const ACCELERATE_RULES: Rules = {
-  compute_environment: () => holdsAnyway('always so'),
+  compute_environment: () => isDefault('always so'),
   distributed_type: distributedType,
-  use_cpu: (value) => (value === true ? taken(accelerator('device', 'cpu')) : holdsAnyway('device: auto')),
+  use_cpu: (value) => (value === true ? taken(accelerator('device', 'cpu')) : isDefault('device: auto')),
   num_processes: processes,
   num_machines: same((value) => launch('nnodes', value)),
   machine_rank: (value, at) =>
     hostsOf(at) > 1
       ? leftOut(`hosts share the file. Give --node-rank ${String(value)} to acc launch on this host`)
-      : holdsAnyway('one host'),
+      : isDefault('one host'),
   main_process_ip: (_, at) => taken(launch('rdzvEndpoint', endpointOf(at))),
   main_process_port: port,
   rdzv_backend: rendezvous,
@@ -46,21 +46,21 @@ export const ACCELERATE_RULES: Rules = {
   main_training_function: without('for notebooks. launch(fn) of @acc/cli takes the function itself'),
   gpu_ids: (value) =>
     value === 'all'
-      ? holdsAnyway()
+      ? isDefault()
       : leftOut(`set the variable CUDA_VISIBLE_DEVICES=${String(value)} for acc launch`),
   enable_cpu_affinity: (value) =>
     value === true
       ? changed('binds ranks to NUMA nodes, not to that of their GPU', launch('cpuBind', 'numa'))
-      : holdsAnyway(),
+      : isDefault(),
   debug: without('ranks always compare the shapes of collectives'),
   mixed_precision: mixedPrecision,
-  fp16: (value) => (value === true ? taken(accelerator('mixedPrecision', 'fp16')) : holdsAnyway()),
+  fp16: (value) => (value === true ? taken(accelerator('mixedPrecision', 'fp16')) : isDefault()),
   gradient_accumulation_steps: same((value) => accelerator('gradientAccumulationSteps', value)),
-  downcast_bf16: (value) => (value === true || value === 'yes' ? leftOut(ON_TPU) : holdsAnyway()),
-  'tpu_*': (value) => (value === false ? holdsAnyway() : leftOut(ON_TPU)),
+  downcast_bf16: (value) => (value === true || value === 'yes' ? leftOut(ON_TPU) : isDefault()),
+  'tpu_*': (value) => (value === false ? isDefault() : leftOut(ON_TPU)),
   command_file: without(ON_TPU),
   commands: without(ON_TPU),
-  dynamo_backend: (value) => (String(value).toUpperCase() === 'NO' ? holdsAnyway() : leftOut(COMPILED)),
+  dynamo_backend: (value) => (String(value).toUpperCase() === 'NO' ? isDefault() : leftOut(COMPILED)),
   'dynamo_config.*': without(COMPILED),
   'fp8_config.*': without(FP8),
   'mpirun_config.*': without(MPIRUN),
@@ -73,7 +73,7 @@ export const ACCELERATE_RULES: Rules = {
 function distributedType(value: unknown, at: ValueAt): Outcome {
   switch (value) {
     case 'NO':
-      return holdsAnyway('one process');
+      return isDefault('one process');
     case 'MULTI_CPU':
       return taken(accelerator('strategy', 'ddp'), accelerator('device', 'cpu'));
     case 'MULTI_GPU':
@@ -82,13 +82,13 @@ function distributedType(value: unknown, at: ValueAt): Outcome {
       return taken(accelerator('strategy', 'fsdp'));
     case 'DEEPSPEED':
       return at('deepspeed_config.zero_stage') === undefined
-        ? holdsAnyway('the file of DeepSpeed says which strategy')
+        ? isDefault('the file of DeepSpeed says which strategy')
         : changed(
             'ZeRO is the strategy fsdp',
             accelerator('strategy', zeroStrategy(at('deepspeed_config.zero_stage'))),
           );
     case 'MEGATRON_LM':
-      return holdsAnyway('megatron_lm_config says which strategy and which mesh');
+      return isDefault('megatron_lm_config says which strategy and which mesh');
     default:
       return changed('devices are CPUs and GPUs of CUDA here', accelerator('strategy', 'ddp'));
   }
@@ -112,12 +112,12 @@ function port(value: unknown, at: ValueAt): Outcome {
   if (at('main_process_ip') != null) return taken(launch('rdzvEndpoint', endpointOf(at)));
   if (hostsOf(at) > 1)
     return leftOut('without main_process_ip. Give --rdzv-endpoint HOST:PORT to acc launch');
-  if (value === 0) return holdsAnyway('a free port is the default');
+  if (value === 0) return isDefault('a free port is the default');
   return taken(launch('rdzvEndpoint', `127.0.0.1:${String(value)}`));
 }
 
 function rendezvous(value: unknown, at: ValueAt): Outcome {
-  if (hostsOf(at) <= 1) return holdsAnyway('one host');
+  if (hostsOf(at) <= 1) return isDefault('one host');
   if (value === 'static') return taken(launch('rdzvBackend', 'c10d'));
   if (value === 'c10d') {
     return changed(

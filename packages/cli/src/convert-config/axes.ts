@@ -1,7 +1,7 @@
 import {
   accelerator,
   changed,
-  holdsAnyway,
+  isDefault,
   leftOut,
   taken,
   type AcceleratorName,
@@ -35,7 +35,7 @@ export interface Placing {
 
 /** The outcome for a number of ranks along an axis. */
 export function ranksOn(axis: ModelAxis, value: unknown, { rest, more = [], note }: Placing = {}): Outcome {
-  if (value === 0 || value === 1) return holdsAnyway('one rank');
+  if (value === 0 || value === 1) return isDefault('one rank');
   if (!Number.isSafeInteger(value)) return leftOut('expected a number of ranks');
   const others = rest === undefined ? [] : [accelerator(rest, -1)];
   return changed(
@@ -73,4 +73,4 @@ export const isSeveral = (value: unknown): boolean => Number(value ?? 1) > 1;
 export const ofAxis =
   (sizeKey: string, note: string): Rule =>
   (_, at) =>
-    isSeveral(at(sizeKey)) ? leftOut(note) : holdsAnyway('one rank');
+    isSeveral(at(sizeKey)) ? leftOut(note) : isDefault('one rank');

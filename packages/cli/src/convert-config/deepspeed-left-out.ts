@@ -1,5 +1,5 @@
 import { withMissing } from './missing.js';
-import { absent, holdsAnyway, leftOut, without, type Rules } from './outcome.js';
+import { absent, isDefault, leftOut, without, type Rules } from './outcome.js';
 
 const OPTIMIZERS: Readonly<Record<string, string>> = {
   adam: 'tf.train.adam(rate), or adamw of @acc/core',
@@ -56,9 +56,9 @@ export const DEEPSPEED_LEFT_OUT: Rules = {
   steps_per_print: without('log(values) writes when the program calls it'),
   prescale_gradients: absent('gradients are averaged over ranks after the sum'),
   gradient_predivide_factor: (value) =>
-    value === 1 ? holdsAnyway() : leftOut('gradients are averaged over ranks after the sum'),
+    value === 1 ? isDefault() : leftOut('gradients are averaged over ranks after the sum'),
   sparse_gradients: absent('gradients are dense'),
-  fp32_allreduce: (value) => (value === true ? holdsAnyway('gradients travel in float32') : holdsAnyway()),
+  fp32_allreduce: (value) => (value === true ? isDefault('gradients travel in float32') : isDefault()),
   'data_types.*': without(WEIGHTS),
   'aio.*': without('how offload reads and writes files is not configured here'),
   'elasticity.*': without('acc launch --nnodes A:B, with dataLoader.splitBatches'),

@@ -1,6 +1,6 @@
 import { BY_HEADS, isSeveral, microBatches, onAxisBeside, type RestAxis } from './axes.js';
 import { missing } from './missing.js';
-import { accelerator, changed, holdsAnyway, leftOut, without, type Rules, type ValueAt } from './outcome.js';
+import { accelerator, changed, isDefault, leftOut, without, type Rules, type ValueAt } from './outcome.js';
 import { zeroStage, zeroStrategy } from './zero.js';
 
 const BY_PLAN = "in the program: parallelize(model, plan) says how layers are cut. 'auto' chooses";
@@ -26,11 +26,11 @@ export const DEEPSPEED_PARALLELISM: Rules = {
       ? leftOut(missing('pipeline beside fsdp and tensor at the same time'))
       : zeroStage(value),
   sequence_parallel_size: onAxis('context'),
-  data_parallel_size: () => holdsAnyway('the ranks that the other axes leave'),
+  data_parallel_size: () => isDefault('the ranks that the other axes leave'),
   seq_parallel_communication_data_type: without('pieces of a sequence travel in the type of activations'),
   'tensor_parallel.autotp_size': onAxis('tensor'),
   'tensor_parallel.*': without(BY_PLAN),
-  'expert_parallel.enabled': () => holdsAnyway('a mesh with the axis expert divides experts'),
+  'expert_parallel.enabled': () => isDefault('a mesh with the axis expert divides experts'),
   'expert_parallel.autoep_size': (value, at) =>
     at('expert_parallel.enabled') === true
       ? onAxis('expert')(value, at)
@@ -40,7 +40,7 @@ export const DEEPSPEED_PARALLELISM: Rules = {
   'pipeline.stages': onAxis('pipeline'),
   'pipeline.activation_checkpoint_interval': (value) =>
     value === 0
-      ? holdsAnyway()
+      ? isDefault()
       : changed('layers are those of the model', accelerator('checkpointEvery', value)),
   'pipeline.*': without(BY_STAGES),
 };

@@ -4,7 +4,7 @@ import {
   accelerator,
   always,
   changed,
-  holdsAnyway,
+  isDefault,
   leftOut,
   taken,
   without,
@@ -33,7 +33,7 @@ const ofLossScale =
 const tracker =
   (name: string): Rule =>
   (value) =>
-    value === true ? taken(accelerator('logWith', [name])) : holdsAnyway();
+    value === true ? taken(accelerator('logWith', [name])) : isDefault();
 
 const BY_TRACKER = 'in the program: initTrackers(project, config, perTracker)';
 
@@ -46,7 +46,7 @@ export const DEEPSPEED_RULES: Rules = {
   train_micro_batch_size_per_gpu: (value) =>
     leftOut(`in the program: new DataLoader(data, { batchSize: ${String(value)} })`),
   gradient_clipping: (value) =>
-    value === 0 ? holdsAnyway() : taken(accelerator('gradientClipping.norm', value)),
+    value === 0 ? isDefault() : taken(accelerator('gradientClipping.norm', value)),
   'bf16.enabled': precision('bf16'),
   'bfloat16.enabled': precision('bf16'),
   'fp16.enabled': precision('fp16'),
@@ -70,7 +70,7 @@ export const DEEPSPEED_RULES: Rules = {
   'zero_optimization.mics_shard_size': shardSize,
   'zero_optimization.zero_hpz_partition_size': (value) =>
     value === 1
-      ? holdsAnyway()
+      ? isDefault()
       : leftOut("weights have no second partition. fsdp.stage: 'HYBRID_SHARD' divides within a host"),
   communication_data_type: communicationType,
   'tensorboard.enabled': tracker('tensorboard'),
@@ -84,13 +84,13 @@ export const DEEPSPEED_RULES: Rules = {
 };
 
 function precision(name: 'bf16' | 'fp16'): Rule {
-  return (value) => (value === true ? taken(accelerator('mixedPrecision', name)) : holdsAnyway());
+  return (value) => (value === true ? taken(accelerator('mixedPrecision', name)) : isDefault());
 }
 
 /** 0 is a dynamic scale. Here it is always dynamic. */
 function lossScale(value: unknown, at: ValueAt): Outcome {
   if (!isFp16(at)) return leftOut('fp16 is not enabled');
-  if (value === 0) return holdsAnyway('a dynamic scale');
+  if (value === 0) return isDefault('a dynamic scale');
   return changed('the first scale, which then adapts', accelerator('amp.lossScale.initial', value));
 }
 
@@ -115,13 +115,13 @@ const offloadOf = (at: ValueAt) => ({
 
 /** MiCS: groups of ranks, each of which has all parameters. */
 function shardSize(value: unknown, at: ValueAt): Outcome {
-  if (value === -1) return holdsAnyway();
+  if (value === -1) return isDefault();
   if (stageOf(at) !== 3) return leftOut('for stage 3 only');
   return taken(accelerator('mesh.data', -1), accelerator('mesh.fsdp', value));
 }
 
 function communicationType(value: unknown, at: ValueAt): Outcome {
-  if (value === 'fp32') return holdsAnyway();
+  if (value === 'fp32') return isDefault();
   const dtype = DTYPES[String(value)];
   if (dtype === undefined) return leftOut('expected fp16, bf16 or fp32');
   const name = stageOf(at) === 0 ? 'ddp.commHook' : 'fsdp.mixedPrecision.reduce';

@@ -3,7 +3,7 @@ import { missing } from './missing.js';
 import {
   accelerator,
   changed,
-  holdsAnyway,
+  isDefault,
   leftOut,
   taken,
   without,
@@ -34,21 +34,17 @@ export const MEGATRON_RULES: Rules = {
     'ranks of the axis tensor compute experts alike, and cut the other layers',
   ),
   megatron_lm_sequence_parallelism: (value) =>
-    isOn(value) ? leftOut("in the program: parallelize(model, { …: 'sequence' })") : holdsAnyway(),
+    isOn(value) ? leftOut("in the program: parallelize(model, { …: 'sequence' })") : isDefault(),
   // The micro-batch of Megatron-LM is the batch of the loader.
   megatron_lm_num_micro_batches: (value, at) => microBatches(value, isPipeline(at)),
   megatron_lm_decoder_last_pipeline_num_layers: without('in the program: pipelined(model, loss, { stages })'),
   megatron_lm_gradient_clipping: (value) =>
-    value === 0 ? holdsAnyway() : taken(accelerator('gradientClipping.norm', value)),
+    value === 0 ? isDefault() : taken(accelerator('gradientClipping.norm', value)),
   megatron_lm_use_distributed_optimizer: distributedOptimizer,
   megatron_lm_optimizer_cpu_offload: (value) =>
-    isOn(value)
-      ? leftOut("in the program: fsdp: { offload: { optimizer: true, to: 'cpu' } }")
-      : holdsAnyway(),
+    isOn(value) ? leftOut("in the program: fsdp: { offload: { optimizer: true, to: 'cpu' } }") : isDefault(),
   megatron_lm_recompute_activations: (value) =>
-    isOn(value)
-      ? changed('whole layers, not parts of them', accelerator('checkpointEvery', 1))
-      : holdsAnyway(),
+    isOn(value) ? changed('whole layers, not parts of them', accelerator('checkpointEvery', 1)) : isDefault(),
   megatron_lm_recompute_granularity: (value, at) =>
     changed(
       value === 'full' ? 'layers are those of the model' : 'whole layers, not parts of them',
@@ -60,7 +56,7 @@ export const MEGATRON_RULES: Rules = {
       ? changed('layers are those of the model', accelerator('checkpointEvery', sectionOf(at)))
       : leftOut('for recompute_granularity: full only'),
   'megatron_lm_*': (value) =>
-    value === false ? holdsAnyway() : leftOut('of the model or of the implementation in Megatron-LM'),
+    value === false ? isDefault() : leftOut('of the model or of the implementation in Megatron-LM'),
 };
 
 /** Flags of `accelerate launch` are texts, and files have booleans. */

@@ -1,4 +1,4 @@
-import { holdsAnyway, leftOut, type Rule } from './outcome.js';
+import { isDefault, leftOut, type Rule } from './outcome.js';
 
 /** Features that do not exist, in the words of the list "Not there yet" in README.md. */
 export const MISSING = [
@@ -19,4 +19,4 @@ export function missing(feature: (typeof MISSING)[number], advice?: string): str
 export const withMissing =
   (feature: (typeof MISSING)[number], advice?: string): Rule =>
   (value) =>
-    value === false ? holdsAnyway() : leftOut(missing(feature, advice));
+    value === false ? isDefault() : leftOut(missing(feature, advice));

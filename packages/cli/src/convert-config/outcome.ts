@@ -37,7 +37,7 @@ export const accelerator = (name: AcceleratorName, value: unknown): Setting => (
 export const taken = (...settings: readonly Setting[]): Outcome => ({ kind: 'taken', settings });
 
 /** The value asks for what happens without an option. */
-export const holdsAnyway = (note = 'the default'): Outcome => ({ kind: 'taken', settings: [], note });
+export const isDefault = (note = 'the default'): Outcome => ({ kind: 'taken', settings: [], note });
 
 export const changed = (note: string, ...settings: readonly Setting[]): Outcome => ({
   kind: 'changed',
@@ -63,13 +63,13 @@ export const without =
 export const always =
   (note: string): Rule =>
   (value) =>
-    value === true ? holdsAnyway(note) : leftOut(`${note}; it cannot be turned off`);
+    value === true ? isDefault(note) : leftOut(`${note}; it cannot be turned off`);
 
 /** For a switch without a counterpart: false is taken, true is left out. */
 export const absent =
   (note: string): Rule =>
   (value) =>
-    value === false ? holdsAnyway() : leftOut(note);
+    value === false ? isDefault() : leftOut(note);
 
 /** The entries of rules with a text before each path. */
 export function below(prefix: string, rules: Rules): Rules {

@@ -1,4 +1,4 @@
-import { accelerator, changed, holdsAnyway, leftOut, taken, type Outcome } from './outcome.js';
+import { accelerator, changed, isDefault, leftOut, taken, type Outcome } from './outcome.js';
 
 /** The rule for a stage of ZeRO. */
 export function zeroStage(value: unknown): Outcome {
@@ -18,7 +18,7 @@ export interface Offload {
 
 /** The rule for the device to which one part is offloaded. A file can give both parts only. */
 export function offload(part: 'optimizer' | 'params', { stage, folder, ...devices }: Offload): Outcome {
-  if (devices[part] == null || devices[part] === 'none') return holdsAnyway();
+  if (devices[part] == null || devices[part] === 'none') return isDefault();
   if (part === 'params' && stage !== 3) return leftOut('parameters are offloaded in stage 3 only');
   if (devices.optimizer === 'cpu' && devices.params === 'cpu' && stage === 3)
     return changed('refused on a GPU', accelerator('fsdp.cpuOffload', true));

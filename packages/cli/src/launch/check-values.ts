@@ -21,7 +21,7 @@ function checkValue(name: string, option: CommandOption, value: unknown): void {
     throw badOption(flag, value, option.choices.join(' or '));
   }
   if (option.kind === 'whole' && !option.words?.includes(value as never)) {
-    requireWhole(flag, value, option.least);
+    requireInteger(flag, value, option.least);
   }
   // Only a program can give these a value of another type. The flag of a switch may say the opposite.
   if (option.kind === 'switch' && typeof value !== 'boolean') throw badOption(name, value, 'true or false');
@@ -29,7 +29,7 @@ function checkValue(name: string, option: CommandOption, value: unknown): void {
 }
 
 /** @throws AccError `ACC_BAD_OPTION`. */
-export function requireWhole(option: string, value: unknown, from: number, to = Infinity): void {
+export function requireInteger(option: string, value: unknown, from: number, to = Infinity): void {
   if (Number.isInteger(value) && (value as number) >= from && (value as number) <= to) return;
   throw badOption(option, value, `a whole number from ${from}${to === Infinity ? '' : ` to ${to}`}`);
 }

@@ -17,7 +17,7 @@ function flagOf(option: CommandOption): Option {
     case 'choice':
       return flag.choices(option.choices.map(String));
     case 'whole':
-      return flag.argParser((text) => (option.words?.includes(text) ? text : parseWhole(text)));
+      return flag.argParser((text) => (option.words?.includes(text) ? text : parseInteger(text)));
     case 'hosts':
       return flag.argParser(parseHosts);
     case 'ranks':
@@ -35,7 +35,7 @@ function helpOf(option: CommandOption): string {
     : option.help;
 }
 
-export function parseWhole(text: string): number {
+export function parseInteger(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Expected a whole number.');
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { AccError, checkKeys } from '@acc/contract';
 import { LAUNCH_OPTIONS, withDefaults, type CompleteOptions, type OptionsOf } from '@acc/config';
 import type { CpuBind } from './cpus/binding.js';
-import { badOption, checkValues, requireWhole } from './check-values.js';
+import { badOption, checkValues, requireInteger } from './check-values.js';
 
 /** The options of `launch`. @acc/config has those that are also flags of `acc launch`. */
 export interface LaunchOptions extends OptionsOf<typeof LAUNCH_OPTIONS> {
@@ -144,7 +144,7 @@ function commonPlan({ script, args = [], env = {} }: LaunchOptions, options: Com
   const { threads, maxRestarts, prefix, cpuBind, dryRun, nodeRank, interface: networkInterface } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : options.nproc;
   const { min: minNodes, max: nnodes } = parseNodes(options.nnodes);
-  if (nodeRank !== undefined) requireWhole('--node-rank', nodeRank, 0, nnodes - 1);
+  if (nodeRank !== undefined) requireInteger('--node-rank', nodeRank, 0, nnodes - 1);
   const logs = logPlan(options, nproc * nnodes);
   const numbers = { nproc, nnodes, minNodes, threads, maxRestarts };
   return {
@@ -178,7 +178,8 @@ function logPlan({ logDir, tee }: Complete, ranks: number): LogPlan | undefined 
       'Without --log-dir, the output of every rank is shown.',
     );
   }
-  for (const rank of tee === undefined || tee === 'all' ? [] : tee) requireWhole('--tee', rank, 0, ranks - 1);
+  for (const rank of tee === undefined || tee === 'all' ? [] : tee)
+    requireInteger('--tee', rank, 0, ranks - 1);
   return { folder: resolve(logDir), tee: tee ?? [] };
 }
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { setImmediate as tick } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { cutToWidth, Screen, type Output } from './screen.js';
+import { truncateToWidth, Screen, type Output } from './screen.js';
 
 const ERASE = '\r\u001b[K';
 
@@ -71,11 +71,11 @@ describe('Screen', () => {
   });
 });
 
-describe('cutToWidth', () => {
+describe('truncateToWidth', () => {
   it('counts visible characters', () => {
-    expect(cutToWidth('abcdef', 6)).toBe('abcdef');
-    expect(cutToWidth('abcdef', 3)).toBe('abc\u001b[0m');
-    expect(cutToWidth('\u001b[31mabc\u001b[39m', 3)).toBe('\u001b[31mabc\u001b[39m');
-    expect(cutToWidth('😀😀', 2)).toBe('😀😀');
+    expect(truncateToWidth('abcdef', 6)).toBe('abcdef');
+    expect(truncateToWidth('abcdef', 3)).toBe('abc\u001b[0m');
+    expect(truncateToWidth('\u001b[31mabc\u001b[39m', 3)).toBe('\u001b[31mabc\u001b[39m');
+    expect(truncateToWidth('😀😀', 2)).toBe('😀😀');
   });
 });

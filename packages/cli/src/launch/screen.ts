@@ -78,7 +78,7 @@ export class Screen {
   #drawing(): string {
     if (!this.#live) return '';
     const { columns = 80 } = this.#outputs[this.#live.channel];
-    return ERASE_LINE + cutToWidth(this.#live.text, columns - 1);
+    return ERASE_LINE + truncateToWidth(this.#live.text, columns - 1);
   }
 
   #write(channel: Channel, text: string): void {
@@ -100,7 +100,7 @@ export class Screen {
  * The first `width` visible characters. Escape sequences have no width. A cut line ends with a
  * reset of its colours.
  */
-export function cutToWidth(text: string, width: number): string {
+export function truncateToWidth(text: string, width: number): string {
   let kept = '';
   let shown = 0;
   for (const [token] of text.matchAll(new RegExp(`${ESC}\\[[0-9;?]*[ -/]*[@-~]|.`, 'gsu'))) {

@@ -66,28 +66,28 @@ export function sendMessage(
   { native, dtype, toRank, slot }: Outgoing,
   slots: Slots,
 ): Pending<void> {
-  const own: Header = { dtype, nativeDtype: native.dtype, shape: native.shape };
-  const header = encodeHeader(own);
+  const local: Header = { dtype, nativeDtype: native.dtype, shape: native.shape };
+  const header = encodeHeader(local);
   const known = slots.of(toRank, slot);
   if (known) {
-    if (encodeHeader(known).join() !== header.join()) throw slotDiffers(slot!, known, own);
+    if (encodeHeader(known).join() !== header.join()) throw slotDiffers(slot!, known, local);
     const work = group.send(native, toRank);
     return new PendingResult([work], () => work.wait());
   }
-  slots.set(toRank, slot, own);
+  slots.set(toRank, slot, local);
   calls.noteHeader(Int32Array.BYTES_PER_ELEMENT * header.length);
   using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
   const works = [group.send(announced, toRank), group.send(native, toRank)];
   return new PendingResult(works, () => works.forEach((work) => work.wait()));
 }
 
-function slotDiffers(slot: string, known: Header, own: Header): AccError {
+function slotDiffers(slot: string, known: Header, local: Header): AccError {
   const described = ({ dtype, nativeDtype, shape }: Header) =>
     `${dtype}[${shape.join()}]${nativeDtype === dtype ? '' : ` as ${nativeDtype}`}`;
   return new AccError(
     'ACC_COLLECTIVE_SHAPE',
-    `send: the messages of the slot '${slot}' are ${described(known)}, but this one is ${described(own)}.`,
-    { help: 'Use another slot for tensors of another shape.', details: { slot, known, own } },
+    `send: the messages of the slot '${slot}' are ${described(known)}, but this one is ${described(local)}.`,
+    { help: 'Use another slot for tensors of another shape.', details: { slot, known, own: local } },
   );
 }
 

@@ -33,9 +33,9 @@ export function allGather<T extends Movable>(
   options: AllGatherOptions<T>,
 ): Pending<T> {
   const { agreed, even = agreed, into } = options;
-  const [ownRows = 1, ...inner] = x.shape;
+  const [localRows = 1, ...inner] = x.shape;
   const { dtype } = x;
-  const evenShape = [ownRows * context.size, ...inner];
+  const evenShape = [localRows * context.size, ...inner];
   if (even) requireFits(x, evenShape, into, 'allGather');
   const input = travelling(context, x, 'allGather', options);
   const { words, rows, shape } = orFreed([input], () => {
@@ -81,7 +81,7 @@ export function gather<T extends Movable>(context: Context<T>, x: T, toRank: num
 /** Only `fromRank` has the tensor, so a wrong argument there must become an error on every rank. */
 export function scatter<T extends Movable>(context: Context<T>, x: T | null, fromRank: number): Pending<T> {
   context.requireRank(fromRank);
-  const { rank: own, size } = context;
+  const { rank: local, size } = context;
   const call: CallDescription = { collective: 'scatter', root: fromRank };
   const given = x === null ? undefined : context.native(x, 'scatter');
   const header = given ? { dtype: x!.dtype, nativeDtype: given.dtype, shape: given.shape } : NO_HEADER;
@@ -101,7 +101,7 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   using place = tensorFrom(new Int32Array(0), 'int32', [0]);
   const input = given ?? context.empty(place, [0], nativeDtype as NativeDtype);
   const output = context.empty(place, partShape, nativeDtype as NativeDtype);
-  const sent = Array.from({ length: size }, () => (own === fromRank ? most : 0));
+  const sent = Array.from({ length: size }, () => (local === fromRank ? most : 0));
   const received = sent.map((_, rank) => (rank === fromRank ? most : 0));
   const words = context.calls.agree(call, true);
   const start = () => context.group.allToAll(input, output, { sent, received, most }, { words });

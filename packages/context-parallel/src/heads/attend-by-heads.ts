@@ -2,10 +2,10 @@ import { dispose, slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-c
 import type { AttentionSettings } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import { attendLocally } from '@acc/kernels';
-import type { Pieces } from '../context-parallel.js';
+import type { SequenceShards } from '../context-parallel.js';
 import { maskWithoutGradient } from '../errors.js';
 import { columnsOf, hasRows, withoutGradient } from '../masks.js';
-import { toHeads, toPieces } from './exchange.js';
+import { toHeads, toShards } from './exchange.js';
 
 /**
  * Attention in which each rank gets whole sequences of its share of the heads (Jacobs et al. 2023).
@@ -14,30 +14,30 @@ import { toHeads, toPieces } from './exchange.js';
 export function attendByHeads(
   qkv: readonly [q: Tensor, k: Tensor, v: Tensor],
   settings: AttentionSettings,
-  pieces: Pieces,
+  shards: SequenceShards,
 ): Tensor {
   return tidy(() => {
-    const mask = settings.mask && maskOfHeads(settings.mask, qkv, pieces);
-    const ofHeads = toHeads(qkv, pieces);
+    const mask = settings.mask && maskOfHeads(settings.mask, qkv, shards);
+    const ofHeads = toHeads(qkv, shards);
     const [q, k, v] = ofHeads as [Tensor, Tensor, Tensor];
     const output = attendLocally(q, k, v, { ...settings, mask });
     // The exchange back needs memory, too.
     dispose(ofHeads);
-    return toPieces(output, pieces);
+    return toShards(output, shards);
   });
 }
 
 /** The mask of whole sequences for this rank's heads. */
-function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], pieces: Pieces): Tensor {
-  const { rank, size } = pieces.ranks;
+function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], shards: SequenceShards): Tensor {
+  const { rank, size } = shards.ranks;
   const columns = columnsOf(given, k!, size);
   let mask = withoutGradient(given);
-  if (columns === 'own') mask = gathered(mask, mask.rank - 1, pieces);
-  else if (hasRows(mask)) mask = gathered(mask, mask.rank - 2, pieces);
+  if (columns === 'own') mask = gathered(mask, mask.rank - 1, shards);
+  else if (hasRows(mask)) mask = gathered(mask, mask.rank - 2, shards);
   const heads = mask.rank === 4 ? mask.shape[1]! : 1;
   if (heads === 1) return mask;
-  const own = heads / size;
-  return slice(mask, [0, rank * own, 0, 0], [-1, own, -1, -1]);
+  const local = heads / size;
+  return slice(mask, [0, rank * local, 0, 0], [-1, local, -1, -1]);
 }
 
 function refuseGradient(): never {
@@ -45,11 +45,11 @@ function refuseGradient(): never {
 }
 
 /** Joins the ranks' masks along a dim. */
-function gathered(x: Tensor, dim: number, { ranks, kernels }: Pieces): Tensor {
+function gathered(x: Tensor, dim: number, { ranks, kernels }: SequenceShards): Tensor {
   const first = [dim, ...x.shape.map((_, each) => each).filter((each) => each !== dim)];
   const all = collectiveOnTape(
     transpose(x, first),
-    { run: (own) => ranks.allGather(own, { even: true }), gradient: refuseGradient },
+    { run: (local) => ranks.allGather(local, { even: true }), gradient: refuseGradient },
     kernels,
   );
   return transpose(

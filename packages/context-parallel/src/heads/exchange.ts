@@ -1,23 +1,23 @@
 import { concat, reshape, split, tidy, transpose, unstack, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
 import { isAccError, type Collective } from '@acc/contract';
-import type { Pieces } from '../context-parallel.js';
-import { piecesDiffer } from '../errors.js';
+import type { SequenceShards } from '../context-parallel.js';
+import { shardsDiffer } from '../errors.js';
 
 /**
- * Exchanges pieces of sequences, `[batch, heads, length, dim]`, for whole sequences of this rank's
+ * Exchanges shards of sequences, `[batch, heads, length, dim]`, for whole sequences of this rank's
  * share of the heads, `[batch, heads / n, n · length, dim]`, in one all-to-all. The gradient is the
  * exchange back. What is only needed on the way is freed at once. The caller disposes the results.
  */
-export function toHeads(xs: readonly Tensor[], pieces: Pieces): Tensor[] {
-  const { size } = pieces.ranks;
+export function toHeads(xs: readonly Tensor[], shards: SequenceShards): Tensor[] {
+  const { size } = shards.ranks;
   const exchanged = tidy(() => {
     const rows = xs.map((x) => {
       const [batch, heads, length, dim] = x.shape as [number, number, number, number];
       const groups = reshape(x, [batch, size, heads / size, length, dim]);
       return reshape(transpose(groups, [1, 0, 2, 3, 4]), [size, -1]);
     });
-    return withLengthsTold(xs, pieces.ranks, () => allToAll(concat(rows, 1), pieces));
+    return withLengthsTold(xs, shards.ranks, () => allToAll(concat(rows, 1), shards));
   });
   const received = split(
     exchanged,
@@ -57,7 +57,7 @@ function withLengthsTold<T>(xs: readonly Tensor[], ranks: Collective, exchange: 
     );
     throw differing < 0
       ? error
-      : piecesDiffer(
+      : shardsDiffer(
           shapes.map((each) => each[differing]!),
           error,
         );
@@ -65,15 +65,20 @@ function withLengthsTold<T>(xs: readonly Tensor[], ranks: Collective, exchange: 
 }
 
 /** The exchange back: from `[batch, heads / n, n · length, dim]` to `[batch, heads, length, dim]`. */
-export function toPieces(x: Tensor, pieces: Pieces): Tensor {
-  const { size } = pieces.ranks;
-  const [batch, own, whole, dim] = x.shape as [number, number, number, number];
-  const parts = transpose(reshape(x, [batch, own, size, whole / size, dim]), [2, 0, 1, 3, 4]);
-  return reshape(transpose(allToAll(parts, pieces), [1, 0, 2, 3, 4]), [batch, size * own, whole / size, dim]);
+export function toShards(x: Tensor, shards: SequenceShards): Tensor {
+  const { size } = shards.ranks;
+  const [batch, local, whole, dim] = x.shape as [number, number, number, number];
+  const parts = transpose(reshape(x, [batch, local, size, whole / size, dim]), [2, 0, 1, 3, 4]);
+  return reshape(transpose(allToAll(parts, shards), [1, 0, 2, 3, 4]), [
+    batch,
+    size * local,
+    whole / size,
+    dim,
+  ]);
 }
 
 /** Row r goes to rank r. The exchange is its own gradient. */
-function allToAll(x: Tensor, { ranks, kernels }: Pieces): Tensor {
-  const run = (own: Tensor) => ranks.allToAll(own);
+function allToAll(x: Tensor, { ranks, kernels }: SequenceShards): Tensor {
+  const run = (local: Tensor) => ranks.allToAll(local);
   return collectiveOnTape(x, { run, gradient: run }, kernels);
 }

@@ -1,10 +1,10 @@
 import type { GraphLayer } from '@acc/tfjs-internals';
 
 /**
- * The content of dim 1 of a tensor. `piece`: the positions of this rank's piece. `unknown`:
+ * The content of dim 1 of a tensor. `shard`: the positions of this rank's shard. `unknown`:
  * positions or features, for an input `[rows, length]` of a fixed length. `other`: no positions.
  */
-export type Dim1 = 'piece' | 'unknown' | 'other';
+export type Dim1 = 'shard' | 'unknown' | 'other';
 
 /** The shape of a tensor of a model's graph. Null: not known before the data. */
 export type GraphShape = readonly (number | null)[];
@@ -21,7 +21,7 @@ export interface LayerUse {
   readonly inputs: readonly Place[];
 }
 
-/** Why a layer cannot compute with a piece, and the next step. Both are parts of a message. */
+/** Why a layer cannot compute with a shard, and the next step. Both are parts of a message. */
 export interface Mixing {
   readonly does: string;
   readonly instead: string;
@@ -48,16 +48,16 @@ export interface LayerConfig {
 /**
  * Returns why a layer of a class mixes positions, or undefined if it computes each by itself.
  *
- * @param piece The first input whose dim 1 has this rank's piece.
+ * @param shard The first input whose dim 1 has this rank's shard.
  */
-export type Rule = (config: LayerConfig, piece: Place, use: LayerUse) => Mixing | undefined;
+export type Rule = (config: LayerConfig, shard: Place, use: LayerUse) => Mixing | undefined;
 
 /** The product of the lengths of the dims after dim 1. NaN if one of them is not known. */
 export function sizeOfPosition(shape: GraphShape): number {
   return shape.slice(2).reduce<number>((product, length) => product * (length ?? NaN), 1);
 }
 
-export const isPiece = ({ dim1 }: Place): boolean => dim1 === 'piece';
+export const isShard = ({ dim1 }: Place): boolean => dim1 === 'shard';
 
 /** Whether dim 1 of a tensor is among the axes, which may count from the end. */
 export function hasDim1(axes: number | readonly number[], { shape }: Place): boolean {

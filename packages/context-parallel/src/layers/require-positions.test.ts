@@ -157,8 +157,8 @@ it('the message names the layer, the reason and the next step', () => {
 
 const joined = (layer: object, shapes: Shape[], [left, right]: (object | undefined)[] = []) => {
   const inputs = shapes.map((shape) => tf.input({ shape: shape as number[] }));
-  const sides = [left, right].map((own, i) =>
-    own ? ((own as Layer).apply(inputs[i]!) as tf.SymbolicTensor) : inputs[i]!,
+  const sides = [left, right].map((local, i) =>
+    local ? ((local as Layer).apply(inputs[i]!) as tf.SymbolicTensor) : inputs[i]!,
   );
   return tf.model({ inputs, outputs: (layer as Layer).apply(sides) as tf.SymbolicTensor });
 };

@@ -1,7 +1,7 @@
-import { isModel, ownClassName, type LayerGraph, type SymbolicTensor } from '@acc/tfjs-internals';
+import { isModel, tfjsClassName, type LayerGraph, type SymbolicTensor } from '@acc/tfjs-internals';
 import { layerMixesPositions } from '../errors.js';
 import {
-  isPiece,
+  isShard,
   type Dim1,
   type GraphShape,
   type LayerConfig,
@@ -15,7 +15,7 @@ export const isGraph = (object: unknown): object is LayerGraph => isModel(object
 
 /**
  * Checks that the layers of tfjs-layers in a model, and in models within it, compute each position
- * by itself where their inputs have a piece of the sequence. Other layers are not judged: attention
+ * by itself where their inputs have a shard of the sequence. Other layers are not judged: attention
  * layers see the whole sequence, and a program's own layers may.
  *
  * @param ranks The size of the axis `context`.
@@ -32,7 +32,7 @@ export function requirePositions(model: LayerGraph, ranks: number): void {
  */
 function dim1OfInput({ shape }: SymbolicTensor): Dim1 {
   if (shape.length < 2) return 'other';
-  return shape.length === 2 && shape[1] !== null ? 'unknown' : 'piece';
+  return shape.length === 2 && shape[1] !== null ? 'unknown' : 'shard';
 }
 
 /** Returns what dim 1 of the model's outputs has, from what it is given. */
@@ -63,12 +63,12 @@ function outputsWith(tensor: SymbolicTensor): readonly SymbolicTensor[] {
 /** Returns what dim 1 of the layer's outputs has. */
 function checked(use: LayerUse, outputs: readonly SymbolicTensor[], ranks: number): Dim1[] {
   const { layer, inputs } = use;
-  const className = ownClassName(layer);
-  const piece = inputs.find(isPiece);
-  const rule = piece && ruleOf(className);
-  const mixing = rule?.(layer.getConfig() as LayerConfig, piece!, use);
+  const className = tfjsClassName(layer);
+  const shard = inputs.find(isShard);
+  const rule = shard && ruleOf(className);
+  const mixing = rule?.(layer.getConfig() as LayerConfig, shard!, use);
   if (mixing) {
-    const found = { name: layer.name, className: className!, shape: piece!.shape };
+    const found = { name: layer.name, className: className!, shape: shard!.shape };
     throw layerMixesPositions(found, mixing, ranks);
   }
   return outputs.map(({ shape }) => dim1After(use, className, shape));
@@ -79,11 +79,11 @@ const TO_FEATURES: ReadonlySet<string | undefined> = new Set(['Dense', 'RepeatVe
 
 /** A layer that keeps the length of dim 1 keeps the positions there. */
 function dim1After({ inputs }: LayerUse, className: string | undefined, shape: GraphShape): Dim1 {
-  const piece = inputs.find(isPiece);
-  const from = piece ?? inputs.find(({ dim1 }) => dim1 === 'unknown');
+  const shard = inputs.find(isShard);
+  const from = shard ?? inputs.find(({ dim1 }) => dim1 === 'unknown');
   if (!from || shape[1] !== from.shape[1]) return 'other';
-  if (piece) return 'piece';
+  if (shard) return 'shard';
   if (TO_FEATURES.has(className)) return 'other';
   // An embedding: the places of dim 1 were positions.
-  return shape.length > 2 ? 'piece' : 'unknown';
+  return shape.length > 2 ? 'shard' : 'unknown';
 }

@@ -1,7 +1,7 @@
 import { customGrad, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlock, AttentionSettings } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
-import type { Pieces } from '../context-parallel.js';
+import type { SequenceShards } from '../context-parallel.js';
 import { lengthsDiffer } from '../errors.js';
 import { columnsOf, noGradientOf, withoutGradient } from '../masks.js';
 import { ringBackward } from './backward.js';
@@ -14,29 +14,29 @@ type Save = (tensors: Tensor[]) => void;
 
 /**
  * Attention in which keys and values travel from rank to rank (Liu et al. 2023). Each rank combines
- * its queries' attention to the pieces by the logarithms of their sums, and needs memory for its own
- * piece and for one or two others. Under `isCausal`, ranks exchange halves of their pieces before and
- * after, so that all have equal work. With a mask or dropout they keep their pieces, which then go only
+ * its queries' attention to the shards by the logarithms of their sums, and needs memory for its own
+ * shard and for one or two others. Under `isCausal`, ranks exchange halves of their shards before and
+ * after, so that all have equal work. With a mask or dropout they keep their shards, which then go only
  * to ranks whose queries see them.
  */
 export function attendInRing(
   qkv: readonly [q: Tensor, k: Tensor, v: Tensor],
   { mask, ...settings }: AttentionSettings,
-  pieces: Pieces,
+  shards: SequenceShards,
 ): Tensor {
   const [q, k] = qkv;
   if (settings.isCausal && q.shape[2] !== k.shape[2]) throw lengthsDiffer(q, k);
-  const columns = mask && columnsOf(mask, k, pieces.ranks.size);
-  const about = { settings, columns, pieces, isBalanced: false };
+  const columns = mask && columnsOf(mask, k, shards.ranks.size);
+  const about = { settings, columns, shards, isBalanced: false };
   if (mask || !canBalance(q, about)) return run(qkv, mask, about);
-  return onBalancedHalves(qkv, pieces, (...own) =>
-    run(own as unknown as typeof qkv, undefined, { ...about, isBalanced: true }),
+  return onBalancedHalves(qkv, shards, (...local) =>
+    run(local as unknown as typeof qkv, undefined, { ...about, isBalanced: true }),
   );
 }
 
 /** Kernels for GPUs pad the logarithms of sums, which then cannot be cut. */
-function canBalance(q: Tensor, { settings, pieces }: Ring): boolean {
-  const isOnHost = pieces.kernels.device === 'cpu';
+function canBalance(q: Tensor, { settings, shards }: Ring): boolean {
+  const isOnHost = shards.kernels.device === 'cpu';
   return settings.isCausal && settings.dropout === 0 && isOnHost && q.shape[2]! > 1;
 }
 
@@ -44,8 +44,8 @@ function run(qkv: readonly [q: Tensor, k: Tensor, v: Tensor], mask: Tensor | und
   const operator = customGrad((...args) => {
     const save = args.pop() as unknown as Save;
     const inputs = inputsOf(args as Tensor[]);
-    const [output, logSums, ...others] = recorded(args as Tensor[], about, (own) => {
-      const { all, keeps } = ringForward(inputsOf(own), new Round(about));
+    const [output, logSums, ...others] = recorded(args as Tensor[], about, (local) => {
+      const { all, keeps } = ringForward(inputsOf(local), new Round(about));
       return [all.output, all.logSums, ...keeps, ...all.kept];
     });
     save([...(args as Tensor[]), output!, logSums!, ...others]);
@@ -55,24 +55,29 @@ function run(qkv: readonly [q: Tensor, k: Tensor, v: Tensor], mask: Tensor | und
   return tidy(() => operator(...qkv, ...(mask ? [withoutGradient(mask)] : [])));
 }
 
-/** Settings and pieces that are the same for all blocks. */
+/** Settings and shards that are the same for all blocks. */
 export interface Ring {
   readonly settings: Omit<AttentionSettings, 'mask'>;
   readonly columns: ReturnType<typeof columnsOf> | undefined;
-  readonly pieces: Pieces;
-  /** Whether ranks have halves of two pieces, which gives them equal work in causal attention. */
+  readonly shards: SequenceShards;
+  /** Whether ranks have halves of two shards, which gives them equal work in causal attention. */
   readonly isBalanced: boolean;
 }
 
 function gradientsOf(dy: Tensor, saved: Tensor[], { mask }: RingInputs, about: Ring): Tensor[] {
   requireFirstOrder('attention over a context axis');
   const count = mask ? 4 : 3;
-  const grads = recorded([dy, ...saved], about, ([ownDy, ...own]) => {
+  const grads = recorded([dy, ...saved], about, ([ownDy, ...local]) => {
     const round = new Round(about);
-    const [output, logSums, ...others] = own.slice(count) as [Tensor, Tensor, ...Tensor[]];
+    const [output, logSums, ...others] = local.slice(count) as [Tensor, Tensor, ...Tensor[]];
     const drops = about.settings.dropout > 0 ? round.steps : 0;
     const all: AttentionBlock = { output, logSums, kept: others.slice(drops) };
-    return ringBackward(ownDy!, inputsOf(own.slice(0, count)), { all, keeps: others.slice(0, drops) }, round);
+    return ringBackward(
+      ownDy!,
+      inputsOf(local.slice(0, count)),
+      { all, keeps: others.slice(0, drops) },
+      round,
+    );
   });
   return mask ? [...grads, noGradientOf(saved[3]!)] : grads;
 }
@@ -84,9 +89,9 @@ function inputsOf([q, k, v, mask]: readonly Tensor[]): RingInputs {
 /** Runs `compute` as an action: each replay of a recorded step calls it again. */
 function recorded(
   inputs: Tensor[],
-  { pieces }: Ring,
+  { shards }: Ring,
   compute: (inputs: readonly Tensor[]) => Tensor[],
 ): Tensor[] {
-  const { recorder } = pieces.kernels;
+  const { recorder } = shards.kernels;
   return recorder ? ([...recorder.runAction(inputs, compute)] as Tensor[]) : compute(inputs);
 }

@@ -10,16 +10,16 @@ type Gradients = [dq: Tensor, dk: Tensor, dv: Tensor];
 
 /**
  * The gradients of this rank's q, k and v. Keys and values go around once more. The gradients of a
- * piece follow it: each rank adds its part, and the last sends them home. The caller disposes them.
+ * shard follow it: each rank adds its part, and the last sends them home. The caller disposes them.
  */
 export function ringBackward(dy: Tensor, inputs: RingInputs, result: RingResult, round: Round): Gradients {
   let held = round.travelling(inputs);
   let dq: Tensor | undefined;
-  let own: Tensor[] | undefined;
+  let local: Tensor[] | undefined;
   let others: (() => Tensor[]) | undefined;
   for (let step = 0; step < round.steps; step++) {
     const next = round.exchange(step, held);
-    const ofPiece = held.slice(0, 2);
+    const ofShard = held.slice(0, 2);
     const [ofQueries, ...ofBlock] = blockGradient(dy, { step, held, inputs, result }, round);
     dq = summed(dq, ofQueries);
     const before = others?.();
@@ -27,17 +27,17 @@ export function ringBackward(dy: Tensor, inputs: RingInputs, result: RingResult,
     const coming = next?.();
     round.sent();
     if (round.passesOn(step)) round.sendGradients(sums);
-    else if (step > 0) round.sendHome(sums, round.pieceIn(step));
-    else own = sums;
-    if (sums !== own) dispose(sums);
+    else if (step > 0) round.sendHome(sums, round.shardIn(step));
+    else local = sums;
+    if (sums !== local) dispose(sums);
     // Not before: a receive takes memory from its start, and the other rank sends after its computation.
-    others = next && round.receiveGradients(round.pieceIn(1), ofPiece);
+    others = next && round.receiveGradients(round.shardIn(1), ofShard);
     if (step > 0) dispose([...held]);
     if (coming) held = coming;
   }
-  own ??= round.receiveGradients(round.lastHolder, [inputs.k, inputs.v])();
+  local ??= round.receiveGradients(round.lastHolder, [inputs.k, inputs.v])();
   round.end();
-  return [dq!, ...(own as [Tensor, Tensor])];
+  return [dq!, ...(local as [Tensor, Tensor])];
 }
 
 interface Step {

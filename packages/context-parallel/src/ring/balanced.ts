@@ -1,19 +1,19 @@
 import { concat, reshape, split, tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
-import type { Pieces } from '../context-parallel.js';
+import type { SequenceShards } from '../context-parallel.js';
 import { compareShapes } from './compare-shapes.js';
 import { collectHalves, spreadHalves } from './halves.js';
 
 /**
- * Exchanges tensors of this rank's piece, `[batch, heads, length, dim]`, for those of the two halves
- * of pieces with which all ranks have equal work in causal attention, runs `attend` on them, and
+ * Exchanges tensors of this rank's shard, `[batch, heads, length, dim]`, for those of the two halves
+ * of shards with which all ranks have equal work in causal attention, runs `attend` on them, and
  * exchanges the result back. The caller disposes it.
  *
  * @throws AccError `ACC_CONTEXT_LENGTH` on every rank if their shapes differ.
  */
 export function onBalancedHalves(
   qkv: readonly Tensor[],
-  { ranks, kernels }: Pieces,
+  { ranks, kernels }: SequenceShards,
   attend: (...qkv: Tensor[]) => Tensor,
 ): Tensor {
   const spread = (x: Tensor) => spreadHalves(x, ranks);
@@ -27,8 +27,8 @@ export function onBalancedHalves(
       collectiveOnTape(x, { run: spreadCompared, gradient: collect }, kernels),
     );
     const output = attend(...halves);
-    const [piece] = moved([output], (x) => collectiveOnTape(x, { run: collect, gradient: spread }, kernels));
-    return piece!;
+    const [shard] = moved([output], (x) => collectiveOnTape(x, { run: collect, gradient: spread }, kernels));
+    return shard!;
   });
 }
 
@@ -46,9 +46,9 @@ function moved(xs: readonly Tensor[], exchange: (x: Tensor) => Tensor): Tensor[]
   return columnsOf(
     exchanged,
     xs.map((x) => x.size / length),
-  ).map((own, i) => {
+  ).map((local, i) => {
     const [batch, heads, , dim] = xs[i]!.shape as [number, number, number, number];
-    return transpose(reshape(own, [length, batch, heads, dim]), [1, 2, 0, 3]);
+    return transpose(reshape(local, [length, batch, heads, dim]), [1, 2, 0, 3]);
   });
 }
 

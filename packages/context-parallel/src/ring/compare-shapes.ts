@@ -1,6 +1,6 @@
 import { dispose, tensor2d, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { piecesDiffer } from '../errors.js';
+import { shardsDiffer } from '../errors.js';
 
 const DIMS = 4;
 /** The dims of keys, values, and perhaps a mask. A literal, which pages leave out of their bundle. */
@@ -14,10 +14,10 @@ type Shaped = Pick<Tensor, 'shape'>;
  * @throws AccError `ACC_CONTEXT_LENGTH` on every rank if they differ.
  */
 export function compareShapes(held: readonly Shaped[], ranks: Collective): void {
-  const own = tensor2d([numbersOf(held)], [1, LENGTH], 'int32');
-  const gathered = ranks.allGather(own, { even: true });
+  const local = tensor2d([numbersOf(held)], [1, LENGTH], 'int32');
+  const gathered = ranks.allGather(local, { even: true });
   const numbers = [...gathered.dataSync()];
-  dispose([own, gathered]);
+  dispose([local, gathered]);
   const all = Array.from({ length: ranks.size }, (_, rank) =>
     numbers.slice(rank * LENGTH, (rank + 1) * LENGTH),
   );
@@ -25,7 +25,7 @@ export function compareShapes(held: readonly Shaped[], ranks: Collective): void 
   const index = first.findIndex((size, i) => all.some((other) => other[i] !== size));
   if (index < 0) return;
   const tensor = Math.floor(index / DIMS);
-  throw piecesDiffer(all.map((each) => each.slice(tensor * DIMS, (tensor + 1) * DIMS)));
+  throw shardsDiffer(all.map((each) => each.slice(tensor * DIMS, (tensor + 1) * DIMS)));
 }
 
 function numbersOf(held: readonly Shaped[]): number[] {

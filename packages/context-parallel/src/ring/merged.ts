@@ -20,7 +20,7 @@ import type { AttentionBlock } from '@acc/contract';
 export function merged(a: AttentionBlock, b: AttentionBlock): AttentionBlock {
   const [output, logSums] = tidy(() => {
     const most = maximum(a.logSums, b.logSums);
-    const [ofA, ofB] = [a, b].map(({ logSums: own }) => exp(sub(own, most)));
+    const [ofA, ofB] = [a, b].map(({ logSums: local }) => exp(sub(local, most)));
     const total = add(most, log(add(ofA!, ofB!)));
     const sum = add(weighted(a, total), weighted(b, total));
     return [sum, total] as [Tensor, Tensor];

@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import type { Ring } from './attend-in-ring.js';
 import { Round } from './round.js';
 
-/** The pairs of queries and keys for which each rank computes weights, of pieces of `length`. */
+/** The pairs of queries and keys for which each rank computes weights, of shards of `length`. */
 function pairsOf(size: number, length: number, isBalanced: boolean): number[] {
   return Array.from({ length: size }, (_, rank) => {
-    const pieces = { ranks: { rank, size } };
-    const round = new Round({ settings: { isCausal: true }, pieces, isBalanced } as Ring);
+    const shards = { ranks: { rank, size } };
+    const round = new Round({ settings: { isCausal: true }, shards, isBalanced } as Ring);
     let pairs = (length * (length + 1)) / 2;
     for (let step = 1; step < round.steps; step++) {
       const { fromQuery, keys } = round.partIn(step, length) ?? { fromQuery: 0, keys: length };

@@ -8,13 +8,13 @@ import type { Part } from './part.js';
 import type { RingInputs } from './ring-inputs.js';
 
 /**
- * The way of one piece of keys and values around the ranks, as one rank sees it: in step t it has the
- * piece of the rank t places before. Pieces visit all ranks. With `isCausal`, they start at their own
+ * The way of one shard of keys and values around the ranks, as one rank sees it: in step t it has the
+ * shard of the rank t places before. Shards visit all ranks. With `isCausal`, they start at their own
  * rank and end at the last, because queries of ranks before do not see them; but if ranks are
- * balanced, each rank has queries that see a part of every piece.
+ * balanced, each rank has queries that see a part of every shard.
  */
 export class Round {
-  /** The number of pieces that this rank gets, its own included. */
+  /** The number of shards that this rank gets, its own included. */
   readonly steps: number;
   readonly #sends: Pending<void>[] = [];
   readonly #homeward: Pending<void>[] = [];
@@ -29,7 +29,7 @@ export class Round {
   }
 
   get #ranks() {
-    return this.ring.pieces.ranks;
+    return this.ring.shards.ranks;
   }
 
   get settings(): Ring['settings'] {
@@ -37,16 +37,16 @@ export class Round {
   }
 
   get kernels() {
-    return this.ring.pieces.kernels;
+    return this.ring.shards.kernels;
   }
 
-  /** The rank whose piece this rank has in a step. */
-  pieceIn(step: number): number {
+  /** The rank whose shard this rank has in a step. */
+  shardIn(step: number): number {
     const { rank, size } = this.#ranks;
     return (rank - step + size) % size;
   }
 
-  /** Whether another rank gets the piece after this one. */
+  /** Whether another rank gets the shard after this one. */
   passesOn(step: number): boolean {
     const { rank, size } = this.#ranks;
     return this.#endsAtLast ? rank < size - 1 : step < size - 1;
@@ -57,7 +57,7 @@ export class Round {
     return (rank + 1) % size;
   }
 
-  /** The rank that is the last to get this rank's piece. */
+  /** The rank that is the last to get this rank's shard. */
   get lastHolder(): number {
     const { rank, size } = this.#ranks;
     return this.#endsAtLast ? size - 1 : (rank + size - 1) % size;
@@ -70,13 +70,13 @@ export class Round {
   partIn(step: number, length: number): Part | undefined {
     if (!this.ring.isBalanced || step === 0) return undefined;
     const { rank } = this.#ranks;
-    const piece = this.pieceIn(step);
-    if (piece < rank) return { fromQuery: 0, keys: lengthOfHalf(piece, length) };
+    const shard = this.shardIn(step);
+    if (shard < rank) return { fromQuery: 0, keys: lengthOfHalf(shard, length) };
     return { fromQuery: lengthOfHalf(rank, length), keys: length };
   }
 
   /**
-   * Compares the shapes of the ranks' pieces, before the first message: messages of a slot do not say
+   * Compares the shapes of the ranks' shards, before the first message: messages of a slot do not say
    * their shapes, and one that its receiver refused would reach a later receive. Those of balanced
    * ranks have been compared.
    */
@@ -85,7 +85,7 @@ export class Round {
   }
 
   /**
-   * Passes tensors of the piece of this step on, and asks for those of the next step. Nothing waits:
+   * Passes tensors of the shard of this step on, and asks for those of the next step. Nothing waits:
    * both travel while this rank computes.
    *
    * @returns Waits for the tensors of the next step. Undefined in the last step.
@@ -93,16 +93,16 @@ export class Round {
   exchange(step: number, held: readonly Tensor[]): (() => Tensor[]) | undefined {
     const slotOf = (x: Tensor) => `block ${this.kernels.precision?.dtypeOf(x) ?? x.dtype} ${x.shape.join()}`;
     if (this.passesOn(step)) this.#send(held, this.nextRank, slotOf);
-    return step < this.steps - 1 ? this.#receive(this.pieceIn(1), held, slotOf) : undefined;
+    return step < this.steps - 1 ? this.#receive(this.shardIn(1), held, slotOf) : undefined;
   }
 
-  /** Sends gradients of the piece of this step along with it. */
+  /** Sends gradients of the shard of this step along with it. */
   sendGradients(xs: readonly Tensor[]): void {
     this.#send(xs, this.nextRank, slotOfGradient);
   }
 
   /**
-   * Sends gradients to the rank of their piece, which may get them only at its end. So {@link sent}
+   * Sends gradients to the rank of their shard, which may get them only at its end. So {@link sent}
    * does not wait for them.
    */
   sendHome(xs: readonly Tensor[], toRank: number): void {
@@ -159,7 +159,7 @@ export class Round {
   ): T {
     const { settings, columns } = this.ring;
     const isCausal = settings.isCausal && step === 0;
-    const cut = columns === 'all' ? columnsOfBlock(mask!, this.pieceIn(step), k!.shape[2]!) : undefined;
+    const cut = columns === 'all' ? columnsOfBlock(mask!, this.shardIn(step), k!.shape[2]!) : undefined;
     try {
       return compute({ scale: settings.scale, isCausal, mask: cut ?? ownMask ?? mask });
     } finally {

@@ -10,7 +10,7 @@ import {
 } from './fused-functions.js';
 import type { PrecisionLayer, RandomLayer, TensorBridge, FixedResults } from './kernel-layer.js';
 import type { ListMath } from './list-math.js';
-import type { LocalPieces, LocalPiecesOptions } from './local-pieces.js';
+import type { LocalShards, LocalShardsOptions } from './local-shards.js';
 import type { DivideMemory } from './memory-parts.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
@@ -61,13 +61,13 @@ export interface KernelLayerSlots {
   /** Absent: `deterministic` is refused. */
   fixResults?(): FixedResults;
   /** Absent: tensor parallelism is refused. */
-  localPieces?(options: LocalPiecesOptions): LocalPieces;
+  localShards?(options: LocalShardsOptions): LocalShards;
 }
 
 const SLOTS = [
   ...['device', 'bridge', 'lists', 'state', 'functions', 'layerCalls', 'fusedApply'],
   ...['defer', 'divideMemory', 'resetPeakMemory', 'recorder', 'precision', 'random', 'fixResults'],
-  'localPieces',
+  'localShards',
 ];
 
 export interface KernelLayerRegistration<Backend extends KernelBackend = KernelBackend> {

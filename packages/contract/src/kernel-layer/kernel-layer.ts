@@ -2,10 +2,10 @@ import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-c
 import type { Defer } from '../tensor/deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
-import type { LocalPieces, LocalPiecesOptions } from './local-pieces.js';
+import type { LocalShards, LocalShardsOptions } from './local-shards.js';
 import type { DivideMemory } from './memory-parts.js';
 import type { NativeDtype, NativeTensor } from '../tensor/native-tensor.js';
-import type { PiecesLayer } from './pieces.js';
+import type { ShardsLayer } from './shards.js';
 import type { Recorder } from './recording.js';
 import type { StateLayer } from './state-layer.js';
 
@@ -91,10 +91,10 @@ export interface KernelLayer extends TensorBridge {
    */
   fixResults?(): FixedResults;
   /**
-   * Creates tensors of which each rank has a piece. Absent if the backend needs every tensor in
+   * Creates tensors of which each rank has a shard. Absent if the backend needs every tensor in
    * memory.
    */
-  localPieces?(options: LocalPiecesOptions): LocalPieces;
+  localShards?(options: LocalShardsOptions): LocalShards;
 }
 
 /** The backend's own random generator, which is independent of the seeds of tfjs. */
@@ -108,7 +108,7 @@ export interface RandomLayer {
 }
 
 export interface FixedResults {
-  readonly pieces: PiecesLayer;
+  readonly shards: ShardsLayer;
   /** Seeds the random numbers that kernels draw from now on. `seed` is an integer. */
   seed(seed: number): void;
   /** Ends the fixed mode. */

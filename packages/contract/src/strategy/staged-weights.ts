@@ -36,7 +36,7 @@ export interface StagedWeights {
 }
 
 /**
- * The same weights for a strategy that has others in their place, such as this rank's pieces of them.
+ * The same weights for a strategy that has others in their place, such as this rank's shards of them.
  *
  * @param ownOf What the inner strategy holds for a variable of the model.
  */

@@ -60,7 +60,7 @@ export function hostTensor(values: NativeValues, dtype: NativeDtype, shape: read
 }
 
 /** A native tensor in an array that nobody else holds. The receiver may take the array. */
-export function ownHostTensor(
+export function ownedHostTensor(
   values: NativeValues,
   dtype: NativeDtype,
   shape: readonly number[],

@@ -1,6 +1,6 @@
 import { gather, range, slice, tensor1d, type Tensor } from '@tensorflow/tfjs-core';
 import type { BatchRows } from '@acc/contract';
-import { permutation, pieceOf, splitRows, type SequencePiece } from '@acc/data';
+import { permutation, shardOf, splitRows, type SequenceShard } from '@acc/data';
 import {
   patch,
   type Callback,
@@ -172,7 +172,7 @@ interface RowsToTake {
   readonly order: Int32Array | undefined;
   readonly start: number;
   readonly count: number;
-  readonly sequence: SequencePiece | undefined;
+  readonly sequence: SequenceShard | undefined;
 }
 
 /** tfjs-layers uses null for missing sample weights. */
@@ -181,9 +181,9 @@ function takeRows(ins: readonly (Tensor | null)[], { order, start, count, sequen
   const take = (column: Tensor) => {
     const rows = indices ? gather(column, indices) : slice(column, start, count);
     if (!sequence) return rows;
-    const piece = pieceOf(rows, sequence);
+    const shard = shardOf(rows, sequence);
     rows.dispose();
-    return piece;
+    return shard;
   };
   return ins.map((column) => (column === null ? column : take(column))) as Tensor[];
 }

@@ -19,7 +19,7 @@ import { shardEvaluation, type Validation } from './validation.js';
 export interface FitContext extends PlaceInData {
   readonly trainingStep: TrainingStep;
   readonly mesh: Mesh;
-  /** The ranks that get their own rows, or their own pieces of rows. */
+  /** The ranks that get their own rows, or their own shards of rows. */
   readonly gradientRanks: Collective;
   readonly splitBatches: boolean;
   readonly seed: number;

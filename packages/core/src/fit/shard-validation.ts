@@ -1,5 +1,5 @@
 import { slice, tidy, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
-import { pieceOf, splitRows } from '@acc/data';
+import { shardOf, splitRows } from '@acc/data';
 import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import { reduceScalars } from './reduce-scalars.js';
 import type { FitContext } from './shard-fit.js';
@@ -42,7 +42,7 @@ export function shardValidation(
   };
 }
 
-/** The mean over all rows. Each rank evaluates a share of them, or its pieces of a share. */
+/** The mean over all rows. Each rank evaluates a share of them, or its shards of a share. */
 function evaluateRows(
   evaluate: (ins: Tensor[]) => Scalar[],
   ins: Tensor[],
@@ -53,9 +53,9 @@ function evaluateRows(
   const { start, count } = splitRows(rows, place.size)[place.rank]!;
   // A rank without a row evaluates one row with weight 0.
   const take = (column: Tensor) => slice(column, Math.min(start, rows - 1), Math.max(count, 1));
-  const own = ins.map((column) => (sequence ? tidy(() => pieceOf(take(column), sequence)) : take(column)));
+  const own = ins.map((column) => (sequence ? tidy(() => shardOf(take(column), sequence)) : take(column)));
   const outs = evaluate(own);
   for (const column of own) column.dispose();
-  const pieces = over.size / place.size;
-  return reduceScalars(outs, count / rows / pieces, over);
+  const shards = over.size / place.size;
+  return reduceScalars(outs, count / rows / shards, over);
 }

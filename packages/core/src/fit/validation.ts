@@ -16,7 +16,7 @@ export interface Validation {
 export interface ValidationRanks {
   /** The place of this rank among those that share the rows. */
   readonly rows: { readonly rank: number; readonly size: number };
-  /** The ranks whose results are averaged: those with other rows, or with other pieces of rows. */
+  /** The ranks whose results are averaged: those with other rows, or with other shards of rows. */
   readonly over: Collective;
   /** Runs collectives of all ranks for the model. */
   forModel<T>(fn: () => T): T;
@@ -58,15 +58,15 @@ async function evaluateBatches(
   { shardValidation: shard }: FitContext,
   { outputs, evaluate, ranks: { rows: place, over, forModel } }: DatasetEvaluation,
 ): Promise<Scalar[]> {
-  let ownRows = 0;
+  let localRows = 0;
   const batches = shard(dataset, place, (batch) => {
-    ownRows += batch.rows[place.rank]!;
+    localRows += batch.rows[place.rank]!;
   });
   const means = await evaluate(batches.withResult());
   await batches.closeIterators();
-  const own = ownRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
+  const own = localRows > 0 ? [means].flat() : Array.from({ length: outputs }, () => zeros([]) as Scalar);
   return forModel(() => {
-    const total = tidy(() => over.allReduce(scalar(ownRows), 'sum').dataSync()[0]!);
-    return reduceScalars(own, ownRows / total, over);
+    const total = tidy(() => over.allReduce(scalar(localRows), 'sum').dataSync()[0]!);
+    return reduceScalars(own, localRows / total, over);
   });
 }

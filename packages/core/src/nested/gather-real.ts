@@ -1,6 +1,6 @@
 import { concat, slice, tidy, transpose, Tensor } from '@tensorflow/tfjs-core';
 import { isPlainRecord, type Collective, type Mesh, type StateArray } from '@acc/contract';
-import { holdsTensors, mapLeaves } from '@acc/tape';
+import { containsTensors, mapLeaves } from '@acc/tape';
 import type { BatchRows } from '../step/batch-rows.js';
 
 /**
@@ -32,19 +32,19 @@ type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] ex
  * Gathers tensors and other values over ranks. Removes the rows that only pad the last step. A leaf
  * that does not have one row for each row of the batch, for example a loss, is kept completely.
  *
- * Where ranks have pieces of rows, pieces of tensors of rank 2 and above are joined along dim 1.
- * Other leaves are those of every piece.
+ * Where ranks have shards of rows, shards of tensors of rank 2 and above are joined along dim 1.
+ * Other leaves are those of every shard.
  *
  * @throws AccError `ACC_OBJECT_NOT_SERIALIZABLE`.
  */
 export function gatherReal<T>(values: T, batch: BatchRows | undefined, mesh: MetricMesh): Gathered<T> {
   const { dataRanks, gradientRanks } = mesh;
-  const pieces = mesh.along('context');
-  const ofPieces = batch && forEachPiece(batch, pieces.size);
+  const shards = mesh.along('context');
+  const ofShards = batch && forEachPiece(batch, shards.size);
   const gathered = mapLeaves(values, isMetricLeaf, (leaf) => {
-    if (!(leaf instanceof Tensor)) return gatherItems(leaf, ofPieces, gradientRanks);
-    if (pieces.size === 1 || leaf.rank < 2) return gatherRows(leaf, ofPieces, gradientRanks);
-    const whole = joinPieces(leaf, pieces);
+    if (!(leaf instanceof Tensor)) return gatherItems(leaf, ofShards, gradientRanks);
+    if (shards.size === 1 || leaf.rank < 2) return gatherRows(leaf, ofShards, gradientRanks);
+    const whole = joinPieces(leaf, shards);
     const rows = gatherRows(whole, batch, dataRanks);
     whole.dispose();
     return rows;
@@ -55,18 +55,18 @@ export function gatherReal<T>(values: T, batch: BatchRows | undefined, mesh: Met
 /** The groups of a mesh over which metrics are gathered. */
 export type MetricMesh = Pick<Mesh, 'dataRanks' | 'gradientRanks' | 'along'>;
 
-/** The rows of each rank of `gradientRanks`: those of a data rank are those of all its pieces. */
-function forEachPiece(batch: BatchRows, pieces: number): BatchRows {
+/** The rows of each rank of `gradientRanks`: those of a data rank are those of all its shards. */
+function forEachPiece(batch: BatchRows, shards: number): BatchRows {
   const repeated = (rows: readonly number[]) =>
-    rows.flatMap((count) => new Array<number>(pieces).fill(count));
+    rows.flatMap((count) => new Array<number>(shards).fill(count));
   return { ...batch, rows: repeated(batch.rows), realRows: repeated(batch.realRows) };
 }
 
-/** Joins pieces along dim 1. */
-function joinPieces(x: Tensor, pieces: Collective): Tensor {
+/** Joins shards along dim 1. */
+function joinPieces(x: Tensor, shards: Collective): Tensor {
   return tidy(() => {
     const swapped = x.shape.map((_, dim) => (dim < 2 ? 1 - dim : dim));
-    return transpose(pieces.allGather(transpose(x, swapped)), swapped);
+    return transpose(shards.allGather(transpose(x, swapped)), swapped);
   });
 }
 
@@ -75,7 +75,7 @@ function joinPieces(x: Tensor, pieces: Collective): Tensor {
  * arrays are lists with one item for each row.
  */
 export function isMetricLeaf(value: unknown): boolean {
-  return Array.isArray(value) ? !holdsTensors(value) : !isPlainRecord(value);
+  return Array.isArray(value) ? !containsTensors(value) : !isPlainRecord(value);
 }
 
 function gatherRows(x: Tensor, batch: BatchRows | undefined, collective: Collective): Tensor {

@@ -143,7 +143,7 @@ export class Pipelines {
         runAction: (inputs, action, options) =>
           kernels.recorder ? kernels.recorder.runAction(inputs, action, options) : action(inputs),
         measures: isFirst(shared.mesh),
-        pieces: shared.mesh.size('context'),
+        shards: shared.mesh.size('context'),
         recomputation: every === undefined ? undefined : { every, checkpoint },
         optimizers: prepared.optimizers,
       },
@@ -189,7 +189,7 @@ export class Pipelines {
 /** The axes whose ranks compute a layer together. */
 const TOGETHER: readonly MeshAxis[] = ['tensor', 'context', 'expert'];
 
-/** The functions that add up gradients. Of tensors in pieces, kernels add the pieces. */
+/** The functions that add up gradients. Of tensors in shards, kernels add the shards. */
 function listsFor(mesh: Mesh, lists: ListMath): ListMath {
   if (mesh.size('tensor') > 1) return portableLists();
   if (TOGETHER.every((axis) => mesh.size(axis) === 1)) return lists;

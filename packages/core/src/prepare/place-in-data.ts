@@ -1,12 +1,12 @@
 import type { Collective, Mesh } from '@acc/contract';
-import type { SequencePiece } from '@acc/data';
+import type { SequenceShard } from '@acc/data';
 
 /** The share of data that this rank gets. */
 export interface PlaceInData {
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
   /** The part of each sequence that this rank gets. Undefined: all of it. */
-  readonly sequence: SequencePiece | undefined;
+  readonly sequence: SequenceShard | undefined;
 }
 
 export function placeInData(mesh: Mesh): PlaceInData {

@@ -1,6 +1,6 @@
 import type { NamedTensorMap, Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import { hasOwnRule, slotListsOf, withOwnState } from '@acc/kernels';
+import { hasTfjsRule, slotListsOf, withStateOf } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { TrainingStep } from '../step/training-step.js';
 
@@ -67,8 +67,8 @@ export function prepareOptimizer(optimizer: Optimizer, context: PrepareOptimizer
 function stateByVariable(optimizer: Optimizer, warn: (message: string) => void) {
   let hasWarned = false;
   return (gradients: NamedTensorMap | NamedTensor[], apply: () => void): void => {
-    if (!hasOwnRule(optimizer)) return apply();
-    withOwnState(slotListsOf(optimizer)!, gradients, {
+    if (!hasTfjsRule(optimizer)) return apply();
+    withStateOf(slotListsOf(optimizer)!, gradients, {
       apply,
       misplaced: ({ name, owner }) => {
         if (!hasWarned) warn(differsFromTfjs(name, owner));

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { seedOfPiece, setSeed, uninstallRandom } from './math-random.js';
+import { seedOfShard, setSeed, uninstallRandom } from './math-random.js';
 
 afterEach(() => uninstallRandom());
 
@@ -22,7 +22,7 @@ it.each(['x', 1.5, -1, NaN, 2 ** 53, undefined, null])('refuses the seed %s', (s
 it.each([0, 7, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER])(
   'each piece of a sequence gets a seed of its own from %d',
   (seed) => {
-    const seeds = [0, 1, 2, 3].map((index) => seedOfPiece(seed, index));
+    const seeds = [0, 1, 2, 3].map((index) => seedOfShard(seed, index));
     expect(seeds[0]).toBe(seed);
     expect(new Set(seeds).size).toBe(4);
     expect(seeds.every((each) => Number.isSafeInteger(each) && each >= 0)).toBe(true);

@@ -36,10 +36,10 @@ export function installRandom(seedKernels: (seed: number) => void): void {
 }
 
 /**
- * The seed of the rank with piece `index` of each sequence: another one for each, so that dropout of the
- * pieces draws different numbers, and `seed` for piece 0.
+ * The seed of the rank with shard `index` of each sequence: another one for each, so that dropout of the
+ * shards draws different numbers, and `seed` for shard 0.
  */
-export function seedOfPiece(seed: number, index: number): number {
+export function seedOfShard(seed: number, index: number): number {
   const room = Number.MAX_SAFE_INTEGER - seed;
   return index <= room ? seed + index : index - room - 1;
 }
@@ -77,7 +77,7 @@ export function restoreRandomState(state: RandomState): void {
  * initializers, dropout), which come from `Math.random`, those of libtorch, and the orders of
  * `dataset.shuffle` without a seed and of `tf.util.shuffle`. Ranks with the same seed draw the same
  * numbers, except that libtorch's differ along the mesh's axis `context`, whose ranks drop elements
- * of different pieces of a sequence.
+ * of different shards of a sequence.
  *
  * @param seed An integer from 0 to 2^53 - 1.
  * @throws AccError `ACC_INVALID_ARGUMENT`.

@@ -52,7 +52,7 @@ export function smallModel(name: string, scale: number): SmallModel {
 }
 
 /** The batch of all ranks. The caller disposes it. */
-export function wholeBatch(ranks: number): { xs: Tensor; ys: Tensor } {
+export function globalBatch(ranks: number): { xs: Tensor; ys: Tensor } {
   return { xs: numbers([ROWS * ranks, INPUTS], 11, 1), ys: numbers([ROWS * ranks, OUTPUTS], 23, 1) };
 }
 

@@ -1,7 +1,7 @@
 import { dispose, keep, slice, type Tensor } from '@tensorflow/tfjs-core';
 import type { Accelerator } from '../index.js';
 import type { Check, Finding, Subject } from './check.js';
-import { ROWS, smallModel, smallOptimizer, valuesOf, wholeBatch, type SmallModel } from './small-model.js';
+import { ROWS, smallModel, smallOptimizer, valuesOf, globalBatch, type SmallModel } from './small-model.js';
 
 const STEPS = 5;
 /** fp16 skips steps until its loss scale fits. */
@@ -20,7 +20,7 @@ export function prepareTraining(accelerator: Accelerator): PreparedTraining {
   const { processIndex: rank, numProcesses: n } = accelerator;
   const model = smallModel('check', rank === 0 ? 1 : 0);
   const [, optimizer] = accelerator.prepare(model.variables, smallOptimizer());
-  const { xs, ys } = wholeBatch(n);
+  const { xs, ys } = globalBatch(n);
   const rows = (x: Tensor) => keep(slice(x, [rank * ROWS], [ROWS]));
   const [own, targets] = [rows(xs), rows(ys)];
   dispose([xs, ys]);
@@ -35,7 +35,7 @@ export function prepareTraining(accelerator: Accelerator): PreparedTraining {
 function trainedAlone(ranks: number): { before: number[]; after: number[] } {
   const { variables, loss } = smallModel('reference', 1);
   const optimizer = smallOptimizer();
-  const { xs, ys } = wholeBatch(ranks);
+  const { xs, ys } = globalBatch(ranks);
   const before = valuesOf(variables);
   for (let step = 0; step < STEPS; step++) optimizer.minimize(() => loss(xs, ys), false, variables);
   const after = valuesOf(variables);

@@ -1,7 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import { storedTensor, type Checkpoint, type StoredReference, type Want } from '@acc/checkpoint';
 import { AccError, type TensorShard } from '@acc/contract';
-import type { AccumulationState, HeldPasses } from '@acc/grad-accumulation';
+import type { AccumulationState, AccumulatedPasses } from '@acc/grad-accumulation';
 import { accumulatesReduced } from '../step/pass.js';
 import type { TrainingStep } from '../step/training-step.js';
 import type { NamedTensors } from './named-tensors.js';
@@ -23,12 +23,12 @@ export interface AccumulationEntry<T> {
    * parameters, except for their shards.
    */
   readonly isReduced?: boolean;
-  /** The number of ranks that hold the same sums, or pieces of them. Default 1. */
+  /** The number of ranks that hold the same sums, or shards of them. Default 1. */
   readonly alike?: number;
-  readonly held: readonly HeldEntry<T>[];
+  readonly held: readonly LocalEntry<T>[];
 }
 
-interface HeldEntry<T> {
+interface LocalEntry<T> {
   /** Names of variables. In version 1 of the format: positions among the parameters. */
   readonly variables: readonly (string | number)[];
   readonly place: number;
@@ -52,10 +52,10 @@ export function accumulationEntry(
     parameters: namesOfParameters(trained.prepared, names),
     ...(accumulatesReduced(strategy) && { isReduced: true }),
     ...(alike && { alike: alike.size }),
-    held: held.map(({ variables, counts: { own, all, samples }, sums, ...rest }, entry) => ({
+    held: held.map(({ variables, counts: { own: local, all, samples }, sums, ...rest }, entry) => ({
       ...rest,
       variables: variables.map((variable) => names.nameOf(variable)),
-      counts: { own, ...(all !== undefined && { all }), ...(samples !== undefined && { samples }) },
+      counts: { own: local, ...(all !== undefined && { all }), ...(samples !== undefined && { samples }) },
       sums: sums.map((sum, i) => {
         const variable = variables[i]!;
         if (!sum || !isShard(sum, variable, names)) return sum;
@@ -131,12 +131,12 @@ export function gatherWindows<T>(
   if (isReduced) return group[place % group.length]!;
   const hasShards = group.some(({ held }) => held.some(({ sums }) => sums.includes(IN_SHARDS)));
   if (hasShards && group.length !== members.length) throw otherParameters();
-  const own = group.filter((_, i) => i % members.length === place);
-  if (own.length === 0) return { ...group[0]!, held: group[0]!.held.map(countsAlone) };
-  return { done: own[0]!.done, held: own.flatMap(({ held }) => held) };
+  const local = group.filter((_, i) => i % members.length === place);
+  if (local.length === 0) return { ...group[0]!, held: group[0]!.held.map(countsAlone) };
+  return { done: local[0]!.done, held: local.flatMap(({ held }) => held) };
 }
 
-function countsAlone<T>(entry: HeldEntry<T>): HeldEntry<T> {
+function countsAlone<T>(entry: LocalEntry<T>): LocalEntry<T> {
   return {
     ...entry,
     counts: { ...entry.counts, own: 0 },
@@ -182,7 +182,7 @@ function isStored({ name, offset, sizes }: TensorShard, checkpoint: Checkpoint):
 }
 
 /** A sum that this rank reads in its own shards. */
-export interface HeldShards {
+export interface ShardedSum {
   readonly entry: number;
   readonly place: number;
   readonly want: Want;
@@ -194,11 +194,11 @@ export interface HeldShards {
  * @throws AccError `ACC_CHECKPOINT_MISMATCH` if unreduced sums were held in other shards: each is in
  * the unit of the rank that held it.
  */
-export function heldShards(
+export function shardedSums(
   { held, isReduced }: AccumulationEntry<StoredReference>,
   variableOf: (storedName: string) => Variable,
   { names, storedName, checkpoint }: HeldShardsContext,
-): HeldShards[] {
+): ShardedSum[] {
   return held.flatMap(({ variables, sums }, entry) =>
     sums.flatMap((sum, place) => {
       if (sum !== IN_SHARDS) return [];
@@ -219,11 +219,13 @@ export function windowState(
 ): AccumulationState {
   return {
     done,
-    held: held.map(({ variables, counts: { own, all, samples }, sums, ...rest }, entry): HeldPasses => ({
-      ...rest,
-      variables: variables.map((name) => variableOf(name as string)),
-      counts: { own, all, samples },
-      sums: sums.map((sum, place) => (sum === IN_SHARDS ? sumOf(entry, place) : sum)),
-    })),
+    held: held.map(
+      ({ variables, counts: { own: local, all, samples }, sums, ...rest }, entry): AccumulatedPasses => ({
+        ...rest,
+        variables: variables.map((name) => variableOf(name as string)),
+        counts: { own: local, all, samples },
+        sums: sums.map((sum, place) => (sum === IN_SHARDS ? sumOf(entry, place) : sum)),
+      }),
+    ),
   };
 }

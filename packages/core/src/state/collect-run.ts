@@ -75,9 +75,9 @@ export async function collectRun(context: RunContext): Promise<CollectedRun> {
   const { trainingStep, collective } = context;
   const isApart = trainingStep.sync.isTrainingAlone;
   const root = isApart ? `rank-${collective.rank}/` : '';
-  let own: OwnRun | undefined;
+  let own: LocalRun | undefined;
   try {
-    own = await together(collective, () => collectOwn(context, root));
+    own = await together(collective, () => collectLocal(context, root));
     const { model } = own.shared;
     if (isApart)
       return { ...own, shared: { ...own.shared, model: null }, local: { ...own.local, model, buffers: {} } };
@@ -94,7 +94,7 @@ export async function collectRun(context: RunContext): Promise<CollectedRun> {
 }
 
 /** A run as one rank has it. The names in its model are those of the tensors of this rank. */
-export interface OwnRun extends CollectedRun {
+export interface LocalRun extends CollectedRun {
   readonly shared: SharedState<Tensor> & { readonly model: ModelState<Tensor> };
 }
 
@@ -105,7 +105,7 @@ export interface OwnRun extends CollectedRun {
  * @param root The prefix of the names of the model's tensors.
  * @throws AccError `ACC_STATE_INVALID` if the state cannot be saved.
  */
-export async function collectOwn(context: RunContext, root = ''): Promise<OwnRun> {
+export async function collectLocal(context: RunContext, root = ''): Promise<LocalRun> {
   const made: Tensor[] = [];
   try {
     const names = new NamedTensors(context.strategy, context.trainingStep.trained.prepared);

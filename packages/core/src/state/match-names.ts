@@ -2,12 +2,12 @@ import { AccError } from '@acc/contract';
 import type { NamedShape } from './named-tensors.js';
 
 /** The whole tensors of which a rank holds all or some elements. */
-export interface HeldNames {
+export interface LocalNames {
   readonly rank: number;
   readonly wholes: readonly NamedShape[];
 }
 
-interface HeldTensor {
+interface LocalTensor {
   readonly name: string;
   readonly ranks: number[];
   /** By the text of a shape: the shape, and the ranks that give it. */
@@ -31,7 +31,7 @@ const SHOWN = 5;
  */
 export function matchNames(
   stored: readonly NamedShape[],
-  held: readonly HeldNames[],
+  held: readonly LocalNames[],
 ): (name: string) => string {
   const here = heldByName(held);
   const shapes = new Map(stored.map(({ name, shape }) => [name, shape.join()]));
@@ -41,19 +41,19 @@ export function matchNames(
       ? Array.from(here.keys(), (name) => [name, name])
       : Array.from(here.keys(), (name, i) => [name, stored[i]?.name ?? '']),
   );
-  const fits = ({ name, shapes: own }: HeldTensor) =>
-    own.size === 1 && own.has(shapes.get(matches.get(name)!) ?? 'none');
+  const fits = ({ name, shapes: local }: LocalTensor) =>
+    local.size === 1 && local.has(shapes.get(matches.get(name)!) ?? 'none');
   if (stored.length === here.size && [...here.values()].every(fits)) {
     return (name) => matches.get(name) ?? name;
   }
   throw mismatch(stored, here);
 }
 
-function heldByName(held: readonly HeldNames[]): ReadonlyMap<string, HeldTensor> {
-  const here = new Map<string, HeldTensor>();
+function heldByName(held: readonly LocalNames[]): ReadonlyMap<string, LocalTensor> {
+  const here = new Map<string, LocalTensor>();
   for (const { rank, wholes } of held) {
     for (const { name, shape } of wholes) {
-      const known: HeldTensor = here.get(name) ?? { name, ranks: [], shapes: new Map() };
+      const known: LocalTensor = here.get(name) ?? { name, ranks: [], shapes: new Map() };
       here.set(name, known);
       known.ranks.push(rank);
       const text = shape.join();
@@ -65,16 +65,16 @@ function heldByName(held: readonly HeldNames[]): ReadonlyMap<string, HeldTensor>
   return here;
 }
 
-function mismatch(stored: readonly NamedShape[], here: ReadonlyMap<string, HeldTensor>): AccError {
+function mismatch(stored: readonly NamedShape[], here: ReadonlyMap<string, LocalTensor>): AccError {
   const shapes = new Map(stored.map(({ name, shape }) => [name, shape]));
   const missing = [...here.values()]
     .filter(({ name }) => !shapes.has(name))
     .map(({ name, ranks }) => ({ name, ranks }));
   const surplus = stored.map(({ name }) => name).filter((name) => !here.has(name));
-  const misshapen = [...here.values()].flatMap(({ name, shapes: own }) => {
+  const misshapen = [...here.values()].flatMap(({ name, shapes: local }) => {
     const inCheckpoint = shapes.get(name);
     if (!inCheckpoint) return [];
-    return [...own.values()]
+    return [...local.values()]
       .filter(({ shape }) => shape.join() !== inCheckpoint.join())
       .map(({ shape, ranks }) => ({ name, stored: inCheckpoint, here: shape, ranks }));
   });

@@ -50,15 +50,15 @@ export async function modelState(
  *
  * @throws AccError `ACC_STATE_INVALID`, on all ranks, if their optimizers differ.
  */
-export function modelOfAllRanks(own: ModelState<Tensor>, collective: Collective): ModelState<Tensor> {
+export function modelOfAllRanks(local: ModelState<Tensor>, collective: Collective): ModelState<Tensor> {
   const all = collective.allGatherObject({
-    parameters: own.parameters,
-    optimizers: own.optimizers.map(outlineOf),
+    parameters: local.parameters,
+    optimizers: local.optimizers.map(outlineOf),
   });
   return {
     parameters: union(all.map(({ parameters }) => parameters)),
     optimizers: mergedOptimizers(
-      own.optimizers,
+      local.optimizers,
       all.map(({ optimizers }) => optimizers),
     ),
   };

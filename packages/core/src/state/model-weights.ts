@@ -3,7 +3,7 @@ import { storeChangedWeights } from '@acc/big-model';
 import {
   matchWeights,
   together,
-  wholeBox,
+  fullBox,
   writeModel,
   type LoadedWeights,
   type LoadWeightsOptions,
@@ -12,14 +12,14 @@ import {
 } from '@acc/checkpoint';
 import { AccError, runsOfShard, type Strategy, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
-import { WholeWeights, type NamedWeight, type WeightContext } from './whole-weights.js';
+import { FullWeights, type NamedWeight, type WeightContext } from './full-weights.js';
 
 /** A tfjs-layers model, or a list of variables. */
 export type Weighted = object | readonly Variable[];
 
 /** The whole weights of all ranks, on every rank, by name. The caller disposes them. */
 export function stateDict(model: Weighted, context: WeightContext): NamedTensorMap {
-  using wholes = new WholeWeights(weightsOf(model), context);
+  using wholes = new FullWeights(weightsOf(model), context);
   return wholes.gather();
 }
 
@@ -34,7 +34,7 @@ export async function saveModel(
   context: WeightContext,
 ): Promise<void> {
   const { collective, kernels } = context;
-  using wholes = new WholeWeights(weightsOf(model), context);
+  using wholes = new FullWeights(weightsOf(model), context);
   await together(collective, async () => {
     if (collective.rank > 0) return wholes.serve();
     const topology = isModel(model) ? model.toJSON(null, false) : undefined;
@@ -100,7 +100,7 @@ function weightsOf(model: Weighted): NamedWeight[] {
 
 function receiverOf(name: string, variable: Variable): WeightReceiver {
   const { shape, dtype } = variable;
-  const boxes = [wholeBox(shape)];
+  const boxes = [fullBox(shape)];
   return {
     name,
     variable: variable.name,

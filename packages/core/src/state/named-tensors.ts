@@ -37,7 +37,7 @@ export class NamedTensors {
   }
 
   /** The whole tensors that the elements of a parameter belong to. */
-  wholesOf(parameter: Variable): NamedShape[] {
+  fullTensorsOf(parameter: Variable): NamedShape[] {
     const name = this.nameOf(parameter);
     const shards = this.#strategy.shardsOf?.(parameter);
     if (!shards) return [{ name, shape: parameter.shape }];
@@ -76,7 +76,7 @@ export class NamedTensors {
     const shards = this.shardsOf(tensor, parameter, folder);
     if (!shards) return this.addWhole(tensor, this.nameOf(parameter), folder);
     this.#added.push({ name: `${folder}/${this.nameOf(parameter)}`, tensor, shards });
-    return this.wholesOf(parameter).map(({ name }) => name);
+    return this.fullTensorsOf(parameter).map(({ name }) => name);
   }
 
   /** Adds a whole tensor, which is the same on every rank that has it. */
@@ -108,8 +108,8 @@ export class NamedTensors {
         { help: 'Use an optimizer whose state has the shape of the parameter, for example Adam.' },
       );
     }
-    const own = this.nameOf(parameter);
-    return shards.map((shard) => ({ ...shard, name: `${folder}/${storedName(shard.name ?? own)}` }));
+    const local = this.nameOf(parameter);
+    return shards.map((shard) => ({ ...shard, name: `${folder}/${storedName(shard.name ?? local)}` }));
   }
 }
 

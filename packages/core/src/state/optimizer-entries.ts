@@ -87,14 +87,14 @@ function addSlot(
 ): string[] {
   const owner = parameters.find(({ name }) => name === ofName);
   if (!owner) return names.addWhole(slot, ofName, folderOf(suffix));
-  if (isWholeOnRanks(suffix, owner, { names, state })) {
+  if (isFullOnRanks(suffix, owner, { names, state })) {
     return names.addWhole(slot, names.nameOf(owner), folderOf(suffix));
   }
   return names.add(slot, owner, folderOf(suffix));
 }
 
 /** Whether every rank has the whole state of one kind of a parameter, whatever it holds of the parameter. */
-export function isWholeOnRanks(
+export function isFullOnRanks(
   kind: string,
   parameter: Variable,
   { names, state }: { readonly names: NamedTensors; readonly state: OptimizerState },
@@ -136,12 +136,12 @@ export function outlineOf({ kind, slots = {}, weights = [] }: OptimizerEntry<unk
  * @throws AccError `ACC_STATE_INVALID` if ranks have different optimizers or kinds of state.
  */
 export function mergedOptimizers(
-  own: readonly OptimizerEntry<Tensor>[],
+  local: readonly OptimizerEntry<Tensor>[],
   all: readonly (readonly OptimizerOutline[])[],
 ): OptimizerEntry<Tensor>[] {
   const described = all.map((list) => list.map(describe).join(', ') || 'none');
   if (new Set(described).size > 1) throw differ(described);
-  return own.map((entry, i) => ({
+  return local.map((entry, i) => ({
     ...entry,
     ...(entry.slots && {
       slots: Object.fromEntries(

@@ -78,12 +78,12 @@ export class Preemption {
 
   #isAnyAsked(): boolean {
     const { collective } = this.#context;
-    const own = this.#asked !== undefined;
-    if (collective.size === 1) return own;
+    const local = this.#asked !== undefined;
+    if (collective.size === 1) return local;
     if (--this.#left > 0) return false;
     const ms = (performance.now() - this.#lastCheck) / this.#interval;
     const all = tidy(() =>
-      collective.allReduceAsync(tensor1d([own ? 1 : 0, ms]), 'max', { agreed: true }).wait(),
+      collective.allReduceAsync(tensor1d([local ? 1 : 0, ms]), 'max', { agreed: true }).wait(),
     );
     const [asked, slowestMs] = valuesOf(all) as unknown as [number, number];
     this.#lastCheck = performance.now();

@@ -29,8 +29,8 @@ export function buffersOfRank(
   names: NamedTensors,
 ): RankBuffers<Tensor> {
   if (collective.size === 1) return {};
-  const own = trainingStep.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
-  return Object.fromEntries(own.map((variable) => [names.nameOf(variable), names.heldBy(variable)]));
+  const local = trainingStep.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
+  return Object.fromEntries(local.map((variable) => [names.nameOf(variable), names.heldBy(variable)]));
 }
 
 interface SavedBuffers {
@@ -44,11 +44,11 @@ interface SavedBuffers {
  * are also saved under their names in the model, so that these belong together. Every rank calls it.
  */
 export function differingBuffers(
-  { buffers: own = {}, tensors }: Partial<SavedBuffers> & Pick<SavedBuffers, 'tensors'>,
+  { buffers: local = {}, tensors }: Partial<SavedBuffers> & Pick<SavedBuffers, 'tensors'>,
   collective: Collective,
 ): SavedBuffers {
   if (collective.size === 1) return { buffers: {}, tensors };
-  const sums = Object.entries(own).map(([name, tensor]): [string, string] => [name, digestOf(tensor)]);
+  const sums = Object.entries(local).map(([name, tensor]): [string, string] => [name, digestOf(tensor)]);
   const first = new Map<string, string>();
   const differing = new Set<string>();
   for (const [name, sum] of collective.allGatherObject(sums).flat()) {
@@ -57,7 +57,7 @@ export function differingBuffers(
   }
   const inModel = new Set([...differing].map((name) => `${PARAMETERS}/${name}`));
   return {
-    buffers: Object.fromEntries(Object.entries(own).filter(([name]) => differing.has(name))),
+    buffers: Object.fromEntries(Object.entries(local).filter(([name]) => differing.has(name))),
     tensors: tensors.map((each) => (inModel.has(each.name) ? { ...each, isOfFirst: true } : each)),
   };
 }
@@ -71,8 +71,8 @@ export function storedBuffers(
   worldSize: number,
   collective: Collective,
 ): ReadonlyMap<string, string> {
-  const own = worldSize === collective.size ? Object.entries(stored ?? {}) : [];
-  return new Map(own.map(([name, reference]) => [name, reference.name]));
+  const local = worldSize === collective.size ? Object.entries(stored ?? {}) : [];
+  return new Map(local.map(([name, reference]) => [name, reference.name]));
 }
 
 function digestOf(tensor: Tensor): string {

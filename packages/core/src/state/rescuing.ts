@@ -4,7 +4,7 @@ import { onFault } from '@acc/collective';
 import {
   dropRescues,
   findRescue,
-  HeldRun,
+  RunSnapshot,
   isFirstRefusal,
   megabytes,
   receiveRescue,
@@ -16,7 +16,7 @@ import { hostName } from '@acc/platform';
 import { isAccError } from '@acc/contract';
 import type { RescuePlace } from '../launchers/rescue-place.js';
 import type { Joinable } from '../join/joinable.js';
-import { collectOwn } from './collect-run.js';
+import { collectLocal } from './collect-run.js';
 import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
 import type { RestoredRun } from './run-checkpoints.js';
@@ -51,7 +51,7 @@ export class Rescuing {
   readonly #sign: string;
   /** Whether an update may be made while the state before it is held. */
   readonly #holdsThroughUpdates: boolean;
-  #held: HeldRun | undefined;
+  #held: RunSnapshot | undefined;
   #parameters: readonly string[] = [];
   /** Why nothing is held. */
   #reason = 'no prepared data and no checkPreemption() tells where a step ends';
@@ -124,9 +124,14 @@ export class Rescuing {
       return;
     }
     try {
-      const { made, ...own } = await collectOwn(run);
-      const info = { step: own.shared.step, epoch: epoch(), savedAt: new Date().toISOString(), metrics: {} };
-      const next = new HeldRun({ info, ...own }, collective.rank, kernels.state);
+      const { made, ...local } = await collectLocal(run);
+      const info = {
+        step: local.shared.step,
+        epoch: epoch(),
+        savedAt: new Date().toISOString(),
+        metrics: {},
+      };
+      const next = new RunSnapshot({ info, ...local }, collective.rank, kernels.state);
       for (const tensor of made) tensor.dispose();
       this.#held?.release();
       this.#held = next;
@@ -272,7 +277,7 @@ function parametersOf({ strategy, trainingStep }: RunContext): string[] {
   const parameters = trainingStep.trained.prepared;
   const names = new NamedTensors(strategy, parameters);
   return parameters.flatMap((variable) => {
-    const wholes = names.wholesOf(variable).map(({ name }) => name);
+    const wholes = names.fullTensorsOf(variable).map(({ name }) => name);
     return (wholes.length > 0 ? wholes : [names.nameOf(variable)]).map((name) => `${PARAMETERS}/${name}`);
   });
 }

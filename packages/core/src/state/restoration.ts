@@ -20,7 +20,7 @@ export function takeOver(tensor: Tensor): Variable {
 }
 
 /** Assigns the tensor's memory to a variable and disposes the tensor. */
-export function assignTaken(variable: Variable, tensor: Tensor): void {
+export function assignAndDispose(variable: Variable, tensor: Tensor): void {
   variable.assign(tensor);
   tensor.dispose();
 }

@@ -4,8 +4,8 @@ import { AccError, type NativeDtype } from '@acc/contract';
 import { optimizerStateOf } from '../presets/kernels.js';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
-import { isWholeOnRanks, type OptimizerEntry } from './optimizer-entries.js';
-import { assignTaken, takeOver, type Restoration } from './restoration.js';
+import { isFullOnRanks, type OptimizerEntry } from './optimizer-entries.js';
+import { assignAndDispose, takeOver, type Restoration } from './restoration.js';
 
 /** The model of this run that is to be restored. */
 export interface ModelContext {
@@ -50,7 +50,7 @@ function restoreParameters(context: ModelContext): Restoration {
       return { ...want, name: buffers.get(storedName(names.nameOf(variable))) ?? want.name };
     }),
     dtypes: parameters.map(({ dtype }) => dtype),
-    apply: (tensors) => held.forEach((variable, i) => assignTaken(variable, tensors[i]!)),
+    apply: (tensors) => held.forEach((variable, i) => assignAndDispose(variable, tensors[i]!)),
   };
 }
 
@@ -99,7 +99,7 @@ function restoreOptimizer(
       wanted.forEach(({ suffix, originalName }, i) => {
         state.slots[suffix]!.push({ originalName, variable: takeOver(tensors[i]!) });
       });
-      state.scalars.forEach((scalar, i) => assignTaken(scalar, tensors[wanted.length + i]!));
+      state.scalars.forEach((scalar, i) => assignAndDispose(scalar, tensors[wanted.length + i]!));
       state.iterations = entry.iterations!;
       state.learningRate = entry.learningRate;
     },
@@ -124,20 +124,22 @@ interface WantedSlot {
 function slotsOf(
   suffix: string,
   storedFor: readonly string[],
-  context: OptimizerContext & Pick<Parameters<typeof isWholeOnRanks>[2], 'state'>,
+  context: OptimizerContext & Pick<Parameters<typeof isFullOnRanks>[2], 'state'>,
 ): WantedSlot[] {
   const { parameters, stored, folderOf, names, storedName } = context;
   const wanted = (parameter: Variable): Want =>
-    isWholeOnRanks(suffix, parameter, context)
+    isFullOnRanks(suffix, parameter, context)
       ? { name: `${folderOf(suffix)}/${storedName(names.nameOf(parameter))}` }
       : wantOf(parameter, undefined, folderOf(suffix), context);
   const places = new Map(storedFor.map((name, i) => [name, i]));
   const hasStoredOrder = ascends(
-    parameters.flatMap((each) => firstPlace(wholesOf(each, context), (name) => stored.indexOf(name)) ?? []),
+    parameters.flatMap(
+      (each) => firstPlace(fullTensorsOf(each, context), (name) => stored.indexOf(name)) ?? [],
+    ),
   );
   let place = -1;
-  const own = parameters.flatMap((parameter, i) => {
-    const wholes = wholesOf(parameter, context);
+  const local = parameters.flatMap((parameter, i) => {
+    const wholes = fullTensorsOf(parameter, context);
     if (!hasSlot(parameter, wholes, places, suffix)) return [];
     const storedPlace = hasStoredOrder ? firstPlace(wholes, (name) => places.get(name)!) : i;
     // A variable without elements keeps its position after the variable before it.
@@ -152,11 +154,11 @@ function slotsOf(
       place: places.get(name)!,
       slot: { suffix, originalName: `${name}/${suffix}`, want: { name: `${folderOf(suffix)}/${name}` } },
     }));
-  return [...own, ...others].sort((a, b) => a.place - b.place).map(({ slot }) => slot);
+  return [...local, ...others].sort((a, b) => a.place - b.place).map(({ slot }) => slot);
 }
 
-const wholesOf = (parameter: Variable, { names, storedName }: ModelContext): string[] =>
-  names.wholesOf(parameter).map(({ name }) => storedName(name));
+const fullTensorsOf = (parameter: Variable, { names, storedName }: ModelContext): string[] =>
+  names.fullTensorsOf(parameter).map(({ name }) => storedName(name));
 
 /**
  * @throws AccError `ACC_CHECKPOINT_MISMATCH` if one shard of the variable has state in the

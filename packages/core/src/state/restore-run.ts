@@ -17,15 +17,15 @@ import { shareRandomStates } from '../random/synchronize.js';
 import { accumulatesReduced } from '../step/pass.js';
 import {
   gatherWindows,
-  heldShards,
+  shardedSums,
   namesOfParameters,
   windowState,
   withNames,
   type AccumulationEntry,
-  type HeldShards,
+  type ShardedSum,
 } from './accumulation-entries.js';
 import { keyedPlugins, type LocalState, type SharedState } from './collect-run.js';
-import { matchNames, type HeldNames } from './match-names.js';
+import { matchNames, type LocalNames } from './match-names.js';
 import { PARAMETERS } from './model-state.js';
 import { NamedTensors } from './named-tensors.js';
 import { requireSameStates, restoreRecurrent } from './recurrent-states.js';
@@ -91,7 +91,7 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
   const names = new NamedTensors(context.strategy, parameters);
   const ranks = collective.allGatherObject({
     rank: collective.rank,
-    wholes: parameters.flatMap((variable) => names.wholesOf(variable)),
+    wholes: parameters.flatMap((variable) => names.fullTensorsOf(variable)),
     variables: namesOfParameters(parameters, names),
   });
   return together(
@@ -149,7 +149,7 @@ async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<St
 }
 
 /** The names of the tensors that a rank holds. */
-interface RankNames extends HeldNames {
+interface RankNames extends LocalNames {
   /** The names of its variables, sorted. */
   readonly variables: readonly string[];
 }
@@ -190,7 +190,7 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
   const { model: _, accumulation: __, buffers: ofRank, ...ownState } = local;
   const buffers = storedBuffers(ofRank, checkpoint.index.worldSize, context.collective);
   const restorations = stored ? restoreModel(stored.model, { ...matched, optimizers, root, buffers }) : [];
-  const held = heldShards(window, variableOf, { names, storedName, checkpoint });
+  const held = shardedSums(window, variableOf, { names, storedName, checkpoint });
   const wants = [...restorations.flatMap((each) => each.wants), ...held.map(({ want }) => want)];
   const tensors = (await readTensors(checkpoint, wants, layer)).map((each) => each.toTensor());
   const rest = await readRest(checkpoint, { local: ownState, window, strategy: shared.strategy }, layer);
@@ -223,7 +223,7 @@ async function readMatched(trees: Trees, matched: Matched, context: RunContext):
   };
 }
 
-function sumsOf(held: readonly HeldShards[], tensors: readonly Tensor[]) {
+function sumsOf(held: readonly ShardedSum[], tensors: readonly Tensor[]) {
   return (entry: number, place: number): Tensor =>
     tensors[held.findIndex((each) => each.entry === entry && each.place === place)]!;
 }

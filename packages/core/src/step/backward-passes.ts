@@ -147,7 +147,7 @@ export class BackwardPasses {
     const { lossItems, batch, sync } = this.#state;
     const { passRanks } = batch;
     if (!sync.isAfterPass) return lossItems.countsOf(y, batch.rows, passRanks);
-    const counts = lossItems.countsOf(y, batch.rows, { ...passRanks, countRanks: () => 1, pieces: 1 });
+    const counts = lossItems.countsOf(y, batch.rows, { ...passRanks, countRanks: () => 1, shards: 1 });
     return { ...counts, all: counts.own };
   }
 

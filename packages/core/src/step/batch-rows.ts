@@ -23,8 +23,8 @@ export interface PassRanks {
   /** The rank of this process. */
   readonly rank: number;
   readonly countRanks: () => number;
-  /** The number of ranks that share each row, with a piece of equal length each. */
-  readonly pieces: number;
+  /** The number of ranks that share each row, with a shard of equal length each. */
+  readonly shards: number;
 }
 
 /**
@@ -33,10 +33,10 @@ export interface PassRanks {
  */
 export function rowCountsOf(
   batch: BatchRows | undefined,
-  { rank, countRanks, pieces }: PassRanks,
+  { rank, countRanks, shards }: PassRanks,
 ): { readonly own: number; readonly all: number } {
   const samples = samplesOf(batch);
-  return samples ? { own: batch!.realRows[rank]!, all: samples * pieces } : { own: 1, all: countRanks() };
+  return samples ? { own: batch!.realRows[rank]!, all: samples * shards } : { own: 1, all: countRanks() };
 }
 
 /** The number of real samples on all ranks. Undefined if there is no batch of prepared data. */

@@ -15,7 +15,7 @@ export class CurrentBatch {
   /** This rank's share of the samples, which weights losses and metrics. */
   get share(): number {
     const { dataRanks, countRanks } = this.#ranks;
-    return this.rows ? sampleShares(this.rows)[dataRanks.rank]! / this.pieces : 1 / countRanks();
+    return this.rows ? sampleShares(this.rows)[dataRanks.rank]! / this.shards : 1 / countRanks();
   }
 
   /** See {@link rowCountsOf}. */
@@ -25,11 +25,11 @@ export class CurrentBatch {
 
   get passRanks(): PassRanks {
     const { dataRanks, countRanks } = this.#ranks;
-    return { rank: dataRanks.rank, countRanks, pieces: this.pieces };
+    return { rank: dataRanks.rank, countRanks, shards: this.shards };
   }
 
-  /** The number of ranks that share each row of the batch, with a piece of equal length each. */
-  get pieces(): number {
+  /** The number of ranks that share each row of the batch, with a shard of equal length each. */
+  get shards(): number {
     const { dataRanks, gradientRanks } = this.#ranks;
     return gradientRanks.size / dataRanks.size;
   }

@@ -2,7 +2,7 @@ import type { NamedTensorMap, Optimizer, Tensor } from '@tensorflow/tfjs-core';
 import type { StepInfo } from '@acc/contract';
 import type { BackwardPasses } from './backward-passes.js';
 import { disposeNew, withTensors } from './grad-records.js';
-import { reduceGiven } from './reduce-given.js';
+import { reduceGradients } from './reduce-gradients.js';
 import { settleNew } from './settle.js';
 import type { TrainingStepOptions } from './step-options.js';
 import type { StepState } from './step-state.js';
@@ -104,7 +104,7 @@ export class OptimizerUpdates {
     const { sync, trained, batch } = this.#state;
     if (!sync.isAtApply) return grads;
     const { strategy, collective } = this.#options;
-    return reduceGiven(grads, { trained, strategy, collective, weight: batch.share });
+    return reduceGradients(grads, { trained, strategy, collective, weight: batch.share });
   }
 
   /** Whether the step is taken. `reduced` is the record that {@link #reduced} made of `grads`. */

@@ -3,7 +3,7 @@ import type { Collective, GradientReduction, ListMath, Plugin, Strategy } from '
 import {
   sumOfCounts,
   type GradientAccumulation,
-  type HeldGradients,
+  type AccumulatedGradients,
   type ItemCounts,
 } from '@acc/grad-accumulation';
 import { singleStrategy } from '../single-strategy/single-strategy.js';
@@ -162,7 +162,11 @@ function flushingPass({ variables, counts, settles }: PassSubject, options: Pass
 }
 
 /** The sum of the gradients that are reduced now and of the held ones. */
-function withHeld(grads: readonly (Tensor | null)[], held: HeldGradients, factor: number): (Tensor | null)[] {
+function withHeld(
+  grads: readonly (Tensor | null)[],
+  held: AccumulatedGradients,
+  factor: number,
+): (Tensor | null)[] {
   const variables = new Array<Variable>(grads.length);
   return handedOn(grads, held.joinedTo(singleStrategy().beginReduction(variables), factor));
 }

@@ -10,7 +10,7 @@ import type { TrainedVariables } from './trained-variables.js';
 export interface StepRanks {
   /** The ranks that receive different rows. */
   readonly dataRanks: Collective;
-  /** The ranks whose gradients are summed: those with different rows or different pieces of rows. */
+  /** The ranks whose gradients are summed: those with different rows or different shards of rows. */
   readonly gradientRanks: Collective;
   /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
   readonly countRanks: () => number;

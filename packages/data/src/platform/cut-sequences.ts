@@ -1,1 +1,1 @@
-export { cutSequences } from '../sequence-piece.js';
+export { cutSequences } from '../sequence-shard.js';

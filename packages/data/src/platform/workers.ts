@@ -9,7 +9,7 @@ import type { IndexedSource } from '../sample-source.js';
 import { blockIn } from '../plain-values.js';
 import { TensorMark } from '../structure.js';
 import { viewOf, type PackedLeaf } from '../workers/packed-batch.js';
-import { WorkerPool, type MadeBatch } from '../workers/worker-pool.js';
+import { WorkerPool, type WorkerBatch } from '../workers/worker-pool.js';
 
 /** Ends the threads of loaders that were collected as garbage without being closed. */
 const abandoned = new FinalizationRegistry<WorkerPool>((pool) => void pool.close());
@@ -44,7 +44,7 @@ export class LoaderWorkers {
     finish: (batch: unknown, step: PlannedBatch) => unknown,
   ): AsyncGenerator<Step<unknown>, void, undefined> {
     const pool = this.#open();
-    const made: { step: PlannedBatch; reply: Promise<MadeBatch> }[] = [];
+    const made: { step: PlannedBatch; reply: Promise<WorkerBatch> }[] = [];
     let requests = 0;
     const request = () => {
       const next = planned.next();
@@ -89,7 +89,7 @@ export class LoaderWorkers {
     return this.#pool;
   }
 
-  #batch(reply: MadeBatch): unknown {
+  #batch(reply: WorkerBatch): unknown {
     if ('samples' in reply) return batchSamples(reply.samples, this.#collate, new TensorMark());
     return unpack(reply.structure, reply.memory);
   }

@@ -3,11 +3,11 @@ import { AccError } from '@acc/contract';
 import type { SampleDraw, WorkerDataset } from '@acc/formats';
 import type { BatchReply, BatchRequest, WorkerFailure } from './messages.js';
 
-export type MadeBatch = Exclude<BatchReply, { readonly failure: WorkerFailure }>;
+export type WorkerBatch = Exclude<BatchReply, { readonly failure: WorkerFailure }>;
 
 interface Waiting {
   readonly worker: number;
-  readonly resolve: (reply: MadeBatch) => void;
+  readonly resolve: (reply: WorkerBatch) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -45,7 +45,7 @@ export class WorkerPool {
    * Asks a worker for a batch. Rejects with AccError `ACC_DATA_SAMPLE`, `ACC_DATA_COLLATE`,
    * `ACC_DATA_WORKER`.
    */
-  request(number: number, indices: Int32Array, draw: SampleDraw): Promise<MadeBatch> {
+  request(number: number, indices: Int32Array, draw: SampleDraw): Promise<WorkerBatch> {
     if (this.#ended) return Promise.reject(this.#ended);
     const worker = this.#workers[number]!;
     const id = this.#next++;
@@ -59,7 +59,7 @@ export class WorkerPool {
   }
 
   /** Takes back the memory of a batch. */
-  release(reply: MadeBatch): void {
+  release(reply: WorkerBatch): void {
     if ('memory' in reply) this.#free.push(reply.memory);
   }
 

@@ -36,8 +36,8 @@ export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor)
   const channels = x.shape[axis]!;
   const countLocal = x.size / channels;
   const { mean, squares } = countLocal > 0 ? localMoments(x, axis) : noMoments(channels);
-  const own = concat([reshape(scalar(countLocal), [1]), mean, squares]);
-  const all = gatherRows(reshape(own, [1, -1]));
+  const local = concat([reshape(scalar(countLocal), [1]), mean, squares]);
+  const all = gatherRows(reshape(local, [1, -1]));
   const counts = slice(all, [0, 0], [-1, 1]);
   const means = slice(all, [0, 1], [-1, channels]);
   const squaresOfRanks = slice(all, [0, 1 + channels], [-1, channels]);
@@ -58,7 +58,7 @@ export function globalMoments(x: Tensor, axis: number, gatherRows: (row: Tensor)
 export function summedMoments(
   x: Tensor,
   axis: number,
-  { ranks, sumOverRanks }: { readonly ranks: number; readonly sumOverRanks: (own: Tensor) => Tensor },
+  { ranks, sumOverRanks }: { readonly ranks: number; readonly sumOverRanks: (local: Tensor) => Tensor },
 ): GlobalMoments {
   const others = otherDims(x, axis);
   const count = scalar((ranks * x.size) / x.shape[axis]!);

@@ -32,8 +32,8 @@ it('throws after fused kernels, which would hide the statistics of the ranks', (
 
 it('leaves layers alone whose call a program has replaced', () => {
   const norm = layer();
-  const own = () => tf.zeros([1]);
-  norm.call = own;
+  const local = () => tf.zeros([1]);
+  norm.call = local;
   syncBatchNorm([norm], context)();
-  expect(norm.call).toBe(own);
+  expect(norm.call).toBe(local);
 });

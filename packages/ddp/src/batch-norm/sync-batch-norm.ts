@@ -19,7 +19,7 @@ import { requireFirstOrder } from '@acc/kernels';
 import {
   isPatched,
   nestedLayers,
-  ownClassName,
+  tfjsClassName,
   patch,
   type BatchNormalizationLayer,
   type Undo,
@@ -37,15 +37,15 @@ import { broadcastable, globalMoments, otherDims, summedMoments } from './global
 export function syncBatchNorm(layers: readonly unknown[], context: StrategyContext): () => void {
   const undos: Undo[] = [];
   for (const candidate of nestedLayers(layers)) {
-    if (ownClassName(candidate) !== 'BatchNormalization' || computesItself(candidate)) continue;
+    if (tfjsClassName(candidate) !== 'BatchNormalization' || computesItself(candidate)) continue;
     const layer = candidate as BatchNormalizationLayer;
     undos.push(
-      patch(layer, 'call', 'batch statistics', (own) => (inputs, kwargs) => {
+      patch(layer, 'call', 'batch statistics', (local) => (inputs, kwargs) => {
         const x = Array.isArray(inputs) ? inputs[0] : inputs;
         const isTraining = kwargs?.training && x instanceof Tensor && layer.gamma && layer.beta;
         // For layers without gamma or beta, and other ranks of x, the call of tfjs throws an error.
         const isOurs = isTraining && x.rank >= 2 && x.rank <= 4;
-        return isOurs ? tidy(() => normalize(layer, x, context)) : own.call(layer, inputs, kwargs);
+        return isOurs ? tidy(() => normalize(layer, x, context)) : local.call(layer, inputs, kwargs);
       }),
     );
   }
@@ -70,7 +70,7 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
   const { name } = layer.movingMean.read() as Variable;
   const realRows = axis === 0 ? x.shape[0]! : realRowsOf(x, context);
   const ofRanks: OfRanks = (x, call) =>
-    collectiveOnTape(x, { run: (own) => collective.named(name, () => call(own)) }, context.kernels);
+    collectiveOnTape(x, { run: (local) => collective.named(name, () => call(local)) }, context.kernels);
   const normalized = customGrad((...args) => {
     const [input, scales, offsets, save] = args as unknown as [
       Tensor,
@@ -82,7 +82,7 @@ function normalize(layer: BatchNormalizationLayer, x: Tensor, context: StrategyC
     const { mean, variance, count } = context.isDeterministic
       ? summedMoments(real, axis, {
           ranks: collective.size,
-          sumOverRanks: (own) => ofRanks(own, (x) => collective.allReduce(x, 'sum')),
+          sumOverRanks: (local) => ofRanks(local, (x) => collective.allReduce(x, 'sum')),
         })
       : globalMoments(real, axis, (row) => ofRanks(row, (x) => collective.allGather(x)));
     move(layer.movingMean, mean, layer.momentum);

@@ -281,7 +281,7 @@ export const CASES: Readonly<Record<string, Case>> = {
   ],
 };
 
-/** The number of rows of a tensor. It is smaller in a piece than in the whole tensor. */
+/** The number of rows of a tensor. It is smaller in a shard than in the whole tensor. */
 function ROWS_OF({ shape }: tf.Tensor): number {
   return shape[0]!;
 }
@@ -296,7 +296,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
   dense: ({ a }, { weight, vector }) => a.mul(vector).matMul(weight).relu().square().sum(),
   activations: ({ a }, { vector }) => {
     const x = a.mul(vector);
-    const pieces = [
+    const shards = [
       x.relu6(),
       x.clipByValue(-0.1, 0.1),
       tf.leakyRelu(x),
@@ -308,7 +308,7 @@ export const LOSSES: Readonly<Record<string, Loss>> = {
       x.softmax(),
       gelu(x),
     ];
-    return tf.addN(pieces).mul(a).sum();
+    return tf.addN(shards).mul(a).sum();
   },
   weightsOnly: ({ a }, { weight }) => {
     const mixed = weight

@@ -3,7 +3,7 @@ import { sampleWords, uniform, type RandomWords } from '../order/random.js';
 import type { ShapedArray } from '../samples/shaped-array.js';
 import type { PixelDecoder } from '../images/decode-pixels.js';
 import { takePixels, type PixelValues } from '../images/pixels.js';
-import { wholeOf, type Box, type ImageExtent } from '../images/raw-image.js';
+import { fullImageBox, type Box, type ImageExtent } from '../images/raw-image.js';
 import { resample } from '../images/resample.js';
 import { centre, randomPart, randomPlace } from './crop-box.js';
 import type { ImageSize, PixelPlan } from './options.js';
@@ -35,7 +35,7 @@ async function randomlyResized(
   const { maxPixels } = plan;
   const part = randomPart(await decoder.extentOf(bytes), plan.resized!, draw);
   const [height, width] = plan.crop!;
-  const window = wholeOf({ height, width });
+  const window = fullImageBox({ height, width });
   const isMirrored = isFlipped(plan, draw);
   const image = await decoder.decode(bytes, part);
   return takePixels(resample(image, { size: window, window, isMirrored, maxPixels }), window, false, values);
@@ -53,11 +53,11 @@ async function cropped(
   const isMirrored = isFlipped(plan, draw);
   if (plan.resize === undefined) return takePixels(image, box, isMirrored, values);
   if (!isWithin(box, size)) {
-    const resized = resample(image, { size, window: wholeOf(size), isMirrored: false, maxPixels });
+    const resized = resample(image, { size, window: fullImageBox(size), isMirrored: false, maxPixels });
     return takePixels(resized, box, isMirrored, values);
   }
   const resized = resample(image, { size, window: box, isMirrored, maxPixels });
-  return takePixels(resized, wholeOf(box), false, values);
+  return takePixels(resized, fullImageBox(box), false, values);
 }
 
 /** Rounded as by torchvision. */
@@ -79,7 +79,7 @@ function isFlipped({ flip }: PixelPlan, draw: RandomWords): boolean {
 
 function boxOf(image: ImageExtent, { crop, padding }: PixelPlan, draw: RandomWords): Box {
   const { height, width } = image;
-  if (!crop) return wholeOf(image);
+  if (!crop) return fullImageBox(image);
   const part = { height: crop[0], width: crop[1] };
   const more = 2 * (padding ?? 0);
   if (height + more < part.height || width + more < part.width) {

@@ -27,6 +27,6 @@ export function requirePixels(what: string, { height, width }: ImageExtent, maxP
 }
 
 /** The whole image, as a box. */
-export function wholeOf({ height, width }: ImageExtent): Box {
+export function fullImageBox({ height, width }: ImageExtent): Box {
   return { top: 0, left: 0, height, width };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '@acc/testkit';
 import { SOURCE_SHA256 } from './pixel-kernels-wasm.js';
-import { wholeOf, type RawImage } from './raw-image.js';
+import { fullImageBox, type RawImage } from './raw-image.js';
 import { resample } from './resample.js';
 
 const random = seededRandom(3);
@@ -55,7 +55,7 @@ describe('resample', () => {
   ])('weighs pixels of %i channels by a triangle: %i × %i to %i × %i', (channels, height, width, ...to) => {
     const image = noise(height, width, channels);
     const size = { height: to[0]!, width: to[1]! };
-    const got = resample(image, { size, window: wholeOf(size), isMirrored: false });
+    const got = resample(image, { size, window: fullImageBox(size), isMirrored: false });
     expect(got).toMatchObject({ ...size, channels });
     for (let channel = 0; channel < channels; channel++) {
       const bytes = [...got.data].filter((_, i) => i % channels === channel);
@@ -69,7 +69,7 @@ describe('resample', () => {
   it('makes parts of the new image, also mirrored', () => {
     const image = noise(31, 23, 3);
     const size = { height: 12, width: 40 };
-    const whole = resample(image, { size, window: wholeOf(size), isMirrored: false });
+    const whole = resample(image, { size, window: fullImageBox(size), isMirrored: false });
     const window = { top: 5, left: 11, height: 4, width: 20 };
     for (const isMirrored of [false, true]) {
       const { data } = resample(image, { size, window, isMirrored });
@@ -85,14 +85,14 @@ describe('resample', () => {
   it('gives no weight to the colours of transparent pixels', () => {
     const image = { data: Uint8Array.of(200, 100, 50, 255, 9, 9, 9, 0), height: 1, width: 2, channels: 4 };
     const size = { height: 1, width: 1 };
-    const { data } = resample(image, { size, window: wholeOf(size), isMirrored: false });
+    const { data } = resample(image, { size, window: fullImageBox(size), isMirrored: false });
     expect([...data]).toEqual([199, 99, 49, 128]);
   });
 
   it('leaves images of the same size as they are', () => {
     for (const channels of [1, 3]) {
       const image = noise(9, 14, channels);
-      expect(resample(image, { size: image, window: wholeOf(image), isMirrored: false })).toEqual(image);
+      expect(resample(image, { size: image, window: fullImageBox(image), isMirrored: false })).toEqual(image);
     }
   });
 });

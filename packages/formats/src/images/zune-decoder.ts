@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { packageMissing } from '../errors.js';
 import { isComplete, jpegHeader } from './jpeg-header.js';
-import { wholeOf, type Box, type RawImage } from './raw-image.js';
+import { fullImageBox, type Box, type RawImage } from './raw-image.js';
 
 /** Undefined: the file is not one of those that the decoder is for. */
 type DecodeJpeg = (bytes: Uint8Array, part?: Box) => Promise<RawImage | undefined>;
@@ -19,7 +19,7 @@ export async function zuneDecoder(): Promise<DecodeJpeg> {
     if (header?.components !== 3) return undefined;
     // zune-jpeg fills the missing part of a file with grey.
     if (!isComplete(bytes, header)) throw new RangeError('it is cut off: the marker of its end is missing');
-    const { top, left, height, width } = part ?? wholeOf(header);
+    const { top, left, height, width } = part ?? fullImageBox(header);
     const image = new Transformer(bytes).crop(left, top, width, height);
     // A worker thread has nothing else to do. In the main thread, threads of Node decode.
     const data = isMainThread ? await image.rawPixels() : image.rawPixelsSync();

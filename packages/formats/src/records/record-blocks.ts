@@ -22,7 +22,7 @@ export function defaultBlockBytes(starts: readonly Float64Array[]): number {
  *
  * @param starts For each file, where its samples start, and where the last one ends.
  */
-export function cutBlocks(starts: readonly Float64Array[], blockBytes: number): RecordBlock[] {
+export function splitBlocks(starts: readonly Float64Array[], blockBytes: number): RecordBlock[] {
   return starts.flatMap((index, file) => {
     const blocks: RecordBlock[] = [];
     const end = index.length - 1;

@@ -9,7 +9,7 @@ import { resolveLocations, type Locations } from '../sources/locations.js';
 import { openSource, sourceOf } from '../sources/open-source.js';
 import { showScans } from '../sources/read-forward.js';
 import type { Source, SourceState } from '../sources/source.js';
-import { cutBlocks, defaultBlockBytes, type RecordBlock } from './record-blocks.js';
+import { splitBlocks, defaultBlockBytes, type RecordBlock } from './record-blocks.js';
 import type { RecordFormat } from './record-format.js';
 
 /** Everything that a thread needs to read the samples. It can be sent to another thread. */
@@ -113,7 +113,7 @@ function openRecords(
   { map, ...options }: OpenOptions,
 ): BlockDataset<unknown> {
   const sources = files.map((file) => sourceOf(file));
-  const blocks = cutBlocks(starts, blockBytes);
+  const blocks = splitBlocks(starts, blockBytes);
   const placeOf = ({ file, first }: RecordBlock, row: number) => {
     return { file: sources[file]!.name, row: first + row, unit: format.unit };
   };

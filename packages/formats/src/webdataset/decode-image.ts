@@ -1,6 +1,6 @@
 import { shaped, type ShapedArray } from '../samples/shaped-array.js';
 import { pixelDecoder, type Channels, type JpegDecoder, type PixelDecoder } from '../images/decode-pixels.js';
-import { MAX_PIXELS, wholeOf, type RawImage } from '../images/raw-image.js';
+import { MAX_PIXELS, fullImageBox, type RawImage } from '../images/raw-image.js';
 import { resample } from '../images/resample.js';
 
 /** How images become pixels. */
@@ -26,7 +26,7 @@ export function imageDecoder(options: ImageOptions): DecodeImage {
     opened ??= pixelDecoder('Decoding images', { channels, jpegDecoder, maxPixels });
     const image = await (await opened).decode(bytes);
     if (!resize) return shapedOf(image);
-    const window = wholeOf({ height: resize[0], width: resize[1] });
+    const window = fullImageBox({ height: resize[0], width: resize[1] });
     return shapedOf(resample(image, { size: window, window, isMirrored: false, maxPixels }));
   };
 }

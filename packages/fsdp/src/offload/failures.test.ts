@@ -47,13 +47,13 @@ it('what an update has begun to read is freed if the file is damaged', () => {
   for (const { writing } of stored) writing!.wait();
   truncateSync(tensorFile.path, 0);
   const before = { tensors: tf.memory().numTensors, natives: liveTensors() };
-  const pieces = grads.map((grad, i) => ({
+  const groups = grads.map((grad, i) => ({
     names: new Set([`w${i}`]),
     stored: [stored[i]!],
     grads: [gradients.handleOf(grad)!],
   }));
-  const pipeline = new UpdatePipeline(pieces, { file, store: variables });
-  expect(() => pipeline.pieces[0]!.enter()).toThrowError(
+  const pipeline = new UpdatePipeline(groups, { file, store: variables });
+  expect(() => pipeline.groups[0]!.enter()).toThrowError(
     expect.objectContaining({ code: 'ACC_OFFLOAD_DAMAGED' }),
   );
   pipeline.drop();

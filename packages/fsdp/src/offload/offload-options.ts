@@ -29,14 +29,14 @@ export const offloadSchema = z.strictObject({
 });
 
 /** The options that concern offload, as a program gives them. */
-export interface GivenOffload {
+export interface OffloadSettings {
   readonly cpuOffload?: boolean | undefined;
   readonly offload?: OffloadOptions | undefined;
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` for options that contradict each other or have no effect. */
 export function resolveOffload(
-  { cpuOffload, offload }: GivenOffload,
+  { cpuOffload, offload }: OffloadSettings,
   stage: number,
 ): ResolvedOffload | undefined {
   if (cpuOffload && offload) {

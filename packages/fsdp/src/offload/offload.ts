@@ -1,6 +1,6 @@
 import { tidy, type NamedTensorMap, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type Collective, type KernelLayer } from '@acc/contract';
-import { canUpdateInPieces, slotListsOf, updateInPieces } from '@acc/kernels';
+import { canUpdateInGroups, slotListsOf, updateInGroups } from '@acc/kernels';
 import { TensorFile } from '@acc/native';
 import type { Shard } from '../shard.js';
 import { needsAcc, needsHost, unknownState } from './errors.js';
@@ -8,7 +8,7 @@ import { GradientStore, type StoredGradient } from './gradient-store.js';
 import type { ResolvedOffload } from './offload-options.js';
 import { storedSlots } from './slots.js';
 import type { StoredVariable } from './stored-variable.js';
-import { UpdatePipeline, type StoredPiece } from './update-pipeline.js';
+import { UpdatePipeline, type StoredGroup } from './update-pipeline.js';
 import { useArrived, ValueFile, type Fetch } from './value-file.js';
 import { VariableStore } from './variable-store.js';
 
@@ -40,7 +40,7 @@ export function openOffload(
 ): Offload | undefined {
   requireHost(options, { kernels, rank: collective.rank });
   if (options.to === 'cpu') return undefined;
-  if (!canUpdateInPieces()) throw needsAcc(kernels.backendName);
+  if (!canUpdateInGroups()) throw needsAcc(kernels.backendName);
   return new Offload(options, new ValueFile(openFile(options.to, collective), kernels));
 }
 
@@ -155,16 +155,16 @@ export class Offload {
     return this.#gradients?.change(grads, change) ?? change([...grads]);
   }
 
-  /** Runs an optimizer's update piece by piece. */
+  /** Runs an optimizer's update group by group. */
   update({ optimizer, grads, units, apply }: OffloadedUpdate): void {
     this.#dropAhead();
     const { store, options } = this;
     const held = new Map(units.flat().map(({ full, local }): [string, Variable] => [full.name, local]));
     const slots = options.optimizer ? storedSlots(optimizer, grads, held, store) : new Map<string, never[]>();
-    const pieces = units.flatMap((shards): StoredPiece | [] => {
+    const groups = units.flatMap((shards): StoredGroup | [] => {
       const used = shards.filter(({ full }) => (grads[full.name] as Tensor | null | undefined) != null);
       const stored = [...this.#parameters(used), ...used.flatMap(({ full }) => slots.get(full.name) ?? [])];
-      // Ranks have the same pieces, because an optimizer may exchange norms in each.
+      // Ranks have the same groups, because an optimizer may exchange norms in each.
       if (used.length === 0) return [];
       const names = used.map(({ full }) => full.name);
       return {
@@ -173,9 +173,9 @@ export class Offload {
         grads: names.flatMap((name) => this.#gradients?.handleOf(grads[name]!) ?? []),
       };
     });
-    const pipeline = new UpdatePipeline(pieces, { file: this.file, store });
+    const pipeline = new UpdatePipeline(groups, { file: this.file, store });
     try {
-      updateInPieces(pipeline.pieces, apply);
+      updateInGroups(pipeline.groups, apply);
       pipeline.finish();
     } finally {
       pipeline.drop();

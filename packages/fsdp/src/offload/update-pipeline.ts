@@ -1,11 +1,11 @@
-import type { UpdatePiece } from '@acc/kernels';
+import type { UpdateGroup } from '@acc/kernels';
 import type { GradientHandle } from './gradient-store.js';
 import type { StoredVariable } from './stored-variable.js';
 import { useArrived, type Fetch, type ValueFile } from './value-file.js';
 import type { VariableStore } from './variable-store.js';
 
 /** Variables that are updated together, and what must be in memory for that. */
-export interface StoredPiece {
+export interface StoredGroup {
   readonly names: ReadonlySet<string>;
   readonly stored: readonly StoredVariable[];
   /** Gradients that are in the file. */
@@ -23,26 +23,26 @@ export interface PipelineFiles {
 }
 
 /**
- * Reads each piece while the one before is updated, and writes it while those after it are. So a
- * few pieces are in memory at a time (Rajbhandari et al., "ZeRO-Infinity: Breaking the GPU Memory
+ * Reads each group while the one before is updated, and writes it while those after it are. So a
+ * few groups are in memory at a time (Rajbhandari et al., "ZeRO-Infinity: Breaking the GPU Memory
  * Wall for Extreme Scale Deep Learning", SC 2021).
  */
 export class UpdatePipeline {
-  readonly pieces: readonly UpdatePiece[];
+  readonly groups: readonly UpdateGroup[];
   readonly #started: (Started | undefined)[] = [];
 
   constructor(
-    private readonly stored: readonly StoredPiece[],
+    private readonly stored: readonly StoredGroup[],
     private readonly files: PipelineFiles,
   ) {
-    this.pieces = stored.map(({ names }, i) => ({
+    this.groups = stored.map(({ names }, i) => ({
       names,
       enter: () => this.#enter(i),
       leave: () => this.#leave(i),
     }));
   }
 
-  /** Writes what an optimizer has updated without the calls of a piece. */
+  /** Writes what an optimizer has updated without the calls of a group. */
   finish(): void {
     const { store } = this.files;
     store.releaseRead();
@@ -72,13 +72,13 @@ export class UpdatePipeline {
   }
 
   #start(i: number): Started | undefined {
-    const piece = this.stored[i];
-    if (!piece) return undefined;
+    const group = this.stored[i];
+    if (!group) return undefined;
     const { file, store } = this.files;
     if (this.#started[i]) return this.#started[i];
-    const variables = store.startRead(piece.stored);
+    const variables = store.startRead(group.stored);
     try {
-      const grads = file.startRead(piece.grads.filter(({ isAway }) => isAway));
+      const grads = file.startRead(group.grads.filter(({ isAway }) => isAway));
       return (this.#started[i] = { variables, grads });
     } catch (error) {
       variables.drop();

@@ -14,8 +14,8 @@ import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizer-steps/index.js';
-import { localPieces } from '../pieces/local-pieces.js';
-import { nativePieces } from '../pieces/native-pieces.js';
+import { localShards } from '../shards/local-shards.js';
+import { nativeShards } from '../shards/native-shards.js';
 import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';
 import { randomLayer } from '../random-layer.js';
 import { StepRecorder } from '../recording/recorder.js';
@@ -55,7 +55,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
       fusedApply,
       defer: deferOn(backend, () => recorder.records),
       divideMemory: divideMemoryOn(backend),
-      localPieces: (options) => localPieces(backend, options),
+      localShards: (options) => localShards(backend, options),
       resetPeakMemory,
       recorder,
       random: randomLayer(bridge),
@@ -102,7 +102,7 @@ function fixResults(backend: AccBackend): FixedResults {
   setNumThreads(1);
   fixKernelChoices(true);
   return {
-    pieces: nativePieces(backend),
+    shards: nativeShards(backend),
     seed: setSeed,
     restore() {
       setNumThreads(threads);

@@ -119,9 +119,9 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   return rank === 2 ? info : { ...info, shape: [...ones(rank - 2), ...info.shape] };
 }
 
-/** Whether the product is that of tfjs's tensors. That of pieces is a part of it, and has no tensors as factors. */
+/** Whether the product is that of tfjs's tensors. That of shards is a part of it, and has no tensors as factors. */
 const areWhole = (backend: AccBackend, factors: readonly TensorInfo[]): boolean =>
-  factors.every((factor) => factor instanceof Tensor && !backend.piecesOf(factor));
+  factors.every((factor) => factor instanceof Tensor && !backend.shardsOf(factor));
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 

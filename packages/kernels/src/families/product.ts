@@ -99,7 +99,7 @@ const ADDING: Readonly<Record<string, (sum: NativeTensor, ...factors: Factors) =
 /** Adds a product to `sum`, a float32 matrix, in the way that is fastest for the product alone. */
 export function addProduct(sum: NativeTensor, ...factors: Factors): void {
   const [a, b, transposeA, transposeB] = factors;
-  const way = product.wayFor(a, b, null, transposeA, transposeB, 'linear');
+  const way = product.candidateFor(a, b, null, transposeA, transposeB, 'linear');
   ADDING[way]!(sum, ...factors);
 }
 

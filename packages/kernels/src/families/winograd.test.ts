@@ -4,7 +4,7 @@ import { numThreads, setNumThreads } from '@acc/native';
 import { cpuHas } from '@acc/testkit';
 import { BACKEND_NAME } from '../acc-names.js';
 import { registerAccBackend } from '../register-backend.js';
-import { chosenWays, kernelChoices, takeWays } from '../tuning/tuning.js';
+import { chosenCandidates, kernelChoices, useCandidates } from '../tuning/tuning.js';
 
 // The kernels of convolutions with the way 'winograd' of the tuner, beside libtorch's.
 
@@ -85,9 +85,9 @@ function results(of: Case): Float32Array[] {
 
 /** Uses one way for all classes of shapes that have been met. */
 const take = (way: string): void =>
-  takeWays(
+  useCandidates(
     Object.fromEntries(
-      Object.keys(chosenWays())
+      Object.keys(chosenCandidates())
         .filter((key) => key.startsWith('convolution'))
         .map((key) => [key, way]),
     ),

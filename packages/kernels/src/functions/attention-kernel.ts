@@ -4,16 +4,16 @@ import type { AccBackend } from '../backend.js';
 import { inDtypeOf, toDtype } from '../families/conversion.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
 import {
-  attentionWay,
-  wayFor,
+  attentionCandidate,
+  candidateFor,
   type AttentionInputs,
   type AttentionKernelSettings,
-  type WayName,
-} from './attention-ways.js';
+  type AttentionCandidate,
+} from './attention-candidates.js';
 import { fusedFunction } from './fused-function.js';
 
 export interface FusedAttentionAttrs extends AttentionKernelSettings {
-  readonly way: WayName;
+  readonly way: AttentionCandidate;
   /** Whether to make q, k and v contiguous first: no kernel accepts their present layout. */
   readonly needsCopies: boolean;
 }
@@ -25,7 +25,7 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
   kernelName: 'AccScaledDotProductAttention',
   forward: ({ inputs, attrs, backend, isTaped }) =>
     withNatives(backend, inputs, attrs.needsCopies, (natives) => {
-      const [output, saved] = attentionWay(attrs.way).forward(natives, attrs);
+      const [output, saved] = attentionCandidate(attrs.way).forward(natives, attrs);
       const result = backend.wrap(output, 'float32');
       if (isTaped) backend.attach(result, saved);
       else for (const tensor of saved) tensor.dispose();
@@ -35,7 +35,7 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
     withNatives(backend, inputs, attrs.needsCopies, (natives) => {
       using nativeDy = inDtypeOf(natives.q, backend.native(dy));
       const saved = backend.attached(output);
-      const way = attentionWay(attrs.way);
+      const way = attentionCandidate(attrs.way);
       const grads = way.backward(nativeDy, natives, backend.native(output), saved, attrs);
       return grads.map((grad) => backend.wrap(grad, 'float32'));
     }),
@@ -54,15 +54,17 @@ export function fusedAttrs(
 ): FusedAttentionAttrs | undefined {
   const samples = samplesOf(backend, inputs);
   for (const needsCopies of [false, true]) {
-    const way = withNatives(backend, samples, needsCopies, (natives) => wayFor(backend, natives, settings));
+    const way = withNatives(backend, samples, needsCopies, (natives) =>
+      candidateFor(backend, natives, settings),
+    );
     if (way) return { ...settings, way, needsCopies };
   }
   return undefined;
 }
 
 /**
- * The first piece of each input that is stored in pieces: the kernel runs piece by piece. Returns
- * the inputs themselves if the pieces do not have the same batch.
+ * The first shard of each input that is stored in shards: the kernel runs shard by shard. Returns
+ * the inputs themselves if the shards do not have the same batch.
  */
 function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly TensorInfo[] {
   const samples = inputs.map((x) => backend.firstPiece(x) ?? x);

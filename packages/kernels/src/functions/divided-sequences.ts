@@ -1,27 +1,27 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionSettings } from '@acc/contract';
 
-/** How ranks that have pieces of the same sequences compute attention together. */
+/** How ranks that have shards of the same sequences compute attention together. */
 export interface DividedSequences {
-  /** The number of this rank's piece, from 0. Pieces have equal lengths. */
+  /** The number of this rank's shard, from 0. Shards have equal lengths. */
   readonly index: number;
-  /** The number of pieces. */
+  /** The number of shards. */
   readonly size: number;
   /**
-   * Attention of the queries of this rank's piece to the keys of all pieces, on the tape. Called on
-   * every rank, with q, k and v of its piece.
+   * Attention of the queries of this rank's shard to the keys of all shards, on the tape. Called on
+   * every rank, with q, k and v of its shard.
    */
   readonly attend: Attend;
 }
 
-/** Attention to whole sequences or to pieces of them, on the tape. */
+/** Attention to whole sequences or to shards of them, on the tape. */
 export type Attend = (q: Tensor, k: Tensor, v: Tensor, settings: AttentionSettings) => Tensor;
 
 /** Attention of all heads, of which each rank runs `attend` on its own. */
-export type AttendOwnHeads = (attend: Attend) => Attend;
+export type AttendLocalHeads = (attend: Attend) => Attend;
 
 let current: DividedSequences | undefined;
-let ownHeads: AttendOwnHeads | undefined;
+let localHeads: AttendLocalHeads | undefined;
 
 /** How sequences are divided now. Undefined if each rank has whole ones. */
 export function dividedSequences(): DividedSequences | undefined {
@@ -29,7 +29,7 @@ export function dividedSequences(): DividedSequences | undefined {
 }
 
 /**
- * Makes `scaledDotProductAttention` and the position of layers take sequences as pieces. Returns a
+ * Makes `scaledDotProductAttention` and the position of layers take sequences as shards. Returns a
  * function that ends it.
  */
 export function divideSequences(how: DividedSequences): () => void {
@@ -40,24 +40,24 @@ export function divideSequences(how: DividedSequences): () => void {
 }
 
 /**
- * Makes attention to pieces of sequences compute some heads on each rank. Returns a function that
+ * Makes attention to shards of sequences compute some heads on each rank. Returns a function that
  * ends it. Kernels that attend to whole sequences need no such help.
  */
-export function divideHeads(attendOwn: AttendOwnHeads): () => void {
-  ownHeads = attendOwn;
+export function divideHeads(attendOwn: AttendLocalHeads): () => void {
+  localHeads = attendOwn;
   return () => {
-    if (ownHeads === attendOwn) ownHeads = undefined;
+    if (localHeads === attendOwn) localHeads = undefined;
   };
 }
 
-/** How ranks attend to pieces of sequences now. Undefined if each rank has whole ones. */
-export function attentionToPieces(): Attend | undefined {
+/** How ranks attend to shards of sequences now. Undefined if each rank has whole ones. */
+export function attentionToShards(): Attend | undefined {
   const attend = current?.attend;
-  return attend && ownHeads ? ownHeads(attend) : attend;
+  return attend && localHeads ? localHeads(attend) : attend;
 }
 
 /** Runs `fn`, which is synchronous, on whole sequences: this rank needs no other for attention. */
-export function onWholeSequences<T>(fn: () => T): T {
+export function onFullSequences<T>(fn: () => T): T {
   const before = current;
   current = undefined;
   try {
@@ -67,7 +67,7 @@ export function onWholeSequences<T>(fn: () => T): T {
   }
 }
 
-/** The position of the first row of this rank's piece, which has `length` rows. 0 for whole sequences. */
+/** The position of the first row of this rank's shard, which has `length` rows. 0 for whole sequences. */
 export function sequenceOffset(length: number): number {
   return current ? current.index * length : 0;
 }

@@ -55,7 +55,7 @@ const scale = operatorInPlace('aten::mul_.Scalar');
 
 /**
  * The mask is attached to the result, for the gradient. If the attribute `within` states that `x` is
- * a piece, random numbers are drawn for the larger tensor, so that the pieces together get the mask
+ * a shard, random numbers are drawn for the larger tensor, so that the shards together get the mask
  * of the whole.
  */
 const forward = kernel<{ x: TensorInfo }, Attrs>(FORWARD, ({ inputs: { x }, attrs, backend }) => {
@@ -154,8 +154,8 @@ function drawMask(shape: readonly number[], kept: number, within?: DropoutPlace)
 
 /** A view. Caller disposes. */
 function pieceOf(numbers: NativeTensor, size: number, { outer, count, index }: DropoutPlace): NativeTensor {
-  using pieces = reshape(numbers, [outer, count, size / outer / count]);
-  return narrow(pieces, 1, index, 1);
+  using shards = reshape(numbers, [outer, count, size / outer / count]);
+  return narrow(shards, 1, index, 1);
 }
 
 /** `x` times the mask, divided by the probability of keeping an element. Caller disposes. */

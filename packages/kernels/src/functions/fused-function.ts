@@ -12,7 +12,7 @@ import {
 import type { AccBackend } from '../backend.js';
 import { isStandIn, withoutValues } from '../gradients/saved-shapes.js';
 import { kernel } from '../kernel.js';
-import { isTaped, onOwnTape, requireFirstOrder } from '../tape.js';
+import { isTaped, onSeparateTape, requireFirstOrder } from '../tape.js';
 
 /** Arguments of a function's forward kernel. It borrows its inputs; the caller owns the result. */
 export interface ForwardCall<Attrs> {
@@ -88,7 +88,7 @@ export function fusedFunction<Attrs extends object>(
     const inputs = saved.slice(0, -1);
     const byPlainOps = inputs.map((x, i) => () => {
       const ofInput = (value: Tensor) => plain(inputs.with(i, value), attrs);
-      return onOwnTape(() => grad(ofInput)(x, dy));
+      return onSeparateTape(() => grad(ofInput)(x, dy));
     });
     if (isTaped()) {
       if (keepsFirst && isStandIn(saved[0]!)) requireFirstOrder(kernelName);

@@ -2,10 +2,10 @@ export { attentionBlock, attentionBlockGradient } from './attention-block.js';
 export {
   divideHeads,
   divideSequences,
-  onWholeSequences,
+  onFullSequences,
   sequenceOffset,
   type Attend,
-  type AttendOwnHeads,
+  type AttendLocalHeads,
   type DividedSequences,
 } from './divided-sequences.js';
 export { dropout, type DropoutOptions, type DropoutPlace } from './dropout.js';

@@ -3,7 +3,7 @@ import { AccError, checkKeys, type AttentionSettings } from '@acc/contract';
 import { activeSlots } from '../slots.js';
 import { attentionInPlainOps } from './attention-in-plain-ops.js';
 import { requireFloat } from './check-input.js';
-import { attentionToPieces, dividedSequences } from './divided-sequences.js';
+import { attentionToShards, dividedSequences } from './divided-sequences.js';
 
 export interface AttentionOptions {
   /**
@@ -29,8 +29,8 @@ const NAME = 'scaledDotProductAttention';
  * whose dim differs from q's, for gradients of `mask` and for second-order gradients. Caller
  * disposes.
  *
- * Where ranks have pieces of sequences (`mesh: { context: n }`), all of them call it with theirs, and
- * queries see the keys of all pieces. The mask of a query then has the keys of all pieces. A mask of
+ * Where ranks have shards of sequences (`mesh: { context: n }`), all of them call it with theirs, and
+ * queries see the keys of all shards. The mask of a query then has the keys of all shards. A mask of
  * keys alone may have this rank's.
  *
  * @param q float32 `[batch, heads, queries, dim]`.
@@ -60,7 +60,7 @@ export function scaledDotProductAttention(
     );
   }
   const settings: AttentionSettings = { mask, isCausal, dropout, scale };
-  const attend = attentionToPieces() ?? attendLocally;
+  const attend = attentionToShards() ?? attendLocally;
   return attend(q, k, v, settings) as Tensor4D;
 }
 
@@ -70,11 +70,11 @@ export function attendLocally(q: Tensor, k: Tensor, v: Tensor, settings: Attenti
   return fused ?? tidy(() => attentionInPlainOps(q, k, v, settings));
 }
 
-/** @param pieces The number of pieces of a sequence. A mask may have the keys of all. */
+/** @param shards The number of shards of a sequence. A mask may have the keys of all. */
 function checkInputs(
   [q, k, v]: readonly [Tensor4D, Tensor4D, Tensor4D],
   mask: Tensor | undefined,
-  pieces: number,
+  shards: number,
 ): void {
   for (const [name, x] of Object.entries({ q, k, v })) {
     requireFloat(NAME, name, x);
@@ -96,8 +96,8 @@ function checkInputs(
   if (!mask) return;
   if (mask.dtype !== 'bool') requireFloat(NAME, 'mask', mask);
   const full = [q.shape[0], q.shape[1], q.shape[2], k.shape[2]].slice(-mask.rank);
-  const hasAllKeys = pieces > 1 && mask.shape.at(-1) === pieces * k.shape[2];
-  const expected = hasAllKeys ? full.with(-1, pieces * k.shape[2]) : full;
+  const hasAllKeys = shards > 1 && mask.shape.at(-1) === shards * k.shape[2];
+  const expected = hasAllKeys ? full.with(-1, shards * k.shape[2]) : full;
   const isBroadcast = mask.shape.every((length, dim) => length === 1 || length === expected[dim]);
   if (![2, 4].includes(mask.rank) || !isBroadcast) {
     throw mismatch(

@@ -41,8 +41,8 @@ export function shortNorm(
  * Whether the 16-bit normalised values are attached to `output`. The saved x then has no values.
  */
 export function isShortNorm(backend: AccBackend, output: TensorInfo): boolean {
-  const [piece = output] = backend.piecesOf(output)?.pieces ?? [];
-  return backend.attached(piece)[0]!.dtype !== 'float32';
+  const [shard = output] = backend.shardsOf(output)?.shards ?? [];
+  return backend.attached(shard)[0]!.dtype !== 'float32';
 }
 
 /** Inputs of the gradients of a short norm. */

@@ -5,11 +5,11 @@ import { isStandIn } from './saved-shapes.js';
 
 /**
  * Whether a gradient can read only values from `tensor`: it is not a stand-in, its data has no
- * attached tensors, and the data is not stored in pieces. A copy of the values can then replace it.
+ * attached tensors, and the data is not stored in shards. A copy of the values can then replace it.
  */
 export function hasValuesOnly(tensor: Tensor): boolean {
   const acc = activeAcc();
   if (!acc) return true;
-  if (isStandIn(tensor) || (tensor.dataId as Partial<TensorData>).inPieces) return false;
+  if (isStandIn(tensor) || (tensor.dataId as Partial<TensorData>).inShards) return false;
   return !acc.hasAttached(tensor);
 }

@@ -1,5 +1,5 @@
 import { Tensor } from '@tensorflow/tfjs-core';
-import { ownClassName, patch, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
+import { tfjsClassName, patch, type GraphLayer, type GraphModel } from '@acc/tfjs-internals';
 
 /**
  * Layers of tfjs that no longer need their input once their call and the computation of their mask
@@ -97,7 +97,7 @@ function usesOf(layer: GraphLayer, members: ReadonlySet<GraphLayer>, outputs: re
   const consumers = new Set(layer.outboundNodes.map(({ outboundLayer }) => outboundLayer));
   const isOutput = outputs.includes(layer.inboundNodes[0]!.outputTensors[0]);
   const isFreed = [...consumers].every(
-    (consumer) => members.has(consumer) && hasOnePlace(consumer) && CONSUMERS.has(ownClassName(consumer)),
+    (consumer) => members.has(consumer) && hasOnePlace(consumer) && CONSUMERS.has(tfjsClassName(consumer)),
   );
   return isFreed && !isOutput ? consumers.size : 0;
 }

@@ -3,7 +3,7 @@ import { FUSED_LAYERS, type FusedLayerCalls } from '@acc/contract';
 import {
   gradientDepth,
   nestedLayers,
-  ownClassName,
+  tfjsClassName,
   patch,
   type LayerCall,
   type LayerInternals,
@@ -25,7 +25,7 @@ const CLASSES: ReadonlySet<string | undefined> = new Set(FUSED_LAYERS);
 export function fuseLayers(layers: readonly unknown[]): () => void {
   const undos: Undo[] = [];
   for (const layer of nestedLayers(layers)) {
-    const name = ownClassName(layer);
+    const name = tfjsClassName(layer);
     if (!CLASSES.has(name) || Object.hasOwn(layer, 'call')) continue;
     undos.push(
       patch(layer as LayerInternals, 'call', 'fused layers', (own) =>

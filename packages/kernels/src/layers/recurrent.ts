@@ -2,8 +2,8 @@ import { dispose, mul, ones, reverse, type Tensor } from '@tensorflow/tfjs-core'
 import { dropout } from '../functions/dropout.js';
 import type { AccLayerCall } from './acc-layer-call.js';
 import {
-  isOwnClass,
-  ownClassName,
+  isTfjsClass,
+  tfjsClassName,
   type Kwargs,
   type RecurrentCell,
   type RecurrentLayer,
@@ -67,9 +67,9 @@ export function droppedInputs(layer: RecurrentLayer, x: Tensor, kwargs: Kwargs):
  */
 function recurrenceOf(layer: RecurrentLayer, x: Tensor, kwargs: Kwargs): Recurrence | undefined {
   const { cell } = layer;
-  const name = ownClassName(layer);
+  const name = tfjsClassName(layer);
   const recurrence = RECURRENCES[name ?? ''];
-  if (!recurrence || !isOwnClass(cell, `${name}Cell`) || kwargs.mask != null || x.rank !== 3)
+  if (!recurrence || !isTfjsClass(cell, `${name}Cell`) || kwargs.mask != null || x.rank !== 3)
     return undefined;
   const { length } = statesOf(layer, kwargs);
   const areStates = length === 0 || length === recurrence.states;

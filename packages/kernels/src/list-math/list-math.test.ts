@@ -5,7 +5,7 @@ import { liveTensors, observeCalls } from '@acc/native';
 import { expectClose } from '@acc/testkit';
 import { kernelLayerOf } from '../kernel-layer.js';
 import { registerAccBackend } from '../register-backend.js';
-import { chosenWays, kernelChoices, takeWays } from '../tuning/tuning.js';
+import { chosenCandidates, kernelChoices, useCandidates } from '../tuning/tuning.js';
 
 const values = (list: readonly tf.Tensor[]) => list.map((x) => [...x.dataSync()]);
 
@@ -96,11 +96,11 @@ describe('products on acc', () => {
     const [x, dy] = [wave(20, 50, 1), wave(20, 60, 2)];
     const expected = values([wave(50, 60, 3).add(tf.matMul(x, dy, true))])[0]!;
     const { shapes, measuredMs } = kernelChoices().findLast(({ family }) => family === 'matmul')!;
-    const key = Object.keys(chosenWays()).find((each) => each.includes(shapes))!;
+    const key = Object.keys(chosenCandidates()).find((each) => each.includes(shapes))!;
     const ways = Object.keys(measuredMs) as (keyof typeof operators)[];
     expect(ways).toEqual(expect.arrayContaining(['blas', 'onednn']));
     for (const way of ways) {
-      takeWays({ [key]: way });
+      useCandidates({ [key]: way });
       const sum = wave(50, 60, 3);
       const before = [tf.memory().numTensors, liveTensors()];
       let added!: tf.Tensor;

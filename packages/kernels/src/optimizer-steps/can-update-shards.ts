@@ -1,5 +1,5 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
-import { hasOwnRule } from './fused/fused-apply.js';
+import { hasTfjsRule } from './fused/fused-apply.js';
 
 /**
  * Whether an optimizer may update shards inside `withShards`. True for optimizers that compute
@@ -14,7 +14,7 @@ export function canUpdateShards(optimizer: Optimizer): boolean {
   const { constructor } = optimizer as { constructor: { updatesShards?: unknown } };
   if (typeof elementwise === 'boolean') return elementwise;
   return (
-    hasOwnRule(optimizer) ||
+    hasTfjsRule(optimizer) ||
     (Object.hasOwn(constructor, 'updatesShards') && constructor.updatesShards === true)
   );
 }

@@ -1,6 +1,6 @@
 export { canUpdateShards } from './can-update-shards.js';
-export { canUpdateInPieces, updateInPieces, type UpdatePiece } from './in-pieces.js';
-export { fusedApply, hasOwnRule } from './fused/fused-apply.js';
+export { canUpdateInGroups, updateInGroups, type UpdateGroup } from './in-groups.js';
+export { fusedApply, hasTfjsRule } from './fused/fused-apply.js';
 export { optimizerState, slotListsOf, type OptimizerState } from './optimizer-state.js';
 export {
   shardedUpdate,
@@ -15,7 +15,7 @@ export {
   noteUse,
   placeSlots,
   updatesOf,
-  withOwnState,
+  withStateOf,
   type Gradients,
   type NamedGradient,
   type SlotList,

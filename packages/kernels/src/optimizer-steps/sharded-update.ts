@@ -49,7 +49,7 @@ export function withShards(sharded: ShardedUpdate, update: () => void): void {
   }
 }
 
-/** A variable that `first` shards may be this rank's piece of it, of which `second` has a shard. */
+/** A variable that `first` shards may be this rank's group of it, of which `second` has a shard. */
 function joined(first: ShardedUpdate, second: ShardedUpdate): ShardedUpdate {
   return {
     sumSquares: (squares, names) => tidy(() => second.sumSquares(first.sumSquares(squares, names), names)),
@@ -75,7 +75,7 @@ export function shardedUpdate(): ShardedUpdate | undefined {
  *
  * @param norms `[k, names.length]`.
  */
-export function wholeNorms(norms: Tensor, names: readonly string[]): Tensor {
+export function fullNorms(norms: Tensor, names: readonly string[]): Tensor {
   const sumSquares = active?.sumSquares;
   return sumSquares ? tidy(() => sqrt(sumSquares(square(norms), names))) : norms.clone();
 }

@@ -94,7 +94,7 @@ export interface Misplaced {
  * @param lists The optimizer's state.
  * @param misplaced Called if that is another variable's.
  */
-export function withOwnState(
+export function withStateOf(
   lists: readonly SlotList[],
   gradients: Gradients,
   { apply, misplaced }: { readonly apply: () => void; readonly misplaced: (at: Misplaced) => void },

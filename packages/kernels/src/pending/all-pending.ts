@@ -66,7 +66,7 @@ export function noteTensorDone(value: PendingValue): void {
 }
 
 /** Takes note of bytes that a value itself now holds; negative if it no longer does. */
-export function noteHeld(bytes: number): void {
+export function noteBytes(bytes: number): void {
   leafBytes += bytes;
 }
 

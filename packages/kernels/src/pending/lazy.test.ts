@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { liveTensors } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { localPieces } from '../pieces/local-pieces.js';
+import { localShards } from '../shards/local-shards.js';
 import { registerAccBackend } from '../register-backend.js';
 import { computeWaiting } from './all-pending.js';
 import { lazyOf, lazyTensor } from './lazy.js';
@@ -77,7 +77,7 @@ it('makes only this process’s columns for who needs those', () => {
   const before = counts();
   const x = tf.tensor2d(X);
   const { made, y } = doubles(x);
-  const pieces = localPieces(backend, { count: 2, index: 1, join });
+  const pieces = localShards(backend, { count: 2, index: 1, join });
   const columns = pieces.cut(y, { outer: 2, shape: [2, 2] });
   expect(Array.from(backend.readSync(columns.dataId) as Float32Array)).toEqual([6, 8, 14, 16]);
   expect(made).toEqual({ whole: 0, own: 1 });

@@ -5,7 +5,7 @@ import { NATIVE_DTYPE } from '../acc-names.js';
 import { TensorData } from '../tensor-data.js';
 
 /** How a tensor is made that nobody has read yet. The caller owns what the functions return. */
-export interface Making {
+export interface Recipe {
   /** The inputs of the computation. They stay alive until then. */
   readonly inputs: readonly TensorInfo[];
   /** Makes all values. */
@@ -18,7 +18,7 @@ export interface Making {
 export interface LazyValues {
   /** The length of the last dim when the tensor was created. A reshape keeps it, or joins rows. */
   readonly columns: number;
-  readonly making: Making;
+  readonly making: Recipe;
   release(): void;
 }
 
@@ -32,7 +32,7 @@ const waiting = new Set<WeakRef<TensorData>>();
 export function lazyTensor(
   backend: AccBackend,
   { shape, dtype }: Omit<TensorInfo, 'dataId'>,
-  making: Making,
+  making: Recipe,
 ): TensorInfo {
   const join = () => {
     const made = making.whole();

@@ -4,7 +4,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
 import type { RecordedValue } from './recorded-value.js';
-import { forgetPending, noteHeld, notePending, noteTensorDone } from './all-pending.js';
+import { forgetPending, noteBytes, notePending, noteTensorDone } from './all-pending.js';
 
 const run = operator('acc::elementwise');
 const reshape = operator('aten::reshape');
@@ -105,7 +105,7 @@ export class PendingValue {
 
   release(): void {
     if (--this.#uses > 0) return;
-    if (this.#native) noteHeld(-this.byteLength);
+    if (this.#native) noteBytes(-this.byteLength);
     this.#native?.dispose();
     this.recorded?.dispose();
     this.#releaseOperands();
@@ -126,7 +126,7 @@ export class PendingValue {
     if (native !== computed) this.recorded?.bind(native);
     if (this.#uses === 1) {
       this.#native = undefined;
-      noteHeld(-this.byteLength);
+      noteBytes(-this.byteLength);
     }
     this.releaseData();
     return native;
@@ -137,7 +137,7 @@ export class PendingValue {
     if (this.#native) return this.#native;
     const compute = (): NativeTensor => this.#computation!.alone?.() ?? this.computedAs('float32');
     this.#native = this.recorded ? this.recorded.compute(compute) : compute();
-    noteHeld(this.byteLength);
+    noteBytes(this.byteLength);
     this.#releaseOperands();
     return this.#native;
   }

@@ -21,6 +21,6 @@ export const AccBackend = class AccBackend {
 export const kernelChoices: Acc['kernelChoices'] = () => [];
 export const randomLayer: Acc['randomLayer'] = refuse;
 export const registerAccBackend: Acc['registerAccBackend'] = refuse;
-export const restoreWays: Acc['restoreWays'] = refuse;
-export const savedWays: Acc['savedWays'] = refuse;
+export const restoreChoices: Acc['restoreChoices'] = refuse;
+export const savedChoices: Acc['savedChoices'] = refuse;
 export const shareKernelChoices: Acc['shareKernelChoices'] = () => {};

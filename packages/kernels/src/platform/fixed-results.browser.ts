@@ -1,4 +1,4 @@
 import type * as fixedResults from './fixed-results.js';
 
 /** Only for deterministic training on several processes. */
-export const portablePieces = undefined as (typeof fixedResults)['portablePieces'] | undefined;
+export const portableShards = undefined as (typeof fixedResults)['portableShards'] | undefined;

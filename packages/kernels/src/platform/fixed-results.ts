@@ -1,1 +1,1 @@
-export { portablePieces } from '../pieces/portable-pieces.js';
+export { portableShards } from '../shards/portable-shards.js';

@@ -1,28 +1,28 @@
 import { engine, type DataType, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
-import type { PieceLayout } from '@acc/contract';
+import type { ShardLayout } from '@acc/contract';
 import type { Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { TensorData, type DataPieces } from '../tensor-data.js';
+import { TensorData, type DataShards } from '../tensor-data.js';
 
 /** How a tensor is made of a native one. */
 export interface RecordedForm {
   readonly dtype: DataType;
-  /** Of a tensor of which this process has one piece, which is the native tensor. */
+  /** Of a tensor of which this process has one shard, which is the native tensor. */
   readonly cut?: {
     readonly shape: readonly number[];
-    readonly layout: PieceLayout;
-    readonly hold: NonNullable<DataPieces['hold']>;
+    readonly layout: ShardLayout;
+    readonly hold: NonNullable<DataShards['hold']>;
   };
 }
 
 /**
- * The tensor that this process holds: its piece of a tensor, or the tensor itself. Undefined if the
- * piece was freed. Recordings have native calls on pieces, and never make a tensor whole.
+ * The tensor that this process holds: its shard of a tensor, or the tensor itself. Undefined if the
+ * shard was freed. Recordings have native calls on shards, and never make a tensor whole.
  */
-export function heldOf(x: TensorInfo, backend: AccBackend): TensorInfo | undefined {
-  const inPieces = backend.piecesOf(x);
-  if (inPieces?.index === undefined) return x;
-  return inPieces.isFreed ? undefined : inPieces.pieces![0];
+export function localTensorOf(x: TensorInfo, backend: AccBackend): TensorInfo | undefined {
+  const inShards = backend.shardsOf(x);
+  if (inShards?.index === undefined) return x;
+  return inShards.isFreed ? undefined : inShards.shards![0];
 }
 
 /** Whether the values of `x` come when they are needed; see `Defer`. */
@@ -31,9 +31,9 @@ export function isDeferred({ dataId }: TensorInfo): boolean {
 }
 
 export function formOf({ dtype, shape, dataId }: Tensor, backend: AccBackend): RecordedForm {
-  const inPieces = backend.piecesOf({ dtype, shape, dataId });
-  if (inPieces?.index === undefined) return { dtype };
-  return { dtype, cut: { shape, layout: inPieces.layout, hold: inPieces.hold! } };
+  const inShards = backend.shardsOf({ dtype, shape, dataId });
+  if (inShards?.index === undefined) return { dtype };
+  return { dtype, cut: { shape, layout: inShards.layout, hold: inShards.hold! } };
 }
 
 /** A tensor of that form, which takes ownership of `native`. The caller owns it. */
@@ -49,8 +49,8 @@ export function areOfOneKind(a: RecordedForm, b: RecordedForm | undefined): bool
   return a.cut?.layout.kind === b?.cut?.layout.kind;
 }
 
-/** Whether both are whole, or have the same pieces. */
-export function areCutAlike(a: RecordedForm, b: RecordedForm): boolean {
+/** Whether both are whole, or have the same shards. */
+export function areShardedAlike(a: RecordedForm, b: RecordedForm): boolean {
   const [x, y] = [a.cut?.layout, b.cut?.layout];
   if (x?.kind === 'rows' && y?.kind === 'rows') return x.outer === y.outer && x.length === y.length;
   if (x?.kind === 'sum' && y?.kind === 'sum') return x.scale === y.scale;

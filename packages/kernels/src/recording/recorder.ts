@@ -22,7 +22,7 @@ import { beginRecordedValues, endRecordedValues, recordValues } from '../pending
 import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
 import { DataUsers } from './data-users.js';
 import { placeGradients } from './gradient-places.js';
-import { formOf, heldOf, isDeferred } from './recorded-form.js';
+import { formOf, localTensorOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
 import { here, SourcePlaces } from './source-places.js';
 import { watchVariables, type VariableChanges } from './watch-variables.js';
@@ -230,7 +230,7 @@ class Session {
     this.#users.forget();
     const natives = [];
     for (const variable of Object.values(engine().registeredVariables)) {
-      const held = heldOf(variable, this.backend);
+      const held = localTensorOf(variable, this.backend);
       this.#variables.set(variable, held?.dataId ?? variable.dataId);
       const native = held && isNumeric(variable) ? this.backend.heldNative(held) : undefined;
       if (!native) continue;
@@ -271,9 +271,9 @@ class Session {
     }
   }
 
-  /** The native tensor of the data of `x`, or of this process's piece of it. */
+  /** The native tensor of the data of `x`, or of this process's shard of it. */
   #nativeOf(x: Tensor): NativeTensor {
-    return this.backend.nativeOfData(heldOf(x, this.backend) ?? x)!;
+    return this.backend.nativeOfData(localTensorOf(x, this.backend) ?? x)!;
   }
 
   #endSegment(outputs: readonly Tensor[], action?: SegmentAction): void {
@@ -284,7 +284,9 @@ class Session {
       if (!isNumeric(tensor)) this.#refuse('it returns or assigns strings');
       return isNumeric(tensor);
     });
-    const natives = tensors.map((tensor) => this.backend.native(heldOf(tensor, this.backend) ?? tensor));
+    const natives = tensors.map((tensor) =>
+      this.backend.native(localTensorOf(tensor, this.backend) ?? tensor),
+    );
     const meta = natives.map(({ dtype, shape }) => ({ dtype, shape }));
     const sources = Array.from(cutRecording(natives), (id) => this.#sourceOf(id));
     this.#segments.push({
@@ -333,7 +335,7 @@ class Session {
     }
     return now.filter((variable) => {
       const before = this.#variables.get(variable);
-      const held = heldOf(variable, this.backend) ?? variable;
+      const held = localTensorOf(variable, this.backend) ?? variable;
       return before !== undefined && before !== held.dataId;
     });
   }

@@ -8,7 +8,7 @@ import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
-import { areCutAlike, formOf, heldOf, tensorIn, type RecordedForm } from './recorded-form.js';
+import { areShardedAlike, formOf, localTensorOf, tensorIn, type RecordedForm } from './recorded-form.js';
 import {
   countGivenInputs,
   differenceOfSources,
@@ -229,9 +229,9 @@ export class StepRecording implements Recording {
 
   #fits(tensor: Tensor | null, recorded: Given | null): boolean {
     if (!tensor || !recorded) return !tensor && !recorded;
-    const { shape } = heldOf(tensor, this.backend) ?? tensor;
+    const { shape } = localTensorOf(tensor, this.backend) ?? tensor;
     const isSameSize = util.sizeFromShape(shape) === util.sizeFromShape(recorded.shape as number[]);
-    return isSameSize && areCutAlike(formOf(tensor, this.backend), recorded.form);
+    return isSameSize && areShardedAlike(formOf(tensor, this.backend), recorded.form);
   }
 
   #handleOf(source: Source, args: readonly Tensor[]): number {
@@ -241,7 +241,7 @@ export class StepRecording implements Recording {
   }
 
   #handleIn(tensor: TensorInfo, shape: readonly number[]): number {
-    const { dataId, dtype } = heldOf(tensor, this.backend) ?? tensor;
+    const { dataId, dtype } = localTensorOf(tensor, this.backend) ?? tensor;
     return this.backend.native({ dataId, dtype, shape: shape as number[] }).id;
   }
 
@@ -255,14 +255,16 @@ export class StepRecording implements Recording {
           ? isLive(source.variable) && source.variable.trainable === source.isTrainable
           : !tensor.isDisposed;
       return (
-        isThere && areCutAlike(formOf(tensor, this.backend), source.form) && this.#hasDtype(tensor, source)
+        isThere &&
+        areShardedAlike(formOf(tensor, this.backend), source.form) &&
+        this.#hasDtype(tensor, source)
       );
     });
   }
 
   /** A deferred variable that is not in memory gets its values from an action. */
   #hasDtype(tensor: Tensor, { kind, dtype }: Exclude<Source, { kind: 'captured' }>): boolean {
-    const info = heldOf(tensor, this.backend);
+    const info = localTensorOf(tensor, this.backend);
     const held = info && this.backend.heldNative(info);
     return held ? held.dtype === dtype : kind === 'variable';
   }

@@ -14,7 +14,7 @@ import {
 import type { AccBackend } from '../backend.js';
 import { labelOf, sizeOf } from './dtypes.js';
 import { bytesUnder, plainBytes, unfilled } from './plain-bytes.js';
-import { restoreWays, savedWays } from './ways.js';
+import { restoreChoices, savedChoices } from './choices.js';
 
 const contiguous = operator('aten::contiguous');
 const empty = operator('aten::empty.memory_format');
@@ -34,8 +34,8 @@ export function nativeState(backend: AccBackend): StateLayer {
         map: (path, start, dtype, shape) => mapped(backend, mapTensor(path, start, dtype, shape)),
       }),
     }),
-    getState: savedWays,
-    setState: restoreWays,
+    getState: savedChoices,
+    setState: restoreChoices,
   };
 }
 

@@ -6,13 +6,13 @@ import type { TuningOptions } from './options.js';
  * One of several operators, or memory layouts, with the same result. Borrows its arguments. Caller
  * disposes the result.
  */
-export type Way<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
+export type Candidate<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
 
 /** Runs the chosen way of a family. */
-export interface TunedWay<Args extends readonly unknown[]> {
+export interface TunedFamily<Args extends readonly unknown[]> {
   (...args: Args): NativeTensor;
   /** The name of the way that runs with these arguments. May measure the ways. */
-  wayFor(...args: Args): string;
+  candidateFor(...args: Args): string;
 }
 
 /** A computation for which libtorch has several ways. */
@@ -22,7 +22,7 @@ export interface Family<Args extends readonly unknown[]> {
    * Ways by name. The first is the default; another is chosen only if its time is at most {@link
    * clearly} times that of the default.
    */
-  readonly ways: Readonly<Record<string, Way<Args>>>;
+  readonly ways: Readonly<Record<string, Candidate<Args>>>;
   /**
    * A fraction of the first way's time, below 1. A smaller gain may be noise, or may be lost
    * elsewhere, as with memory layouts.
@@ -145,12 +145,12 @@ export class Tuner {
   }
 
   /** Returns a function that runs the chosen way. */
-  tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedWay<Args> {
+  tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedFamily<Args> {
     this.#families.add(family.name);
     const { ways } = family;
     let generation = this.#generation;
     const chosen = new Map<number | string, string>();
-    const wayFor = (...args: Args): string => {
+    const candidateFor = (...args: Args): string => {
       if (generation !== this.#generation) {
         chosen.clear();
         generation = this.#generation;
@@ -164,7 +164,7 @@ export class Tuner {
       }
       return way;
     };
-    return Object.assign((...args: Args) => ways[wayFor(...args)]!(...args), { wayFor });
+    return Object.assign((...args: Args) => ways[candidateFor(...args)]!(...args), { candidateFor });
   }
 
   #forget(): void {
@@ -243,7 +243,7 @@ function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: 
   };
   const times: Record<string, number[]> = {};
   let spentMs = 0;
-  const attempt = (name: string, way: Way<Args>) => {
+  const attempt = (name: string, way: Candidate<Args>) => {
     try {
       const ms = timeMs(() => way(...args));
       // The first call prepares the operator, so its time does not count.

@@ -1,5 +1,5 @@
 import { tuningOptions } from './options.js';
-import { Tuner, type Choice, type ChoiceStore, type Family, type TunedWay } from './tuner.js';
+import { Tuner, type Choice, type ChoiceStore, type Family, type TunedFamily } from './tuner.js';
 
 const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
 
@@ -7,7 +7,7 @@ const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
  * Returns a function that runs, for each class of shapes, the way that was fastest at first use.
  */
 /* @__NO_SIDE_EFFECTS__ */
-export function tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedWay<Args> {
+export function tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedFamily<Args> {
   return tuner.tuned(family);
 }
 
@@ -23,13 +23,13 @@ export function shareKernelChoices(store: ChoiceStore | undefined): void {
   tuner.share(store);
 }
 
-/** The chosen ways so far, for {@link takeWays}. */
-export function chosenWays(): Readonly<Record<string, string>> {
+/** The chosen ways so far, for {@link useCandidates}. */
+export function chosenCandidates(): Readonly<Record<string, string>> {
   return tuner.ways;
 }
 
 /** Uses the ways that another run has chosen, for the classes of shapes that it has met. */
-export function takeWays(ways: Readonly<Record<string, string>>): void {
+export function useCandidates(ways: Readonly<Record<string, string>>): void {
   tuner.take(ways);
 }
 

@@ -30,10 +30,10 @@ export function requireNoFailure(
     tidy(() => all.allReduce(scalar(failure ? 1 : 0), 'max').dataSync()[0]!),
   );
   if (failed === 0) return;
-  const own = failure && tellOf(failure, schedule, all.rank);
-  const told = orOwn(failure, () => all.allGatherObject(own ?? null)).filter((each) => each !== null);
+  const local = failure && tellOf(failure, schedule, all.rank);
+  const told = orOwn(failure, () => all.allGatherObject(local ?? null)).filter((each) => each !== null);
   const first = told.reduce((before, each) => (each.start < before.start ? each : before));
-  throw own?.start === first.start ? failure!.error : failedElsewhere(first);
+  throw local?.start === first.start ? failure!.error : failedElsewhere(first);
 }
 
 /** Runs a collective. What prevents it may be a consequence of this rank's own failure, which is thrown then. */

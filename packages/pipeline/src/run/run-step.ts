@@ -300,8 +300,8 @@ class Step {
     const [ofInputs, ofWeights] = this.#gradients(pass, dys);
     if (isLast) dispose(dys);
     const grads = stage.receives.map((id) => {
-      const own = ofInputs[pass.used.indexOf(id)] ?? null;
-      return sumOf(own, fromNext.get(id) ?? null) ?? zeros(pass.shapes.get(id)!);
+      const local = ofInputs[pass.used.indexOf(id)] ?? null;
+      return sumOf(local, fromNext.get(id) ?? null) ?? zeros(pass.shapes.get(id)!);
     });
     return { grads, ofWeights };
   }
@@ -391,9 +391,9 @@ interface Computation {
 const keyOf = (stage: number, microBatch: number): string => `${stage} ${microBatch}`;
 
 /** The sum of two gradients, the first of which it disposes. */
-function sumOf(own: Tensor | null, passed: Tensor | null): Tensor | null {
-  if (!own || !passed) return own ?? passed;
-  const sum = add(own, passed);
-  own.dispose();
+function sumOf(local: Tensor | null, passed: Tensor | null): Tensor | null {
+  if (!local || !passed) return local ?? passed;
+  const sum = add(local, passed);
+  local.dispose();
   return sum;
 }

@@ -99,12 +99,12 @@ interface Section {
 function sectionsOf(calls: readonly GraphCall[], every: number, results: readonly number[]): Section[] {
   const sections: Section[] = [];
   for (let begin = 0; begin < calls.length; begin += every) {
-    const own = calls.slice(begin, begin + every);
-    const made = new Set(own.flatMap(({ outputs }) => outputs));
+    const local = calls.slice(begin, begin + every);
+    const made = new Set(local.flatMap(({ outputs }) => outputs));
     const later = new Set([...calls.slice(begin + every).flatMap(({ inputs }) => inputs), ...results]);
     sections.push({
-      calls: own,
-      takes: [...new Set(own.flatMap(({ inputs }) => inputs))].filter((id) => !made.has(id)),
+      calls: local,
+      takes: [...new Set(local.flatMap(({ inputs }) => inputs))].filter((id) => !made.has(id)),
       gives: [...made].filter((id) => later.has(id)),
       isLast: begin + every >= calls.length,
     });

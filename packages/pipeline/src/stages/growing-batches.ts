@@ -1,7 +1,7 @@
 /** The size of a batch that is measured. */
 export interface BatchSize {
   readonly rows: number;
-  /** The size of other dims that the model leaves open, on all ranks that have pieces of them. */
+  /** The size of other dims that the model leaves open, on all ranks that have shards of them. */
   readonly openDim: number;
 }
 

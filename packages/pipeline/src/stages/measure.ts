@@ -12,8 +12,8 @@ export interface MeasureContext {
   readonly runForward: RunForward;
   /** Whether this rank measures. The first rank of all does, and those that compute layers with it. */
   readonly measures: boolean;
-  /** The number of ranks that each have a piece of a sequence. */
-  readonly pieces: number;
+  /** The number of ranks that each have a shard of a sequence. */
+  readonly shards: number;
 }
 
 /** The measurements of each layer call. */
@@ -32,16 +32,16 @@ export interface MeasuredCalls {
  * @throws AccError `ACC_PIPELINE_STAGES` on every rank if the model cannot run on the smallest batch.
  */
 export function measureCalls(model: LayerGraph, context: MeasureContext): MeasuredCalls {
-  const { collective, measures, pieces } = context;
+  const { collective, measures, shards } = context;
   const isOpen = model.inputs.some(({ shape }) => shape.slice(1).includes(null));
-  // Of ranks with pieces of a sequence, some may refuse a longer one, and the others would wait for them.
+  // Of ranks with shards of a sequence, some may refuse a longer one, and the others would wait for them.
   let masked: readonly boolean[] = [];
-  const costs = costsOfGrowingBatches(isOpen && pieces === 1, (size) => {
-    const own = measures ? attempt(() => measuredOn(size, model, context)) : {};
+  const costs = costsOfGrowingBatches(isOpen && shards === 1, (size) => {
+    const local = measures ? attempt(() => measuredOn(size, model, context)) : {};
     // All ranks go on as the first one does.
     const { found, problem } = collective.broadcastObject<Attempt>({
-      found: own.found,
-      problem: own.error === undefined ? undefined : String(own.error),
+      found: local.found,
+      problem: local.error === undefined ? undefined : String(local.error),
     });
     if (found) {
       ({ masked } = found);
@@ -50,7 +50,7 @@ export function measureCalls(model: LayerGraph, context: MeasureContext): Measur
     return new AccError(
       'ACC_PIPELINE_STAGES',
       `The costs of the layers could not be measured on a batch of ${size.rows} rows of zeros, with ${size.openDim} for other open dims: ${problem}`,
-      { help: 'Name the layers of each stage: stages: [[…], […]].', cause: own.error },
+      { help: 'Name the layers of each stage: stages: [[…], […]].', cause: local.error },
     );
   });
   return { costs, masked };
@@ -75,14 +75,14 @@ function attempt(measure: () => MeasuredCalls): {
 function measuredOn(
   { rows, openDim }: BatchSize,
   model: LayerGraph,
-  { runForward, pieces }: MeasureContext,
+  { runForward, shards }: MeasureContext,
 ): MeasuredCalls {
-  const ofPiece = Math.max(1, Math.floor(openDim / pieces));
+  const ofShard = Math.max(1, Math.floor(openDim / shards));
   const values = new Map<number, Tensor>();
   const masks = new Map<number, Tensor>();
   try {
     for (const { id, shape, dtype } of model.inputs) {
-      const dims = shape.map((dim, i) => dim ?? (i === 0 ? rows : ofPiece));
+      const dims = shape.map((dim, i) => dim ?? (i === 0 ? rows : ofShard));
       values.set(id, zeros(dims, dtype));
     }
     const given = new Set(values.keys());

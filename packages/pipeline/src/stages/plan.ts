@@ -56,12 +56,12 @@ export function planOf(model: LayerGraph, stageOf: readonly number[], count: num
   const crossing = (cut: number) =>
     [...madeIn].flatMap(([id, stage]) => (stage < cut && (usedIn.get(id) ?? -1) >= cut ? [id] : []));
   const stages = Array.from({ length: count }, (_, stage): Stage => {
-    const own = calls.filter((__, i) => stageOf[i] === stage);
-    const layers = [...new Set(own.map(({ layer }) => layer))];
+    const local = calls.filter((__, i) => stageOf[i] === stage);
+    const layers = [...new Set(local.map(({ layer }) => layer))];
     const weights = [...new Set(layers.flatMap(({ weights: all }) => all.map((weight) => weight.read())))];
     for (const layer of layers) requireDims(layer);
     return {
-      calls: own,
+      calls: local,
       layers,
       receives: crossing(stage),
       sends: stage < last ? crossing(stage + 1) : [],

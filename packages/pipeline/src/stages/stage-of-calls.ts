@@ -130,11 +130,11 @@ export function stagesByCost(
 
   /** The division with one more stage, from `begin` to `end`. */
   function extended(before: Division, begin: number, end: number): Division {
-    const own = sums[end]! - sums[begin]!;
+    const local = sums[end]! - sums[begin]!;
     return {
       idle: before.idle + (trained[end] === trained[begin] ? 1 : 0),
-      most: Math.max(before.most, own),
-      squares: before.squares + own * own,
+      most: Math.max(before.most, local),
+      squares: before.squares + local * local,
       bounds: begin === 0 ? [] : [...before.bounds, begin],
     };
   }

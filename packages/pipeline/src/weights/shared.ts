@@ -1,5 +1,5 @@
 import { add, dispose, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import { heldPartOf, type Collective } from '@acc/contract';
+import { localPartOf, type Collective } from '@acc/contract';
 import type { SharedWeight } from '../stages/plan.js';
 
 /**
@@ -35,7 +35,7 @@ export function returnGradients(
 ): void {
   const sent = shared.flatMap(({ variable, owner, users }) => {
     if (!users.includes(pipe.rank)) return [];
-    const grad = grads.get(variable) ?? zeros(heldPartOf(variable)?.own.shape ?? variable.shape);
+    const grad = grads.get(variable) ?? zeros(localPartOf(variable)?.own.shape ?? variable.shape);
     const pending = pipe.sendAsync(grad, owner, slotOf(variable));
     grad.dispose();
     grads.delete(variable);

@@ -22,7 +22,7 @@ import { isLive, slotListsOf } from '@acc/kernels';
 import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
 import { engineInternals, layersOfModels } from '@acc/tfjs-internals';
 import { cannotCombine, cannotDefer, notDivided, outsideStep } from '../errors.js';
-import { cutState, freeState } from './own-state.js';
+import { cutState, freeState } from './local-state-check.js';
 import { Placed, type PlacedContext } from './placed.js';
 import { stagedTape } from './staged-tape.js';
 

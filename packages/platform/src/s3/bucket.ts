@@ -7,7 +7,7 @@ import {
   REQUEST_TIMEOUT_MS,
   requestWithin,
   SlowServerError,
-  type WholeAnswer,
+  type FullAnswer,
 } from '../request-within.js';
 import { sleep } from '../timers.js';
 import { importClients } from './clients.js';
@@ -195,7 +195,7 @@ function unreachable(error: Error, doing: string, origin: string): AccError {
   return storageErrorOf('ACC_STORAGE_FAILED', doing, what, error);
 }
 
-function answerOf({ status, headers, bytes }: WholeAnswer): Answer {
+function answerOf({ status, headers, bytes }: FullAnswer): Answer {
   return {
     status,
     headers,

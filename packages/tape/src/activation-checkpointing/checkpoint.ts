@@ -8,7 +8,7 @@ import { contextOf } from '../gradient-driver/pass-context.js';
 import type { Nested } from '../nested.js';
 import { firstRun } from './first-run.js';
 import { checkpointNode } from './recompute.js';
-import { ownResult } from './results.js';
+import { copiedResult } from './results.js';
 import { sameRandom } from './same-random.js';
 
 /**
@@ -33,7 +33,7 @@ export function checkpoint<Inputs extends readonly Tensor[], R extends Nested>(
 ): R {
   const engine = engineInternals();
   const run = () => fn(...(inputs as unknown as Inputs));
-  if (!engine.isTapeOn()) return engine.tidy('checkpoint', () => ownResult(run(), new Set()));
+  if (!engine.isTapeOn()) return engine.tidy('checkpoint', () => copiedResult(run(), new Set()));
   const hooks = installedHooks();
   const random = sameRandom(randomOf(hooks));
   const inPrecision = hooks?.capture?.() ?? ((compute) => compute());

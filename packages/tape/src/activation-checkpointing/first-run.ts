@@ -5,8 +5,8 @@ import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { contextOf, putContext } from '../gradient-driver/pass-context.js';
 import { pathBetween } from '../gradient-driver/tape.js';
 import type { Nested } from '../nested.js';
-import { probeTape, type Taken } from './probe-tape.js';
-import { madeBy, ownResult, tensorsOf } from './results.js';
+import { probeTape, type CapturedTensor } from './probe-tape.js';
+import { madeBy, copiedResult, tensorsOf } from './results.js';
 import type { SameRandom } from './same-random.js';
 
 export interface FirstRun {
@@ -14,7 +14,7 @@ export interface FirstRun {
   /** The tensors of {@link result}. */
   readonly outputs: readonly Tensor[];
   /** The outer tensors that were used. Their data is held. */
-  readonly taken: readonly Taken[];
+  readonly taken: readonly CapturedTensor[];
   /** Of variables among them that were packed. */
   readonly standIns: readonly StandIn[];
   /** The outer tensors that the outputs depend on. */
@@ -42,7 +42,7 @@ export function firstRun(
     inputs.forEach(take);
     const result = engine.tidy('checkpoint', () => {
       const given = random.first(run);
-      return ownResult(given, madeBy(nodes));
+      return copiedResult(given, madeBy(nodes));
     });
     const outputs = tensorsOf(result);
     const tensors = taken.map(({ tensor }) => tensor);

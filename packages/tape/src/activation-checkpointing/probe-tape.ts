@@ -5,7 +5,7 @@ import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { inputOf } from '../gradient-driver/tape.js';
 
 /** An outer tensor that a function used. */
-export interface Taken {
+export interface CapturedTensor {
   readonly tensor: Tensor;
   /** A clone that holds the tensor's data at that time. Undefined for a variable that was packed: hooks bring its values. */
   readonly held: Tensor | undefined;
@@ -15,7 +15,7 @@ export interface Taken {
 export interface ProbeTape {
   readonly nodes: TapeNode[];
   /** The outer tensors that were used, in the order of first use. */
-  readonly taken: readonly Taken[];
+  readonly taken: readonly CapturedTensor[];
   /** Of variables that were packed. */
   readonly standIns: readonly StandIn[];
   /** Takes `tensor`, used or not. */
@@ -30,7 +30,7 @@ export function probeTape(engine: EngineInternals, participants: TapeParticipant
   const depth = state.gradientDepth;
   const nodes: TapeNode[] = [];
   const known = new Set<number>();
-  const taken: Taken[] = [];
+  const taken: CapturedTensor[] = [];
   const standIns: StandIn[] = [];
   let isTaking = false;
   const take = (tensor: Tensor) => {

@@ -8,8 +8,8 @@ import type { TapeParticipants } from '../gradient-driver/tape-participants.js';
 import { walkBackward } from '../gradient-driver/walk.js';
 import type { Nested } from '../nested.js';
 import type { FirstRun } from './first-run.js';
-import type { Taken } from './probe-tape.js';
-import { madeBy, ownResult, tensorsOf } from './results.js';
+import type { CapturedTensor } from './probe-tape.js';
+import { madeBy, copiedResult, tensorsOf } from './results.js';
 import type { SameRandom } from './same-random.js';
 import { withVariablesOf } from './same-variables.js';
 
@@ -98,7 +98,7 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
     const tape = engine.state.activeTape!;
     const begin = tape.length;
     const given = inPrecision(run);
-    const result = ownResult(given, madeBy(tape.slice(begin)));
+    const result = copiedResult(given, madeBy(tape.slice(begin)));
     nodes = tape.slice(begin);
     return result;
   };
@@ -119,7 +119,7 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
 }
 
 /** Tensors of outside that were freed since live again, with the data that is held, in the scope of now. */
-function revive(taken: readonly Taken[]): void {
+function revive(taken: readonly CapturedTensor[]): void {
   for (const { tensor, held } of taken) if (tensor.isDisposed && held) reviveWith(tensor, held);
 }
 

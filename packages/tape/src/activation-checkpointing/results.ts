@@ -8,7 +8,7 @@ import { mapNested, type Nested } from '../nested.js';
  *
  * @param made The ids of the tensors that its operators created.
  */
-export function ownResult<R extends Nested>(result: R, made: ReadonlySet<number>): R {
+export function copiedResult<R extends Nested>(result: R, made: ReadonlySet<number>): R {
   if (typeof (result as { then?: unknown } | null | undefined)?.then === 'function') {
     throw new AccError('ACC_CHECKPOINT_ASYNC', 'A checkpointed function must not be asynchronous.', {
       help: 'Pass a function that returns tensors, as for tf.tidy.',

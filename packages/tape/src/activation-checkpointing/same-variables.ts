@@ -1,13 +1,13 @@
 import { clone, keep, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { patch } from '@acc/tfjs-internals';
 import { runsHook } from '../gradient-driver/tape-participants.js';
-import type { Taken } from './probe-tape.js';
+import type { CapturedTensor } from './probe-tape.js';
 
 /**
  * Runs `compute` with the values that variables had when they were first used, and then undoes its
  * assignments. Therefore a moving average is updated once, however often its layer is computed.
  */
-export function withVariablesOf<T>(taken: readonly Taken[], compute: () => T): T {
+export function withVariablesOf<T>(taken: readonly CapturedTensor[], compute: () => T): T {
   const before = new Map<Variable, Tensor>();
   const undo = patch(Variable.prototype, 'assign', 'recomputation', (own) => {
     return function (this: Variable, value: Tensor) {

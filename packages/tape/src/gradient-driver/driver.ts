@@ -12,7 +12,7 @@ import type { FindRanks, ForwardRanks } from './forward-ranks.js';
 import { explainMissingKernel } from './missing-kernel.js';
 import { freeSaved } from './packed-tensors.js';
 import { contextOf } from './pass-context.js';
-import { heldOf, pathBetween, requireDependence, requireHeldOnly } from './tape.js';
+import { localInputsOf, pathBetween, requireDependence, requireLocalOnly } from './tape.js';
 import type { TapeParticipants } from './tape-participants.js';
 import { owned, walkBackward } from './walk.js';
 
@@ -120,8 +120,8 @@ function gradients(
       () => engine.tidy('forward', isOutermost && hooks.forward ? () => hooks.forward!(xs, f) : f),
     );
     util.assert(y instanceof Tensor, () => 'The result y returned by f() must be a tensor.');
-    const held = heldOf(xs);
-    requireHeldOnly(tape, xs, [y]);
+    const held = localInputsOf(xs);
+    requireLocalOnly(tape, xs, [y]);
     const path = pathBetween(tape, held, [y]);
     if (!allowNoGradients) requireDependence(path);
     const session = isOutermost ? hooks.begin(xs, y) : undefined;

@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { AccError, heldPartOf } from '@acc/contract';
+import { AccError, localPartOf } from '@acc/contract';
 import type { TapeNode } from '@acc/tfjs-internals';
 
 /** The part of a tape between the given tensors and the results. */
@@ -53,8 +53,8 @@ export function requireDependence({ nodes }: Path): void {
 }
 
 /** The tensors that operators use in place of the given ones: this rank's part of a variable that is cut. */
-export function heldOf(xs: readonly Tensor[]): Tensor[] {
-  return xs.map((x) => heldPartOf(x)?.own ?? x);
+export function localInputsOf(xs: readonly Tensor[]): Tensor[] {
+  return xs.map((x) => localPartOf(x)?.own ?? x);
 }
 
 /**
@@ -63,12 +63,12 @@ export function heldOf(xs: readonly Tensor[]): Tensor[] {
  *
  * @throws AccError `ACC_CUT_VARIABLE_USED`.
  */
-export function requireHeldOnly(
+export function requireLocalOnly(
   tape: readonly TapeNode[],
   xs: readonly Tensor[],
   ys: readonly Tensor[],
 ): void {
-  const cut = xs.filter((x) => heldPartOf(x));
+  const cut = xs.filter((x) => localPartOf(x));
   if (cut.length === 0) return;
   const { uses } = pathBetween(tape, cut, ys);
   const used = cut.filter(({ id }) => uses.has(id)) as Variable[];

@@ -6,7 +6,7 @@ import { freeSaved } from './packed-tensors.js';
 import { PassContext, putContext } from './pass-context.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
-import { heldOf, pathBetween, requireDependence, requireHeldOnly, type Path } from './tape.js';
+import { localInputsOf, pathBetween, requireDependence, requireLocalOnly, type Path } from './tape.js';
 import { owned, walkBackward, type WalkOptions } from './walk.js';
 
 type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
@@ -35,8 +35,8 @@ export function runForward(
       () => engine.tidy('forward', () => (hooks.forward ? hooks.forward(xs, f) : f())),
     );
     const outputs = 'dataId' in given ? [given] : given;
-    const held = heldOf(xs);
-    requireHeldOnly(tape, xs, outputs);
+    const held = localInputsOf(xs);
+    requireLocalOnly(tape, xs, outputs);
     path = pathBetween(tape, held, outputs);
     return new KeptPass({ xs: held, outputs, path, hooks, context });
   } finally {

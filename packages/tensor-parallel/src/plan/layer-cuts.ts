@@ -75,7 +75,7 @@ export function cutLayer(
 }
 
 /** Leaves the weights of a layer whole. */
-export function keepWhole({ weights }: PlannedLayer): void {
+export function replicate({ weights }: PlannedLayer): void {
   for (const weight of weights) unmark(weight.read());
 }
 

@@ -141,12 +141,12 @@ describe("the plan 'auto'", () => {
     expect(dimsOf(parallelize(given, 'auto'))).toMatchObject({ 'a/kernel': 1, 'b/kernel': 0 });
     const other = model(dense('c', 8), tf.layers.layerNormalization({ name: 'other' }), dense('d', 4));
     const [, c, between, d] = other.layers;
-    const own = [
+    const local = [
       { layer: c, cut: 'column' },
       { layer: between, cut: 'column' },
       { layer: d, cut: 'row' },
     ];
-    Object.assign(between!, { parallelParts: () => own });
+    Object.assign(between!, { parallelParts: () => local });
     expect(dimsOf(parallelize(other, 'auto'))).toEqual({ 'tokens/embeddings': 0 });
   });
 

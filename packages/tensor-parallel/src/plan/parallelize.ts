@@ -5,13 +5,13 @@ import { isSequence, markSequence, unmarkSequence } from '../sequence.js';
 import { cutAll } from './auto.js';
 import { mark, markOf } from '../marks.js';
 import { tooLate } from '../too-late.js';
-import { cutLayer, keepWhole, type PlannedLayer } from './layer-cuts.js';
+import { cutLayer, replicate, type PlannedLayer } from './layer-cuts.js';
 
 const STYLES = ['column', 'row', 'vocab', 'replicated', 'sequence'] as const;
 
 /**
  * `column` and `row`: the columns or the rows of the weight are cut. `vocab`: the tokens of an
- * embedding, or of the logits. `sequence`: the layer computes on a piece of the sequence.
+ * embedding, or of the logits. `sequence`: the layer computes on a shard of the sequence.
  */
 export type ParallelStyle = (typeof STYLES)[number];
 
@@ -62,7 +62,7 @@ function apply(named: readonly PlannedLayer[], plan: ParallelPlan): void {
     const style = chosen.get(layer)?.style ?? 'replicated';
     if (style === 'sequence') markSequence(layer);
     else if (style !== 'replicated') cutLayer(layer, style, { part: parts.get(layer) });
-    else if (chosen.has(layer)) keepWhole(layer);
+    else if (chosen.has(layer)) replicate(layer);
   }
 }
 
@@ -85,7 +85,7 @@ function requireNoPlan(model: object, layers: readonly PlannedLayer[], plan: Par
   if (prepared) throw tooLate('parallelize', prepared.name);
   if (!variables.some(preparationOf)) throw planTwice(before);
   for (const layer of layers) {
-    keepWhole(layer);
+    replicate(layer);
     unmarkSequence(layer);
   }
 }

@@ -6,22 +6,22 @@ import type { Special } from './context.js';
  * partial, so a bias and a residual before a normalisation cost no exchange of their own.
  */
 export const addition: Special = {
-  ofCut({ pieces, kernels }, { inputs }) {
+  whenSharded({ shards, kernels }, { inputs }) {
     const { a, b } = inputs as { a: TensorInfo; b: TensorInfo };
-    const isFirst = pieces.isSum(a);
+    const isFirst = shards.isSum(a);
     const [sum, other] = isFirst ? [a, b] : [b, a];
-    const state = pieces.layoutOf(sum);
-    if (state?.kind !== 'sum' || state.scale !== 1 || pieces.isCut(other)) return undefined;
+    const state = shards.layoutOf(sum);
+    if (state?.kind !== 'sum' || state.scale !== 1 || shards.isCut(other)) return undefined;
     if (!util.arraysEqual(a.shape, b.shape)) {
       const shape = backend_util.assertAndGetBroadcastShape(a.shape, b.shape);
       if (!util.arraysEqual(shape, sum.shape)) return undefined;
     }
-    const own = pieces.pieceOf(sum);
-    if (pieces.line.index === 0) {
-      const added = kernels.run(Add, isFirst ? { a: own, b } : { a, b: own });
-      return pieces.hold(added, state, false);
+    const local = shards.localShardOf(sum);
+    if (shards.line.index === 0) {
+      const added = kernels.run(Add, isFirst ? { a: local, b } : { a, b: local });
+      return shards.hold(added, state, false);
     }
-    kernels.backend.incRef(own.dataId);
-    return pieces.hold(own, state, false);
+    kernels.backend.incRef(local.dataId);
+    return shards.hold(local, state, false);
   },
 };

@@ -4,10 +4,10 @@ import { accOf } from './native.js';
 
 /** A sum of 16-bit terms is added up before it is widened: that halves the bytes. */
 export const widening: Special = {
-  ofCut({ pieces, kernels, run }, { inputs, attrs }) {
+  whenSharded({ shards, kernels, run }, { inputs, attrs }) {
     const x = inputs!['x'] as TensorInfo;
-    if (!pieces.isSum(x) || accOf(kernels.backend).nativeDtypeOf(x) === 'float32') return undefined;
-    pieces.addUp(x);
+    if (!shards.isSum(x) || accOf(kernels.backend).nativeDtypeOf(x) === 'float32') return undefined;
+    shards.addUp(x);
     return run('AccCast', { x }, attrs);
   },
 };

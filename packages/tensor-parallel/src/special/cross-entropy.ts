@@ -1,8 +1,8 @@
 import { util, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
-import type { KernelCall } from '../run-on-piece.js';
+import type { KernelCall } from '../run-on-local.js';
 import type { Special, SpecialContext } from './context.js';
-import { accOf, isCutAlong, reduced, withRows } from './native.js';
+import { accOf, isShardedAlong, reduced, withRows } from './native.js';
 
 const castTo = operator('aten::_to_copy');
 const divide = operator('aten::div.Scalar');
@@ -22,25 +22,25 @@ const total = operator('aten::sum');
  * "Megatron-LM", 2019, section 3). This rank's log probabilities are attached for the gradient.
  */
 export const crossEntropy: Special = {
-  ofCut(context, call) {
-    const { pieces, kernels } = context;
+  whenSharded(context, call) {
+    const { shards, kernels } = context;
     const { inputs, attrs } = call;
     const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
     const dim = logits.shape.length - 1;
-    if (!isCutAlong(pieces, logits, dim)) return ofGathered(context, call);
+    if (!isShardedAlong(shards, logits, dim)) return ofGathered(context, call);
     const backend = accOf(kernels.backend);
-    const own = backend.native(pieces.pieceOf(logits));
-    using maxima = reduced(pieces, largest(own, [dim], true), 'max');
+    const own = backend.native(shards.localShardOf(logits));
+    using maxima = reduced(shards, largest(own, [dim], true), 'max');
     const logProbabilities = subtract(own, maxima, 1);
-    using sums = reduced(pieces, sumOfExponentials(logProbabilities, dim), 'sum');
+    using sums = reduced(shards, sumOfExponentials(logProbabilities, dim), 'sum');
     using logSums = log(sums);
     subtractInPlace(logProbabilities, logSums, 1);
-    const local = withRows(pieces, labels, dim, (rows) => {
+    const local = withRows(shards, labels, dim, (rows) => {
       using targets = castTo(backend.native(rows), logProbabilities.dtype);
       multiplyInPlace(targets, logProbabilities);
       return attrs!['isMean'] ? total(targets) : sum(targets, [dim], false);
     });
-    using sumOfRanks = reduced(pieces, local, 'sum');
+    using sumOfRanks = reduced(shards, local, 'sum');
     const losses = attrs!['isMean'] ? divide(sumOfRanks, -samplesOf(logits)) : negate(sumOfRanks);
     const result = backend.wrap(losses, 'float32');
     backend.attach(result, [logProbabilities]);
@@ -53,33 +53,33 @@ export const crossEntropy: Special = {
  * make it a sum of the ranks' means, which loses the log probabilities that the gradient needs.
  */
 function ofGathered(
-  { pieces, kernels }: SpecialContext,
+  { shards, kernels }: SpecialContext,
   { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { labels, logits } = inputs as { labels: TensorInfo; logits: TensorInfo };
-  if (!attrs!['isMean'] || !pieces.gathers(logits)) return undefined;
-  for (const x of [labels, logits]) pieces.makeWhole(x);
+  if (!attrs!['isMean'] || !shards.gathers(logits)) return undefined;
+  for (const x of [labels, logits]) shards.gatherFull(x);
   return kernels.run('SoftmaxCrossEntropy', { labels, logits }, attrs);
 }
 
 /** `dy` times `softmax(logits) − labels`, for this rank's classes. */
-export const crossEntropyGradient: Special = { ofCut: gradientOfClasses, ofWhole: gradientOfClasses };
+export const crossEntropyGradient: Special = { whenSharded: gradientOfClasses, ofWhole: gradientOfClasses };
 
 function gradientOfClasses(
-  { pieces, kernels }: SpecialContext,
+  { shards, kernels }: SpecialContext,
   { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { dy, labels, loss } = inputs as Record<'dy' | 'labels' | 'loss', TensorInfo>;
   const backend = accOf(kernels.backend);
   const [logProbabilities] = backend.hasAttached(loss) ? backend.attached(loss) : [];
   const dim = labels.shape.length - 1;
-  const isCut = logProbabilities && logProbabilities.shape[dim]! * pieces.line.count === labels.shape[dim];
+  const isCut = logProbabilities && logProbabilities.shape[dim]! * shards.line.count === labels.shape[dim];
   if (!isCut) return undefined;
-  for (const x of [dy, labels]) if (pieces.isSum(x)) pieces.makeWhole(x);
-  const own = withRows(pieces, labels, dim, (rows) =>
+  for (const x of [dy, labels]) if (shards.isSum(x)) shards.gatherFull(x);
+  const own = withRows(shards, labels, dim, (rows) =>
     kernels.run('SoftmaxCrossEntropyGrad', { dy, labels: rows, loss }, attrs),
   );
-  return pieces.hold(own, { kind: 'rows', at: { dim, times: 1 } }, false);
+  return shards.hold(own, { kind: 'rows', at: { dim, times: 1 } }, false);
 }
 
 function sumOfExponentials(x: NativeTensor, dim: number): NativeTensor {

@@ -4,17 +4,17 @@ import type { DropoutPlace } from '@acc/kernels';
 import type { Special } from './context.js';
 
 /**
- * Dropout of this rank's piece. Every rank draws for the whole tensor, so that the pieces get the mask
+ * Dropout of this rank's shard. Every rank draws for the whole tensor, so that the shards get the mask
  * of one process, and the ranks' generators stay equal.
  */
 export const dropout: Special = {
-  ofCut({ pieces, kernels }, { inputs, attrs }) {
+  whenSharded({ shards, kernels }, { inputs, attrs }) {
     const { x } = inputs as { x: TensorInfo };
-    const state = pieces.stateOf(x);
+    const state = shards.stateOf(x);
     if (state?.kind !== 'rows') return undefined;
-    const { count, index } = pieces.line;
+    const { count, index } = shards.line;
     const within: DropoutPlace = { outer: repetitionsOf(x.shape, state.at), count, index };
-    const own = kernels.run('AccDropout', { x: pieces.pieceOf(x) }, { ...attrs, within });
-    return pieces.hold(own, state, pieces.gathers(x));
+    const local = kernels.run('AccDropout', { x: shards.localShardOf(x) }, { ...attrs, within });
+    return shards.hold(local, state, shards.gathers(x));
   },
 };

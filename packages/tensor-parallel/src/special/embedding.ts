@@ -1,9 +1,9 @@
 import { GatherV2, type DataId, type GatherV2Attrs, type TensorInfo } from '@tensorflow/tfjs-core';
 import { withIndicesChecked } from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
-import type { KernelCall } from '../run-on-piece.js';
+import type { KernelCall } from '../run-on-local.js';
 import type { Special, SpecialContext } from './context.js';
-import { accOf, isCutAlong } from './native.js';
+import { accOf, isShardedAlong } from './native.js';
 
 const add = operator('aten::add.Tensor');
 const and = operator('aten::logical_and');
@@ -22,48 +22,48 @@ const rowsChosen = new WeakMap<DataId, number>();
  * others. The result is a partial sum (the vocabulary-parallel embedding of Megatron-LM).
  */
 export const embedding: Special = {
-  ofCut({ pieces, kernels }, { inputs, attrs }) {
+  whenSharded({ shards, kernels }, { inputs, attrs }) {
     const { x, indices } = inputs as { x: TensorInfo; indices: TensorInfo };
     const { axis, batchDims } = attrs as unknown as GatherV2Attrs;
-    if (axis !== 0 || batchDims || pieces.isCut(indices) || !isCutAlong(pieces, x, 0)) return undefined;
+    if (axis !== 0 || batchDims || shards.isCut(indices) || !isShardedAlong(shards, x, 0)) return undefined;
     const backend = accOf(kernels.backend);
     const total = x.shape[0]!;
     rowsChosen.set(indices.dataId, total);
-    const own = pieces.pieceOf(x);
+    const local = shards.localShardOf(x);
     const native = backend.native(indices);
-    using isOwn = isWithin(native, pieces.line.index * own.shape[0]!, own.shape[0]!);
-    using places = ownPlaces(native, isOwn, { begin: pieces.line.index * own.shape[0]!, total });
+    using isOwn = isWithin(native, shards.line.index * local.shape[0]!, local.shape[0]!);
+    using places = ownPlaces(native, isOwn, { begin: shards.line.index * local.shape[0]!, total });
     const chosen = backend.wrap(places.alias(), 'int32');
-    const take = () => kernels.run(GatherV2, { x: own, indices: chosen }, attrs);
+    const take = () => kernels.run(GatherV2, { x: local, indices: chosen }, attrs);
     const taken = withIndicesChecked(GatherV2, native, total, take);
-    using mask = reshape(isOwn, [...indices.shape, ...own.shape.slice(1).map(() => 1)]);
+    using mask = reshape(isOwn, [...indices.shape, ...local.shape.slice(1).map(() => 1)]);
     const result = backend.wrap(multiply(backend.native(taken), mask), 'float32');
     kernels.free(chosen);
     kernels.free(taken);
-    return pieces.hold({ ...result, shape: taken.shape }, { kind: 'sum', scale: 1 }, false);
+    return shards.hold({ ...result, shape: taken.shape }, { kind: 'sum', scale: 1 }, false);
   },
 };
 
 /** The gradient of such a table: each rank adds up the rows that it has. */
-export const embeddingGradient: Special = { ofCut: ownSegments, ofWhole: ownSegments };
+export const embeddingGradient: Special = { whenSharded: ownSegments, ofWhole: ownSegments };
 
 function ownSegments(
-  { pieces, kernels }: SpecialContext,
+  { shards, kernels }: SpecialContext,
   { inputs, attrs }: KernelCall,
 ): TensorInfo | undefined {
   const { x, segmentIds } = inputs as { x: TensorInfo; segmentIds: TensorInfo };
   const { numSegments } = attrs as unknown as { numSegments: number };
   if (rowsChosen.get(segmentIds.dataId) !== numSegments) return undefined;
-  pieces.makePlain(x);
-  if (pieces.isCut(x)) return undefined;
+  shards.makePlain(x);
+  if (shards.isCut(x)) return undefined;
   const backend = accOf(kernels.backend);
-  const count = numSegments / pieces.line.count;
-  using shifted = subtract(backend.native(segmentIds), pieces.line.index * count, 1);
+  const count = numSegments / shards.line.count;
+  using shifted = subtract(backend.native(segmentIds), shards.line.index * count, 1);
   const ids = backend.wrap(shifted.alias(), 'int32');
   // Ids of other ranks' rows are out of range, and the kernel leaves them out.
   const sums = kernels.run('UnsortedSegmentSum', { x, segmentIds: ids }, { numSegments: count });
   kernels.free(ids);
-  return pieces.hold(sums, { kind: 'rows', at: { dim: 0, times: 1 } }, false);
+  return shards.hold(sums, { kind: 'rows', at: { dim: 0, times: 1 } }, false);
 }
 
 function isWithin(x: NativeTensor, begin: number, length: number): NativeTensor {

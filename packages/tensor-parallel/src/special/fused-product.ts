@@ -13,8 +13,8 @@ import {
 } from '@tensorflow/tfjs-core';
 import { resultWithoutValues } from '@acc/kernels';
 import type { Result } from '@acc/sharding-rules';
-import type { Pieces } from '../pieces.js';
-import type { PiecePlan } from '../run-on-piece.js';
+import type { LocalTensors } from '../local-tensors.js';
+import type { LocalPlan } from '../run-on-local.js';
 import type { Special, SpecialContext } from './context.js';
 
 const ACTIVATIONS: Readonly<Record<string, string>> = {
@@ -27,22 +27,22 @@ const ACTIVATIONS: Readonly<Record<string, string>> = {
 };
 
 /** Gathers the state of a recurrent cell that is multiplied by this rank's columns. */
-function gatherState(pieces: Pieces, a: TensorInfo, b: TensorInfo): void {
-  if (pieces.isInCell && pieces.isCut(b)) pieces.makeWhole(a);
+function gatherState(shards: LocalTensors, a: TensorInfo, b: TensorInfo): void {
+  if (shards.isInCell && shards.isCut(b)) shards.gatherFull(a);
 }
 
 /** A product that is a partial sum gets its bias and activation afterwards. */
 export const fusedProduct: Special = {
-  ofCut(context, { inputs, attrs }) {
-    const { pieces, kernels } = context;
+  whenSharded(context, { inputs, attrs }) {
+    const { shards, kernels } = context;
     const { a, b, bias, preluActivationWeights } = inputs as Record<string, TensorInfo | undefined>;
     const { transposeA, transposeB, activation, leakyreluAlpha } = attrs as unknown as _FusedMatMulAttrs;
-    gatherState(pieces, a!, b!);
+    gatherState(shards, a!, b!);
     const name = ACTIVATIONS[activation ?? ''];
     if (!bias && !name) return undefined;
     const factors = { a: a!, b: b! };
     const plan = context.planOf(BatchMatMul, factors, { transposeA, transposeB });
-    // Otherwise the fused kernel runs on the pieces.
+    // Otherwise the fused kernel runs on the shards.
     if (!isSum(plan)) return undefined;
     const steps = productOf(context, factors, { bias, plan });
     if (name) {
@@ -57,7 +57,7 @@ export const fusedProduct: Special = {
 };
 
 /** Whether a product of factors of which one has rows is a sum over ranks. */
-function isSum(plan: PiecePlan | string): plan is PiecePlan {
+function isSum(plan: LocalPlan | string): plan is LocalPlan {
   return typeof plan === 'object' && plan.hasRows && (plan.plan.results as Result).kind === 'sum';
 }
 
@@ -66,15 +66,15 @@ function isSum(plan: PiecePlan | string): plan is PiecePlan {
  * kernel as the product.
  */
 function productOf(
-  { pieces, run, runPlanned }: SpecialContext,
+  { shards, run, runPlanned }: SpecialContext,
   factors: { readonly a: TensorInfo; readonly b: TensorInfo },
-  { bias, plan }: { readonly bias: TensorInfo | undefined; readonly plan: PiecePlan },
+  { bias, plan }: { readonly bias: TensorInfo | undefined; readonly plan: LocalPlan },
 ): TensorInfo[] {
   const { attrs } = plan;
-  const canFuse = bias && !pieces.isCut(bias) && !plan.cutsWhole;
-  if (canFuse && pieces.line.index === 0) {
+  const canFuse = bias && !shards.isCut(bias) && !plan.cutsWhole;
+  if (canFuse && shards.line.index === 0) {
     const fused = { ...attrs, activation: 'linear' };
-    const operands = [...plan.operands, { name: 'bias', pieceShape: undefined, cut: undefined, factor: 1 }];
+    const operands = [...plan.operands, { name: 'bias', localShape: undefined, cut: undefined, factor: 1 }];
     return [runPlanned(_FusedMatMul, { ...factors, bias }, { ...plan, operands, attrs: fused })];
   }
   const product = run(BatchMatMul, factors, attrs);

@@ -2,7 +2,7 @@ import { OneHot, type OneHotAttrs, type TensorInfo } from '@tensorflow/tfjs-core
 import { lazyOf, lazyTensor, type AccBackend } from '@acc/kernels';
 import { operator } from '@acc/native';
 import type { RowsAt } from '@acc/contract';
-import type { Pieces } from '../pieces.js';
+import type { LocalTensors } from '../local-tensors.js';
 import type { Special } from './context.js';
 import { accOf } from './native.js';
 
@@ -14,10 +14,10 @@ const subtract = operator('aten::sub.Scalar');
  */
 export const oneHot: Special = {
   ofWhole(context, { inputs, attrs }) {
-    const { kernels, pieces } = context;
+    const { kernels, shards } = context;
     const indices = infoOf((inputs as { indices: TensorInfo }).indices);
     const { depth, dtype } = attrs as unknown as OneHotAttrs;
-    const { count, index } = pieces.line;
+    const { count, index } = shards.line;
     if (depth % count !== 0) return undefined;
     const backend = accOf(kernels.backend);
     const ownDepth = depth / count;
@@ -30,9 +30,9 @@ export const oneHot: Special = {
         own: () => {
           const shifted = backend.wrap(subtract(backend.native(indices), index * ownDepth, 1), 'int32');
           // Tokens of other ranks' columns are out of range, and their rows have no one.
-          const own = kernels.run(OneHot, { indices: shifted }, { ...attrs, depth: ownDepth });
+          const local = kernels.run(OneHot, { indices: shifted }, { ...attrs, depth: ownDepth });
           kernels.free(shifted);
-          return own;
+          return local;
         },
       },
     );
@@ -45,7 +45,7 @@ export const oneHot: Special = {
  * what they are multiplied with.
  */
 export const elementwiseOfLazy = (kernelName: string): Special => ({
-  ofWhole({ kernels, pieces }, { inputs, attrs }) {
+  ofWhole({ kernels, shards }, { inputs, attrs }) {
     const { x, a, b } = inputs as Record<string, TensorInfo | undefined>;
     const lazy = [x, a, b].find((each) => each && lazyOf(each));
     if (!lazy) return undefined;
@@ -66,10 +66,10 @@ export const elementwiseOfLazy = (kernelName: string): Special => ({
         inputs: given.map((each) => each.x),
         whole: () => run(given),
         own() {
-          const parts = given.map((each) => ownColumns(each, shape.at(-1)!, pieces));
-          const own = run(parts);
+          const parts = given.map((each) => ownColumns(each, shape.at(-1)!, shards));
+          const local = run(parts);
           for (const [i, part] of parts.entries()) if (part !== given[i]) kernels.free(part.x);
-          return own;
+          return local;
         },
       },
     );
@@ -83,9 +83,9 @@ interface Named {
 }
 
 /** This rank's columns of an input that has them. */
-function ownColumns(given: Named, columns: number, pieces: Pieces): Named {
+function ownColumns(given: Named, columns: number, shards: LocalTensors): Named {
   const { name, x } = given;
-  return x.shape.at(-1) === columns ? { name, x: pieces.cut(x, lastDim(x)) } : given;
+  return x.shape.at(-1) === columns ? { name, x: shards.cut(x, lastDim(x)) } : given;
 }
 
 const lastDim = ({ shape }: TensorInfo): RowsAt => ({ dim: shape.length - 1, times: 1 });

@@ -13,12 +13,12 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { AccError, parseOptions, valuesOf } from '@acc/contract';
-import { onWholeSequences } from '@acc/kernels';
+import { onFullSequences } from '@acc/kernels';
 import { isModel } from '@acc/tfjs-internals';
 import { KeyValueCache } from '../layers/key-value-cache.js';
 import { promptOf } from './prompt.js';
 import { generateSchema, isGreedy, type GenerateOptions, type GenerateSettings } from './options.js';
-import { requireCacheable, requireKnownTokens, requireRoom } from './requirements.js';
+import { requireCacheable, requireVocabulary, requireRoom } from './requirements.js';
 import { drawToken, notFinite, randomOf, type Random } from './sampling.js';
 import type { Ready } from './agreement.js';
 import { beginTogether, type Begun } from './together.js';
@@ -62,11 +62,11 @@ export function generate(
     const settings = parseOptions('generate', generateSchema, options);
     if (settings.useCache) requireCacheable(model);
     const prompt = promptOf(tokens);
-    requireKnownTokens(model, prompt, settings.eosToken);
+    requireVocabulary(model, prompt, settings.eosToken);
     requireRoom(model, prompt.shape[1] + settings.maxNewTokens - 1);
     return { prompt, settings };
   };
-  return tidy(() => onWholeSequences(() => continued(model, beginTogether(model, prepare))));
+  return tidy(() => onFullSequences(() => continued(model, beginTogether(model, prepare))));
 }
 
 function continued(model: LayersModel, { prompt, settings, together }: Begun): Tensor2D {

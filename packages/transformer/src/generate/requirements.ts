@@ -42,7 +42,7 @@ export function requireRoom(model: LayersModel, length: number): void {
  *
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
-export function requireKnownTokens(model: LayersModel, prompt: Tensor2D, eosToken: number | undefined): void {
+export function requireVocabulary(model: LayersModel, prompt: Tensor2D, eosToken: number | undefined): void {
   const embeddings = [...nestedLayers(model.layers)].filter((layer) => layer instanceof TokenEmbedding);
   if (embeddings.length === 0) return;
   const known = Math.max(...embeddings.map(({ vocabularySize }) => vocabularySize));

@@ -1,11 +1,11 @@
 import { backend, getBackend, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { locationOf, matchExactly, openWeights, wholeBox, type WeightReceiver } from '@acc/checkpoint';
+import { locationOf, matchExactly, openWeights, fullBox, type WeightReceiver } from '@acc/checkpoint';
 import { encodeHeader } from '@acc/checkpoint/safetensors';
 import { checkKeys, type StateLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import { nestedLayers } from '@acc/tfjs-internals';
-import { configIfKnown } from '../models/description.js';
+import { configOrUndefined } from '../models/description.js';
 import { hubModule } from '../pretrained/hub-names.js';
 import { inFloat32, storedBytes } from '../pretrained/values.js';
 import { pathOf, requireAdapters, requireNoAdapters } from './adapted-layers.js';
@@ -52,7 +52,12 @@ export async function saveLora(
   const { storage, prefix } = locationOf(folder, undefined);
   await storage.put(prefix + ADAPTER_WEIGHTS, joined(parts));
   const modules = layers.map((layer) => moduleOf(layer, model));
-  await writeAdapterConfig(folder, loraOf(layers[0]!)!, modules, configIfKnown(model)?.model_type === 'gpt2');
+  await writeAdapterConfig(
+    folder,
+    loraOf(layers[0]!)!,
+    modules,
+    configOrUndefined(model)?.model_type === 'gpt2',
+  );
 }
 
 /**
@@ -108,14 +113,14 @@ function receiverOf(layer: Dense, which: 'a' | 'b', context: ReceiverContext): W
     variable: name,
     shape,
     dtype: 'float32',
-    boxes: [wholeBox(shape)],
+    boxes: [fullBox(shape)],
     assign: assignTo(layer, which),
   };
 }
 
 /** PEFT's name of the module of a layer. */
 function moduleOf(layer: Dense, model: LayersModel): string {
-  const config = configIfKnown(model);
+  const config = configOrUndefined(model);
   return config ? hubModule(pathOf(layer), config) : pathOf(layer).replaceAll('/', '.');
 }
 

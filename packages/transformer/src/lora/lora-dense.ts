@@ -12,7 +12,7 @@ import {
 import { initializers, layers } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { dropout as dropoutOf } from '@acc/kernels';
-import { addWeightTo, isOwnClass, removeWeightsFrom } from '@acc/tfjs-internals';
+import { addWeightTo, isTfjsClass, removeWeightsFrom } from '@acc/tfjs-internals';
 import { first, type Kwargs } from '../layers/shapes.js';
 
 /** The settings of the adapter of one layer. */
@@ -94,7 +94,7 @@ export const loraDenseClass = (): DenseClass => classes().lora;
 
 /** Whether a layer is a dense layer of tfjs-layers, with or without an adapter. */
 export function isDense(layer: object): layer is Dense {
-  return isOwnClass(layer, 'Dense') || adapters.has(layer);
+  return isTfjsClass(layer, 'Dense') || adapters.has(layer);
 }
 
 /** The settings of a layer's adapter, if it has one. */

@@ -14,7 +14,7 @@ export function describe(model: LayersModel, config: ModelConfig): LayersModel {
 }
 
 /** The config that a model was made of, if it is from `gpt2` or `llama`. */
-export function configIfKnown(model: LayersModel): ModelConfig | undefined {
+export function configOrUndefined(model: LayersModel): ModelConfig | undefined {
   return (model.getUserDefinedMetadata() as { [KEY]?: ModelConfig } | undefined)?.[KEY];
 }
 
@@ -24,7 +24,7 @@ export function configIfKnown(model: LayersModel): ModelConfig | undefined {
  * @throws AccError `ACC_NOT_OF_HUB` for models that `gpt2` and `llama` have not made.
  */
 export function configOf(model: LayersModel, caller: string): ModelConfig {
-  const config = configIfKnown(model);
+  const config = configOrUndefined(model);
   if (config) return config;
   throw new AccError('ACC_NOT_OF_HUB', `${caller} needs a model that gpt2, llama or loadPretrained made.`, {
     help: 'Save other models with model.save or accelerator.saveModel.',

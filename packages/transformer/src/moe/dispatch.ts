@@ -1,6 +1,6 @@
 import { tensor1d, tidy, type Tensor, type Tensor2D } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
-import { valuesOf, type HeldPart } from '@acc/contract';
+import { valuesOf, type LocalPart } from '@acc/contract';
 import { spreadRows, type RowMap } from './row-map.js';
 import { startsOf } from './routing.js';
 
@@ -15,7 +15,7 @@ import { startsOf } from './routing.js';
 export function onRanksOfExperts(
   rows: Tensor2D,
   counts: readonly number[],
-  part: Omit<HeldPart, 'own'>,
+  part: Omit<LocalPart, 'own'>,
   run: (rows: Tensor2D, counts: readonly number[]) => Tensor2D,
 ): Tensor2D {
   const { group, kernels } = part;
@@ -37,7 +37,7 @@ export function onRanksOfExperts(
 }
 
 /** The rows that each rank sends to each of this rank's experts: `[rank][expert]`. */
-function exchangedCounts(counts: readonly number[], { group }: Pick<HeldPart, 'group'>): number[][] {
+function exchangedCounts(counts: readonly number[], { group }: Pick<LocalPart, 'group'>): number[][] {
   const own = counts.length / group.size;
   const flat = [...valuesOf(tidy(() => group.allToAll(tensor1d([...counts], 'int32'))))];
   return Array.from({ length: group.size }, (_, rank) => flat.slice(rank * own, (rank + 1) * own));

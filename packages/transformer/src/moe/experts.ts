@@ -10,7 +10,7 @@ import {
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
 import { initializers, layers, type Shape } from '@tensorflow/tfjs-layers';
-import { heldPartOf, markCut, type HeldPart } from '@acc/contract';
+import { localPartOf, markCut, type LocalPart } from '@acc/contract';
 import { ACTIVATIONS, silu, type ActivationName } from '../layers/activations.js';
 import { normal } from '../layers/initializer.js';
 import type { LayerArgs } from '../layers/layer-args.js';
@@ -58,8 +58,8 @@ export class Experts extends layers.Layer {
   }
 
   /** The part of the weights that this rank has. Undefined: all. */
-  get held(): HeldPart | undefined {
-    return heldPartOf(this.#projections[0]!.kernel.read());
+  get held(): LocalPart | undefined {
+    return localPartOf(this.#projections[0]!.kernel.read());
   }
 
   /**
@@ -123,7 +123,7 @@ export class Experts extends layers.Layer {
 /** The slices of a weight along dim 0, of the experts that this rank has. */
 function ofExperts(weight: Weight, count: number): Tensor[] {
   const variable = weight.read();
-  const part = heldPartOf(variable);
+  const part = localPartOf(variable);
   const shape = variable.shape.slice(1);
   if (count === 1) return [reshape(part ? part.own : variable, shape)];
   return unstack(part ? reshape(part.own, [count, ...shape]) : variable);

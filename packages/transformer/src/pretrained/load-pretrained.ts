@@ -1,6 +1,6 @@
 import { backend, getBackend, ready, tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
-import { matchExactly, wholeBox, type WeightReceiver } from '@acc/checkpoint';
+import { matchExactly, fullBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf } from '@acc/kernels';
 import { AccError, isAccError, type KernelLayer } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
@@ -83,7 +83,7 @@ function receiverOf(name: string, variable: Variable, kernels: KernelLayer): Wei
     variable: variable.name,
     shape,
     dtype,
-    boxes: [wholeBox(shape)],
+    boxes: [fullBox(shape)],
     assign: ([values]) => tidy(() => variable.assign(inFloat32(values!, kernels))),
   };
 }

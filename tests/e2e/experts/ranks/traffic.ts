@@ -1,6 +1,6 @@
 // One forward and backward pass of a layer of experts on the mesh { expert: -1 }. Returns the bytes that this
 // rank's group has counted in each part of it.
-import { heldPartOf } from '@acc/contract';
+import { localPartOf } from '@acc/contract';
 import { Accelerator } from '@acc/core';
 import { moe } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
@@ -28,7 +28,7 @@ export default async function traffic(): Promise<Dispatch> {
   const optimizer = tf.train.sgd(0.1);
   accelerator.prepare(model, optimizer);
   const kernel = layer.weights.find(({ originalName }) => originalName.includes('c_fc/kernel'))!;
-  const { group } = heldPartOf(kernel.read())!;
+  const { group } = localPartOf(kernel.read())!;
   let last = 0;
   const sinceLast = () => {
     const before = last;

@@ -109,7 +109,7 @@ async function train(name: string, options: AcceleratorOptions): Promise<Trained
   return { losses, weights, held };
 }
 
-async function nothingCut(options: AcceleratorOptions): Promise<Report['nothing']> {
+async function nothingSharded(options: AcceleratorOptions): Promise<Report['nothing']> {
   const accelerator = await Accelerator.create(options);
   const optimizer = tf.train.sgd(0.1);
   const attention = multiHeadAttention({ heads: 1, name: 'attn' });
@@ -166,5 +166,5 @@ export default async function autoPlan(names: readonly string[], { size }: RankP
   const options: AcceleratorOptions = size > 1 ? { mesh: { tensor: size } } : {};
   const trained: Record<string, Trained> = {};
   for (const name of names) trained[name] = await train(name, options);
-  return { trained, nothing: await nothingCut(options), late: await lateErrors(options) };
+  return { trained, nothing: await nothingSharded(options), late: await lateErrors(options) };
 }

@@ -39,7 +39,7 @@ export default async function generateOn({ kind, options, ...args }: Args): Prom
   if (options.mesh?.pipeline) divide(accelerator, model);
   const { numTensors } = tf.memory();
   const { allocatedBytes } = memoryStats();
-  const making = new Making(model);
+  const making = new Recipe(model);
   callAll(making, accelerator.processIndex, args);
   // A model that is not prepared needs no other rank. All have it, because names of weights count up.
   const unprepared = modelOf(kind);
@@ -56,7 +56,7 @@ export default async function generateOn({ kind, options, ...args }: Args): Prom
   return made;
 }
 
-function callAll(making: Making, rank: number, { sameRows, eosToken }: Omit<Args, 'kind' | 'options'>): void {
+function callAll(making: Recipe, rank: number, { sameRows, eosToken }: Omit<Args, 'kind' | 'options'>): void {
   const make = making.make.bind(making);
   for (const [name, prompts, way] of waysOf(Math.floor(rank / sameRows), eosToken)) make(name, prompts, way);
   for (const [name, way] of Object.entries(WAYS)) make(name, PROMPTS, way);
@@ -78,7 +78,7 @@ function callAll(making: Making, rank: number, { sameRows, eosToken }: Omit<Args
 }
 
 /** The tokens and errors of calls, by name. */
-class Making {
+class Recipe {
   readonly tokens: Record<string, number[][]> = {};
   readonly errors: Record<string, Made['errors'][string]> = {};
 

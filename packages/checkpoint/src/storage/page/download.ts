@@ -36,8 +36,8 @@ export function memoryStorage(location: string): Storage {
     location,
     async put(key, content) {
       const parts: Blob[] = [];
-      const pieces = content instanceof Uint8Array ? [content] : content;
-      for await (const piece of pieces) parts.push(new Blob([piece as Uint8Array<ArrayBuffer>]));
+      const items = content instanceof Uint8Array ? [content] : content;
+      for await (const item of items) parts.push(new Blob([item as Uint8Array<ArrayBuffer>]));
       objects.set(key, new Blob(parts));
     },
     get: (key, options = {}) =>

@@ -1,6 +1,6 @@
 import type { Storage } from '@acc/contract';
 import { resolve } from '@acc/platform';
-import { piecesOf } from '../content.js';
+import { itemsOf } from '../content.js';
 import { namesOf } from '../keys.js';
 import { attempt } from './errors.js';
 import { inDatabase } from './indexed-db.js';
@@ -23,8 +23,8 @@ export function indexedDbStorage(folder: string): Storage {
     put: (key, content) =>
       attempt(`Writing ${location}/${key}`, async () => {
         const parts: Blob[] = [];
-        // A blob takes a copy, so the memory of a piece may be used again.
-        for await (const piece of piecesOf(content)) parts.push(new Blob([piece as Uint8Array<ArrayBuffer>]));
+        // A blob takes a copy, so the memory of an item may be used again.
+        for await (const item of itemsOf(content)) parts.push(new Blob([item as Uint8Array<ArrayBuffer>]));
         const blob = new Blob(parts);
         await inDatabase('readwrite', (store) => store.put(blob, pathOf(key)));
       }),

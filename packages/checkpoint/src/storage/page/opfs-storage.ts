@@ -1,7 +1,7 @@
 import type { Storage, StoredObject } from '@acc/contract';
 import { AccError } from '@acc/contract';
 import { filesBelow, isAbsent, noteFile, opfsFolder, opfsRoot, resolve, writeOpfsFile } from '@acc/platform';
-import { piecesOf } from '../content.js';
+import { itemsOf } from '../content.js';
 import { namesOf } from '../keys.js';
 import { UNFINISHED } from '../unfinished.js';
 import { attempt } from './errors.js';
@@ -73,7 +73,7 @@ async function putFile(
   const unfinished = name + UNFINISHED;
   try {
     const handle = await writeOpfsFile(folder, unfinished, async (stream) => {
-      for await (const piece of piecesOf(content)) await stream.write(piece as Uint8Array<ArrayBuffer>);
+      for await (const item of itemsOf(content)) await stream.write(item as Uint8Array<ArrayBuffer>);
     });
     const { size } = await handle.getFile();
     await (handle as MovableHandle).move(folder, name);

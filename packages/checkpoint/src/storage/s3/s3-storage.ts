@@ -1,7 +1,7 @@
 import type { GetOptions, Storage } from '@acc/contract';
 import { storageErrorOf } from '@acc/platform';
 import { Bucket } from '@acc/platform/s3';
-import { piecesOf } from '../content.js';
+import { itemsOf } from '../content.js';
 import { resolveS3Options, type S3StorageOptions } from './options.js';
 import { Part, Upload } from './upload.js';
 
@@ -37,8 +37,8 @@ async function put(
   let upload: Upload | undefined;
   try {
     let part = new Part(partBytes);
-    for await (const piece of piecesOf(content)) {
-      for (let rest = piece; rest.length > 0;) {
+    for await (const item of itemsOf(content)) {
+      for (let rest = item; rest.length > 0;) {
         rest = part.take(rest);
         if (!part.isFull) continue;
         upload ??= await Upload.begin(bucket, key);

@@ -7,7 +7,7 @@ import type { Endpoint } from '../options.js';
  * name is a loopback address listens on all of its addresses, because others could not reach that
  * one.
  */
-export async function ownEndpoint({
+export async function listenEndpoint({
   host,
 }: Endpoint): Promise<{ readonly address: string | undefined } | undefined> {
   const found = await lookup(host, { all: true }).catch(() => []);

@@ -10,7 +10,7 @@ import { runJob, type JobEnd, type StopRequest } from '../run-job.js';
 import type { Program } from '../script.js';
 import { runAgent, type AgentEnd, type AgentOptions } from './agent.js';
 import { Coordinator } from './coordinator.js';
-import { ownEndpoint } from './first-host.js';
+import { listenEndpoint } from './first-host.js';
 import type { Result, Round } from './messages.js';
 
 export interface ElasticPlan extends LaunchPlan {
@@ -61,7 +61,7 @@ async function startIfFirst(
   token: string,
   ownId: string,
 ): Promise<Coordinator | undefined> {
-  const own = await ownEndpoint(plan.endpoint);
+  const own = await listenEndpoint(plan.endpoint);
   if (!own) return undefined;
   const { minNodes, nnodes: maxNodes, maxRestarts, lastCallMs, hostTimeoutMs } = plan;
   const options = { minNodes, maxNodes, maxRestarts, lastCallMs, hostTimeoutMs, token, ownId };

@@ -1,4 +1,4 @@
-import { HeldMemory } from '../held-memory.js';
+import { SharedMemoryUse } from '../shared-memory-use.js';
 import { withValues, type Call, type Graph, type GraphNode } from '../graph.js';
 
 /**
@@ -6,7 +6,7 @@ import { withValues, type Call, type Graph, type GraphNode } from '../graph.js';
  * needs the old value later. So a replay needs no more memory than the recorded step.
  */
 export function writeInPlace(graph: Graph): Graph {
-  const memory = new HeldMemory(graph);
+  const memory = new SharedMemoryUse(graph);
   const written = new Map<number, number>();
   const current = (value: number): number => written.get(value) ?? value;
 

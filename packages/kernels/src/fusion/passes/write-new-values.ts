@@ -1,4 +1,4 @@
-import { HeldMemory } from '../held-memory.js';
+import { SharedMemoryUse } from '../shared-memory-use.js';
 import { outOfPlace } from '../in-place-operators.js';
 import { withValues, type Call, type Graph, type GraphNode, type Value } from '../graph.js';
 import { makersOf } from '../makers.js';
@@ -9,7 +9,7 @@ import { makersOf } from '../makers.js';
  * nothing outside of the step. Other passes then see operators without effects.
  */
 export function writeNewValues(graph: Graph): Graph {
-  const memory = new HeldMemory(graph);
+  const memory = new SharedMemoryUse(graph);
   const makers = makersOf(graph);
   const values: Value[] = [...graph.values];
   const elements = [...graph.elements];

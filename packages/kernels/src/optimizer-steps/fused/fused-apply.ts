@@ -54,7 +54,7 @@ export function fusedApply(optimizer: Optimizer): Optimizer['applyGradients'] | 
 }
 
 /** Whether the exact class of the optimizer is one of tfjs's own. */
-export function hasOwnRule(optimizer: Optimizer): boolean {
+export function hasTfjsRule(optimizer: Optimizer): boolean {
   return RULES.has(optimizer.constructor);
 }
 

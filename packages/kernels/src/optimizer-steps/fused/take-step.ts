@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { AccBackend } from '../../backend.js';
-import { activePieces } from '../in-pieces.js';
+import { activeGroups } from '../in-groups.js';
 import type { SlotList, Update } from '../slots.js';
 import type { TensorList } from '../../list-math/foreach.js';
 import { openStep, type StepChunk } from './native-step.js';
@@ -12,21 +12,21 @@ export interface Step {
   readonly kinds: readonly SlotList[];
   /** Further variables that the step writes. */
   readonly scalars: readonly Variable[];
-  /** Updates weights and state in place. Called for all chunks together, or for those of each piece. */
+  /** Updates weights and state in place. Called for all chunks together, or for those of each group. */
   update(chunks: readonly StepChunk[]): void;
   /** Called once, at the end, with the native tensors of {@link scalars}. */
   advance?(natives: TensorList): void;
 }
 
 /**
- * Takes a step on lists of native tensors: all variables at once, or piece by piece inside
- * `updateInPieces`.
+ * Takes a step on lists of native tensors: all variables at once, or group by group inside
+ * `updateInGroups`.
  *
  * @returns False, with nothing changed, if the step cannot run on lists; see {@link openStep}.
  */
 export function takeStep(backend: AccBackend, step: Step): boolean {
-  const pieces = activePieces();
-  if (pieces) return takeInPieces(backend, step, pieces);
+  const groups = activeGroups();
+  if (groups) return takeInGroups(backend, step, groups);
   using opened = openStep(backend, step.updates, step.kinds, step.scalars);
   if (!opened) return false;
   step.update(opened.chunks);
@@ -34,15 +34,15 @@ export function takeStep(backend: AccBackend, step: Step): boolean {
   return true;
 }
 
-type Pieces = NonNullable<ReturnType<typeof activePieces>>;
+type Groups = NonNullable<ReturnType<typeof activeGroups>>;
 
-function takeInPieces(backend: AccBackend, step: Step, pieces: Pieces): boolean {
+function takeInGroups(backend: AccBackend, step: Step, groups: Groups): boolean {
   const { updates, kinds, scalars } = step;
   // A gradient that cannot run on lists must be known before anything changes.
   if (!updates.every(hasOwnGradient)) return false;
-  const inPieces = new Set(pieces.flatMap(({ names }) => [...names]));
-  if (!run(updates.filter(({ variable }) => !inPieces.has(variable.name)))) return false;
-  for (const { names, enter, leave } of pieces) {
+  const inGroups = new Set(groups.flatMap(({ names }) => [...names]));
+  if (!run(updates.filter(({ variable }) => !inGroups.has(variable.name)))) return false;
+  for (const { names, enter, leave } of groups) {
     enter();
     if (!run(updates.filter(({ variable }) => names.has(variable.name)))) throw notFloat32([...names]);
     leave();

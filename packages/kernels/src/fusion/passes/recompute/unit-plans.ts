@@ -16,7 +16,7 @@ export interface UnitPlan {
 export const NOTHING: UnitPlan = { members: [], inputs: new Set(), again: new Set() };
 
 /** How a unit gets a value. */
-type Way = 'own' | 'again' | 'input' | 'missing';
+type Candidate = 'own' | 'again' | 'input' | 'missing';
 
 /** Plans the nodes that units run, given the values that they compute again. */
 export class UnitPlanner {
@@ -39,7 +39,7 @@ export class UnitPlanner {
   }
 
   /** All calls on which `roots` depend, as far as they are the unit's own or computed again. */
-  #closureOf(roots: readonly GraphNode[], wayOf: (value: number) => Way): UnitPlan {
+  #closureOf(roots: readonly GraphNode[], candidateOf: (value: number) => Candidate): UnitPlan {
     const members = new Set<GraphNode>();
     const inputs = new Set<number>();
     const again = new Set<number>();
@@ -48,7 +48,7 @@ export class UnitPlanner {
       if (members.has(node)) continue;
       members.add(node);
       for (const value of node.uses.filter((each) => each >= 0)) {
-        const way = wayOf(value);
+        const way = candidateOf(value);
         if (way === 'again') again.add(value);
         if (way === 'input') inputs.add(value);
         else toVisit.push(this.schedule.makerOf(value)!.node);
@@ -58,23 +58,23 @@ export class UnitPlanner {
     return { members: ordered, inputs, again };
   }
 
-  #ways(position: number, own: readonly GraphNode[]): (value: number) => Way {
+  #ways(position: number, own: readonly GraphNode[]): (value: number) => Candidate {
     const taken = new Set(own.flatMap(({ uses }) => uses));
-    const known = new Map<number, Way>();
-    const find = (value: number): Way => {
+    const known = new Map<number, Candidate>();
+    const find = (value: number): Candidate => {
       if (this.#isMadeAt(value, position)) return 'own';
       const canRead = taken.has(value) || this.eligibility.canRead(value, position);
       const direct = canRead ? 'input' : 'missing';
       if (!this.recomputed.has(value) || !this.eligibility.canRecompute(value, position)) return direct;
       const { uses } = this.schedule.makerOf(value)!.node;
-      return uses.every((use) => use < 0 || wayOf(use) !== 'missing') ? 'again' : direct;
+      return uses.every((use) => use < 0 || candidateOf(use) !== 'missing') ? 'again' : direct;
     };
-    const wayOf = (value: number): Way => {
+    const candidateOf = (value: number): Candidate => {
       const way = known.get(value) ?? find(value);
       known.set(value, way);
       return way;
     };
-    return wayOf;
+    return candidateOf;
   }
 
   #isMadeAt(value: number, position: number): boolean {
