@@ -10,6 +10,7 @@ import {
   type StagedWeights,
   type Strategy,
   type StrategyContext,
+  type StrategyState,
   type StrategyTraits,
   type TapeHooks,
   TAPE_HOOK_KEYS,
@@ -74,8 +75,7 @@ class TensorPlacer implements Placer<CutVariable> {
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
-  readonly getState?: NonNullable<Strategy['getState']>;
-  readonly setState?: NonNullable<Strategy['setState']>;
+  readonly state?: StrategyState;
   readonly #cuts = new Map<Variable, CutVariable>();
   readonly #prepared = new Set<Variable>();
   /**
@@ -101,14 +101,10 @@ class TensorPlacer implements Placer<CutVariable> {
       startsAtFinish,
       ...(unrecordable !== undefined && { unrecordable }),
     };
-    const { tape, stages } = inner;
+    const { tape, stages, state } = inner;
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) this.tape = this.#tapeOf(tape);
-    if (inner.getState && inner.setState) {
-      const layout = () => layoutOf(this.#prepared, this.#cuts);
-      this.getState = () => stateOfPieces(inner, this.#attached.tensor, layout());
-      this.setState = (state) => restoreStateOfPieces(inner, state, { ...this.#attached, layout: layout() });
-    }
+    if (state) this.state = this.#stateOf(state);
   }
 
   attach(context: StrategyContext): void {
@@ -263,6 +259,15 @@ class TensorPlacer implements Placer<CutVariable> {
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();
+  }
+
+  #stateOf(inner: StrategyState): StrategyState {
+    const layout = () => layoutOf(this.#prepared, this.#cuts);
+    return {
+      get: () => stateOfPieces(inner, this.#attached.tensor, layout()),
+      set: (state) =>
+        restoreStateOfPieces(inner, state, { ...this.#attached, layout: layout(), name: this.name }),
+    };
   }
 
   /** The hooks of the inner strategy, which knows this rank's pieces. */

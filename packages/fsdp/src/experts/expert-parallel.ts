@@ -9,6 +9,7 @@ import {
   type StagedWeights,
   type Strategy,
   type StrategyContext,
+  type StrategyState,
   type StrategyTraits,
   type TapeHooks,
 } from '@acc/contract';
@@ -46,8 +47,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
-  readonly getState?: NonNullable<Strategy['getState']>;
-  readonly setState?: NonNullable<Strategy['setState']>;
+  readonly state?: StrategyState;
   #context!: StrategyContext;
   /** The ranks that have the same experts. */
   #replicas!: Collective;
@@ -71,8 +71,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
       this.stages = stagedInPlace(inner.stages, (variable) => this.distributed(variable)?.local ?? variable);
     }
     // The state of a hook, if there is one.
-    if (inner.getState) this.getState = () => inner.getState!();
-    if (inner.setState) this.setState = (state) => inner.setState!(state);
+    if (inner.state) this.state = inner.state;
   }
 
   attach(context: StrategyContext): void {
