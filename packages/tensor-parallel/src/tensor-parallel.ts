@@ -79,10 +79,10 @@ class TensorPlacer implements Placer<CutVariable> {
   readonly #cuts = new Map<Variable, CutVariable>();
   readonly #prepared = new Set<Variable>();
   /**
-   * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
-   * last reduction.
+   * Whether gradients of a variable that is not cut are partial since the last reduction: each rank has
+   * its term of a sum over the axis.
    */
-  readonly #areTerms = new Map<Variable, boolean>();
+  readonly #arePartial = new Map<Variable, boolean>();
   #attached!: Attached;
 
   constructor(
@@ -167,14 +167,14 @@ class TensorPlacer implements Placer<CutVariable> {
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {
       ready: (index, grad) => {
-        if (this.#areTerms.get(variables[index]!)) terms.push([index, grad]);
+        if (this.#arePartial.get(variables[index]!)) terms.push([index, grad]);
         else reduction.ready(index, grad);
       },
       finish: () => {
         const list = terms.map(([, grad]) => grad);
         const sums = list.length > 0 ? tensor.allReduceCoalesced(list, 'sum', { donate: true }) : [];
         sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
-        this.#areTerms.clear();
+        this.#arePartial.clear();
         const results = reduction.finish();
         if (!this.traits.mixesGradients) return results;
         return ofFirstRank(results, (index) => !this.#cuts.has(variables[index]!), tensor);
@@ -196,13 +196,13 @@ class TensorPlacer implements Placer<CutVariable> {
 
   #heldOfWhole(grad: Tensor, variable: Variable, pieces: Pieces): Tensor {
     const state = pieces.stateOf(grad);
-    const areTerms = this.#areTerms.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
-    this.#areTerms.set(variable, areTerms);
-    if (areTerms && state?.kind === 'sum' && state.scale === 1)
+    const arePartial = this.#arePartial.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
+    this.#arePartial.set(variable, arePartial);
+    if (arePartial && state?.kind === 'sum' && state.scale === 1)
       return tensorOf(pieces.pieceOf(grad), pieces.line.backend);
     pieces.makeWhole(grad);
     // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
-    return areTerms && pieces.line.index > 0 ? zerosLike(grad) : grad;
+    return arePartial && pieces.line.index > 0 ? zerosLike(grad) : grad;
   }
 
   get group(): Collective {
