@@ -14,14 +14,19 @@ import {
   type TapeHooks,
 } from '@acc/contract';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
-import { placedStrategy, type DistributedUpdate, type Placer } from '@acc/placement';
+import {
+  cannotDefer,
+  deferBy,
+  FlatPlacer,
+  placedStrategy,
+  requireShards,
+  splitReduction,
+  Unit,
+  type DistributedUpdate,
+  type Placer,
+  type Shard,
+} from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
-import { cannotDefer } from '../errors.js';
-import { deferBy, FlatPlacer, requireShards } from '../flat-placer.js';
-import { requireState } from '../offload/index.js';
-import { splitReduction } from '../split-reduction.js';
-import type { Shard } from '../shard.js';
-import { Unit } from '../unit.js';
 import { syncsAtApply, unevenExperts } from './errors.js';
 import { ExpertPart } from './expert-part.js';
 import { ExpertReduction } from './expert-reduction.js';
@@ -104,7 +109,6 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
         alignment: 1,
         defer: deferBy(kernels),
         load: (read) => this.#load(read),
-        offload: undefined,
       });
       this.add(unit);
       holdPart(variable, new ExpertPart(unit, this.group, kernels));
@@ -119,7 +123,6 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   prepareOptimizer(optimizer: Optimizer): void {
     this.inner.prepareOptimizer?.(optimizer);
     requireShards(optimizer);
-    requireState(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {

@@ -9,9 +9,9 @@ import {
 } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
 import { unitTooLarge } from './errors.js';
-import type { Offload } from './offload/index.js';
 import { FLOAT_BYTES, layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
+import type { ShardStore } from './shard-store.js';
 import { WholeBuffer } from './whole-buffer.js';
 
 /** The types in which elements travel. Undefined: float32. */
@@ -36,8 +36,8 @@ export interface UnitContext {
   readonly defer: Defer;
   /** Called when values of the unit are read that are not in memory. It gathers the unit. */
   load(unit: Unit): void;
-  /** Keeps shards of parameters in a file between their uses. */
-  readonly offload: Offload | undefined;
+  /** Keeps shards of parameters elsewhere than in memory between their uses. */
+  readonly offload?: ShardStore | undefined;
   /** Given if whole values stay in memory; see {@link WholeBuffer}. */
   readonly divide?: (() => DivideMemory | undefined) | undefined;
 }
@@ -63,7 +63,7 @@ export class Unit {
 
   readonly #context: UnitContext;
   readonly #collective: Collective;
-  readonly #offload: Offload | undefined;
+  readonly #offload: ShardStore | undefined;
   /** Undefined if values are released between their uses. */
   readonly #buffer: WholeBuffer | undefined;
   #state: GatherState = SHARDED;
@@ -115,7 +115,7 @@ export class Unit {
     return purpose === 'step' && this.#context.wire?.param !== undefined;
   }
 
-  /** Starts to read this rank's shards, if they are in a file and will be gathered. */
+  /** Starts to read this rank's shards, if they are not in memory and will be gathered. */
   readAhead(): void {
     if (this.#state.kind === 'sharded') this.#offload?.readAhead(this.shards);
   }
@@ -237,8 +237,8 @@ export class Unit {
   }
 
   /**
-   * This rank's elements of the gradient of each variable. They may be in a file, and are read when
-   * they are used.
+   * This rank's elements of the gradient of each variable. They may be elsewhere than in memory, and
+   * are read when they are used.
    *
    * @param chunkOfRank This rank's chunk of the sums. Disposed.
    */
