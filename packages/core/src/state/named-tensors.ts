@@ -2,7 +2,7 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorShard } from '@acc/contract';
 import { accumulatesReduced } from '../step/pass.js';
-import { weightName } from '../prepare/prepare-model.js';
+import { weightName } from '../prepare/model-weights.js';
 
 /** A whole tensor of which this rank holds all or some elements. */
 export interface NamedShape {
