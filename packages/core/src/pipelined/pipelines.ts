@@ -14,7 +14,7 @@ import { ModelPipeline, type ScheduleName } from '@acc/pipeline';
 import { checkpoint, mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import { portableLists } from '@acc/kernels';
-import { variablesOf } from '../prepare/prepare-model.js';
+import { variablesOf } from '../prepare/model-weights.js';
 import type { TrainingStep } from '../step/training-step.js';
 import { fitLoss } from './fit-loss.js';
 import { inputList, partOf, requireDivisible, rowsOf, type ModelInputs } from './micro-batches.js';
