@@ -35,6 +35,7 @@ const INNER = [
   'config',
   'create-acc-tracker',
   'engine-tfjs-node',
+  'experts',
   'formats',
   'optimizers',
   'platform',

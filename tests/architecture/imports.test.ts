@@ -9,6 +9,7 @@ import {
   sourcesOf,
   type Workspace,
 } from './reading/repository.js';
+import { circlesOf } from './reading/circles.js';
 import { importsOf, packageOf } from './reading/syntax.js';
 import { FOR_TESTS, LAYERS, PEER_ONLY, PROGRAM_LAYER } from './rules/layers.js';
 
@@ -91,6 +92,31 @@ it('a rank loads neither the command acc nor what transpiles programs', () => {
     expect([...loaded]).not.toContain(name);
 });
 
+describe('circles', () => {
+  it('are found, also of one file', () => {
+    const graph = new Map([
+      ['a', ['b']],
+      ['b', ['c', 'd']],
+      ['c', ['a']],
+      ['d', ['d']],
+      ['e', ['a']],
+    ]);
+    expect(circlesOf(graph)).toEqual([['d'], ['a', 'b', 'c']]);
+  });
+
+  // A type belongs to the lower of two files, or to one of its own.
+  it('of files of a package do not exist, not even by types', () => {
+    let seen = 0;
+    const circles = packages.flatMap((owner) => {
+      const graph = graphOf(sourcesOf(owner).filter((file) => !isForTests(file)));
+      seen += [...graph.values()].flat().length;
+      return circlesOf(graph);
+    });
+    expect(circles).toEqual([]);
+    expect(seen).toBeGreaterThan(1000);
+  });
+});
+
 describe('dependencies', () => {
   it('are declared: a package installs what it imports', () => {
     let seen = 0;
@@ -137,6 +163,19 @@ describe('dependencies', () => {
     expect(deep).toEqual([]);
   });
 });
+
+/** The files of a package that each of them imports, also types alone. */
+function graphOf(files: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const known = new Set(files);
+  return new Map(
+    files.map((file) => {
+      const paths = importsOf(file)
+        .filter(({ specifier }) => specifier.startsWith('.'))
+        .map(({ specifier }) => normalize(join(dirname(file), specifier)).replace(/\.js$/, '.ts'));
+      return [file, paths.filter((path) => known.has(path))];
+    }),
+  );
+}
 
 function isDeep(owner: Workspace, file: string, specifier: string): boolean {
   if (specifier.startsWith('.')) {

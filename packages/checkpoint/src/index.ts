@@ -14,9 +14,9 @@ export {
   type LoadWeightsOptions,
   type MatchedWeights,
   type NameMap,
-  type WeightReceiver,
   type WeightTarget,
 } from './model/load-weights.js';
+export type { WeightReceiver } from './model/weight-receiver.js';
 export { mergeWeights, type MergedWeights } from './model/merge-weights.js';
 export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';

@@ -1,7 +1,7 @@
 import { AccError, hashOf, type ReduceOp } from '@acc/contract';
 import { CALL_WORDS, COMPARED_WORDS } from '@acc/native';
 import { rankName } from './rank-name.js';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 
 /** Collectives that ranks compare. Their order is part of the wire format. */
 export const COLLECTIVES = [

@@ -17,7 +17,7 @@ import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { GroupEngine } from './group-engine.js';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 import { TrafficCounter } from './traffic.js';
 
 const newEmpty = operator('aten::new_empty');

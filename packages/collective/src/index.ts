@@ -8,6 +8,6 @@ export { collectiveOnTape, type CollectiveOperator } from './on-tape.js';
 export { DEFAULT_PATIENCE, SHORTEST_SILENCE_MS, type Patience } from '@acc/native';
 export { DEFAULT_TIMEOUT_MS, patienceOf, type JoinOptions } from './options.js';
 export type { RankGroup } from './rank-group.js';
-export type { Member } from './rendezvous.js';
+export type { Member } from './member.js';
 export { SingleCollective } from './single.js';
 export { nativeBridge, type BridgeOf, type Movable } from './tensors.js';

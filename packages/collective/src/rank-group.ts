@@ -3,7 +3,7 @@ import { agreeOnEngine, agreeOnEngineNow, type ChosenEngine, type Engine } from 
 import type { GroupEngine } from './group-engine.js';
 import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 
 /** A group of ranks and its members. */
 export interface RankGroup {

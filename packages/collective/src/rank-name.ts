@@ -1,4 +1,4 @@
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 
 /** The name of a rank in messages. In a sub-group it includes the rank in the job if that differs. */
 export function rankName(rank: number, members?: readonly Pick<Member, 'rank'>[]): string {

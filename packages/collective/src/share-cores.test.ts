@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 import { allowedCores, coresOfRank } from './share-cores.js';
 
 const member = (host: string, cpus: string): Member => ({

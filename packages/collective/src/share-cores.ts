@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 
 /**
  * The CPU cores that this process may run on, as a list such as `0-3,8`. Undefined if the system

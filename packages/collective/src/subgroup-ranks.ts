@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 import { rankName } from './rank-name.js';
-import type { Member } from './rendezvous.js';
+import type { Member } from './member.js';
 
 /**
  * The ranks of a sub-group. Every rank of the group must give the same list.

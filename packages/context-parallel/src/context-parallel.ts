@@ -1,4 +1,4 @@
-import type { Collective, KernelLayer, Plugin } from '@acc/contract';
+import type { Plugin } from '@acc/contract';
 import { divideSequences, type Attend } from '@acc/kernels';
 import { headsNotDivisible } from './errors.js';
 import { attendByHeads } from './heads/attend-by-heads.js';
@@ -6,14 +6,8 @@ import { nameCutFeatures } from './layers/name-cut-features.js';
 import { isGraph, requirePositions } from './layers/require-positions.js';
 import { hasRows } from './masks.js';
 import { resolveContextOptions, type ContextOptions, type ResolvedContextOptions } from './options.js';
+import type { SequenceShards } from './pieces.js';
 import { attendInRing } from './ring/attend-in-ring.js';
-
-/** The ranks that have the shards of a sequence. */
-export interface SequenceShards {
-  /** The rank in it is the number of the shard. */
-  readonly ranks: Collective;
-  readonly kernels: KernelLayer;
-}
 
 /**
  * Makes ranks of the axis `context` compute attention together, each with its shard of the

@@ -126,12 +126,16 @@ export type { GetOptions, Storage, StoredObject } from './storage/storage.js';
 export type { RankState, StateArray, Stateful, StateTree } from './storage/state.js';
 export type { MappedTensor, StateLayer, TensorBytes, UnfilledTensor } from './kernel-layer/state-layer.js';
 export {
+  STRATEGY_GROUPS,
   STRATEGY_MEMBERS,
   STRATEGY_TRAITS,
   type BatchRows,
   type GradientReduction,
   type Strategy,
   type StrategyContext,
+  type StrategyGradients,
+  type StrategyLayout,
+  type StrategyState,
   type StrategyTraits,
   type TensorShard,
 } from './strategy/strategy.js';

@@ -25,7 +25,7 @@ import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
 import { resolvePipelineOptions } from './pipelined/options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
-import { variablesOf } from './prepare/prepare-model.js';
+import { variablesOf } from './prepare/model-weights.js';
 import { Preparation } from './prepare/prepare.js';
 import { PreparedObjects } from './prepare/prepared-objects.js';
 import { meshOf } from './presets/mesh.js';

@@ -2,6 +2,7 @@ import {
   AccError,
   checkKeys,
   nearestName,
+  STRATEGY_GROUPS,
   STRATEGY_MEMBERS,
   STRATEGY_TRAITS,
   TAPE_HOOK_KEYS,
@@ -10,25 +11,54 @@ import {
 
 const WHERE = 'AcceleratorOptions.strategy';
 const MEMBERS: readonly string[] = Object.keys(STRATEGY_MEMBERS);
-/** Earlier names of members. */
-const RENAMED: ReadonlyMap<string, string> = new Map([['partsOf', 'shardsOf']]);
+/** The places of members that had other names. */
+const RENAMED: ReadonlyMap<string, string> = new Map([
+  ['partsOf', 'layout.shardsOf'],
+  ['shardsOf', 'layout.shardsOf'],
+  ['heldBy', 'layout.localOf'],
+  ['wholeGradients', 'gradients.full'],
+  ['heldGradients', 'gradients.local'],
+  ['getState', 'state.get'],
+  ['setState', 'state.set'],
+]);
 /** One typing error is allowed for each of these letters. */
 const LETTERS_PER_ERROR = 5;
 
 /**
- * Rejects unknown traits and hooks of a strategy, former names of members, and members whose names
- * resemble one that the strategy lacks. It may have other members of its own.
+ * Rejects unknown traits and hooks of a strategy, groups that lack members, former names of members, and
+ * members whose names resemble one that the strategy lacks. It may have other members of its own. They
+ * may have former names if the strategy has the group.
  *
- * @throws AccError `ACC_UNKNOWN_OPTION` with the right name.
+ * @throws AccError `ACC_UNKNOWN_OPTION` with the right name, `ACC_INVALID_OPTION` for a group that lacks
+ * a member.
  */
 export function checkStrategy(strategy: Strategy): void {
   for (const key of memberNames(strategy)) {
     const meant = RENAMED.get(key);
-    if (meant) throw unknownMember(key, meant, `It is called '${meant}' now.`);
+    if (meant && !(groupOf(meant) in strategy)) {
+      throw unknownMember(key, meant, `It is called '${meant}' now.`);
+    }
   }
   checkMembers(strategy);
   checkKeys(`${WHERE}.traits`, strategy.traits, STRATEGY_TRAITS);
   if (strategy.tape) checkKeys(`${WHERE}.tape`, strategy.tape, TAPE_HOOK_KEYS);
+  for (const name of ['gradients', 'layout', 'state'] as const) {
+    if (strategy[name]) checkGroup(`${WHERE}.${name}`, strategy[name], STRATEGY_GROUPS[name]);
+  }
+}
+
+function groupOf(member: string): string {
+  return member.split('.')[0]!;
+}
+
+function checkGroup(where: string, group: object, members: Readonly<Record<string, string>>): void {
+  checkKeys(where, group, Object.keys(members));
+  const lacking = Object.keys(members).filter((name) => members[name] === 'required' && !(name in group));
+  if (lacking.length === 0) return;
+  throw new AccError('ACC_INVALID_OPTION', `${where} is an object without ${lacking.join(', ')}.`, {
+    help: 'Its members need each other. Give all of them, or leave the group out.',
+    details: { where, lacking },
+  });
 }
 
 function checkMembers(strategy: Strategy): void {

@@ -5,7 +5,8 @@ import type { ResolvedOptions } from './options.js';
 import { accumulationOf } from './presets/strategy.js';
 import { GradientClipping } from './step/clipping.js';
 import { CurrentBatch } from './step/current-batch.js';
-import type { StepParts, StepRanks } from './step/step-options.js';
+import type { StepParts } from './step/step-options.js';
+import type { StepRanks } from './step/step-ranks.js';
 import { TrainedVariables } from './step/trained-variables.js';
 import { TrainingStep } from './step/training-step.js';
 

@@ -152,28 +152,47 @@ describe('AcceleratorOptions', () => {
       type() {
         return this.#detatch;
       }
-      shardsOf() {}
+      readonly state = { get() {}, set() {} };
+      /** Has a former name of a member of this group. */
+      getState() {}
+      changeGradients() {}
       /** Resembles a member that this class has. */
-      shardOf() {}
+      changeGradient() {}
       get materialise() {
         throw new Error('called');
       }
     }
 
     it.each<[string, object, string]>([
-      ['a former name', { ...members, partsOf() {} }, 'shardsOf'],
+      ['a former name', { ...members, partsOf() {} }, 'layout.shardsOf'],
+      ['a former place', { ...members, getState() {} }, 'state.get'],
       ['a typing error', { ...members, materialise() {} }, 'materialize'],
       ['a typing error in a class', new Misspelt(), 'materialize'],
-      ['a former name in a class', new Former(), 'shardsOf'],
+      ['a former name in a class', new Former(), 'layout.shardsOf'],
       ['an unknown trait', { ...members, traits: { ...members.traits, isLocl: true } }, 'isLocal'],
       ['an unknown trait in a class', Object.assign(new Mine(), { traits: { parameter: 1 } }), 'parameters'],
       ['an unknown hook', { ...members, tape: { befor() {} } }, 'before'],
+      ['an unknown member of a group', { ...members, state: { get() {}, sett() {} } }, 'set'],
     ])('refuse %s and give the right name', (_, strategy, nearest) => {
       expect(() => resolveOptions({ strategy } as AcceleratorOptions)).toThrowError(
         expect.objectContaining({
           code: 'ACC_UNKNOWN_OPTION',
           help: expect.stringContaining(`'${nearest}'`) as unknown,
           details: expect.objectContaining({ nearest }) as unknown,
+        }),
+      );
+    });
+
+    it.each([
+      ['gradients', { full() {} }, 'local'],
+      ['layout', { localOf() {} }, 'shardsOf'],
+      ['state', { get() {} }, 'set'],
+    ])('refuse a group %s that lacks a member', (group, given, lacking) => {
+      const strategy = { ...members, [group]: given } as unknown as Strategy;
+      expect(() => resolveOptions({ strategy })).toThrowError(
+        expect.objectContaining({
+          code: 'ACC_INVALID_OPTION',
+          details: { where: `AcceleratorOptions.strategy.${group}`, lacking: [lacking] },
         }),
       );
     });

@@ -31,6 +31,7 @@ export function ddp(options?: DdpOptions): Strategy {
   const prepared = new Set<Variable>();
   const buffers = new SharedBuffers();
   let context: StrategyContext;
+  const state = stateOf(hook, () => context.collective);
 
   return {
     name: 'ddp',
@@ -79,7 +80,7 @@ export function ddp(options?: DdpOptions): Strategy {
         hook.setState({ shared: collective.broadcastObject(shared, fromRank), local });
       }
     },
-    ...stateOf(hook, () => context.collective),
+    ...(state && { state }),
     detach() {
       hook?.dispose?.();
       prepared.clear();

@@ -1,6 +1,13 @@
 import * as tf from '@tensorflow/tfjs';
 import { expect, it } from 'vitest';
-import type { GradientReduction, Strategy, StrategyContext, StrategyTraits, TapeHooks } from '@acc/contract';
+import type {
+  GradientReduction,
+  Strategy,
+  StrategyContext,
+  StrategyState,
+  StrategyTraits,
+  TapeHooks,
+} from '@acc/contract';
 import { joiningStrategy } from './joining-strategy.js';
 
 /** A strategy with methods of its class, which use private fields. */
@@ -33,8 +40,11 @@ class Counting implements Strategy {
     };
   }
 
-  getState() {
-    return { shared: [...this.#calls], local: this.#rank };
+  get state(): StrategyState {
+    return {
+      get: () => ({ shared: [...this.#calls], local: this.#rank }),
+      set: () => this.#calls.splice(0),
+    };
   }
 }
 
@@ -46,8 +56,8 @@ it('has the methods of a class, and gives its reductions whole gradients', () =>
   const variable = tf.variable(tf.zeros([2]));
   strategy.prepareVariables([variable]);
   strategy.tape!.end!();
-  expect(strategy.getState!()).toEqual({ shared: ['1 on rank 3', 'end'], local: 3 });
-  expect('setState' in strategy).toBe(false);
+  expect(strategy.state!.get()).toEqual({ shared: ['1 on rank 3', 'end'], local: 3 });
+  expect('layout' in strategy).toBe(false);
 
   const reduction = strategy.beginReduction([variable]);
   const grad = tf.tensor1d([1, 2]);

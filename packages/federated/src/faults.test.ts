@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '@acc/testkit';
 import { joinFederation } from './client/join-in-node.js';
 import type { FederationOptions } from './client/options.js';
-import type { RefusedUpdate } from './client/session.js';
+import type { RefusedUpdate } from './client/options.js';
 import type { Coordinator } from './coordinator/coordinator.js';
 import { decodeFrame } from './protocol/frame.js';
 import { add, clientOf, coordinatorOf, gate, linear, valuesOf } from './testing/federation.js';

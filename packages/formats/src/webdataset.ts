@@ -4,6 +4,6 @@ export type { MapSample } from './map-sample.js';
 export type { Locations } from './sources/locations.js';
 export type { OnScan } from './sources/read-forward.js';
 export type { SourceOptions } from './sources/source.js';
-export type { S3SourceOptions } from './sources/s3-source.js';
+export type { S3SourceOptions } from './sources/s3-options.js';
 export type { ImageOptions } from './webdataset/decode-image.js';
 export { webdataset, type WebdatasetOptions, type WebSample } from './webdataset/webdataset.js';

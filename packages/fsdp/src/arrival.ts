@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { TapeHooks } from '@acc/contract';
-import type { Unit } from './unit.js';
+import type { Unit } from '@acc/placement';
 
 /**
  * Lets recorded steps wait for whole values that are on their way (stages 1 and 2). A plain step

@@ -11,11 +11,21 @@ import {
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
 import { listedFor } from '@acc/kernels';
-import { placedStrategy, type Placer } from '@acc/placement';
+import {
+  cannotDefer,
+  deferBy,
+  FlatPlacer,
+  placedStrategy,
+  requireShards,
+  splitReduction,
+  Unit,
+  type Placer,
+  type Shard,
+  type WireDtype,
+} from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { Arrival } from './arrival.js';
-import { cannotDefer, withoutMesh } from './errors.js';
-import { deferBy, FlatPlacer, requireShards } from './flat-placer.js';
+import { withoutMesh } from './errors.js';
 import { Gathering } from './gathering.js';
 import { openOffload, requireState, type Offload } from './offload/index.js';
 import {
@@ -27,10 +37,7 @@ import {
 } from './options.js';
 import { RoundedBuffers } from './rounded-buffers.js';
 import { requireSameUnits } from './same-units.js';
-import type { Shard } from './shard.js';
 import { ShardReduction } from './shard-reduction.js';
-import { splitReduction } from './split-reduction.js';
-import { Unit, type WireDtype } from './unit.js';
 import { frozenIn, unitsOf } from './wrap.js';
 
 /**

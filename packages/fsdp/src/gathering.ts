@@ -1,8 +1,8 @@
 import { besideTape, engineInternals, type Undo } from '@acc/tfjs-internals';
 import { Unannounced } from './unannounced.js';
 import type { TapePhase } from '@acc/contract';
+import type { Unit } from '@acc/placement';
 import type { ResolvedFsdpOptions } from './options.js';
-import type { Unit } from './unit.js';
 import { UseOrder } from './use-order.js';
 
 type GatheringOptions = Pick<

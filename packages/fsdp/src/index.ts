@@ -1,4 +1,3 @@
-export { expertParallel } from './experts/expert-parallel.js';
 export { fsdp, precisionOf } from './fsdp.js';
 export {
   isForOne,

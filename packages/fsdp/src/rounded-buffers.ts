@@ -2,8 +2,8 @@ import { tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
 import { isLive } from '@acc/kernels';
 import { buffersOf } from '@acc/tfjs-internals';
+import type { WireDtype } from '@acc/placement';
 import { cannotRound } from './errors.js';
-import type { WireDtype } from './unit.js';
 
 /** Weights of layers that the forward pass changes and no gradient does, rounded after each step. */
 export class RoundedBuffers {

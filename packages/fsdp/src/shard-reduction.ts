@@ -1,7 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { Collective, GradientReduction, Pending } from '@acc/contract';
 import { countUsers } from '@acc/ddp';
-import type { Unit } from './unit.js';
+import type { Unit } from '@acc/placement';
 
 export interface ShardReductionParts {
   /** The variables of the pass that are divided over ranks. */

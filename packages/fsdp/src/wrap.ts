@@ -1,8 +1,8 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError, matchesGlob } from '@acc/contract';
 import { listedFor } from '@acc/kernels';
+import { FLOAT_BYTES } from '@acc/placement';
 import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
-import { FLOAT_BYTES } from './layout.js';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
 
 /** The members of a tfjs-layers layer that wrap policies read. */

@@ -2,7 +2,7 @@ import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core'
 import type { NativeDtype, ShardedInfo, ShardLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { PendingValue } from './pending/pending-value.js';
-import type { LazyValues } from './pending/lazy.js';
+import type { LazyValues } from './pending/lazy-values.js';
 import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
 

@@ -7,7 +7,15 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { boundMembers, isThere, type Strategy, type StrategyContext, type TensorShard } from '@acc/contract';
+import {
+  boundMembers,
+  isThere,
+  type Strategy,
+  type StrategyContext,
+  type StrategyGradients,
+  type StrategyLayout,
+  type TensorShard,
+} from '@acc/contract';
 import { registeredVariable, withShards } from '@acc/kernels';
 import { boxesInFull, fullBox } from './boxes.js';
 import type { DistributedVariable } from './distributed-variable.js';
@@ -18,15 +26,13 @@ import { withLocalRegistered } from './with-local-registered.js';
 
 /** The members of a strategy that are the same for every placer. */
 const SHARED_MEMBERS = [
-  'wholeGradients',
-  'heldGradients',
+  'gradients',
   'globalNorm',
   'allFinite',
   'changeGradients',
   'materialize',
   'update',
-  'shardsOf',
-  'heldBy',
+  'layout',
 ] as const satisfies readonly (keyof Strategy)[];
 
 /** By strategy: its placers, outermost first, and the strategy within the last one. */
@@ -77,6 +83,14 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
   readonly #placers: readonly Placer[];
   readonly #base: Strategy;
   #context!: StrategyContext;
+  readonly gradients: StrategyGradients = {
+    full: (grads, variables) => this.#fullGradients(grads, variables),
+    local: (grads) => this.#localGradients(grads),
+  };
+  readonly layout: StrategyLayout = {
+    shardsOf: (variable) => this.#shardsOf(variable),
+    localOf: (variable) => this.#localOf(variable),
+  };
 
   constructor({ placers, base }: Chain) {
     this.#placers = placers;
@@ -87,32 +101,33 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
     this.#context = context;
   }
 
-  wholeGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
+  #fullGradients(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[] {
     const distributions = variables.map((variable) => this.#distributionOf(variable));
     const locals = distributions.map(({ local }) => local);
-    const given = this.#base.wholeGradients?.(grads, locals) ?? grads;
-    return given.map((grad, i) => {
+    const ofBase = this.#base.gradients?.full(grads, locals) ?? grads;
+    return ofBase.map((grad, i) => {
       if (!grad) return null;
       const inwards = [...distributions[i]!.links].reverse();
       return inwards.reduce((local, { placer, variable }) => placer.expose(variable, local), grad);
     });
   }
 
-  heldGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
+  #localGradients(grads: NamedTensorMap): NamedTensorMap | undefined {
     const distributions = this.#distributionsIn(grads);
     const areExposed = [...distributions].some(([name, { links }]) => isExposed(links, grads[name]));
-    if (!areExposed && !this.#base.heldGradients) return undefined;
+    const { gradients } = this.#base;
+    if (!areExposed && !gradients) return undefined;
     const local = { ...grads };
     localize(local, distributions);
-    const held = withLocalRegistered(distributions.values(), () => this.#base.heldGradients?.(local));
-    if (!held) {
+    const ofBase = withLocalRegistered(distributions.values(), () => gradients?.local(local));
+    if (!ofBase) {
       if (areExposed) return local;
       disposeNew(local, grads);
       return undefined;
     }
     for (const [name, grad] of Object.entries(local))
-      if (grad !== grads[name] && grad !== held[name]) grad.dispose();
-    return held;
+      if (grad !== grads[name] && grad !== ofBase[name]) grad.dispose();
+    return ofBase;
   }
 
   globalNorm(grads: NamedTensorMap): Tensor {
@@ -183,9 +198,9 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
     }
   }
 
-  shardsOf(variable: Variable): readonly TensorShard[] | undefined {
+  #shardsOf(variable: Variable): readonly TensorShard[] | undefined {
     const { links, local } = this.#distributionOf(variable);
-    const boxes = this.#base.shardsOf?.(local);
+    const boxes = this.#base.layout?.shardsOf(local);
     if (links.length === 0) return boxes;
     return [...links].reverse().reduce(
       (inner, { placer: { group }, variable: { full, placement } }) => {
@@ -195,10 +210,10 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
     );
   }
 
-  heldBy(variable: Variable): Variable | undefined {
+  #localOf(variable: Variable): Variable | undefined {
     const { links, local } = this.#distributionOf(variable);
     for (const link of links) link.placer.settle(link.variable);
-    return this.#base.heldBy?.(local) ?? (links.length > 0 ? local : undefined);
+    return this.#base.layout?.localOf?.(local) ?? (links.length > 0 ? local : undefined);
   }
 
   /** Every rank calls it equally often. */

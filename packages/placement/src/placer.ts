@@ -14,8 +14,7 @@ export const OWN_MEMBERS = [
   'stages',
   'beginReduction',
   'synchronize',
-  'getState',
-  'setState',
+  'state',
   'detach',
 ] as const satisfies readonly (keyof Strategy)[];
 

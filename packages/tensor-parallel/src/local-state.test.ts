@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Variable } from '@tensorflow/tfjs-core';
-import type { Collective, RankState, Strategy } from '@acc/contract';
+import type { Collective, RankState, StrategyState } from '@acc/contract';
 import { layoutOf, restoreStateOfShards, stateOfShards } from './local-state.js';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -21,15 +21,10 @@ const SQUARE = { shape: [4, 4] } as unknown as Variable;
 const LAYOUT = layoutOf([SQUARE], new Map([[SQUARE, { placement: { kind: 'shard', dim: 1, times: 1 } }]]));
 const NOTHING: RankState = { shared: {}, local: undefined };
 
-/** An inner strategy that has a state, and what it got. */
-function inner(): { strategy: Strategy; got: RankState[] } {
+/** The state of an inner strategy, and what it got. */
+function inner(): { state: StrategyState; got: RankState[] } {
   const got: RankState[] = [];
-  const strategy: Partial<Strategy> = {
-    name: 'ddp',
-    getState: () => SAVED,
-    setState: (state) => void got.push(state),
-  };
-  return { strategy: strategy as Strategy, got };
+  return { state: { get: () => SAVED, set: (state) => void got.push(state) }, got };
 }
 
 /** The state that the inner strategy gets from `state` on the first of two ranks along `tensor`. */
@@ -38,13 +33,14 @@ function restored(
   alike: Collective,
   others: Readonly<Record<number, unknown>> = { 1: true },
 ) {
-  const { strategy, got } = inner();
-  restoreStateOfShards(strategy, state, { tensor: group(0, others), alike, layout: LAYOUT });
+  const { state: ofInner, got } = inner();
+  const ranks = { tensor: group(0, others), alike };
+  restoreStateOfShards(ofInner, state, { ...ranks, layout: LAYOUT, name: 'ddp' });
   return got;
 }
 
 const saved = (place: number, size: number, layout = LAYOUT) =>
-  stateOfShards(inner().strategy, { rank: place, size }, layout);
+  stateOfShards(inner().state, { rank: place, size }, layout);
 
 it('a rank with the same pieces gets its state', () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue();

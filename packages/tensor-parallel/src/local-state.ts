@@ -1,5 +1,5 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { hashOf, type Collective, type RankState, type StateTree, type Strategy } from '@acc/contract';
+import { hashOf, type Collective, type RankState, type StateTree, type StrategyState } from '@acc/contract';
 import type { LocalVariable } from './local-variable.js';
 
 /** The state of the ranks along the axis `tensor`, which have other shards each. */
@@ -43,12 +43,12 @@ export function layoutOf(
  * not share it.
  */
 export function stateOfShards(
-  inner: Strategy,
+  inner: StrategyState,
   { rank: place, size }: Pick<Collective, 'rank' | 'size'>,
   layout: number,
 ): RankState {
   const shared: StateOfPieces = { shards: { ranks: size, layout } };
-  const local: LocalState = { place, inner: inner.getState!() };
+  const local: LocalState = { place, inner: inner.get() };
   return { shared: { ...shared }, local: { ...local } as unknown as StateTree };
 }
 
@@ -57,9 +57,9 @@ export function stateOfShards(
  * the inner strategy begins anew on all ranks, and rank 0 prints a warning.
  */
 export function restoreStateOfShards(
-  inner: Strategy,
+  inner: StrategyState,
   state: RankState,
-  { tensor, alike, layout }: StateRanks & { readonly layout: number },
+  { tensor, alike, layout, name }: StateRanks & { readonly layout: number; readonly name: string },
 ): void {
   const own = stateHere(state, tensor, layout);
   // Ranks that are new have none. They share that of the others with the same shards.
@@ -67,12 +67,12 @@ export function restoreStateOfShards(
   const source = haveOne.indexOf(true);
   const isComplete = tensor.allGatherObject(source >= 0).every(Boolean);
   if (!isComplete) {
-    if (tensor.rank === 0 && alike.rank === 0) warnOfOtherPieces(inner);
-    inner.setState!({ shared: {}, local: undefined });
+    if (tensor.rank === 0 && alike.rank === 0) warnOfOtherPieces(name);
+    inner.set({ shared: {}, local: undefined });
     return;
   }
   const shared = haveOne.every(Boolean) ? own!.shared : alike.broadcastObject(own?.shared ?? null, source);
-  inner.setState!({ shared, local: own?.local });
+  inner.set({ shared, local: own?.local });
 }
 
 /** Undefined if the state is one of other shards than this rank's. */
@@ -87,7 +87,7 @@ function stateHere(
   return isSame ? inner : undefined;
 }
 
-function warnOfOtherPieces({ name }: Strategy): void {
+function warnOfOtherPieces(name: string): void {
   console.warn(
     `acc: the checkpoint comes from a mesh with another axis tensor or another plan, so it has no state of the strategy ${name} for these pieces of weights. ` +
       'Its communication hook begins anew, without the errors of compression that were to be added to the next gradients.',

@@ -9,6 +9,7 @@ import {
   type StagedWeights,
   type Strategy,
   type StrategyContext,
+  type StrategyState,
   type StrategyTraits,
   type TapeHooks,
   TAPE_HOOK_KEYS,
@@ -73,15 +74,14 @@ class TensorPlacer implements Placer<LocalVariable> {
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
-  readonly getState?: NonNullable<Strategy['getState']>;
-  readonly setState?: NonNullable<Strategy['setState']>;
+  readonly state?: StrategyState;
   readonly #cuts = new Map<Variable, LocalVariable>();
   readonly #prepared = new Set<Variable>();
   /**
-   * Whether this rank's gradients of a whole variable are terms of a sum over the axis, since the
-   * last reduction.
+   * Whether gradients of a variable that is not cut are partial since the last reduction: each rank has
+   * its term of a sum over the axis.
    */
-  readonly #areTerms = new Map<Variable, boolean>();
+  readonly #arePartial = new Map<Variable, boolean>();
   #attached!: Attached;
 
   constructor(
@@ -100,14 +100,10 @@ class TensorPlacer implements Placer<LocalVariable> {
       startsAtFinish,
       ...(unrecordable !== undefined && { unrecordable }),
     };
-    const { tape, stages } = inner;
+    const { tape, stages, state } = inner;
     if (stages) this.stages = stagedInPlace(stages, (variable) => this.#ownOf(variable));
     if (tape) this.tape = this.#tapeOf(tape);
-    if (inner.getState && inner.setState) {
-      const layout = () => layoutOf(this.#prepared, this.#cuts);
-      this.getState = () => stateOfShards(inner, this.#attached.tensor, layout());
-      this.setState = (state) => restoreStateOfShards(inner, state, { ...this.#attached, layout: layout() });
-    }
+    if (state) this.state = this.#stateOf(state);
   }
 
   attach(context: StrategyContext): void {
@@ -170,14 +166,14 @@ class TensorPlacer implements Placer<LocalVariable> {
     const terms: (readonly [index: number, grad: Tensor])[] = [];
     return {
       ready: (index, grad) => {
-        if (this.#areTerms.get(variables[index]!)) terms.push([index, grad]);
+        if (this.#arePartial.get(variables[index]!)) terms.push([index, grad]);
         else reduction.ready(index, grad);
       },
       finish: () => {
         const list = terms.map(([, grad]) => grad);
         const sums = list.length > 0 ? tensor.allReduceCoalesced(list, 'sum', { donate: true }) : [];
         sums.forEach((sum, i) => reduction.ready(terms[i]![0], sum));
-        this.#areTerms.clear();
+        this.#arePartial.clear();
         const results = reduction.finish();
         if (!this.traits.mixesGradients) return results;
         return ofFirstRank(results, (index) => !this.#cuts.has(variables[index]!), tensor);
@@ -199,13 +195,13 @@ class TensorPlacer implements Placer<LocalVariable> {
 
   #heldOfWhole(grad: Tensor, variable: Variable, shards: LocalTensors): Tensor {
     const state = shards.stateOf(grad);
-    const areTerms = this.#areTerms.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
-    this.#areTerms.set(variable, areTerms);
-    if (areTerms && state?.kind === 'sum' && state.scale === 1)
+    const arePartial = this.#arePartial.get(variable) ?? (state?.kind === 'sum' && state.scale === 1);
+    this.#arePartial.set(variable, arePartial);
+    if (arePartial && state?.kind === 'sum' && state.scale === 1)
       return tensorOf(shards.localShardOf(grad), shards.line.backend);
     shards.gatherFull(grad);
     // Earlier micro-batches of the window have terms: the first rank adds the whole to its own.
-    return areTerms && shards.line.index > 0 ? zerosLike(grad) : grad;
+    return arePartial && shards.line.index > 0 ? zerosLike(grad) : grad;
   }
 
   get group(): Collective {
@@ -262,6 +258,15 @@ class TensorPlacer implements Placer<LocalVariable> {
     cutKernels.restore();
     for (const cut of this.#cuts.values()) cut.dispose();
     this.#cuts.clear();
+  }
+
+  #stateOf(inner: StrategyState): StrategyState {
+    const layout = () => layoutOf(this.#prepared, this.#cuts);
+    return {
+      get: () => stateOfShards(inner, this.#attached.tensor, layout()),
+      set: (state) =>
+        restoreStateOfShards(inner, state, { ...this.#attached, layout: layout(), name: this.name }),
+    };
   }
 
   /** The hooks of the inner strategy, which knows this rank's shards. */

@@ -7,7 +7,8 @@ export { freePort } from '@acc/platform/ports';
 export { reportResult } from './rank-result.js';
 export { startedRank } from './rank-process.js';
 export { resultsOfRanks, runRanks, type RankResult, type RunRanksOptions } from './run-ranks.js';
-export { closeRanks, runOnRanks, type RunOnRanksOptions } from './continuous/run-on-ranks.js';
+export { closeRanks, runOnRanks } from './continuous/run-on-ranks.js';
+export type { RunOnRanksOptions } from './continuous/run-options.js';
 export { seededRandom } from './seeded-random.js';
 export {
   TestNetwork,

@@ -1,5 +1,3 @@
-import type { MlflowOptions } from './options.js';
-
 const VARIABLES = {
   url: 'MLFLOW_TRACKING_URI',
   experiment: 'MLFLOW_EXPERIMENT_NAME',
@@ -10,7 +8,7 @@ const VARIABLES = {
 } as const;
 
 /** Reads the environment variables that MLflow's own client uses. */
-export function readMlflowEnvironment(): MlflowOptions {
+export function readMlflowEnvironment(): { [K in keyof typeof VARIABLES]?: string } {
   const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
   return Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));
 }

@@ -1,5 +1,3 @@
-import type { WandbOptions } from './options.js';
-
 const VARIABLES = {
   entity: 'WANDB_ENTITY',
   project: 'WANDB_PROJECT',
@@ -9,7 +7,7 @@ const VARIABLES = {
 } as const;
 
 /** Reads the environment variables of the `wandb` package that apply here. */
-export function readWandbEnvironment(): WandbOptions {
+export function readWandbEnvironment(): { [K in keyof typeof VARIABLES]?: string } & { upload?: 'never' } {
   const set = Object.entries(VARIABLES).filter(([, name]) => process.env[name]);
   const named = Object.fromEntries(set.map(([key, name]) => [key, process.env[name]]));
   const isOffline = ['offline', 'dryrun', 'disabled'].includes(process.env['WANDB_MODE'] ?? '');

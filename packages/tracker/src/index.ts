@@ -8,7 +8,7 @@ export type { HistogramInput } from './payload/histogram.js';
 export type { ImageInput, ImageInputs } from './payload/images.js';
 export type { MetricValues } from './payload/metrics.js';
 export type { TableInput } from './payload/table.js';
-export type { RecordedTracker } from './recording.js';
+export type { RecordedTracker } from './recorded-tracker.js';
 export { openRuns } from './run-record.js';
 export { identifyRun, type RunIdentity, type RunOptions, type TrackersState } from './run-identity.js';
 export {

@@ -3,7 +3,7 @@ import { files, join, processId } from '@acc/platform';
 import { Lane } from './lane.js';
 import type { TrackerLimits } from './limits.js';
 import { EntryQueue } from './queue/entry-queue.js';
-import type { RecordedTracker } from './recording.js';
+import type { RecordedTracker } from './recorded-tracker.js';
 import { Reporter } from './reporter.js';
 import {
   isAbandoned,

@@ -1,7 +1,7 @@
 import { importPackage } from '#platform/process';
 import { AccError, type Tracker } from '@acc/contract';
 import { checkTracker } from './check-tracker.js';
-import type { RecordedTracker } from './recording.js';
+import type { RecordedTracker } from './recorded-tracker.js';
 
 /** A factory of trackers and its name. */
 export interface TrackerMaker {

@@ -4,17 +4,12 @@ import { files, hostName, processId, unref } from '@acc/platform';
 import { methodFor } from './calls.js';
 import type { Entry, Payload } from './entry.js';
 import { sendKept } from './kept-runs.js';
+import type { RecordedTracker } from './recorded-tracker.js';
 import { Lane } from './lane.js';
 import type { TrackerLimits } from './limits.js';
 import { EntryQueue } from './queue/entry-queue.js';
 import { Reporter } from './reporter.js';
 import { keepRecord, readRecord, recordPath, spoolPath, writeRecord, type RunRecord } from './run-record.js';
-
-export interface RecordedTracker {
-  readonly tracker: Tracker;
-  /** Creates another instance of the tracker, which sends the unsent data of earlier runs. */
-  readonly make?: (() => Tracker) | undefined;
-}
 
 export interface RecordingOptions {
   readonly run: RunInfo;

@@ -17,7 +17,8 @@ import { takeImages, type ImageInputs } from './payload/images.js';
 import { takeMetrics, type MetricValues } from './payload/metrics.js';
 import { takeTable, type TableInput } from './payload/table.js';
 import { requireRecord } from './payload/values.js';
-import { Recording, type RecordedTracker } from './recording.js';
+import type { RecordedTracker } from './recorded-tracker.js';
+import { Recording } from './recording.js';
 import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
 import { openRuns, openTables, runFolder } from './run-record.js';
 

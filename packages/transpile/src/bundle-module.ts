@@ -1,9 +1,4 @@
-export interface BundleOptions {
-  /** The path of the file to write. Its source map is beside it, with `.map` after its name. */
-  readonly into: string;
-  /** Conditions of exports besides those of Node.js. */
-  readonly conditions: readonly string[];
-}
+import type { BundleOptions } from './bundle-options.js';
 
 /**
  * Writes an ES module with all modules of a program, and of packages that are linked from a

@@ -1,2 +1,3 @@
-export { bundleModule, type BundleOptions } from './bundle-module.js';
+export { bundleModule } from './bundle-module.js';
+export type { BundleOptions } from './bundle-options.js';
 export { scriptArguments, tsxArguments, tsxOptions } from './script-arguments.js';

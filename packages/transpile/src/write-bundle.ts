@@ -10,7 +10,7 @@ import {
   type OnResolveResult,
   type Plugin,
 } from 'esbuild';
-import type { BundleOptions } from './bundle-module.js';
+import type { BundleOptions } from './bundle-options.js';
 import { commonJsFacade } from './commonjs-packages.js';
 import { whileEsbuildRuns } from './esbuild-runs.js';
 

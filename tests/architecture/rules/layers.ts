@@ -35,6 +35,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   'acc-tracker-trackio': 3,
   '@acc/engine-tfjs-node': 4,
   '@acc/fsdp': 4,
+  '@acc/experts': 4,
   '@acc/tensor-parallel': 4,
   '@acc/pipeline': 4,
   '@acc/big-model': 4,

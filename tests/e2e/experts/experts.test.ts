@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { ddp } from '@acc/ddp';
-import { expertParallel } from '@acc/fsdp';
+import { expertParallel } from '@acc/experts';
 import { onRanks } from '../on-ranks.js';
 import { expectNear, rms } from '../transformer/compare.js';
 import { newFolder } from '../transformer/reference.js';

@@ -1,5 +1,5 @@
 import { AccError } from '@acc/contract';
-import type { WeightReceiver } from './load-weights.js';
+import type { WeightReceiver } from './weight-receiver.js';
 
 /**
  * The receivers by name.

@@ -1,14 +1,10 @@
 import type { DataType } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import { byDistinctNames } from './distinct-names.js';
-import {
-  matchedWeights,
-  type MatchedWeights,
-  type WeightReceiver,
-  type WeightTarget,
-} from './load-weights.js';
+import { matchedWeights, type MatchedWeights, type WeightTarget } from './load-weights.js';
 import type { StoredWeight } from './safetensors-weights.js';
 import { openWeights } from './stored-weights.js';
+import type { WeightReceiver } from './weight-receiver.js';
 
 /** Names, shapes and dtypes in which files and a model differ. */
 interface Differences {

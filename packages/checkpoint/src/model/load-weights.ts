@@ -1,8 +1,9 @@
-import { transpose, type DataType, type Tensor } from '@tensorflow/tfjs-core';
+import { transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
 import type { Box } from '../format/boxes.js';
 import type { StoredWeight } from './safetensors-weights.js';
 import { byDistinctNames } from './distinct-names.js';
+import type { WeightReceiver } from './weight-receiver.js';
 import { openWeights } from './stored-weights.js';
 
 /** The variable that receives a stored tensor. */
@@ -34,23 +35,6 @@ export interface LoadWeightsOptions {
   readonly allowMissing?: boolean;
   /** Replaces the file system. */
   readonly storage?: Storage;
-}
-
-/** Receives the values of a weight, or of those of its elements that a rank holds. */
-export interface WeightReceiver {
-  readonly name: string;
-  /** The name of the variable, which no other variable of this process has. */
-  readonly variable: string;
-  /** The shape of the whole weight. */
-  readonly shape: readonly number[];
-  readonly dtype: DataType;
-  /** The boxes of the weight that are read. */
-  readonly boxes: readonly Box[];
-  /**
-   * Assigns the values of the boxes, which are in the order of `boxes`. The caller disposes the
-   * tensors.
-   */
-  assign(values: readonly Tensor[]): void;
 }
 
 /** Stored weights and their receivers. */

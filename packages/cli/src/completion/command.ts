@@ -1,6 +1,5 @@
 import { Argument, type Command } from 'commander';
-
-export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+import { SHELLS } from './shells.js';
 
 /** Adds the command `completion` to the program. */
 export function addCompletionCommand(program: Command): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { bashScript } from './bash.js';
-import type { SHELLS } from './command.js';
+import type { SHELLS } from './shells.js';
 import { fishScript } from './fish.js';
 import { wordsOf } from './words.js';
 

@@ -1,29 +1,8 @@
 import { nearestName } from '@acc/contract';
 import { InvalidArgumentError, type Command } from 'commander';
-import {
-  ACCELERATOR_FIELDS,
-  expected,
-  LAUNCH_FIELDS,
-  workingFolder,
-  type Field,
-  type FieldValue,
-} from '@acc/config';
+import { ACCELERATOR_FIELDS, expected, LAUNCH_FIELDS, workingFolder, type Field } from '@acc/config';
+import type { ConfigCommandFlags, SetOption } from './command-flags.js';
 import { flagOf, ON_COMMAND_LINE, parsed } from './launch-flags.js';
-
-export interface ConfigCommandFlags extends Readonly<Record<string, unknown>> {
-  readonly configFile?: string;
-  readonly user?: boolean;
-  readonly default?: boolean;
-  readonly force?: boolean;
-  readonly set?: readonly SetOption[];
-}
-
-/** An option of `--set NAME=VALUE`. */
-export interface SetOption {
-  readonly section: 'launch' | 'accelerator';
-  readonly name: string;
-  readonly value: FieldValue;
-}
 
 /** Options of `acc launch` that have a flag of their own. Others are given by `--set`. */
 const LAUNCH_FLAGS: readonly string[] = ['nproc', 'nnodes'];

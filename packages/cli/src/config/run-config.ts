@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { AccError } from '@acc/contract';
 import { configText, parseConfig, PROJECT_FILE, userFile, type ConfigValues } from '@acc/config';
-import type { ConfigCommandFlags, SetOption } from './command.js';
+import type { ConfigCommandFlags, SetOption } from './command-flags.js';
 import { suggestFor, type Suggested } from './machine.js';
 import { requireAbsent, writeConfig } from './write-config.js';
 

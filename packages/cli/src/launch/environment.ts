@@ -1,5 +1,5 @@
 import type { LaunchPlan } from './options.js';
-import type { Placement } from './placement.js';
+import type { Placement } from './share-of-host.js';
 
 /** Settings that all ranks of a host share. */
 export interface JobEnvironment {

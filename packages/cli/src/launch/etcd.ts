@@ -6,7 +6,7 @@ import { freePort } from '@acc/platform/ports';
 import type { Etcd3, Lease, Namespace } from 'etcd3';
 import { addressTowards } from './endpoint.js';
 import type { EtcdRendezvous, LaunchPlan } from './options.js';
-import { newToken, shareOf, type Placement } from './placement.js';
+import { newToken, shareOf, type Placement } from './share-of-host.js';
 
 const LONGEST_PAUSE_MS = 200;
 const NOTICE_MS = 10_000;

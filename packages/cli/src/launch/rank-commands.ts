@@ -3,7 +3,7 @@ import { rankVariables } from './environment.js';
 import type { HostSettings } from './host-settings.js';
 import { logPaths } from './log-file.js';
 import type { LaunchPlan, LogPlan } from './options.js';
-import type { Placement } from './placement.js';
+import type { Placement } from './share-of-host.js';
 import type { RankCommand } from './rank-process.js';
 import type { Program } from './script.js';
 

@@ -12,7 +12,7 @@ import { placementOf } from '../launch/placement.js';
 import { rankCommands } from '../launch/rank-commands.js';
 import { runJob, type JobEnd } from '../launch/run-job.js';
 import { nodeProgram } from '../launch/script.js';
-import type { TestFlags } from './command.js';
+import type { TestFlags } from './flags.js';
 import { planFrom, type SelfCheckPlan } from './plan.js';
 import { formatVerdict, readVerdict } from './verdict.js';
 

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { formatWords } from '../agreement.js';
 import type { GroupEngine } from '../group-engine.js';
-import { placeOf, type Member } from '../rendezvous.js';
+import type { Member } from '../member.js';
+import { placeOf } from '../rendezvous.js';
 import type { FlightRecorder, RecordedCall } from './recorder.js';
 
 /** Facts known about one rank after a fault. */

@@ -2,7 +2,7 @@ import { dispose, slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-c
 import type { AttentionSettings } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import { attendLocally } from '@acc/kernels';
-import type { SequenceShards } from '../context-parallel.js';
+import type { SequenceShards } from '../pieces.js';
 import { maskWithoutGradient } from '../errors.js';
 import { columnsOf, hasRows, withoutGradient } from '../masks.js';
 import { toHeads, toShards } from './exchange.js';

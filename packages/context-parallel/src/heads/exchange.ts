@@ -1,7 +1,7 @@
 import { concat, reshape, split, tidy, transpose, unstack, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
 import { isAccError, type Collective } from '@acc/contract';
-import type { SequenceShards } from '../context-parallel.js';
+import type { SequenceShards } from '../pieces.js';
 import { shardsDiffer } from '../errors.js';
 
 /**

@@ -1,12 +1,13 @@
 import { customGrad, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlock, AttentionSettings } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
-import type { SequenceShards } from '../context-parallel.js';
+import type { SequenceShards } from '../pieces.js';
 import { lengthsDiffer } from '../errors.js';
 import { columnsOf, noGradientOf, withoutGradient } from '../masks.js';
 import { ringBackward } from './backward.js';
 import { onBalancedHalves } from './balanced.js';
 import { ringForward } from './forward.js';
+import type { Ring } from './ring.js';
 import { Round } from './round.js';
 import type { RingInputs } from './ring-inputs.js';
 
@@ -53,15 +54,6 @@ function run(qkv: readonly [q: Tensor, k: Tensor, v: Tensor], mask: Tensor | und
     return { value: output!, gradFunc };
   });
   return tidy(() => operator(...qkv, ...(mask ? [withoutGradient(mask)] : [])));
-}
-
-/** Settings and shards that are the same for all blocks. */
-export interface Ring {
-  readonly settings: Omit<AttentionSettings, 'mask'>;
-  readonly columns: ReturnType<typeof columnsOf> | undefined;
-  readonly shards: SequenceShards;
-  /** Whether ranks have halves of two shards, which gives them equal work in causal attention. */
-  readonly isBalanced: boolean;
 }
 
 function gradientsOf(dy: Tensor, saved: Tensor[], { mask }: RingInputs, about: Ring): Tensor[] {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Ring } from './attend-in-ring.js';
+import type { Ring } from './ring.js';
 import { Round } from './round.js';
 
 /** The pairs of queries and keys for which each rank computes weights, of shards of `length`. */

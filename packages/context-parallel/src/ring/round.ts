@@ -1,10 +1,10 @@
 import { dispose, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlockSettings, Pending } from '@acc/contract';
 import { columnsOfBlock } from '../masks.js';
-import type { Ring } from './attend-in-ring.js';
 import { compareShapes } from './compare-shapes.js';
 import { lengthOfHalf } from './halves.js';
 import type { Part } from './part.js';
+import type { Ring } from './ring.js';
 import type { RingInputs } from './ring-inputs.js';
 
 /**

@@ -111,6 +111,48 @@ export interface TensorShard {
   readonly runs?: { readonly count: number; readonly step: number };
 }
 
+/** The gradients of a strategy in two forms: full for programs, local for optimizers. */
+export interface StrategyGradients {
+  /**
+   * Gradients that `finish` returned, as a program sees them: in the shapes of their variables, with
+   * full values that are gathered when they are read. It takes `grads` over, and null stays null.
+   */
+  full(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[];
+  /**
+   * This rank's elements of gradients, by variable name, if `full` made one of them. Undefined: all of
+   * them have all elements, as a program has computed them. The caller disposes the tensors that are
+   * new.
+   */
+  local(grads: NamedTensorMap): NamedTensorMap | undefined;
+}
+
+/** Where the elements of a strategy's variables lie. Checkpoints read and write by it. */
+export interface StrategyLayout {
+  /**
+   * The shards of whole tensors that the elements of a parameter are. They also hold for optimizer
+   * state of its shape. There is at least one shard, every element is in one shard, and the shards
+   * of all ranks together are whole tensors. Undefined: the variable is a whole tensor, the same on
+   * every rank.
+   */
+  shardsOf(variable: Variable): readonly TensorShard[] | undefined;
+  /**
+   * The variable that has the elements of {@link shardsOf}, for a parameter that keeps its whole
+   * shape. Checkpoints read it, and assign to it. Optimizer state has its shape. Absent, or
+   * undefined: the parameter itself.
+   */
+  localOf?(variable: Variable): Variable | undefined;
+}
+
+/** The state of a strategy, besides variables, that later steps depend on. */
+export interface StrategyState {
+  get(): RankState;
+  /**
+   * Restores a state that `get` returned. `local` is undefined on a rank that did not exist at the
+   * time of the save.
+   */
+  set(state: RankState): void;
+}
+
 /** How parameters are held and gradients combined over the ranks of a group. */
 export interface Strategy {
   readonly name: string;
@@ -145,18 +187,8 @@ export interface Strategy {
    * is the mean.
    */
   beginReduction(variables: readonly Variable[]): GradientReduction;
-  /**
-   * Gradients that `finish` returned, as a program sees them: in the shapes of their variables, with
-   * whole values that are gathered when they are read. It takes `grads` over, and null stays null.
-   * Absent: programs get what `finish` returned. Requires `heldGradients`.
-   */
-  wholeGradients?(grads: readonly (Tensor | null)[], variables: readonly Variable[]): (Tensor | null)[];
-  /**
-   * The elements that this rank holds of gradients, by variable name, if `wholeGradients` made one
-   * of them. Undefined: all of them are whole, as a program has computed them. The caller disposes
-   * the tensors that are new.
-   */
-  heldGradients?(grads: NamedTensorMap): NamedTensorMap | undefined;
+  /** Full and local gradients. Absent: programs get what `finish` returned. */
+  readonly gradients?: StrategyGradients;
   /**
    * The Euclidean norm, over all ranks, of gradients that `finish` returned, by variable name. A
    * scalar, the same on every rank. The caller disposes it. Absent if every rank has every gradient
@@ -197,26 +229,10 @@ export interface Strategy {
    * every rank. Called after ranks have taken different numbers of steps.
    */
   synchronize?(fromRank: number): void;
-  /**
-   * The shards of whole tensors that the elements of a parameter are. They also hold for optimizer
-   * state of its shape. There is at least one shard, every element is in one shard, and the shards
-   * of all ranks together are whole tensors. Absent, or undefined: the variable is a whole tensor, the
-   * same on every rank.
-   */
-  shardsOf?(variable: Variable): readonly TensorShard[] | undefined;
-  /**
-   * The variable that has the elements of {@link shardsOf}, for a parameter that keeps its whole
-   * shape. Checkpoints read it, and assign to it. Optimizer state has its shape. Absent, or
-   * undefined: the parameter itself.
-   */
-  heldBy?(variable: Variable): Variable | undefined;
-  /** The state, besides variables, that later steps depend on. Requires `setState`. */
-  getState?(): RankState;
-  /**
-   * Restores a state that `getState` returned. `local` is undefined on a rank that did not exist at
-   * the time of the save.
-   */
-  setState?(state: RankState): void;
+  /** Where elements lie. Absent: every variable is a whole tensor, the same on every rank. */
+  readonly layout?: StrategyLayout;
+  /** Absent: later steps depend on nothing but variables. */
+  readonly state?: StrategyState;
   /** Frees the resources of the strategy. Afterwards only `attach` may be called. */
   detach?(): void;
 }
@@ -232,19 +248,27 @@ export const STRATEGY_MEMBERS: Readonly<Record<keyof Strategy, 'string' | 'objec
   tape: 'object',
   stages: 'object',
   beginReduction: 'function',
-  wholeGradients: 'function',
-  heldGradients: 'function',
+  gradients: 'object',
   globalNorm: 'function',
   allFinite: 'function',
   changeGradients: 'function',
   materialize: 'function',
   update: 'function',
   synchronize: 'function',
-  shardsOf: 'function',
-  heldBy: 'function',
-  getState: 'function',
-  setState: 'function',
+  layout: 'object',
+  state: 'object',
   detach: 'function',
+};
+
+/** The members of each group of {@link Strategy}, and whether the group needs them. Core rejects others. */
+export const STRATEGY_GROUPS: {
+  readonly [G in 'gradients' | 'layout' | 'state']: Readonly<
+    Record<keyof NonNullable<Strategy[G]>, 'required' | 'optional'>
+  >;
+} = {
+  gradients: { full: 'required', local: 'required' },
+  layout: { shardsOf: 'required', localOf: 'optional' },
+  state: { get: 'required', set: 'required' },
 };
 
 const TRAITS: Readonly<Record<keyof StrategyTraits, true>> = {

@@ -12,7 +12,7 @@ import { callbackOfCall, prependHistory, withBatchSizes, type LoopCall } from '.
 import { samplesOf } from '../step/batch-rows.js';
 import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';
-import type { FitCalls, FitContext, ShardedData } from './shard-fit.js';
+import type { FitCalls, FitContext, ShardedData } from './fit-context.js';
 
 /** Makes `fitDataset` train on this rank's batches. */
 export function shardFitDataset(

@@ -9,7 +9,7 @@ import {
   type StepFunction,
   type Undo,
 } from '@acc/tfjs-internals';
-import type { FitCalls, FitContext } from './shard-fit.js';
+import type { FitCalls, FitContext } from './fit-context.js';
 import { boundaryCallback, callbackOfCall, prependHistory, type LoopCall } from './callbacks.js';
 import { stoppingFirst } from './fit-callbacks.js';
 import type { FitPosition } from './fit-progress.js';

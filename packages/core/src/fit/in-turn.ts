@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
-import type { FitContext } from './shard-fit.js';
+import type { FitContext } from './fit-context.js';
 
 /**
  * Makes `fit`, `fitDataset` and `evaluateDataset` of all models wait for their turns. `evaluate`

@@ -1,75 +1,14 @@
 import { compareRows, examineMetrics, shardValidation } from '#platform/several-ranks';
 import type { Tensor } from '@tensorflow/tfjs-core';
-import type { Collective, Mesh } from '@acc/contract';
-import type { Determinism } from '@acc/deterministic';
 import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
-import type { AnyModel, Pipelines } from '@acc/pipeline';
-import type { TrainingStep } from '../step/training-step.js';
-import type { BatchRows } from '../step/batch-rows.js';
+import type { AnyModel } from '@acc/pipeline';
 import { shareOrders } from '../random/data-orders.js';
-import type { FitProgress } from './fit-progress.js';
-import type { PlaceInData } from '../prepare/place-in-data.js';
+import type { FitCalls, FitContext, Validation } from './fit-context.js';
 import { shardFitDataset } from './fit-dataset.js';
 import { shardFitLoop } from './fit-loop.js';
 import { inTurn } from './in-turn.js';
 import { reduceScalars } from './reduce-scalars.js';
-import type { Turns } from './turns.js';
-import { shardEvaluation, type Validation } from './validation.js';
-
-export interface FitContext extends PlaceInData {
-  readonly trainingStep: TrainingStep;
-  readonly mesh: Mesh;
-  /** The ranks that get their own rows, or their own shards of rows. */
-  readonly gradientRanks: Collective;
-  readonly splitBatches: boolean;
-  readonly seed: number;
-  readonly progress: FitProgress;
-  readonly turns: Turns;
-  readonly pipelines: Pipelines;
-  /** Awaited after each batch. */
-  readonly atBoundary: () => Promise<void>;
-  /**
-   * With it, every rank validates all rows. If validation were divided, its sums would depend on
-   * the number of ranks.
-   */
-  readonly determinism: Determinism | undefined;
-  /** The dataset with this rank's share of the batches. A prepared dataset is returned unchanged. */
-  shardDataset(dataset: object): ShardedData;
-  isPrepared(dataset: object): boolean;
-  /**
-   * The share for validation. Nothing is filled, so every sample counts once. `onBatch` is called
-   * for each batch.
-   *
-   * @param ranks Those that share the rows.
-   */
-  shardValidation(
-    dataset: object,
-    ranks: { readonly rank: number; readonly size: number },
-    onBatch: (rows: BatchRows) => void,
-  ): ShardedData;
-}
-
-/** A dataset with the batches of one rank. */
-export interface ShardedData {
-  /**
-   * The same data, with a value that comes together with `done: true` as a batch, as in
-   * tfjs-layers.
-   */
-  withResult(): ShardedData;
-  /** Frees the batches of iterators that were not read to their end. */
-  closeIterators(): Promise<void>;
-  /** If the next iteration would resume at the end of another one, begins a new one instead. */
-  passEnd(): void;
-}
-
-/** Functions and values that calls of `fit` and `fitDataset` use besides. */
-export interface FitCalls {
-  readonly validation: Validation;
-  /** Compares the columns of `fit` over ranks. */
-  readonly compareRows: (columns: readonly (Tensor | null)[]) => void;
-  /** Makes ranks shuffle the dataset of `fitDataset` in one order. */
-  readonly shareOrders: () => void;
-}
+import { shardEvaluation } from './validation.js';
 
 /**
  * Makes `model.fit`, `fitDataset` and `trainOnBatch` train on every rank's share of the data.

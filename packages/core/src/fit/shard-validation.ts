@@ -2,8 +2,8 @@ import { slice, tidy, type Scalar, type Tensor } from '@tensorflow/tfjs-core';
 import { shardOf, splitRows } from '@acc/data';
 import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
 import { reduceScalars } from './reduce-scalars.js';
-import type { FitContext } from './shard-fit.js';
-import type { Validation, ValidationRanks } from './validation.js';
+import type { FitContext, Validation } from './fit-context.js';
+import type { ValidationRanks } from './validation.js';
 
 /** Divides validation over ranks. Every rank gets the results for all rows. */
 export function shardValidation(

@@ -1,16 +1,8 @@
 import { scalar, tidy, zeros, type Scalar } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { patch, type ModelInternals, type StepFunction, type Undo } from '@acc/tfjs-internals';
+import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
+import type { FitContext, Validation } from './fit-context.js';
 import { reduceScalars } from './reduce-scalars.js';
-import type { FitContext } from './shard-fit.js';
-
-/** The current validation of `fit` or `fitDataset`. A separate `evaluate` of tensors runs on one rank alone. */
-export interface Validation {
-  /** The function with which `fit` evaluates its validation rows. */
-  testFunction: StepFunction | null;
-  /** The `validationData` of `fitDataset`. */
-  data: unknown;
-}
 
 /** The ranks of a validation. */
 export interface ValidationRanks {

@@ -1,7 +1,7 @@
 import { type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type Collective } from '@acc/contract';
 import type { TrainingStep } from '../step/training-step.js';
-import { variablesOf } from '../prepare/prepare-model.js';
+import { variablesOf } from '../prepare/model-weights.js';
 import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 

@@ -1,13 +1,13 @@
-import type { Accelerator } from '../accelerator.js';
 import type { LocalTraining } from './local-steps.js';
 
-const offered = new WeakMap<Accelerator, LocalTraining>();
+/** By Accelerator. */
+const offered = new WeakMap<object, LocalTraining>();
 
 /** Called by the Accelerator to share components that are not public. */
-export function offerLocalTraining(accelerator: Accelerator, training: LocalTraining): void {
+export function offerLocalTraining(accelerator: object, training: LocalTraining): void {
   offered.set(accelerator, training);
 }
 
-export function localTrainingOf(accelerator: Accelerator): LocalTraining {
+export function localTrainingOf(accelerator: object): LocalTraining {
   return offered.get(accelerator)!;
 }

@@ -1,5 +1,6 @@
 export { contextParallel } from '@acc/context-parallel';
 export { ddp } from '@acc/ddp';
 export { Deterministic, resolveDeterministicOptions } from '@acc/deterministic';
-export { expertParallel, fsdp, isForOne, precisionOf } from '@acc/fsdp';
+export { expertParallel } from '@acc/experts';
+export { fsdp, isForOne, precisionOf } from '@acc/fsdp';
 export { tensorParallel } from '@acc/tensor-parallel';

@@ -20,7 +20,7 @@ const SAME_ROWS = FORWARD_AXES.filter((axis) => !DATA_AXES.includes(axis));
  * @returns Undefined if this rank computes for itself.
  */
 export function forwardRanks(
-  strategy: Pick<Strategy, 'shardsOf' | 'tape' | 'traits'>,
+  strategy: Pick<Strategy, 'layout' | 'tape' | 'traits'>,
   { mesh, collective }: { readonly mesh: Mesh; readonly collective: Collective },
 ): FindRanks | undefined {
   if (collective.size === 1) return undefined;
@@ -33,5 +33,5 @@ export function forwardRanks(
   };
   const ranks = { sameRows, all: isSharded && !hasAxis ? collective : alongAxes, release };
   if (ranks.all.size === 1) return undefined;
-  return (variable) => (strategy.shardsOf?.(variable) ? ranks : undefined);
+  return (variable) => (strategy.layout?.shardsOf(variable) ? ranks : undefined);
 }

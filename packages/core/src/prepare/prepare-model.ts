@@ -1,7 +1,8 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
-import { AccError } from '@acc/contract';
 import { patch, type ModelInternals, type Undo } from '@acc/tfjs-internals';
-import { shardFit, type FitContext } from '../fit/shard-fit.js';
+import type { FitContext } from '../fit/fit-context.js';
+import { shardFit } from '../fit/shard-fit.js';
+import { variablesOf } from './model-weights.js';
 
 export interface PrepareModelContext extends FitContext {
   prepareVariables(variables: readonly Variable[], layers: readonly unknown[]): void;
@@ -75,29 +76,4 @@ function wrapPredictions(model: ModelInternals, context: PrepareModelContext): U
 /** A Sequential trains through an inner LayersModel, which every compile creates again. */
 function trainedModelOf(model: ModelInternals): ModelInternals {
   return model.model ?? model;
-}
-
-/**
- * The names that layers give to their weights. tfjs gives a variable another name if the process
- * already has one of that name.
- */
-const weightNames = new WeakMap<Variable, string>();
-
-/** The name that a variable has in files. */
-export function weightName(variable: Variable): string {
-  return weightNames.get(variable) ?? variable.name;
-}
-
-/** All weights of the model in the model's order: trained ones first, then statistics. */
-export function variablesOf(model: ModelInternals): Variable[] {
-  if (model.layers.length === 0) {
-    throw new AccError('ACC_MODEL_NOT_BUILT', 'The model has no layers yet.', {
-      help: 'Add its layers before prepare. The first layer needs an inputShape.',
-    });
-  }
-  return model.weights.map((weight) => {
-    const variable = weight.read();
-    weightNames.set(variable, weight.originalName);
-    return variable;
-  });
 }

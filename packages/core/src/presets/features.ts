@@ -24,7 +24,7 @@ export function featuresOf(options: ResolvedOptions): Feature[] {
     accumulation: gradientAccumulationSteps > 1,
     checkpoints: checkpointEvery !== undefined,
     commHook: isDdp && commHook !== undefined,
-    hookState: isDdp && commHook !== undefined && ddpOf({ commHook }).getState !== undefined,
+    hookState: isDdp && commHook !== undefined && ddpOf({ commHook }).state !== undefined,
     syncAtApply: isDdp && syncAt === 'apply',
     batchNorm: isDdp && batchNorm !== 'sync',
     fsdpPrecision: strategy === 'fsdp' && fsdp?.mixedPrecision !== undefined,

@@ -1,13 +1,22 @@
-import { AccError } from '@acc/contract';
+import { AccError, type Strategy } from '@acc/contract';
 import { precisionOf } from '#platform/strategies';
-import type { AcceleratorOptions, ResolvedOptions } from '../options.js';
+import type { FsdpOptions } from '@acc/fsdp';
+
+interface Chosen {
+  readonly strategy: 'auto' | 'single' | 'ddp' | 'fsdp' | Strategy;
+  readonly fsdp?: FsdpOptions | undefined;
+  readonly mixedPrecision: 'no' | 'bf16' | 'fp16' | 'fp8';
+}
 
 /**
  * The options with `fsdp.mixedPrecision.param` as the precision of the Accelerator.
  *
  * @throws AccError `ACC_INVALID_OPTION` if both are given and differ.
  */
-export function withFsdpPrecision(resolved: ResolvedOptions, given: AcceleratorOptions): ResolvedOptions {
+export function withFsdpPrecision<O extends Chosen>(
+  resolved: O,
+  given: Partial<Pick<Chosen, 'mixedPrecision'>>,
+): O {
   const { strategy, fsdp } = resolved;
   const byName = strategy === 'fsdp' ? fsdp?.mixedPrecision?.param : undefined;
   const param = typeof strategy === 'object' ? precisionOf(strategy) : byName;

@@ -4,6 +4,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { meshOf, SingleCollective } from '@acc/collective';
 import {
+  STRATEGY_GROUPS,
   STRATEGY_MEMBERS,
   STRATEGY_TRAITS,
   TAPE_HOOK_KEYS,
@@ -46,20 +47,22 @@ const MEMBERS: Readonly<Record<keyof Strategy, Row>> = {
   tape: row(),
   stages: row({ pipeline: 'replaced' }),
   beginReduction: row(),
-  wholeGradients: row(),
-  heldGradients: row(),
+  gradients: row(),
   globalNorm: row(),
   allFinite: row(),
   changeGradients: row(),
   materialize: row(),
   update: row(),
   synchronize: row({ expert: { leftOut: 'joinUnevenInputs is refused for experts' } }),
-  shardsOf: row(),
-  heldBy: row(),
-  getState: row({ pipeline: 'refused' }),
-  setState: row({ pipeline: { leftOut: 'nothing calls it without getState, which is refused' } }),
+  layout: row(),
+  state: row({ pipeline: 'refused' }),
   detach: row(),
 };
+
+/** The members of groups. They fare as their groups. */
+const GROUPED = Object.entries(STRATEGY_GROUPS).flatMap(([group, members]) =>
+  Object.keys(members).map((name) => [`${group}.${name}`, MEMBERS[group as keyof Strategy]] as const),
+);
 
 const HOOKS: Readonly<Record<keyof TapeHooks, Row>> = {
   before: row(),
@@ -102,6 +105,9 @@ const TRAITS: Readonly<Record<keyof StrategyTraits, Row>> = {
   mixesRanks: row({ expert: { leftOut: 'core says it for each mesh with this axis' } }),
   mixesGradients: row(),
 };
+
+/** Members whose parts are rows of other tables. */
+const HAVE_PARTS: readonly string[] = ['tape', 'traits', ...Object.keys(STRATEGY_GROUPS)];
 
 /** All combinations that `assemble` makes. Deterministic training is refused on the other axes. */
 const COMBINATIONS: readonly (readonly Wrapper[])[] = [
@@ -166,8 +172,10 @@ function complete(note: (name: string) => void, traits: Partial<StrategyTraits> 
       ownValues: (variable) => variable,
     },
     beginReduction: noting('beginReduction', ({ length }: readonly tf.Variable[]) => reduction(length)),
-    wholeGradients: noting('wholeGradients', (grads: readonly (tf.Tensor | null)[]) => [...grads]),
-    heldGradients: nothing('heldGradients'),
+    gradients: {
+      full: noting('gradients.full', (grads: readonly (tf.Tensor | null)[]) => [...grads]),
+      local: nothing('gradients.local'),
+    },
     globalNorm: noting('globalNorm', () => tf.scalar(1)),
     allFinite: noting('allFinite', () => true),
     changeGradients: noting(
@@ -179,10 +187,11 @@ function complete(note: (name: string) => void, traits: Partial<StrategyTraits> 
     ),
     update: noting('update', (grads, apply) => apply(grads)) as NonNullable<Strategy['update']>,
     synchronize: nothing('synchronize'),
-    shardsOf: nothing('shardsOf'),
-    heldBy: nothing('heldBy'),
-    getState: noting('getState', () => ({ shared: {}, local: null })),
-    setState: nothing('setState'),
+    layout: { shardsOf: nothing('layout.shardsOf'), localOf: nothing('layout.localOf') },
+    state: {
+      get: noting('state.get', () => ({ shared: {}, local: null })),
+      set: nothing('state.set'),
+    },
     detach: nothing('detach'),
   };
 }
@@ -244,18 +253,18 @@ function callAll(strategy: Strategy): void {
   const begun = strategy.beginReduction([free]);
   begun.ready(0, grad());
   const reduced = begun.finish();
-  strategy.wholeGradients?.(reduced, [free]);
-  strategy.heldGradients?.({ free: grad() });
+  strategy.gradients?.full(reduced, [free]);
+  strategy.gradients?.local({ free: grad() });
   strategy.globalNorm?.({ free: grad() });
   strategy.allFinite?.([grad()]);
   strategy.changeGradients?.([grad()], (list) => list);
   strategy.materialize?.([free]);
   strategy.update?.({ free: grad() }, () => undefined, optimizer);
   strategy.synchronize?.(0);
-  strategy.shardsOf?.(free);
-  strategy.heldBy?.(free);
-  const state = strategy.getState?.();
-  if (state) strategy.setState?.(state);
+  strategy.layout?.shardsOf(free);
+  strategy.layout?.localOf?.(free);
+  const state = strategy.state?.get();
+  if (state) strategy.state!.set(state);
   strategy.detach?.();
 }
 
@@ -309,9 +318,10 @@ describe.each(COMBINATIONS.map((wrappers) => [wrappers.join(' × '), wrappers] a
       callAll(strategy);
       if (strategy.name.includes('complete')) calls.add('name');
       if (strategy.tape?.what === 'everything') calls.add('what');
-      // Their parts are rows of other tables.
-      const expected = [...forwarded(MEMBERS, wrappers), ...forwarded(HOOKS, wrappers)];
-      expect([...calls, 'tape', 'traits'].sort()).toEqual(expected.sort());
+      const [members, hooks] = [forwarded(MEMBERS, wrappers), forwarded(HOOKS, wrappers)];
+      const expected = [...members.filter((name) => !HAVE_PARTS.includes(name)), ...hooks];
+      expected.push(...forwarded(Object.fromEntries(GROUPED), wrappers));
+      expect([...calls].sort()).toEqual(expected.sort());
     });
 
     it('is refused because of each member that the table refuses', () => {

@@ -71,7 +71,7 @@ export function accumulationEntry(
  * of the whole tensor, which belongs to this rank alone.
  */
 function isShard(sum: Tensor, variable: Variable, names: NamedTensors): boolean {
-  const holder = names.heldBy(variable);
+  const holder = names.localOf(variable);
   // Sums that are reduced later are whole, if the parameter is.
   if (holder !== variable && !names.accumulatesReduced) return false;
   return names.isSharded(variable) && sum.shape.join() === holder.shape.join();
@@ -203,7 +203,7 @@ export function shardedSums(
     sums.flatMap((sum, place) => {
       if (sum !== IN_SHARDS) return [];
       const variable = variableOf(variables[place] as string);
-      const holder = names.heldBy(variable);
+      const holder = names.localOf(variable);
       const shards = names.shardsOf(holder, variable, folderOf(entry), storedName);
       if (!isReduced && !shards?.every((shard) => isStored(shard, checkpoint))) throw otherParameters();
       return [{ entry, place, want: { name: folderOf(entry), held: { shape: holder.shape, shards } } }];

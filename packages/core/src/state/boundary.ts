@@ -4,6 +4,7 @@ import type { TrackerBus } from '@acc/tracker';
 import type { Joinable } from '../join/joinable.js';
 import type { TrainingStep } from '../step/training-step.js';
 import { Preemption } from '#platform/preemption';
+import { isPreempting } from './is-preempting.js';
 import type { RunCheckpoints } from './run-checkpoints.js';
 
 interface BoundaryContext {
@@ -12,11 +13,6 @@ interface BoundaryContext {
   readonly trainingStep: TrainingStep;
   readonly checkpoints: RunCheckpoints;
   readonly bus: TrackerBus;
-}
-
-/** Whether signals make all ranks save the run together and exit. */
-export function isPreempting(options: CheckpointOptions | undefined): boolean {
-  return options?.preemption ?? options !== undefined;
 }
 
 /** The work between two batches. It does nothing before `listen`. */

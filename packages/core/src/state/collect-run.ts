@@ -121,7 +121,7 @@ export async function collectLocal(context: RunContext, root = ''): Promise<Loca
 /** Collects all state except the model. */
 async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) {
   const { trainingStep, strategy, kernels, data, fit, registered } = context;
-  const { shared = null, local = null } = strategy.getState?.() ?? {};
+  const { shared = null, local = null } = strategy.state?.get() ?? {};
   const generator = kernels.random?.state() ?? null;
   if (generator) made.push(generator);
   return {

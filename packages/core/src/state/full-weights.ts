@@ -115,14 +115,14 @@ export class FullWeights implements Disposable {
 
   #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
     const { strategy, kernels } = this.#context;
-    const given = strategy.shardsOf?.(variable);
+    const given = strategy.layout?.shardsOf(variable);
     const whole: TensorShard = { shape: variable.shape, ...fullBox(variable.shape), start: 0 };
     const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
     if (isGiven) {
       this.#materialized.set(ownName, variable);
       return [{ name: ownName, dtype: variable.dtype, shape: whole.shape, ...fullBox(whole.shape) }];
     }
-    const held = keep(clone(strategy.heldBy?.(variable) ?? variable));
+    const held = keep(clone(strategy.layout?.localOf?.(variable) ?? variable));
     this.#held.push(held);
     const dtype = kernels.state.dtypeOf(held);
     return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, ...local }) => {

@@ -35,7 +35,7 @@ export async function modelState(
 ): Promise<ModelState<Tensor>> {
   const parameters: readonly Variable[] = trainingStep.trained.prepared;
   const wholes = parameters.flatMap((variable) =>
-    names.add(names.heldBy(variable), variable, root + PARAMETERS),
+    names.add(names.localOf(variable), variable, root + PARAMETERS),
   );
   const optimizers = [];
   for (const [i, optimizer] of preparation.prepared.optimizers.entries()) {

@@ -67,16 +67,16 @@ export async function loadModel(
 /** Receivers of the elements of the weights that this rank holds. */
 export function receiversFor(model: Weighted, strategy: Strategy): WeightReceiver[] {
   return weightsOf(model).flatMap(({ name, variable }) => {
-    const shards = strategy.shardsOf?.(variable);
+    const shards = strategy.layout?.shardsOf(variable);
     return shards
-      ? receiversOfShards(name, { variable, held: strategy.heldBy?.(variable) ?? variable, shards })
+      ? receiversOfShards(name, { variable, held: strategy.layout?.localOf?.(variable) ?? variable, shards })
       : [receiverOf(name, variable)];
   });
 }
 
 /** Whether ranks hold shards of a weight of the model. */
 export function isSharded(model: Weighted, strategy: Strategy): boolean {
-  return weightsOf(model).some(({ variable }) => strategy.shardsOf?.(variable) !== undefined);
+  return weightsOf(model).some(({ variable }) => strategy.layout?.shardsOf(variable) !== undefined);
 }
 
 /** Whether any weights of the model are prepared. */

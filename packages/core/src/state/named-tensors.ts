@@ -2,7 +2,7 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorShard } from '@acc/contract';
 import { accumulatesReduced } from '../step/pass.js';
-import { weightName } from '../prepare/prepare-model.js';
+import { weightName } from '../prepare/model-weights.js';
 
 /** A whole tensor of which this rank holds all or some elements. */
 export interface NamedShape {
@@ -39,15 +39,15 @@ export class NamedTensors {
   /** The whole tensors that the elements of a parameter belong to. */
   fullTensorsOf(parameter: Variable): NamedShape[] {
     const name = this.nameOf(parameter);
-    const shards = this.#strategy.shardsOf?.(parameter);
+    const shards = this.#strategy.layout?.shardsOf(parameter);
     if (!shards) return [{ name, shape: parameter.shape }];
     const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
     return Array.from(shapes, ([whole, shape]) => ({ name: whole, shape }));
   }
 
   /** The variable that has this rank's elements of a parameter. */
-  heldBy(parameter: Variable): Variable {
-    return this.#strategy.heldBy?.(parameter) ?? parameter;
+  localOf(parameter: Variable): Variable {
+    return this.#strategy.layout?.localOf?.(parameter) ?? parameter;
   }
 
   /** Whether gradients are reduced before they are accumulated. */
@@ -57,7 +57,7 @@ export class NamedTensors {
 
   /** Whether ranks hold shards of the parameter. */
   isSharded(parameter: Variable): boolean {
-    return this.#strategy.shardsOf?.(parameter) !== undefined;
+    return this.#strategy.layout?.shardsOf(parameter) !== undefined;
   }
 
   /** The tensors that were added for a save. */
@@ -99,9 +99,9 @@ export class NamedTensors {
     folder: string,
     storedName = (name: string) => name,
   ): TensorShard[] | undefined {
-    const shards = this.#strategy.shardsOf?.(parameter);
+    const shards = this.#strategy.layout?.shardsOf(parameter);
     if (!shards) return undefined;
-    if (held.shape.join() !== this.heldBy(parameter).shape.join()) {
+    if (held.shape.join() !== this.localOf(parameter).shape.join()) {
       throw new AccError(
         'ACC_STATE_INVALID',
         `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold shards of that parameter with the shape [${parameter.shape.join()}].`,

@@ -100,7 +100,7 @@ export function isFullOnRanks(
   { names, state }: { readonly names: NamedTensors; readonly state: OptimizerState },
 ): boolean {
   // If the variable itself has the shape of a shard, the optimizer does not know the whole one.
-  return names.heldBy(parameter) !== parameter && state.isWhole(kind, parameter);
+  return names.localOf(parameter) !== parameter && state.isWhole(kind, parameter);
 }
 
 /**

@@ -30,7 +30,7 @@ export function buffersOfRank(
 ): RankBuffers<Tensor> {
   if (collective.size === 1) return {};
   const local = trainingStep.trained.prepared.filter((each) => buffers.has(each) && !names.isSharded(each));
-  return Object.fromEntries(local.map((variable) => [names.nameOf(variable), names.heldBy(variable)]));
+  return Object.fromEntries(local.map((variable) => [names.nameOf(variable), names.localOf(variable)]));
 }
 
 interface SavedBuffers {

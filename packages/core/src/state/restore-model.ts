@@ -43,7 +43,7 @@ export function restoreModel(stored: ModelState<StoredReference>, context: Model
 
 function restoreParameters(context: ModelContext): Restoration {
   const { parameters, root, names, storedName, buffers } = context;
-  const held = parameters.map((variable) => names.heldBy(variable));
+  const held = parameters.map((variable) => names.localOf(variable));
   return {
     wants: parameters.map((variable, i) => {
       const want = wantOf(variable, held[i]!.shape, root + PARAMETERS, context);
@@ -61,7 +61,7 @@ function wantOf(
   folder: string,
   { names, storedName }: ModelContext,
 ): Want {
-  const holder = names.heldBy(parameter);
+  const holder = names.localOf(parameter);
   const shards = names.shardsOf(holder, parameter, folder, storedName);
   const name = `${folder}/${storedName(names.nameOf(parameter))}`;
   if (!shards && !shape) return { name };

@@ -229,7 +229,7 @@ function sumsOf(held: readonly ShardedSum[], tensors: readonly Tensor[]) {
 }
 
 /**
- * From here on only the `setState` of a strategy, backend, plugin or registered object can fail.
+ * From here on only the states of a strategy, backend, plugin or registered object can fail.
  */
 async function applyRest(
   { local, strategy: agreed }: Rest<Tensor>,
@@ -244,7 +244,7 @@ async function applyRest(
   restoreRecurrent(local.recurrent, context, worldSize === collective.size);
   const localOf = (state: unknown) => (wasHere ? (state as StateTree) : undefined);
   if (agreed !== null) {
-    strategy.setState?.({ shared: agreed as StateTree, local: localOf(local.strategy) });
+    strategy.state?.set({ shared: agreed as StateTree, local: localOf(local.strategy) });
   }
   kernels.state.setState(shared.kernels as StateTree);
   for (const [key, plugin] of keyedPlugins(context)) {

@@ -5,7 +5,7 @@ import { Rescuing } from '#platform/rescuing';
 import type { LaunchEnvironment } from '../environment.js';
 import type { Joinable } from '../join/joinable.js';
 import type { ResolvedOptions } from '../options.js';
-import { isPreempting } from './boundary.js';
+import { isPreempting } from './is-preempting.js';
 import { collectRun } from './collect-run.js';
 import { readRun } from './restore-run.js';
 import type { RunContext } from './run-context.js';

@@ -91,7 +91,7 @@ export class BackwardPasses {
           unusable.note(variables, isUsable);
           this.#samples = samples;
           if (sync.isAfterPass || !isReduced) return grads;
-          return strategy.wholeGradients?.(grads, variables) ?? grads;
+          return strategy.gradients?.full(grads, variables) ?? grads;
         }),
       ],
     };

@@ -97,7 +97,7 @@ export class GradientClipping {
     this.#held.add(held);
     change(held);
     const { registeredVariables } = engine();
-    const wholes = this.#strategy.wholeGradients!(
+    const wholes = this.#strategy.gradients!.full(
       names.map((name) => held[name]!),
       names.map((name) => registeredVariables[name]!),
     );
@@ -121,7 +121,7 @@ export class GradientClipping {
    * record has none.
    */
   #heldOf(grads: NamedTensorMap): NamedTensorMap | undefined {
-    return this.#held.has(grads) ? undefined : this.#strategy.heldGradients?.(grads);
+    return this.#held.has(grads) ? undefined : this.#strategy.gradients?.local(grads);
   }
 
   /** The norm over all gradients of the record. If each rank holds a shard, also over ranks. */
@@ -129,7 +129,7 @@ export class GradientClipping {
     const { name, traits, stages } = this.#strategy;
     if (this.#strategy.globalNorm) {
       const held = this.#heldOf(grads);
-      const isShown = this.#strategy.heldGradients !== undefined && !this.#held.has(grads);
+      const isShown = this.#strategy.gradients !== undefined && !this.#held.has(grads);
       // No rank of a pipeline has the gradients of all stages.
       const isWhole = !held && isShown && !stages;
       if (isWhole) return this.#lists.norm(tensorsOf(grads));

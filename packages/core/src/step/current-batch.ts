@@ -1,5 +1,5 @@
 import { rowCountsOf, sampleShares, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
-import type { StepRanks } from './step-options.js';
+import type { StepRanks } from './step-ranks.js';
 
 /** The batch that the running step computes, and this rank's weight in it. */
 export class CurrentBatch {

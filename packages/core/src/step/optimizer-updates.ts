@@ -68,17 +68,17 @@ export class OptimizerUpdates {
     this.wasSkipped = !this.#isUsable(reduced, grads);
     if (this.wasSkipped) return disposeNew(reduced, grads);
     const info = this.#infoOf(optimizer);
-    const held = strategy.heldGradients?.(reduced) ?? reduced;
-    clipping.clip(held, reduced);
-    for (const plugin of plugins) plugin.transform?.(held, info);
+    const local = strategy.gradients?.local(reduced) ?? reduced;
+    clipping.clip(local, reduced);
+    for (const plugin of plugins) plugin.transform?.(local, info);
     this.observer?.beforeUpdate();
     const apply: ApplyGradients = (given) => {
       this.observer?.beforeApply();
       applyGradients(given);
     };
-    if (strategy.update) strategy.update(held, apply, optimizer);
-    else apply(held);
-    if (held !== reduced) disposeNew(held, reduced);
+    if (strategy.update) strategy.update(local, apply, optimizer);
+    else apply(local);
+    if (local !== reduced) disposeNew(local, reduced);
     if (reduced !== grads) disposeNew(reduced, grads);
     this.steps++;
     for (const plugin of plugins) plugin.afterStep?.(info);

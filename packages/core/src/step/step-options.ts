@@ -4,17 +4,8 @@ import type { GradientAccumulation } from '@acc/grad-accumulation';
 import type { Feature } from '../presets/composes.js';
 import type { GradientClipping } from './clipping.js';
 import type { CurrentBatch } from './current-batch.js';
+import type { StepRanks } from './step-ranks.js';
 import type { TrainedVariables } from './trained-variables.js';
-
-/** The ranks of a step. */
-export interface StepRanks {
-  /** The ranks that receive different rows. */
-  readonly dataRanks: Collective;
-  /** The ranks whose gradients are summed: those with different rows or different shards of rows. */
-  readonly gradientRanks: Collective;
-  /** The number of ranks whose gradients are averaged. All ranks of a step call it together. */
-  readonly countRanks: () => number;
-}
 
 /** The parts of a training step that plugins and prepared data use, too. */
 export interface StepParts {

@@ -1,4 +1,4 @@
-import type { Collective, Strategy } from '@acc/contract';
+import type { Collective, StrategyState } from '@acc/contract';
 import type { CommHook, StateValues } from '../comm-hook.js';
 
 /** The key of what strategies keep in place of values of a hook if ranks have pieces of weights. */
@@ -12,11 +12,11 @@ const OF_PIECES = 'pieces';
 export function stateOf(
   hook: CommHook | undefined,
   ranks: () => Pick<Collective, 'rank'>,
-): Pick<Strategy, 'getState' | 'setState'> {
-  if (!hook?.getState || !hook.setState) return {};
+): StrategyState | undefined {
+  if (!hook?.getState || !hook.setState) return undefined;
   return {
-    getState: () => hook.getState!(),
-    setState({ shared, local }) {
+    get: () => hook.getState!(),
+    set({ shared, local }) {
       if (!isOfPieces(shared)) {
         hook.setState!({ shared: (shared ?? {}) as StateValues, local: (local ?? {}) as StateValues });
         return;

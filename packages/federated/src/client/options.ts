@@ -4,7 +4,15 @@ import * as z from 'zod';
 import { clientName } from '../protocol/messages.js';
 import type { FederatedModel } from '../weights/weight-source.js';
 import type { FederatedRound } from './federated-round.js';
-import type { RefusedUpdate } from './session.js';
+
+/** An update that the coordinator did not take. */
+export interface RefusedUpdate {
+  /** `ACC_FEDERATED_LATE`, `…_REPLAYED`, `…_SHAPE`, `…_NOT_FINITE`, `…_SAMPLES`, `…_PROTOCOL`. */
+  readonly code: string;
+  readonly message: string;
+  /** The round that was under way. */
+  readonly round: number;
+}
 
 /** The result of a client in a round. */
 export interface LocalResult {

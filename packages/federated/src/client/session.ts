@@ -14,17 +14,8 @@ import { ClientRound } from './federated-round.js';
 import { checkedResult, connectionError, lacksProximalTerm, randomName } from './results.js';
 import { Link } from './link.js';
 import { isTooLong } from '../protocol/too-long.js';
-import type { LocalResult, ResolvedFederationOptions } from './options.js';
+import type { LocalResult, RefusedUpdate, ResolvedFederationOptions } from './options.js';
 import type { OpenSocket } from './socket.js';
-
-/** An update that the coordinator did not take. */
-export interface RefusedUpdate {
-  /** `ACC_FEDERATED_LATE`, `…_REPLAYED`, `…_SHAPE`, `…_NOT_FINITE`, `…_SAMPLES`, `…_PROTOCOL`. */
-  readonly code: string;
-  readonly message: string;
-  /** The round that was under way. */
-  readonly round: number;
-}
 
 export interface FederationSummary {
   /** `completed`: all rounds are done, and the model has the final weights. */

@@ -3,20 +3,8 @@ import { environment } from '@acc/platform';
 import { Bucket, type S3Credentials } from '@acc/platform/s3';
 import { cannotRead, notFound } from '../errors.js';
 import { rangedSource } from './ranged-source.js';
+import type { S3SourceOptions } from './s3-options.js';
 import type { HttpLimits, Source, SourceOptions, SourceState } from './source.js';
-
-/** How buckets are reached. What is not given comes from the environment variables of AWS. */
-export interface S3SourceOptions {
-  /** Default: `AWS_REGION` or `AWS_DEFAULT_REGION`, else `us-east-1`. */
-  readonly region?: string | undefined;
-  /**
-   * The endpoint of a service other than Amazon's, for example `https://minio.example:9000`. Default:
-   * `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, else Amazon's.
-   */
-  readonly endpoint?: string | undefined;
-  /** Default: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`, read for each request. */
-  readonly credentials?: S3Credentials | undefined;
-}
 
 /** @throws AccError `ACC_DATA_NOT_FOUND`, `ACC_DATA_READ`, `ACC_S3_CLIENT_MISSING`. */
 export async function lookAtObject(

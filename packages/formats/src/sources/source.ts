@@ -1,4 +1,4 @@
-import type { S3SourceOptions } from './s3-source.js';
+import type { S3SourceOptions } from './s3-options.js';
 
 /** A file that can be read in ranges: local, on a server, or in a bucket. */
 export interface Source {

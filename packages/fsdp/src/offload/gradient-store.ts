@@ -1,9 +1,8 @@
 import { tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { DeferredTensor } from '@acc/contract';
 import type { FileTransfer } from '@acc/native';
+import { cannotDefer, FLOAT_BYTES, type StoredGradient as Stored } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
-import { cannotDefer } from '../errors.js';
-import { FLOAT_BYTES } from '../layout.js';
 import { useArrived, type FileValues, type ValueFile } from './value-file.js';
 
 /**
@@ -115,7 +114,7 @@ export class GradientStore {
 }
 
 /** A gradient in the file. */
-export class StoredGradient {
+export class StoredGradient implements Stored {
   #users: DeferredTensor[] = [];
 
   constructor(

@@ -1,8 +1,8 @@
-import { tidy, type NamedTensorMap, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type Collective, type KernelLayer } from '@acc/contract';
 import { canUpdateInGroups, slotListsOf, updateInGroups } from '@acc/kernels';
 import { TensorFile } from '@acc/native';
-import type { Shard } from '../shard.js';
+import type { Shard, ShardStore, StoredUpdate } from '@acc/placement';
 import { needsAcc, needsHost, unknownState } from './errors.js';
 import { GradientStore, type StoredGradient } from './gradient-store.js';
 import type { ResolvedOffload } from './offload-options.js';
@@ -15,16 +15,6 @@ import { VariableStore } from './variable-store.js';
 export interface OffloadContext {
   readonly kernels: KernelLayer;
   readonly collective: Collective;
-}
-
-/** An update by an optimizer. */
-export interface OffloadedUpdate {
-  readonly optimizer: Optimizer;
-  /** This rank's elements, by the names of the variables. */
-  readonly grads: NamedTensorMap;
-  /** The shards of each unit. */
-  readonly units: readonly (readonly Shard[])[];
-  readonly apply: () => void;
 }
 
 /**
@@ -60,7 +50,8 @@ export function requireHost(
   );
 }
 
-export class Offload {
+/** Values of shards in a file. */
+export class Offload implements ShardStore<StoredGradient> {
   /** Reads of parameters that were started ahead of their use. */
   readonly #ahead = new Map<readonly Shard[], Fetch<StoredVariable>>();
   private readonly store: VariableStore;
@@ -156,7 +147,7 @@ export class Offload {
   }
 
   /** Runs an optimizer's update group by group. */
-  update({ optimizer, grads, units, apply }: OffloadedUpdate): void {
+  update({ optimizer, grads, units, apply }: StoredUpdate): void {
     this.#dropAhead();
     const { store, options } = this;
     const held = new Map(units.flat().map(({ full, local }): [string, Variable] => [full.name, local]));

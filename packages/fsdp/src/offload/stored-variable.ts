@@ -2,7 +2,7 @@ import { keep, tidy, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
 import type { FileTransfer } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
-import { FLOAT_BYTES } from '../layout.js';
+import { FLOAT_BYTES } from '@acc/placement';
 import type { FileValues } from './value-file.js';
 
 /** The file behind stored variables. */

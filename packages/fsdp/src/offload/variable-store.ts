@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
+import { cannotDefer } from '@acc/placement';
 import { engineInternals } from '@acc/tfjs-internals';
-import { cannotDefer } from '../errors.js';
 import { StoredVariable, type NewVariable, type StoredSource } from './stored-variable.js';
 import type { Fetch, ValueFile } from './value-file.js';
 

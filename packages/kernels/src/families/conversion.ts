@@ -1,7 +1,6 @@
 import type { DataType, TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
-import type { AccBackend } from '../backend.js';
 
 const castTo = operator('aten::_to_copy');
 const real = operator('aten::real');
@@ -53,11 +52,16 @@ export function toElements(x: NativeTensor, dtype: DataType): NativeTensor {
   return castTo(x, dtype as NativeDtype);
 }
 
+/** A backend, which makes tensors of native ones. */
+interface Wraps {
+  wrap(native: NativeTensor, dtype: DataType): TensorInfo;
+}
+
 /**
  * Like `AccBackend.wrap`, but converts floating results to an integer dtype as JavaScript's typed
  * arrays do.
  */
-export function wrapElements(backend: AccBackend, native: NativeTensor, dtype: DataType): TensorInfo {
+export function wrapElements(backend: Wraps, native: NativeTensor, dtype: DataType): TensorInfo {
   if (dtype === 'float32' || dtype === 'complex64' || !FLOATING.includes(native.dtype)) {
     return backend.wrap(native, dtype);
   }

@@ -4,7 +4,7 @@ import { MemoryFlag, memoryFlags, operator, operatorInPlace, operatorWithResults
 import type { AccBackend } from '../backend.js';
 import { addingTo } from '../families/added-product.js';
 import { add_, scale, scale_, Temporaries, type TensorList } from './foreach.js';
-import { isVariable, MAX_LIST } from '../optimizer-steps/fused/native-step.js';
+import { isVariable, MAX_LIST } from './list-members.js';
 
 type Handle = ReturnType<typeof castTo>;
 

@@ -1,8 +1,23 @@
-import type { Leaf, PendingValue } from './pending-value.js';
-import { computeLazy } from './lazy.js';
+import type { Tensor as NativeTensor } from '@acc/native';
+
+/** A tensor that a pending value reads. The value owns the handle. */
+export interface Leaf {
+  readonly native: NativeTensor;
+  /** The handle of which `native` is an alias. Leaves with the same handle are read once. */
+  readonly source: number;
+}
+
+/** A value as the list of those that wait knows it. */
+interface Waiting {
+  readonly byteLength: number;
+  readonly leaves: readonly Leaf[];
+  /** Whether a tensor waits for it. */
+  readonly hasData: boolean;
+  compute(): unknown;
+}
 
 /** Values that wait to be computed, oldest first. */
-const pending = new Set<PendingValue>();
+const pending = new Set<Waiting>();
 let suspensions = 0;
 
 /** The most values that wait at the same time. */
@@ -27,7 +42,7 @@ let leafBytes = 0;
 let waitingBytes = 0;
 
 /** Takes note of a value that a tensor waits for. May compute it, or earlier ones. */
-export function notePending(value: PendingValue): void {
+export function notePending(value: Waiting): void {
   pending.add(value);
   waitingBytes += value.byteLength;
   let ownBytes = 0;
@@ -51,7 +66,7 @@ function limitKept(): void {
 }
 
 /** Computes a value. An error, as of too little memory, is left to whoever reads the value. */
-function computeOrLeave(value: PendingValue): void {
+function computeOrLeave(value: Waiting): void {
   try {
     value.compute();
   } catch {
@@ -60,7 +75,7 @@ function computeOrLeave(value: PendingValue): void {
 }
 
 /** The tensor of a value no longer waits: it is disposed, or has the value. May compute others. */
-export function noteTensorDone(value: PendingValue): void {
+export function noteTensorDone(value: Waiting): void {
   waitingBytes -= value.byteLength;
   limitKept();
 }
@@ -71,7 +86,7 @@ export function noteBytes(bytes: number): void {
 }
 
 /** Takes note that a value no longer needs its leaves. */
-export function forgetPending(value: PendingValue): void {
+export function forgetPending(value: Waiting): void {
   if (!pending.delete(value)) return;
   for (const { source, native } of value.leaves) releaseLeaf(source, native.byteLength);
 }
@@ -93,12 +108,6 @@ export const mayWait = (size: number): boolean =>
 /** Computes all values that are still used. Errors are left to whoever reads the value. */
 export function computePending(): void {
   for (const value of [...pending].reverse()) if (pending.has(value)) computeOrLeave(value);
-}
-
-/** Computes all that waits. */
-export function computeWaiting(): void {
-  computePending();
-  computeLazy();
 }
 
 /** Runs `action`, of which no result waits. */

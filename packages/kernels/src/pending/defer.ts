@@ -6,9 +6,9 @@ import { toDtype } from '../families/conversion.js';
 import { elementwiseOperator, type ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { constantOf } from '../host-constants.js';
 import { TensorData } from '../tensor-data.js';
-import { mayWait } from './all-pending.js';
+import { mayWait, type Leaf } from './all-pending.js';
 import { areValuesRecorded, recordedValue, type RecordedValue } from './recorded-value.js';
-import { copy, PendingValue, releaseOperand, type Leaf, type PendingOperand } from './pending-value.js';
+import { copy, PendingValue, releaseOperand, type PendingOperand } from './pending-value.js';
 
 const expand = operator('aten::expand');
 const conversion = elementwiseOperator('aten::_to_copy')!;

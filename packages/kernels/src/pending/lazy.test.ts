@@ -4,7 +4,7 @@ import { liveTensors } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { localShards } from '../shards/local-shards.js';
 import { registerAccBackend } from '../register-backend.js';
-import { computeWaiting } from './all-pending.js';
+import { computeWaiting } from './compute-waiting.js';
 import { lazyOf, lazyTensor } from './lazy.js';
 
 let backend: AccBackend;

@@ -3,18 +3,11 @@ import { AccError, isAccError, type NativeDtype } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { ElementwiseOperator } from '../fusion/elementwise-operators.js';
 import { ProgramBuilder, type Operand } from '../fusion/fused-program.js';
-import type { RecordedValue } from './recorded-value.js';
-import { forgetPending, noteBytes, notePending, noteTensorDone } from './all-pending.js';
+import type { RecordedResult } from './recorded-result.js';
+import { forgetPending, noteBytes, notePending, noteTensorDone, type Leaf } from './all-pending.js';
 
 const run = operator('acc::elementwise');
 const reshape = operator('aten::reshape');
-
-/** A tensor that a pending value reads. The value owns the handle. */
-export interface Leaf {
-  readonly native: NativeTensor;
-  /** The handle of which `native` is an alias. Leaves with the same handle are read once. */
-  readonly source: number;
-}
 
 export type PendingOperand = PendingValue | Leaf | number;
 
@@ -63,7 +56,7 @@ export class PendingValue {
   constructor(
     readonly shape: readonly number[],
     computation: Computation,
-    private readonly recorded?: RecordedValue,
+    private readonly recorded?: RecordedResult,
   ) {
     this.#computation = computation;
     const { operands } = computation;
@@ -94,7 +87,7 @@ export class PendingValue {
   }
 
   /** Its value in the recording in progress. */
-  get inRecording(): RecordedValue | undefined {
+  get inRecording(): RecordedResult | undefined {
     return this.recorded?.isCurrent ? this.recorded : undefined;
   }
 

@@ -11,6 +11,7 @@ import {
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
 import { TensorData } from '../tensor-data.js';
+import type { NativeTensors, RecordedResult } from './recorded-result.js';
 
 // Results also wait while a step is recorded, so that it needs as much memory as the plain step. The
 // recording has the calls that compute each result alone, at the place where the step made it.
@@ -43,8 +44,7 @@ export function endRecordedValues(): void {
 /** Whether results must have a {@link RecordedValue}. */
 export const areValuesRecorded = (): boolean => isOn;
 
-/** The value of a waiting result in a recording. */
-export class RecordedValue {
+export class RecordedValue implements RecordedResult {
   readonly #recording = recording;
   readonly #data: TensorData;
 
@@ -53,17 +53,14 @@ export class RecordedValue {
     this.#data = shadowData(shadow);
   }
 
-  /** Whether its recording is in progress. */
   get isCurrent(): boolean {
     return this.#recording === recording;
   }
 
-  /** The value in the place of `info`, for a kernel that is to be recorded and not computed. */
   standsFor({ shape, dtype }: TensorInfo): TensorInfo {
     return { dataId: this.#data, shape, dtype };
   }
 
-  /** Computes the value in calls of which the recording takes no notice. */
   compute(action: () => NativeTensor): NativeTensor {
     if (!this.isCurrent) return action();
     const native = unrecorded(action);
@@ -71,14 +68,12 @@ export class RecordedValue {
     return native;
   }
 
-  /** The recording takes `native` for the value. */
   bind(native: NativeTensor): void {
     if (this.isCurrent) bindToShadow(native, this.shadow);
   }
 
-  /** As {@link compute}, for the value of `info` in another dtype. */
   computeAs(
-    backend: AccBackend,
+    backend: NativeTensors,
     info: TensorInfo,
     dtype: NativeDtype,
     action: () => NativeTensor,
@@ -98,7 +93,7 @@ export class RecordedValue {
 /** An input of an operator that waits: the value itself if it waits, too. */
 export interface RecordedInput {
   readonly info: TensorInfo;
-  readonly value: RecordedValue | undefined;
+  readonly value: RecordedResult | undefined;
 }
 
 /**

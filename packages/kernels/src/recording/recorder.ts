@@ -17,7 +17,8 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { computeWaiting, withoutWaiting } from '../pending/all-pending.js';
+import { withoutWaiting } from '../pending/all-pending.js';
+import { computeWaiting } from '../pending/compute-waiting.js';
 import { beginRecordedValues, endRecordedValues, recordValues } from '../pending/recorded-value.js';
 import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
 import { DataUsers } from './data-users.js';

@@ -55,7 +55,7 @@ class Staged implements Placer<Placed>, StagedWeights {
   readonly #used: Placed[] = [];
 
   constructor(readonly inner: Strategy) {
-    if (inner.getState) throw cannotCombine('A communication hook that keeps state');
+    if (inner.state) throw cannotCombine('A communication hook that keeps state');
     if (inner.traits.syncAt === 'apply') throw cannotCombine("ddp.syncAt: 'apply'");
     this.name = `pipeline of ${inner.name}`;
     const { parameters, accumulates, recordsAlone, mixesRanks, mixesGradients } = inner.traits;
@@ -144,7 +144,7 @@ class Staged implements Placer<Placed>, StagedWeights {
       waiting.map(({ local }) => local),
       layers,
     );
-    cutState(optimizers, waiting, ({ local }) => this.inner.shardsOf?.(local));
+    cutState(optimizers, waiting, ({ local }) => this.inner.layout?.shardsOf(local));
   }
 
   ownValues(variable: Variable): Tensor {
@@ -294,7 +294,7 @@ class Staged implements Placer<Placed>, StagedWeights {
   #comes({ isOwn, local }: Placed): boolean {
     const { tape } = this.inner;
     const isBrought = tape?.before !== undefined && tape.isIdle?.() !== true;
-    return isOwn && isBrought && this.inner.shardsOf?.(local) !== undefined;
+    return isOwn && isBrought && this.inner.layout?.shardsOf(local) !== undefined;
   }
 
   /** The weights that come for an operator of this step. */

@@ -1,6 +1,6 @@
 import { add, keep, type Tensor } from '@tensorflow/tfjs-core';
 import type { TapeNode } from '@acc/tfjs-internals';
-import type { Pass } from './taped-forward.js';
+import type { Pass } from './pass.js';
 import type { Path } from './tape.js';
 
 /** The second half of a backward pass: what it walks, and the gradients that it starts from. */

@@ -1,21 +1,20 @@
 import { add, type Tensor, util } from '@tensorflow/tfjs-core';
 import { AccError, type ProductSums, type RunForwardOptions, type TapedForward } from '@acc/contract';
 import { engineInternals, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
-import { freeUnused, type DriverHooks } from './driver.js';
+import { freeUnused } from './driver.js';
 import { freeSaved } from './packed-tensors.js';
+import type { Pass, PassHooks } from './pass.js';
 import { PassContext, putContext } from './pass-context.js';
 import { Rest } from './rest-of-pass.js';
 import { splitPath } from './split-path.js';
 import { localInputsOf, pathBetween, requireDependence, requireLocalOnly, type Path } from './tape.js';
 import { owned, walkBackward, type WalkOptions } from './walk.js';
 
-type Hooks = Pick<DriverHooks, 'forward' | 'backward' | 'participants'>;
-
 /** Implements `RunForward` of the contract. */
 export function runForward(
   f: () => Tensor | readonly Tensor[],
   xs: readonly Tensor[],
-  hooks: Hooks,
+  hooks: PassHooks,
   { isTrial }: RunForwardOptions = {},
 ): TapedForward {
   const engine = engineInternals();
@@ -44,15 +43,6 @@ export function runForward(
     freeUnused(tape, new Set(path?.nodes.map(({ node }) => node)));
     hooks.participants?.end();
   }
-}
-
-/** A forward pass and what it keeps. */
-export interface Pass {
-  readonly xs: readonly Tensor[];
-  readonly outputs: readonly Tensor[];
-  readonly path: Path;
-  readonly hooks: Hooks;
-  readonly context: PassContext;
 }
 
 class KeptPass implements TapedForward {

@@ -1,5 +1,5 @@
 import { Job } from './job.js';
-import type { RunOnRanksOptions } from './run-on-ranks.js';
+import type { RunOnRanksOptions } from './run-options.js';
 
 /** Waiting ranks of all jobs together. Each has 200 to 400 MiB. */
 const MOST_RANKS = 10;

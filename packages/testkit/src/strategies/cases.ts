@@ -22,7 +22,7 @@ const norm = (lists: readonly number[][]): number => Math.hypot(...lists.flat())
 
 /** Gradients in the shapes of their variables, as a program reads them. */
 function wholeOf({ strategy, variables }: Training, grads: (Tensor | null)[]): (Tensor | null)[] {
-  return strategy.wholeGradients?.(grads, variables) ?? grads;
+  return strategy.gradients?.full(grads, variables) ?? grads;
 }
 
 /** The elements of a box in a row-major tensor. */
@@ -49,9 +49,9 @@ interface Boxes {
 
 /** @param all The values of the variable. */
 function boxesOf({ strategy }: Training, variable: Variable, all: readonly number[]): Boxes {
-  const shards = strategy.shardsOf?.(variable);
+  const shards = strategy.layout?.shardsOf(variable);
   if (!shards) return { elements: [...all.keys()] };
-  const own = [...(strategy.heldBy?.(variable) ?? variable).dataSync()];
+  const own = [...(strategy.layout?.localOf?.(variable) ?? variable).dataSync()];
   const elements = shards.flatMap((shard) => [...elementsOf(shard)]);
   const held = shards.flatMap((shard) =>
     [...runsOfShard(shard)].flatMap(({ inVariable, length }) => own.slice(inVariable, inVariable + length)),
@@ -195,9 +195,8 @@ const gradients: readonly StrategyCase[] = [
     run: (subject) =>
       withGradients(subject, (trained, grads, sums) => {
         const { strategy } = trained;
-        require(!strategy.wholeGradients || strategy.heldGradients !== undefined, 'heldGradients is missing');
         const whole = wholeOf(trained, grads);
-        const isWhole = strategy.wholeGradients !== undefined || strategy.traits.parameters === 'replicated';
+        const isWhole = strategy.gradients !== undefined || strategy.traits.parameters === 'replicated';
         if (isWhole) {
           whole.forEach((grad, i) => {
             const { shape } = trained.variables[i]!;
@@ -211,10 +210,10 @@ const gradients: readonly StrategyCase[] = [
           );
         }
         const record = trained.named(whole);
-        const held = strategy.heldGradients?.(record);
-        const taken = trained.variables.map(({ name }) => (held ?? record)[name]!);
+        const local = strategy.gradients?.local(record);
+        const taken = trained.variables.map(({ name }) => (local ?? record)[name]!);
         trained.update(taken, train.sgd(RATE));
-        if (held) dispose(record);
+        if (local) dispose(record);
         requireClose(trained.values(), stepped(startValues(), sums), 'weights after the step');
       }),
   },
@@ -227,8 +226,8 @@ const variables: readonly StrategyCase[] = [
       training(subject, (trained) => {
         const { rank, size } = subject.context.collective;
         const values = startValues().map((list) => list.map((value) => 1 - value));
-        // Without `heldBy`, programs and checkpoints assign nothing to sharded variables.
-        if (trained.strategy.traits.parameters === 'sharded' && !trained.strategy.heldBy) return;
+        // Without `localOf`, programs and checkpoints assign nothing to sharded variables.
+        if (trained.strategy.traits.parameters === 'sharded' && !trained.strategy.layout?.localOf) return;
         trained.variables.forEach((variable, i) => assignNumbers(variable, values[i]!));
         requireClose(trained.values(), values, 'assigned values');
         trained.update(trained.reduce(gradientsOf(rank)), train.sgd(RATE));
@@ -282,19 +281,17 @@ const variables: readonly StrategyCase[] = [
     name: 'its state is that of the time when it was asked for',
     run: (subject) =>
       training(subject, (trained) => {
-        const { getState, setState } = trained.strategy;
-        require((getState === undefined) ===
-          (setState === undefined), 'getState and setState need each other');
-        if (!getState) return;
-        const shared = () => JSON.stringify(getState.call(trained.strategy).shared);
+        const { state: stateOf } = trained.strategy;
+        if (!stateOf) return;
+        const shared = () => JSON.stringify(stateOf.get().shared);
         const step = (at: number) => {
           const grads = gradientsOf(subject.context.collective.rank, at);
           trained.update(trained.reduce(grads), train.sgd(RATE));
         };
         step(0);
-        const [state, before] = [getState.call(trained.strategy), shared()];
+        const [state, before] = [stateOf.get(), shared()];
         step(1);
-        setState!.call(trained.strategy, state);
+        stateOf.set(state);
         require(shared() === before, 'the shared state is another one');
       }),
   },

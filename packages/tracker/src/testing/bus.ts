@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { poll, type RunConfig } from '@acc/contract';
 import type { TrackerLimits } from '../limits.js';
-import type { RecordedTracker } from '../recording.js';
+import type { RecordedTracker } from '../recorded-tracker.js';
 import { identifyRun, type RunOptions } from '../run-identity.js';
 import { TrackerBus } from '../tracker-bus.js';
 

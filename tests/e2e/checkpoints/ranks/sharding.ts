@@ -32,7 +32,7 @@ export function shardingStrategy(shards: readonly Shard[], size: number): Strate
     traits: { parameters: 'sharded' },
     attach() {},
     prepareVariables() {},
-    shardsOf: (variable) => held.get(variable),
+    layout: { shardsOf: (variable) => held.get(variable) },
     beginReduction(variables) {
       const grads = new Array<tf.Tensor | null>(variables.length).fill(null);
       return {

@@ -1,7 +1,7 @@
 import { SAVED_EXIT_CODE } from '@acc/contract';
 import { stringify } from 'yaml';
 import { DEFAULT_PORT } from '../options.js';
-import { newToken } from '../placement.js';
+import { newToken } from '../share-of-host.js';
 import { shellWords } from '../shell-word.js';
 import type { ClusterJob } from './job.js';
 import { count } from './slurm.js';

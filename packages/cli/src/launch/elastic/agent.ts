@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { AccError, poll } from '@acc/contract';
 import type { Endpoint } from '../options.js';
-import { newToken } from '../placement.js';
+import { newToken } from '../share-of-host.js';
 import type { StopRequest } from '../run-job.js';
 import { Connection } from './connection.js';
 import { JOIN_MS } from './coordinator.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Doors, type DoorLimits } from '@acc/platform/doors';
 import { freePort } from '@acc/platform/ports';
-import { newToken } from '../placement.js';
+import { newToken } from '../share-of-host.js';
 import { Connection } from './connection.js';
 import type { Hello, ToAgent, ToCoordinator } from './messages.js';
 import { isProof, proofOf } from './proof.js';

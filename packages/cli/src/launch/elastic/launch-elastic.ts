@@ -3,7 +3,7 @@ import { isAccError } from '@acc/contract';
 import { portForbidden } from '../endpoint.js';
 import { atStart, type HostSettings } from '../host-settings.js';
 import type { Endpoint, LaunchPlan } from '../options.js';
-import { shareOf } from '../placement.js';
+import { shareOf } from '../share-of-host.js';
 import { rankCommands } from '../rank-commands.js';
 import { RescueFolder } from '../rescue-folder.js';
 import { runJob, type JobEnd, type StopRequest } from '../run-job.js';

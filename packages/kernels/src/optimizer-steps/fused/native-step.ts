@@ -4,6 +4,7 @@ import { MemoryFlag, memoryFlags, operator } from '@acc/native';
 import type { AccBackend } from '../../backend.js';
 import type { SlotList, Update } from '../slots.js';
 import { Temporaries, type TensorList } from '../../list-math/foreach.js';
+import { isVariable, MAX_LIST } from '../../list-math/list-members.js';
 
 const contiguous = operator('aten::contiguous');
 const clone = operator('aten::clone');
@@ -11,12 +12,6 @@ const toCopy = operator('aten::_to_copy');
 
 const ROW_MAJOR = 0;
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
-
-/**
- * The maximum length of a list in a native call: the addon limits the number of arguments and
- * results.
- */
-export const MAX_LIST = 1000;
 
 /**
  * Native tensors of a step in lists of equal length. All are float32 and row-major; tensors that
@@ -113,14 +108,6 @@ function chunksOf(whole: StepChunk): StepChunk[] {
     chunks.push(mapChunk(whole, (list) => list.slice(start, start + MAX_LIST)));
   }
   return chunks;
-}
-
-/**
- * Whether `tensor` is a variable. If a variable itself is the gradient, its data is about to
- * change.
- */
-export function isVariable(tensor: Tensor): boolean {
-  return (tensor as Partial<Variable>).assign !== undefined;
 }
 
 /** Returns `grad` itself, or a new tensor that the caller disposes. */

@@ -1,14 +1,14 @@
 import { reshape, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, DeferredTensor } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
-import type { Offload } from './offload/index.js';
 import type { Shard } from './shard.js';
+import type { ShardStore } from './shard-store.js';
 
 export interface ExposedContext {
   /** The ranks over which parameters are divided. */
   readonly collective: Collective;
   readonly defer: Defer;
-  readonly offload: Pick<Offload, 'gradientOf' | 'tensorOf'> | undefined;
+  readonly offload: Pick<ShardStore, 'gradientOf' | 'tensorOf'> | undefined;
 }
 
 /**

@@ -47,7 +47,7 @@ function otherState(optimizer: Optimizer, ofRanks: readonly (readonly string[])[
   });
   return new AccError(
     'ACC_STATE_MISMATCH',
-    `fsdp: the state of this ${kind} belongs to other elements than ranks have now:\n${lines.join('\n')}`,
+    `The state of this ${kind} belongs to other elements than ranks have now:\n${lines.join('\n')}`,
     {
       help: 'Use a new optimizer for variables that are prepared or replaced after steps were taken. To keep its state, call saveState before, and loadState after prepare.',
       details: { optimizer: kind, ranks: ofRanks },

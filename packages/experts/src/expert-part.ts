@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import type { Collective, LocalPart, KernelLayer } from '@acc/contract';
+import type { Unit } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
-import type { Unit } from '../unit.js';
 
 /** The experts of this rank in one variable. */
 export class ExpertPart implements LocalPart {

@@ -9,9 +9,9 @@ import {
 } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
 import { unitTooLarge } from './errors.js';
-import type { Offload } from './offload/index.js';
 import { FLOAT_BYTES, layoutOf, rangeOf, type UnitLayout } from './layout.js';
 import { Shard } from './shard.js';
+import type { ShardStore } from './shard-store.js';
 import { FullBuffer } from './full-buffer.js';
 
 /** The types in which elements travel. Undefined: float32. */
@@ -36,8 +36,8 @@ export interface UnitContext {
   readonly defer: Defer;
   /** Called when values of the unit are read that are not in memory. It gathers the unit. */
   load(unit: Unit): void;
-  /** Keeps shards of parameters in a file between their uses. */
-  readonly offload: Offload | undefined;
+  /** Keeps shards of parameters elsewhere than in memory between their uses. */
+  readonly offload?: ShardStore | undefined;
   /** Given if whole values stay in memory; see {@link FullBuffer}. */
   readonly divide?: (() => DivideMemory | undefined) | undefined;
 }
@@ -63,7 +63,7 @@ export class Unit {
 
   readonly #context: UnitContext;
   readonly #collective: Collective;
-  readonly #offload: Offload | undefined;
+  readonly #offload: ShardStore | undefined;
   /** Undefined if values are released between their uses. */
   readonly #buffer: FullBuffer | undefined;
   #state: GatherState = SHARDED;
@@ -115,7 +115,7 @@ export class Unit {
     return purpose === 'step' && this.#context.wire?.param !== undefined;
   }
 
-  /** Starts to read this rank's shards, if they are in a file and will be gathered. */
+  /** Starts to read this rank's shards, if they are not in memory and will be gathered. */
   readAhead(): void {
     if (this.#state.kind === 'sharded') this.#offload?.readAhead(this.shards);
   }
@@ -131,9 +131,9 @@ export class Unit {
       // One rank alone has all elements.
       if (into && this.#collective.size === 1)
         return this.#started(() => ({ isDone: true, wait: () => into }));
-      const { pieces, fillers } = this.#ownChunk();
+      const { shards, fillers } = this.#ownChunk();
       const options = { ...(wireDtype && { wireDtype }), ...(into && { into }) };
-      const pending = this.#started(() => this.#collective.allGatherFlatAsync(pieces, options));
+      const pending = this.#started(() => this.#collective.allGatherFlatAsync(shards, options));
       for (const filler of fillers) filler.dispose();
       return pending;
     };
@@ -217,8 +217,8 @@ export class Unit {
    */
   reduceScatter(grads: readonly (Tensor | undefined)[]): Pending<Tensor> {
     const { sizes, gaps } = this.layout;
-    const pieces = grads.flatMap((grad, i) => (grad ? [grad, ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!)));
-    const start = () => this.#collective.reduceScatterFlatAsync(pieces, 'sum', this.#reducing);
+    const shards = grads.flatMap((grad, i) => (grad ? [grad, ...gap(gaps[i]!)] : gap(sizes[i]! + gaps[i]!)));
+    const start = () => this.#collective.reduceScatterFlatAsync(shards, 'sum', this.#reducing);
     return this.#inMemory('reduce the gradients of', () => this.#started(start));
   }
 
@@ -237,8 +237,8 @@ export class Unit {
   }
 
   /**
-   * This rank's elements of the gradient of each variable. They may be in a file, and are read when
-   * they are used.
+   * This rank's elements of the gradient of each variable. They may be elsewhere than in memory, and
+   * are read when they are used.
    *
    * @param chunkOfRank This rank's chunk of the sums. Disposed.
    */
@@ -273,24 +273,24 @@ export class Unit {
   }
 
   /** The tensors that this rank's chunk consists of. The caller disposes the fillers. */
-  #ownChunk(): { readonly pieces: readonly Tensor[]; readonly fillers: readonly Tensor[] } {
-    const pieces: Tensor[] = [];
+  #ownChunk(): { readonly shards: readonly Tensor[]; readonly fillers: readonly Tensor[] } {
+    const shards: Tensor[] = [];
     const fillers: Tensor[] = [];
     const fillUpTo = (place: number) => {
       const filler = gap(place - at);
       fillers.push(...filler);
-      pieces.push(...filler);
+      shards.push(...filler);
     };
     let at = 0;
     this.shards.forEach(({ local, length }, i) => {
       if (length === 0) return;
       const begin = this.#startInChunk(i);
       fillUpTo(begin);
-      pieces.push(local);
+      shards.push(local);
       at = begin + length;
     });
     fillUpTo(this.layout.chunk);
-    return { pieces, fillers };
+    return { shards, fillers };
   }
 
   get #reducing(): { readonly donate: true } & Pick<ShardVerbOptions<Tensor>, 'wireDtype'> {

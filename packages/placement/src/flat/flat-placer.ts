@@ -1,19 +1,19 @@
 import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
 import { canUpdateShards, isLive } from '@acc/kernels';
-import type { DistributedUpdate, GradientLists, Placer } from '@acc/placement';
+import type { DistributedUpdate, GradientLists, Placer } from '../placer.js';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
-import type { Offload } from './offload/index.js';
 import { requireLocalState } from './local-state-check.js';
 import type { Shard } from './shard.js';
+import type { ShardStore } from './shard-store.js';
 import type { Unit } from './unit.js';
 
 /** Where parameters are divided. */
 export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'kernels'> {
   /** The ranks over which parameters are divided. */
   readonly sharing: Collective;
-  readonly offload?: Offload | undefined;
+  readonly offload?: ShardStore | undefined;
 }
 
 /** The work on variables in units besides gathering and reducing. */

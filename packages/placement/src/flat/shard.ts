@@ -1,6 +1,7 @@
 import { mul, reshape, slice, tidy, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer } from '@acc/contract';
-import { DeferredVariable, type Placement } from '@acc/placement';
+import { DeferredVariable } from '../deferred-variable.js';
+import type { Placement } from '../placement.js';
 import { freed, outdated } from './errors.js';
 import type { Range } from './layout.js';
 

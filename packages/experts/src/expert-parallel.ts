@@ -8,18 +8,25 @@ import {
   type StagedWeights,
   type Strategy,
   type StrategyContext,
+  type StrategyState,
   type StrategyTraits,
   type TapeHooks,
 } from '@acc/contract';
 import { broadcastVariables, requireSameVariables } from '@acc/ddp';
-import { placedStrategy, stagedInPlace, type DistributedUpdate, type Placer } from '@acc/placement';
+import {
+  cannotDefer,
+  deferBy,
+  FlatPlacer,
+  placedStrategy,
+  requireShards,
+  splitReduction,
+  stagedInPlace,
+  Unit,
+  type DistributedUpdate,
+  type Placer,
+  type Shard,
+} from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
-import { cannotDefer } from '../errors.js';
-import { deferBy, FlatPlacer, requireShards } from '../flat-placer.js';
-import { requireState } from '../offload/index.js';
-import { splitReduction } from '../split-reduction.js';
-import type { Shard } from '../shard.js';
-import { Unit } from '../unit.js';
 import { syncsAtApply, unevenExperts } from './errors.js';
 import { ExpertPart } from './expert-part.js';
 import { ExpertReduction } from './expert-reduction.js';
@@ -45,8 +52,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
   readonly stages?: StagedWeights;
-  readonly getState?: NonNullable<Strategy['getState']>;
-  readonly setState?: NonNullable<Strategy['setState']>;
+  readonly state?: StrategyState;
   #context!: StrategyContext;
   /** The ranks that have the same experts. */
   #replicas!: Collective;
@@ -70,8 +76,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
       this.stages = stagedInPlace(inner.stages, (variable) => this.distributed(variable)?.local ?? variable);
     }
     // The state of a hook, if there is one.
-    if (inner.getState) this.getState = () => inner.getState!();
-    if (inner.setState) this.setState = (state) => inner.setState!(state);
+    if (inner.state) this.state = inner.state;
   }
 
   attach(context: StrategyContext): void {
@@ -104,7 +109,6 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
         alignment: 1,
         defer: deferBy(kernels),
         load: (read) => this.#load(read),
-        offload: undefined,
       });
       this.add(unit);
       holdPart(variable, new ExpertPart(unit, this.group, kernels));
@@ -119,7 +123,6 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   prepareOptimizer(optimizer: Optimizer): void {
     this.inner.prepareOptimizer?.(optimizer);
     requireShards(optimizer);
-    requireState(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {

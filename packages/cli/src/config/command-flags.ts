@@ -1,0 +1,16 @@
+import type { FieldValue } from '@acc/config';
+
+export interface ConfigCommandFlags extends Readonly<Record<string, unknown>> {
+  readonly configFile?: string;
+  readonly user?: boolean;
+  readonly default?: boolean;
+  readonly force?: boolean;
+  readonly set?: readonly SetOption[];
+}
+
+/** An option of `--set NAME=VALUE`. */
+export interface SetOption {
+  readonly section: 'launch' | 'accelerator';
+  readonly name: string;
+  readonly value: FieldValue;
+}

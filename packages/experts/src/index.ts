@@ -1,0 +1,1 @@
+export { expertParallel } from './expert-parallel.js';
