@@ -25,7 +25,7 @@ export function packedManifest(manifest, hosted) {
     scripts: without(manifest.scripts ?? {}, OWN_SCRIPTS),
     dependencies,
     ...peers,
-    publishConfig: without(manifest.publishConfig, ['directory']),
+    publishConfig: without(manifest.publishConfig ?? {}, ['directory']),
   });
 }
 

@@ -11,8 +11,10 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
+import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { requireLibtorch } from '@acc/native';
 import { HOSTS } from '../../scripts/release/hosts.mjs';
@@ -110,6 +112,29 @@ describe('`npm install @acc/core`', () => {
     const own = join(program, 'node_modules', '@acc', 'core', 'bin', 'acc.js');
     expect(await run(process.execPath, [own, '--help'], program)).toContain('launch');
   });
+});
+
+/** A page with the Accelerator, bundled from the packages that are found in a folder. */
+async function bundledPage(resolveDir: string) {
+  const { metafile, outputFiles } = await build({
+    stdin: { contents: "export { Accelerator } from '@acc/core';", resolveDir },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+    external: ['@tensorflow/*', 'aws4fetch', 'fast-xml-parser'],
+  });
+  const imported = Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+  return { bytes: outputFiles[0]!.contents.length, imported };
+}
+
+it('esbuild bundles the installed packages for a page as those of the repository', async () => {
+  const [installed, repository] = [await bundledPage(program), await bundledPage(root)];
+  expect(installed.imported.filter((path) => isBuiltin(path) || path.endsWith('.node'))).toEqual([]);
+  expect(installed.bytes).toBeLessThanOrEqual(repository.bytes * 1.001);
+  expect(installed.bytes).toBeGreaterThanOrEqual(repository.bytes * 0.999);
 });
 
 /** The `PATH` of a machine that has Node, but no compiler, make or Python. */
