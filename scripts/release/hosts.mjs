@@ -23,7 +23,7 @@ export const HOSTS = {
   tape: 'kernels',
   'tensor-parallel': 'core',
   'tfjs-internals': 'contract',
-  tracker: 'contract',
+  tracker: 'checkpoint',
 };
 
 /** The folders of the private packages that a package hosts, sorted. */
