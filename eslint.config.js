@@ -70,6 +70,7 @@ export default tseslint.config(
     '**/.turbo',
     '**/.venv',
     '.gpu',
+    '.packed',
     'bench/results',
     'packages/tracker-tensorboard/src/generated',
     // What tsup makes of its configuration for a moment.

@@ -8,7 +8,7 @@ import {
   type CostOfAction,
   type ObservedAction,
   type Schedule,
-} from '@acc/pipeline';
+} from '@acc/core/pipeline';
 
 /** The times of one rank in a step, in milliseconds of a clock that all ranks share. */
 export interface ObservedStep {

@@ -7,7 +7,7 @@ import { performance } from 'node:perf_hooks';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type PipelineOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
-import { observeActions, scheduleOf, type ObservedAction } from '@acc/pipeline';
+import { observeActions, scheduleOf, type ObservedAction } from '@acc/core/pipeline';
 import { bubbleOf, onHostClock } from './bubble.js';
 
 export interface Job {

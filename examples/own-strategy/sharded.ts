@@ -9,7 +9,7 @@ import {
   type DistributedUpdate,
   type Placement,
   type Placer,
-} from '@acc/placement';
+} from '@acc/fsdp/placement';
 
 export function sharded(): Strategy {
   return placedStrategy(new Sharded());

@@ -2,7 +2,7 @@ import { defineConfig } from 'tsup';
 import { base } from '../../tsup.base.js';
 
 export default defineConfig([
-  base,
+  { ...base, entry: [...base.entry, 'src/pipeline.ts'] },
   {
     ...base,
     entry: { 'self-check/run': 'src/self-check/run.ts' },

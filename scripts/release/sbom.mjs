@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, runMain } from '../process.mjs';
+import { hostedBy } from './hosts.mjs';
+import { packedManifestOf, publishedFolders } from './published.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
@@ -44,8 +46,26 @@ function installedPaths(lock) {
     if (lock[path].link) add(lock[path].resolved);
     else for (const name of namesAskedBy(lock[path])) add(resolveIn(lock, path, name));
   };
-  for (const name of readdirSync(join(root, 'packages'))) add(`packages/${name}`);
+  for (const folder of publishedFolders) add(`packages/${folder}`);
   return found;
+}
+
+/** The lockfile with published packages as their tarballs are. Private packages are no packages of it. */
+function asPublished(lock) {
+  const result = { ...lock };
+  for (const folder of publishedFolders) {
+    result[`packages/${folder}`] = packedManifestOf(folder);
+    for (const hosted of hostedBy(folder)) moveInstalled(result, `packages/${hosted}`, `packages/${folder}`);
+  }
+  return result;
+}
+
+/** Moves the packages that are installed in the folder of a private package to that of its host. */
+function moveInstalled(lock, from, to) {
+  for (const path of Object.keys(lock).filter((name) => name.startsWith(`${from}/`))) {
+    lock[path.replace(from, to)] = lock[path];
+    delete lock[path];
+  }
 }
 
 /** An entry of the lockfile, or a manifest, without what only authors need, for every platform. */
@@ -56,7 +76,7 @@ function asInstalled(manifest) {
 
 /** Writes a copy of the manifests and of package-lock.json. */
 function writeCopy(folder, platforms) {
-  const { packages: lock } = readJson(join(root, 'package-lock.json'));
+  const lock = asPublished(readJson(join(root, 'package-lock.json')).packages);
   const packages = {};
   // npm names workspaces by their folders, so here they have the names of the packages.
   const addWorkspace = (manifest) => {
@@ -70,7 +90,7 @@ function writeCopy(folder, platforms) {
     const [, workspace, inside] = /^(packages\/[^/]+)(?:\/(.*))?$/.exec(path) ?? [];
     if (inside !== undefined)
       packages[`packages/${manifestIn(workspace).name}/${inside}`] = asInstalled(lock[path]);
-    else if (workspace !== undefined) addWorkspace(manifestIn(workspace));
+    else if (workspace !== undefined) addWorkspace(lock[workspace]);
     else if (!lock[path].link) packages[path] = asInstalled(lock[path]);
   }
   for (const name of platforms === undefined ? [] : readdirSync(platforms)) {

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { publishedFolders } from '../../scripts/release/published.mjs';
 
 /** The root of the repository. */
 export const root = resolve(import.meta.dirname, '..', '..');
@@ -29,20 +30,8 @@ export const designedPackages = packageFolders.filter((folder) =>
 
 export const packageName = (folder) => JSON.parse(read(`packages/${folder}/package.json`)).name;
 
-/** Packages whose readers are their own authors: programs use what `@acc/core` exports of them. */
-const INNER = [
-  'compile',
-  'config',
-  'create-acc-tracker',
-  'engine-tfjs-node',
-  'experts',
-  'formats',
-  'optimizers',
-  'platform',
-  'tape',
-  'tfjs-internals',
-  'transpile',
-];
+/** Packages that programs do not import: a command, and what commands use. */
+const INNER = ['create-acc-tracker', 'transpile'];
 
 /** The folders of the packages whose public names have a page. */
-export const documentedPackages = packageFolders.filter((folder) => !INNER.includes(folder));
+export const documentedPackages = publishedFolders.filter((folder) => !INNER.includes(folder));

@@ -13,7 +13,7 @@ function touchesEnvironment(path: string): boolean {
     importsOf(path).some(({ specifier }) => /^(node:)?process$/.test(specifier)) ||
     nodesOf(parse(path)).some(
       (node) =>
-        (ts.isPropertyAccessExpression(node) && node.getText() === 'process.env') ||
+        (ts.isPropertyAccessExpression(node) && /^process\??\.env$/.test(node.getText())) ||
         (ts.isCallExpression(node) && node.getText() === 'environment()') ||
         (ts.isElementAccessExpression(node) && node.expression.getText() === 'process'),
     )

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { filesUnder, packages, readText } from './reading/repository.js';
+import {
+  filesUnder,
+  privatePackages,
+  publishedPackages,
+  readText,
+  type Workspace,
+} from './reading/repository.js';
+import { HOSTS } from '../../scripts/release/hosts.mjs';
 import { LAYERS } from './rules/layers.js';
 
 const text = readText('ARCHITECTURE.md');
@@ -29,14 +36,21 @@ function mapName(packageName: string): string {
   return packageName.replace(/^@acc\/tracker-.*|^acc-tracker-.*/, 'tracker-…').replace('@acc/', '');
 }
 
-it('docs/packages.md has every package with its description', () => {
-  const list = readText('docs/packages.md').replace(/\n {2}/g, ' ');
-  const expected = packages.map(({ folder }) => {
-    const { name, description } = JSON.parse(readText(`${folder}/package.json`)) as Record<string, string>;
-    return `- [${name}](../${folder}/README.md): ${description}`;
-  });
-  expect(list.split('\n').filter((line) => line.startsWith('- '))).toEqual(expected);
+it('docs/packages.md has every package with its description, and private ones with their hosts', () => {
+  const [, published, inside] = readText('docs/packages.md')
+    .replace(/\n {2}/g, ' ')
+    .split(/^## .*$/m);
+  const itemsOf = (text = '') => text.split('\n').filter((line) => line.startsWith('- '));
+  expect(itemsOf(published)).toEqual(publishedPackages.map((one) => `${linkOf(one)}: ${descriptionOf(one)}`));
+  const hostOf = ({ folder }: Workspace) => `@acc/${HOSTS[folder.replace('packages/', '')]}`;
+  expect(itemsOf(inside)).toEqual(
+    privatePackages.map((one) => `${linkOf(one)}, in \`${hostOf(one)}\`: ${descriptionOf(one)}`),
+  );
 });
+
+const linkOf = ({ folder, manifest }: Workspace) => `- [${manifest.name}](../${folder}/README.md)`;
+const descriptionOf = ({ folder }: Workspace) =>
+  (JSON.parse(readText(`${folder}/package.json`)) as { description: string }).description;
 
 it('README.md has at most 9 KB', () => {
   expect(Buffer.byteLength(readText('README.md'))).toBeLessThanOrEqual(9_000);

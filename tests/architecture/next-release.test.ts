@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { packages, programs, root } from './reading/repository.js';
+import { packages, programs, publishedPackages, root } from './reading/repository.js';
 
 /** The manifests, changelogs and changesets of the repository, where versions may be changed. */
 const copy = mkdtempSync(join(tmpdir(), 'acc-next-release-'));
@@ -45,7 +45,7 @@ const entryOf = (folder: string) =>
 beforeAll(() => {
   const folders = [...packages, ...programs].map(({ folder }) => folder);
   const manifests = ['.', 'site', ...folders].map((folder) => join(folder, 'package.json'));
-  const changelogs = packages
+  const changelogs = publishedPackages
     .map(({ folder }) => join(folder, 'CHANGELOG.md'))
     .filter((path) => existsSync(join(root, path)));
   for (const path of [...manifests, ...changelogs]) {
@@ -76,7 +76,8 @@ describe('the next release', () => {
     expect(manifestOf('packages/tracker-mlflow').peerDependencies).toEqual({ '@acc/contract': `^${next}` });
     expect(manifestOf('examples/mnist').dependencies).toMatchObject({ '@acc/core': next });
     expect(manifestOf('examples/mnist').version).toBe('0.1.0');
-    expect(packages.filter(({ folder }) => entryOf(folder)[0] !== next)).toEqual([]);
+    expect(publishedPackages.filter(({ folder }) => entryOf(folder)[0] !== next)).toEqual([]);
+    expect(manifestOf('packages/placement').dependencies).toMatchObject({ '@acc/kernels': next });
     expect(entryOf('packages/amp')).toContain('- Something was put right.');
     expect(entryOf('packages/acc-tracker-trackio')).toContain('- Something was put right.');
   });

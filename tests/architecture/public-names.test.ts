@@ -3,33 +3,44 @@ import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { flagsOfCommands, namesIn, variableNames } from './reading/option-names.js';
 import { programOfNames } from './reading/program.js';
-import { packages, root } from './reading/repository.js';
+import { privatePackages, publishedPackages, root, type Workspace } from './reading/repository.js';
 
-/** The source file of each entry point of each package, by the specifier that users write. */
-const entries = new Map(
-  packages.flatMap(({ folder, manifest }) =>
-    Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
-      typeof target === 'string'
-        ? []
-        : [[join(manifest.name, path), join(root, folder, target['@acc/source']!)] as const],
+/** The source file of each entry point of packages, by the specifier that imports it. */
+const entriesOf = (packages: readonly Workspace[]) =>
+  new Map(
+    packages.flatMap(({ folder, manifest }) =>
+      Object.entries(manifest.exports ?? {}).flatMap(([path, target]) =>
+        typeof target === 'string'
+          ? []
+          : [[join(manifest.name, path), join(root, folder, target['@acc/source']!)] as const],
+      ),
     ),
-  ),
-);
+  );
+const entries = entriesOf(publishedPackages);
+const internal = entriesOf(privatePackages);
 
-const program = programOfNames([...entries.values()]);
+const program = programOfNames([...entries.values(), ...internal.values()]);
 const checker = program.getTypeChecker();
 
 /** The names that users may use. `vitest -u` accepts intended changes. */
 it('the public names equal the snapshot', async () => {
-  const names = new Map(
-    [...entries].map(([specifier, path]) => [specifier, exportsOf(program.getSourceFile(path)!)]),
-  );
-  expect([...names.values()].flat().length).toBeGreaterThan(80);
-  const text = [...names].map(([specifier, list]) =>
-    [specifier, ...list.map((name) => `  ${name}`)].join('\n'),
-  );
-  await expect(`${text.join('\n\n')}\n`).toMatchFileSnapshot('public-names.txt');
+  await expect(listed(entries)).toMatchFileSnapshot('public-names.txt');
 });
+
+/** The names of private packages, which may change in any release. `vitest -u` accepts changes. */
+it('the internal names equal the snapshot', async () => {
+  await expect(listed(internal)).toMatchFileSnapshot('internal-names.txt');
+});
+
+/** Each specifier with the names that its module exports. */
+function listed(modules: ReadonlyMap<string, string>): string {
+  const names = [...modules].map(
+    ([specifier, path]) => [specifier, exportsOf(program.getSourceFile(path)!)] as const,
+  );
+  expect(names.flatMap(([, list]) => list).length).toBeGreaterThan(80);
+  const text = names.map(([specifier, list]) => [specifier, ...list.map((name) => `  ${name}`)].join('\n'));
+  return `${text.join('\n\n')}\n`;
+}
 
 /** The options, flags and variables that users may use. `vitest -u` accepts intended changes. */
 it('the names of options equal the snapshot', async () => {

@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { packages, readText, root } from './reading/repository.js';
+import { publishedFolders, packedManifestOf } from '../../scripts/release/published.mjs';
+import { publishedPackages as packages, readText, root } from './reading/repository.js';
 
 interface Component {
   readonly 'bom-ref': string;
@@ -45,6 +46,13 @@ const lock = (JSON.parse(readText('package-lock.json')) as { packages: Record<st
 const PLATFORM = { name: '@acc/native-some-cpu', version: '1.2.3' };
 const platform = `${PLATFORM.name}@${PLATFORM.version}`;
 const ours = packages.map(({ folder, manifest }) => `${manifest.name}@${lock[folder]!.version}`);
+/** The manifests of the tarballs, which contain the private packages. */
+const packed = new Map<string, Locked>(
+  publishedFolders.map((folder) => {
+    const manifest = packedManifestOf(folder);
+    return [`${manifest.name}@${manifest.version}`, manifest];
+  }),
+);
 let bom: Bom;
 
 beforeAll(() => {
@@ -117,7 +125,7 @@ describe('the bill of materials', () => {
     const reach = (ref: string): void => {
       if (reached.has(ref)) return;
       reached.add(ref);
-      const asked = askedBy(entries.get(ref)![0]!);
+      const asked = askedBy(packed.get(ref) ?? entries.get(ref)![0]!);
       const targets = dependsOn.get(ref)!.filter((id) => asked.includes(nameIn(id)));
       expect(targets.map(nameIn).sort(), ref).toEqual([...asked].sort());
       targets.forEach(reach);

@@ -11,21 +11,22 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
+import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { requireLibtorch } from '@acc/native';
-import { npm, pack, packWorkspace, run } from './trackers/packing.js';
+import { HOSTS } from '../../scripts/release/hosts.mjs';
+import { packedManifestOf, publishedFolders as folders } from '../../scripts/release/published.mjs';
+import { npm, pack, packWorkspace, run, stageWorkspace } from './trackers/packing.js';
 
 const root = join(import.meta.dirname, '..', '..');
-const folders = readdirSync(join(root, 'packages'));
 const newFolder = (name: string) => mkdtempSync(join(tmpdir(), name));
 
-/** A package in `packages` and the packages that it depends on. */
+/** A published package and the packages that it depends on. */
 function withDependencies(folder: string, found = new Set<string>()): Set<string> {
-  const { name, dependencies = {} } = JSON.parse(
-    readFileSync(join(root, 'packages', folder, 'package.json'), 'utf8'),
-  ) as { name: string; dependencies?: Record<string, string> };
+  const { name, dependencies = {} } = packedManifestOf(folder);
   if (found.has(name)) return found;
   found.add(name);
   const ours = Object.keys(dependencies).filter((dependency) => dependency.startsWith('@acc/'));
@@ -44,15 +45,6 @@ let tarballs: ReadonlyMap<string, string>;
 const libtorch = requireLibtorch();
 const line = libtorch.version.split('.').slice(0, 2).join('.');
 
-/** A copy of a package that may be changed. */
-function copyOf(folder: string): string {
-  const copy = newFolder('acc-copy-');
-  const target = join(copy, 'packages', folder);
-  cpSync(join(root, 'packages', folder), target, { recursive: true });
-  symlinkSync(join(root, 'scripts'), join(copy, 'scripts'));
-  return target;
-}
-
 /**
  * `@acc/native` and its platform package as they are published. The addon is the one that setup
  * built.
@@ -63,7 +55,7 @@ async function packNative(target: string): Promise<string[]> {
   const node = (script: string, args: string[], cwd: string) =>
     run(process.execPath, [join(scripts, script), ...args], cwd);
   await node('build.mjs', ['--torch', line, '--out', out], root);
-  const native = copyOf('native');
+  const native = join(await stageWorkspace(['native']), 'native');
   await node('add-to-manifest.mjs', ['--from', out], native);
   return pack([native, ...readdirSync(out).map((name) => join(out, name))], target);
 }
@@ -97,6 +89,17 @@ function nameOf(tarball: string): string {
 }
 
 describe('`npm install @acc/core`', () => {
+  it('installs published packages only, each private one once, within its host', () => {
+    const installed = readdirSync(join(program, 'node_modules', '@acc')).map((name) => `@acc/${name}`);
+    expect(installed.sort()).toEqual([...brought].sort());
+    const inside = readdirSync(join(program, 'node_modules'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => /(^|\/)@acc\/[\w-]+\/internal\/[\w-]+$/.test(path))
+      .map((path) => path.split('/internal/'));
+    const hosts = Object.entries(HOSTS).map(([name, host]) => [name, `@acc/${host}`]);
+    expect(Object.fromEntries(inside.map(([host, name]) => [name, host]))).toEqual(Object.fromEntries(hosts));
+    expect(inside).toHaveLength(hosts.length);
+  });
+
   it('provides the command acc, which launches programs', { timeout: 120_000 }, async () => {
     const script =
       "import { Accelerator } from '@acc/core';\nconsole.log(typeof Accelerator.create, process.env.RANK);\n";
@@ -109,6 +112,29 @@ describe('`npm install @acc/core`', () => {
     const own = join(program, 'node_modules', '@acc', 'core', 'bin', 'acc.js');
     expect(await run(process.execPath, [own, '--help'], program)).toContain('launch');
   });
+});
+
+/** A page with the Accelerator, bundled from the packages that are found in a folder. */
+async function bundledPage(resolveDir: string) {
+  const { metafile, outputFiles } = await build({
+    stdin: { contents: "export { Accelerator } from '@acc/core';", resolveDir },
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+    external: ['@tensorflow/*', 'aws4fetch', 'fast-xml-parser'],
+  });
+  const imported = Object.values(metafile.inputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+  return { bytes: outputFiles[0]!.contents.length, imported };
+}
+
+it('esbuild bundles the installed packages for a page as those of the repository', async () => {
+  const [installed, repository] = [await bundledPage(program), await bundledPage(root)];
+  expect(installed.imported.filter((path) => isBuiltin(path) || path.endsWith('.node'))).toEqual([]);
+  expect(installed.bytes).toBeLessThanOrEqual(repository.bytes * 1.001);
+  expect(installed.bytes).toBeGreaterThanOrEqual(repository.bytes * 0.999);
 });
 
 /** The `PATH` of a machine that has Node, but no compiler, make or Python. */
@@ -286,8 +312,12 @@ describe('the types of the packed packages', () => {
 });
 
 it('a package without its types, or with types of a removed source, is not packed', async () => {
-  const amp = copyOf('amp');
-  const packed = () => npm(['pack', '--dry-run'], amp);
+  const copy = newFolder('acc-copy-');
+  const amp = join(copy, 'amp');
+  cpSync(join(root, 'packages', 'amp'), amp, { recursive: true });
+  const stage = join(root, 'scripts', 'release', 'stage.mjs');
+  const packed = () =>
+    run(process.execPath, [stage, '--from', copy, '--out', join(copy, 'out'), 'amp'], root);
   await packed();
   mkdirSync(join(amp, 'dist', 'old'));
   writeFileSync(join(amp, 'dist', 'old', 'gone.d.ts'), '');
@@ -297,4 +327,10 @@ it('a package without its types, or with types of a removed source, is not packe
     rmSync(join(amp, file));
     await expect(packed()).rejects.toThrow(`missing: ${file}`);
   }
+});
+
+it('npm packs neither a private package nor the folder of a published one, and says what it packs', async () => {
+  const packed = (folder: string) => npm(['pack', '--dry-run'], join(root, 'packages', folder));
+  await expect(packed('tape')).rejects.toThrow('packages/tape is private: the tarball of @acc/kernels');
+  await expect(packed('kernels')).rejects.toThrow('npm run stage && npm pack ./.packed/kernels');
 });

@@ -32,7 +32,7 @@ export {
 } from '@acc/checkpoint';
 export type { CompiledStep, CompileOptions } from '@acc/compile';
 export { DataLoader } from '@acc/data';
-export { checkpoint, type Nested } from '@acc/tape';
+export { checkpoint, currentPass, type Nested, type PassContext } from '@acc/tape';
 export {
   cut,
   parallelize,
@@ -60,6 +60,7 @@ export {
   lamb,
   lion,
   oneBitAdam,
+  registerOptimizers,
   sgdw,
   type Adafactor,
   type AdafactorOptions,
@@ -92,16 +93,22 @@ export {
   type ScheduleState,
   type StepOptions,
 } from '@acc/schedule';
-export type {
-  ArtifactOptions,
-  HistogramInput,
-  HistogramOptions,
-  ImageInput,
-  ImageInputs,
-  LogOptions,
-  MetricValues,
-  RunOptions,
-  TableInput,
+export {
+  consoleTracker,
+  csvTracker,
+  jsonlTracker,
+  type ArtifactOptions,
+  type ConsoleOptions,
+  type CsvOptions,
+  type HistogramInput,
+  type HistogramOptions,
+  type ImageInput,
+  type ImageInputs,
+  type JsonlOptions,
+  type LogOptions,
+  type MetricValues,
+  type RunOptions,
+  type TableInput,
 } from '@acc/tracker';
 export { Accelerator, type MeshView } from './accelerator.js';
 export { findExecutableBatchSize } from './find-batch-size.js';

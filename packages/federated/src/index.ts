@@ -1,3 +1,11 @@
+export {
+  consoleTracker,
+  csvTracker,
+  jsonlTracker,
+  type ConsoleOptions,
+  type CsvOptions,
+  type JsonlOptions,
+} from '@acc/tracker';
 export { clipToNorm, normOf } from './aggregate/clip.js';
 export { fedAvg } from './aggregate/fed-avg.js';
 export { coordinateMedian } from './aggregate/median.js';

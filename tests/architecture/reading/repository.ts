@@ -50,8 +50,12 @@ export interface Workspace {
   readonly manifest: Manifest;
 }
 
-/** The packages that we publish. */
+/** All packages. */
 export const packages: readonly Workspace[] = workspacesIn('packages');
+/** The packages that users install. */
+export const publishedPackages = packages.filter(({ manifest }) => manifest.private !== true);
+/** The packages that the tarballs of others contain. */
+export const privatePackages = packages.filter(({ manifest }) => manifest.private === true);
 /** The packages that exist only in the repository. */
 export const programs: readonly Workspace[] = [...workspacesIn('examples'), workspace('bench')];
 

@@ -160,6 +160,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
 
 /** Files that read the environment, or pass it to processes that they start. */
 export const ENVIRONMENT: readonly Exception[] = [
+  { where: 'packages/contract/src/errors/errors.ts', reason: 'ACC_STACK: how much of an error is printed' },
   { where: 'packages/core/src/environment.ts', reason: "the launcher's variables" },
   { where: 'packages/formats/src/indexes/index-folder.ts', reason: 'where the cache is' },
   { where: 'packages/formats/src/sources/s3-source.ts', reason: 'what the tools of AWS read' },

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -33,11 +35,21 @@ export async function pack(folders: readonly string[], target: string): Promise<
 }
 
 /**
- * Packs packages of the workspace. Their JavaScript was built before, and their types are updated
- * here.
+ * Writes the folders of published packages that npm packs, by name, in a new folder, which is returned.
+ * Their JavaScript was built before, and their types are updated here.
  */
-export async function packWorkspace(names: readonly string[], target: string): Promise<string[]> {
+export async function stageWorkspace(names: readonly string[]): Promise<string> {
   await run(process.execPath, [join(root, 'scripts', 'types.mjs')], root);
-  const folders = names.map((name) => join(root, 'packages', name));
-  return pack(folders, target);
+  const out = mkdtempSync(join(tmpdir(), 'acc-staged-'));
+  await run(process.execPath, [join(root, 'scripts', 'release', 'stage.mjs'), '--out', out, ...names], root);
+  return out;
+}
+
+/** Packs packages of the workspace. */
+export async function packWorkspace(names: readonly string[], target: string): Promise<string[]> {
+  const staged = await stageWorkspace(names);
+  return pack(
+    names.map((name) => join(staged, name)),
+    target,
+  );
 }

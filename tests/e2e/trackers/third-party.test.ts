@@ -14,7 +14,7 @@ let create: string;
 let tarball: string;
 
 beforeAll(async () => {
-  const names = ['contract', 'create-acc-tracker', 'testkit', 'platform', 'tfjs-internals', 'transpile'];
+  const names = ['contract', 'create-acc-tracker', 'testkit', 'transpile'];
   [contract, create, ...testkit] = (await packWorkspace(names, work)) as [string, string, ...string[]];
 }, 300_000);
 

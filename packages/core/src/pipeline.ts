@@ -1,0 +1,20 @@
+// What programs use to look at schedules of pipelines. Training needs none of it.
+export {
+  SCHEDULES,
+  observeActions,
+  pictureOf,
+  scheduleOf,
+  simulate,
+  type Action,
+  type ActionCosts,
+  type ActionKind,
+  type ActionObserver,
+  type ActionTime,
+  type CostOfAction,
+  type ObservedAction,
+  type PipelineShape,
+  type Schedule,
+  type ScheduleName,
+  type Simulation,
+  type TimedAction,
+} from '@acc/pipeline';
