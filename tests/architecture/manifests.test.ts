@@ -31,7 +31,8 @@ const repeated = (values: readonly unknown[]): unknown[] =>
 describe('what npm shows of each package', () => {
   it('is a description of its own', () => {
     expect(published.length).toBeGreaterThan(30);
-    const isOfSize = ({ description = '' }: Published) => description.length >= 40 && description.length <= 200;
+    const isOfSize = ({ description = '' }: Published) =>
+      description.length >= 40 && description.length <= 200;
     const isOfField = ({ description = '' }: Published) =>
       /TensorFlow(\.js)?|tfjs|Node\.js/.test(description);
     expect(failing(isOfSize), 'need a description of 40 to 200 characters').toEqual([]);
