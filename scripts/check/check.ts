@@ -36,16 +36,23 @@ await runMain(async () => {
   const changes = changedFiles(root, baseCommit(root, values.base));
   const startedAt = performance.now();
   const chosen = selectTests(root, changes);
+  if (values.list) process.stdout.on('error', endIfUnread);
   print(changes, chosen, (performance.now() - startedAt) / 1000);
   if (values.list || changes.length === 0) return 0;
   return run(changes, chosen, values.all === true);
 });
 
+/** A reader such as `head` closes the pipe when it has enough. */
+function endIfUnread(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
+}
+
 function print(changes: readonly ChangedFile[], chosen: readonly Chosen[], seconds: number): void {
   console.log(
     `${changes.length} changed files, ${chosen.length} test files (chosen in ${seconds.toFixed(1)} s)`,
   );
-  for (const { test, level, reason } of chosen.slice(0, SHOWN)) console.log(`  ${level} ${test}: ${reason}`);
+  for (const { test, reason } of chosen.slice(0, SHOWN)) console.log(`  ${test}: ${reason}`);
   if (chosen.length > SHOWN) console.log(`  and ${chosen.length - SHOWN} more`);
 }
 

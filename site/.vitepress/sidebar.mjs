@@ -66,6 +66,7 @@ const ERRORS = [
 
 const HOW_TO_WRITE = [
   ['A tracker', '/write/tracker'],
+  ['A tracker in an hour', '/write/tracker-guide'],
   ['A strategy', '/write/strategy'],
   ['A kernel', '/write/kernel'],
 ];

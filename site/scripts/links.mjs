@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { join, posix } from 'node:path';
 import { root } from './repository.mjs';
 
 const FENCE = /^(```|~~~)[\s\S]*?^\1\s*$/gm;
@@ -22,9 +22,10 @@ export function outsideOfCode(text, change) {
  *
  * @param page `{ path, source }`: the path of the page, and of the document from the root.
  * @param pageOf The path of a document's page, by the path of the document.
- * @throws Error for a link that leads nowhere.
+ * @throws Error that names all links that lead nowhere.
  */
 export function withSiteLinks(text, { path, source }, pageOf) {
+  const dead = [];
   const change = (all, bang, label, target) => {
     if (/^(https?:|mailto:|#)/.test(target)) return all;
     const [file, anchor] = target.split('#');
@@ -38,9 +39,12 @@ export function withSiteLinks(text, { path, source }, pageOf) {
     // Pages that are generated have no document.
     if (wanted.startsWith('site/docs/api/')) return all;
     if (existsSync(join(root, wanted))) return bang ? '' : label;
-    throw new Error(`${source}: the link to ${target} leads nowhere (${dirname(wanted)}).`);
+    dead.push(`${source}: [${label}](${target}) leads to ${wanted}, which is neither a page nor a file.`);
+    return all;
   };
-  return outsideOfCode(text, (part) => part.replace(LINK, change));
+  const linked = outsideOfCode(text, (part) => part.replace(LINK, change));
+  if (dead.length > 0) throw new Error(dead.join('\n'));
+  return linked;
 }
 
 /**

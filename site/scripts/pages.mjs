@@ -51,8 +51,16 @@ export function pages() {
   ];
 }
 
-/** Writes all pages but those of the API, from the documents as they are now. */
-export function writePages() {
+const HOW_TO_LINK =
+  'A link names a document by its path from the folder of the one that it is in, with .md at the end. ' +
+  'Pages of the site name READMEs as pages: ../packages/ddp.md.';
+
+/**
+ * The texts of all pages but those of the API, by path, from the documents as they are now.
+ *
+ * @throws Error that names all links that lead nowhere.
+ */
+export function pageTexts() {
   const all = pages();
   // Pages of the site name others by their path on the site.
   const pageOf = new Map(
@@ -64,7 +72,22 @@ export function writePages() {
   for (const path of filesUnder(join(root, 'bench/results')).filter((name) => name.endsWith('.svg'))) {
     pageOf.set(`bench/results/${path}`, `results/${path}`);
   }
-  for (const page of all) write(page.path, linked(page.path, contentOf(page, pageOf)));
+  const errors = [];
+  const texts = new Map();
+  for (const page of all) {
+    try {
+      texts.set(page.path, linked(page.path, contentOf(page, pageOf)));
+    } catch (error) {
+      errors.push(error.message);
+    }
+  }
+  if (errors.length > 0) throw new Error(`${errors.join('\n')}\n${HOW_TO_LINK}`);
+  return texts;
+}
+
+/** Writes all pages but those of the API. @throws As {@link pageTexts}. */
+export function writePages() {
+  for (const [path, text] of pageTexts()) write(path, text);
   cpSync(join(root, 'bench/results'), join(pagesFolder, 'results'), {
     recursive: true,
     filter: (path) => !/\.(md|json)$/.test(path),

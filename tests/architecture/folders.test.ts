@@ -18,7 +18,7 @@ const isCode = (path: string) => !isForTests(path);
 describe('folders', () => {
   it('are named after what they contain', () => {
     const vague = sources.filter((path) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.ts$)/.test(path));
-    expect(vague).toEqual([]);
+    expect(vague, 'are named after no content: utils, helpers, common, misc').toEqual([]);
     expect(sources.filter((path) => basename(path) === 'types.ts')).toEqual([]);
     expect(sources.length).toBeGreaterThan(150);
   });
@@ -26,8 +26,11 @@ describe('folders', () => {
   it('have an index.ts that only exports, one in each package', () => {
     const indexes = sources.filter((path) => basename(path) === 'index.ts');
     const withMore = indexes.filter((path) => path !== KERNEL_LIST && !onlyExports(path));
-    expect(withMore).toEqual([]);
-    expect(packages.filter(({ folder }) => !indexes.includes(`${folder}/src/index.ts`))).toEqual([]);
+    expect(withMore, "have statements besides `export … from './file.js'`").toEqual([]);
+    const without = packages
+      .map(({ folder }) => folder)
+      .filter((folder) => !indexes.includes(`${folder}/src/index.ts`));
+    expect(without, 'have no src/index.ts').toEqual([]);
   });
 
   it('have a README.md in each package', () => {
@@ -42,7 +45,10 @@ describe('folders', () => {
         const entry = exports['.'];
         return entry && (main !== entry.default || types !== entry.types);
       });
-    expect(others.map(([folder]) => folder)).toEqual([]);
+    expect(
+      others.map(([folder]) => folder),
+      "need main and types in package.json as exports['.'] has them",
+    ).toEqual([]);
   });
 });
 

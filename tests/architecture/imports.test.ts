@@ -41,7 +41,7 @@ describe('the layer table', () => {
   it('contains every package', () => {
     expect(packages.length).toBeGreaterThanOrEqual(9);
     const unknown = packages.map(({ manifest }) => manifest.name).filter((name) => !(name in LAYERS));
-    expect(unknown).toEqual([]);
+    expect(unknown, 'are not in tests/architecture/rules/layers.ts').toEqual([]);
   });
 
   it('is respected by every import', () => {
@@ -71,6 +71,12 @@ describe('the layer table', () => {
     expect(upwards).toEqual([]);
     expect(seen).toBeGreaterThan(20);
   });
+});
+
+it('the tsconfig.json of the root builds every package', () => {
+  const built = pathsOfReferences('tsconfig.json');
+  const missing = packages.map(({ folder }) => folder).filter((folder) => !built.includes(folder));
+  expect(missing, 'are not in references of tsconfig.json').toEqual([]);
 });
 
 it('a rank loads neither the command acc nor what transpiles programs', () => {
@@ -127,7 +133,7 @@ describe('dependencies', () => {
         return !isForTests(file) && !(name in installed);
       });
     });
-    expect(undeclared).toEqual([]);
+    expect(undeclared, 'import what package.json of their package does not name').toEqual([]);
     expect(seen).toBeGreaterThan(100);
   });
 
@@ -135,11 +141,15 @@ describe('dependencies', () => {
     const unused = [...packages, ...programs].flatMap((owner) => {
       if (!owner.folder.startsWith('packages/')) return [];
       const used = new Set(usesOf(owner).map(({ name }) => name));
-      return [...Object.keys(installedWith(owner)), ...referencesOf(owner)]
-        .filter((name) => isOurs(name) && !used.has(name))
-        .map((name) => `${owner.manifest.name} → ${name}`);
+      const named = [
+        ...Object.keys(installedWith(owner)).map((name) => ['package.json', name] as const),
+        ...referencesOf(owner).map((name) => ['tsconfig.json', name] as const),
+      ];
+      return named
+        .filter(([, name]) => isOurs(name) && !used.has(name))
+        .map(([file, name]) => `${owner.folder}/${file}: ${name}`);
     });
-    expect(unused).toEqual([]);
+    expect(unused, 'no source imports these packages').toEqual([]);
   });
 
   it('on tfjs are peer dependencies', () => {
@@ -190,11 +200,13 @@ function isDeep(owner: Workspace, file: string, specifier: string): boolean {
 
 /** The packages that TypeScript builds first according to tsconfig.json. */
 function referencesOf({ folder }: Workspace): string[] {
-  const { references = [] } = JSON.parse(readText(`${folder}/tsconfig.json`)) as {
-    references?: { path: string }[];
-  };
-  return references.map(({ path }) => {
+  return pathsOfReferences(`${folder}/tsconfig.json`).map((path) => {
     const target = packages.find((candidate) => candidate.folder === normalize(join(folder, path)));
     return target?.manifest.name ?? path;
   });
+}
+
+function pathsOfReferences(path: string): string[] {
+  const { references = [] } = JSON.parse(readText(path)) as { references?: { path: string }[] };
+  return references.map((reference) => reference.path);
 }

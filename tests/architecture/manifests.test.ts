@@ -44,37 +44,55 @@ const repeated = (values: readonly unknown[]): unknown[] =>
 describe('what npm shows of each package', () => {
   it('is a description of its own', () => {
     expect(published.length).toBeGreaterThan(15);
-    const hasLength = ({ description = '' }: Published) =>
+    const isOfSize = ({ description = '' }: Published) =>
       description.length >= 40 && description.length <= 200;
-    const hasWord = ({ description = '' }: Published) => /TensorFlow(\.js)?|tfjs|Node\.js/.test(description);
-    expect(failing(hasLength, all)).toEqual([]);
-    expect(failing(hasWord, all)).toEqual([]);
-    expect(repeated(all.map(({ manifest }) => manifest.description))).toEqual([]);
+    const isOfField = ({ description = '' }: Published) =>
+      /TensorFlow(\.js)?|tfjs|Node\.js/.test(description);
+    expect(failing(isOfSize, all), 'need a description of 40 to 200 characters').toEqual([]);
+    expect(failing(isOfField, all), 'need TensorFlow, tfjs or Node.js in the description').toEqual([]);
+    const same = repeated(all.map(({ manifest }) => manifest.description));
+    expect(same, 'are the descriptions of several packages').toEqual([]);
   });
 
   it("is keywords of the field, which people search for, beside the library's", () => {
     const shared = ['tensorflow.js', 'tfjs', 'accelerate'];
     const ownWords = ({ keywords = [] }: Published) => keywords.filter((word) => !shared.includes(word));
-    expect(failing(({ keywords = [] }) => shared.every((word) => keywords.includes(word)))).toEqual([]);
-    expect(failing((manifest) => ownWords(manifest).length >= 5)).toEqual([]);
-    expect(failing(({ keywords = [] }) => repeated(keywords).length === 0)).toEqual([]);
-    expect(failing(({ keywords = [] }) => keywords.every((word) => /^[a-z0-9.-]+$/.test(word)))).toEqual([]);
-    expect(repeated(published.map(({ manifest }) => ownWords(manifest).sort().join()))).toEqual([]);
+    const hasShared = ({ keywords = [] }: Published) => shared.every((word) => keywords.includes(word));
+    const isSpelled = ({ keywords = [] }: Published) => keywords.every((word) => /^[a-z0-9.-]+$/.test(word));
+    expect(failing(hasShared), `need the keywords ${shared.join(', ')}`).toEqual([]);
+    expect(
+      failing((manifest) => ownWords(manifest).length >= 5),
+      `need at least 5 keywords of their own, besides ${shared.join(', ')}`,
+    ).toEqual([]);
+    expect(
+      failing(({ keywords = [] }) => repeated(keywords).length === 0),
+      'have a keyword twice',
+    ).toEqual([]);
+    expect(failing(isSpelled), 'have keywords with other characters than a-z, 0-9, . and -').toEqual([]);
+    const same = repeated(published.map(({ manifest }) => ownWords(manifest).sort().join()));
+    expect(same, 'are the keywords of several packages').toEqual([]);
   });
 
   it('is found for a tracker by the keyword that trackers share', () => {
     const trackers = published.filter(({ folder }) => /\/(acc-)?tracker-/.test(folder));
     expect(trackers.length).toBeGreaterThanOrEqual(5);
-    expect(trackers.filter(({ manifest }) => !manifest.keywords?.includes('acc-tracker'))).toEqual([]);
+    const unfound = trackers.filter(({ manifest }) => !manifest.keywords?.includes('acc-tracker'));
+    expect(
+      unfound.map(({ folder }) => folder),
+      "need the keyword 'acc-tracker'",
+    ).toEqual([]);
   });
 
   it('is license, source, engines and proof of its origin', () => {
-    expect(failing(({ license }) => license === own.license)).toEqual([]);
+    expect(
+      failing(({ license }) => license === own.license),
+      `need the license ${own.license}`,
+    ).toEqual([]);
     expect(own.repository?.url).toMatch(/^git\+https:\/\/.*\.git$/);
     for (const { folder, manifest } of all) {
       expect(manifest.repository, folder).toEqual({ ...own.repository, directory: folder });
       expect(manifest.engines, folder).toEqual(own.engines);
-      expect(existsSync(join(root, folder, 'README.md')), folder).toBe(true);
+      expect(existsSync(join(root, folder, 'README.md')), `${folder} has a README.md`).toBe(true);
     }
     for (const { folder, manifest } of published) {
       const directory = folder.replace('packages/', '../../.packed/');
@@ -91,12 +109,18 @@ it('a private package has nothing for npm', () => {
 });
 
 describe('versions', () => {
-  const [version] = published.map(({ manifest }) => manifest.version);
+  const versions = published.map(({ manifest }) => manifest.version);
+  const countOf = (version: string) => versions.filter((each) => each === version).length;
+  /** The version of most packages. */
+  const version = versions.reduce((most, each) => (countOf(each) > countOf(most) ? each : most));
   const isOurs = (name: string) => all.some(({ manifest }) => manifest.name === name);
 
   it('are the same in all packages', () => {
     expect(version).toMatch(/^\d+\.\d+\.\d+(-beta\.\d+)?$/);
-    expect(failing((manifest) => manifest.version === version, all)).toEqual([]);
+    expect(
+      failing((manifest) => manifest.version === version, all),
+      `have another version than ${version}`,
+    ).toEqual([]);
   });
 
   it('of our packages in others are exactly this one, or begin with it for peers', () => {
@@ -112,16 +136,20 @@ describe('versions', () => {
         ...peers.filter(([, range]) => range !== `^${version}`),
       ].map(([name, range]) => `${folder}: ${name} ${range}`);
     });
-    expect(others).toEqual([]);
+    expect(others, `depend on another version than ${version}, or for peers ^${version}`).toEqual([]);
     expect(seen).toBeGreaterThan(80);
   });
 
   it('in package-lock.json are those of the packages', () => {
     const inLock = (folder: string) => lock[folder] ?? ({} as Partial<Published>);
-    expect(failing((manifest, folder) => inLock(folder).version === manifest.version, all)).toEqual([]);
+    expect(
+      failing((manifest, folder) => inLock(folder).version === manifest.version, all),
+      'are not in package-lock.json as they are: run npm install',
+    ).toEqual([]);
     for (const { folder, manifest } of all) {
-      expect(inLock(folder).dependencies, folder).toEqual(manifest.dependencies);
-      expect(inLock(folder).peerDependencies, folder).toEqual(manifest.peerDependencies);
+      const what = `package-lock.json has other dependencies of ${folder}: run npm install`;
+      expect(inLock(folder).dependencies, what).toEqual(manifest.dependencies);
+      expect(inLock(folder).peerDependencies, what).toEqual(manifest.peerDependencies);
     }
   });
 
@@ -133,7 +161,10 @@ describe('versions', () => {
       isThere(folder)
         ? readText(`${folder}/CHANGELOG.md`).includes(`\n## ${version}\n`)
         : isWaiting(manifest);
-    expect(failing(isTold)).toEqual([]);
+    expect(
+      failing(isTold),
+      `need '## ${version}' in CHANGELOG.md, or without one a file in .changeset`,
+    ).toEqual([]);
   });
 
   it('of private packages are told by their hosts', () => {

@@ -1,4 +1,4 @@
-import { ENGINE_CHOICES } from '@acc/contract';
+import { COMM_HOOKS, ENGINE_CHOICES } from '@acc/contract';
 import type { Field } from './field.js';
 
 const DTYPES = ['float32', 'bf16', 'fp16'] as const;
@@ -56,7 +56,7 @@ const FIELDS = [
   whole('checkpoint.keepLast', 1, 'the number of newest checkpoints to keep', 'all'),
   whole('checkpoint.keepEvery', 1, 'also keeps checkpoints whose step is a multiple', 'none'),
   whole('ddp.bucketBytes', 1, 'the size of a bucket of gradients', '26214400'),
-  choice('ddp.commHook', ['fp16', 'bf16', 'powerSgd', 'topK', 'oneBit'], 'compression of gradients', 'none'),
+  choice('ddp.commHook', Object.keys(COMM_HOOKS), 'compression of gradients', 'none'),
   choice('ddp.batchNorm', ['broadcast', 'sync', 'local'], 'statistics of batch normalization', 'broadcast'),
   choice('ddp.syncAt', ['backward', 'apply'], 'when gradients are reduced', 'backward'),
   flag('ddp.findUnused', 'variables without a gradient are permitted', 'true'),

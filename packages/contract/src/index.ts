@@ -18,6 +18,7 @@ export type {
 export type { DivideMemory, DividedMemory, MemoryRange } from './kernel-layer/memory-parts.js';
 export type { Defer, DeferredInfo, DeferredTensor } from './tensor/deferred-tensor.js';
 export type { RankPlace } from './job/rank-place.js';
+export { COMM_HOOKS, type CommHookName, type CommHookTraits } from './comm-hooks.js';
 export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
 export { AccError, isAccError, type AccErrorOptions } from './errors/errors.js';
 export { flattenConfig } from './tracker/flatten-config.js';

@@ -6,7 +6,8 @@ export {
   type StateValues,
 } from './comm-hook.js';
 export { castHook } from './comm-hooks/cast.js';
-export type { CommHookName, NamedCommHook } from './comm-hooks/named.js';
+export type { CommHookName } from '@acc/contract';
+export type { NamedCommHook } from './comm-hooks/named.js';
 export { oneBitHook, type OneBitOptions } from './comm-hooks/one-bit.js';
 export { powerSgdHook, type PowerSgdOptions } from './comm-hooks/power-sgd.js';
 export { topKHook, type TopKOptions } from './comm-hooks/top-k.js';

@@ -36,6 +36,7 @@ it.each([
   ['no elements between steps', ['the shards of all ranks are whole variables']],
   ['whole gradients in the shape of shards', ['a program reads whole gradients, and a step takes them']],
   ['a tensor left by each read', expect.arrayContaining(['neither a read nor detach leaves tensors'])],
+  ['weights as they were first read', ['a weight that was read before a step has its new values after it']],
   ['weights of each rank', expect.arrayContaining(['every rank starts from the values of rank 0'])],
 ] as [string, string[]][])('the cases find a fault: %s', async (args, expected) => {
   const module = new URL('../fixtures/broken.ts', import.meta.url);

@@ -1,4 +1,5 @@
 import type { ConfiguredOption } from '@acc/config';
+import { COMM_HOOKS, type CommHookTraits } from '@acc/contract';
 
 /** The self-check that the ranks are asked to run. `@acc/core/self-check` reads it. */
 export interface SelfCheckPlan {
@@ -10,8 +11,7 @@ export interface SelfCheckPlan {
   readonly leftOut: Readonly<Record<string, string>>;
 }
 
-/** Compression after which weights are not those of one process. */
-const LOSSY = ['powerSgd', 'topK', 'oneBit'];
+const HOOKS: Readonly<Record<string, CommHookTraits>> = COMM_HOOKS;
 
 /** The part of the plan that depends on the Accelerator's options from config files and variables. */
 export function planFrom(
@@ -31,7 +31,7 @@ export function planFrom(
 }
 
 function leftOutWith(hook: string, strategy: unknown): Record<string, string> {
-  if (LOSSY.includes(hook))
+  if (HOOKS[hook]?.isLossy)
     return { training: `ddp.commHook '${hook}' gives other weights than one process` };
   if (strategy === 'single') return { training: "strategy is 'single': ranks train by themselves" };
   return {};

@@ -1,11 +1,9 @@
-import { AccError, checkKeys, nearestName, showValue } from '@acc/contract';
+import { AccError, checkKeys, nearestName, showValue, type CommHookName } from '@acc/contract';
 import { isCommHook, type CommHook } from '../comm-hook.js';
 import { castHook } from './cast.js';
 import { oneBitHook, type OneBitOptions } from './one-bit.js';
 import { powerSgdHook, type PowerSgdOptions } from './power-sgd.js';
 import { topKHook, type TopKOptions } from './top-k.js';
-
-export type CommHookName = 'bf16' | 'fp16' | 'powerSgd' | 'topK' | 'oneBit';
 
 /** The name of a hook, alone or with its options. */
 export type NamedCommHook =

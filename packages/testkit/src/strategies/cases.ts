@@ -296,6 +296,23 @@ const variables: readonly StrategyCase[] = [
       }),
   },
   {
+    name: 'a weight that was read before a step has its new values after it',
+    run: (subject) =>
+      training(subject, (trained) => {
+        const { rank, size } = subject.context.collective;
+        let expected = startValues();
+        const optimizer = train.sgd(RATE);
+        // The step of a prepared optimizer writes weights without `assign`.
+        const prepared = subject.context.kernels.fusedApply?.(optimizer);
+        for (const [step, apply] of [undefined, undefined, prepared, prepared].entries()) {
+          trained.update(trained.reduce(gradientsOf(rank, step)), optimizer, apply);
+          expected = stepped(expected, sumsOf(size, step));
+          const read = trained.variables.map((variable) => [...variable.dataSync()]);
+          requireClose(read, expected, `weights that are read after step ${step}`);
+        }
+      }),
+  },
+  {
     name: 'a copy of a weight from before a step has the earlier values, or none',
     run: (subject) =>
       training(subject, (trained) => {

@@ -63,9 +63,12 @@ export class Training {
   }
 
   /** Takes a step with reduced gradients, which it disposes. */
-  update(grads: readonly (Tensor | null)[], optimizer: Optimizer): void {
+  update(
+    grads: readonly (Tensor | null)[],
+    optimizer: Optimizer,
+    apply: (given: NamedTensorMap) => void = (given) => optimizer.applyGradients(given),
+  ): void {
     const record = this.named(grads);
-    const apply = (given: NamedTensorMap) => optimizer.applyGradients(given);
     if (this.strategy.update) this.strategy.update(record, apply, optimizer);
     else apply(record);
     dispose(record);

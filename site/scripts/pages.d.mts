@@ -1,0 +1,2 @@
+export function pages(): { readonly path: string; readonly source: string }[];
+export function pageTexts(): Map<string, string>;
