@@ -51,6 +51,11 @@ function installed(ranges = {}) {
 
 function dependenciesOf(all, { name: own }) {
   const entries = all.flatMap(({ dependencies }) => installed(dependencies));
+  const differing = entries.find(([name, range]) =>
+    entries.some(([other, its]) => other === name && its !== range),
+  );
+  if (differing)
+    throw new Error(`The packages in the tarball of ${own} ask for different ranges of ${differing[0]}.`);
   return sorted(entries.filter(([name]) => name !== own));
 }
 

@@ -83,13 +83,13 @@ export function fileTruncated(path: string): AccError {
 
 export function fileClosed(path: string): AccError {
   return new AccError('ACC_STORAGE_FAILED', `The file of weights ${path} is closed already.`, {
-    help: 'This is a defect of @acc/big-model. Please report it.',
+    help: 'This is a defect of @acc/core. Please report it.',
   });
 }
 
 export function valuesDropped(): AccError {
   return new AccError('ACC_STORAGE_FAILED', 'The initial values of a weight were dropped already.', {
-    help: 'This is a defect of @acc/big-model. Please report it.',
+    help: 'This is a defect of @acc/core. Please report it.',
   });
 }
 

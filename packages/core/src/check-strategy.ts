@@ -35,7 +35,7 @@ const LETTERS_PER_ERROR = 5;
 export function checkStrategy(strategy: Strategy): void {
   for (const key of memberNames(strategy)) {
     const meant = RENAMED.get(key);
-    if (meant && !(groupOf(meant) in strategy)) {
+    if (meant && !strategy[groupOf(meant)]) {
       throw unknownMember(key, meant, `It is called '${meant}' now.`);
     }
   }
@@ -47,8 +47,10 @@ export function checkStrategy(strategy: Strategy): void {
   }
 }
 
-function groupOf(member: string): string {
-  return member.split('.')[0]!;
+type Group = keyof typeof STRATEGY_GROUPS;
+
+function groupOf(member: string): Group {
+  return member.split('.')[0] as Group;
 }
 
 function checkGroup(where: string, group: object, members: Readonly<Record<string, string>>): void {
@@ -62,7 +64,8 @@ function checkGroup(where: string, group: object, members: Readonly<Record<strin
 }
 
 function checkMembers(strategy: Strategy): void {
-  const lacking = MEMBERS.filter((member) => !(member in strategy));
+  // A group's name is a common word, so a member that resembles it may be the program's own.
+  const lacking = MEMBERS.filter((member) => !(member in strategy) && !(member in STRATEGY_GROUPS));
   for (const [key, value] of membersOf(strategy)) {
     if (MEMBERS.includes(key)) continue;
     const ofType = lacking.filter((member) => STRATEGY_MEMBERS[member as keyof Strategy] === typeof value);

@@ -65,7 +65,7 @@ export function unevenSequence(shape: readonly number[], shards: number): AccErr
     `A tensor of a batch has shape [${shape.join(', ')}]. ${shards} ranks of the context axis cannot share the ${shape[1]} elements of dim 1 equally.`,
     {
       help: `Pad sequences to a multiple of ${shards}. What belongs to whole rows and not to positions has rank 1.`,
-      details: { shape, shards },
+      details: { shape, pieces: shards },
     },
   );
 }

@@ -41,6 +41,6 @@ it('refuses a dim 1 that the ranks do not divide, and names both numbers', async
   const batch = { x: tf.zeros<tf.Rank.R2>([2, 8]), labels: tf.tensor1d([0, 1]), again: x };
   const { numTensors } = tf.memory();
   const error: unknown = await shardsOf(batch, { index: 0, size: 4 }).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ code: 'ACC_DATA_SEQUENCE', details: { shape: [2, 6], shards: 4 } });
+  expect(error).toMatchObject({ code: 'ACC_DATA_SEQUENCE', details: { shape: [2, 6], pieces: 4 } });
   expect(tf.memory().numTensors).toBe(numTensors);
 });

@@ -156,7 +156,7 @@ export class Deterministic implements Determinism {
         }
       },
       transform: (grads: NamedTensorMap) => {
-        for (const grad of Object.values(grads)) if (grad as Tensor | null) this.#requireInteger(grad);
+        for (const grad of Object.values(grads)) if (grad as Tensor | null) this.#requireJoined(grad);
       },
     };
   }
@@ -182,7 +182,7 @@ export class Deterministic implements Determinism {
   }
 
   /** Checks a gradient that an optimizer is about to apply. */
-  #requireInteger(grad: Tensor): void {
+  #requireJoined(grad: Tensor): void {
     this.#requireRanksDontMatter(grad);
     if (this.#shards.of(grad)) {
       throw dependsOnRanks({ kernelName: 'applyGradients', reason: 'receives local gradients of this rank' });

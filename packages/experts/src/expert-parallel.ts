@@ -33,6 +33,11 @@ import { ExpertReduction } from './expert-reduction.js';
 
 const AXIS = 'expert';
 
+export interface ExpertOptions {
+  /** Called by all ranks with each optimizer that is prepared. It may throw on all of them. */
+  readonly checkOptimizer?: (optimizer: Optimizer, collective: Collective) => void;
+}
+
 /**
  * Ranks along the axis `expert` share out experts (Lepikhin et al., "GShard", 2020). Variables that are
  * marked to be cut along that axis are held in parts: weights, gradients and optimizer state. Their
@@ -42,9 +47,9 @@ const AXIS = 'expert';
  * @param others `ddp` or `fsdp`. It belongs to the result from now on.
  * @throws AccError `ACC_STRATEGY_CANNOT` for a strategy that reduces gradients at `apply`.
  */
-export function expertParallel(others: Strategy): Strategy {
+export function expertParallel(others: Strategy, options: ExpertOptions = {}): Strategy {
   if (others.traits.syncAt === 'apply') throw syncsAtApply();
-  return placedStrategy(new ExpertParallel(others));
+  return placedStrategy(new ExpertParallel(others, options));
 }
 
 class ExpertParallel extends FlatPlacer implements Placer<Shard> {
@@ -61,7 +66,10 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   #hasLayers = false;
 
   /** @param inner For all other variables, and for statistics of layers. */
-  constructor(readonly inner: Strategy) {
+  constructor(
+    readonly inner: Strategy,
+    readonly options: ExpertOptions,
+  ) {
     super();
     this.name = `${inner.name} with experts`;
     const { mixesGradients } = inner.traits;
@@ -123,6 +131,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
   prepareOptimizer(optimizer: Optimizer): void {
     this.inner.prepareOptimizer?.(optimizer);
     requireShards(optimizer);
+    this.options.checkOptimizer?.(optimizer, this.#context.collective);
   }
 
   beginReduction(variables: readonly Variable[]): GradientReduction {

@@ -1,1 +1,1 @@
-export { expertParallel } from './expert-parallel.js';
+export { expertParallel, type ExpertOptions } from './expert-parallel.js';

@@ -8,4 +8,4 @@ export {
   type FsdpStage,
   type WrapBySize,
 } from './options.js';
-export type { OffloadOptions } from './offload/index.js';
+export { requireState, type OffloadOptions } from './offload/index.js';

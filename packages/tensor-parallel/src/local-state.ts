@@ -3,8 +3,9 @@ import { hashOf, type Collective, type RankState, type StateTree, type StrategyS
 import type { LocalVariable } from './local-variable.js';
 
 /** The state of the ranks along the axis `tensor`, which have other shards each. */
-interface StateOfPieces {
-  readonly shards: {
+interface StateOfShards {
+  /** The key of checkpoints. `ddp` knows such a state by it. */
+  readonly pieces: {
     /** The size of the axis. */
     readonly ranks: number;
     /** See {@link layoutOf}. */
@@ -47,7 +48,7 @@ export function stateOfShards(
   { rank: place, size }: Pick<Collective, 'rank' | 'size'>,
   layout: number,
 ): RankState {
-  const shared: StateOfPieces = { shards: { ranks: size, layout } };
+  const shared: StateOfShards = { pieces: { ranks: size, layout } };
   const local: LocalState = { place, inner: inner.get() };
   return { shared: { ...shared }, local: { ...local } as unknown as StateTree };
 }
@@ -67,7 +68,7 @@ export function restoreStateOfShards(
   const source = haveOne.indexOf(true);
   const isComplete = tensor.allGatherObject(source >= 0).every(Boolean);
   if (!isComplete) {
-    if (tensor.rank === 0 && alike.rank === 0) warnOfOtherPieces(name);
+    if (tensor.rank === 0 && alike.rank === 0) warnOfOtherShards(name);
     inner.set({ shared: {}, local: undefined });
     return;
   }
@@ -81,13 +82,13 @@ function stateHere(
   { rank, size }: Pick<Collective, 'rank' | 'size'>,
   layout: number,
 ): RankState | undefined {
-  const { shards } = (shared ?? {}) as unknown as Partial<StateOfPieces>;
+  const { pieces } = (shared ?? {}) as unknown as Partial<StateOfShards>;
   const { place, inner } = (local ?? {}) as unknown as Partial<LocalState>;
-  const isSame = shards?.ranks === size && shards.layout === layout && place === rank;
+  const isSame = pieces?.ranks === size && pieces.layout === layout && place === rank;
   return isSame ? inner : undefined;
 }
 
-function warnOfOtherPieces(name: string): void {
+function warnOfOtherShards(name: string): void {
   console.warn(
     `acc: the checkpoint comes from a mesh with another axis tensor or another plan, so it has no state of the strategy ${name} for these pieces of weights. ` +
       'Its communication hook begins anew, without the errors of compression that were to be added to the next gradients.',

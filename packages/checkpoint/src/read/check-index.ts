@@ -21,7 +21,7 @@ export function checkIndex({ files, tensors, ranks, worldSize, chunkBytes }: Ind
       const problem = problemOf(part, tensor, byName.get(part.file), chunkBytes);
       if (problem) throw new RangeError(`part ${i} of '${name}': ${problem}`);
     });
-    requireInteger(name, tensor);
+    requireComplete(name, tensor);
   }
 }
 
@@ -47,7 +47,7 @@ function problemOf(
 }
 
 /** Each element is in one part. Otherwise memory would be taken that nothing fills. */
-function requireInteger(name: string, { parts, shape }: StoredTensor): void {
+function requireComplete(name: string, { parts, shape }: StoredTensor): void {
   const present = parts.reduce((sum, { sizes }) => sum + elementsOf(sizes), 0);
   const expected = elementsOf(shape);
   if (present !== expected)

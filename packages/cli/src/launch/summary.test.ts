@@ -23,7 +23,12 @@ const PRINTED = [
 describe('the message about the rank that ended a job', () => {
   it('has the error that nobody caught, and nothing that Node.js prints around it', () => {
     expect(uncaughtError(PRINTED)).toEqual(ERROR);
-    expect(uncaughtError(['TypeError', '    at a.mjs:1:1'])).toEqual(['TypeError', '    at a.mjs:1:1']);
+    const lines = ['Error: the worker failed:', 'TypeError: x is undefined', '    at a.mjs:1:1'];
+    expect(
+      uncaughtError(['Error: retrying', 'a.mjs:1', '  ^', '', ...lines, '', 'Node.js v22.12.0', '']),
+    ).toEqual(lines);
+    expect(uncaughtError(['Error: retrying', '    at a.mjs:1:1'])).toBeUndefined();
+    expect(uncaughtError([...PRINTED, 'Error while closing the log'])).toBeUndefined();
     expect(uncaughtError(['epoch 3', 'Segmentation fault'])).toBeUndefined();
   });
 

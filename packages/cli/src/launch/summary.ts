@@ -34,13 +34,14 @@ export function describeFailure(
 }
 
 /**
- * The lines of an error that nobody caught, without the line of source above it and the version of
- * Node.js below. Undefined if the last lines of stderr have none.
+ * The lines of an error that nobody caught, as Node.js prints it: without the line of source above it,
+ * which ends with a caret, and the version of Node.js below. Undefined if stderr does not end so.
  */
 export function uncaughtError(stderr: readonly string[]): string[] | undefined {
-  const first = stderr.findLastIndex((line) => /^[\w.$]*(?:Error|Exception)\b[^:]*(?::|$)/.test(line));
-  if (first < 0) return undefined;
-  const lines = stderr.slice(first);
-  const last = lines.findLastIndex((line) => line.trim() !== '' && !/^Node\.js v\d/.test(line));
-  return lines.slice(0, last + 1);
+  const last = stderr.findLastIndex((line) => /^Node\.js v\d/.test(line));
+  const caret = stderr.slice(0, Math.max(last, 0)).findLastIndex((line) => /^\s*\^+\s*$/.test(line));
+  if (caret < 0 || stderr.slice(last + 1).some((line) => line.trim() !== '')) return undefined;
+  const lines = stderr.slice(caret + 1, last);
+  const isText = (line: string) => line.trim() !== '';
+  return lines.slice(lines.findIndex(isText), lines.findLastIndex(isText) + 1);
 }

@@ -36,7 +36,7 @@ describe('AccError', () => {
   it('keeps the first frames of a stack that has none of the program', () => {
     const module = '/home/someone/node_modules/library/index.js';
     const frames = Array.from({ length: 6 }, (_, i) => `    at f${i} (${module}:${i + 1}:1)`);
-    expect(programStack(['Error: x', ...frames].join('\n')).split('\n')).toEqual([
+    expect(programStack(['Error: x', ...frames].join('\n'), 'x').split('\n')).toEqual([
       'Error: x',
       ...frames.slice(0, 4),
     ]);
@@ -51,8 +51,20 @@ describe('AccError', () => {
       '    at node:internal/modules/run_main:117:5',
       program[1]!,
     ];
-    expect(programStack(mixed.join('\n'))).toBe(['Error: x', ...program].join('\n'));
-    expect(programStack('Error: x')).toBe('Error: x');
+    expect(programStack(mixed.join('\n'), 'x')).toBe(['Error: x', ...program].join('\n'));
+    expect(programStack('Error: x', 'x')).toBe('Error: x');
+  });
+
+  it('keeps a message that has frames of another error', () => {
+    const message = 'rank 2 failed:\n    at layer dense_1 (a.js:1:1)\nsecond line';
+    const { stack } = new AccError('ACC_X', message, { help: 'do this' });
+    expect(stack).toContain(`AccError [ACC_X]: ${message}\n→ do this\n    at `);
+  });
+
+  it('is complete in JSON', () => {
+    const error = new AccError('ACC_X', 'what happened', { help: 'do this', details: { key: 1 } });
+    const { name, code, message, help, details } = error;
+    expect(JSON.parse(JSON.stringify(error))).toEqual({ name, code, message, help, details });
   });
 
   it('is printed whole with ACC_STACK=1', () => {

@@ -10,9 +10,6 @@ export interface AccErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Frames of a stack. A step of `fit` has more than V8's ten above the program's own. */
-const STACK_FRAMES = 100;
-
 /**
  * The only error class. `code` is stable, and is what programs and tests compare. The message
  * states the place, the actual and the expected value, and after a line break the next step. `stack` has
@@ -27,20 +24,24 @@ export class AccError extends Error {
 
   constructor(code: string, message: string, options: AccErrorOptions = {}) {
     const { help, details = {}, cause } = options;
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = Math.max(stackTraceLimit, STACK_FRAMES);
     super(help ? `${message}\n→ ${help}` : message, cause === undefined ? undefined : { cause });
-    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     const enumerable = showsWholeStack();
+    const hidden = { writable: true, configurable: true, enumerable };
     Object.defineProperties(this, {
-      help: { value: help, enumerable },
-      details: { value: details, enumerable },
+      help: { value: help, ...hidden },
+      details: { value: details, ...hidden },
     });
     const { stack } = this;
     if (typeof stack !== 'string') return;
-    const short = enumerable ? stack : programStack(stack);
+    const short = enumerable ? stack : programStack(stack, this.message);
     this.stack = short.replace(/^AccError: /, `AccError [${code}]: `);
+  }
+
+  /** For logs in JSON. A cause is not part of it. */
+  toJSON(): object {
+    const { name, code, message, help, details } = this;
+    return { name, code, message, help, details };
   }
 }
 

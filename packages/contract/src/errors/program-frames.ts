@@ -3,30 +3,34 @@ const MOST_FRAMES = 3;
 /** The number of frames that a stack keeps if the program has none. */
 const FIRST_FRAMES = 4;
 
-/** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */
-const OURS = import.meta.url.replace('file://', '').replace(/contract\/(src|dist)\/.*$/, '');
-
 /**
  * A stack with the program's own frames: those outside of `node_modules`, of Node.js and of this
- * project's packages. Without any, it keeps the first frames.
+ * project's packages. Without any, it keeps the first frames. It keeps all frames of a program that a
+ * bundler has put into one file with this package.
+ *
+ * @param message The message of the error, which may have several lines.
  */
-export function programStack(stack: string): string {
-  const lines = stack.split('\n');
-  const first = lines.findIndex((line) => /^\s+at /.test(line));
-  if (first < 0) return stack;
-  const frames = lines.slice(first);
-  const own = frames.filter(isProgram).slice(0, MOST_FRAMES);
-  return [...lines.slice(0, first), ...(own.length > 0 ? own : frames.slice(0, FIRST_FRAMES))].join('\n');
+export function programStack(stack: string, message: string): string {
+  const packages = packagesFolder();
+  if (packages === undefined) return stack;
+  const end = stack.indexOf(message) + message.length;
+  const [rest, ...frames] = stack.slice(end).split('\n');
+  const ofProgram = frames.filter((frame) => isProgram(frame, packages)).slice(0, MOST_FRAMES);
+  const kept = ofProgram.length > 0 ? ofProgram : frames.slice(0, FIRST_FRAMES);
+  return [stack.slice(0, end) + rest!, ...kept].join('\n');
 }
 
-function isProgram(frame: string): boolean {
+/** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */
+function packagesFolder(): string | undefined {
+  // Bundlers leave nothing of `import.meta` in some formats.
+  const { url = '' } = import.meta as { readonly url?: string };
+  return /^(?:file:\/\/)?(.*\/)contract\/(?:src|dist)\//.exec(url)?.[1];
+}
+
+function isProgram(frame: string, packages: string): boolean {
   const path = frame.replaceAll('\\', '/').replace('file://', '');
   if (!/:\d+:\d+\)?$/.test(path) || path.includes('/node_modules/') || /[( ]node:/.test(path)) return false;
+  const [, inPackages] = path.split(packages);
   // In a checkout, tests lie beside the sources.
-  return path.includes('.test.') || !isOurs(path);
-}
-
-function isOurs(frame: string): boolean {
-  const [, path] = OURS.endsWith('/') ? frame.split(OURS) : [];
-  return path !== undefined && /^[\w-]+\/(src|dist)\//.test(path);
+  return inPackages === undefined || !/^[\w-]+\/(src|dist)\//.test(inPackages) || path.includes('.test.');
 }

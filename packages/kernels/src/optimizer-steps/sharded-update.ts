@@ -49,7 +49,7 @@ export function withShards(sharded: ShardedUpdate, update: () => void): void {
   }
 }
 
-/** A variable that `first` shards may be this rank's group of it, of which `second` has a shard. */
+/** A variable that `first` shards may be this rank's part of it, of which `second` has a shard. */
 function joined(first: ShardedUpdate, second: ShardedUpdate): ShardedUpdate {
   return {
     sumSquares: (squares, names) => tidy(() => second.sumSquares(first.sumSquares(squares, names), names)),

@@ -56,11 +56,13 @@ export class Scatter {
     if (!isZeros && !isLike(tensor, known)) return pipe.sendAsync(tensor, to, { slot });
     const { part } = known;
     const options = { slot: laterSlot(slot), isZeros };
-    if (part === undefined) return pipe.sendAsync(tensor, to, options);
-    const local = isZeros ? this.#zerosOf(known, part) : this.#partOf(tensor, part);
-    const pending = pipe.sendAsync(local, to, options);
-    local.dispose();
-    return pending;
+    if (part === undefined && !isZeros) return pipe.sendAsync(tensor, to, options);
+    const local = isZeros ? this.#zerosOf(known) : this.#partOf(tensor, part!);
+    try {
+      return pipe.sendAsync(local, to, options);
+    } finally {
+      local.dispose();
+    }
   }
 
   /** The slot of the next receive. Receives are posted in the order in which messages are sent. */
@@ -84,13 +86,14 @@ export class Scatter {
       return received;
     }
     if (known.part === undefined) return received;
-    const gathered = this.#ranks.line.allGather(received, { even: true, agreed: true });
-    const whole = tidy(() =>
-      reshape(slice(gathered, 0, util.sizeFromShape(known.shape)), known.shape.slice()),
-    );
-    received.dispose();
-    gathered.dispose();
-    return whole;
+    try {
+      return tidy(() => {
+        const gathered = this.#ranks.line.allGather(received, { even: true, agreed: true });
+        return reshape(slice(gathered, 0, util.sizeFromShape(known.shape)), known.shape.slice());
+      });
+    } finally {
+      received.dispose();
+    }
   }
 
   #formOf(tensor: Tensor): Form {
@@ -115,9 +118,9 @@ export class Scatter {
   }
 
   /** Zeros that the line can gather together with the parts of other ranks. */
-  #zerosOf({ dtype, native }: Form, part: number): Tensor {
+  #zerosOf({ dtype, native, part, shape }: Form): Tensor {
     const { precision } = this.#ranks.kernels;
-    const made = zeros([part], dtype);
+    const made = zeros(part === undefined ? shape : [part], dtype);
     if (dtype !== 'float32' || native === undefined || !precision) return made;
     const cast = precision.cast(made, native);
     made.dispose();
