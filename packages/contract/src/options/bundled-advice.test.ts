@@ -11,18 +11,22 @@ const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
 it('a bundle names the nearest option where no package is installed', async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'acc-bundle-')));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const outfile = join(folder, 'bundle.mjs');
   const contents =
     "import { checkKeys } from '@acc/contract';\ntry { checkKeys('o', { sed: 1 }, ['seed']); } catch (e) { console.log(e.message); }";
-  await build({
-    stdin: { contents, resolveDir: PACKAGE },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    outfile,
-  });
-  const output = execFileSync(process.execPath, [outfile], { cwd: folder, encoding: 'utf8' });
-  expect(output).toContain("Did you mean 'seed'?");
+  // The last two have no `import.meta.url`.
+  for (const format of ['esm', 'cjs', 'iife'] as const) {
+    const outfile = join(folder, format === 'esm' ? 'bundle.mjs' : `${format}.cjs`);
+    await build({
+      stdin: { contents, resolveDir: PACKAGE },
+      bundle: true,
+      platform: 'node',
+      format,
+      logLevel: 'error',
+      outfile,
+    });
+    const output = execFileSync(process.execPath, [outfile], { cwd: folder, encoding: 'utf8' });
+    expect(output, format).toContain("Did you mean 'seed'?");
+  }
 });
 
 it('the built package loads no other package for it at its start', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkKeys, nearestName } from './check-keys.js';
-import { AccError, isAccError } from '../errors/errors.js';
+import { type AccError, isAccError } from '../errors/errors.js';
 
 describe('checkKeys', () => {
   it('accepts known keys', () => {
