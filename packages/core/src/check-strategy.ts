@@ -10,6 +10,8 @@ import {
 } from '@acc/contract';
 
 const WHERE = 'AcceleratorOptions.strategy';
+type Group = keyof typeof STRATEGY_GROUPS;
+const GROUPS = Object.keys(STRATEGY_GROUPS) as Group[];
 const MEMBERS: readonly string[] = Object.keys(STRATEGY_MEMBERS);
 /** The places of members that had other names. */
 const RENAMED: ReadonlyMap<string, string> = new Map([
@@ -42,12 +44,10 @@ export function checkStrategy(strategy: Strategy): void {
   checkMembers(strategy);
   checkKeys(`${WHERE}.traits`, strategy.traits, STRATEGY_TRAITS);
   if (strategy.tape) checkKeys(`${WHERE}.tape`, strategy.tape, TAPE_HOOK_KEYS);
-  for (const name of ['gradients', 'layout', 'state'] as const) {
+  for (const name of GROUPS) {
     if (strategy[name]) checkGroup(`${WHERE}.${name}`, strategy[name], STRATEGY_GROUPS[name]);
   }
 }
-
-type Group = keyof typeof STRATEGY_GROUPS;
 
 function groupOf(member: string): Group {
   return member.split('.')[0] as Group;

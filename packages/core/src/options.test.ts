@@ -169,6 +169,7 @@ describe('AcceleratorOptions', () => {
       ['a typing error', { ...members, materialise() {} }, 'materialize'],
       ['a typing error in a class', new Misspelt(), 'materialize'],
       ['a former name in a class', new Former(), 'layout.shardsOf'],
+      ['a former name beside an empty group', { ...members, state: undefined, getState() {} }, 'state.get'],
       ['an unknown trait', { ...members, traits: { ...members.traits, isLocl: true } }, 'isLocal'],
       ['an unknown trait in a class', Object.assign(new Mine(), { traits: { parameter: 1 } }), 'parameters'],
       ['an unknown hook', { ...members, tape: { befor() {} } }, 'before'],
@@ -198,7 +199,7 @@ describe('AcceleratorOptions', () => {
     });
 
     it('accept members of its own', () => {
-      const literal = { ...members, keptElements: 3, helper() {} };
+      const literal = { ...members, keptElements: 3, stats: {}, helper() {} };
       for (const own of [new WithHelpers(), literal]) {
         const strategy = own as unknown as Strategy;
         expect(resolveOptions({ strategy }).strategy).toBe(strategy);

@@ -101,6 +101,14 @@ describe('a rank that has failed', () => {
     expect(contents([gathered!])[0]).toEqual({ dtype: 'float32', shape: [10, 30], values: expected });
   });
 
+  it('sends zeros of the shape of earlier messages that were sent whole', () => {
+    const sent = sentBy(scatterOf(0), [floats([5, 3], 1), floats([5, 3], 2)], 1);
+    expect(sent.map(({ tensor }) => tensor.shape)).toEqual([
+      [5, 3],
+      [5, 3],
+    ]);
+  });
+
   it('gathers nothing in the next stage if the shape is unknown', () => {
     const [, later] = received([floats([10, 30], 1), floats([10, 30], 2)], 0);
     expect(later!.shape).toEqual([100]);
