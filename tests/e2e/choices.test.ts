@@ -5,13 +5,13 @@ const script = new URL('./ranks/choices.ts', import.meta.url);
 
 interface Choice {
   name: string;
-  way: string;
+  candidate: string;
   isMeasured: boolean;
 }
 
 it('all ranks choose the same kernels', async () => {
   const chosen = await resultsOfRanks<Choice[]>({ script, ranks: 2, env: { OMP_NUM_THREADS: '1' } });
-  const names = chosen.map((choices) => choices.map(({ name, way }) => `${name}: ${way}`));
+  const names = chosen.map((choices) => choices.map(({ name, candidate }) => `${name}: ${candidate}`));
   expect(names[1]).toEqual(names[0]);
   expect(names[0]!.length).toBeGreaterThanOrEqual(8);
   // Each kernel was measured by some rank.

@@ -59,8 +59,8 @@ export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;
 
 /** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions {
-  const given: unknown = (options as AmpOptions | null)?.lossScale;
-  if (isRecord(given)) checkKeys('amp.lossScale', given, Object.keys(lossScale.shape));
+  const value: unknown = (options as AmpOptions | null)?.lossScale;
+  if (isRecord(value)) checkKeys('amp.lossScale', value, Object.keys(lossScale.shape));
   return withStartAboveMinimum(parseOptions('amp', schema, options));
 }
 

@@ -29,10 +29,10 @@ export function notSynchronous(): AccError {
   );
 }
 
-export function notAFunction(given: unknown): AccError {
+export function notAFunction(value: unknown): AccError {
   return new AccError(
     'ACC_INVALID_ARGUMENT',
-    `initEmptyWeights expects a function that builds and returns the model, not ${given === null ? 'null' : typeof given}.`,
+    `initEmptyWeights expects a function that builds and returns the model, not ${value === null ? 'null' : typeof value}.`,
     { help: 'Write initEmptyWeights(() => createModel()).' },
   );
 }

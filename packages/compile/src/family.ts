@@ -214,9 +214,9 @@ function describeArguments(
   const text = pieces
     .map((piece, i) => (i % 2 === 0 ? piece : `[${dims.splice(0, Number(piece)).join()}]`))
     .join('');
-  const whole = surroundings === '' ? text : `${text}, ${surroundings}`;
+  const full = surroundings === '' ? text : `${text}, ${surroundings}`;
   const many = [...letters].map(([all, letter]) => `${letter} = ${all.replaceAll(',', ', ')}`);
   return many.length === 0
-    ? `Arguments ${whole}`
-    : `Arguments ${whole}, one recording for ${served.length} sizes: ${many.join('; ')}`;
+    ? `Arguments ${full}`
+    : `Arguments ${full}, one recording for ${served.length} sizes: ${many.join('; ')}`;
 }

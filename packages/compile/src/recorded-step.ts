@@ -34,11 +34,11 @@ export function recordStep<R>(
   };
   const { results, recording, mayPass } = recorder.record(args, traced, isExplained);
   if (typeof recording === 'string') return { result, recorded: recording, mayPass };
-  const made = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
+  const created = results.filter((tensor) => !args.includes(tensor) && !isVariable(tensor));
   const problem =
     flattened.foreign !== undefined
       ? `it returns a ${flattened.foreign}`
-      : made.some((tensor) => !effects.hasMade(tensor))
+      : created.some((tensor) => !effects.hasMade(tensor))
         ? 'it returns a tensor from outside that is neither an argument nor a variable (return a clone of it)'
         : effects.problem([...args, ...results]);
   if (problem !== undefined) {

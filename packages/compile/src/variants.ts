@@ -84,17 +84,17 @@ export class Variants<R> {
     { key, kind, sizes }: Pick<Flattened, 'key' | 'kind' | 'sizes'>,
     { recorder, fuse, surroundings, onRefused }: VariantsContext,
   ): Variant<R> | undefined {
-    const whole = `${key}|${surroundings}`;
-    const known = this.#variants.get(whole);
+    const full = `${key}|${surroundings}`;
+    const known = this.#variants.get(full);
     if (known) {
-      this.#variants.delete(whole);
-      this.#variants.set(whole, known);
+      this.#variants.delete(full);
+      this.#variants.set(full, known);
       return known;
     }
     const family = this.#familyOf({ kind, surroundings }, fuse);
     if (!family) return void onRefused(TOO_MANY);
     const variant = new Variant<R>({ recorder, family, sizes, onRefused });
-    this.#variants.set(whole, variant);
+    this.#variants.set(full, variant);
     if (this.#variants.size > MAX_REMEMBERED) this.#forgetOldest();
     return variant;
   }

@@ -38,7 +38,7 @@ const FIELDS = [
   whole('mesh.fsdp', -1, 'ranks over which fsdp divides parameters', 'all ranks, under fsdp'),
   whole('mesh.tensor', -1, 'ranks over which single operators are cut', '1'),
   whole('mesh.context', -1, 'ranks over which sequences are cut', '1'),
-  choice('context.attention', ['auto', 'ring', 'heads'], 'how attention over pieces is computed', 'auto'),
+  choice('context.attention', ['auto', 'ring', 'heads'], 'how attention over shards is computed', 'auto'),
   whole('mesh.pipeline', -1, 'ranks over which layers are divided', '1'),
   whole('mesh.expert', -1, 'ranks over which experts are divided', '1'),
   whole('pipeline.microBatches', 1, 'the parts of a batch that go through a pipeline', 'the stages'),

@@ -35,9 +35,9 @@ export function userFile(env: Variables): string {
  *
  * @throws AccError `ACC_CONFIG_MISSING` if a file that was asked for does not exist.
  */
-export function findFile(env: Variables, cwd: string, given?: string): FoundFile | undefined {
-  const asked = given ?? (env['ACC_CONFIG_FILE'] || undefined);
-  const origin = given === undefined ? 'ACC_CONFIG_FILE' : '--config-file';
+export function findFile(env: Variables, cwd: string, value?: string): FoundFile | undefined {
+  const asked = value ?? (env['ACC_CONFIG_FILE'] || undefined);
+  const origin = value === undefined ? 'ACC_CONFIG_FILE' : '--config-file';
   if (asked === 'none') return undefined;
   if (asked !== undefined) {
     const path = resolve(cwd, asked);

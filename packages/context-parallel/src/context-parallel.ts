@@ -6,7 +6,7 @@ import { nameCutFeatures } from './layers/name-cut-features.js';
 import { isGraph, requirePositions } from './layers/require-positions.js';
 import { hasRows } from './masks.js';
 import { resolveContextOptions, type ContextOptions, type ResolvedContextOptions } from './options.js';
-import type { SequenceShards } from './pieces.js';
+import type { SequenceShards } from './sequence-shards.js';
 import { attendInRing } from './ring/attend-in-ring.js';
 
 /**

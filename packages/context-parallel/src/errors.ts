@@ -36,7 +36,7 @@ export function maskWithoutGradient(): AccError {
 export function lengthsDiffer(q: Tensor, k: Tensor): AccError {
   return new AccError(
     'ACC_CONTEXT_LENGTH',
-    `scaledDotProductAttention: isCausal with ${q.shape[2]} queries and ${k.shape[2]} keys on each rank. By ring attention, causal pieces of queries and keys have one length.`,
+    `scaledDotProductAttention: isCausal with ${q.shape[2]} queries and ${k.shape[2]} keys on each rank. By ring attention, causal shards of queries and keys have one length.`,
     {
       help: 'Give q and k the same length, or a mask in place of isCausal.',
       details: { queries: q.shape[2], keys: k.shape[2] },
@@ -49,9 +49,9 @@ export function shardsDiffer(shapes: readonly (readonly number[])[], cause?: Acc
   const list = shapes.map((shape, rank) => `  rank ${rank} of the context axis: [${shape.join(', ')}]`);
   return new AccError(
     'ACC_CONTEXT_LENGTH',
-    `scaledDotProductAttention: ranks have pieces of other shapes:\n${list.join('\n')}`,
+    `scaledDotProductAttention: ranks have shards of other shapes:\n${list.join('\n')}`,
     {
-      help: 'Give every rank a piece of the same length of the same rows. Prepared data is cut so.',
+      help: 'Give every rank a shard of the same length of the same rows. Prepared data is cut so.',
       cause,
       details: { shapes },
     },
@@ -66,7 +66,7 @@ export function layerMixesPositions(
 ): AccError {
   return new AccError(
     'ACC_CONTEXT_LAYER',
-    `prepare: the layer '${name}' (${className}) ${does}. On a mesh with context: ${ranks}, dim 1 of its input [${shape.map((length) => length ?? 'null').join(', ')}] is one rank's piece of the sequence, and the layer would not see the other pieces.`,
+    `prepare: the layer '${name}' (${className}) ${does}. On a mesh with context: ${ranks}, dim 1 of its input [${shape.map((length) => length ?? 'null').join(', ')}] is one rank's shard of the sequence, and the layer would not see the other shards.`,
     {
       help: `${instead} Or leave the axis context out of the mesh.`,
       details: { layer: name, className, shape },
@@ -82,7 +82,7 @@ export function featuresCut(
 ): AccError {
   return new AccError(
     'ACC_CONTEXT_FEATURES',
-    `The layer '${name}' gets [${shape.join(', ')}], and its weights are for ${shape[1]! * ranks} values of dim 1. On a mesh with context: ${ranks}, prepared data has one rank's piece of dim 1, also where that has features.`,
+    `The layer '${name}' gets [${shape.join(', ')}], and its weights are for ${shape[1]! * ranks} values of dim 1. On a mesh with context: ${ranks}, prepared data has one rank's shard of dim 1, also where that has features.`,
     {
       help: 'Give features to the model by a loop that feeds itself, or as [rows, positions, features]. Or leave the axis context out of the mesh.',
       cause,

@@ -83,7 +83,7 @@ export {
   localRowsShape,
   type ShardedInfo,
   type ShardLayout,
-  type Pieces,
+  type TensorShards,
   type ShardsLayer,
   type RowsAt,
 } from './kernel-layer/shards.js';

@@ -111,8 +111,8 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const ranks = forwardRanks(strategy, { collective, mesh });
   const pipelines = pipelinesOf(resolved, { ...given, trainingStep, prepared });
   const { atBoundary } = boundary;
-  const made = { trainingStep, pipelines, data, fit: new FitProgress(), turns };
-  const shared = { ...given, ...made, atBoundary, plugins };
+  const created = { trainingStep, pipelines, data, fit: new FitProgress(), turns };
+  const shared = { ...given, ...created, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
   const preparation = new Preparation({ ...shared, prepared, splitBatches, seed, checkpointEvery });

@@ -44,13 +44,13 @@ const schema = z.object({
 export const GROUP_OPTIONS: readonly string[] = ['engine', 'timeoutMs'];
 
 /** Whether the option is a collective of the program. */
-export function isCollective(given: unknown): given is Collective {
-  return typeof (given as Partial<Collective> | undefined)?.subgroup === 'function';
+export function isCollective(value: unknown): value is Collective {
+  return typeof (value as Partial<Collective> | undefined)?.subgroup === 'function';
 }
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveCollective(
-  given: CollectiveOptions | Collective = {},
+  options: CollectiveOptions | Collective = {},
 ): CollectiveOptions | Collective {
-  return isCollective(given) ? given : parseOptions('collective', schema, given);
+  return isCollective(options) ? options : parseOptions('collective', schema, options);
 }

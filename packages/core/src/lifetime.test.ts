@@ -114,8 +114,8 @@ it('freeMemory and endTraining after endTraining do nothing', async () => {
 });
 
 it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) states how to create one', (...args) => {
-  const made = Accelerator as unknown as new (...args: unknown[]) => Accelerator;
-  expect(() => new made(...args)).toThrowError(
+  const created = Accelerator as unknown as new (...args: unknown[]) => Accelerator;
+  expect(() => new created(...args)).toThrowError(
     expect.objectContaining({
       code: 'ACC_NOT_CREATED',
       help: expect.stringContaining('await Accelerator.create(') as unknown,

@@ -28,10 +28,10 @@ export function main(args: readonly string[]): number {
       console.log(USAGE);
       return values.help ? 0 : USAGE_ERROR;
     }
-    const made = createTrackerPackage({ name, ...(values.dir !== undefined && { dir: values.dir }) });
-    const folder = relative(process.cwd(), made.dir) || '.';
+    const created = createTrackerPackage({ name, ...(values.dir !== undefined && { dir: values.dir }) });
+    const folder = relative(process.cwd(), created.dir) || '.';
     console.log(
-      `Made ${made.packageName} in ${folder}:\n${made.files.map((file) => `  ${file}`).join('\n')}`,
+      `Made ${created.packageName} in ${folder}:\n${created.files.map((file) => `  ${file}`).join('\n')}`,
     );
     console.log(
       `\nNext:\n  cd ${folder}\n  npm install\n  npm test\n\nThen connect your service in src/store.ts.`,

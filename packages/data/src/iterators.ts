@@ -43,8 +43,8 @@ export class Iterators {
    * The batches that an iteration reads. `made` was created for it. After a resume, iterators up to
    * the right number are created and skipped.
    */
-  async toRead(made: Numbered): Promise<BatchIterator<unknown>> {
-    let { number, batches } = made;
+  async toRead(created: Numbered): Promise<BatchIterator<unknown>> {
+    let { number, batches } = created;
     while (this.#wanted !== undefined && number < this.#wanted) ({ number, batches } = await this.open());
     this.#wanted = undefined;
     this.#read = number;

@@ -67,8 +67,8 @@ export interface ShardOptions {
   /** The number of batches that are made while the loop computes. Default 0. */
   readonly prefetch?: number;
   /**
-   * The piece of dim 1 that this rank takes of each tensor of rank 2 and above. Ranks with other
-   * pieces of the same rows have the same `rank`. Default: the whole tensor.
+   * The shard of dim 1 that this rank takes of each tensor of rank 2 and above. Ranks with other
+   * shards of the same rows have the same `rank`. Default: the whole tensor.
    */
   readonly sequence?: SequenceShard;
   readonly onBatch?: OnBatch;

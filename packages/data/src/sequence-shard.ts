@@ -19,9 +19,9 @@ export interface SequenceShard {
  */
 export function shardOf(x: Tensor, { index, size }: SequenceShard): Tensor {
   if (x.rank < 2) return x.clone();
-  const whole = x.shape[1]!;
-  if (whole % size !== 0) throw unevenSequence(x.shape, size);
-  const length = whole / size;
+  const full = x.shape[1]!;
+  if (full % size !== 0) throw unevenSequence(x.shape, size);
+  const length = full / size;
   const begin = x.shape.map((_, dim) => (dim === 1 ? index * length : 0));
   return slice(
     x,
@@ -36,16 +36,16 @@ export async function* cutSequences<T>(
   shard: SequenceShard,
 ): AsyncGenerator<Step<T>> {
   for await (const step of steps) {
-    const made: Tensor[] = [];
+    const created: Tensor[] = [];
     const take = (x: Tensor) => {
-      made.push(shardOf(x, shard));
-      return made.at(-1)!;
+      created.push(shardOf(x, shard));
+      return created.at(-1)!;
     };
     let batch: T;
     try {
       batch = mapTensors(step.batch, take);
     } catch (error) {
-      for (const x of made) x.dispose();
+      for (const x of created) x.dispose();
       throw error;
     } finally {
       for (const x of new Set(tensorsIn(step.batch))) x.dispose();

@@ -69,8 +69,8 @@ interface PlannedStep {
 
 async function* listSteps<T>(list: readonly T[], steps: readonly PlannedStep[]): AsyncGenerator<Step<T>> {
   for (const [i, { index, range, rows, realRows, end }] of steps.entries()) {
-    const whole = list[index]!;
-    const batch = range ? sliceRows(whole, range.start, range.count) : cloneTensors(whole);
+    const full = list[index]!;
+    const batch = range ? sliceRows(full, range.start, range.count) : cloneTensors(full);
     yield { batch, counts: { rows, realRows, isLast: i === steps.length - 1 }, end };
   }
 }

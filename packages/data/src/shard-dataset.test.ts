@@ -34,7 +34,7 @@ describe('shardDataset', () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ sizes, size, evenBatches }) => {
         await expectNoTensorsLeft(async () => {
-          const whole = (await collect(shardDataset(ofSizes(sizes), { rank: 0, size: 1 }))).map(x);
+          const full = (await collect(shardDataset(ofSizes(sizes), { rank: 0, size: 1 }))).map(x);
           const part = (options: ShardOptions) => shardDataset(ofSizes(sizes), options);
           const ranks = await collectRanks(size, part, { evenBatches });
           const steps = Math.ceil(sizes.length / size);
@@ -43,11 +43,9 @@ describe('shardDataset', () => {
             expect(batches).toHaveLength(isShort ? Math.max(steps - 1, 0) : steps);
             expect(ends).toBe(1);
             batches.forEach((batch, step) => {
-              expect(x(batch)).toEqual(whole[(step * size + rank) % sizes.length]);
+              expect(x(batch)).toEqual(full[(step * size + rank) % sizes.length]);
               expect(counts[step]!.isLast).toBe(step === batches.length - 1);
-              expect(counts[step]!.realRows).toEqual(
-                ranks.map((_, r) => whole[step * size + r]?.length ?? 0),
-              );
+              expect(counts[step]!.realRows).toEqual(ranks.map((_, r) => full[step * size + r]?.length ?? 0));
               expect(counts[step]!.rows).toEqual(
                 ranks.map((other) => (other.batches[step] ? x(other.batches[step]).length : 0)),
               );
@@ -60,8 +58,8 @@ describe('shardDataset', () => {
   });
 
   it('leaves short batches to `batch`, and fills a step in which some ranks have no batch', async () => {
-    const deal = async (whole: tf.data.Dataset<tf.TensorContainer>, options: Partial<ShardOptions>) => {
-      const ranks = await collectRanks(2, (part) => shardDataset(whole, part), options);
+    const deal = async (full: tf.data.Dataset<tf.TensorContainer>, options: Partial<ShardOptions>) => {
+      const ranks = await collectRanks(2, (part) => shardDataset(full, part), options);
       return ranks.map(({ batches }) => batches);
     };
     const eleven = tf.data.array(numbers(11));

@@ -59,30 +59,30 @@ const wholes = new WeakMap<object, DatasetLike>();
  */
 export function shardDataset<D extends DatasetLike>(dataset: D, options: ShardOptions): ShardedDataset<D> {
   const shard = resolveShard('shardDataset', options);
-  const whole = wholes.get(dataset) ?? dataset;
-  return shardOfDataset(whole as D, shard, new Iterators(whole, shard.read), 0);
+  const full = wholes.get(dataset) ?? dataset;
+  return shardOfDataset(full as D, shard, new Iterators(full, shard.read), 0);
 }
 
 function shardOfDataset<D extends DatasetLike>(
-  whole: D,
+  full: D,
   shard: Shard,
   iterators: Iterators,
   skipped: number,
 ): ShardedDataset<D> {
   const open: OpenIterators = new Set();
-  const size = shardSize(whole.size, shard);
+  const size = shardSize(full.size, shard);
   const iterate = async (takeItems: TakeItems) => {
-    const made = await iterators.open();
-    const batches = batchesOf(iterators, () => Promise.resolve(made), { shard, skipped, takeItems });
-    return shardIterator(made.batches, batches, open);
+    const created = await iterators.open();
+    const batches = batchesOf(iterators, () => Promise.resolve(created), { shard, skipped, takeItems });
+    return shardIterator(created.batches, batches, open);
   };
-  const own = Object.create(whole, {
+  const own = Object.create(full, {
     size: { value: size === null ? null : Math.max(size - skipped, 0), enumerable: true },
     iterator: { value: () => iterate(asTheyAre) },
     withResult: {
       value: () => {
         const withResult = Object.create(own, { iterator: { value: () => iterate(resultToo) } }) as object;
-        wholes.set(withResult, whole);
+        wholes.set(withResult, full);
         return withResult;
       },
     },
@@ -95,7 +95,7 @@ function shardOfDataset<D extends DatasetLike>(
     skipFirst: {
       value: (batches: number) => {
         requireCount('skipFirst', batches);
-        return shardOfDataset(whole, shard, iterators, batches);
+        return shardOfDataset(full, shard, iterators, batches);
       },
     },
     getState: { value: () => iterators.getState() },
@@ -105,7 +105,7 @@ function shardOfDataset<D extends DatasetLike>(
       value: () => batchesOf(iterators, () => iterators.open(), { shard, skipped, takeItems: asTheyAre }),
     },
   }) as ShardedDataset<D>;
-  wholes.set(own, whole);
+  wholes.set(own, full);
   return own;
 }
 
@@ -140,7 +140,7 @@ type OpenIterators = Set<AsyncGenerator<unknown, void, undefined>>;
  * and similar methods call `next`.
  */
 function shardIterator(
-  whole: BatchIterator<unknown>,
+  full: BatchIterator<unknown>,
   batches: AsyncGenerator<unknown, void, undefined>,
   open: OpenIterators,
 ): BatchIterator<unknown> {
@@ -158,7 +158,7 @@ function shardIterator(
   };
   // The members must be own and enumerable, because tf.data's `concatenate` copies iterators by
   // their enumerable members.
-  return Object.assign(Object.create(rootPrototype(whole)) as BatchIterator<unknown>, {
+  return Object.assign(Object.create(rootPrototype(full)) as BatchIterator<unknown>, {
     next,
     summary: () => 'Shard',
   });

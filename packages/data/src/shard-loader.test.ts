@@ -40,16 +40,16 @@ function stepsOf(ranks: readonly RankEpoch[]): { real: number[]; filling: number
 /** Checks the batches of the ranks of a group against the same loader's batches on one rank alone. */
 function checkRanks(
   ranks: readonly RankEpoch[],
-  whole: number[][],
+  full: number[][],
   options: Partial<ShardOptions> & { dropLast: boolean },
 ) {
   const size = ranks.length;
   const perStep = options.splitBatches ? 1 : size;
   const steps = stepsOf(ranks);
-  expect(steps).toHaveLength((options.dropLast ? Math.floor : Math.ceil)(whole.length / perStep));
-  const order = whole.flat();
+  expect(steps).toHaveLength((options.dropLast ? Math.floor : Math.ceil)(full.length / perStep));
+  const order = full.flat();
   steps.forEach(({ real, filling }, step) => {
-    expect(real).toEqual(whole.slice(step * perStep, (step + 1) * perStep).flat());
+    expect(real).toEqual(full.slice(step * perStep, (step + 1) * perStep).flat());
     expect(filling).toEqual(filling.map((_, i) => order[i % order.length]));
     if (step < steps.length - 1 || options.dropLast || !options.evenBatches) expect(filling).toEqual([]);
   });
@@ -73,10 +73,10 @@ describe('shardLoader', () => {
         async ({ samples, batchSize, size, dropLast, seed, splitBatches, evenBatches }) => {
           const shuffle = seed !== undefined;
           const loader = () => new DataLoader(numbers(samples), { batchSize, dropLast, shuffle, seed });
-          const whole = (await collect(loader())) as number[][];
+          const full = (await collect(loader())) as number[][];
           const shard = { splitBatches, evenBatches };
           const ranks = await collectRanks(size, (options) => shardLoader(loader(), options), shard);
-          checkRanks(ranks, whole, { ...shard, dropLast });
+          checkRanks(ranks, full, { ...shard, dropLast });
           ranks.forEach(({ batches }, rank) => {
             expect(shardLoader(loader(), { ...shard, rank, size }).length).toBe(batches.length);
           });
@@ -251,12 +251,12 @@ describe('shardLoader', () => {
   });
 
   it('uses the seed of the shard for a loader without a seed', async () => {
-    const order = async (own?: number, given?: number) =>
+    const order = async (own?: number, value?: number) =>
       collect(
         shardLoader(new DataLoader(numbers(20), { batchSize: 20, shuffle: true, seed: own }), {
           rank: 0,
           size: 1,
-          seed: given,
+          seed: value,
         }),
       );
     expect(await order(undefined, 5)).toEqual(await order(5));
@@ -266,11 +266,11 @@ describe('shardLoader', () => {
   });
 
   it('shares the epoch with the loader, and refers to the whole data of a shard', async () => {
-    const whole = new DataLoader(numbers(8), { batchSize: 2, shuffle: true });
-    const part = shardLoader(whole, { rank: 1, size: 2 });
+    const full = new DataLoader(numbers(8), { batchSize: 2, shuffle: true });
+    const part = shardLoader(full, { rank: 1, size: 2 });
     const epochs = [await collect(part), await collect(part)];
     expect(epochs[0]).not.toEqual(epochs[1]);
-    whole.setEpoch(0);
+    full.setEpoch(0);
     expect(await collect(part)).toEqual(epochs[0]);
     part.setEpoch(0);
     expect(await collect(shardLoader(part, { rank: 1, size: 2 }))).toEqual(epochs[0]);

@@ -14,7 +14,7 @@ import {
   rowsAt,
   localRowsShape,
   type ShardLayout,
-  type Pieces,
+  type TensorShards,
   type ShardsLayer,
   type RowsAt,
 } from '@acc/contract';
@@ -83,7 +83,7 @@ export function runByShards(
  * The shards of `x`, in its shape. They are borrowed. Undefined if `x` is whole, or if a reshape
  * has split its rows.
  */
-export function shardsIn(x: TensorInfo, { layout, shards }: Pieces): TensorInfo[] | undefined {
+export function shardsIn(x: TensorInfo, { layout, shards }: TensorShards): TensorInfo[] | undefined {
   const at = layout.kind === 'rows' ? rowsAt(x.shape, layout) : undefined;
   if (layout.kind === 'rows' && !at) return undefined;
   const shape = at ? localRowsShape(x.shape, at, shards.length) : x.shape;

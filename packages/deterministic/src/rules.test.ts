@@ -28,9 +28,9 @@ afterEach(() => {
 });
 
 /** The results of `compute` for rows in shards, a list of values for each. */
-async function byPieces(
+async function byShards(
   backend: string,
-  compute: (rows: Rows, whole: Whole) => tf.Tensor[],
+  compute: (rows: Rows, full: Whole) => tf.Tensor[],
 ): Promise<number[][]> {
   await tf.setBackend(backend);
   deterministic = new Deterministic(
@@ -60,7 +60,7 @@ async function byPieces(
 /** The same with whole tensors: of all rows, or of one shard's. */
 async function plainly(
   backend: string,
-  compute: (rows: Rows, whole: Whole) => tf.Tensor[],
+  compute: (rows: Rows, full: Whole) => tf.Tensor[],
   shard?: number,
 ): Promise<number[][]> {
   await tf.setBackend(backend);
@@ -96,8 +96,8 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
   it.each(Object.entries(CASES))(
     '%s: the joined pieces equal the result for the whole batch',
     async (_, compute) => {
-      const list = (rows: Rows, whole: Whole) => [compute(rows, whole)].flat();
-      const sharded = await byPieces(backend, list);
+      const list = (rows: Rows, full: Whole) => [compute(rows, full)].flat();
+      const sharded = await byShards(backend, list);
       const whole = await plainly(backend, list);
       expect(sharded.length).toBe(whole.length);
       sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-5 }));
@@ -107,9 +107,9 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
   it.each(Object.entries(LOSSES))(
     '%s: gradients equal those of the whole batch, or sums over the pieces',
     async (_, loss) => {
-      const gradients = (rows: Rows, whole: Whole) => {
+      const gradients = (rows: Rows, full: Whole) => {
         const { a, images, heads, volumes, tokens, labels, b } = rows;
-        const names = Object.keys(whole) as (keyof Whole)[];
+        const names = Object.keys(full) as (keyof Whole)[];
         const ofAll = tf.valueAndGrads((...xs) => {
           const given = Object.fromEntries(names.map((name, i) => [name, xs[i + 4]!])) as unknown as Whole;
           const [x, y, z, v] = xs as [tf.Tensor2D, tf.Tensor4D, tf.Tensor4D, tf.Tensor5D];
@@ -119,10 +119,10 @@ describe.each(BACKENDS)('on the backend %s', (backend) => {
             .asScalar()
             .add(unused);
         });
-        const { value, grads } = ofAll([a, images, heads, volumes, ...names.map((name) => whole[name])]);
+        const { value, grads } = ofAll([a, images, heads, volumes, ...names.map((name) => full[name])]);
         return [value, ...grads];
       };
-      const sharded = await byPieces(backend, gradients);
+      const sharded = await byShards(backend, gradients);
       const whole = await plainly(backend, gradients);
       sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
       const shards: number[][][] = [];
@@ -159,7 +159,7 @@ describe.each(BACKENDS)('recurrent layers on the backend %s', (backend) => {
         const { grads } = tf.variableGrads(() => run(sequence).square().sum().asScalar());
         return [run(sequence), tf.grad((x) => run(x).square().sum())(sequence), ...Object.values(grads)];
       };
-      const sharded = await byPieces(backend, compute);
+      const sharded = await byShards(backend, compute);
       const shards: number[][][] = [];
       for (let shard = 0; shard < SHARDS; shard++) shards.push(await plainly(backend, compute, shard));
       sharded.forEach((values, i) =>
@@ -182,9 +182,9 @@ describe('on the backend acc only', () => {
       const product = cast(a, 'bfloat16').matMul(cast(weight, 'bfloat16') as tf.Tensor2D);
       return [cast(product, 'float32'), cast(cast(a, 'bfloat16').sum(0), 'float32')];
     };
-    const sharded = await byPieces('acc', compute);
-    const whole = await plainly('acc', compute);
-    sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 0.02, atol: 0.02 }));
+    const sharded = await byShards('acc', compute);
+    const full = await plainly('acc', compute);
+    sharded.forEach((values, i) => expectClose(values, full[i]!, { rtol: 0.02, atol: 0.02 }));
   });
 
   it('dropout draws for each piece, and its gradient uses the same mask', async () => {
@@ -192,12 +192,12 @@ describe('on the backend acc only', () => {
       const { value, grads } = tf.valueAndGrads((x, y) => dropout(x!.mul(y!), 0.5).sum())([a, vector]);
       return [value, ...grads, dropout(tf.ones(a.shape), 0.5), dropout(tf.ones([5, 8]), 0.5)];
     };
-    const [, , , drawn] = await byPieces('acc', compute);
+    const [, , , drawn] = await byShards('acc', compute);
     const ofShards = Array.from({ length: SHARDS }, (_, shard) =>
       drawn!.slice(shard * 12, (shard + 1) * 12).join(),
     );
     expect(new Set(ofShards).size).toBe(SHARDS);
-    expect(await byPieces('acc', compute)).toEqual(await byPieces('acc', compute));
+    expect(await byShards('acc', compute)).toEqual(await byShards('acc', compute));
   });
 });
 
@@ -226,9 +226,9 @@ describe.each(BACKENDS)('sums over rows on the backend %s', (backend) => {
         table.add(sum.slice(0, 4)),
       ];
     };
-    const sharded = await byPieces(backend, compute);
-    const whole = await plainly(backend, compute);
-    sharded.forEach((values, i) => expectClose(values, whole[i]!, { rtol: 1e-4, atol: 1e-4 }));
+    const sharded = await byShards(backend, compute);
+    const full = await plainly(backend, compute);
+    sharded.forEach((values, i) => expectClose(values, full[i]!, { rtol: 1e-4, atol: 1e-4 }));
   });
 });
 

@@ -1,5 +1,5 @@
 import { getKernelsForBackend, type DataId, type KernelConfig, type TensorInfo } from '@tensorflow/tfjs-core';
-import { rowsAt, type Pieces } from '@acc/contract';
+import { rowsAt, type TensorShards } from '@acc/contract';
 import { replaceKernel } from '@acc/tfjs-internals';
 import { runByShards, type Inputs, type KernelCall, type ShardsOptions } from './by-shards.js';
 import { dependsOnRanks, type Reason } from './errors.js';
@@ -121,7 +121,7 @@ export class ShardedKernels {
     const hasRows = sharded.names.some((name) => sharded.rows(name));
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
     if (rule) return rule(sharded);
-    return hasRows ? 'cannot run by pieces' : "is not linear in values computed over this rank's own rows";
+    return hasRows ? 'cannot run by shards' : "is not linear in values computed over this rank's own rows";
   }
 
   /**
@@ -139,7 +139,7 @@ function isThere(input: [string, unknown]): input is [string, TensorInfo] {
   return input[1] != null;
 }
 
-function stateOf(x: TensorInfo, shards: Pieces | undefined): InputState {
+function stateOf(x: TensorInfo, shards: TensorShards | undefined): InputState {
   if (!shards) return { kind: 'whole' };
   const { layout } = shards;
   return layout.kind === 'sum' ? layout : { kind: 'rows', at: rowsAt(x.shape, layout)! };

@@ -35,8 +35,8 @@ const FEW_ELEMENTS = 4096;
  *
  * @param whole Returns a whole tensor with the values of a tensor. The caller owns it.
  */
-export function treeCollective(given: Collective, whole: (x: Tensor) => Tensor): Collective {
-  const verbs = new TreeVerbs(given, whole);
+export function treeCollective(collective: Collective, full: (x: Tensor) => Tensor): Collective {
+  const verbs = new TreeVerbs(collective, full);
   const members = new Map<PropertyKey, unknown>();
   for (const name of [
     'allReduce',
@@ -50,7 +50,7 @@ export function treeCollective(given: Collective, whole: (x: Tensor) => Tensor):
     members.set(`${name}Async`, start);
     members.set(name, (...args: unknown[]) => start(...args).wait());
   }
-  return new Proxy(given, {
+  return new Proxy(collective, {
     get(target, key) {
       if (members.has(key)) return members.get(key);
       const member = Reflect.get(target, key) as unknown;
@@ -165,9 +165,9 @@ function asOne(xs: readonly Tensor[], reduce: (flat: Tensor) => Pending<Tensor>)
 type Combine = (a: Tensor, b: Tensor) => Tensor;
 
 /** Every rank fetches the tensors of all ranks. Takes ownership of `own`. */
-function inOneCall(local: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
+function inOneCall(local: Tensor, combine: Combine, collective: Collective): Pending<Tensor> {
   const row = reshape(local, [1, -1]);
-  const all = given.allGatherAsync(row);
+  const all = collective.allGatherAsync(row);
   const { shape } = local;
   row.dispose();
   local.dispose();
@@ -178,20 +178,20 @@ function inOneCall(local: Tensor, combine: Combine, given: Collective): Pending<
  * Every rank combines its own slice of all ranks' tensors and sends it to all. Takes ownership of
  * `own`.
  */
-function inSlices(local: Tensor, combine: Combine, given: Collective): Pending<Tensor> {
-  const { rank, size } = given;
+function inSlices(local: Tensor, combine: Combine, collective: Collective): Pending<Tensor> {
+  const { rank, size } = collective;
   const lengths = Array.from(
     { length: size },
     (_, i) => Math.floor(((i + 1) * local.size) / size) - Math.floor((i * local.size) / size),
   );
   const flat = reshape(local, [-1]);
-  const slices = given.allToAllAsync(flat, lengths);
+  const slices = collective.allToAllAsync(flat, lengths);
   const { shape } = local;
   flat.dispose();
   local.dispose();
   return then(slices, (joined) => {
     const ofRanks = split(joined, new Array<number>(size).fill(lengths[rank]!));
-    return reshape(given.allGather(inPairs(ofRanks, combine)), shape);
+    return reshape(collective.allGather(inPairs(ofRanks, combine)), shape);
   });
 }
 

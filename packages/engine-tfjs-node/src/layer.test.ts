@@ -195,20 +195,20 @@ describe('precision', () => {
 
 describe('bridge', () => {
   it('carries every element type there and back', () => {
-    const made = [
+    const created = [
       wave([2, 3]),
       tf.tensor1d([1, -2], 'int32'),
       tf.tensor1d([true, false], 'bool'),
       tf.scalar(2.5),
     ];
     withoutLeak(() => {
-      for (const x of made) {
+      for (const x of created) {
         const back = layer.fromNative(layer.toNative(x), x.dtype);
         expect([back.dtype, back.shape, back.dataSync()]).toEqual([x.dtype, x.shape, x.dataSync()]);
         back.dispose();
       }
     });
-    tf.dispose(made);
+    tf.dispose(created);
   });
 
   it.each([[[2, 3]], [[3, 3]], [[]], [[0, 4]]])('carries bfloat16 %j by its bits', (shape) => {

@@ -73,14 +73,14 @@ export class Operators {
 
   /** Runs `compute`. Afterwards it deletes the tensors that were passed to `keep`, also after an error. */
   freeing<T>(compute: (keep: (id: number) => number) => T): T {
-    const made: number[] = [];
+    const created: number[] = [];
     try {
       return compute((id) => {
-        made.push(id);
+        created.push(id);
         return id;
       });
     } finally {
-      this.delete(...made);
+      this.delete(...created);
     }
   }
 

@@ -304,8 +304,8 @@ describe('joining', () => {
     await expect(join(coordinator, { variables: other.variables })).rejects.toMatchObject(refusal('MODEL'));
     const small = tf.variable(tf.zeros([1]));
     await expect(join(coordinator, { variables: [small] })).rejects.toMatchObject(refusal('MODEL'));
-    const whole = tf.variable(tf.zeros([4, 2], 'int32'));
-    await expect(join(coordinator, { variables: [whole] })).rejects.toMatchObject(refusal('MODEL'));
+    const full = tf.variable(tf.zeros([4, 2], 'int32'));
+    await expect(join(coordinator, { variables: [full] })).rejects.toMatchObject(refusal('MODEL'));
   });
 
   it('needs room, and a name of its own', async () => {

@@ -137,7 +137,7 @@ export class AccBackend extends KernelBackend {
    *
    * @param join Makes the whole tensor when it is first needed.
    */
-  wrapPieces(
+  wrapShards(
     { shape, dtype }: Omit<TensorInfo, 'dataId'>,
     inShards: DataShards,
     join: () => NativeTensor,
@@ -156,7 +156,7 @@ export class AccBackend extends KernelBackend {
   /** Also stores the data of `info` in shards from now on; takes ownership of them. */
   setShards(info: TensorInfo, inShards: DataShards): void {
     const data = this.#dataOf(info.dataId);
-    this.#disposePieces(data);
+    this.#disposeShards(data);
     data.inShards = inShards;
     // tfjs checks kernels for leaks by counting the data ids that they return, so shards do not
     // count.
@@ -172,7 +172,7 @@ export class AccBackend extends KernelBackend {
   ): void {
     const data = this.#dataOf(info.dataId);
     this.#garbage.forget(data);
-    this.#disposePieces(data);
+    this.#disposeShards(data);
     data.inShards = undefined;
     if (inShards) this.setShards(info, inShards);
     data.replace(native, join);
@@ -185,7 +185,7 @@ export class AccBackend extends KernelBackend {
   }
 
   /** The first shard of a tensor cut into shards by rows; else undefined. Borrowed. */
-  firstPiece({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
+  firstShard({ dataId, shape, dtype }: TensorInfo): TensorInfo | undefined {
     const inShards = this.#find(dataId)?.inShards;
     const at = inShards?.layout.kind === 'rows' && rowsAt(shape, inShards.layout);
     if (!at) return undefined;
@@ -314,11 +314,11 @@ export class AccBackend extends KernelBackend {
     this.#garbage.forget(data);
     data.dispose();
     this.#count--;
-    this.#disposePieces(data);
+    this.#disposeShards(data);
     return true;
   }
 
-  #disposePieces({ inShards }: TensorData): void {
+  #disposeShards({ inShards }: TensorData): void {
     if (inShards?.isBorrowed) return;
     for (const shard of inShards?.shards ?? []) {
       this.#count++;

@@ -45,22 +45,22 @@ export function runOnCpu(kernelName: string, check?: (results: readonly CpuResul
     refuseRecording(`it runs the kernel ${kernelName} on tfjs's cpu backend`);
     const acc = backend as AccBackend;
     const cpu = findBackend('cpu') as MathBackendCPU;
-    const made: TensorInfo[] = [];
+    const created: TensorInfo[] = [];
     try {
       const copies = mapInputs(inputs, (info) => {
         const copy = copyToCpu(acc, cpu, info);
-        made.push(copy);
+        created.push(copy);
         return copy;
       });
       const { kernelFunc } = getKernel(kernelName, 'cpu');
       const results = kernelFunc({ inputs: copies, backend: cpu, ...(attrs && { attrs }) });
       const list = Array.isArray(results) ? results : [results];
-      made.push(...list);
+      created.push(...list);
       check?.(list.map(({ dataId, shape }) => ({ shape, values: cpu.readSync(dataId) })));
       const outputs = list.map((info) => copyFromCpu(acc, cpu, info));
       return Array.isArray(results) ? outputs : outputs[0]!;
     } finally {
-      for (const info of made) cpu.disposeData(info.dataId);
+      for (const info of created) cpu.disposeData(info.dataId);
     }
   };
 }

@@ -39,7 +39,7 @@ function completed(backendName: string, slots: KernelLayerSlots): KernelLayer {
     fuseLayers,
     freeActivations,
     ...(slots.defer && { defer: (info, load) => slots.defer!(info, load) }),
-    ...(slots.divideMemory && { divideMemory: (whole, ranges) => slots.divideMemory!(whole, ranges) }),
+    ...(slots.divideMemory && { divideMemory: (full, ranges) => slots.divideMemory!(full, ranges) }),
     ...(slots.resetPeakMemory && { resetPeakMemory: () => slots.resetPeakMemory!() }),
     ...(recorder && { recorder }),
     ...(precision && { precision }),

@@ -12,8 +12,8 @@ export const portableBridge: TensorBridge = {
     // A tensor stays on the backend on which it was made, which need not be the active one.
     const holder = engineInternals().state.tensorInfo.get(x.dataId)?.backend;
     const isCopied = holder !== undefined && holder === findBackend(COPIES_ON_READ);
-    const made = isCopied ? ownedHostTensor : hostTensor;
-    return made(x.dataSync() as NativeValues, elementsOf(x), x.shape);
+    const created = isCopied ? ownedHostTensor : hostTensor;
+    return created(x.dataSync() as NativeValues, elementsOf(x), x.shape);
   },
   fromNative(native, dtype): Tensor {
     using given = native;

@@ -253,11 +253,11 @@ export class TensorData {
     this.#dropOldShapes();
     const known = this.#reshaped?.find((tensor) => sameShape(tensor.shape, shape));
     if (known) return known;
-    const made = reshape(native, shape);
+    const created = reshape(native, shape);
     this.#reshaped ??= [];
     if (this.#reshaped.length >= MAX_SHAPES) this.#reshaped.shift()!.dispose();
-    this.#reshaped.push(made);
-    return made;
+    this.#reshaped.push(created);
+    return created;
   }
 
   /**
@@ -326,9 +326,9 @@ export class TensorData {
       (tensor) => tensor.dtype === dtype && sameShape(tensor.shape, native.shape),
     );
     if (known) return known;
-    const made = toDtype(native, dtype);
-    (this.#converted ??= []).push(made);
-    return made;
+    const created = toDtype(native, dtype);
+    (this.#converted ??= []).push(created);
+    return created;
   }
 
   /** Native tensors that live as long as this data; see `AccBackend.attach`. */

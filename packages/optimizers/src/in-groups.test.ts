@@ -52,11 +52,11 @@ function train(make: () => tf.Optimizer, isInGroups: boolean) {
 
 describe('an update in pieces', () => {
   it.each(OPTIMIZERS)('has the same weights and state, bit for bit, and counts once: %s', (_, make) => {
-    const whole = train(make, false);
+    const full = train(make, false);
     const inGroups = train(make, true);
-    expect(inGroups.found).toEqual(whole.found);
-    expect([inGroups.iterations, whole.iterations]).toEqual([5, 5]);
+    expect(inGroups.found).toEqual(full.found);
+    expect([inGroups.iterations, full.iterations]).toEqual([5, 5]);
     expect(inGroups.calls.slice(0, 4)).toEqual(['enter 0', 'leave 0', 'enter 1', 'leave 1']);
-    expect([inGroups.calls.length, whole.calls.length]).toEqual([20, 0]);
+    expect([inGroups.calls.length, full.calls.length]).toEqual([20, 0]);
   });
 });

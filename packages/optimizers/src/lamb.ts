@@ -223,9 +223,9 @@ function adaptShards(chunks: readonly StepChunk[]): void {
       stack([weights, directions!].map((list) => backend.tensorOf(norms(list), 'float32'))),
     );
     const names = filled.flatMap((chunk) => chunk.names);
-    const whole = fullNorms(own.length > 0 ? concat(own, 1) : zeros([2, 0]), names);
+    const full = fullNorms(own.length > 0 ? concat(own, 1) : zeros([2, 0]), names);
     if (names.length === 0) return;
-    const [weights, directions] = unstack(whole) as [Tensor, Tensor];
+    const [weights, directions] = unstack(full) as [Tensor, Tensor];
     const ratios = split(
       ratioOrOne(weights, directions),
       filled.map((chunk) => chunk.names.length),

@@ -94,16 +94,16 @@ it('state belongs to its position if its variable is gone, as in tfjs', () => {
     tf.Variable,
     tf.Variable,
   ];
-  const whole = applyOf(tf.train.momentum(0.05, 0.9));
+  const full = applyOf(tf.train.momentum(0.05, 0.9));
   for (let step = 0; step < 3; step++) {
     applyTo(apply, [old], step);
-    applyTo(whole, [straight], step);
+    applyTo(full, [straight], step);
   }
   before.assign(old as tf.Tensor);
   old.dispose();
   for (let step = 3; step < 6; step++) {
     applyTo(apply, [before], step);
-    applyTo(whole, [straight], step);
+    applyTo(full, [straight], step);
   }
   expect(valuesOf(before)).toEqual(valuesOf(straight));
   tf.dispose([before, straight]);

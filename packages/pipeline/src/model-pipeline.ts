@@ -177,9 +177,9 @@ export class ModelPipeline {
     if (known) return known;
     const chunks = this.plan.stages.length / size;
     if (!Number.isInteger(chunks)) throw unevenStages(this.plan.stages.length, size);
-    const made = scheduleOf(name, { ranks: size, chunks, microBatches });
-    this.#schedules.set(key, made);
-    return made;
+    const created = scheduleOf(name, { ranks: size, chunks, microBatches });
+    this.#schedules.set(key, created);
+    return created;
   }
 
   /**
@@ -239,8 +239,8 @@ export class ModelPipeline {
       const results = runAction([...grads.values(), ...losses], (given) => {
         this.#requireNoFailure(failure, schedule, given);
         const ofStep = new Map(variables.map((variable, i) => [variable, given[i]!]));
-        const made = { grads: ofStep, losses: given.slice(variables.length), addsTerms };
-        const finish = () => this.#finish(step, end, made, trained.all);
+        const created = { grads: ofStep, losses: given.slice(variables.length), addsTerms };
+        const finish = () => this.#finish(step, end, created, trained.all);
         return end.update(finallyAfter(finish, leave));
       });
       return results.map((result) => result!);
@@ -249,7 +249,7 @@ export class ModelPipeline {
     }
   }
 
-  #requireNoFailure(failure: StepFailure | undefined, schedule: Schedule, made: readonly Tensor[]): void {
+  #requireNoFailure(failure: StepFailure | undefined, schedule: Schedule, created: readonly Tensor[]): void {
     const { collective, pipe } = this.#context;
     if (pipe.size === 1 && !failure) return;
     try {
@@ -257,7 +257,7 @@ export class ModelPipeline {
       requireNoFailure(failure, schedule, collective);
     } catch (error) {
       this.#failures++;
-      dispose([...made]);
+      dispose([...created]);
       throw error;
     }
   }

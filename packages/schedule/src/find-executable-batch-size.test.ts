@@ -37,11 +37,11 @@ describe('findExecutableBatchSize', () => {
 
   it('leaves no more tensors than a single attempt that fits', async () => {
     const fn = (batchSize: number) => {
-      const made = tf.ones([8]);
+      const created = tf.ones([8]);
       const kept = tf.keep(tf.ones([8]));
       const w = tf.variable(tf.ones([2]));
       if (batchSize > 1) huge(batchSize);
-      return [made, kept, w];
+      return [created, kept, w];
     };
     const before = counts();
     const [made, kept, w] = await findExecutableBatchSize(fn, { startingBatchSize: 16 });

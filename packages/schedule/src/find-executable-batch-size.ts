@@ -89,9 +89,9 @@ function beginAttempt(): Attempt {
     },
     undo() {
       closeInner();
-      const made = [...state.activeScope.track];
+      const created = [...state.activeScope.track];
       tfjs.endScope();
-      for (const tensor of made) tensor.dispose();
+      for (const tensor of created) tensor.dispose();
       for (const variable of Object.values(state.registeredVariables)) {
         if (!variables.has(variable)) variable.dispose();
       }

@@ -100,7 +100,7 @@ export class GradientNoiseScale implements Plugin {
     this.#means = { gradientSquared, noise };
   }
 
-  /** @throws AccError `ACC_STRATEGY_CANNOT` on a context axis: gradients of pieces are not of samples. */
+  /** @throws AccError `ACC_STRATEGY_CANNOT` on a context axis: gradients of shards are not of samples. */
   attach(context: StrategyContext): void {
     if (context.mesh.size('context') > 1) throw needsSamples();
     this.#context = context;
@@ -166,8 +166,8 @@ function estimate(
 ): NoiseScaleState | undefined {
   const all = [...valuesOf(tidy(() => mesh.dataRanks.allReduce(tensor1d(own), 'sum')))];
   const [squares, inverses, samples, passes] = all as [number, number, number, number];
-  const whole = grads.filter((grad) => grad !== null);
-  const bigSquared = tidy(() => square(kernels.lists.norm(whole)).dataSync()[0]!);
+  const full = grads.filter((grad) => grad !== null);
+  const bigSquared = tidy(() => square(kernels.lists.norm(full)).dataSync()[0]!);
   if (passes < 2) return undefined;
   const smallSquared = squares / passes;
   const [inverseSmall, inverseBig] = [inverses / passes, 1 / samples];
@@ -185,7 +185,7 @@ function uncounted(): AccError {
 function needsSamples(): AccError {
   return new AccError(
     'ACC_STRATEGY_CANNOT',
-    'gradientNoiseScale compares gradients of samples. On a context axis each rank has the gradient of its piece of samples.',
+    'gradientNoiseScale compares gradients of samples. On a context axis each rank has the gradient of its shard of samples.',
     { help: 'Leave it out, or measure it on a mesh without the axis context.' },
   );
 }

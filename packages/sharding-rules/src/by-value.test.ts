@@ -37,8 +37,8 @@ const summed = (scale = 1): { state: InputState } => ({ state: { kind: 'sum', sc
 /** Values that no symmetry can hide. They are positive, for powers and quotients. */
 function tensorOf({ shape, values, dtype = 'float32' }: Input, seed: number): tf.Tensor {
   const size = tf.util.sizeFromShape([...shape]);
-  const made = values ?? Array.from({ length: size }, (_, i) => 1.5 + Math.sin(1 + seed + 2.7 * i));
-  return tf.tensor([...made], [...shape], dtype);
+  const created = values ?? Array.from({ length: size }, (_, i) => 1.5 + Math.sin(1 + seed + 2.7 * i));
+  return tf.tensor([...created], [...shape], dtype);
 }
 
 /** The shards of rows: an equal part of each repetition of the rows. */
@@ -76,8 +76,8 @@ function run({ kernel, inputs, attrs = {} }: Case, given: Readonly<Record<string
 }
 
 /** Runs the kernel on each shard by the plan, and makes the whole results. */
-function byPlan(one: Case, whole: Readonly<Record<string, tf.Tensor>>, plan: Plan, shards: number) {
-  const ofShards = Object.entries(whole).map(([name, x]) => {
+function byPlan(one: Case, full: Readonly<Record<string, tf.Tensor>>, plan: Plan, shards: number) {
+  const ofShards = Object.entries(full).map(([name, x]) => {
     const { state = { kind: 'whole' } } = one.inputs[name]!;
     const at = plan.cuts?.get(name);
     const parts = at ? cut(x, at, shards) : shardsOf(x, state, shards);
@@ -290,11 +290,11 @@ describe.each([2, 3])('by %i pieces', (shards) => {
     tf.tidy(() => {
       const plan = planOf(one, shards);
       if (typeof plan === 'string') throw new Error(`no plan: it ${plan}`);
-      const whole = Object.fromEntries(
+      const full = Object.fromEntries(
         Object.entries(one.inputs).map(([name, input], i) => [name, tensorOf(input, i)]),
       );
-      const expected = run(one, whole);
-      const actual = byPlan(one, whole, plan, shards);
+      const expected = run(one, full);
+      const actual = byPlan(one, full, plan, shards);
       expect(actual.map(({ shape }) => shape)).toEqual(expected.map(({ shape }) => shape));
       actual.forEach((x, i) =>
         expectClose(x.dataSync(), expected[i]!.dataSync(), { rtol: 1e-5, atol: 1e-5 }),

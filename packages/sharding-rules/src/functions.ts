@@ -45,7 +45,7 @@ function attentionPlan(call: ShardedCall, names: readonly string[], mask: string
   if (call.names.some((name) => call.isSum(name))) return MIXES_SUMS;
   const [at = FIRST_DIM] = ats;
   if (at.dim > 1 || ats.some(({ dim, times }) => dim !== at.dim || times !== 1))
-    return 'takes pieces of the batch or of the heads only';
+    return 'takes shards of the batch or of the heads only';
   const cuts = new Map<string, RowsAt>();
   for (const name of names) if (!call.rows(name)) cuts.set(name, at);
   if (mask !== undefined && call.inputs.has(mask)) {

@@ -5,7 +5,7 @@ import type { ShardedCall } from './sharded-call.js';
 /** The role of a factor's dim in the product. Dims before the last two are counted from the end. */
 type Role = 'own' | 'summed' | number;
 
-const MIXES = 'needs all pieces of one factor for each piece of the other';
+const MIXES = 'needs all shards of one factor for each shard of the other';
 
 /**
  * The role of the rows in `a` of shape `[…, M, K]`, or in `b` of shape `[…, K, N]`. With

@@ -45,7 +45,7 @@ function describe(x: TensorInfo, shards: LocalTensors): string {
 export function notOnBackend(backendName: string): AccError {
   return new AccError(
     'ACC_TENSOR_PARALLEL_BACKEND',
-    `The backend '${backendName}' cannot hold tensors of which each rank has a piece.`,
+    `The backend '${backendName}' cannot hold tensors of which each rank has a shard.`,
     { help: "Use the engine 'acc', or a mesh without the axis tensor.", details: { backendName } },
   );
 }
@@ -58,7 +58,7 @@ export function doesNotDivide(
   const parts = times > 1 ? `, which holds ${times} matrices side by side,` : '';
   return new AccError(
     'ACC_TENSOR_PARALLEL_UNEVEN',
-    `'${name}' has the shape [${shape.join()}]. Its dim ${dim}${parts} cannot be cut into ${ranks} equal pieces: ${shape[dim]! / times} is not a multiple of ${ranks}, the size of the axis tensor.`,
+    `'${name}' has the shape [${shape.join()}]. Its dim ${dim}${parts} cannot be cut into ${ranks} equal shards: ${shape[dim]! / times} is not a multiple of ${ranks}, the size of the axis tensor.`,
     {
       help: "Change the size of the layer or of the axis, or leave the layer whole ('replicated').",
       details: { name, shape: [...shape], dim, ranks },
@@ -103,7 +103,7 @@ function unitsOf(variable: Variable): string {
 export function freed({ name }: Pick<Variable, 'name'>): AccError {
   return new AccError(
     'ACC_SHARD_FREED',
-    `'${name}' was cut over the ranks of the axis tensor, and freeMemory() has freed its pieces.`,
+    `'${name}' was cut over the ranks of the axis tensor, and freeMemory() has freed its shards.`,
     { help: 'Read it, or save the model, before freeMemory().', details: { name } },
   );
 }
@@ -112,7 +112,7 @@ export function needsWhole(optimizer: Optimizer): AccError {
   const kind = optimizer.getClassName();
   return new AccError(
     'ACC_STRATEGY_CANNOT',
-    `The axis tensor gives an optimizer this rank's piece of each cut weight. ${kind} may need all of it.`,
+    `The axis tensor gives an optimizer this rank's shard of each cut weight. ${kind} may need all of it.`,
     {
       help: 'Use an optimizer of tfjs, adamw, lamb, lion or sgdw. If an optimizer of your own computes each element by itself, give it a member elementwise: true.',
       details: { optimizer: kind },

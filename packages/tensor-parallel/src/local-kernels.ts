@@ -110,10 +110,10 @@ export class LocalKernels {
   #plan(kernelName: string, inputs: CallInputs, attrs: CallAttrs): LocalPlan | string {
     const there = inputsOf(inputs);
     const call = this.shards.callOf(there, attrs);
-    if (!call) return 'takes a tensor whose pieces a reshape has split';
+    if (!call) return 'takes a tensor whose shards a reshape has split';
     const hasRows = call.names.some((name) => call.rows(name));
     const rule = (hasRows ? RULES : LINEAR_RULES).get(kernelName);
-    if (!rule) return hasRows ? 'cannot run on a piece of its inputs' : 'is not linear';
+    if (!rule) return hasRows ? 'cannot run on a shard of its inputs' : 'is not linear';
     if (!hasRows && mixesWhole(call, kernelName)) return 'adds a sum to a whole tensor';
     if (!hasRows && grows(call, kernelName)) return 'repeats a sum';
     const plan = rule(call);

@@ -90,7 +90,7 @@ function stateHere(
 
 function warnOfOtherShards(name: string): void {
   console.warn(
-    `acc: the checkpoint comes from a mesh with another axis tensor or another plan, so it has no state of the strategy ${name} for these pieces of weights. ` +
+    `acc: the checkpoint comes from a mesh with another axis tensor or another plan, so it has no state of the strategy ${name} for these shards of weights. ` +
       'Its communication hook begins anew, without the errors of compression that were to be added to the next gradients.',
   );
 }

@@ -161,8 +161,8 @@ export class LocalTensors {
   gatherFull(x: TensorInfo): void {
     const own = this.local.of(x);
     if (!own) return;
-    const whole = this.line.join({ layout: own.layout, shard: own.shard });
-    this.local.fill(x, { ...whole, shape: x.shape });
+    const full = this.line.join({ layout: own.layout, shard: own.shard });
+    this.local.fill(x, { ...full, shape: x.shape });
   }
 
   /** Makes `x` whole if it is a sum, or rows that may be gathered. Other rows stay. */
@@ -203,7 +203,7 @@ export class LocalTensors {
 function madeOnce<T>(known: Map<number, T>, key: number, make: () => T): T {
   const found = known.get(key);
   if (found) return found;
-  const made = make();
-  known.set(key, made);
-  return made;
+  const created = make();
+  known.set(key, created);
+  return created;
 }

@@ -88,20 +88,20 @@ export function runOnLocal(
   tools: Tools,
 ): TensorInfo | TensorInfo[] {
   const { shards, kernels } = tools;
-  const made: TensorInfo[] = [];
+  const created: TensorInfo[] = [];
   const local = (Array.isArray(inputs) ? [] : {}) as NamedTensorInfoMap;
   let given: TensorInfo | TensorInfo[];
   try {
     for (const { name, localShape, cut, factor } of planned.operands) {
       const x = inputs[name] as TensorInfo;
       let operand = localShape ? shards.shardIn(x, localShape) : x;
-      if (cut) made.push((operand = shards.cut(x, cut)));
-      if (factor !== 1) operand = scaled(operand, factor, kernels, made);
+      if (cut) created.push((operand = shards.cut(x, cut)));
+      if (factor !== 1) operand = scaled(operand, factor, kernels, created);
       local[name] = asTensor(operand);
     }
     given = kernelFunc({ inputs: local, attrs: planned.attrs as NamedAttrMap, backend });
   } finally {
-    for (const x of made) kernels.free(x);
+    for (const x of created) kernels.free(x);
   }
   return Array.isArray(given)
     ? given.map((each, i) => held(each, i, planned, tools))
@@ -109,10 +109,10 @@ export function runOnLocal(
 }
 
 /** The product, which is also added to `made` with what it is made of. */
-function scaled(x: TensorInfo, factor: number, kernels: Kernels, made: TensorInfo[]): TensorInfo {
+function scaled(x: TensorInfo, factor: number, kernels: Kernels, created: TensorInfo[]): TensorInfo {
   const scale = kernels.scalar(factor);
   const product = kernels.run(Multiply, { a: x, b: scale });
-  made.push(scale, product);
+  created.push(scale, product);
   return product;
 }
 

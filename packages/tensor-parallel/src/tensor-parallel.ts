@@ -219,9 +219,9 @@ class TensorPlacer implements Placer<LocalVariable> {
 
   materialize(cut: LocalVariable, local: () => Tensor): Tensor {
     return tidy(() => {
-      const whole = cut.whole(local());
-      this.#attached.shards.gatherFull(whole);
-      return whole;
+      const full = cut.whole(local());
+      this.#attached.shards.gatherFull(full);
+      return full;
     });
   }
 

@@ -19,10 +19,10 @@ it.each([
     Uint8Array,
   ];
   const paths = ['whole', 'parts'].map((name) => join(folder, name)) as [string, string];
-  const whole = LogFile.create(paths[0]);
-  whole.add([first]);
-  whole.add([second]);
-  whole.close();
+  const full = LogFile.create(paths[0]);
+  full.add([first]);
+  full.add([second]);
+  full.close();
   const begun = LogFile.create(paths[1]);
   begun.add([first]);
   begun.close();
@@ -31,5 +31,5 @@ it.each([
   further.add([second]);
   further.close();
   expect(readFileSync(paths[1]).equals(readFileSync(paths[0]))).toBe(true);
-  expect(further.bytes).toBe(whole.bytes);
+  expect(further.bytes).toBe(full.bytes);
 });

@@ -65,9 +65,9 @@ export class Lane {
   /** The error after which the tracker receives nothing more. */
   brokenBy: unknown;
 
-  constructor(given: LaneOptions) {
-    this.#given = given;
-    const { status } = given;
+  constructor(options: LaneOptions) {
+    this.#given = options;
+    const { status } = options;
     this.#end = status === undefined ? { kind: 'open' } : { kind: 'unattended', status };
   }
 

@@ -36,9 +36,9 @@ export class Recording {
   #deadlineMs = Infinity;
   #isClosed = false;
 
-  constructor(given: RecordingOptions) {
-    this.#given = given;
-    const { run, projectDir, trackers, earlier, limits, warn } = given;
+  constructor(options: RecordingOptions) {
+    this.#given = options;
+    const { run, projectDir, trackers, earlier, limits, warn } = options;
     inProjectDir('The folder of the run cannot be created', () => files.makeFolder(run.dir));
     // Starts above the sequence numbers of earlier processes of this run. No process logs more than
     // one entry per microsecond.

@@ -16,15 +16,15 @@ it('a run with a damaged record cannot be resumed, and its unsent entries are re
   const spool = join(runDir, 'unsent', 'service.jsonl');
   const kept = readFileSync(spool);
   const record = join(runDir, 'run.json');
-  const whole = readFileSync(record, 'utf8');
+  const full = readFileSync(record, 'utf8');
   const next = async () => {
-    const made = { tracker: trackerOf(new Service()), make: () => trackerOf(service) };
-    const { bus: other, said } = await startBus([made], { projectDir });
+    const created = { tracker: trackerOf(new Service()), make: () => trackerOf(service) };
+    const { bus: other, said } = await startBus([created], { projectDir });
     await other.finish('completed');
     return said;
   };
   for (const [content, problem] of [
-    [whole.slice(0, -20), 'it is not JSON'],
+    [full.slice(0, -20), 'it is not JSON'],
     ['', 'it is not JSON'],
     ['{"version":1}', 'it does not contain a run'],
     ['null', 'it does not contain a run'],
@@ -42,7 +42,7 @@ it('a run with a damaged record cannot be resumed, and its unsent entries are re
   rmSync(record);
   expect(await next()).toEqual([expect.stringMatching('it is missing')]);
   expect(service.rows).toEqual([]);
-  writeFileSync(record, whole);
+  writeFileSync(record, full);
   expect(await next()).toEqual([]);
   expect(service.rows).toEqual(numbers(10));
 });

@@ -14,9 +14,9 @@ for (const size of sizes) {
     tf.conv2d(tf.ones<tf.Rank.R4>([4, 8, 8, size]), tf.ones<tf.Rank.R4>([3, 3, size, 8]), 1, 'same');
   });
 }
-const choices = kernelChoices().map(({ family, shapes, way, measuredMs }) => ({
+const choices = kernelChoices().map(({ family, shapes, candidate, measuredMs }) => ({
   name: `${family} ${shapes}`,
-  way,
+  candidate,
   isMeasured: Object.keys(measuredMs).length > 0,
 }));
 reportResult(choices.sort((a, b) => (a.name < b.name ? -1 : 1)));

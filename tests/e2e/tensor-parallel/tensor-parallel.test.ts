@@ -216,7 +216,7 @@ describe('a plain program with cut variables', () => {
 
   it('names the layer whose weight a kernel takes, and what to change in the plan', () => {
     for (const { messages } of plain) {
-      expect(messages[2]).toMatch(/^Layer 'wider': the kernel '_FusedMatMul' needs all pieces of one factor/);
+      expect(messages[2]).toMatch(/^Layer 'wider': the kernel '_FusedMatMul' needs all shards of one factor/);
       expect(messages[2]).toMatch(/\n {2}b: 'wider\/kernel' \[.*6,6\], cut along dim \d\n/);
       expect(messages[2]).toContain("give 'wider' the style 'row'");
     }

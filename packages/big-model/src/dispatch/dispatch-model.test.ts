@@ -58,12 +58,12 @@ describe.each(['acc', 'cpu'])('on %s a dispatched model', (backend) => {
   beforeAll(() => tf.setBackend(backend));
 
   it.each([1, 2, 3.5])('predicts like one in memory, with room for %f layers', (layers) => {
-    const whole = predict(createModel());
+    const full = predict(createModel());
     const model = createModel();
     const path = folder();
     dispatch(model, { maxMemory: Math.floor(layers * LAYER_BYTES), offloadFolder: path });
     expect(variablesOf(model).filter(isOffloaded).length).toBeGreaterThanOrEqual(4);
-    for (let pass = 0; pass < 2; pass++) expect(predict(model)).toEqual(whole);
+    for (let pass = 0; pass < 2; pass++) expect(predict(model)).toEqual(full);
     // What is not in memory has no name on the disk, and goes with the process.
     expect(readdirSync(path)).toEqual([]);
   });
@@ -77,12 +77,12 @@ describe.each(['acc', 'cpu'])('on %s a dispatched model', (backend) => {
     ['adagrad', () => tf.train.adagrad(0.01)],
     ['adadelta', () => tf.train.adadelta(0.1)],
   ])('is trained like one in memory: %s', async (_, optimizer) => {
-    const whole = createModel();
-    const losses = await train(whole, optimizer());
+    const full = createModel();
+    const losses = await train(full, optimizer());
     const model = createModel();
     dispatch(model, { maxMemory: 2 * LAYER_BYTES });
     expect(await train(model, optimizer())).toEqual(losses);
-    expect(valuesOf(model)).toEqual(valuesOf(whole));
+    expect(valuesOf(model)).toEqual(valuesOf(full));
     expect(losses[2]).toBeLessThan(losses[0]!);
   });
 
@@ -92,13 +92,13 @@ describe.each(['acc', 'cpu'])('on %s a dispatched model', (backend) => {
       for (const layer of model.layers.slice(1)) layer.trainable = false;
       return model;
     };
-    const whole = frozen();
-    const losses = await train(whole, tf.train.adam(0.01));
+    const full = frozen();
+    const losses = await train(full, tf.train.adam(0.01));
     const model = frozen();
     dispatch(model, { maxMemory: 2 * LAYER_BYTES });
     expect(isOffloaded(variablesOf(model)[0]!)).toBe(false);
     expect(await train(model, tf.train.adam(0.01))).toEqual(losses);
-    expect(valuesOf(model)).toEqual(valuesOf(whole));
+    expect(valuesOf(model)).toEqual(valuesOf(full));
   });
 
   it('takes values that a program assigns, and keeps those of copies', () => {

@@ -104,7 +104,7 @@ describe.each(['acc', 'cpu'])('on %s', (backend) => {
   beforeAll(() => tf.setBackend(backend));
 
   it('weights of every kind of layer get, when they are filled, the bits that they would be created with', () => {
-    const whole = createModel();
+    const full = createModel();
     const after = Math.random();
     restartRandom();
     const model = initEmptyWeights(createModel);
@@ -112,13 +112,13 @@ describe.each(['acc', 'cpu'])('on %s', (backend) => {
     const variables = variablesOf(model);
     expect(variables.every(isEmptyWeight)).toBe(true);
     expect(variables.map(({ shape, dtype }) => [shape, dtype])).toEqual(
-      variablesOf(whole).map(({ shape, dtype }) => [shape, dtype]),
+      variablesOf(full).map(({ shape, dtype }) => [shape, dtype]),
     );
     // The last ones first: the order of filling does not matter.
     fillingEmpty(variables.slice(5), () => {});
     fillingEmpty(variables, () => {});
     expect(variables.some(isEmptyWeight)).toBe(false);
-    expect(valuesOf(variables)).toEqual(valuesOf(variablesOf(whole)));
+    expect(valuesOf(variables)).toEqual(valuesOf(variablesOf(full)));
     expect(new Set(valuesOf(variables).flat()).size).toBeGreaterThan(100);
   });
 
@@ -140,18 +140,18 @@ describe.each(['acc', 'cpu'])('on %s', (backend) => {
         };
       });
     }
-    const whole = create();
+    const full = create();
     restartRandom();
     const { variables, initial } = initEmptyWeights(create);
     expect(variables.every(isEmptyWeight)).toBe(true);
     expect(variables.map(({ dtype, trainable }) => [dtype, trainable])).toEqual(
-      whole.variables.map(({ dtype, trainable }) => [dtype, trainable]),
+      full.variables.map(({ dtype, trainable }) => [dtype, trainable]),
     );
-    expect(valuesOf([initial])).toEqual(valuesOf([whole.initial]));
+    expect(valuesOf([initial])).toEqual(valuesOf([full.initial]));
     fillingEmpty(variables, () => {});
-    expect(valuesOf(variables)).toEqual(valuesOf(whole.variables));
-    expect(valuesOf([initial])).toEqual(valuesOf([whole.initial]));
-    tf.dispose([initial, whole.initial]);
+    expect(valuesOf(variables)).toEqual(valuesOf(full.variables));
+    expect(valuesOf([initial])).toEqual(valuesOf([full.initial]));
+    tf.dispose([initial, full.initial]);
   });
 
   it('an empty weight has a shape, and a read of it is an error that names it', () => {

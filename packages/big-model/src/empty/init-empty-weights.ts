@@ -60,8 +60,8 @@ function emptyVariables(): Undo {
 }
 
 /** The empty weight of a variable with the values of `given`, which then has no memory either. */
-function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
-  const kept = keptValues(given.clone());
+function withoutMemory(input: Tensor, dtype: DataType): EmptyWeight {
+  const kept = keptValues(input.clone());
   const [ofVariable, ofTensor] = sharedBy(2, kept);
   // Set if the tensor can still be read.
   const again: { readable?: DeferredTensor } = {};
@@ -70,11 +70,11 @@ function withoutMemory(given: Tensor, dtype: DataType): EmptyWeight {
     ofVariable!.drop();
   };
   const make = () => converted(kept.make(), dtype);
-  const empty = create({ shape: given.shape, dtype, make, drop });
-  if (given instanceof Variable) return empty;
-  again.readable = readableAgain(given, kept);
+  const empty = create({ shape: input.shape, dtype, make, drop });
+  if (input instanceof Variable) return empty;
+  again.readable = readableAgain(input, kept);
   // Clones and reshaped tensors share the data.
-  dropWhenCollected(given.dataId, ofTensor!);
+  dropWhenCollected(input.dataId, ofTensor!);
   return empty;
 }
 
@@ -91,13 +91,13 @@ function sharedBy(count: number, initial: Droppable): Droppable[] {
 }
 
 /** Frees the memory of a tensor. A read of it gets the values that are kept. */
-function readableAgain(given: Tensor, kept: InitialValues): DeferredTensor {
-  const readable: DeferredTensor = deferOfBackend()(given, () => {
+function readableAgain(input: Tensor, kept: InitialValues): DeferredTensor {
+  const readable: DeferredTensor = deferOfBackend()(input, () => {
     const values = kept.make();
     readable.fill(values);
     values.dispose();
   });
-  replaceData(given, readable.tensor);
+  replaceData(input, readable.tensor);
   readable.tensor.dispose();
   return readable;
 }

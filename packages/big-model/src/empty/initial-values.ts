@@ -57,9 +57,9 @@ export function valuesOf(initializer: Initializer, shape: number[], dtype: DataT
 /** The values as `dtype`. Disposes `values` if that is another tensor. */
 export function converted(values: Tensor, dtype: DataType): Tensor {
   if (values.dtype === dtype) return values;
-  const made = cast(values, dtype);
+  const created = cast(values, dtype);
   values.dispose();
-  return made;
+  return created;
 }
 
 function withRandom<T>(draw: (own: () => number) => number, run: () => T): T {

@@ -50,11 +50,11 @@ describe('runs that two boxes share', () => {
   });
 
   it('are one run if the whole tensor or whole rows are wanted', () => {
-    const whole = fullBox([6, 5, 4]);
-    expect([...sharedRuns(whole, whole)]).toEqual([{ from: 0, to: 0, length: 120 }]);
+    const full = fullBox([6, 5, 4]);
+    expect([...sharedRuns(full, full)]).toEqual([{ from: 0, to: 0, length: 120 }]);
     const rows = { offset: [2, 0, 0], sizes: [3, 5, 4] };
-    expect([...sharedRuns(whole, rows)]).toEqual([{ from: 40, to: 0, length: 60 }]);
+    expect([...sharedRuns(full, rows)]).toEqual([{ from: 40, to: 0, length: 60 }]);
     const columns = { offset: [0, 0, 1], sizes: [6, 5, 2] };
-    expect([...sharedRuns(columns, whole)]).toHaveLength(30);
+    expect([...sharedRuns(columns, full)]).toHaveLength(30);
   });
 });

@@ -126,13 +126,13 @@ export async function readModelJsonWeights(location: Location, name: string): Pr
     shape,
     dtype,
     async read(_layer, box) {
-      const whole = (await (reading ??= readAll()))[weight]!;
-      return box ? slice(whole, [...box.offset], [...box.sizes]) : clone(whole);
+      const full = (await (reading ??= readAll()))[weight]!;
+      return box ? slice(full, [...box.offset], [...box.sizes]) : clone(full);
     },
     async release() {
       const read = await reading;
       reading = undefined;
-      for (const whole of Object.values(read ?? {})) whole.dispose();
+      for (const full of Object.values(read ?? {})) full.dispose();
     },
   }));
 }

@@ -30,8 +30,8 @@ const manifest = z.array(z.looseObject({ paths: z.array(z.string()), weights: z.
  *
  * @throws AccError `ACC_MODEL_JSON_INVALID`.
  */
-export function parseManifest(given: unknown, where: string): io.WeightsManifestConfig {
-  const result = manifest.safeParse(given);
+export function parseManifest(value: unknown, where: string): io.WeightsManifestConfig {
+  const result = manifest.safeParse(value);
   if (!result.success) {
     const { path, message } = result.error.issues[0]!;
     throw invalid(where, `weightsManifest.${path.join('.')}: ${message}`, result.error);

@@ -66,7 +66,7 @@ export async function readTensors(
   wants: readonly Want[],
   layer: StateLayer,
 ): Promise<FilledTensor[]> {
-  const made: FilledTensor[] = [];
+  const created: FilledTensor[] = [];
   try {
     const mapper = new TensorMapper(checkpoint, layer);
     const work: (() => Promise<void>)[] = [];
@@ -76,14 +76,14 @@ export async function readTensors(
       const shape = held?.shape ?? stored!.shape;
       const mapped = stored && (await mapper.map(name, stored, shape));
       const target = mapped ? undefined : layer.allocate(dtypeOf(checkpoint, want), shape);
-      made.push(mapped?.tensor ?? target!);
+      created.push(mapped?.tensor ?? target!);
       if (mapped) work.push(...mapped.checks);
       else work.push(...readsOf(checkpoint, want, target!.bytes, layer));
     }
     await runAll(work);
-    return made;
+    return created;
   } catch (error) {
-    for (const each of made) each.dispose();
+    for (const each of created) each.dispose();
     throw error;
   }
 }

@@ -95,10 +95,10 @@ it('does not use what a rank could not write completely, or what is damaged', as
   keep({ rank: 0, step: 4, values: [1, 2, 3, 4] });
   writeFileSync(join(folder, '1-1.safetensors.unfinished'), 'torn');
   const record = join(folder, '0-0.json');
-  const whole = readFileSync(record);
-  truncateSync(record, whole.length - 2);
+  const full = readFileSync(record);
+  truncateSync(record, full.length - 2);
   expect(findRescue(oneRank, host())).toEqual({ newest: undefined, problem: undefined });
-  writeFileSync(record, whole);
+  writeFileSync(record, full);
   const tensors = join(folder, '0-0.safetensors');
   const bytes = readFileSync(tensors);
   bytes[bytes.length - 1]! ^= 1;

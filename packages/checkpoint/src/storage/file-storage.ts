@@ -88,7 +88,8 @@ async function createFile(path: string): Promise<void> {
 async function makeFolder(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  for (let created = path; created.length >= first.length; created = dirname(created))
+    await syncFolder(dirname(created));
 }
 
 async function syncFolder(path: string): Promise<void> {

@@ -62,9 +62,9 @@ export function fullTensorsOf(
     })),
   }));
   const disagreed = new Set(problems.map(({ name }) => name));
-  for (const whole of wholes) {
-    if (disagreed.has(whole.name)) continue;
-    const problem = overlapIn(whole) ?? (mayLack(whole.name) ? undefined : gapIn(whole));
+  for (const full of wholes) {
+    if (disagreed.has(full.name)) continue;
+    const problem = overlapIn(full) ?? (mayLack(full.name) ? undefined : gapIn(full));
     if (problem) problems.push(problem);
   }
   if (problems.length > 0) throw invalid(problems, claims.length);

@@ -14,7 +14,7 @@ import {
 /** The axes of a mesh by which several ranks compute one model, with the part of the program. */
 const NOTES = {
   tensor: "layers are cut by the program: parallelize(model, 'auto') before prepare",
-  context: 'prepared data is cut along dim 1, and attention layers exchange the pieces',
+  context: 'prepared data is cut along dim 1, and attention layers exchange the shards',
   pipeline: 'the program trains by model.fit, or by accelerator.pipelined(model, loss)',
   expert: 'experts are those of the layer moe of @acc/transformer',
 } as const satisfies Partial<Record<Axis, string>>;

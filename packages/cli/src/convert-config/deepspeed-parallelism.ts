@@ -27,7 +27,7 @@ export const DEEPSPEED_PARALLELISM: Rules = {
       : zeroStage(value),
   sequence_parallel_size: onAxis('context'),
   data_parallel_size: () => isDefault('the ranks that the other axes leave'),
-  seq_parallel_communication_data_type: without('pieces of a sequence travel in the type of activations'),
+  seq_parallel_communication_data_type: without('shards of a sequence travel in the type of activations'),
   'tensor_parallel.autotp_size': onAxis('tensor'),
   'tensor_parallel.*': without(BY_PLAN),
   'expert_parallel.enabled': () => isDefault('a mesh with the axis expert divides experts'),

@@ -104,9 +104,9 @@ function flagOf(config: Config, name: string, fallback: boolean, where: string):
   throw invalid(where, `${name} is ${showValue(value)}, expected true or false`);
 }
 
-function divided(whole: number, parts: number, where: string): number {
-  if (whole % parts === 0) return whole / parts;
-  throw invalid(where, `${whole} cannot be divided into ${parts} equal heads`);
+function divided(full: number, parts: number, where: string): number {
+  if (full % parts === 0) return full / parts;
+  throw invalid(where, `${full} cannot be divided into ${parts} equal heads`);
 }
 
 function invalid(where: string, problem: string, { help }: { help?: string } = {}): AccError {

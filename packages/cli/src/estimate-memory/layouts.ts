@@ -85,15 +85,15 @@ export function sharded(
   { stage, shards }: { readonly stage: 1 | 2 | 3; readonly shards: number },
 ): Omit<Layout, 'strategy' | 'ranks'> {
   const share = (elements: number) => Math.ceil((4 * elements) / shards);
-  const whole = (count: number) =>
+  const full = (count: number) =>
     layerSizes ? 4 * largestUnits(layerSizes, UNIT_BYTES[stage] / 4, count) : null;
   return {
     parameterBytes: stage === 3 ? share(parameters) : 4 * parameters,
     gradientBytes: share(trainable),
     optimizerBytes: isStateWhole ? 4 * state : share(state),
-    wholeWeightBytes: stage === 3 ? whole(WHOLE_WEIGHTS) : 0,
-    wholeGradientBytes: whole(TRAVELLING + 1),
-    travellingBytes: whole(TRAVELLING),
+    wholeWeightBytes: stage === 3 ? full(WHOLE_WEIGHTS) : 0,
+    wholeGradientBytes: full(TRAVELLING + 1),
+    travellingBytes: full(TRAVELLING),
     stepBytes: share(temporary),
     packedBytes: 0,
     copyBytes: precision === 'float32' ? 0 : 2,

@@ -54,8 +54,8 @@ describe('LineReader', () => {
       unit: fc.constantFrom('a', 'ä', '😀', '\n', '\r', '\u001b[1G', '\u001b[2K', '\u001b[0m'),
     });
     fc.assert(
-      fc.property(text, fc.array(fc.nat(40)), (whole, cuts) => {
-        const bytes = Buffer.from(whole);
+      fc.property(text, fc.array(fc.nat(40)), (full, cuts) => {
+        const bytes = Buffer.from(full);
         const edges = [0, ...cuts.filter((cut) => cut < bytes.length).sort((a, b) => a - b), bytes.length];
         const chunks = edges.slice(1).map((end, i) => bytes.subarray(edges[i], end));
         const lines = (events: string[]) => events.filter((event) => event.startsWith('='));

@@ -50,10 +50,10 @@ export class LineReader {
   }
 
   #read(text: string): OutputEvent[] {
-    const whole = this.#held + text;
-    this.#held = UNFINISHED_ESCAPE.exec(whole)?.[0] ?? '';
-    const plain = whole
-      .slice(0, whole.length - this.#held.length)
+    const full = this.#held + text;
+    this.#held = UNFINISHED_ESCAPE.exec(full)?.[0] ?? '';
+    const plain = full
+      .slice(0, full.length - this.#held.length)
       .replace(COLUMN_ONE, '\r')
       .replace(ERASE_IN_LINE, '');
     const events: OutputEvent[] = [];

@@ -175,7 +175,7 @@ function coalesced<T extends Movable>(
   const targets = into?.map((one, i) => placeIn(context, one, wireDtype ? 'float32' : natives[i]!.dtype));
   for (const native of natives) native.dispose();
   const holds = (targets ?? []).filter((target) => target !== undefined);
-  const made = () => {
+  const created = () => {
     const tensors = new Array<T>(xs.length);
     calls.forEach(({ places, pending }) => {
       const wanted = places.map((place) => ({ shape: results[place]!.shape, target: targets?.[place] }));
@@ -189,6 +189,6 @@ function coalesced<T extends Movable>(
   };
   return new PendingResult(
     calls.map(({ pending }) => pending),
-    made,
+    created,
   );
 }

@@ -70,9 +70,9 @@ export function unpack(
       copyInto(seen, part);
       return target;
     }
-    using whole = contiguous(part);
-    if (!dtype) return reshape(whole, shape);
-    using converted = toDtype(whole, dtype);
+    using full = contiguous(part);
+    if (!dtype) return reshape(full, shape);
+    using converted = toDtype(full, dtype);
     return reshape(converted, shape);
   });
 }

@@ -2,7 +2,7 @@ import { dispose, slice, tidy, transpose, type Tensor } from '@tensorflow/tfjs-c
 import type { AttentionSettings } from '@acc/contract';
 import { collectiveOnTape } from '@acc/collective';
 import { attendLocally } from '@acc/kernels';
-import type { SequenceShards } from '../pieces.js';
+import type { SequenceShards } from '../sequence-shards.js';
 import { maskWithoutGradient } from '../errors.js';
 import { columnsOf, hasRows, withoutGradient } from '../masks.js';
 import { toHeads, toShards } from './exchange.js';
@@ -28,10 +28,10 @@ export function attendByHeads(
 }
 
 /** The mask of whole sequences for this rank's heads. */
-function maskOfHeads(given: Tensor, [, k]: readonly Tensor[], shards: SequenceShards): Tensor {
+function maskOfHeads(input: Tensor, [, k]: readonly Tensor[], shards: SequenceShards): Tensor {
   const { rank, size } = shards.ranks;
-  const columns = columnsOf(given, k!, size);
-  let mask = withoutGradient(given);
+  const columns = columnsOf(input, k!, size);
+  let mask = withoutGradient(input);
   if (columns === 'own') mask = gathered(mask, mask.rank - 1, shards);
   else if (hasRows(mask)) mask = gathered(mask, mask.rank - 2, shards);
   const heads = mask.rank === 4 ? mask.shape[1]! : 1;

@@ -1,7 +1,7 @@
 import { concat, reshape, split, tidy, transpose, unstack, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
 import { isAccError, type Collective } from '@acc/contract';
-import type { SequenceShards } from '../pieces.js';
+import type { SequenceShards } from '../sequence-shards.js';
 import { shardsDiffer } from '../errors.js';
 
 /**
@@ -27,9 +27,9 @@ export function toHeads(xs: readonly Tensor[], shards: SequenceShards): Tensor[]
   exchanged.dispose();
   return received.map((flat, i) => {
     const [batch, heads, length, dim] = xs[i]!.shape as [number, number, number, number];
-    const whole = tidy(() => joined(reshape(flat, [size, batch, heads / size, length, dim]), 2));
+    const full = tidy(() => joined(reshape(flat, [size, batch, heads / size, length, dim]), 2));
     flat.dispose();
-    return whole;
+    return full;
   });
 }
 

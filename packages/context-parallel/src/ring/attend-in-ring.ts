@@ -1,7 +1,7 @@
 import { customGrad, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { AttentionBlock, AttentionSettings } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
-import type { SequenceShards } from '../pieces.js';
+import type { SequenceShards } from '../sequence-shards.js';
 import { lengthsDiffer } from '../errors.js';
 import { columnsOf, noGradientOf, withoutGradient } from '../masks.js';
 import { ringBackward } from './backward.js';

@@ -1,6 +1,6 @@
 import { concat, reshape, split, tidy, transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { collectiveOnTape } from '@acc/collective';
-import type { SequenceShards } from '../pieces.js';
+import type { SequenceShards } from '../sequence-shards.js';
 import { compareShapes } from './compare-shapes.js';
 import { collectHalves, spreadHalves } from './halves.js';
 

@@ -24,9 +24,9 @@ export function ringForward(inputs: RingInputs, round: Round): RingResult {
     const block = round.withBlock(step, held, inputs.mask, (settings) => {
       if (part) return partOfBlock([q, k, v], part, settings);
       const factors = keep && factorsOf(keep, rate);
-      const made = attentionBlock([q, k, v], { ...settings, keep: factors });
+      const created = attentionBlock([q, k, v], { ...settings, keep: factors });
       factors?.dispose();
-      return made;
+      return created;
     });
     all = all ? merged(all, block) : block;
     const coming = next?.();

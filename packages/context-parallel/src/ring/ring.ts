@@ -1,6 +1,6 @@
 import type { AttentionSettings } from '@acc/contract';
 import type { columnsOf } from '../masks.js';
-import type { SequenceShards } from '../pieces.js';
+import type { SequenceShards } from '../sequence-shards.js';
 
 /** Settings and shards that are the same for all blocks. */
 export interface Ring {

@@ -50,7 +50,7 @@ export interface LocalShards {
   /** Copies this rank's shard, of shape `shape`, of a whole tensor. The caller owns it. */
   cut(x: TensorInfo, cut: { readonly outer: number; readonly shape: number[] }): TensorInfo;
   /** Makes `x`, which has a shard, a whole tensor. Takes over `whole`, which may have another shape. */
-  fill(x: TensorInfo, whole: TensorInfo): void;
+  fill(x: TensorInfo, full: TensorInfo): void;
   /** Makes `x` a tensor in shards, or gives it another shard. Takes over `shard`. */
   replace(x: TensorInfo, layout: ShardLayout, shard: TensorInfo): void;
   /** The number of tensors that share the data of `x`. */

@@ -16,7 +16,7 @@ export interface DividedMemory {
   /** The tensor of all elements, `[n]`. The caller disposes it, or gives it back by {@link put}. */
   take(): Tensor;
   /** Takes over the tensor from {@link take}, or one that a call made of it in the same memory. */
-  put(whole: Tensor): void;
+  put(full: Tensor): void;
   /**
    * Writes values into the memory of a part, unless a clone, a view or a pending call uses it.
    *
@@ -34,6 +34,6 @@ export interface DividedMemory {
  * @returns The memory, and a tensor `[length]` for each range, which the caller disposes.
  */
 export type DivideMemory = (
-  whole: Tensor,
+  full: Tensor,
   ranges: readonly MemoryRange[],
 ) => { readonly memory: DividedMemory; readonly parts: Tensor[] };

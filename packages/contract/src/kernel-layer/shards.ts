@@ -63,7 +63,7 @@ export function localRowsShape(shape: readonly number[], { dim }: RowsAt, count:
 }
 
 /** The shards of a tensor. */
-export interface Pieces {
+export interface TensorShards {
   readonly layout: ShardLayout;
   /** The shards in order. They are borrowed, and live as long as the tensor. */
   readonly shards: readonly TensorInfo[];
@@ -88,7 +88,7 @@ export interface ShardsLayer {
    */
   divide(x: TensorInfo, count: number): void;
   /** The shards of the data of `x`. Undefined if it has none. */
-  of(x: TensorInfo): Pieces | undefined;
+  of(x: TensorInfo): TensorShards | undefined;
   /**
    * Copies the parts of the whole tensor `x` that its shards would hold, each of shape `shape`. The
    * caller owns them.

@@ -41,8 +41,8 @@ describe.each(['plain', 'exact', true] as const)('with fuse: %s', (fuse) => {
       const optimizer = tf.train.sgd(0.1);
       const prepared = accelerator.prepare(model, optimizer)[0];
       const call = (x: tf.Tensor) => prepared.apply(x, { training: true }) as tf.Tensor;
-      const plain = (real: tf.Tensor, made: tf.Tensor) =>
-        optimizer.minimize(() => call(real).sub(call(made)).square().mean() as tf.Scalar, true)!;
+      const plain = (real: tf.Tensor, created: tf.Tensor) =>
+        optimizer.minimize(() => call(real).sub(call(created)).square().mean() as tf.Scalar, true)!;
       const step = isCompiled ? accelerator.compile(plain, { fuse }) : plain;
       for (let i = 0; i < 6; i++) {
         const real = tf.randomNormal([8, 3], 1, 2, 'float32', i + 1);

@@ -41,9 +41,9 @@ export class FitCallbacks {
    * Begins a fit with its option `callbacks`. They get their states after `onTrainBegin`, which may
    * set them to their beginning. Returns a function that ends the fit.
    */
-  begin(given: unknown): () => void {
+  begin(value: unknown): () => void {
     const outer = this.#running;
-    this.#running = [given ?? []].flat() as Given[];
+    this.#running = [value ?? []].flat() as Given[];
     const stateful = statefulIn(this.#running);
     for (const [key, state] of Object.entries(this.#resumed)) {
       const found = stateful.get(key);

@@ -234,12 +234,10 @@ describe.each([
     };
     disposeAll(halves());
     const before = count();
-    const whole = taken().backward(dys);
+    const full = taken().backward(dys);
     const both = halves();
-    both.forEach((grad, i) =>
-      expectClose(grad!.dataSync(), whole[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }),
-    );
-    disposeAll([...whole, ...both]);
+    both.forEach((grad, i) => expectClose(grad!.dataSync(), full[i]!.dataSync(), { rtol: 1e-6, atol: 1e-7 }));
+    disposeAll([...full, ...both]);
     const left = taken();
     disposeAll(left.backwardTo(1, dys));
     left.dispose();

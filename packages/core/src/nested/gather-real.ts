@@ -40,13 +40,13 @@ type HoldsTensors<T, Depth extends readonly unknown[] = []> = Depth['length'] ex
 export function gatherReal<T>(values: T, batch: BatchRows | undefined, mesh: MetricMesh): Gathered<T> {
   const { dataRanks, gradientRanks } = mesh;
   const shards = mesh.along('context');
-  const ofShards = batch && forEachPiece(batch, shards.size);
+  const ofShards = batch && forEachShard(batch, shards.size);
   const gathered = mapLeaves(values, isMetricLeaf, (leaf) => {
     if (!(leaf instanceof Tensor)) return gatherItems(leaf, ofShards, gradientRanks);
     if (shards.size === 1 || leaf.rank < 2) return gatherRows(leaf, ofShards, gradientRanks);
-    const whole = joinPieces(leaf, shards);
-    const rows = gatherRows(whole, batch, dataRanks);
-    whole.dispose();
+    const full = joinShards(leaf, shards);
+    const rows = gatherRows(full, batch, dataRanks);
+    full.dispose();
     return rows;
   });
   return gathered as Gathered<T>;
@@ -56,14 +56,14 @@ export function gatherReal<T>(values: T, batch: BatchRows | undefined, mesh: Met
 export type MetricMesh = Pick<Mesh, 'dataRanks' | 'gradientRanks' | 'along'>;
 
 /** The rows of each rank of `gradientRanks`: those of a data rank are those of all its shards. */
-function forEachPiece(batch: BatchRows, shards: number): BatchRows {
+function forEachShard(batch: BatchRows, shards: number): BatchRows {
   const repeated = (rows: readonly number[]) =>
     rows.flatMap((count) => new Array<number>(shards).fill(count));
   return { ...batch, rows: repeated(batch.rows), realRows: repeated(batch.realRows) };
 }
 
 /** Joins shards along dim 1. */
-function joinPieces(x: Tensor, shards: Collective): Tensor {
+function joinShards(x: Tensor, shards: Collective): Tensor {
   return tidy(() => {
     const swapped = x.shape.map((_, dim) => (dim < 2 ? 1 - dim : dim));
     return transpose(shards.allGather(transpose(x, swapped)), swapped);

@@ -34,17 +34,17 @@ export function shareOf<T extends Splittable>(
 ): { share: T; made: Tensor[]; rows: BatchRows } {
   const count = countOf(inputs, 'inputs');
   const items = itemsOf(count, process);
-  const made: Tensor[] = [];
+  const created: Tensor[] = [];
   const pick = (value: Splittable): Splittable => {
     if (value instanceof Tensor) {
       const rows = rowsOf(value, items);
-      made.push(rows);
+      created.push(rows);
       return rows;
     }
     if (isList(value)) return items.map((item) => value[item]);
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, pick(inner)]));
   };
-  return { share: pick(inputs) as T, made, rows: rowsOfAll(count, process) };
+  return { share: pick(inputs) as T, made: created, rows: rowsOfAll(count, process) };
 }
 
 /** The number of items of each process, with and without padding. */

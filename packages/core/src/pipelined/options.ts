@@ -36,10 +36,10 @@ export type ResolvedPipelineOptions = Readonly<z.infer<typeof pipelineSchema>>;
 
 /** The options of one model; those that are absent come from the Accelerator. */
 export function resolvePipelineOptions(
-  given: PipelineOptions,
+  options: PipelineOptions,
   defaults: ResolvedPipelineOptions,
 ): ResolvedPipelineOptions & { readonly schedule: (typeof SCHEDULES)[number] } {
-  const own = parseOptions('pipelined', pipelineSchema, given, { help: OPTION_HELP });
+  const own = parseOptions('pipelined', pipelineSchema, options, { help: OPTION_HELP });
   const { schedule = '1f1b', ...others } = { ...defaults, ...own };
   return { schedule, ...others };
 }

@@ -63,8 +63,8 @@ export class DataPreparation {
   /** Replaces the option for epochs that begin from now on. */
   evenBatches: boolean | undefined;
 
-  constructor(given: DataPreparationOptions) {
-    this.#given = given;
+  constructor(options: DataPreparationOptions) {
+    this.#given = options;
   }
 
   /**

@@ -101,7 +101,7 @@ export const REFUSALS: readonly Refusal[] = [
   ...cannot('apart', ['context', 'sharedRows'], ROWS),
   ...cannot('noSync', SHARDING, REPLICATED),
   ...cannot('dispatchModel', SHARDING, 'The weights are divided over ranks.'),
-  ...cannot('noiseScale', ['context'], 'A rank has the gradient of a piece of each sample.'),
+  ...cannot('noiseScale', ['context'], 'A rank has the gradient of a shard of each sample.'),
   ...cannot(
     'adafactor',
     MODEL_AXES,

@@ -26,15 +26,15 @@ export function meshOf(
       throw unusedAxis('fsdp', strategy, FOR_SHARDS);
     }
     if ((mesh.expert ?? 1) !== 1 && strategy === 'single') throw unusedAxis('expert', strategy, FOR_EXPERTS);
-    const made = layOut(collective, mesh);
+    const created = layOut(collective, mesh);
     try {
-      requireTogether([...featuresOf(options), ...axesOf(made)]);
+      requireTogether([...featuresOf(options), ...axesOf(created)]);
     } catch (error) {
-      made.close();
+      created.close();
       throw error;
     }
-    if (collective.rank === 0) warnOfAxesBetweenHosts(made, collective.hosts, console.warn);
-    return made;
+    if (collective.rank === 0) warnOfAxesBetweenHosts(created, collective.hosts, console.warn);
+    return created;
   }
   if (!isSharded) return dataMesh(collective);
   if (!resolveFsdpOptions(fsdp).isHybrid) return layOut(collective, { fsdp: collective.size });

@@ -21,18 +21,18 @@ afterEach(() => {
 });
 
 describe('offload to host memory, by one process alone', () => {
-  const given: NonNullable<AcceleratorOptions['fsdp']>[] = [
+  const options: NonNullable<AcceleratorOptions['fsdp']>[] = [
     { cpuOffload: true },
     { stage: 2, offload: { optimizer: true } },
   ];
 
-  it.each(given)('is there already on a CPU, which is said: %o', async (fsdp) => {
+  it.each(options)('is there already on a CPU, which is said: %o', async (fsdp) => {
     const accelerator = await Accelerator.create({ strategy: 'fsdp', fsdp });
     accelerator.freeMemory();
     expect(warnings.filter((each) => each.includes('in host memory already'))).toHaveLength(1);
   });
 
-  it.each(given)('is refused on a GPU: %o', (fsdp) => {
+  it.each(options)('is refused on a GPU: %o', (fsdp) => {
     const kernels = { ...activeKernels(), device: 'cuda' as const };
     expect(() => strategyOf(resolveOptions({ strategy: 'fsdp', fsdp }), 1, kernels)).toThrowError(
       expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }),

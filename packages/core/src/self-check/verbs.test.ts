@@ -15,7 +15,7 @@ function spoilt(verb: string): Collective {
       const member = Reflect.get(collective, name) as unknown;
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
-        const result = (member as (...given: unknown[]) => unknown).apply(collective, args);
+        const result = (member as (...value: unknown[]) => unknown).apply(collective, args);
         if (name !== verb) return result;
         if (result instanceof tf.Tensor) return tf.add(result, 1);
         return Array.isArray(result) ? result.map((x: tf.Tensor) => tf.add(x, 1)) : result;

@@ -106,24 +106,29 @@ export interface LocalRun extends CollectedRun {
  * @throws AccError `ACC_STATE_INVALID` if the state cannot be saved.
  */
 export async function collectLocal(context: RunContext, root = ''): Promise<LocalRun> {
-  const made: Tensor[] = [];
+  const created: Tensor[] = [];
   try {
     const names = new NamedTensors(context.strategy, context.trainingStep.trained.prepared);
-    const model = await modelState(context, names, root, made);
-    const { shared, local } = await restOf(context, names, made);
-    return { shared: { ...shared, model }, local: { ...local, model: null }, tensors: names.added, made };
+    const model = await modelState(context, names, root, created);
+    const { shared, local } = await restOf(context, names, created);
+    return {
+      shared: { ...shared, model },
+      local: { ...local, model: null },
+      tensors: names.added,
+      made: created,
+    };
   } catch (error) {
-    for (const tensor of made) tensor.dispose();
+    for (const tensor of created) tensor.dispose();
     throw error;
   }
 }
 
 /** Collects all state except the model. */
-async function restOf(context: RunContext, names: NamedTensors, made: Tensor[]) {
+async function restOf(context: RunContext, names: NamedTensors, created: Tensor[]) {
   const { trainingStep, strategy, kernels, data, fit, registered } = context;
   const { shared = null, local = null } = strategy.state?.get() ?? {};
   const generator = kernels.random?.state() ?? null;
-  if (generator) made.push(generator);
+  if (generator) created.push(generator);
   return {
     shared: {
       step: trainingStep.updates.steps,

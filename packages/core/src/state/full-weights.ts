@@ -63,7 +63,7 @@ export class FullWeights implements Disposable {
 
   /** Whether rank 0 needs elements of other ranks. The same on every rank. */
   get needsOthers(): boolean {
-    return this.#wholes.some((whole) => this.#isElsewhere(whole));
+    return this.#wholes.some((full) => this.#isElsewhere(full));
   }
 
   /**
@@ -71,11 +71,11 @@ export class FullWeights implements Disposable {
    * afterwards.
    */
   get written(): WrittenWeight[] {
-    return this.#wholes.map((whole, place) => ({
-      name: whole.name,
-      dtype: whole.dtype as NativeDtype,
-      shape: whole.shape,
-      open: () => this.#open(whole, place),
+    return this.#wholes.map((full, place) => ({
+      name: full.name,
+      dtype: full.dtype as NativeDtype,
+      shape: full.shape,
+      open: () => this.#open(full, place),
     }));
   }
 
@@ -91,12 +91,12 @@ export class FullWeights implements Disposable {
     for (;;) {
       const place = collective.broadcastObject<number | null>(null);
       if (place === null) return;
-      const whole = this.#wholes[place]!;
-      if (this.#materialized.has(whole.name)) this.#materialize(whole).dispose();
+      const full = this.#wholes[place]!;
+      if (this.#materialized.has(full.name)) this.#materialize(full).dispose();
       else {
-        for (const box of whole.boxes) {
+        for (const box of full.boxes) {
           if (sourceOf(box) !== collective.rank) continue;
-          const elements = this.#elementsOf(whole, box);
+          const elements = this.#elementsOf(full, box);
           collective.send(elements, 0);
           elements.dispose();
         }
@@ -106,7 +106,7 @@ export class FullWeights implements Disposable {
 
   /** On every rank: all weights by name. The caller disposes them. */
   gather(): NamedTensorMap {
-    return Object.fromEntries(this.#wholes.map((whole) => [whole.name, this.#gathered(whole)]));
+    return Object.fromEntries(this.#wholes.map((full) => [full.name, this.#gathered(full)]));
   }
 
   [Symbol.dispose](): void {
@@ -116,16 +116,16 @@ export class FullWeights implements Disposable {
   #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
     const { strategy, kernels } = this.#context;
     const given = strategy.layout?.shardsOf(variable);
-    const whole: TensorShard = { shape: variable.shape, ...fullBox(variable.shape), start: 0 };
+    const full: TensorShard = { shape: variable.shape, ...fullBox(variable.shape), start: 0 };
     const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
     if (isGiven) {
       this.#materialized.set(ownName, variable);
-      return [{ name: ownName, dtype: variable.dtype, shape: whole.shape, ...fullBox(whole.shape) }];
+      return [{ name: ownName, dtype: variable.dtype, shape: full.shape, ...fullBox(full.shape) }];
     }
     const held = keep(clone(strategy.layout?.localOf?.(variable) ?? variable));
     this.#held.push(held);
     const dtype = kernels.state.dtypeOf(held);
-    return (given ?? [whole]).map(({ name = ownName, shape, offset, sizes, ...local }) => {
+    return (given ?? [full]).map(({ name = ownName, shape, offset, sizes, ...local }) => {
       this.#local.set(keyOf(name, { offset, sizes }), { tensor: held, ...local });
       return { name, dtype, shape, offset, sizes };
     });
@@ -135,26 +135,26 @@ export class FullWeights implements Disposable {
     return this.#materialized.has(name) || boxes.some((box) => sourceOf(box) !== 0);
   }
 
-  async #open(whole: FullTensor, place: number): Promise<TensorBytes> {
+  async #open(full: FullTensor, place: number): Promise<TensorBytes> {
     const { collective, kernels } = this.#context;
-    if (this.#isElsewhere(whole)) collective.broadcastObject(place);
-    if (this.#materialized.has(whole.name)) return bytesAlone(this.#materialize(whole), kernels);
-    const [first] = whole.boxes;
-    if (!first) return bytesAlone(this.#nothing(whole), kernels);
-    if (whole.boxes.length === 1) return bytesAlone(this.#received(whole, first), kernels);
-    return this.#assembled(whole);
+    if (this.#isElsewhere(full)) collective.broadcastObject(place);
+    if (this.#materialized.has(full.name)) return bytesAlone(this.#materialize(full), kernels);
+    const [first] = full.boxes;
+    if (!first) return bytesAlone(this.#nothing(full), kernels);
+    if (full.boxes.length === 1) return bytesAlone(this.#received(full, first), kernels);
+    return this.#assembled(full);
   }
 
   /** On rank 0: the elements of all boxes. Memory of the backend is free again at once. */
-  async #assembled(whole: FullTensor): Promise<TensorBytes> {
+  async #assembled(full: FullTensor): Promise<TensorBytes> {
     const { kernels } = this.#context;
-    const target = kernels.state.allocate(whole.dtype as NativeDtype, whole.shape);
+    const target = kernels.state.allocate(full.dtype as NativeDtype, full.shape);
     const { bytes } = target;
     try {
-      for (const box of whole.boxes) {
-        using opened = await bytesAlone(this.#received(whole, box), kernels);
+      for (const box of full.boxes) {
+        using opened = await bytesAlone(this.#received(full, box), kernels);
         const size = opened.bytes.length / util.sizeFromShape([...box.sizes]);
-        for (const { from, to, length } of sharedRuns(box, fullBox(whole.shape))) {
+        for (const { from, to, length } of sharedRuns(box, fullBox(full.shape))) {
           bytes.set(opened.bytes.subarray(from * size, (from + length) * size), to * size);
         }
       }
@@ -167,31 +167,31 @@ export class FullWeights implements Disposable {
   }
 
   /** On rank 0: the elements of a box as a flat tensor. */
-  #received(whole: FullTensor, box: BoxOwners): Tensor {
+  #received(full: FullTensor, box: BoxOwners): Tensor {
     const source = sourceOf(box);
-    return source === 0 ? this.#elementsOf(whole, box) : this.#context.collective.recv(source);
+    return source === 0 ? this.#elementsOf(full, box) : this.#context.collective.recv(source);
   }
 
-  #gathered(whole: FullTensor): Tensor {
+  #gathered(full: FullTensor): Tensor {
     const { collective } = this.#context;
-    if (this.#materialized.has(whole.name)) return this.#materialize(whole);
-    const shape = [...whole.shape];
-    const [first] = whole.boxes;
-    if (!first) return this.#context.kernels.state.allocate(whole.dtype as NativeDtype, shape).toTensor();
-    if (whole.boxes.length > 1) return this.#joined(whole);
+    if (this.#materialized.has(full.name)) return this.#materialize(full);
+    const shape = [...full.shape];
+    const [first] = full.boxes;
+    if (!first) return this.#context.kernels.state.allocate(full.dtype as NativeDtype, shape).toTensor();
+    if (full.boxes.length > 1) return this.#joined(full);
     const isEverywhere = first.ranks.length === collective.size;
-    const elements = isEverywhere ? this.#elementsOf(whole, first) : this.#broadcast(whole, first);
+    const elements = isEverywhere ? this.#elementsOf(full, first) : this.#broadcast(full, first);
     const shaped = tidy(() => reshape(elements, shape));
     elements.dispose();
     return shaped;
   }
 
-  #joined(whole: FullTensor): Tensor {
-    const shape = [...whole.shape];
+  #joined(full: FullTensor): Tensor {
+    const shape = [...full.shape];
     let values: Float32Array | undefined;
     let dtype: Tensor['dtype'] = 'float32';
-    for (const box of whole.boxes) {
-      const elements = this.#broadcast(whole, box);
+    for (const box of full.boxes) {
+      const elements = this.#broadcast(full, box);
       const given = elements.dataSync<'float32'>();
       dtype = elements.dtype;
       values ??= new (given.constructor as Float32ArrayConstructor)(util.sizeFromShape(shape));
@@ -203,14 +203,14 @@ export class FullWeights implements Disposable {
     return tensor(values!, shape, dtype);
   }
 
-  #broadcast(whole: FullTensor, box: BoxOwners): Tensor {
+  #broadcast(full: FullTensor, box: BoxOwners): Tensor {
     const { collective, kernels } = this.#context;
     const source = box.ranks[0]!;
     const count = util.sizeFromShape([...box.sizes]);
     const given =
       source === collective.rank
-        ? this.#elementsOf(whole, box)
-        : kernels.state.allocate(whole.dtype as NativeDtype, [count]).toTensor();
+        ? this.#elementsOf(full, box)
+        : kernels.state.allocate(full.dtype as NativeDtype, [count]).toTensor();
     const elements = collective.broadcast(given, source);
     given.dispose();
     return elements;

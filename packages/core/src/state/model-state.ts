@@ -31,7 +31,7 @@ export async function modelState(
   { trainingStep, preparation }: Pick<RunContext, 'trainingStep' | 'preparation'>,
   names: NamedTensors,
   root: string,
-  made: Tensor[],
+  created: Tensor[],
 ): Promise<ModelState<Tensor>> {
   const parameters: readonly Variable[] = trainingStep.trained.prepared;
   const wholes = parameters.flatMap((variable) =>
@@ -40,7 +40,7 @@ export async function modelState(
   const optimizers = [];
   for (const [i, optimizer] of preparation.prepared.optimizers.entries()) {
     const folderOf = (kind: string) => slotFolder(root, i, kind);
-    optimizers.push(await optimizerEntry(optimizer, { parameters, names, folderOf }, made));
+    optimizers.push(await optimizerEntry(optimizer, { parameters, names, folderOf }, created));
   }
   return { parameters: wholes, optimizers };
 }

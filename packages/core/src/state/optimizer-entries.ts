@@ -34,7 +34,7 @@ export interface OptimizerContext {
 export async function optimizerEntry(
   optimizer: Optimizer,
   context: OptimizerContext,
-  made: Tensor[],
+  created: Tensor[],
 ): Promise<OptimizerEntry<Tensor>> {
   const kind = optimizer.getClassName();
   const state = optimizerStateOf(optimizer);
@@ -42,7 +42,7 @@ export async function optimizerEntry(
     requireWholes(kind, context);
     const weights = (await weightsOf(optimizer)).map(({ name, tensor }) => ({ name, value: tensor }));
     // The optimizer's own state is variables. The step count is a tensor made for this call.
-    made.push(...weights.flatMap(({ value }) => ('assign' in value ? [] : [value])));
+    created.push(...weights.flatMap(({ value }) => ('assign' in value ? [] : [value])));
     return { kind, weights };
   }
   const slots = Object.entries(state.slots).map(([suffix, list]): [string, string[]] => [

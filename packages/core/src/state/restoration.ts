@@ -14,9 +14,9 @@ export interface Restoration {
 
 /** A new variable with the memory of the tensor, which is disposed. */
 export function takeOver(tensor: Tensor): Variable {
-  const made = makeVariable(tensor, false);
+  const created = makeVariable(tensor, false);
   tensor.dispose();
-  return made;
+  return created;
 }
 
 /** Assigns the tensor's memory to a variable and disposes the tensor. */

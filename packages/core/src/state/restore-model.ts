@@ -170,7 +170,7 @@ function hasSlot(
   places: ReadonlyMap<string, number>,
   suffix: string,
 ): boolean {
-  const missing = wholes.filter((whole) => !places.has(whole));
+  const missing = wholes.filter((full) => !places.has(full));
   if (missing.length === 0) return places.size > 0;
   if (missing.length === wholes.length) return false;
   throw mismatch(

@@ -205,12 +205,12 @@ describe.each<[string, AcceleratorOptions, typeof ALL]>([
     '%s, stopped at any step and resumed, ends with the weights of an uninterrupted run',
     { timeout: 120_000 },
     async (_name, run, batches) => {
-      const whole = await run({}, options);
-      expect(whole.weights[0]!.some((x) => x !== 0)).toBe(true);
+      const full = await run({}, options);
+      expect(full.weights[0]!.some((x) => x !== 0)).toBe(true);
       for (const stopAfter of [1, 6, batches - 4]) {
         await expect(run({ stopAfter }, options)).rejects.toThrowError(Stopped);
         accelerator!.freeMemory();
-        expect(await run({ resumes: true }, options), `stopped after ${stopAfter}`).toEqual(whole);
+        expect(await run({ resumes: true }, options), `stopped after ${stopAfter}`).toEqual(full);
         await rm(folder, { recursive: true });
       }
       await mkdir(folder);

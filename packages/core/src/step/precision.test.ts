@@ -132,9 +132,9 @@ describe('float32Precision', () => {
       const exact = product();
       const isThere = roundsFactors(precision, exact);
       accelerator.freeMemory();
-      const made = create({ amp: { float32Precision: precision } });
-      if (isThere) await made;
-      else await expect(made).rejects.toSatisfy(isUnsupported);
+      const created = create({ amp: { float32Precision: precision } });
+      if (isThere) await created;
+      else await expect(created).rejects.toSatisfy(isUnsupported);
       expect(product() !== exact).toBe(isThere);
       accelerator.freeMemory();
       await create({});

@@ -136,7 +136,7 @@ export class TrainingStep implements DriverHooks {
   /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
     return this.#options.isDeterministic
-      ? 'deterministic training tracks random numbers and pieces of tensors in JavaScript'
+      ? 'deterministic training tracks random numbers and shards of tensors in JavaScript'
       : undefined;
   }
 

@@ -67,8 +67,8 @@ function weightOf(args: readonly unknown[], signature: Signature): LossWeight | 
   return items >= 0 && Number.isFinite(items) ? { items } : undefined;
 }
 
-function lossesOf(given: unknown, args: readonly unknown[], { weights, elements }: Signature): number {
-  const predictions = (weights === 1 ? args[0] : given) as Tensor | number[];
+function lossesOf(value: unknown, args: readonly unknown[], { weights, elements }: Signature): number {
+  const predictions = (weights === 1 ? args[0] : value) as Tensor | number[];
   const x = predictions instanceof Tensor ? predictions : tensor(predictions);
   return util.sizeFromShape(x.shape) / (elements?.(x, args) ?? 1);
 }

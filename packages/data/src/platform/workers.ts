@@ -44,7 +44,7 @@ export class LoaderWorkers {
     finish: (batch: unknown, step: PlannedBatch) => unknown,
   ): AsyncGenerator<Step<unknown>, void, undefined> {
     const pool = this.#open();
-    const made: { step: PlannedBatch; reply: Promise<WorkerBatch> }[] = [];
+    const created: { step: PlannedBatch; reply: Promise<WorkerBatch> }[] = [];
     let requests = 0;
     const request = () => {
       const next = planned.next();
@@ -52,13 +52,13 @@ export class LoaderWorkers {
       const reply = pool.request(requests++ % this.#count, next.value.indices, draw);
       // The error is thrown when it is the batch's turn.
       reply.catch(() => {});
-      made.push({ step: next.value, reply });
+      created.push({ step: next.value, reply });
     };
     try {
       for (let i = 0; i < ahead; i++) request();
       for (;;) {
         request();
-        const first = made.shift();
+        const first = created.shift();
         if (!first) return;
         const reply = await first.reply;
         const batch = this.#batch(reply);
@@ -67,7 +67,7 @@ export class LoaderWorkers {
         yield { batch: finish(batch, first.step), counts, end };
       }
     } finally {
-      for (const { reply } of made) void reply.then((batch) => pool.release(batch)).catch(() => {});
+      for (const { reply } of created) void reply.then((batch) => pool.release(batch)).catch(() => {});
     }
   }
 

@@ -50,9 +50,9 @@ describe('samplers', () => {
       fc.asyncProperty(cases, async ({ which, samples, batchSize, before, after, steps, seed }) => {
         const make = () =>
           new DataLoader(numbers(samples), { batchSize, sampler: SAMPLERS[which]![1](samples), seed });
-        const whole = make();
-        await collect(whole);
-        const second = (await collect(whole)) as number[][];
+        const full = make();
+        await collect(full);
+        const second = (await collect(full)) as number[][];
         const first = await realRows(make, { size: before, epoch: 1, steps });
         const rest = await realRows(make, { size: after, from: first.state });
         expect([...first.seen, ...rest.seen]).toEqual(second.flat());

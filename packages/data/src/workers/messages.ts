@@ -35,9 +35,11 @@ export async function openDataset(dataset: WorkerDataset): Promise<IndexedDatase
   const { module, export: name = 'default', args = [] } = dataset;
   const exports = (await import(module)) as Record<string, unknown>;
   if (!(name in exports)) throw new TypeError(`${module} has no export '${name}'`);
-  const made: unknown = exports[name];
+  const created: unknown = exports[name];
   const opened: unknown =
-    typeof made === 'function' ? await (made as (...args: readonly unknown[]) => unknown)(...args) : made;
+    typeof created === 'function'
+      ? await (created as (...args: readonly unknown[]) => unknown)(...args)
+      : created;
   const { length, get } = (opened ?? {}) as Partial<IndexedDataset<unknown>>;
   if (typeof length === 'number' && typeof get === 'function') return opened as IndexedDataset<unknown>;
   throw new TypeError(`the export '${name}' of ${module} gives no dataset {length, get(i)}`);

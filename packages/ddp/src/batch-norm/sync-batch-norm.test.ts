@@ -7,9 +7,9 @@ import { syncBatchNorm } from './sync-batch-norm.js';
 const kernels = () => kernelLayerOf(tf.getBackend(), tf.backend());
 const context = {} as StrategyContext;
 const layer = () => {
-  const made = tf.layers.batchNormalization();
-  made.build([2, 3]);
-  return made;
+  const created = tf.layers.batchNormalization();
+  created.build([2, 3]);
+  return created;
 };
 afterEach(() => tf.disposeVariables());
 

@@ -1,8 +1,8 @@
 import type { Collective, StrategyState } from '@acc/contract';
 import type { CommHook, StateValues } from '../comm-hook.js';
 
-/** The key of what strategies keep in place of values of a hook if ranks have pieces of weights. */
-const OF_PIECES = 'pieces';
+/** The key of what strategies keep in place of values of a hook if ranks have shards of weights. */
+const OF_SHARDS = 'pieces';
 
 /**
  * The state of ddp in a checkpoint, which is the state of its hook.
@@ -17,23 +17,23 @@ export function stateOf(
   return {
     get: () => hook.getState!(),
     set({ shared, local }) {
-      if (!isOfPieces(shared)) {
+      if (!isOfShards(shared)) {
         hook.setState!({ shared: (shared ?? {}) as StateValues, local: (local ?? {}) as StateValues });
         return;
       }
-      if (ranks().rank === 0) warnOfPieces(hook);
+      if (ranks().rank === 0) warnOfShards(hook);
       hook.setState!({ shared: {}, local: {} });
     },
   };
 }
 
 /** Values of a hook are numbers and arrays. */
-function isOfPieces(shared: unknown): boolean {
-  const { [OF_PIECES]: pieces } = (shared ?? {}) as Record<string, unknown>;
-  return typeof pieces === 'object' && pieces !== null && !ArrayBuffer.isView(pieces);
+function isOfShards(shared: unknown): boolean {
+  const { [OF_SHARDS]: shards } = (shared ?? {}) as Record<string, unknown>;
+  return typeof shards === 'object' && shards !== null && !ArrayBuffer.isView(shards);
 }
 
-function warnOfPieces({ name }: CommHook): void {
+function warnOfShards({ name }: CommHook): void {
   console.warn(
     `acc: the checkpoint has no state of the communication hook ${name} for whole weights, because it comes from a mesh with the axis tensor. ` +
       'The hook begins anew, without the errors of compression that were to be added to the next gradients.',

@@ -107,8 +107,8 @@ class PowerSgd extends StatefulHook {
     gradsLocal.dispose();
     const isWhole = variables.map((_, at) => plan.every((matrix) => matrix.at !== at));
     const wholeParts = parts.filter((_, at) => isWhole[at]);
-    const whole = wholeParts.length > 0 ? concat(wholeParts) : undefined;
-    const pending = [flatPs, ...(whole ? [whole] : [])].map((gradsLocal) =>
+    const full = wholeParts.length > 0 ? concat(wholeParts) : undefined;
+    const pending = [flatPs, ...(full ? [full] : [])].map((gradsLocal) =>
       plainSum({ gradsLocal, collective }),
     );
     return afterAll(pending, (sumOfPs, sumOfWhole) => {

@@ -55,7 +55,7 @@ export const wholeInputs = (): Whole => ({
   morph: wave([2, 2, 2], 0.4),
 });
 
-type Case = (rows: Rows, whole: Whole) => tf.Tensor | tf.Tensor[];
+type Case = (rows: Rows, full: Whole) => tf.Tensor | tf.Tensor[];
 
 const unary = [
   'abs',

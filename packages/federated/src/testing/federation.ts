@@ -18,12 +18,12 @@ export interface Rows {
 }
 
 export function linear(seed = 1, inputs = 4, outputs = 2): Linear {
-  const made = [
+  const created = [
     tf.randomNormal<tf.Rank.R2>([inputs, outputs], 0, 1, 'float32', seed),
     tf.zeros<tf.Rank.R1>([outputs]),
   ] as const;
-  const [kernel, bias] = [tf.variable(made[0]), tf.variable(made[1])];
-  tf.dispose([...made]);
+  const [kernel, bias] = [tf.variable(created[0]), tf.variable(created[1])];
+  tf.dispose([...created]);
   onTestFinished(() => tf.dispose([kernel, bias]));
   return {
     variables: [kernel, bias],

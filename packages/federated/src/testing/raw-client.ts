@@ -38,8 +38,8 @@ export async function rawClient(coordinator: Coordinator) {
   const send = (bytes: Uint8Array) => socket.send(bytes);
   const { weights } = (await next('welcome')) as unknown as { weights: WeightInfo[] };
   const update = (message: object, values: Float32Array, of: readonly WeightInfo[] = weights) => {
-    const whole = { type: 'update', samples: 1, metrics: {}, steps: [], ...message };
-    send(encodeFrame(whole, entriesOf(layoutOf(of), 'F32'), bytesOf(values)));
+    const full = { type: 'update', samples: 1, metrics: {}, steps: [], ...message };
+    send(encodeFrame(full, entriesOf(layoutOf(of), 'F32'), bytesOf(values)));
   };
   send(encodeFrame({ type: 'hello' }));
   await next('weights');

@@ -120,18 +120,18 @@ export async function readFlat(source: WeightSource, order?: readonly number[]):
 /** Copies a vector into the weights. `order` as in {@link readFlat}. */
 export function assignFlat(source: WeightSource, flat: Float32Array, order?: readonly number[]): void {
   const { positions, layout } = orderedLayout(source, order);
-  const made = tensorsOf(flat, layout);
+  const created = tensorsOf(flat, layout);
   const values: Tensor[] = [];
-  positions.forEach((position, i) => (values[position] = made[i]!));
+  positions.forEach((position, i) => (values[position] = created[i]!));
   source.assign(values);
-  for (const each of made) each.dispose();
+  for (const each of created) each.dispose();
 }
 
 /** New tensors with the elements of a vector. The caller disposes them. */
 export function tensorsOf(flat: Float32Array, layout: WeightLayout): Tensor[] {
-  const made: Tensor[] = [];
+  const created: Tensor[] = [];
   eachWeight(layout, (index, start, size) => {
-    made.push(tensor(flat.slice(start, start + size), [...layout.weights[index]!.shape], 'float32'));
+    created.push(tensor(flat.slice(start, start + size), [...layout.weights[index]!.shape], 'float32'));
   });
-  return made;
+  return created;
 }

@@ -75,15 +75,15 @@ export function blockSampler(blocks: readonly number[], options: BlockSamplerOpt
 }
 
 /** The number of consecutive samples that are taken from one lane. */
-function runLength(given: number | undefined, ofLoader: number | undefined): number {
-  if (given !== undefined && ofLoader !== undefined && given !== ofLoader) {
+function runLength(value: number | undefined, ofLoader: number | undefined): number {
+  if (value !== undefined && ofLoader !== undefined && value !== ofLoader) {
     throw samplerError(
-      `blockSampler: batchSize is ${given}, and that of the loader is ${ofLoader}, so that the batches of a rank would mix lanes`,
+      `blockSampler: batchSize is ${value}, and that of the loader is ${ofLoader}, so that the batches of a rank would mix lanes`,
       'Leave batchSize out of blockSampler, which then takes it from the loader.',
-      { given, ofLoader },
+      { given: value, ofLoader },
     );
   }
-  const length = given ?? ofLoader;
+  const length = value ?? ofLoader;
   if (length !== undefined) return length;
   throw samplerError(
     'blockSampler: batchSize is missing, and with splitBatches it cannot be taken from the loader',

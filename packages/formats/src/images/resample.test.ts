@@ -69,14 +69,14 @@ describe('resample', () => {
   it('makes parts of the new image, also mirrored', () => {
     const image = noise(31, 23, 3);
     const size = { height: 12, width: 40 };
-    const whole = resample(image, { size, window: fullImageBox(size), isMirrored: false });
+    const full = resample(image, { size, window: fullImageBox(size), isMirrored: false });
     const window = { top: 5, left: 11, height: 4, width: 20 };
     for (const isMirrored of [false, true]) {
       const { data } = resample(image, { size, window, isMirrored });
       const wanted = Array.from({ length: 4 * 20 }, (_, i) => {
         const x = window.left + (isMirrored ? 19 - (i % 20) : i % 20);
         const at = ((window.top + Math.floor(i / 20)) * size.width + x) * 3;
-        return [...whole.data.subarray(at, at + 3)];
+        return [...full.data.subarray(at, at + 3)];
       });
       expect([...data]).toEqual(wanted.flat());
     }

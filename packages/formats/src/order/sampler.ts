@@ -33,12 +33,12 @@ export function samplerError(what: string, help: string, details: Record<string,
 }
 
 /** @throws AccError `ACC_DATA_SAMPLER` unless there is one value for each sample. */
-export function requireEach(where: string, given: number, samples: number): void {
-  if (given === samples) return;
+export function requireEach(where: string, value: number, samples: number): void {
+  if (value === samples) return;
   throw samplerError(
-    `${where}: ${given} values were given for ${samples} samples`,
+    `${where}: ${value} values were given for ${samples} samples`,
     'Give one value for each sample of the dataset, in the order of the dataset.',
-    { given, samples },
+    { given: value, samples },
   );
 }
 

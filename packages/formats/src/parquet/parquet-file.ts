@@ -152,8 +152,8 @@ interface FetchedChunk {
 
 /** The library asks for chunks, or for several that lie near each other. */
 function joined(chunks: readonly FetchedChunk[], from: number, to: number): ArrayBuffer {
-  const whole = chunks.find(({ start, end }) => start === from && end === to);
-  if (whole) return whole.buffer;
+  const full = chunks.find(({ start, end }) => start === from && end === to);
+  if (full) return full.buffer;
   const bytes = new Uint8Array(to - from);
   for (const { start, end, buffer } of chunks) {
     if (start >= from && end <= to) bytes.set(new Uint8Array(buffer), start - from);

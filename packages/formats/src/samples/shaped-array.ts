@@ -52,7 +52,7 @@ export function shaped(data: NumberArray, shape: readonly number[]): ShapedArray
  */
 export function shapedLater(shape: readonly number[], writer: ElementWriter): ShapedArray {
   let data: NumberArray | undefined;
-  const made = () => {
+  const created = () => {
     const elements = sizeOf(shape);
     const block = writer.dtype === 'float32' ? new Float32Array(elements) : new Int32Array(elements);
     writer.write(block, 0);
@@ -60,7 +60,7 @@ export function shapedLater(shape: readonly number[], writer: ElementWriter): Sh
   };
   return {
     get data() {
-      return (data ??= made());
+      return (data ??= created());
     },
     shape,
     [SHAPED]: true,

@@ -6,17 +6,17 @@ const SLICES = 8;
 let tables: Int32Array | undefined;
 
 function makeTables(): Int32Array {
-  const made = new Int32Array(SLICES * 256);
+  const created = new Int32Array(SLICES * 256);
   for (let byte = 0; byte < 256; byte++) {
     let rest = byte;
     for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? (rest >>> 1) ^ POLYNOMIAL : rest >>> 1;
-    made[byte] = rest;
+    created[byte] = rest;
   }
-  for (let i = 256; i < made.length; i++) {
-    const shorter = made[i - 256]!;
-    made[i] = (shorter >>> 8) ^ made[shorter & 255]!;
+  for (let i = 256; i < created.length; i++) {
+    const shorter = created[i - 256]!;
+    created[i] = (shorter >>> 8) ^ created[shorter & 255]!;
   }
-  return made;
+  return created;
 }
 
 /** The CRC-32C of bytes (RFC 3720, appendix B.4), from 0 to 2^32 - 1. */

@@ -58,13 +58,13 @@ describe('tfrecordDataset', () => {
   });
 
   it('names the record that is damaged, or has other features', async () => {
-    const whole = Buffer.concat([UNPACKED, TEXT].map(record));
+    const full = Buffer.concat([UNPACKED, TEXT].map(record));
     await using folder = await TemporaryFolder.create({
-      'cut off': whole.subarray(0, whole.length - 1),
-      gzip: gzipSync(whole),
+      'cut off': full.subarray(0, full.length - 1),
+      gzip: gzipSync(full),
       other: 'this is a text file of some length',
       'no example': record([255, 255]),
-      good: whole,
+      good: full,
     });
     const open = (name: string, options = {}) =>
       tfrecordDataset(folder.join(name), { indexFolder: folder.join('index'), ...options });

@@ -18,7 +18,7 @@ let whole: tf.Tensor;
 beforeEach(() => (whole = tf.tensor1d([0, 1, 2, 3, 4, 5])));
 
 /** The values of all elements, by a tensor that is given back. */
-function valuesOf(memory: { take(): tf.Tensor; put(whole: tf.Tensor): void }): number[] {
+function valuesOf(memory: { take(): tf.Tensor; put(full: tf.Tensor): void }): number[] {
   const all = memory.take();
   const values = [...all.dataSync()];
   memory.put(all);

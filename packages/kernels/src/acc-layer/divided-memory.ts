@@ -40,11 +40,11 @@ class NativeMemory implements DividedMemory {
   #whole: NativeTensor | undefined;
 
   constructor(
-    whole: NativeTensor,
+    full: NativeTensor,
     private readonly dtype: Tensor['dtype'],
     private readonly backend: AccBackend,
   ) {
-    this.#whole = whole;
+    this.#whole = full;
   }
 
   get isUnused(): boolean {
@@ -52,14 +52,14 @@ class NativeMemory implements DividedMemory {
   }
 
   take(): Tensor {
-    const whole = this.#whole!;
+    const full = this.#whole!;
     this.#whole = undefined;
-    return this.backend.tensorOf(whole, this.dtype);
+    return this.backend.tensorOf(full, this.dtype);
   }
 
-  put(whole: Tensor): void {
-    this.#whole = this.backend.native(whole).alias();
-    whole.dispose();
+  put(full: Tensor): void {
+    this.#whole = this.backend.native(full).alias();
+    full.dispose();
   }
 
   write(part: Tensor, values: Tensor): boolean {

@@ -143,17 +143,17 @@ export function inputGradient2D(
   if (isEmpty(dy.shape) || isEmpty(attrs.inputShape)) {
     return backend.wrap(newZeros(gradient, attrs.inputShape), 'float32');
   }
-  using whole = channelsFirst(gradient, plan.format);
+  using full = channelsFirst(gradient, plan.format);
   // tfjs accepts a dy with more pixels than the convolution has windows, and ignores the additional
   // ones.
-  const surplus = plan.axes.map(({ outSize }, i) => outSize - whole.shape[i + 2]!);
+  const surplus = plan.axes.map(({ outSize }, i) => outSize - full.shape[i + 2]!);
   using part = surplus.some((count) => count !== 0)
     ? padded(
-        whole,
+        full,
         surplus.toReversed().flatMap((count) => [0, count]),
       )
     : undefined;
-  const first = part ?? whole;
+  const first = part ?? full;
   using weight = toWeight(backend.native(filter), plan.filterShape);
   return backend.wrap(fromChannelsFirst(inputGradient(first, weight, plan), plan.format), 'float32');
 }

@@ -46,8 +46,8 @@ export function toElements(x: NativeTensor, dtype: DataType): NativeTensor {
     return dtype === 'float32' ? castTo(part, 'float32') : toElements(part, dtype);
   }
   if (dtype === 'int32' && FLOATING.includes(x.dtype)) {
-    using whole = castTo(x, 'int64');
-    return castTo(whole, 'int32');
+    using full = castTo(x, 'int64');
+    return castTo(full, 'int32');
   }
   return castTo(x, dtype as NativeDtype);
 }
@@ -66,7 +66,7 @@ export function wrapElements(backend: Wraps, native: NativeTensor, dtype: DataTy
     return backend.wrap(native, dtype);
   }
   using held = native;
-  using whole = castTo(held, 'int64');
+  using full = castTo(held, 'int64');
   // tfjs stores booleans in bytes, in which an infinity becomes 0.
-  return backend.wrap(castTo(whole, dtype === 'bool' ? 'uint8' : 'int32'), dtype);
+  return backend.wrap(castTo(full, dtype === 'bool' ? 'uint8' : 'int32'), dtype);
 }

@@ -52,7 +52,7 @@ type Compute<Rest extends unknown[]> = (a: NativeTensor, b: NativeTensor, ...res
 /**
  * Runs `compute` in one of libtorch's two layouts: channels innermost in memory, as in tfjs's
  * images, or outermost. The result has the same layout, so a whole network can stay in the faster
- * one. The third way is this project's own kernel, with channels innermost, for windows of 3 × 3 or
+ * one. The third candidate is this project's own kernel, with channels innermost, for windows of 3 × 3 or
  * 5 × 5 pixels on CPUs with AVX-512.
  */
 function inBothLayouts<Rest extends unknown[]>(
@@ -71,7 +71,7 @@ function inBothLayouts<Rest extends unknown[]>(
     };
   return tuned<[NativeTensor, NativeTensor, ...Rest]>({
     name,
-    ways: {
+    candidates: {
       channelsLast: within(CHANNELS_LAST),
       channelsFirst: within([ROW_MAJOR, ROW_MAJOR]),
       winograd: byWinograd,
@@ -156,16 +156,16 @@ function inputGradientAsIs(dy: NativeTensor, weight: NativeTensor, { axes, group
   // A transposed convolution needs no images and is as fast as convolution_backward, which does.
   const gradient = convolution(dy, weight, null, strides(axes), padding, dilations(axes), true, rest, groups);
   if (!pads) return gradient;
-  using whole = gradient;
-  return unpadded(whole, pads);
+  using full = gradient;
+  return unpadded(full, pads);
 }
 
 function inputGradientByWinograd(dy: NativeTensor, weight: NativeTensor, sliding: Sliding): NativeTensor {
   const { padding, pads } = winogradPadding(sliding);
   const gradient = winograd(dy, weight, null, padding, true);
   if (!pads) return gradient;
-  using whole = gradient;
-  return unpadded(whole, pads);
+  using full = gradient;
+  return unpadded(full, pads);
 }
 
 /** The gradient with respect to a weight of `shape`. Caller disposes. */

@@ -134,8 +134,8 @@ function lent(backend: AccBackend, x: TensorInfo): { readonly native: NativeTens
   if (!native || util.arraysEqual(native.shape as number[], x.shape)) {
     return { native: backend.native(x), [Symbol.dispose]() {} };
   }
-  const made = reshape(native, x.shape);
-  return { native: made, [Symbol.dispose]: () => made.dispose() };
+  const created = reshape(native, x.shape);
+  return { native: created, [Symbol.dispose]: () => created.dispose() };
 }
 
 /** The matrix without leading dims of length 1, most likely the shape of its data. */

@@ -65,10 +65,10 @@ function nearest(images: NativeTensor, { image, row, column }: Points, fill?: Fi
  * disposes.
  */
 function rounded(x: NativeTensor): NativeTensor {
-  using whole = floor(x);
-  using rest = subtract(x, whole);
+  using full = floor(x);
+  using rest = subtract(x, full);
   using isUp = atLeast(rest, 0.5);
-  return add(whole, isUp);
+  return add(full, isUp);
 }
 
 /** Between pixels of `known`, with weights of `given`: those of infinite and missing positions are NaN. */

@@ -88,11 +88,11 @@ export function maxPool(x: NativeTensor, axes: Axes): Maxima {
 }
 
 function paddedForMax(x: NativeTensor, pads: readonly number[]): NativeTensor {
-  const whole = padded(x, pads, -Infinity);
-  if (whole.shape.length < 5) return whole;
+  const full = padded(x, pads, -Infinity);
+  if (full.shape.length < 5) return full;
   // In channels-last memory, max_pool3d places the maximum of a window that holds only padding at
   // the image's start.
-  using channelsLast = whole;
+  using channelsLast = full;
   return clone(channelsLast, CONTIGUOUS);
 }
 
@@ -125,8 +125,8 @@ export function scatteredToMaxima(
   using images = pads && shapeOnly(x, [...x.shape.slice(0, 2), ...paddedSizes(axes)]);
   const gradient = maxBackward(dy, images ?? x, windows(axes), strides(axes), padding, ceil, indices);
   if (!pads) return gradient;
-  using whole = gradient;
-  return unpadded(whole, pads);
+  using full = gradient;
+  return unpadded(full, pads);
 }
 
 /** {@link maxPoolGradient} with the last of equal maxima, which tfjs uses for 3 spatial dims. */
@@ -154,8 +154,8 @@ export function avgPool(x: NativeTensor, axes: Axes, { minCount }: AverageOption
   const { padding, ceil, pads } = placementOf(axes);
   if (!pads) return average(x, windows(axes), strides(axes), padding, ceil, false, null);
   const sums = (images: NativeTensor): NativeTensor => {
-    using whole = padded(images, pads);
-    return average(whole, windows(axes), strides(axes), padding, ceil, true, 1);
+    using full = padded(images, pads);
+    return average(full, windows(axes), strides(axes), padding, ceil, true, 1);
   };
   using each = newOnes(x, [1, 1, ...x.shape.slice(2)]);
   using counts = sums(each);
@@ -185,6 +185,6 @@ export function avgPoolGradient(dy: NativeTensor, axes: Axes): NativeTensor {
   const windowSize = axes.reduce((product, { window }) => product * window, 1);
   const gradient = averageBackward(dy, images, windows(axes), strides(axes), padding, ceil, true, windowSize);
   if (!pads) return gradient;
-  using whole = gradient;
-  return unpadded(whole, pads);
+  using full = gradient;
+  return unpadded(full, pads);
 }

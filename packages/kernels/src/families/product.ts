@@ -37,13 +37,13 @@ export function isEnded(activation: Activation | null | undefined): boolean {
 }
 
 /**
- * The product of two matrices, with bias and, if {@link isEnded}, with activation. The first way is
+ * The product of two matrices, with bias and, if {@link isEnded}, with activation. The first candidate is
  * the BLAS of the libtorch build. The second is oneDNN, which has kernels for each kind of CPU and
  * is much faster on AMD. The third is this project's own kernel, for CPUs with AVX-512.
  */
 export const product = tuned<Args>({
   name: 'matmul',
-  ways: {
+  candidates: {
     blas: (a, b, bias, transposeA, transposeB, activation) => {
       using turnedA = transposeA ? transpose(a) : undefined;
       using turnedB = transposeB ? transpose(b) : undefined;
@@ -81,7 +81,7 @@ export const product = tuned<Args>({
   },
 });
 
-/** How each way of {@link product} adds a product to a sum. */
+/** How each candidate of {@link product} adds a product to a sum. */
 const ADDING: Readonly<Record<string, (sum: NativeTensor, ...factors: Factors) => void>> = {
   blas: (sum, a, b, transposeA, transposeB) => {
     using turnedA = transposeA ? transpose(a) : undefined;
@@ -96,11 +96,11 @@ const ADDING: Readonly<Record<string, (sum: NativeTensor, ...factors: Factors) =
   panels: addMatmul_,
 };
 
-/** Adds a product to `sum`, a float32 matrix, in the way that is fastest for the product alone. */
+/** Adds a product to `sum`, a float32 matrix, by the candidate that is fastest for the product alone. */
 export function addProduct(sum: NativeTensor, ...factors: Factors): void {
   const [a, b, transposeA, transposeB] = factors;
-  const way = product.candidateFor(a, b, null, transposeA, transposeB, 'linear');
-  ADDING[way]!(sum, ...factors);
+  const candidate = product.candidateFor(a, b, null, transposeA, transposeB, 'linear');
+  ADDING[candidate]!(sum, ...factors);
 }
 
 function sizes(

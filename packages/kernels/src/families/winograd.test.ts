@@ -6,7 +6,7 @@ import { BACKEND_NAME } from '../acc-names.js';
 import { registerAccBackend } from '../register-backend.js';
 import { chosenCandidates, kernelChoices, useCandidates } from '../tuning/tuning.js';
 
-// The kernels of convolutions with the way 'winograd' of the tuner, beside libtorch's.
+// The kernels of convolutions with the candidate 'winograd' of the tuner, beside libtorch's.
 
 const hasInstructions = cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl');
 
@@ -73,27 +73,27 @@ function results(of: Case): Float32Array[] {
   const inputShape = images(of, SIDE, IN);
   const filterShape = [window, window, IN, OUT];
   const [x, filter, dy] = [make(inputShape), make(filterShape), make(images(of, outSide(of), OUT))];
-  const made = [
+  const created = [
     run('Conv2D', { x, filter }, attrs),
     run('Conv2DBackpropInput', { dy, filter }, { ...attrs, inputShape }),
     run('Conv2DBackpropFilter', { x, dy }, { ...attrs, filterShape }),
   ];
-  const values = made.map((result) => Float32Array.from(result.dataSync()));
-  [x, filter, dy, ...made].forEach((tensor) => tensor.dispose());
+  const values = created.map((result) => Float32Array.from(result.dataSync()));
+  [x, filter, dy, ...created].forEach((tensor) => tensor.dispose());
   return values;
 }
 
-/** Uses one way for all classes of shapes that have been met. */
-const take = (way: string): void =>
+/** Uses one candidate for all classes of shapes that have been met. */
+const take = (candidate: string): void =>
   useCandidates(
     Object.fromEntries(
       Object.keys(chosenCandidates())
         .filter((key) => key.startsWith('convolution'))
-        .map((key) => [key, way]),
+        .map((key) => [key, candidate]),
     ),
   );
 
-/** Without these instructions, the tuner does not offer the way. */
+/** Without these instructions, the tuner does not offer the candidate. */
 const supported = <T>(cases: readonly T[]): readonly T[] => (hasInstructions ? cases : []);
 
 describe('convolutions by Winograd', () => {
@@ -103,8 +103,12 @@ describe('convolutions by Winograd', () => {
     const expected = results(of);
     take('winograd');
     const own = results(of);
-    const ways = kernelChoices().filter(({ family }) => family.startsWith('convolution'));
-    expect(ways.slice(-3).map(({ way }) => way)).toEqual(['winograd', 'winograd', 'winograd']);
+    const candidates = kernelChoices().filter(({ family }) => family.startsWith('convolution'));
+    expect(candidates.slice(-3).map(({ candidate }) => candidate)).toEqual([
+      'winograd',
+      'winograd',
+      'winograd',
+    ]);
     for (const [i, values] of own.entries()) {
       const worst = values.reduce(
         (most, value, at) => Math.max(most, Math.abs(value - expected[i]![at]!)),
@@ -129,10 +133,13 @@ describe('convolutions by Winograd', () => {
     expect(choice?.failures['winograd']).toMatch(/no strides, dilations or groups/);
   });
 
-  it.each(hasInstructions ? [] : ['winograd'])('are not chosen without these instructions: %s', (way) => {
-    results(CASES[0]!);
-    const families = kernelChoices().filter(({ family }) => family.startsWith('convolution'));
-    expect(families.length).toBeGreaterThan(0);
-    expect(families.map((choice) => choice.way)).not.toContain(way);
-  });
+  it.each(hasInstructions ? [] : ['winograd'])(
+    'are not chosen without these instructions: %s',
+    (candidate) => {
+      results(CASES[0]!);
+      const families = kernelChoices().filter(({ family }) => family.startsWith('convolution'));
+      expect(families.length).toBeGreaterThan(0);
+      expect(families.map((choice) => choice.candidate)).not.toContain(candidate);
+    },
+  );
 });

@@ -31,7 +31,7 @@ interface GradientAttrs extends FusedAttentionAttrs {
 export const attentionBlockKernels = [
   kernel<List, FusedAttentionAttrs>(KERNEL, ({ inputs, attrs, backend }) =>
     withNatives(backend, inputs, attrs.needsCopies, (natives) => {
-      const [output, saved] = attentionCandidate(attrs.way).forward(natives, attrs);
+      const [output, saved] = attentionCandidate(attrs.candidate).forward(natives, attrs);
       return [backend.wrap(output, 'float32'), ...saved.map((each) => backend.wrap(each, labelOf(each)))];
     }),
   ),
@@ -40,7 +40,13 @@ export const attentionBlockKernels = [
     return withNatives(backend, others.slice(attrs.saved), attrs.needsCopies, (natives) => {
       using nativeDy = inDtypeOf(natives.q, backend.native(dy!));
       using nativeOutput = inDtypeOf(natives.q, backend.native(output!));
-      const grads = attentionCandidate(attrs.way).backward(nativeDy, natives, nativeOutput, saved, attrs);
+      const grads = attentionCandidate(attrs.candidate).backward(
+        nativeDy,
+        natives,
+        nativeOutput,
+        saved,
+        attrs,
+      );
       return grads.map((grad) => backend.wrap(grad, 'float32'));
     });
   }),

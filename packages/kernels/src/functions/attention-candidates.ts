@@ -114,7 +114,7 @@ export const attentionCandidate = (name: AttentionCandidate): AttentionCandidate
 const Choice = { math: 0, flash: 1 } as const;
 
 /**
- * The way to compute attention on `inputs` on the backend's device. Returns undefined if libtorch
+ * The candidate that computes attention on `inputs` on the backend's device. Returns undefined if libtorch
  * has none.
  */
 export function candidateFor(

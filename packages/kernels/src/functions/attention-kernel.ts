@@ -13,7 +13,7 @@ import {
 import { fusedFunction } from './fused-function.js';
 
 export interface FusedAttentionAttrs extends AttentionKernelSettings {
-  readonly way: AttentionCandidate;
+  readonly candidate: AttentionCandidate;
   /** Whether to make q, k and v contiguous first: no kernel accepts their present layout. */
   readonly needsCopies: boolean;
 }
@@ -25,7 +25,7 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
   kernelName: 'AccScaledDotProductAttention',
   forward: ({ inputs, attrs, backend, isTaped }) =>
     withNatives(backend, inputs, attrs.needsCopies, (natives) => {
-      const [output, saved] = attentionCandidate(attrs.way).forward(natives, attrs);
+      const [output, saved] = attentionCandidate(attrs.candidate).forward(natives, attrs);
       const result = backend.wrap(output, 'float32');
       if (isTaped) backend.attach(result, saved);
       else for (const tensor of saved) tensor.dispose();
@@ -35,8 +35,8 @@ export const attentionFunction = fusedFunction<FusedAttentionAttrs>({
     withNatives(backend, inputs, attrs.needsCopies, (natives) => {
       using nativeDy = inDtypeOf(natives.q, backend.native(dy));
       const saved = backend.attached(output);
-      const way = attentionCandidate(attrs.way);
-      const grads = way.backward(nativeDy, natives, backend.native(output), saved, attrs);
+      const candidate = attentionCandidate(attrs.candidate);
+      const grads = candidate.backward(nativeDy, natives, backend.native(output), saved, attrs);
       return grads.map((grad) => backend.wrap(grad, 'float32'));
     }),
   plain: ([q, k, v, mask], { isCausal, scale }) =>
@@ -54,10 +54,10 @@ export function fusedAttrs(
 ): FusedAttentionAttrs | undefined {
   const samples = samplesOf(backend, inputs);
   for (const needsCopies of [false, true]) {
-    const way = withNatives(backend, samples, needsCopies, (natives) =>
+    const candidate = withNatives(backend, samples, needsCopies, (natives) =>
       candidateFor(backend, natives, settings),
     );
-    if (way) return { ...settings, way, needsCopies };
+    if (candidate) return { ...settings, candidate, needsCopies };
   }
   return undefined;
 }
@@ -67,7 +67,7 @@ export function fusedAttrs(
  * the inputs themselves if the shards do not have the same batch.
  */
 function samplesOf(backend: AccBackend, inputs: readonly TensorInfo[]): readonly TensorInfo[] {
-  const samples = inputs.map((x) => backend.firstPiece(x) ?? x);
+  const samples = inputs.map((x) => backend.firstShard(x) ?? x);
   const [q, k, v, mask] = samples as [TensorInfo, TensorInfo, TensorInfo, TensorInfo?];
   const [batch] = q.shape;
   const isMaskOfAll = !mask || mask.shape.length < 4 || mask.shape[0] === 1;
@@ -85,15 +85,15 @@ export function withNatives<T>(
   const given = [q!, k!, v!].map((x) => backend.native(x)) as [NativeTensor, NativeTensor, NativeTensor];
   const isReady = !needsCopies && !mask && given.every(({ dtype }) => dtype === given[0].dtype);
   if (isReady) return compute({ q: given[0], k: given[1], v: given[2], mask: null });
-  const made = given.map((x) => {
+  const created = given.map((x) => {
     using converted = inDtypeOf(given[0], x);
     return needsCopies ? contiguous(converted) : converted.alias();
   }) as typeof given;
   using nativeMask = mask ? additive(backend, mask) : null;
   try {
-    return compute({ q: made[0], k: made[1], v: made[2], mask: nativeMask });
+    return compute({ q: created[0], k: created[1], v: created[2], mask: nativeMask });
   } finally {
-    for (const tensor of made) tensor.dispose();
+    for (const tensor of created) tensor.dispose();
   }
 }
 

@@ -113,8 +113,8 @@ function maskOf({ batch, keyHeads, group, queries, keys, ...rest }: Case): Opera
   const mask = tf.where(isHidden.logicalOr(isFourth), hidden, numbers);
   const { native } = operand(mask, rest.isMaskShort ? rest.dtype : 'float32', false);
   const all = acc().tensorOf(castTo(native, 'float32'), 'float32');
-  const whole = all.add(tf.zeros([batch, keyHeads * group, queries, keys]));
-  return { native, values: whole.dataSync<'float32'>() };
+  const full = all.add(tf.zeros([batch, keyHeads * group, queries, keys]));
+  return { native, values: full.dataSync<'float32'>() };
 }
 
 type Operands = ReturnType<typeof operandsOf>;

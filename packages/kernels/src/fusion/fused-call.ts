@@ -51,8 +51,8 @@ class CallFuser {
     this.#operands.set(result, operand);
     if (!this.isNeeded(result)) return;
     const extent = this.#extentOf(result);
-    const whole = extent === 'elements' ? this.#program.spread(operand) : operand;
-    this.#addResult(result, this.#unshared(whole), extent);
+    const full = extent === 'elements' ? this.#program.spread(operand) : operand;
+    this.#addResult(result, this.#unshared(full), extent);
   }
 
   build(): Pick<FusedCall, 'uses' | 'results' | 'program'> {
@@ -70,13 +70,13 @@ class CallFuser {
       const { shape } = this.#value(isReshape(member) ? given : result);
       return this.#operandOf(given, shape, this.#extentOf(result));
     }
-    const made = form
+    const created = form
       ? form.emit(
           this.#program,
           member.uses.map((value) => this.#elementsOf(value)),
         )
       : this.#elementwise(member, elementwiseOperator(member.op)!);
-    return this.#value(result).dtype === 'bfloat16' ? this.#program.rounded(made) : made;
+    return this.#value(result).dtype === 'bfloat16' ? this.#program.rounded(created) : created;
   }
 
   /** Takes operands in the dtype in which libtorch computes. */

@@ -87,16 +87,16 @@ const SMOOTH: typeof EXACT = Object.fromEntries(
 function stepOf(choices: readonly Choice[], operators: typeof EXACT) {
   return (args: readonly tf.Tensor[]): tf.Tensor[] =>
     tf.tidy(() => {
-      const made = [...args];
+      const created = [...args];
       for (const { op, operands } of choices) {
-        const [a, b, c] = operands.map((place) => made[place % made.length]!) as [
+        const [a, b, c] = operands.map((place) => created[place % created.length]!) as [
           tf.Tensor,
           tf.Tensor,
           tf.Tensor,
         ];
-        made.push(operators[op]!(a, b, c));
+        created.push(operators[op]!(a, b, c));
       }
-      const own = made.slice(args.length);
+      const own = created.slice(args.length);
       return own.filter((_, i) => i % 3 === 0 || i === own.length - 1);
     });
 }

@@ -25,9 +25,9 @@ function tensorOf([dtype, shape]: readonly [NativeDtype, readonly number[]], see
   const size = shape.reduce((a, b) => a * b, 1);
   const values = Float32Array.from({ length: size }, (_, i) => 2 * Math.sin(i * i + seed));
   if (size > 100) values.set(SPECIAL, seed);
-  const made = tensorFrom(values, 'float32', shape);
-  if (dtype === 'float32') return made;
-  using floats = made;
+  const created = tensorFrom(values, 'float32', shape);
+  if (dtype === 'float32') return created;
+  using floats = created;
   if (dtype === 'bool') return operator('aten::gt.Scalar')(floats, 0);
   return dtype === 'int64' ? operator('aten::arange')(size, dtype) : castTo(floats, dtype);
 }
@@ -100,11 +100,11 @@ function compare(name: string, self: NativeDtype, list: readonly Given[], isTurn
     isTensor(each) ? ([each[0] === 'self' ? self : each[0], each[1]] as const) : each,
   );
   const graph = new GraphBuilder(SHAPE);
-  const made = graph.call('abs', [graph.input(SHAPE, self)], { dtype: self, isContiguous: !isTurned });
+  const created = graph.call('abs', [graph.input(SHAPE, self)], { dtype: self, isContiguous: !isTurned });
   const values = given.map((each) => (isTensor(each) ? graph.input(each[1], each[0]) : each));
-  const uses = [made, ...values.filter((_, i) => isTensor(given[i]!))] as number[];
+  const uses = [created, ...values.filter((_, i) => isTensor(given[i]!))] as number[];
   graph.write(name, uses);
-  const built = graph.build(made);
+  const built = graph.build(created);
   const call = built.segments[0]!.nodes[1]!;
   const instead = call.kind === 'call' ? outOfPlace(call, built, true) : undefined;
   if (instead === undefined) return false;

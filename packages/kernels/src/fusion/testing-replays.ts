@@ -23,9 +23,9 @@ function tensorOf([dtype, shape]: Operand, seed: number): Native {
   const values = Float32Array.from({ length: size }, (_, i) => 2 * Math.sin(i * i + seed));
   const start = seed % SPECIAL.length;
   if (size > SPECIAL.length) values.set([...SPECIAL.slice(start), ...SPECIAL.slice(0, start)]);
-  const made = tensorFrom(values, 'float32', shape);
-  if (dtype === 'float32') return made;
-  using floats = made;
+  const created = tensorFrom(values, 'float32', shape);
+  if (dtype === 'float32') return created;
+  using floats = created;
   return dtype === 'bool' ? isPositive(floats, 0) : castTo(floats, dtype);
 }
 
@@ -61,8 +61,8 @@ export class Replayer {
       const recorded = this.recorder.record(args, () => {
         const result = run(...args.map((arg) => this.backend.nativeOfData(arg)!));
         ({ dtype } = result);
-        const made = [result, negated(castTo(result, 'float32'))];
-        return made.map((native) =>
+        const created = [result, negated(castTo(result, 'float32'))];
+        return created.map((native) =>
           this.backend.tensorOf(native, native.dtype === 'bool' ? 'bool' : 'float32'),
         );
       });

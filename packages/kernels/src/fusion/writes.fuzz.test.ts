@@ -122,18 +122,18 @@ class RandomStep {
       const names = Object.keys(operators).filter(this.accepts);
       return operators[names[op % names.length]!]!;
     };
-    const made = this.#made;
+    const created = this.#made;
     if (kind === 'write') {
-      const writable = made.filter(({ isWritable }) => isWritable);
+      const writable = created.filter(({ isWritable }) => isWritable);
       const self = writable[first % writable.length];
       return self && named(WRITES)(self.native, this.#operandFor(self, second));
     }
-    const a = made[first % made.length]!;
+    const a = created[first % created.length]!;
     if (kind === 'view' && a.native.shape.length === 0) return;
-    if (kind === 'view') return void made.push({ ...a, native: named(VIEWS)(a.native, a.native) });
-    if (kind === 'action') return void made.push(this.#given(a));
+    if (kind === 'view') return void created.push({ ...a, native: named(VIEWS)(a.native, a.native) });
+    if (kind === 'action') return void created.push(this.#given(a));
     const native = named(NEW)(a.native, this.#operandFor(a, second));
-    made.push({ native, root: made.length, isWritable: true });
+    created.push({ native, root: created.length, isWritable: true });
   }
 
   /** A tensor of the shape of `self`. A write may not read what partly shares the memory that it writes. */
@@ -153,9 +153,9 @@ class RandomStep {
       kept.push(backend.nativeOfData(x!)!.alias() as Native);
       return [tf.tidy(() => x!.mul(2))];
     });
-    const made = { native: backend.nativeOfData(given!)!.alias() as Native, isWritable: false };
+    const created = { native: backend.nativeOfData(given!)!.alias() as Native, isWritable: false };
     tf.dispose([input, given!]);
-    return { ...made, root: this.#made.length };
+    return { ...created, root: this.#made.length };
   }
 }
 

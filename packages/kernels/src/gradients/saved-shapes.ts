@@ -84,9 +84,9 @@ export function saveShapesOnly(): void {
   isInstalled = true;
   const inside = engineInternals();
   const keep = (info: TensorInfo) => {
-    const made = inside.makeTensorFromTensorInfo(info, backend());
-    made.kept = true;
-    return made;
+    const created = inside.makeTensorFromTensorInfo(info, backend());
+    created.kept = true;
+    return created;
   };
 
   replaceForGood(inside, 'getTensorsForGradient', (own) => (kernelName, inputs, outputs) => {

@@ -19,13 +19,13 @@ export const batchToSpaceND = kernel<BatchToSpaceNDInputs, BatchToSpaceNDAttrs>(
     const reshaped = backend_util.getReshaped(x.shape, blockShape, block);
     using apart = reshape(backend.native(x), reshaped);
     using turned = permute(apart, backend_util.getPermuted(reshaped.length, blockShape.length));
-    using whole = reshape(turned, backend_util.getReshapedPermuted(x.shape, blockShape, block));
+    using full = reshape(turned, backend_util.getReshapedPermuted(x.shape, blockShape, block));
     const others = x.shape.slice(1 + blockShape.length).map(() => [0, 0]);
     // Negative padding crops; libtorch counts from the last dim.
     const cuts = [...crops, ...others].toReversed().flat();
     return backend.wrap(
       pad(
-        whole,
+        full,
         cuts.map((count) => -count),
         0,
       ),

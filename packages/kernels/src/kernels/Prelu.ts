@@ -16,9 +16,9 @@ export const prelu = kernel<PreluInputs>(Prelu, ({ inputs: { x, alpha }, backend
     x,
     alpha,
     (values, slopes) => {
-      using whole = expand(values, shape);
+      using full = expand(values, shape);
       using alike = toDtypeOf(slopes, values);
-      return scaleNegatives(whole, alike);
+      return scaleNegatives(full, alike);
     },
     FLOATS,
     'float32',

@@ -152,11 +152,11 @@ function forward(
   const rows = rowsByStep(x!);
   using gates_NG = product(rows, inputWeight!, bias, false, false, 'linear');
   const gates = reshape(gates_NG, [T, B, gates_NG.shape[1]!]);
-  const made = recurrence.run(gates, weight!, before, attrs);
+  const created = recurrence.run(gates, weight!, before, attrs);
   const states = attrs.returnsStates ? recurrence.stateOf : attrs.returnsSequence ? [] : [0];
-  const results = states.map((i) => backend.wrap(lastOf(made[i]!, T), 'float32'));
-  if (attrs.returnsSequence) results.unshift(backend.wrap(sequenceOf(made[0]!, T), 'float32'));
-  const kept = [rows, gates, ...made];
+  const results = states.map((i) => backend.wrap(lastOf(created[i]!, T), 'float32'));
+  if (attrs.returnsSequence) results.unshift(backend.wrap(sequenceOf(created[0]!, T), 'float32'));
+  const kept = [rows, gates, ...created];
   if (isTaped()) backend.attach(results[0]!, kept);
   else for (const tensor of kept) tensor.dispose();
   return results;

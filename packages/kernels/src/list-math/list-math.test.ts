@@ -91,21 +91,21 @@ describe('products on acc', () => {
     return names;
   };
 
-  it('are added to a sum in place, in each way', () => {
+  it('are added to a sum in place by each candidate', () => {
     const operators = { blas: 'aten::addmm_', onednn: 'aten::add_.Tensor', panels: 'acc::addmm_' };
     const [x, dy] = [wave(20, 50, 1), wave(20, 60, 2)];
     const expected = values([wave(50, 60, 3).add(tf.matMul(x, dy, true))])[0]!;
     const { shapes, measuredMs } = kernelChoices().findLast(({ family }) => family === 'matmul')!;
     const key = Object.keys(chosenCandidates()).find((each) => each.includes(shapes))!;
-    const ways = Object.keys(measuredMs) as (keyof typeof operators)[];
-    expect(ways).toEqual(expect.arrayContaining(['blas', 'onednn']));
-    for (const way of ways) {
-      useCandidates({ [key]: way });
+    const candidates = Object.keys(measuredMs) as (keyof typeof operators)[];
+    expect(candidates).toEqual(expect.arrayContaining(['blas', 'onednn']));
+    for (const candidate of candidates) {
+      useCandidates({ [key]: candidate });
       const sum = wave(50, 60, 3);
       const before = [tf.memory().numTensors, liveTensors()];
       let added!: tf.Tensor;
       const names = namesIn(() => (added = lists.addProduct!(sum, () => tf.matMul(x, dy, true))));
-      expect(names).toContain(operators[way]);
+      expect(names).toContain(operators[candidate]);
       expect(added.dataId).toBe(sum.dataId);
       sum.dispose();
       expectClose(values([added])[0]!, expected, { rtol: 1e-5, atol: 1e-5 });
@@ -213,10 +213,10 @@ it('sums that nobody shares are written in place in a recorded step', async () =
   const step = (x: tf.Tensor) =>
     tf.tidy(() => {
       const products = [2, 3, 4].map((factor) => tf.mul(x, factor));
-      const made = lists.add([products[0]!], [products[1]!], 1);
+      const created = lists.add([products[0]!], [products[1]!], 1);
       recorder!.runAction([], () => []);
-      const again = lists.add(made, [products[2]!], 1, true);
-      expect(again).toEqual(made);
+      const again = lists.add(created, [products[2]!], 1, true);
+      expect(again).toEqual(created);
       return again;
     });
   const x = tf.tensor1d([1, -2]);

@@ -142,14 +142,14 @@ function writable(backend: AccBackend, list: readonly Tensor[]): NativeTensor[] 
  * be rounded to their precision.
  */
 function asFloats(list: TensorList): Temporaries & Disposable {
-  const made: NativeTensor[] = [];
+  const created: NativeTensor[] = [];
   const floats = list.map((x) => {
     if (x.dtype === 'float32') return x;
     const copy = castTo(x, 'float32');
-    made.push(copy);
+    created.push(copy);
     return copy;
   });
-  return { list: floats, [Symbol.dispose]: () => made.forEach((x) => x.dispose()) };
+  return { list: floats, [Symbol.dispose]: () => created.forEach((x) => x.dispose()) };
 }
 
 function normOf(list: TensorList): Handle {

@@ -23,7 +23,7 @@ const counts = () => [
 
 /** Doubles of `x` [2, 4], of which this process has the last two columns. Counts what is made. */
 function doubles(x: tf.Tensor) {
-  const made = { whole: 0, own: 0 };
+  const created = { whole: 0, own: 0 };
   const ofKernel = (given: tf.Tensor) => {
     const { dataId, shape, dtype } = given;
     backend.incRef(dataId);
@@ -39,10 +39,10 @@ function doubles(x: tf.Tensor) {
   };
   const info = lazyTensor(backend, x, {
     inputs: [input],
-    whole: () => (made.whole++, ofKernel(tf.tidy(() => tf.mul(again(), 2)))),
-    own: () => (made.own++, ofKernel(tf.tidy(() => tf.mul(tf.slice(again(), [0, 2], [2, 2]), 2)))),
+    whole: () => (created.whole++, ofKernel(tf.tidy(() => tf.mul(again(), 2)))),
+    own: () => (created.own++, ofKernel(tf.tidy(() => tf.mul(tf.slice(again(), [0, 2], [2, 2]), 2)))),
   });
-  return { made, y: tf.engine().makeTensorFromTensorInfo(info, backend) };
+  return { made: created, y: tf.engine().makeTensorFromTensorInfo(info, backend) };
 }
 
 const X = [

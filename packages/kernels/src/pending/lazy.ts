@@ -18,9 +18,9 @@ export function lazyTensor(
   making: Recipe,
 ): TensorInfo {
   const join = () => {
-    const made = making.whole();
-    const native = backend.native(made).alias();
-    backend.disposeInfo(made);
+    const created = making.whole();
+    const native = backend.native(created).alias();
+    backend.disposeInfo(created);
     release();
     backend.replaceData(info, native);
     return native;

@@ -157,15 +157,15 @@ export class PendingValue {
       if (isLeaf(operand)) {
         return input(`${operand.source}:${shape.join()}`, operand.native, shape);
       }
-      const made = operand.#native;
-      return made ? input(operand, made, operand.shape) : stepOf(operand);
+      const created = operand.#native;
+      return created ? input(operand, created, operand.shape) : stepOf(operand);
     };
     const stepOf = (value: PendingValue): Operand => {
       const done = known.get(value);
       if (done !== undefined) return done;
       const { form, operands, args } = value.#computation!;
-      const made = operands.map((operand) => operandOf(operand, value.shape));
-      const result = form.emit(program, made, args);
+      const created = operands.map((operand) => operandOf(operand, value.shape));
+      const result = form.emit(program, created, args);
       known.set(value, result);
       return result;
     };

@@ -182,12 +182,12 @@ describe('values do not change under results that wait', () => {
   });
 
   it('if a variable made of one is updated', () => {
-    const made = tf.tensor1d([1, 2, 3]).mul(2);
-    const v = tf.variable(made);
-    const y = made.add(1);
+    const created = tf.tensor1d([1, 2, 3]).mul(2);
+    const v = tf.variable(created);
+    const y = created.add(1);
     tf.train.sgd(1).minimize(() => v.sum() as tf.Scalar, false, [v]);
     expect([...v.dataSync()]).toEqual([1, 3, 5]);
-    expect([...made.dataSync()]).toEqual([2, 4, 6]);
+    expect([...created.dataSync()]).toEqual([2, 4, 6]);
     expect([...y.dataSync()]).toEqual([3, 5, 7]);
     v.dispose();
   });

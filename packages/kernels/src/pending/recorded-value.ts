@@ -108,13 +108,13 @@ export function recordedValue(
   alone: (inputs: readonly TensorInfo[]) => TensorInfo,
   needsMemory = false,
 ): RecordedValue {
-  const made: TensorData[] = [];
+  const created: TensorData[] = [];
   try {
     const infos = inputs.map(({ info, value }) => {
       if (value && !needsMemory) return value.standsFor(info);
       const shadow = shadowOf(backend.native(value?.standsFor(info) ?? info));
       const data = shadowData(needsMemory ? zerosFor(shadow) : shadow);
-      made.push(data);
+      created.push(data);
       return { ...info, dataId: data };
     });
     const result = alone(infos);
@@ -122,7 +122,7 @@ export function recordedValue(
     backend.disposeInfo(result);
     return value;
   } finally {
-    for (const data of made) data.dispose();
+    for (const data of created) data.dispose();
   }
 }
 

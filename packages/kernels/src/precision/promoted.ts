@@ -61,12 +61,12 @@ function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isSh
 }
 
 function inFloat32<T>(inputs: Inputs, backend: AccBackend, compute: (inputs: Inputs) => T): T {
-  const made: TensorInfo[] = [];
+  const created: TensorInfo[] = [];
   const widened = (info: Input): Input => {
     const dtype = info?.dtype === 'float32' ? backend.nativeOfData(info)?.dtype : undefined;
     if (!info || dtype === undefined || dtype === 'float32') return info;
     const wide = backend.wrap(toDtype(backend.native(info), 'float32'), 'float32');
-    made.push(wide);
+    created.push(wide);
     return wide;
   };
   try {
@@ -76,6 +76,6 @@ function inFloat32<T>(inputs: Inputs, backend: AccBackend, compute: (inputs: Inp
         : Object.fromEntries(Object.entries(inputs).map(([name, info]) => [name, widened(info)])),
     );
   } finally {
-    for (const info of made) backend.disposeInfo(info);
+    for (const info of created) backend.disposeInfo(info);
   }
 }

@@ -71,9 +71,9 @@ it('a deferred result of an action goes to later actions and to the caller witho
   recording.dispose();
 });
 
-it.each<[string, (whole: tf.Tensor) => tf.Tensor, RegExp]>([
-  ['reads one', (whole) => whole.mul(2), /sharded gradient/],
-  ['reshapes one', (whole) => whole.reshape([3, 1]), /reshapes a sharded gradient/],
+it.each<[string, (full: tf.Tensor) => tf.Tensor, RegExp]>([
+  ['reads one', (full) => full.mul(2), /sharded gradient/],
+  ['reshapes one', (full) => full.reshape([3, 1]), /reshapes a sharded gradient/],
 ])('a step that %s is not replayed', (_, use, reason) => {
   const recording = record(tf.tensor1d([1]), () => {
     const [whole] = recorder.runAction([], () => [deferred(tf.tensor1d([4]))]);

@@ -28,8 +28,8 @@ beforeAll(async () => {
 function held(shard: tf.Tensor, layout: ShardLayout): tf.Tensor {
   backend.incRef(shard.dataId);
   const { dataId, dtype, shape } = shard;
-  const whole = layout.kind === 'rows' ? [2 * shape[0]!, ...shape.slice(1)] : shape;
-  const info = shards.hold({ shape: whole, dtype, layout }, { dataId, dtype, shape });
+  const full = layout.kind === 'rows' ? [2 * shape[0]!, ...shape.slice(1)] : shape;
+  const info = shards.hold({ shape: full, dtype, layout }, { dataId, dtype, shape });
   return tf.engine().makeTensorFromTensorInfo(info, backend);
 }
 
@@ -89,9 +89,9 @@ describe('a recording of tensors in pieces', () => {
     let isFreed = false;
     const owner = { shard: info, isFreed: () => isFreed };
     const followed = shards.follow({ shape: [4], dtype: 'float32', layout: ROWS }, owner);
-    const whole = tf.engine().makeTensorFromTensorInfo(followed, backend);
+    const full = tf.engine().makeTensorFromTensorInfo(followed, backend);
     const cut = tf.variable(tf.zeros([4]));
-    tf.Variable.prototype.assign.call(cut, whole);
+    tf.Variable.prototype.assign.call(cut, full);
     delete tf.engine().registeredVariables[own.name];
     const step = () => tf.mul(pieceOf(cut), 3);
     const recording = sealed([], step);

@@ -50,11 +50,11 @@ const stepOf =
   (choices: readonly Choice[]) =>
   (args: readonly tf.Tensor[]): tf.Tensor[] =>
     tf.tidy(() => {
-      const made = [...args];
+      const created = [...args];
       for (const { op, a, b } of choices) {
-        made.push(OPERATORS[op]!(made[a % made.length]!, made[b % made.length]!));
+        created.push(OPERATORS[op]!(created[a % created.length]!, created[b % created.length]!));
       }
-      return made.slice(args.length).filter((_, i, all) => i % 3 === 0 || i === all.length - 1);
+      return created.slice(args.length).filter((_, i, all) => i % 3 === 0 || i === all.length - 1);
     });
 
 type Sizes = readonly [rows: number, tokens: number];

@@ -283,10 +283,10 @@ function describeMemory({ bytes, neededBytes }: ArenaPlan): string[] {
 
 const megabytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 
-function changed(given: string, recorded: string): AccError {
+function changed(value: string, recorded: string): AccError {
   return new AccError(
     'ACC_COMPILE_CHANGED',
-    `An action of a compiled step returned ${given}, but ${recorded} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
+    `An action of a compiled step returned ${value}, but ${recorded} when the step was recorded. On some rank the data has other shapes, or another part of the model was used.`,
     {
       help: 'Run such a step without accelerator.compile, or give it different plain arguments for each variant.',
     },
@@ -294,12 +294,12 @@ function changed(given: string, recorded: string): AccError {
 }
 
 function describe(shape: readonly number[], { cut }: RecordedForm): string {
-  const whole = `a tensor of shape [${(cut?.shape ?? shape).join()}]`;
-  if (!cut) return whole;
+  const full = `a tensor of shape [${(cut?.shape ?? shape).join()}]`;
+  if (!cut) return full;
   const { layout } = cut;
   return layout.kind === 'sum'
-    ? `${whole} as a sum over ranks`
-    : `${whole}, cut in ${layout.length} over ranks`;
+    ? `${full} as a sum over ranks`
+    : `${full}, cut in ${layout.length} over ranks`;
 }
 
 /** Strings have no native form. */

@@ -31,9 +31,9 @@ export function localShards(backend: AccBackend, options: LocalShardsOptions): L
   const joinerOf =
     (shape: readonly number[], inShards: DataShards): (() => NativeTensor) =>
     () => {
-      const whole = options.join({ layout: inShards.layout, shard: inShards.shards![0]! }, shape);
-      const native = reshape(backend.native(whole), shape);
-      whole.dispose();
+      const full = options.join({ layout: inShards.layout, shard: inShards.shards![0]! }, shape);
+      const native = reshape(backend.native(full), shape);
+      full.dispose();
       return native;
     };
   const wrap = ({ shape, dtype }: ShardedInfo, inShards: DataShards): TensorInfo => {
@@ -78,11 +78,11 @@ export function localShards(backend: AccBackend, options: LocalShardsOptions): L
       using copy = clone(own, CONTIGUOUS);
       return backend.wrap(reshape(copy, shape), x.dtype);
     },
-    fill(x, whole) {
-      using shaped = reshape(backend.native(whole), x.shape);
+    fill(x, full) {
+      using shaped = reshape(backend.native(full), x.shape);
       // A permuted view would be copied again for each other shape.
       const native = contiguous(shaped);
-      backend.disposeInfo(whole);
+      backend.disposeInfo(full);
       backend.replaceData(x, native);
     },
     replace(x, layout, shard) {

@@ -30,7 +30,7 @@ export function nativeShards(backend: AccBackend): ShardsLayer {
     hold({ shape, dtype, layout }, shards) {
       const count = shards.length;
       if (count > 1) {
-        return backend.wrapPieces({ shape, dtype }, { layout, count, shards }, () =>
+        return backend.wrapShards({ shape, dtype }, { layout, count, shards }, () =>
           joined(backend, shards, layout, shape),
         );
       }
@@ -63,8 +63,8 @@ function joined(
   if (layout.kind === 'rows') {
     const repetitions = natives.map((native) => reshape(native, [layout.outer, -1]));
     try {
-      using whole = cat(repetitions, 1);
-      return reshape(whole, shape);
+      using full = cat(repetitions, 1);
+      return reshape(full, shape);
     } finally {
       for (const tensor of repetitions) tensor.dispose();
     }

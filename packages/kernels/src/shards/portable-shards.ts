@@ -12,7 +12,7 @@ import {
   type NamedTensorInfoMap,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import type { FixedResults, ShardedInfo, Pieces, ShardsLayer } from '@acc/contract';
+import type { FixedResults, ShardedInfo, TensorShards, ShardsLayer } from '@acc/contract';
 import { patch } from '@acc/tfjs-internals';
 import { sumInPairs } from './sum-in-pairs.js';
 
@@ -22,7 +22,7 @@ import { sumInPairs } from './sum-in-pairs.js';
  * together with their whole.
  */
 export function portableShards(backendName: string, backend: KernelBackend): FixedResults {
-  const shards = new PortablePieces(backendName, backend);
+  const shards = new PortableShards(backendName, backend);
   const restore = patch(backend, 'disposeData', 'pieces', (own) => (dataId, force) => {
     const isGone = own.call(backend, dataId, force);
     if (isGone) shards.forget(dataId);
@@ -36,12 +36,12 @@ export function portableShards(backendName: string, backend: KernelBackend): Fix
   };
 }
 
-interface Known extends Pieces {
+interface Known extends TensorShards {
   /** The shards to free; empty if the whole is the only shard. */
   readonly own: readonly TensorInfo[];
 }
 
-class PortablePieces implements ShardsLayer {
+class PortableShards implements ShardsLayer {
   readonly #known = new WeakMap<DataId, Known>();
   /**
    * The kernels at this time: kernels that are registered later may work with shards themselves.
@@ -69,9 +69,9 @@ class PortablePieces implements ShardsLayer {
     const { shape, dtype, layout } = info;
     const isOne = shards.length === 1;
     const { dataId } = isOne ? shards[0]! : this.#joined(info, shards);
-    const whole = { dataId, shape, dtype };
-    this.#known.set(dataId, { layout, shards: isOne ? [whole] : shards, own: isOne ? [] : shards });
-    return whole;
+    const full = { dataId, shape, dtype };
+    this.#known.set(dataId, { layout, shards: isOne ? [full] : shards, own: isOne ? [] : shards });
+    return full;
   }
 
   divide(x: TensorInfo, count: number): void {
@@ -82,7 +82,7 @@ class PortablePieces implements ShardsLayer {
     this.#known.set(x.dataId, { layout: { kind: 'rows', outer: 1, length }, shards, own: shards });
   }
 
-  of(x: TensorInfo): Pieces | undefined {
+  of(x: TensorInfo): TensorShards | undefined {
     const known = this.#known.get(x.dataId);
     return known?.own.length === 0 ? { layout: known.layout, shards: [x] } : known;
   }

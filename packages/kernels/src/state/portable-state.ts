@@ -53,9 +53,9 @@ export function portableTensor(
   label: DataType = labelOf(dtype),
 ): Tensor {
   if (dtype === 'complex64') return complexOf(values as Float32Array, shape);
-  const made = tensor(READ[dtype](values as never), [...shape], labelOf(dtype));
-  if (made.dtype === label) return made;
-  return tidy(() => cast(made, label));
+  const created = tensor(READ[dtype](values as never), [...shape], labelOf(dtype));
+  if (created.dtype === label) return created;
+  return tidy(() => cast(created, label));
 }
 
 /** Real and imaginary parts alternate in `parts`. */

@@ -2,7 +2,7 @@ import { AccError } from '@acc/contract';
 import { environment } from '@acc/platform';
 
 export interface TuningOptions {
-  /** The way to use for all shapes, by family. */
+  /** The candidate to use for all shapes, by family. */
   readonly pins: Readonly<Record<string, string>>;
   /** Whether to print each choice to standard error when it is made. */
   readonly print: boolean;
@@ -12,7 +12,7 @@ let fromEnvironment: TuningOptions | undefined;
 
 /**
  * The options in `ACC_KERNELS_TUNE`, which is read once: a comma-separated list of `print` and of
- * pins, `family=way`.
+ * pins, `family=candidate`.
  *
  * @throws AccError `ACC_INVALID_OPTION`.
  */
@@ -27,15 +27,15 @@ export function parseTuning(text: string): TuningOptions {
   let print = false;
   for (const item of text.split(',').map((part) => part.trim())) {
     if (item === '') continue;
-    const [family, way, ...rest] = item.split('=');
+    const [family, candidate, ...rest] = item.split('=');
     if (item === 'print') print = true;
-    else if (family && way && rest.length === 0) pins[family] = way;
+    else if (family && candidate && rest.length === 0) pins[family] = candidate;
     else {
       throw new AccError(
         'ACC_INVALID_OPTION',
-        `ACC_KERNELS_TUNE: '${item}' is neither 'print' nor of the form family=way.`,
+        `ACC_KERNELS_TUNE: '${item}' is neither 'print' nor of the form family=candidate.`,
         {
-          help: 'For example: ACC_KERNELS_TUNE=print,matmul=onednn. `print` shows families and their ways.',
+          help: 'For example: ACC_KERNELS_TUNE=print,matmul=onednn. `print` shows families and their candidates.',
         },
       );
     }

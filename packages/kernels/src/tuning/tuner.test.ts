@@ -7,7 +7,7 @@ import { Tuner, type ChoiceStore, type Family } from './tuner.js';
 const add = operator('aten::add.Tensor');
 
 /**
- * The time that the tuner reads. The tests set how long a way takes, whatever the load of the
+ * The time that the tuner reads. The tests set how long a candidate takes, whatever the load of the
  * machine.
  */
 let now = 0;
@@ -27,7 +27,7 @@ function doubling(name = 'double'): Calls {
   const counts: Record<string, number> = { slow: 0, quick: 0, broken: 0 };
   const family: Family<readonly [Tensor]> = {
     name,
-    ways: {
+    candidates: {
       slow: (x) => {
         counts.slow!++;
         spend(3);
@@ -54,26 +54,26 @@ function doubling(name = 'double'): Calls {
 const vector = (length: number) => tensorFrom(new Float32Array(length).fill(1), 'float32', [length]);
 const tunerWith = (text: string) => new Tuner(() => parseTuning(text));
 
-function run(way: (x: Tensor) => Tensor, length: number): number {
+function run(candidate: (x: Tensor) => Tensor, length: number): number {
   using x = vector(length);
-  using result = way(x);
+  using result = candidate(x);
   return result.read()[0] as number;
 }
 
 describe('the tuner', () => {
-  it('chooses the fastest way that works, and measures a class of shapes once', () => {
+  it('chooses the fastest candidate that works, and measures a class of shapes once', () => {
     const { family, counts } = doubling();
     const tuner = tunerWith('');
-    const way = tuner.tuned(family);
-    expect(run(way, 8)).toBe(2);
+    const candidate = tuner.tuned(family);
+    expect(run(candidate, 8)).toBe(2);
     const measured = { ...counts };
     expect(measured.broken).toBe(1);
-    for (let i = 0; i < 10; i++) run(way, 8);
+    for (let i = 0; i < 10; i++) run(candidate, 8);
     expect(counts).toEqual({ ...measured, quick: measured.quick! + 10 });
-    expect(tuner.choices).toMatchObject([{ family: 'double', shapes: '[8]', way: 'quick' }]);
+    expect(tuner.choices).toMatchObject([{ family: 'double', shapes: '[8]', candidate: 'quick' }]);
     expect(Object.keys(tuner.choices[0]!.measuredMs)).toEqual(['slow', 'quick']);
     expect(tuner.choices[0]!.failures).toEqual({ broken: 'not on this device' });
-    run(way, 9);
+    run(candidate, 9);
     expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
   });
 
@@ -85,32 +85,32 @@ describe('the tuner', () => {
       return add(x, x);
     };
     const tuner = tunerWith('');
-    run(tuner.tuned({ ...family, ways: { ...family.ways, moody } }), 8);
-    run(tuner.tuned({ ...family, name: 'second', ways: { slow: family.ways.slow!, moody } }), 8);
-    expect(tuner.choices.map(({ way }) => way)).toEqual(['quick', 'slow']);
+    run(tuner.tuned({ ...family, candidates: { ...family.candidates, moody } }), 8);
+    run(tuner.tuned({ ...family, name: 'second', candidates: { slow: family.candidates.slow!, moody } }), 8);
+    expect(tuner.choices.map(({ candidate }) => candidate)).toEqual(['quick', 'slow']);
   });
 
-  it('leaves the first way only for one that is clearly faster', () => {
+  it('leaves the first candidate only for one that is clearly faster', () => {
     const { family } = doubling();
     const tuner = tunerWith('');
     run(tuner.tuned({ ...family, clearly: 0 }), 8);
-    expect(tuner.choices).toMatchObject([{ way: 'slow' }]);
+    expect(tuner.choices).toMatchObject([{ candidate: 'slow' }]);
   });
 
   it('measures again in another precision', () => {
     const tuner = tunerWith('');
     const { family, counts } = doubling();
-    const way = tuner.tuned(family);
-    run(way, 8);
+    const candidate = tuner.tuned(family);
+    run(candidate, 8);
     const { quick } = counts;
     tuner.computeIn(undefined);
-    run(way, 8);
+    run(candidate, 8);
     expect(counts.quick).toBe(quick! + 1);
     tuner.computeIn('bf16');
-    run(way, 8);
+    run(candidate, 8);
     expect(counts.slow).toBeGreaterThan(1);
     expect(counts.quick).toBeGreaterThan(quick! + 2);
-    expect(Object.keys(tuner.ways)).toEqual([expect.stringMatching(/^double\/\[8\]\/\d+\/bf16$/)]);
+    expect(Object.keys(tuner.candidates)).toEqual([expect.stringMatching(/^double\/\[8\]\/\d+\/bf16$/)]);
   });
 
   it('does not measure small shapes', () => {
@@ -119,33 +119,36 @@ describe('the tuner', () => {
     expect(counts).toEqual({ slow: 1, quick: 0, broken: 0 });
   });
 
-  it('uses pinned ways', () => {
+  it('uses pinned candidates', () => {
     const { family, counts } = doubling();
-    const way = tunerWith('double=slow').tuned(family);
-    run(way, 8);
+    const candidate = tunerWith('double=slow').tuned(family);
+    run(candidate, 8);
     expect(counts).toEqual({ slow: 1, quick: 0, broken: 0 });
   });
 
   it.each(['double=swift', 'doubble=quick'])('refuses the pin %s', (pin) => {
-    const way = tunerWith(pin).tuned(doubling().family);
-    expect(() => run(way, 8)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
+    const candidate = tunerWith(pin).tuned(doubling().family);
+    expect(() => run(candidate, 8)).toThrowError(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
   });
 
-  it('throws the error of the first way', () => {
+  it('throws the error of the first candidate', () => {
     const { family } = doubling();
-    const { broken } = family.ways as { broken: () => Tensor };
-    const way = tunerWith('').tuned({ ...family, ways: { broken, quick: family.ways.quick! } });
-    expect(() => run(way, 8)).toThrowError('not on this device');
+    const { broken } = family.candidates as { broken: () => Tensor };
+    const candidate = tunerWith('').tuned({
+      ...family,
+      candidates: { broken, quick: family.candidates.quick! },
+    });
+    expect(() => run(candidate, 8)).toThrowError('not on this device');
   });
 
-  it('measures again if a way ran out of memory, and excludes it after the third time', () => {
+  it('measures again if a candidate ran out of memory, and excludes it after the third time', () => {
     const values = new Map<string, string>();
     const store: ChoiceStore = {
       find: (key) => values.get(key),
       agree: (key, value) => values.set(key, value).get(key)!,
     };
     /**
-     * The choices after `calls` calls, where one of the ways runs out of memory in the calls for
+     * The choices after `calls` calls, where one of the candidates runs out of memory in the calls for
      * which `isShort` is true.
      */
     const chosenAfter = (calls: number, isShort: (call: number) => boolean) => {
@@ -158,30 +161,30 @@ describe('the tuner', () => {
       };
       const tuner = tunerWith('');
       tuner.share(store);
-      const way = tuner.tuned({ ...family, ways: { slow: family.ways.slow!, hungry } });
-      for (let i = 0; i < calls; i++) expect(run(way, 8)).toBe(2);
+      const candidate = tuner.tuned({ ...family, candidates: { slow: family.candidates.slow!, hungry } });
+      for (let i = 0; i < calls; i++) expect(run(candidate, 8)).toBe(2);
       return { choices: tuner.choices, agreed: [...values.values()], counts };
     };
     expect(chosenAfter(2, (call) => call <= 2)).toMatchObject({ choices: [], agreed: [] });
     expect(chosenAfter(3, (call) => call <= 2)).toMatchObject({
-      choices: [{ way: 'hungry', failures: {} }],
+      choices: [{ candidate: 'hungry', failures: {} }],
       agreed: ['hungry'],
     });
     expect(chosenAfter(1, (call) => call === 2)).toMatchObject({ choices: [], agreed: [] });
     expect(chosenAfter(3, () => true)).toMatchObject({ choices: [], agreed: [] });
     expect(chosenAfter(4, () => true)).toMatchObject({
-      choices: [{ way: 'slow', failures: { hungry: 'no room' } }],
+      choices: [{ candidate: 'slow', failures: { hungry: 'no room' } }],
       agreed: ['slow'],
     });
   });
 
-  it('throws an error that means a defect of a way, unlike one of a missing way', () => {
+  it('throws an error that means a defect of a candidate, unlike one of a missing candidate', () => {
     const { family } = doubling();
     const faulty = (_: Tensor): Tensor => {
       throw new TypeError('a fault');
     };
-    const way = tunerWith('').tuned({ ...family, ways: { ...family.ways, faulty } });
-    expect(() => run(way, 8)).toThrowError('a fault');
+    const candidate = tunerWith('').tuned({ ...family, candidates: { ...family.candidates, faulty } });
+    expect(() => run(candidate, 8)).toThrowError('a fault');
   });
 
   it('uses what the job agreed on, and forgets what it chose alone', () => {
@@ -200,13 +203,13 @@ describe('the tuner', () => {
     expect([...values.values()]).toEqual(['quick']);
     for (const key of values.keys()) values.set(key, 'slow');
     const second = tunerWith('');
-    const way = second.tuned(family);
-    run(way, 8);
-    expect(second.choices).toMatchObject([{ way: 'quick' }]);
+    const candidate = second.tuned(family);
+    run(candidate, 8);
+    expect(second.choices).toMatchObject([{ candidate: 'quick' }]);
     second.share(store);
     expect(second.choices).toEqual([]);
-    run(way, 8);
-    expect(second.choices).toMatchObject([{ way: 'slow', measuredMs: {} }]);
+    run(candidate, 8);
+    expect(second.choices).toMatchObject([{ candidate: 'slow', measuredMs: {} }]);
   });
 });
 

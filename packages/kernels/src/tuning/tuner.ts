@@ -8,32 +8,32 @@ import type { TuningOptions } from './options.js';
  */
 export type Candidate<Args extends readonly unknown[]> = (...args: Args) => NativeTensor;
 
-/** Runs the chosen way of a family. */
+/** Runs the chosen candidate of a family. */
 export interface TunedFamily<Args extends readonly unknown[]> {
   (...args: Args): NativeTensor;
-  /** The name of the way that runs with these arguments. May measure the ways. */
+  /** The name of the candidate that runs with these arguments. May measure the candidates. */
   candidateFor(...args: Args): string;
 }
 
-/** A computation for which libtorch has several ways. */
+/** A computation for which libtorch has several candidates. */
 export interface Family<Args extends readonly unknown[]> {
   readonly name: string;
   /**
    * Ways by name. The first is the default; another is chosen only if its time is at most {@link
    * clearly} times that of the default.
    */
-  readonly ways: Readonly<Record<string, Candidate<Args>>>;
+  readonly candidates: Readonly<Record<string, Candidate<Args>>>;
   /**
-   * A fraction of the first way's time, below 1. A smaller gain may be noise, or may be lost
+   * A fraction of the first candidate's time, below 1. A smaller gain may be noise, or may be lost
    * elsewhere, as with memory layouts.
    */
   readonly clearly: number;
-  /** The class of shapes. One way is chosen for each class. Called on every call. */
+  /** The class of shapes. One candidate is chosen for each class. Called on every call. */
   classOf(...args: Args): number | string;
   /** The name of that class. */
   nameOf(...args: Args): string;
   /**
-   * Whether a way takes no longer than the overhead of its call. The first way is then used without
+   * Whether a candidate takes no longer than the overhead of its call. The first candidate is then used without
    * a measurement.
    */
   isSmall(...args: Args): boolean;
@@ -43,13 +43,13 @@ export interface Family<Args extends readonly unknown[]> {
 export interface Choice {
   readonly family: string;
   readonly shapes: string;
-  readonly way: string;
+  readonly candidate: string;
   /**
-   * Milliseconds of each measured way. Empty if the choice was pinned, small, or made by another
+   * Milliseconds of each measured candidate. Empty if the choice was pinned, small, or made by another
    * rank.
    */
   readonly measuredMs: Readonly<Record<string, number>>;
-  /** The errors of the excluded ways, by name. */
+  /** The errors of the excluded candidates, by name. */
   readonly failures: Readonly<Record<string, string>>;
 }
 
@@ -64,27 +64,27 @@ export interface ChoiceStore {
 }
 
 /**
- * Each way is measured up to RUNS times. Measuring ends early after ENOUGH_MS milliseconds per way.
+ * Each candidate is measured up to RUNS times. Measuring ends early after ENOUGH_MS milliseconds per candidate.
  */
 const RUNS = 7;
 const ENOUGH_MS = 60;
 
 /**
  * How often the measurement of a class of shapes is postponed because memory ran out. After that,
- * ways that run out of memory are excluded.
+ * candidates that run out of memory are excluded.
  */
 const MAX_POSTPONED = 3;
 
 /**
- * Codes of errors that mean that this libtorch or device does not support a way. Out of memory is
+ * Codes of errors that mean that this libtorch or device does not support a candidate. Out of memory is
  * handled separately; any other error is thrown to the caller.
  */
 const NOT_HERE = ['ACC_OPERATOR_UNKNOWN', 'ACC_OPERATOR_FAILED'];
 
 /**
- * Chooses between ways by measuring them on the first real arguments of each class of shapes, and
- * remembers the choice. A way that this libtorch or device does not support is excluded. If a way
- * runs out of memory, this call uses the first way, and the next call measures again. Pins override
+ * Chooses between candidates by measuring them on the first real arguments of each class of shapes, and
+ * remembers the choice. A candidate that this libtorch or device does not support is excluded. If a candidate
+ * runs out of memory, this call uses the first candidate, and the next call measures again. Pins override
  * everything. In a job, the rank that measures first decides for all ranks.
  */
 export class Tuner {
@@ -116,19 +116,19 @@ export class Tuner {
     this.#forget();
   }
 
-  /** The chosen way of each class of shapes, for {@link take}. */
-  get ways(): Readonly<Record<string, string>> {
-    return Object.fromEntries(Array.from(this.#choices, ([key, { way }]) => [key, way]));
+  /** The chosen candidate of each class of shapes, for {@link take}. */
+  get candidates(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Array.from(this.#choices, ([key, { candidate }]) => [key, candidate]));
   }
 
-  /** Uses these ways from now on, on all ranks, instead of measuring. Pins still override them. */
-  take(ways: Readonly<Record<string, string>>): void {
-    this.#taken = { ...this.ways, ...ways };
+  /** Uses these candidates from now on, on all ranks, instead of measuring. Pins still override them. */
+  take(candidates: Readonly<Record<string, string>>): void {
+    this.#taken = { ...this.candidates, ...candidates };
     this.#forget();
   }
 
   /**
-   * With true, uses the first way wherever no way is pinned, so that every run makes the same
+   * With true, uses the first candidate wherever no candidate is pinned, so that every run makes the same
    * choices.
    */
   fix(isFixed: boolean): void {
@@ -144,10 +144,10 @@ export class Tuner {
     this.#forget();
   }
 
-  /** Returns a function that runs the chosen way. */
+  /** Returns a function that runs the chosen candidate. */
   tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedFamily<Args> {
     this.#families.add(family.name);
-    const { ways } = family;
+    const { candidates } = family;
     let generation = this.#generation;
     const chosen = new Map<number | string, string>();
     const candidateFor = (...args: Args): string => {
@@ -156,15 +156,15 @@ export class Tuner {
         generation = this.#generation;
       }
       const shapeClass = family.classOf(...args);
-      let way = chosen.get(shapeClass);
-      if (way === undefined) {
-        way = this.#choose(family, args);
-        if (way === undefined) return Object.keys(ways)[0]!;
-        chosen.set(shapeClass, way);
+      let candidate = chosen.get(shapeClass);
+      if (candidate === undefined) {
+        candidate = this.#choose(family, args);
+        if (candidate === undefined) return Object.keys(candidates)[0]!;
+        chosen.set(shapeClass, candidate);
       }
-      return way;
+      return candidate;
     };
-    return Object.assign((...args: Args) => ways[candidateFor(...args)]!(...args), { candidateFor });
+    return Object.assign((...args: Args) => candidates[candidateFor(...args)]!(...args), { candidateFor });
   }
 
   #forget(): void {
@@ -182,16 +182,16 @@ export class Tuner {
     if (pinned !== undefined) requireWay(family, pinned);
     const precision = this.#precision === undefined ? '' : `/${this.#precision}`;
     const key = `${family.name}/${shapes}/${numThreads()}${precision}`;
-    const usual = this.#isFixed || family.isSmall(...args) ? Object.keys(family.ways)[0] : undefined;
+    const usual = this.#isFixed || family.isSmall(...args) ? Object.keys(family.candidates)[0] : undefined;
     const taken = this.#taken[key];
-    const own = pinned ?? usual ?? (taken !== undefined && taken in family.ways ? taken : undefined);
+    const own = pinned ?? usual ?? (taken !== undefined && taken in family.candidates ? taken : undefined);
     const given = own ?? this.#store?.find(key);
     const measured = given === undefined ? measure(family, args) : NOT_MEASURED;
     if (measured.isShortOfMemory && this.#postpone(key)) return undefined;
     const { measuredMs, failures } = measured;
-    const way = given ?? fastest(family, measuredMs);
-    const agreed = own ?? this.#store?.agree(key, way) ?? way;
-    const choice = { family: family.name, shapes, way: agreed, measuredMs, failures };
+    const candidate = given ?? fastest(family, measuredMs);
+    const agreed = own ?? this.#store?.agree(key, candidate) ?? candidate;
+    const choice = { family: family.name, shapes, candidate: agreed, measuredMs, failures };
     this.#choices.set(key, choice);
     if (print) console.error(describe(choice));
     return agreed;
@@ -215,8 +215,9 @@ function refuse(problem: string, known: Iterable<string>): never {
   });
 }
 
-function requireWay({ name, ways }: Family<never>, way: string): void {
-  if (!(way in ways)) refuse(`the family '${name}' has no way '${way}'`, Object.keys(ways));
+function requireWay({ name, candidates }: Family<never>, candidate: string): void {
+  if (!(candidate in candidates))
+    refuse(`the family '${name}' has no candidate '${candidate}'`, Object.keys(candidates));
 }
 
 interface Measured extends Pick<Choice, 'measuredMs' | 'failures'> {
@@ -226,26 +227,26 @@ interface Measured extends Pick<Choice, 'measuredMs' | 'failures'> {
 const NOT_MEASURED: Measured = { measuredMs: {}, failures: {}, isShortOfMemory: false };
 
 /**
- * The median time of each way. The ways run in turn, so that other load on the machine affects all
- * of them. The median is better than the minimum: ways differ in how much they slow down when other
+ * The median time of each candidate. The candidates run in turn, so that other load on the machine affects all
+ * of them. The median is better than the minimum: candidates differ in how much they slow down when other
  * work shares caches and memory, which is always so in training.
  */
-function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: Args): Measured {
+function measure<Args extends readonly unknown[]>({ candidates }: Family<Args>, args: Args): Measured {
   const failures: Record<string, string> = {};
   let isShortOfMemory = false;
-  /** Records why a way is excluded. Throws an error of the first way. */
+  /** Records why a candidate is excluded. Throws an error of the first candidate. */
   const noteOut = (name: string, error: unknown): void => {
     const ranOut = isAccError(error, 'ACC_OUT_OF_MEMORY');
-    if (name === Object.keys(ways)[0] || !(ranOut || isNotHere(error))) throw error;
+    if (name === Object.keys(candidates)[0] || !(ranOut || isNotHere(error))) throw error;
     if (ranOut) releaseCachedMemory();
     isShortOfMemory ||= ranOut;
     failures[name] = error.message;
   };
   const times: Record<string, number[]> = {};
   let spentMs = 0;
-  const attempt = (name: string, way: Candidate<Args>) => {
+  const attempt = (name: string, candidate: Candidate<Args>) => {
     try {
-      const ms = timeMs(() => way(...args));
+      const ms = timeMs(() => candidate(...args));
       // The first call prepares the operator, so its time does not count.
       if (!times[name]) return void (times[name] = []);
       times[name].push(ms);
@@ -254,12 +255,12 @@ function measure<Args extends readonly unknown[]>({ ways }: Family<Args>, args: 
       noteOut(name, error);
     }
   };
-  const works = () => Object.entries(ways).filter(([name]) => !(name in failures));
-  for (const [name, way] of works()) attempt(name, way);
+  const works = () => Object.entries(candidates).filter(([name]) => !(name in failures));
+  for (const [name, candidate] of works()) attempt(name, candidate);
   if (works().length === 1) return { measuredMs: { [works()[0]![0]]: 0 }, failures, isShortOfMemory };
   const mostMs = ENOUGH_MS * works().length;
   for (let run = 0; run < RUNS && spentMs < mostMs; run++) {
-    for (const [name, way] of works()) attempt(name, way);
+    for (const [name, candidate] of works()) attempt(name, candidate);
   }
   const measuredMs = Object.fromEntries(works().map(([name]) => [name, medianLow(times[name]!)]));
   return { measuredMs, failures, isShortOfMemory };
@@ -279,16 +280,16 @@ function timeMs(run: () => NativeTensor): number {
   return ms;
 }
 
-function fastest({ ways, clearly }: Family<never>, ms: Readonly<Record<string, number>>): string {
-  const usual = Object.keys(ways)[0]!;
+function fastest({ candidates, clearly }: Family<never>, ms: Readonly<Record<string, number>>): string {
+  const usual = Object.keys(candidates)[0]!;
   const [best, bestMs] = Object.entries(ms).reduce((a, b) => (b[1] < a[1] ? b : a));
   return bestMs <= clearly * ms[usual]! ? best : usual;
 }
 
-/** One line with the choice, the measured times, and the excluded ways. */
-export function describe({ family, shapes, way, measuredMs, failures }: Choice): string {
+/** One line with the choice, the measured times, and the excluded candidates. */
+export function describe({ family, shapes, candidate, measuredMs, failures }: Choice): string {
   const times = Object.entries(measuredMs).map(([name, ms]) => `${name} ${ms.toFixed(3)} ms`);
   for (const [name, reason] of Object.entries(failures))
     times.push(`not ${name}: ${reason.split('\n', 1)[0]!}`);
-  return `acc: ${family} ${shapes}: ${way}${times.length > 0 ? ` (${times.join(', ')})` : ''}`;
+  return `acc: ${family} ${shapes}: ${candidate}${times.length > 0 ? ` (${times.join(', ')})` : ''}`;
 }

@@ -4,7 +4,7 @@ import { Tuner, type Choice, type ChoiceStore, type Family, type TunedFamily } f
 const tuner = /* @__PURE__ */ new Tuner(tuningOptions);
 
 /**
- * Returns a function that runs, for each class of shapes, the way that was fastest at first use.
+ * Returns a function that runs, for each class of shapes, the candidate that was fastest at first use.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export function tuned<Args extends readonly unknown[]>(family: Family<Args>): TunedFamily<Args> {
@@ -23,18 +23,18 @@ export function shareKernelChoices(store: ChoiceStore | undefined): void {
   tuner.share(store);
 }
 
-/** The chosen ways so far, for {@link useCandidates}. */
+/** The chosen candidates so far, for {@link useCandidates}. */
 export function chosenCandidates(): Readonly<Record<string, string>> {
-  return tuner.ways;
+  return tuner.candidates;
 }
 
-/** Uses the ways that another run has chosen, for the classes of shapes that it has met. */
-export function useCandidates(ways: Readonly<Record<string, string>>): void {
-  tuner.take(ways);
+/** Uses the candidates that another run has chosen, for the classes of shapes that it has met. */
+export function useCandidates(candidates: Readonly<Record<string, string>>): void {
+  tuner.take(candidates);
 }
 
 /**
- * With true, uses the same way in every run: the pinned way or the first, not the fastest. False
+ * With true, uses the same candidate in every run: the pinned candidate or the first, not the fastest. False
  * ends that.
  */
 export function fixKernelChoices(isFixed: boolean): void {

@@ -235,16 +235,16 @@ class Step {
     const inputs = plan.inputs.some((id) => taken.has(id)) ? this.#step.inputs(microBatch) : [];
     const given = new Map([...received, ...inputs.map((input, i) => [plan.inputs[i]!, input] as const)]);
     const used = stage.receives.filter((id) => taken.has(id) && received.get(id)!.dtype === 'float32');
-    const made = stage.sends.filter((id) => !received.has(id));
+    const created = stage.sends.filter((id) => !received.has(id));
     const trained = this.#subject.trained[index]!;
     const shapes = new Map([...received].map(([id, { shape }]) => [id, shape]));
     try {
       const taped = runForward(
-        () => this.#compute({ stage, given, made, isLast, index, microBatch }),
+        () => this.#compute({ stage, given, made: created, isLast, index, microBatch }),
         [...used.map((id) => received.get(id)!), ...trained, ...this.#subject.foreign],
       );
       if (isLast) requireDependent(taped);
-      return { taped, used, trained, made, shapes };
+      return { taped, used, trained, made: created, shapes };
     } finally {
       dispose(inputs);
     }

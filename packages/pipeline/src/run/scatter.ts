@@ -108,8 +108,8 @@ export class Scatter {
     const { line, kernels } = this.#ranks;
     return tidy(() => {
       // A tensor of which this rank has a shard becomes whole.
-      const whole = kernels.fromNative(kernels.toNative(tensor), tensor.dtype);
-      const flat = reshape(whole, [-1]);
+      const full = kernels.fromNative(kernels.toNative(tensor), tensor.dtype);
+      const flat = reshape(full, [-1]);
       const missing = part * line.size - flat.size;
       // Elements of the start have the element type that those of the end need.
       const even = missing > 0 ? concat([flat, slice(flat, 0, missing)]) : flat;
@@ -120,10 +120,10 @@ export class Scatter {
   /** Zeros that the line can gather together with the parts of other ranks. */
   #zerosOf({ dtype, native, part, shape }: Form): Tensor {
     const { precision } = this.#ranks.kernels;
-    const made = zeros(part === undefined ? shape : [part], dtype);
-    if (dtype !== 'float32' || native === undefined || !precision) return made;
-    const cast = precision.cast(made, native);
-    made.dispose();
+    const created = zeros(part === undefined ? shape : [part], dtype);
+    if (dtype !== 'float32' || native === undefined || !precision) return created;
+    const cast = precision.cast(created, native);
+    created.dispose();
     return cast;
   }
 

@@ -82,8 +82,8 @@ function runCall({ layer, inputs, outputs }: GraphCall, values: Values): void {
   const [mask] = masks;
   const isMasked = masks.some((each) => each !== null);
   const results = listOf(layer.apply(given, { training: true, ...(isMasked && { mask }) }));
-  const made = layer.supportsMasking ? layer.computeMask(given, masks) : null;
-  const ofResults = Array.isArray(made) ? made[0] : made;
+  const created = layer.supportsMasking ? layer.computeMask(given, masks) : null;
+  const ofResults = Array.isArray(created) ? created[0] : created;
   outputs.forEach((id, i) => values.add(id, results[i]!, ofResults));
 }
 
@@ -100,12 +100,12 @@ function sectionsOf(calls: readonly GraphCall[], every: number, results: readonl
   const sections: Section[] = [];
   for (let begin = 0; begin < calls.length; begin += every) {
     const local = calls.slice(begin, begin + every);
-    const made = new Set(local.flatMap(({ outputs }) => outputs));
+    const created = new Set(local.flatMap(({ outputs }) => outputs));
     const later = new Set([...calls.slice(begin + every).flatMap(({ inputs }) => inputs), ...results]);
     sections.push({
       calls: local,
-      takes: [...new Set(local.flatMap(({ inputs }) => inputs))].filter((id) => !made.has(id)),
-      gives: [...made].filter((id) => later.has(id)),
+      takes: [...new Set(local.flatMap(({ inputs }) => inputs))].filter((id) => !created.has(id)),
+      gives: [...created].filter((id) => later.has(id)),
       isLast: begin + every >= calls.length,
     });
   }

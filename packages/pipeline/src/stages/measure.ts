@@ -114,8 +114,8 @@ function addMask(
   const given = inputs.map((input) => values.get(input)!);
   const ofInputs = inputs.map((input) => masks.get(input) ?? null);
   const [mask] = tidy(() => {
-    const made = layer.computeMask(given, ofInputs);
-    const first = Array.isArray(made) ? made[0] : made;
+    const created = layer.computeMask(given, ofInputs);
+    const first = Array.isArray(created) ? created[0] : created;
     // A layer may return the mask of its input.
     return first ? [first.clone()] : [];
   });
@@ -137,8 +137,8 @@ function costOf(
 ): number {
   const given = inputs.map((id) => values.get(id)!);
   const weights = layer.trainableWeights.map((weight) => weight.read());
-  const made = inputs.filter((id) => !modelInputs.has(id)).map((id) => values.get(id)!);
-  const xs = [...made.filter(({ dtype }) => dtype === 'float32'), ...weights];
+  const created = inputs.filter((id) => !modelInputs.has(id)).map((id) => values.get(id)!);
+  const xs = [...created.filter(({ dtype }) => dtype === 'float32'), ...weights];
   const times: number[] = [];
   for (let i = 0; i < TIMES + 1; i++) {
     const begin = performance.now();

@@ -121,8 +121,8 @@ describe('a plan', () => {
     });
     const tokens = tf.tensor2d([[1, 2, 3, 0, 0, 0]], [1, 6], 'int32');
     const expected = model.predict(tokens) as tf.Tensor;
-    const whole = planOf(graphOf(model), [0, 0, 0], 1);
-    const [found] = stageForward(whole.stages[0]!, new Map([[whole.inputs[0]!, tokens]]), whole.outputs);
+    const full = planOf(graphOf(model), [0, 0, 0], 1);
+    const [found] = stageForward(full.stages[0]!, new Map([[full.inputs[0]!, tokens]]), full.outputs);
     expect([...found!.dataSync()]).toEqual([...expected.dataSync()]);
     const again = { every: 3, checkpoint: callAtOnce, isBackwardNext: false };
     const sequences = planOf(graphOf(maskedResult()), [0, 0], 1);

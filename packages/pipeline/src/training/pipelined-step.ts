@@ -231,9 +231,9 @@ function reduced(
   if (weight !== undefined) trainingStep.lossItems.note(loss, weight);
   const session = trainingStep.begin(trained, loss)!;
   const share = session.weight / trainingStep.lossScale;
-  const whole = unit === undefined ? factor * share : session.unit === 0 ? 0 : unit / session.unit;
+  const full = unit === undefined ? factor * share : session.unit === 0 ? 0 : unit / session.unit;
   trained.forEach((_, i) => {
-    const grad = summed(scaled(grads[i]!, whole), scaled(penaltyGrads[i]!, share));
+    const grad = summed(scaled(grads[i]!, full), scaled(penaltyGrads[i]!, share));
     if (grad) session.ready(i, grad);
   });
   const finished = session.finish();

@@ -146,7 +146,7 @@ export class Pipelines {
     if (known?.key === key) return known.model;
     if (known) throw dividedBefore();
     const { kernels, checkpointEvery: every, prepared, ...shared } = this.#context;
-    const made = new ModelPipeline(
+    const created = new ModelPipeline(
       { model, schedule, stages, microBatches },
       {
         ...shared,
@@ -163,8 +163,8 @@ export class Pipelines {
         optimizers: prepared.optimizers,
       },
     );
-    this.#divided.set(last, { model: made, key });
-    return made;
+    this.#divided.set(last, { model: created, key });
+    return created;
   }
 
   get #pipe(): Collective {

@@ -78,9 +78,9 @@ export class Placed extends DeferredVariable {
     if (this.#context.pipe.size === 1) return this.useOwn();
     besideTape(() => {
       // No operator reads `local`: hooks around it would free what is being read.
-      const whole = this.whole(() => this.local);
-      this.fill(whole, 0);
-      whole.dispose();
+      const full = this.whole(() => this.local);
+      this.fill(full, 0);
+      full.dispose();
     });
   }
 

@@ -103,8 +103,8 @@ export abstract class FlatPlacer implements SharedWork {
   materialize(shard: Shard, local: () => Tensor): Tensor {
     const unit = this.unitOf.get(shard.full)!;
     unit.takeOverAssigned();
-    const whole = unit.wholeOf(shard, local);
-    if (whole) return whole;
+    const full = unit.wholeOf(shard, local);
+    if (full) return full;
     unit.gather('reading');
     return tidy(() => mul(shard.full, 1));
   }

@@ -71,10 +71,10 @@ export class FullBuffer {
   }
 
   /** Keeps the memory of a tensor from {@link arrive}, unless it is for reads during an update. */
-  keep(whole: Tensor): void {
+  keep(full: Tensor): void {
     this.#isLent = false;
-    if (this.#memory && !this.#isUpdating) this.#memory.put(whole);
-    else whole.dispose();
+    if (this.#memory && !this.#isUpdating) this.#memory.put(full);
+    else full.dispose();
   }
 
   /**

@@ -15,19 +15,19 @@ export function crc32(bytes: Uint8Array, before = 0): number {
 }
 
 function makeTables(): Uint32Array[] {
-  const made = Array.from({ length: 4 }, () => new Uint32Array(256));
+  const created = Array.from({ length: 4 }, () => new Uint32Array(256));
   for (let byte = 0; byte < 256; byte++) {
     let crc = byte;
     for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? 0xedb88320 ^ (crc >>> 1) : crc >>> 1;
-    made[0]![byte] = crc;
+    created[0]![byte] = crc;
   }
   for (let k = 1; k < 4; k++) {
     for (let byte = 0; byte < 256; byte++) {
-      const last = made[k - 1]![byte]!;
-      made[k]![byte] = made[0]![last & 255]! ^ (last >>> 8);
+      const last = created[k - 1]![byte]!;
+      created[k]![byte] = created[0]![last & 255]! ^ (last >>> 8);
     }
   }
-  return made;
+  return created;
 }
 
 /** The most bytes of a block that is stored as it is. */

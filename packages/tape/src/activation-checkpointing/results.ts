@@ -8,13 +8,13 @@ import { mapNested, type Nested } from '../nested.js';
  *
  * @param made The ids of the tensors that its operators created.
  */
-export function copiedResult<R extends Nested>(result: R, made: ReadonlySet<number>): R {
+export function copiedResult<R extends Nested>(result: R, created: ReadonlySet<number>): R {
   if (typeof (result as { then?: unknown } | null | undefined)?.then === 'function') {
     throw new AccError('ACC_CHECKPOINT_ASYNC', 'A checkpointed function must not be asynchronous.', {
       help: 'Pass a function that returns tensors, as for tf.tidy.',
     });
   }
-  return mapNested(result, (tensor) => (made.has(tensor.id) ? tensor : clone(tensor)));
+  return mapNested(result, (tensor) => (created.has(tensor.id) ? tensor : clone(tensor)));
 }
 
 /** The tensors of a result, each once. */

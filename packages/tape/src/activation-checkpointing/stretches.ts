@@ -30,14 +30,14 @@ export function stretchesOf(
   return bounds.slice(0, -1).map((first, k) => {
     const end = bounds[k + 1]!;
     const own = calls.slice(first, end);
-    const made = new Set(own.flatMap((call) => call.outputs));
+    const created = new Set(own.flatMap((call) => call.outputs));
     const later = new Set([...calls.slice(end).flatMap(({ inputs }) => inputs), ...outputs]);
     return {
       first,
       end,
       isCheckpointed: end < calls.length && !calls[first]!.layer.stateful,
-      takes: [...new Set(own.flatMap(({ inputs }) => inputs))].filter((id) => !made.has(id)),
-      gives: [...made].filter((id) => later.has(id)),
+      takes: [...new Set(own.flatMap(({ inputs }) => inputs))].filter((id) => !created.has(id)),
+      gives: [...created].filter((id) => later.has(id)),
     };
   });
 }

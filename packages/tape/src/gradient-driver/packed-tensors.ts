@@ -35,8 +35,8 @@ export function packSaved(node: TapeNode, packs: readonly Pack[], runHook: RunHo
 /**
  * Adds `made` to the replacements that are freed or restored with the saved tensors of the node.
  */
-export function addStandIns(node: TapeNode, made: readonly StandIn[]): void {
-  if (made.length > 0) standIns.set(node, [...(standIns.get(node) ?? []), ...made]);
+export function addStandIns(node: TapeNode, created: readonly StandIn[]): void {
+  if (created.length > 0) standIns.set(node, [...(standIns.get(node) ?? []), ...created]);
 }
 
 /**
@@ -108,14 +108,14 @@ function requireSame(packed: Tensor, unpacked: Tensor): void {
 
 /** Restores the values of the saved tensors of a node. */
 export function unpackSaved(node: TapeNode): void {
-  const made = standIns.get(node);
-  if (!made) return;
+  const created = standIns.get(node);
+  if (!created) return;
   standIns.delete(node);
-  made.forEach((standIn, i) => {
+  created.forEach((standIn, i) => {
     try {
       standIn.restore();
     } catch (error) {
-      for (const other of made.slice(i + 1)) other.dispose();
+      for (const other of created.slice(i + 1)) other.dispose();
       throw error;
     }
   });
@@ -124,8 +124,8 @@ export function unpackSaved(node: TapeNode): void {
 /** Frees the tensors that an operator has saved. */
 export function freeSaved(node: TapeNode): void {
   for (const tensor of node.saved ?? []) tensor.dispose();
-  const made = standIns.get(node);
-  if (!made) return;
+  const created = standIns.get(node);
+  if (!created) return;
   standIns.delete(node);
-  for (const standIn of made) standIn.dispose();
+  for (const standIn of created) standIn.dispose();
 }

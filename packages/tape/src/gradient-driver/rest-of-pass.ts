@@ -34,8 +34,8 @@ export class Rest {
 
   /** Adds gradients of results that `first` does not lead to. */
   addSeeds(seeds: ReadonlyMap<number, Tensor>, first: Path): void {
-    const made = new Set(first.nodes.flatMap(({ node }) => node.outputs.map(({ id }) => id)));
-    for (const [id, grad] of seeds) if (!made.has(id) && this.#wanted.has(id)) this.#add(id, grad);
+    const created = new Set(first.nodes.flatMap(({ node }) => node.outputs.map(({ id }) => id)));
+    for (const [id, grad] of seeds) if (!created.has(id) && this.#wanted.has(id)) this.#add(id, grad);
   }
 
   /** Adds gradients that the first half has found beside those that it was asked for. */

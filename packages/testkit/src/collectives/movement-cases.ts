@@ -95,9 +95,9 @@ const scatter = eachDtype('scatter', (subject, dtype) => {
   const { rank, size } = collective;
   const root = size - 1;
   for (const rows of [0, 1, 1501]) {
-    const whole = numbersOf(root, [size * rows, 3], dtype);
-    const x = rank === root ? subject.make(whole) : null;
-    const expected = rowsOf(whole, rank * rows, (rank + 1) * rows);
+    const full = numbersOf(root, [size * rows, 3], dtype);
+    const x = rank === root ? subject.make(full) : null;
+    const expected = rowsOf(full, rank * rows, (rank + 1) * rows);
     requireSame(taken(subject, collective.scatter(x, root)), expected, `${dtype}, ${rows} rows`);
     if (x !== null) subject.dispose(x);
   }

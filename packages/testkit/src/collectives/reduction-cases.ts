@@ -106,11 +106,11 @@ const reduceScatter = (op: ReduceOp): CollectiveCase => ({
     eachDtype(subject, op, (dtype) => {
       for (const rows of [0, 1, 2003]) {
         const contents = everyRank(subject, (r) => input(op, size)(r, [size * rows, 3], dtype));
-        const whole = reduced(contents, op);
+        const full = reduced(contents, op);
         const part = {
           dtype,
           shape: [rows, 3],
-          values: whole.values.slice(rank * rows * 3, (rank + 1) * rows * 3),
+          values: full.values.slice(rank * rows * 3, (rank + 1) * rows * 3),
         };
         withTensor(subject, contents[rank]!, (x) => {
           requireSame(

@@ -58,8 +58,8 @@ const donated: CollectiveCase = {
         const options = { donate: true, agreed };
         const part = ofGiven(subject, own, (x) => collective.reduceScatterAsync(x, 'sum', options));
         requireSame(part, scattered, `the part of ${what}`);
-        const whole = ofGiven(subject, own, (x) => collective.allGatherAsync(x, options));
-        requireSame(whole, gathered, `the whole of ${what}`);
+        const full = ofGiven(subject, own, (x) => collective.allGatherAsync(x, options));
+        requireSame(full, gathered, `the whole of ${what}`);
       }
       requireSame(
         ofGiven(subject, own, (x) => collective.allGatherAsync(x, { donate: true, even: true })),
@@ -88,8 +88,8 @@ const placed: CollectiveCase = {
       const part = collective.reduceScatter(x, 'sum', { into: placeOf(subject, scattered) });
       requireSame(taken(subject, part), scattered, `the part of ${what}`);
       for (const even of [false, true]) {
-        const whole = collective.allGather(x, { even, into: placeOf(subject, gathered) });
-        requireSame(taken(subject, whole), gathered, `the whole of ${what}`);
+        const full = collective.allGather(x, { even, into: placeOf(subject, gathered) });
+        requireSame(taken(subject, full), gathered, `the whole of ${what}`);
       }
       // A view of the place keeps its values.
       const place = placeOf(subject, scattered);

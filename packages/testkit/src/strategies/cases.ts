@@ -195,21 +195,21 @@ const gradients: readonly StrategyCase[] = [
     run: (subject) =>
       withGradients(subject, (trained, grads, sums) => {
         const { strategy } = trained;
-        const whole = wholeOf(trained, grads);
+        const full = wholeOf(trained, grads);
         const isWhole = strategy.gradients !== undefined || strategy.traits.parameters === 'replicated';
         if (isWhole) {
-          whole.forEach((grad, i) => {
+          full.forEach((grad, i) => {
             const { shape } = trained.variables[i]!;
             require(grad!.shape.join() ===
               shape.join(), `gradient ${i} has the shape [${grad!.shape.join()}]`);
           });
           requireClose(
-            whole.map((grad) => [...grad!.dataSync()]),
+            full.map((grad) => [...grad!.dataSync()]),
             sums,
             'whole gradients',
           );
         }
-        const record = trained.named(whole);
+        const record = trained.named(full);
         const local = strategy.gradients?.local(record);
         const taken = trained.variables.map(({ name }) => (local ?? record)[name]!);
         trained.update(taken, train.sgd(RATE));

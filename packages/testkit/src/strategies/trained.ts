@@ -36,9 +36,9 @@ export class Training {
     const { rank } = context.collective;
     this.variables = SHAPES.map((shape, i) => {
       const values = numbers(shape, 10 * i + 100 * rank);
-      const made = variable(values);
+      const created = variable(values);
       values.dispose();
-      return made;
+      return created;
     });
     this.strategy = create();
     this.strategy.attach(context);
@@ -130,10 +130,10 @@ export function startValues(): number[][] {
 export function plainSteps(grads: readonly (readonly number[][])[], optimizer: Optimizer): number[][] {
   const variables = startValues().map((values, i) => {
     const first = tidy(() => reshape(zeros([values.length]), [...SHAPES[i]!]));
-    const made = variable(first);
+    const created = variable(first);
     first.dispose();
-    assignNumbers(made, values);
-    return made;
+    assignNumbers(created, values);
+    return created;
   });
   for (const ofStep of grads) {
     const record = Object.fromEntries(

@@ -40,12 +40,12 @@ describe.each(Object.entries(MODELS))('%s', (_, make) => {
   it('continues with kept keys and values as without, with any way to choose', () => {
     const model = make();
     for (const options of [{}, { temperature: 1.5, seed: 3 }, { topK: 4, seed: 5 }, { topP: 0.6, seed: 8 }]) {
-      const made = [true, false].map((useCache) =>
+      const created = [true, false].map((useCache) =>
         generate(model, PROMPTS, { maxNewTokens: 10, useCache, ...options }).arraySync(),
       );
-      expect(made[0]).toEqual(made[1]);
-      expect(made[0]!.map((row) => row.slice(0, 4))).toEqual(PROMPTS);
-      expect(made[0]!.every((row) => row.length === 14)).toBe(true);
+      expect(created[0]).toEqual(created[1]);
+      expect(created[0]!.map((row) => row.slice(0, 4))).toEqual(PROMPTS);
+      expect(created[0]!.every((row) => row.length === 14)).toBe(true);
     }
     model.dispose();
   });
@@ -54,12 +54,12 @@ describe.each(Object.entries(MODELS))('%s', (_, make) => {
     const empty = tf.memory().numTensors;
     const model = make();
     const before = tf.memory();
-    const made = generate(model, PROMPTS, { maxNewTokens: 9 });
+    const created = generate(model, PROMPTS, { maxNewTokens: 9 });
     expect(tf.memory().numTensors).toBe(before.numTensors + 1);
     expect(tf.memory().numDataBuffers).toBe(before.numDataBuffers + 1);
-    const best = tf.tidy(() => tf.argMax(model.apply(made) as tf.Tensor, -1).arraySync()) as number[][];
-    made.arraySync().forEach((row, i) => expect(row.slice(4)).toEqual(best[i]!.slice(3, -1)));
-    made.dispose();
+    const best = tf.tidy(() => tf.argMax(model.apply(created) as tf.Tensor, -1).arraySync()) as number[][];
+    created.arraySync().forEach((row, i) => expect(row.slice(4)).toEqual(best[i]!.slice(3, -1)));
+    created.dispose();
     model.dispose();
     expect(tf.memory().numTensors).toBe(empty);
   });
@@ -101,7 +101,7 @@ it('reads several positions after those in the cache as it reads all at once', a
   const { KeyValueCache } = await import('../index.js');
   const model = MODELS['Llama']!();
   const tokens = tf.tensor2d([[1, 2, 3, 4, 5, 6, 7]], undefined, 'int32');
-  const whole = model.apply(tokens) as tf.Tensor;
+  const full = model.apply(tokens) as tf.Tensor;
   const cache = new KeyValueCache();
   const parts = [
     [0, 3],
@@ -112,7 +112,7 @@ it('reads several positions after those in the cache as it reads all at once', a
     cache.advance(length!);
     return logits;
   });
-  const [actual, expected] = [tf.concat(parts, 1), whole].map((x) => Array.from(x.dataSync()));
+  const [actual, expected] = [tf.concat(parts, 1), full].map((x) => Array.from(x.dataSync()));
   const size = Math.max(...expected!.map(Math.abs));
   actual!.forEach((value, i) => expect(Math.abs(value - expected![i]!)).toBeLessThan(1e-4 * size));
   cache.dispose();

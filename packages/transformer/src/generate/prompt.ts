@@ -26,16 +26,16 @@ function requireTokens(values: ArrayLike<number>): void {
   if (wrong !== undefined) throw noToken(String(wrong));
 }
 
-function noToken(given: string): AccError {
-  return new AccError('ACC_INVALID_ARGUMENT', `generate: ${given} is not a token.`, {
+function noToken(value: string): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `generate: ${value} is not a token.`, {
     help: 'Tokens are whole numbers from 0.',
   });
 }
 
-function mismatch(given: string): AccError {
+function mismatch(value: string): AccError {
   return new AccError(
     'ACC_SHAPE_MISMATCH',
-    `generate: the prompts are ${given}; expected [batch, length] or [length] with at least one token.`,
+    `generate: the prompts are ${value}; expected [batch, length] or [length] with at least one token.`,
     { help: 'Generate from prompts of different lengths in several calls.' },
   );
 }

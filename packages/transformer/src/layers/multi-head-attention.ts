@@ -144,9 +144,9 @@ export class MultiHeadAttention extends Composite<Settings> implements ParallelL
   #project(x: Tensor3D, kwargs: Kwargs): [Tensor4D, Tensor4D, Tensor4D] {
     const { heads } = this.settings;
     const counts = [heads, this.#kvHeads, this.#kvHeads];
-    const made = this.#inputs.map((layer) => layer.call(x, kwargs) as Tensor3D);
+    const created = this.#inputs.map((layer) => layer.call(x, kwargs) as Tensor3D);
     const widths = counts.map((each) => each * this.#headDim);
-    const flat = made.length === 1 ? split(made[0]!, widths, -1) : made;
+    const flat = created.length === 1 ? split(created[0]!, widths, -1) : created;
     return flat.map((part, i) => {
       const [batch, length] = part.shape as [number, number];
       return transpose(reshape(part, [batch, length, counts[i]!, this.#headDim]), [0, 2, 1, 3]);

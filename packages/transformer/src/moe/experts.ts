@@ -86,10 +86,10 @@ export class Experts extends layers.Layer {
       }));
       const outputs = inputs.map((x, i) => {
         const expert = used[i]!;
-        const project = (given: Tensor, place: number) => {
+        const project = (input: Tensor, place: number) => {
           const { kernels, biases } = parts[place]!;
           const bias = biases && { bias: biases[expert]! };
-          return fused.matMul({ a: given, b: kernels[expert]!, ...bias });
+          return fused.matMul({ a: input, b: kernels[expert]!, ...bias });
         };
         return project(this.#activated(x, project), parts.length - 1) as Tensor2D;
       });

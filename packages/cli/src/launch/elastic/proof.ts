@@ -8,10 +8,10 @@ export function proofOf(token: string, role: 'agent' | 'coordinator', nonce: str
   return createHmac('sha256', `acc ${token}`).update(`${role} ${nonce}`).digest('hex');
 }
 
-export function isProof(given: unknown, expected: string): boolean {
+export function isProof(value: unknown, expected: string): boolean {
   return (
-    typeof given === 'string' &&
-    given.length === expected.length &&
-    timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+    typeof value === 'string' &&
+    value.length === expected.length &&
+    timingSafeEqual(Buffer.from(value), Buffer.from(expected))
   );
 }

@@ -69,7 +69,7 @@ function compiled({ name, source, freeNames }: PortableFunction, base: string): 
   useUpWarning(importing);
   const parameters = ['require', '__name', ...helpers];
   const make = compileFunction(`return (${source});`, parameters, importing) as (
-    ...given: unknown[]
+    ...value: unknown[]
   ) => AnyFunction;
   // esbuild, and so tsx, wraps functions in calls of __name.
   const keepName = (fn: unknown) => fn;

@@ -17,8 +17,8 @@ it('keeps what others take of calls on uploads and numbers, also through views',
 
 it('folds calls on captured tensors, but keeps none of their memory: their views run in every replay', () => {
   const graph = new GraphBuilder([1]);
-  const whole = graph.captured([8, 8]);
-  const row = graph.call('slice.Tensor', [whole], { isView: true });
+  const full = graph.captured([8, 8]);
+  const row = graph.call('slice.Tensor', [full], { isView: true });
   const hidden = graph.call('unsqueeze', [graph.captured()], { isView: true });
   const mask = graph.call('neg', [graph.call('sub.Tensor', [hidden, graph.upload()], { args: [1] })]);
   const folded = foldConstants(graph.build(graph.add(graph.add(graph.input(), mask), row)));
@@ -78,11 +78,11 @@ it('keeps a bounded number of elements: the largest are computed in every replay
   const graph = new GraphBuilder([1]);
   const half = MAX_FOLDED_ELEMENTS / 2;
   const sizes = [half, half + 2, half - 1];
-  const made = sizes.map((size) => graph.call('ones', [], { shape: [size] }));
-  const results = made.map((value, i) =>
+  const created = sizes.map((size) => graph.call('ones', [], { shape: [size] }));
+  const results = created.map((value, i) =>
     graph.call('add.Tensor', [value, graph.input()], { shape: [sizes[i]!] }),
   );
   const folded = foldConstants(graph.build(...results));
-  expect(folded.folded).toEqual([made[0], made[2]]);
+  expect(folded.folded).toEqual([created[0], created[2]]);
   expect(operatorsOf(folded)).toEqual(['ones', 'add', 'add', 'add']);
 });

@@ -18,22 +18,22 @@ describe('writeInPlace', () => {
     expect(segments[0]!.outputs).toEqual(built.segments[0]!.outputs);
   });
 
-  type Change = (graph: GraphBuilder, made: number, written: number) => number[];
+  type Change = (graph: GraphBuilder, created: number, written: number) => number[];
   it.each<[string, Change]>([
-    ['later calls need', (graph, made, written) => [graph.add(made, written)]],
-    ['is a result', (_graph, made, written) => [made, written]],
+    ['later calls need', (graph, created, written) => [graph.add(created, written)]],
+    ['is a result', (_graph, created, written) => [created, written]],
     [
       'has a view that later calls need',
-      (graph, made, written) => {
-        const view = graph.call('t', [made], { isView: true });
+      (graph, created, written) => {
+        const view = graph.call('t', [created], { isView: true });
         return [graph.add(view, written)];
       },
     ],
   ])('does not write over a value that %s', (_what, change) => {
     const graph = new GraphBuilder();
-    const made = graph.call('mm', [graph.input(), graph.input()]);
-    const written = graph.call('relu', [made], { inPlace: 'aten::relu_' });
-    const built = graph.build(...change(graph, made, written));
+    const created = graph.call('mm', [graph.input(), graph.input()]);
+    const written = graph.call('relu', [created], { inPlace: 'aten::relu_' });
+    const built = graph.build(...change(graph, created, written));
     expect(writeInPlace(built)).toEqual(built);
   });
 
@@ -46,8 +46,8 @@ describe('writeInPlace', () => {
 
   it('does not write over what it reads twice', () => {
     const graph = new GraphBuilder();
-    const made = graph.call('mm', [graph.input(), graph.input()]);
-    const built = graph.build(graph.call('index_add', [made, made], { inPlace: 'aten::index_add_' }));
+    const created = graph.call('mm', [graph.input(), graph.input()]);
+    const built = graph.build(graph.call('index_add', [created, created], { inPlace: 'aten::index_add_' }));
     expect(writeInPlace(built)).toEqual(built);
   });
 });

@@ -62,10 +62,10 @@ describe('writeNewValues', () => {
 
   it('continues with the new value in later segments', () => {
     const graph = new GraphBuilder();
-    const made = graph.call('neg', [graph.input()]);
-    graph.write('mul_.Scalar', [made], [2]);
-    graph.cut(made);
-    const result = graph.call('abs', [made]);
+    const created = graph.call('neg', [graph.input()]);
+    graph.write('mul_.Scalar', [created], [2]);
+    graph.cut(created);
+    const result = graph.call('abs', [created]);
     const changed = writeNewValues(graph.build(result));
     const [first, second] = changed.segments;
     expect(operatorsOf(changed)).toEqual(['neg', 'mul', 'abs']);
@@ -101,26 +101,26 @@ describe('writeNewValues', () => {
     [
       'a value of which a view is used later',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        const view = graph.call('t', [made], { isView: true });
-        graph.write('neg_', [made]);
+        const created = graph.call('abs', [x]);
+        const view = graph.call('t', [created], { isView: true });
+        graph.write('neg_', [created]);
         return [graph.call('abs', [view])];
       },
     ],
     [
       'a view of a value that is used later',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.write('neg_', [graph.call('slice', [made], { isView: true })]);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.write('neg_', [graph.call('slice', [created], { isView: true })]);
+        return [created];
       },
     ],
     [
       'a view of which another view is a result',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
+        const created = graph.call('abs', [x]);
         const [first, second] = [0, 1].map((at) =>
-          graph.call('select', [made], { isView: true, args: [0, at] }),
+          graph.call('select', [created], { isView: true, args: [0, at] }),
         );
         graph.write('neg_', [first!]);
         return [second!];
@@ -129,9 +129,9 @@ describe('writeNewValues', () => {
     [
       'a value of which it also reads a view',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.write('mul_.Tensor', [made, graph.call('t', [made], { isView: true })]);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.write('mul_.Tensor', [created, graph.call('t', [created], { isView: true })]);
+        return [created];
       },
     ],
     [
@@ -145,34 +145,34 @@ describe('writeNewValues', () => {
     [
       'what an action has got',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.cut(made);
-        graph.write('neg_', [made]);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.cut(created);
+        graph.write('neg_', [created]);
+        return [created];
       },
     ],
     [
       'a view of which an action has got another one',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.cut(graph.call('t', [made], { isView: true }));
-        graph.write('neg_', [made]);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.cut(graph.call('t', [created], { isView: true }));
+        graph.write('neg_', [created]);
+        return [created];
       },
     ],
     [
       'a value in a dtype that the operator would promote',
       (graph, x) => {
-        const made = graph.call('_to_copy', [x], { dtype: 'bfloat16' });
-        graph.write('mul_.Tensor', [made, x]);
-        return [made];
+        const created = graph.call('_to_copy', [x], { dtype: 'bfloat16' });
+        graph.write('mul_.Tensor', [created, x]);
+        return [created];
       },
     ],
     [
       'a view with gaps',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        const view = graph.call('slice', [made], { isView: true, isContiguous: false });
+        const created = graph.call('abs', [x]);
+        const view = graph.call('slice', [created], { isView: true, isContiguous: false });
         graph.write('neg_', [view]);
         return [view];
       },
@@ -180,17 +180,17 @@ describe('writeNewValues', () => {
     [
       'with arguments that a plan cannot contain',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.write('div_.Tensor_mode', [made, x], ['floor']);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.write('div_.Tensor_mode', [created, x], ['floor']);
+        return [created];
       },
     ],
     [
       'random numbers',
       (graph, x) => {
-        const made = graph.call('abs', [x]);
-        graph.write('random_.from', [made], [0, 10]);
-        return [made];
+        const created = graph.call('abs', [x]);
+        graph.write('random_.from', [created], [0, 10]);
+        return [created];
       },
     ],
   ])('keeps a call that writes %s', (_what, make) => {
@@ -205,18 +205,18 @@ describe('writeNewValues', () => {
     ['a number', 'bfloat16', 'float32', []],
   ])('keeps the dtype beside %s', (_what, dtype, other, shape) => {
     const graph = new GraphBuilder();
-    const made = graph.call('abs', [graph.input([4, 8], dtype)], { dtype });
-    graph.write('mul_.Tensor', [made, graph.input(shape, other)]);
-    const changed = writeNewValues(graph.build(made));
+    const created = graph.call('abs', [graph.input([4, 8], dtype)], { dtype });
+    graph.write('mul_.Tensor', [created, graph.input(shape, other)]);
+    const changed = writeNewValues(graph.build(created));
     expect(operatorsOf(changed)).toEqual(['abs', 'mul']);
     expect(changed.values[changed.segments[0]!.outputs[0]!]!.dtype).toBe(dtype);
   });
 
   it('finds the operators whose names differ', () => {
     const graph = new GraphBuilder();
-    const made = graph.call('abs', [graph.input()]);
-    graph.write('pow_.Scalar', [made], [3]);
-    const [, power] = writeNewValues(graph.build(made)).segments[0]!.nodes;
+    const created = graph.call('abs', [graph.input()]);
+    graph.write('pow_.Scalar', [created], [3]);
+    const [, power] = writeNewValues(graph.build(created)).segments[0]!.nodes;
     expect(power).toMatchObject({ op: 'aten::pow.Tensor_Scalar' });
   });
 });

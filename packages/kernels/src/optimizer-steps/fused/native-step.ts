@@ -78,34 +78,34 @@ export function openStep(
   const owned = targets.map((target, i) =>
     target && flags[at++] === OWN_BLOCK ? target : makeOwn(backend, written[i]!),
   );
-  const made: NativeTensor[] = [];
+  const created: NativeTensor[] = [];
   const grads = given.map((grad, i) => {
     const isRowMajor = (flags[at++]! & MemoryFlag.contiguous) !== 0;
     const block = rowMajorFloats(grad, isRowMajor, isVariable(filled[i]!.grad));
-    if (block !== grad) made.push(block);
+    if (block !== grad) created.push(block);
     return block;
   });
 
   const count = filled.length;
   const block = (k: number) => owned.slice(k * count, (k + 1) * count);
-  const whole: StepChunk = {
+  const full: StepChunk = {
     names: filled.map(({ variable }) => variable.name),
     weights: block(0),
     grads,
     state: kinds.map((_, k) => block(k + 1)),
   };
-  const temporaries = new Temporaries(made);
+  const temporaries = new Temporaries(created);
   return {
-    chunks: chunksOf(whole),
+    chunks: chunksOf(full),
     scalars: owned.slice((kinds.length + 1) * count),
     [Symbol.dispose]: () => temporaries[Symbol.dispose](),
   };
 }
 
-function chunksOf(whole: StepChunk): StepChunk[] {
+function chunksOf(full: StepChunk): StepChunk[] {
   const chunks: StepChunk[] = [];
-  for (let start = 0; start < whole.weights.length; start += MAX_LIST) {
-    chunks.push(mapChunk(whole, (list) => list.slice(start, start + MAX_LIST)));
+  for (let start = 0; start < full.weights.length; start += MAX_LIST) {
+    chunks.push(mapChunk(full, (list) => list.slice(start, start + MAX_LIST)));
   }
   return chunks;
 }

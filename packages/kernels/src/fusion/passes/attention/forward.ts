@@ -119,9 +119,9 @@ function problemOf(qkv: readonly number[], mask: number | undefined, { graph }: 
 }
 
 /** Whether a tensor of `shape` can be broadcast to another one. */
-function isBroadcastTo(whole: readonly number[], shape: readonly number[]): boolean {
-  const first = whole.length - shape.length;
-  return first >= 0 && shape.every((size, dim) => size === 1 || size === whole[first + dim]);
+function isBroadcastTo(full: readonly number[], shape: readonly number[]): boolean {
+  const first = full.length - shape.length;
+  return first >= 0 && shape.every((size, dim) => size === 1 || size === full[first + dim]);
 }
 
 /** The sizes of the matrices that a product takes: rows, columns. */

@@ -47,15 +47,15 @@ export class NewValues {
     const wanted = view?.results[0] ?? list;
     const removed = view ? [view] : [];
     const { dtype, shape } = this.values[wanted]!;
-    const whole = [...leading, ...shape.slice(-2)];
-    const isWhole = isSameShape(shape, whole);
+    const full = [...leading, ...shape.slice(-2)];
+    const isWhole = isSameShape(shape, full);
     if (!isTurned && isWhole) {
       this.values[wanted] = { dtype, shape, isContiguous: false };
       return { value: wanted, removed };
     }
-    const matrices = isTurned ? [...leading, shape.at(-1)!, shape.at(-2)!] : whole;
+    const matrices = isTurned ? [...leading, shape.at(-1)!, shape.at(-2)!] : full;
     const value = this.#add({ dtype, shape: matrices, isContiguous: false });
-    const upright = isTurned && !isWhole ? this.#add({ dtype, shape: whole, isContiguous: false }) : wanted;
+    const upright = isTurned && !isWhole ? this.#add({ dtype, shape: full, isContiguous: false }) : wanted;
     if (isTurned) nodes.push(turning(value, upright));
     if (!isWhole) nodes.push(reshaping(isTurned ? upright : value, wanted, shape));
     return { value, removed };

@@ -83,15 +83,15 @@ interface Choice {
 function stepOf(choices: readonly Choice[], operators: typeof FUSED) {
   return (args: readonly tf.Tensor[]): tf.Tensor[] =>
     tf.tidy(() => {
-      const made = [...args];
+      const created = [...args];
       for (const { op, operands } of choices) {
-        const [a, b, c] = operands.map((place) => made.at(-1 - (place % made.length))!);
-        made.push(operators[op]!(a!, b!, c!));
+        const [a, b, c] = operands.map((place) => created.at(-1 - (place % created.length))!);
+        created.push(operators[op]!(a!, b!, c!));
       }
-      let gradient = args[0]!.add(made.at(-1)!);
+      let gradient = args[0]!.add(created.at(-1)!);
       const results = [gradient];
       choices.toReversed().forEach(({ operands: [first, second] }, i) => {
-        const value = made[made.length - 1 - i]!;
+        const value = created[created.length - 1 - i]!;
         gradient = gradient.mul(value).add(value.square()).mul(0.5);
         if (first % 3 === 0) gradient = gradient.cumsum(-1);
         if (first % 5 === 0) gradient = gradient.reshape([12, 50]).mul(2).reshape(SHAPES[0]!);
