@@ -18,6 +18,7 @@ export {
 } from './model/load-weights.js';
 export type { WeightReceiver } from './model/weight-receiver.js';
 export { mergeWeights, type MergedWeights } from './model/merge-weights.js';
+export { registerFileAddresses } from './model/file-addresses.js';
 export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';
 export { openWeights } from './model/stored-weights.js';

@@ -143,6 +143,10 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     reason:
       'tf.data shuffles by the clock without a seed; a dataset that a program shuffles before `create` must have the same order on every rank, too',
   },
+  {
+    where: 'packages/core/src/state/register-file-addresses.ts',
+    reason: "`model.save('file://…')` works in programs that only import the package, as with tfjs-node",
+  },
 ];
 
 /** Imports that are needed for their effect, not for their exports. */
@@ -154,7 +158,8 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   },
   {
     where: 'packages/core/src/presets/kernels.ts',
-    reason: 'choices of a backend and shuffles are recorded, and tfjs-node is mended, from the start',
+    reason:
+      'choices of a backend and shuffles are recorded, tfjs-node is mended, and `file://` is handled, from the start',
   },
 ];
 

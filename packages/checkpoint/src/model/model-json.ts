@@ -18,14 +18,15 @@ const SHARD_BYTES = 4 * 1024 * 1024;
  * @param path The folder. For loading, the path of a `model.json` is accepted too.
  */
 export function modelFiles(path: string, storage?: Storage): io.IOHandler {
-  return modelFilesAt(locationOf(path.endsWith('.json') ? path.replace(/[^/]*$/, '') || '.' : path, storage));
+  const [, folder, name] = /^(.*?)([^/]*\.json)?$/s.exec(path)!;
+  return modelFilesAt(locationOf(folder || '.', storage), name);
 }
 
-/** As {@link modelFiles}, in a location. */
-export function modelFilesAt(location: Location): io.IOHandler {
+/** As {@link modelFiles}, in a location. @param name The file that `load` begins with. */
+export function modelFilesAt(location: Location, name = MODEL_JSON): io.IOHandler {
   return {
     save: (artifacts) => saveArtifacts(location, artifacts),
-    load: () => loadArtifacts(location),
+    load: () => loadArtifacts(location, name),
   };
 }
 
@@ -49,9 +50,9 @@ function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
   return Array.from({ length: count }, (_, i) => data.slice(i * SHARD_BYTES, (i + 1) * SHARD_BYTES));
 }
 
-async function loadArtifacts(location: Location): Promise<io.ModelArtifacts> {
-  const json = await readJson(location, MODEL_JSON);
-  const where = whereOf(location, MODEL_JSON);
+async function loadArtifacts(location: Location, name: string): Promise<io.ModelArtifacts> {
+  const json = await readJson(location, name);
+  const where = whereOf(location, name);
   const artifacts = await io.getModelArtifactsForJSON(json, (manifest) =>
     readManifest(location, manifest, where),
   );

@@ -10,6 +10,7 @@ import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/mend-tfjs-node.js';
 import '../backend/note-choices.js';
 import '../random/note-shuffles.js';
+import '../state/register-file-addresses.js';
 import { activateBackend, chosenBackend, type Choice } from '../backend/chosen-backend.js';
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';

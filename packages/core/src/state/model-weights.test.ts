@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Accelerator } from '../accelerator.js';
 import { modelFiles } from '../index.js';
@@ -211,5 +211,46 @@ describe('skipFirstBatches', () => {
     }
     expect(() => accelerator.skipFirstBatches({}, 1)).toThrowError(error('ACC_INVALID_ARGUMENT'));
     expect(() => accelerator.skipFirstBatches(fromList, -1)).toThrowError(error('ACC_INVALID_OPTION'));
+  });
+});
+
+describe("'file://' in Node.js, without tfjs-node", () => {
+  it('saves a model, and loads it from a model.json of any name', async () => {
+    const model = network();
+    const { modelArtifactsInfo } = await model.save(`file://${folder}/saved`);
+    expect(modelArtifactsInfo).toMatchObject({ modelTopologyType: 'JSON', weightDataBytes: 3268 });
+    expect((await readdir(join(folder, 'saved'))).sort()).toEqual(['group1-shard1of1.bin', 'model.json']);
+    await rename(join(folder, 'saved/model.json'), join(folder, 'saved/renamed.json'));
+    const loaded = await tf.loadLayersModel(`file://${folder}/saved/renamed.json`);
+    expect(values(loaded)).toEqual(values(model));
+  });
+
+  it('takes a path from the working directory, as tfjs-node does', async () => {
+    const model = network();
+    await model.save(`file://${relative(process.cwd(), folder)}`);
+    expect(values(await tf.loadLayersModel(`file://${folder}/model.json`))).toEqual(values(model));
+  });
+
+  it('leaves the address to the handler of another library', async () => {
+    const saved: unknown[] = [];
+    const handler = {
+      save: (artifacts: tf.io.ModelArtifacts) => {
+        saved.push(artifacts.weightSpecs?.length);
+        return Promise.resolve({ modelArtifactsInfo: undefined as never });
+      },
+    };
+    // Routers cannot be removed. This one is of one test.
+    tf.io.registerSaveRouter((url) => (url === 'file://of-another' ? handler : (null as never)));
+    await network().save('file://of-another');
+    expect(saved).toEqual([8]);
+  });
+
+  it('a missing file is named', async () => {
+    await expect(tf.loadLayersModel(`file://${folder}/absent/model.json`)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'ACC_STORAGE_NOT_FOUND',
+        message: expect.stringContaining(`${folder}/absent/model.json`) as string,
+      }),
+    );
   });
 });

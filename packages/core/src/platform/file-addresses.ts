@@ -1,0 +1,1 @@
+export { registerFileAddresses } from '@acc/checkpoint';

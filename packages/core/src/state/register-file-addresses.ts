@@ -1,0 +1,3 @@
+import { registerFileAddresses } from '#platform/file-addresses';
+
+registerFileAddresses();
