@@ -37,6 +37,13 @@ describe('the loss scale', () => {
     expect(other.scale).toBe(0.25);
   });
 
+  it('stays as it is with dynamic: false, also after a restored state', () => {
+    expect(scalesAfter({ dynamic: false, initial: 0.5 }, [false, true, false])).toEqual([0.5, 0.5, 0.5]);
+    const tested = scaler({ dynamic: false, initial: 8 });
+    tested.setState(scaler({ initial: 2 }).getState());
+    expect(tested.scale).toBe(8);
+  });
+
   it('continues from a restored state', () => {
     const first = scaler({ growthInterval: 2 });
     first.update(true);
@@ -53,6 +60,8 @@ describe('the loss scale', () => {
     { growthFactor: 1 },
     { backoffFactor: 1 },
     { hysteresis: 0 },
+    { dynamic: false, growthInterval: 5 },
+    { dynamic: 0 },
     { intial: 1 },
   ])('refuses %j', (options) => {
     expect(() => scaler(options as LossScaleOptions)).toThrowError(

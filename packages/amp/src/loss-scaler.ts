@@ -25,7 +25,7 @@ export function stateSchema(state: unknown): z.infer<typeof pluginState> {
 /**
  * The factor by which losses are multiplied, so that small gradients can be represented in float16
  * (Micikevicius et al. 2018, section 3.2). It grows while gradients are finite, and shrinks after
- * gradients that are not. Every rank gets the same answer about the gradients of all ranks, so the
+ * gradients that are not; a static scale does neither. Every rank gets the same answer about the gradients of all ranks, so the
  * scales of all ranks stay equal. Ranks may have different scales while each trains alone;
  * gradients are summed without the scale.
  */
@@ -42,6 +42,7 @@ export class LossScaler {
 
   /** Called after the gradients of a step. */
   update(isFinite: boolean): void {
+    if (!this.options.dynamic) return;
     const { growthFactor, growthInterval, backoffFactor, hysteresis, minimum } = this.options;
     const { scale, goodSteps, patience } = this.#state;
     if (!isFinite) {
@@ -75,8 +76,9 @@ export class LossScaler {
     return this.#state;
   }
 
+  /** A static scale is that of the options, whatever a checkpoint has. */
   setState(state: LossScalerState): void {
-    this.#state = state;
+    if (this.options.dynamic) this.#state = state;
   }
 }
 

@@ -18,8 +18,13 @@ export interface AmpOptions {
   readonly float32Precision?: Float32Precision;
 }
 
-/** Dynamic loss scaling: the scale is as large as gradients in float16 allow. */
+/** Loss scaling. A dynamic scale is as large as gradients in float16 allow. */
 export interface LossScaleOptions {
+  /**
+   * False: the scale stays `initial`. Steps with gradients that are not finite are still skipped.
+   * Default true.
+   */
+  readonly dynamic?: boolean;
   /** The first scale. It must not be below `minimum`. Default 65,536. */
   readonly initial?: number;
   /** The factor by which the scale grows. Default 2. */
@@ -38,6 +43,7 @@ export interface LossScaleOptions {
 }
 
 const lossScale = z.object({
+  dynamic: z.boolean().default(true),
   initial: z.number().positive().default(65_536),
   growthFactor: z.number().gt(1).default(2),
   backoffFactor: z.number().gt(0).lt(1).default(0.5),
@@ -60,14 +66,30 @@ export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;
 /** Options with their defaults. @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions {
   const value: unknown = (options as AmpOptions | null)?.lossScale;
-  if (isRecord(value)) checkKeys('amp.lossScale', value, Object.keys(lossScale.shape));
+  if (isRecord(value)) {
+    checkKeys('amp.lossScale', value, Object.keys(lossScale.shape));
+    if (value.dynamic === false) refuseAdapting(value);
+  }
   return withStartAboveMinimum(parseOptions('amp', schema, options));
+}
+
+/** A static scale takes no options that say how it changes. */
+function refuseAdapting(options: object): void {
+  const name = Object.entries(options).find(
+    ([key, value]) => value !== undefined && !['dynamic', 'initial'].includes(key),
+  )?.[0];
+  if (!name) return;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `amp.lossScale.${name} has no effect: with dynamic: false, the scale never changes.`,
+    { help: `Leave out ${name}, or dynamic: false.`, details: { path: ['amp', 'lossScale', name] } },
+  );
 }
 
 /** With an initial scale below the minimum, the first overflow would increase the scale. */
 function withStartAboveMinimum(resolved: ResolvedAmpOptions): ResolvedAmpOptions {
-  const { initial, minimum } = resolved.lossScale;
-  if (initial >= minimum) return resolved;
+  const { dynamic, initial, minimum } = resolved.lossScale;
+  if (initial >= minimum || !dynamic) return resolved;
   throw new AccError(
     'ACC_INVALID_OPTION',
     `amp.lossScale.initial: ${initial} is below lossScale.minimum, which is ${minimum}.`,

@@ -79,6 +79,7 @@ const FIELDS = [
     'float32 products inside of libtorch',
     'that of libtorch',
   ),
+  flag('amp.lossScale.dynamic', 'false: the loss scale of fp16 stays as it is', 'true'),
   number('amp.lossScale.initial', 'the first loss scale of fp16', '65536'),
   number('amp.lossScale.growthFactor', 'factor of growth, above 1', '2'),
   number('amp.lossScale.backoffFactor', 'factor after an overflow, below 1', '0.5'),

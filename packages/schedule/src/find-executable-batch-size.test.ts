@@ -35,6 +35,29 @@ describe('findExecutableBatchSize', () => {
     expect(counts()).toEqual(before);
   });
 
+  it('tries the sizes that `reduce` returns', async () => {
+    const tried: number[] = [];
+    const search = (reduce: (batchSize: number) => number) =>
+      findExecutableBatchSize(
+        (batchSize) => {
+          tried.push(batchSize);
+          return batchSize < 8 ? batchSize : huge(batchSize);
+        },
+        { startingBatchSize: 10, reduce },
+      );
+    expect(await search((size) => size - 1)).toBe(7);
+    expect(tried).toEqual([10, 9, 8, 7]);
+    const error = (problem: string) =>
+      expect.objectContaining({
+        code: 'ACC_INVALID_OPTION',
+        message: expect.stringContaining(problem) as string,
+      });
+    await expect(search((size) => size)).rejects.toThrow(error('returns 10 for 10'));
+    await expect(search((size) => size * 0.95)).rejects.toThrow(error('returns 9.5 for 10'));
+    await expect(search('half' as never)).rejects.toThrow(error('half, not a function'));
+    await expect(search(() => 0)).rejects.toMatchObject({ code: 'ACC_NO_BATCH_SIZE' });
+  });
+
   it('leaves no more tensors than a single attempt that fits', async () => {
     const fn = (batchSize: number) => {
       const created = tf.ones([8]);

@@ -6,35 +6,33 @@ import { engineInternals } from '@acc/tfjs-internals';
 export interface FindBatchSizeOptions {
   /** The first batch size to try. */
   readonly startingBatchSize: number;
+  /** The size to try after `batchSize` ran out of memory: a smaller whole number. Default: half of it. */
+  readonly reduce?: (batchSize: number) => number;
   /** Called after an attempt ran out of memory and its tensors were disposed. */
   readonly onOutOfMemory?: (batchSize: number) => void;
 }
 
 /**
- * Calls `fn` with `startingBatchSize`, and with half of it each time memory runs out. Returns the
- * first result. All tensors of a failed attempt are disposed, including variables and kept tensors,
+ * Calls `fn` with `startingBatchSize`, and with a smaller one each time memory runs out. Returns
+ * the first result. All tensors of a failed attempt are disposed, including variables and kept tensors,
  * so `fn` must create the model and optimizer itself. Other errors are thrown. The tensors of the
  * successful attempt are kept.
  *
  * @param fn May be asynchronous.
- * @throws AccError `ACC_NO_BATCH_SIZE` if even a batch size of 1 does not fit;
+ * @throws AccError `ACC_NO_BATCH_SIZE` if no size fits, down to 1 or to where `reduce` returns 0;
  * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export async function findExecutableBatchSize<T>(
   fn: (batchSize: number) => T,
   options: FindBatchSizeOptions,
 ): Promise<Awaited<T>> {
-  checkKeys('findExecutableBatchSize', options, ['startingBatchSize', 'onOutOfMemory']);
-  const { startingBatchSize, onOutOfMemory } = options;
-  if (!(Number.isSafeInteger(startingBatchSize) && startingBatchSize > 0)) {
-    throw new AccError(
-      'ACC_INVALID_OPTION',
-      `findExecutableBatchSize: startingBatchSize is ${startingBatchSize}, not a whole number from 1.`,
-      { details: { path: ['startingBatchSize'] } },
-    );
-  }
+  checkKeys('findExecutableBatchSize', options, ['startingBatchSize', 'reduce', 'onOutOfMemory']);
+  const { startingBatchSize, reduce = halved, onOutOfMemory } = options;
+  if (!isSize(startingBatchSize) || startingBatchSize === 0)
+    throw invalid('startingBatchSize', `${startingBatchSize}, not a whole number from 1`);
+  if (typeof reduce !== 'function') throw invalid('reduce', `${String(reduce)}, not a function`);
   let cause: unknown;
-  for (let batchSize = startingBatchSize; batchSize >= 1; batchSize = Math.floor(batchSize / 2)) {
+  for (let batchSize = startingBatchSize; batchSize >= 1; batchSize = smaller(batchSize, reduce)) {
     const attempt = beginAttempt();
     try {
       const result = await fn(batchSize);
@@ -51,10 +49,29 @@ export async function findExecutableBatchSize<T>(
       onOutOfMemory?.(batchSize);
     }
   }
-  throw new AccError('ACC_NO_BATCH_SIZE', `Even a batch of one sample does not fit into memory.`, {
+  throw new AccError('ACC_NO_BATCH_SIZE', `None of the batch sizes that were tried fits into memory.`, {
     help: 'Use a smaller model, 16-bit floats, or a device with more memory.',
     cause,
     details: { startingBatchSize },
+  });
+}
+
+const halved = (batchSize: number): number => Math.floor(batchSize / 2);
+const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** @throws AccError `ACC_INVALID_OPTION` for a size that is not smaller: the search would not end. */
+function smaller(batchSize: number, reduce: (batchSize: number) => number): number {
+  const next = reduce(batchSize);
+  if (isSize(next) && next < batchSize) return next;
+  throw invalid(
+    'reduce',
+    `a function that returns ${String(next)} for ${batchSize}, not a smaller whole number`,
+  );
+}
+
+function invalid(option: string, problem: string): AccError {
+  return new AccError('ACC_INVALID_OPTION', `findExecutableBatchSize: ${option} is ${problem}.`, {
+    details: { path: [option] },
   });
 }
 

@@ -217,6 +217,18 @@ describe('acc convert-config', () => {
     expect(keys.filter(({ outcome }) => outcome.note?.startsWith('an unknown key'))).toEqual([]);
   });
 
+  it('a static loss scale stays one, and takes nothing of a dynamic one', async () => {
+    const path = join(folder, 'foreign.json');
+    writeFileSync(
+      path,
+      JSON.stringify({ fp16: { enabled: true, loss_scale: 128, loss_scale_window: 500, hysteresis: 2 } }),
+    );
+    const { text } = await convertConfig(path);
+    expect(parse(text)).toEqual({
+      accelerator: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 128, dynamic: false } } },
+    });
+  });
+
   it('says of parallelism what the program does, and what is missing in the words of README.md', async () => {
     const path = join(folder, 'foreign.json');
     const sizes = { megatron_lm_tp_degree: 2, megatron_lm_pp_degree: 2 };

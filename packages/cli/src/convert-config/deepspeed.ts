@@ -23,11 +23,14 @@ const stageOf = (at: ValueAt): unknown => at('zero_optimization.stage') ?? 0;
 
 type LossScaleName = 'initial' | 'growthInterval' | 'hysteresis' | 'minimum';
 
-/** A rule for a value of the loss scale, which only fp16 has. */
+/** A rule for a value of a dynamic loss scale, which only fp16 has. */
 const ofLossScale =
   (name: LossScaleName, ours: (value: unknown) => unknown = (value) => value): Rule =>
-  (value, at) =>
-    isFp16(at) ? taken(accelerator(`amp.lossScale.${name}`, ours(value))) : leftOut('fp16 is not enabled');
+  (value, at) => {
+    if (!isFp16(at)) return leftOut('fp16 is not enabled');
+    if (at('fp16.loss_scale')) return leftOut('loss_scale gives a static scale');
+    return taken(accelerator(`amp.lossScale.${name}`, ours(value)));
+  };
 
 /** A rule for a monitor of DeepSpeed, which is a tracker here. */
 const tracker =
@@ -51,10 +54,7 @@ export const DEEPSPEED_RULES: Rules = {
   'bfloat16.enabled': precision('bf16'),
   'fp16.enabled': precision('fp16'),
   'fp16.loss_scale': lossScale,
-  'fp16.initial_scale_power': (value, at) =>
-    at('fp16.loss_scale')
-      ? leftOut('loss_scale gives the scale')
-      : ofLossScale('initial', (power) => 2 ** Number(power))(value, at),
+  'fp16.initial_scale_power': ofLossScale('initial', (power) => 2 ** Number(power)),
   'fp16.loss_scale_window': ofLossScale('growthInterval'),
   'fp16.hysteresis': ofLossScale('hysteresis'),
   'fp16.min_loss_scale': ofLossScale('minimum'),
@@ -87,11 +87,11 @@ function precision(name: 'bf16' | 'fp16'): Rule {
   return (value) => (value === true ? taken(accelerator('mixedPrecision', name)) : isDefault());
 }
 
-/** 0 is a dynamic scale. Here it is always dynamic. */
+/** 0 is a dynamic scale, and another value a static one. */
 function lossScale(value: unknown, at: ValueAt): Outcome {
   if (!isFp16(at)) return leftOut('fp16 is not enabled');
   if (value === 0) return isDefault('a dynamic scale');
-  return changed('the first scale, which then adapts', accelerator('amp.lossScale.initial', value));
+  return taken(accelerator('amp.lossScale.initial', value), accelerator('amp.lossScale.dynamic', false));
 }
 
 /** DeepSpeed counts elements, and large units would cost memory in stage 3. */
