@@ -24,7 +24,7 @@ function noGpu({ version, variant, root: folder }) {
   const found = `Found: torch ${version} (${variant}) in ${folder}${isForCpu ? ', which is built for the CPU alone' : ''}; ${describeDriver()}.`;
   const help = [
     ...(isForCpu
-      ? ['Install a torch with CUDA for `python3`, 2.11 to 2.13, or name one by ACC_LIBTORCH.']
+      ? ['Install a torch with CUDA for `python3`, 2.11 to 2.15, or name one by ACC_LIBTORCH.']
       : []),
     'Run this on a machine with an NVIDIA GPU and its driver. Where that has neither Node nor a network, take along what',
     '`npm run gpu:pack` writes: see "On a GPU" in CONTRIBUTING.md.',

@@ -9,6 +9,7 @@ export {
   describeSearch,
   findLibtorch,
   installLibtorch,
+  isTestedVersion,
   loadAddon,
   locateAddon,
   locateMpi,

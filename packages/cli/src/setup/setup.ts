@@ -4,8 +4,10 @@ import {
   buildMpi,
   findLibtorch,
   installLibtorch,
+  isTestedVersion,
   locateAddon,
   prebuiltLines,
+  SUPPORTED_RANGE,
   type BuildProgress,
   type LibtorchInstall,
 } from '@acc/native';
@@ -41,6 +43,10 @@ export interface SetupOptions {
 export async function setup(options: SetupOptions, progress: SetupProgress): Promise<void> {
   const libtorch = await provideLibtorch(options, progress);
   progress.done(`libtorch ${libtorch.version} (${libtorch.variant}), ${libtorch.origin}, ${libtorch.root}`);
+  if (!isTestedVersion(libtorch.version))
+    progress.note(
+      `torch ${libtorch.version} is newer than the versions that this release is tested with, ${SUPPORTED_RANGE}`,
+    );
   const located = options.build ? undefined : locateAddon(libtorch);
   const lines = prebuiltLines();
   if (!located && !options.build && lines.length > 0) {

@@ -13,4 +13,4 @@ export {
   type LibtorchSearch,
   type SearchCandidate,
 } from './search.js';
-export { DEFAULT_VERSION, RELEASE_LINES, SUPPORTED_RANGE } from './version.js';
+export { DEFAULT_VERSION, isTestedVersion, RELEASE_LINES, SUPPORTED_RANGE } from './version.js';

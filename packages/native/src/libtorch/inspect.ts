@@ -51,7 +51,7 @@ export function inspectLibtorch(root: string, origin: LibtorchOrigin): Inspectio
   if (!isSupportedVersion(stated.version)) {
     return {
       code: 'ACC_LIBTORCH_UNSUPPORTED',
-      reason: `it is torch ${stated.version}, but only torch ${SUPPORTED_RANGE} is supported`,
+      reason: `it is torch ${stated.version}, but torch ${SUPPORTED_RANGE} is supported`,
     };
   }
   const variant = stated.label ?? (existsSync(join(libDir, libraryFile('torch_cuda'))) ? 'cuda' : 'cpu');

@@ -87,6 +87,18 @@ describe('findLibtorch', () => {
     expect(candidates[1]?.reason).toContain('2.6.0');
   });
 
+  it('takes a torch that is newer than the tested ones only where there is no other, or where it is named', () => {
+    const newer = installPythonTorch('2.99.0+cpu');
+    expect(findLibtorch()).toMatchObject({ origin: 'python', root: newer, version: '2.99.0' });
+    const cached = writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');
+    expect(findLibtorch()).toMatchObject({ origin: 'cache', root: cached });
+    const { candidates, chosen } = describeSearch();
+    expect(chosen?.root).toBe(cached);
+    expect(candidates[1]?.reason).toContain('newer than the tested');
+    vi.stubEnv('ACC_LIBTORCH', newer);
+    expect(findLibtorch()).toMatchObject({ origin: 'ACC_LIBTORCH', root: newer });
+  });
+
   it('prefers the newest in the cache and CUDA to CPU, and ignores unfinished folders', () => {
     writeLibtorch(inFolder('cache', 'libtorch', '2.11.0-cu130'), '2.11.0+cu130');
     writeLibtorch(inFolder('cache', 'libtorch', '2.13.0-cpu'), '2.13.0+cpu');

@@ -5,7 +5,7 @@ import { readEnvironment } from './environment.js';
 import { inspectLibtorch, type LibtorchInstall, type LibtorchOrigin } from './inspect.js';
 import { currentPlatform, requirePlatform } from './platform.js';
 import { findPythonTorch } from './python.js';
-import { SUPPORTED_RANGE, compareVersions } from './version.js';
+import { SUPPORTED_RANGE, compareVersions, isTestedVersion } from './version.js';
 
 /** One place that was searched. */
 export interface SearchCandidate {
@@ -33,7 +33,8 @@ export interface LibtorchSearch {
 
 /**
  * Searches for a libtorch: `ACC_LIBTORCH`, then the torch of `python3` on the `PATH`, then the
- * cache (newest version first, CUDA before CPU). Starts a short `python3` unless `ACC_LIBTORCH` is
+ * cache (newest version first, CUDA before CPU). A version that this release is not tested with is
+ * used where `ACC_LIBTORCH` names it or there is no other. Starts a short `python3` unless `ACC_LIBTORCH` is
  * set.
  *
  * @returns The first usable one. Undefined if there is none or if the platform is not supported.
@@ -62,14 +63,19 @@ export function requireLibtorch(): LibtorchInstall {
   });
 }
 
-/** Adds each searched place to `candidates`, and stops at the first usable one. */
+/** Adds each searched place to `candidates`, and stops at the first one to use. */
 function firstUsable(candidates: SearchCandidate[]): LibtorchInstall | undefined {
   for (const candidate of searchCandidates()) {
     candidates.push(candidate);
-    if (candidate.install) return candidate.install;
+    if (isPreferred(candidate)) return candidate.install;
     if (candidate.origin === 'ACC_LIBTORCH' && candidate.outcome === 'refused') throw refusal(candidate);
   }
-  return undefined;
+  return candidates.find(({ install }) => install)?.install;
+}
+
+/** Whether a place is used whatever comes after it. */
+function isPreferred({ install, origin }: SearchCandidate): boolean {
+  return install !== undefined && (origin === 'ACC_LIBTORCH' || isTestedVersion(install.version));
 }
 
 /**
@@ -82,7 +88,8 @@ export function describeSearch(): LibtorchSearch {
     ({ origin, outcome }) => origin === 'ACC_LIBTORCH' && outcome === 'refused',
   );
   const usable = insisted || !currentPlatform() ? [] : candidates;
-  return { candidates, chosen: usable.find(({ install }) => install)?.install };
+  const chosen = usable.find(isPreferred) ?? usable.find(({ install }) => install);
+  return { candidates, chosen: chosen?.install };
 }
 
 /**
@@ -126,7 +133,7 @@ function candidateAt(path: string, origin: LibtorchOrigin): SearchCandidate {
       origin,
       path,
       outcome: 'found',
-      reason: `torch ${version} (${variant}) in ${path}`,
+      reason: `torch ${version} (${variant}) in ${path}${isTestedVersion(version) ? '' : `, newer than the tested ${SUPPORTED_RANGE}`}`,
       install: inspection.install,
     };
   }

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { compareVersions, isSupportedVersion, parseTorchVersion, releaseLine } from './version.js';
+import {
+  compareVersions,
+  isSupportedVersion,
+  isTestedVersion,
+  parseTorchVersion,
+  releaseLine,
+} from './version.js';
 
 describe('torch versions', () => {
   it('are parsed', () => {
@@ -9,11 +15,10 @@ describe('torch versions', () => {
     expect(parseTorchVersion('unknown')).toBeUndefined();
   });
 
-  it('are supported from 2.11 to 2.13', () => {
-    const supported = ['2.10.1', '2.11.0', '2.12.1', '2.13.9', '2.14.0', '3.11.0', '1.13.0'].map(
-      isSupportedVersion,
-    );
-    expect(supported).toEqual([false, true, true, true, false, false, false]);
+  it('are tested from 2.11 to 2.15, and newer ones of the same major version are supported', () => {
+    const versions = ['2.10.1', '2.11.0', '2.13.9', '2.15.1', '2.16.0', '3.11.0', '1.13.0', 'main'];
+    expect(versions.filter(isTestedVersion)).toEqual(['2.11.0', '2.13.9', '2.15.1']);
+    expect(versions.filter(isSupportedVersion)).toEqual(['2.11.0', '2.13.9', '2.15.1', '2.16.0']);
   });
 
   it('are ordered numerically', () => {

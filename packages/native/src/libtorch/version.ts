@@ -3,9 +3,9 @@
  * tested.
  */
 const OLDEST = [2, 11] as const;
-const NEWEST = [2, 13] as const;
+const NEWEST = [2, 15] as const;
 
-/** All supported release lines, oldest first: `['2.11', …]`. One prebuilt addon serves one line. */
+/** All tested release lines, oldest first: `['2.11', …]`. One prebuilt addon serves one line. */
 export const RELEASE_LINES: readonly string[] = Array.from(
   { length: NEWEST[1] - OLDEST[1] + 1 },
   (_, i) => `${OLDEST[0]}.${OLDEST[1] + i}`,
@@ -14,7 +14,7 @@ export const RELEASE_LINES: readonly string[] = Array.from(
 /** The version that `installLibtorch` fetches by default. */
 export const DEFAULT_VERSION = '2.13.0';
 
-/** The supported versions, for messages. */
+/** The tested versions, for messages. */
 export const SUPPORTED_RANGE = `${OLDEST.join('.')} to ${NEWEST.join('.')}`;
 
 /** The parts of a torch version such as `2.13.0+cpu`. */
@@ -36,11 +36,22 @@ export function releaseLine(version: string): string {
   return version.split('.').slice(0, 2).join('.');
 }
 
-/** Whether a version belongs to a supported release line. */
+/** Whether an addon can be built for a version: tested lines, and newer ones of the same major version. */
 export function isSupportedVersion(version: string): boolean {
-  const [major, minor] = version.split('.').map((part) => Number.parseInt(part, 10));
-  if (major === undefined || minor === undefined) return false;
-  return compare([major, minor], OLDEST) >= 0 && compare([major, minor], NEWEST) <= 0;
+  const line = lineOf(version);
+  return line[0] === NEWEST[0] && compare(line, OLDEST) >= 0;
+}
+
+/** Whether a version belongs to a release line that this release is tested with. */
+export function isTestedVersion(version: string): boolean {
+  return isSupportedVersion(version) && compare(lineOf(version), NEWEST) <= 0;
+}
+
+function lineOf(version: string): readonly number[] {
+  return version
+    .split('.')
+    .slice(0, 2)
+    .map((part) => Number.parseInt(part, 10));
 }
 
 /** Orders versions numerically: `2.9.0` before `2.13.0`. */

@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import type * as libtorch from './libtorch.js';
 
-export { DEFAULT_VERSION, RELEASE_LINES, SUPPORTED_RANGE } from '../libtorch/version.js';
+export { DEFAULT_VERSION, isTestedVersion, RELEASE_LINES, SUPPORTED_RANGE } from '../libtorch/version.js';
 
 type Libtorch = typeof libtorch;
 
