@@ -12,12 +12,20 @@ export interface Running {
   freeMemory(): void;
 }
 
-let running: Running | undefined;
-
-export function whatRuns(): Running | undefined {
-  return running;
+interface State {
+  readonly running?: Running | undefined;
+  /** Ends what is in place until the next Accelerator. */
+  readonly leave?: (() => void) | undefined;
 }
 
-export function setRunning(accelerator: Running | undefined): void {
-  running = accelerator;
+let state: State = {};
+
+export function whatRuns(): Running | undefined {
+  return state.running;
+}
+
+/** @param leave Called when the next Accelerator runs. */
+export function setRunning(running: Running | undefined, leave?: () => void): void {
+  state.leave?.();
+  state = { running, leave };
 }
