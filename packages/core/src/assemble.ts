@@ -21,7 +21,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { Pipelines } from '#platform/pipelining';
-import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
+import { forwardRanks, shareRandomStates, unpreparedData } from '#platform/several-ranks';
 import { resolvePipelineOptions } from './pipelined/options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
@@ -197,9 +197,11 @@ interface PluginSurroundings extends Base {
 
 /** All plugins, in the order of their registration. */
 function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin[] {
-  const { environment, tracking, determinism, precision, kernels, tensor } = given;
+  const { environment, tracking, determinism, precision, kernels, tensor, strategy } = given;
+  const { dataRanks } = given.mesh;
   const { parts, data, prepared } = given;
   const { rank, size } = environment;
+  const warn = (message: string) => rank === 0 && console.warn(message);
   const norm = (grads: NamedTensorMap) => parts.clipping.normBefore(grads);
   const used = {
     hasModel: () => prepared.models.size > 0,
@@ -211,7 +213,10 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   const ours = [
     determinism?.plugin,
     precision,
-    withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message)),
+    withoutEffect(resolved, used, warn),
+    dataRanks.size > 1 && !strategy.traits.isLocal
+      ? unpreparedData({ ranks: dataRanks, hasPreparedBatch: () => parts.batch.rows !== undefined, warn })
+      : undefined,
   ];
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),

@@ -116,7 +116,9 @@ it('every way to train after endTraining is an error, until another Accelerator 
   // What was never prepared, and a loss without gradients, are the program's own.
   const own = tf.variable(tf.scalar(1));
   tf.train.sgd(0.1).minimize(() => own.square() as tf.Scalar);
-  expect([own.dataSync()[0], loss().dataSync()[0]]).toEqual([0.8, before[0]! ** 2].map((each) => expect.closeTo(each, 5) as number));
+  expect([own.dataSync()[0], loss().dataSync()[0]]).toEqual(
+    [0.8, before[0]! ** 2].map((each) => expect.closeTo(each, 5) as number),
+  );
   await Accelerator.create();
   for (const train of Object.values(ways)) await train();
   expect(valuesOf()).not.toEqual(before);
