@@ -708,8 +708,8 @@ export class Accelerator {
    * height, width, channels]`, with floats from 0 to 1 or integers from 0 to 255; pixels as in a
    * canvas's ImageData; or a PNG file.
    *
-   * @throws AccError also `ACC_TRACKER_CANNOT` if no tracker supports images. The methods below
-   * throw it likewise.
+   * Trackers without `logImage` do not get them, which a warning says once. The methods below do
+   * likewise.
    */
   logImages(images: ImageInputs, options?: LogOptions): void {
     this.#components.tracking.bus.logImages(images, options);

@@ -88,8 +88,10 @@ async function waysToTrain(): Promise<Record<string, () => unknown>> {
     'a compiled step': () => compiled(),
     'minimize of another optimizer': () => tf.train.sgd(0.1).minimize(loss),
     variableGrads: () => tf.variableGrads(loss, [w]),
-    'gradients that the program computed': () => optimizer.applyGradients({ [w.name]: tf.scalar(1) }),
-    'those by another optimizer': () => tf.train.sgd(0.1).applyGradients({ [w.name]: tf.scalar(1) }),
+    'gradients that the program computed': () =>
+      optimizer.applyGradients([{ name: w.name, tensor: tf.scalar(1) }]),
+    'those by another optimizer': () =>
+      tf.train.sgd(0.1).applyGradients([{ name: w.name, tensor: tf.scalar(1) }]),
     fit: () => model.fit(xs, ys, { verbose: 0 }),
     fitDataset: () => model.fitDataset(data, { epochs: 1, verbose: 0 }),
     trainOnBatch: () => model.trainOnBatch(xs, ys),
