@@ -12,20 +12,20 @@ export interface Running {
   freeMemory(): void;
 }
 
-interface State {
-  readonly running?: Running | undefined;
+interface Stage {
+  readonly accelerator?: Running | undefined;
   /** Ends what is in place until the next Accelerator. */
   readonly leave?: (() => void) | undefined;
 }
 
-let state: State = {};
+let running: Stage = {};
 
 export function whatRuns(): Running | undefined {
-  return state.running;
+  return running.accelerator;
 }
 
 /** @param leave Called when the next Accelerator runs. */
-export function setRunning(running: Running | undefined, leave?: () => void): void {
-  state.leave?.();
-  state = { running, leave };
+export function setRunning(accelerator: Running | undefined, leave?: () => void): void {
+  running.leave?.();
+  running = { accelerator, leave };
 }

@@ -1,7 +1,7 @@
 import type { Option } from 'commander';
 import { shellWord, shellWords } from './shell-word.js';
 
-/** What stands after the script, which `acc launch` passes to the program. */
+/** A command line of `acc launch`, whose arguments after the script are passed to the program. */
 interface Given {
   readonly script: string;
   readonly args: readonly string[];
