@@ -146,7 +146,7 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();
-  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared });
+  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared, boundary });
   const isDeterministic = determinism !== undefined;
   const context = { ranks, parts, collective, mesh, kernels, strategy, plugins, isDeterministic, turns };
   const trainingStep = createTrainingStep(resolved, context);
@@ -193,6 +193,7 @@ interface PluginSurroundings extends Base {
   readonly parts: StepParts;
   readonly data: DataPreparation;
   readonly prepared: PreparedObjects;
+  readonly boundary: Boundary;
 }
 
 /** All plugins, in the order of their registration. */
@@ -213,6 +214,7 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   const ours = [
     determinism?.plugin,
     precision,
+    { name: 'boundary', afterStep: () => given.boundary.beat() },
     withoutEffect(resolved, used, warn),
     dataRanks.size > 1 && !strategy.traits.isLocal
       ? unpreparedData({ ranks: dataRanks, hasPreparedBatch: () => parts.batch.rows !== undefined, warn })
