@@ -19,7 +19,7 @@ export function fishScript(commands: readonly CommandWords[]): string {
   return [...first, ...lines, ...NPX, ''].join('\n');
 }
 
-/** What fish completes after `npx acc` is what it completes after `acc`. */
+/** Completes the words after `npx acc` as those after `acc`. */
 const NPX = [
   `complete -c npx -n 'test (count (commandline -opc)) -ge 2; and test (commandline -opc)[2] = acc' -f -a '(complete -C (string join " " -- (commandline -opc)[2..-1] (commandline -ct)))'`,
 ];

@@ -6,7 +6,7 @@ const CORE = '@tensorflow/tfjs-core';
 const MAJOR = 4;
 const PNP_FILES = ['.pnp.cjs', '.pnp.js'];
 
-/** What is wrong with how the packages of tfjs are installed for a program in `cwd`. */
+/** Finds wrong installations of the packages of tfjs for a program in `cwd`. */
 export function tfjsProblems(cwd: string, tfjs: readonly FoundPackage[]): Missing[] {
   const pnp = pnpFile(cwd);
   if (pnp !== undefined) return [withPnp(pnp)];
