@@ -7,7 +7,7 @@ import { createModel, readDigits, readSizes } from '../digits.js';
 const accelerator = await Accelerator.create({
   // Batch sizes are those of all processes together, so any number of them takes the same steps.
   dataLoader: { splitBatches: true },
-  // + With this option, SIGTERM and SIGUSR1 also cause a save. See also `acc launch --max-restarts`.
+  // + With this option, SIGTERM, SIGUSR1 and Ctrl-C also cause a save. See also `acc launch --max-restarts`.
   checkpoint: { dir: 'checkpoints', keepLast: 2 },
   // -
 });

@@ -8,6 +8,7 @@ interface Result {
   readonly rows: { readonly step: number; readonly metrics: Record<string, number> }[];
   readonly texts: Record<string, string>;
   readonly alerts: { kind: string; step: number; rank?: number }[];
+  readonly toldAfter: number[];
   readonly losses: number[];
 }
 
@@ -77,6 +78,18 @@ describe('autoLog', () => {
     expect(alerts.map(({ kind, step }) => [kind, step])).toEqual([['loss-not-finite', 7]]);
     expect(texts['alerts/loss-not-finite']).toContain('NaN');
     expect(stderr[0]).toContain('NaN');
+  });
+
+  it.each([
+    ['short', 'at once before the first figures', 2, 1],
+    ['late', 'at the end after the last figures', 6, 6],
+  ])('alerts of NaN in a %s run: %s', async (way, _, step, after) => {
+    const { results, stderr } = await train(way, 1);
+    const { alerts, toldAfter } = results[0]!;
+    expect([alerts, toldAfter]).toEqual([[{ kind: 'loss-not-finite', step }], [after]]);
+    expect(stderr[0]).toMatch(
+      new RegExp(`acc: The training ends with a loss that is not finite: NaN since step ${step}\\.\n$`),
+    );
   });
 
   it('alerts if the loss jumps', async () => {

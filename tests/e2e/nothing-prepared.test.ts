@@ -19,6 +19,7 @@ const WARNED = [
   'the axis tensor',
   'the axis expert',
 ];
+const WARNED_OF_DATA = ['a DataLoader that is not prepared', 'a tf.data dataset that is not prepared'];
 const MESSAGE =
   /^acc: no model and no optimizer is prepared.* accelerator\.prepare .* accelerator\.noSync\.$/;
 
@@ -37,10 +38,17 @@ it.each(WARNED)('several ranks that each train a model of their own are warned o
   expect(ranks[1]!.found[name]).toEqual([]);
 });
 
+it.each(WARNED_OF_DATA)('ranks that train on the same batches are warned once: %s', (name) => {
+  const same = expect.stringMatching(
+    /^acc: data that is not prepared .*`const data = accelerator\.prepare\(/,
+  );
+  expect(ranks.map(({ found }) => found[name])).toEqual([[same], []]);
+});
+
 it('programs that mean it, or train another way, are not warned', () => {
   for (const { found } of ranks) {
-    const others = Object.entries(found).filter(([name]) => !WARNED.includes(name));
-    expect(others.map(([, warnings]) => warnings)).toEqual(Array(9).fill([]));
+    const others = Object.entries(found).filter(([name]) => ![...WARNED, ...WARNED_OF_DATA].includes(name));
+    expect(others.map(([, warnings]) => warnings)).toEqual(Array(12).fill([]));
   }
 });
 

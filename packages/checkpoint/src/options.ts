@@ -21,7 +21,7 @@ export interface CheckpointOptions extends RetentionOptions {
    */
   readonly onError?: 'throw' | 'warn';
   /**
-   * Whether SIGTERM and SIGUSR1 make all ranks save after the current step. They then exit with a
+   * Whether SIGTERM, SIGUSR1 and Ctrl-C make all ranks save after the current step. They then exit with a
    * code after which `acc launch --max-restarts` restarts the job. Default: true if `checkpoint` is
    * given.
    */

@@ -3,6 +3,15 @@ import { EXAMPLES, withSubcommands } from './examples.js';
 import { createProgram } from './program.js';
 import { fullName } from './usage.js';
 
+/** The help of a command on a terminal with this many columns. */
+function helpOf(name: string, columns: number): string {
+  const command = withSubcommands(createProgram(() => {})).find((one) => fullName(one) === name)!;
+  let help = '';
+  command.configureOutput({ getOutHelpWidth: () => columns, writeOut: (text) => (help += text) });
+  command.outputHelp();
+  return help;
+}
+
 const commands = withSubcommands(createProgram(() => {}));
 
 /** The command that a line runs, without running it. Its options and arguments are checked. */
@@ -24,10 +33,7 @@ describe('the help of each command', () => {
   it.each(Object.entries(EXAMPLES))('%s ends with 2 to 4 examples that it takes', async (name, examples) => {
     expect(examples.length).toBeGreaterThanOrEqual(2);
     expect(examples.length).toBeLessThanOrEqual(4);
-    let help = '';
-    const command = commands.find((one) => fullName(one) === name)!;
-    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-    expect(help.trimEnd().endsWith(examples.at(-1)!)).toBe(true);
+    expect(helpOf(name, 200).trimEnd().endsWith(examples.at(-1)!)).toBe(true);
     for (const example of examples) {
       const [, line] = /npx acc ([^>)|]*)/.exec(example) ?? expect.unreachable(example);
       const ran = await parsed(line!.replaceAll('<hex>', 'hex').trim().split(/\s+/));
@@ -37,5 +43,26 @@ describe('the help of each command', () => {
           name === 'acc setup' && example.includes('tfjs-node') ? 'acc setup tfjs-node' : name,
         );
     }
+  });
+
+  it.each([72, 80, 120])('fits a terminal of %i columns', (columns) => {
+    const lines = commands.flatMap((command) => helpOf(fullName(command), columns).split('\n'));
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+  });
+
+  it.each([
+    ['acc launch', ['Ranks', 'Several hosts', 'Failures', 'Output', 'Without a start', 'Training']],
+    ['acc config', ['File', 'Values']],
+    ['acc estimate-memory', ['Model', 'Training', 'Output']],
+    ['acc test', ['Ranks', 'Output', 'Training']],
+    ['acc setup', ['libtorch', 'Addon']],
+  ])('%s has its options in groups', (name, groups) => {
+    const help = helpOf(name, 80);
+    const headings = [...help.matchAll(/^(\w.*):$/gm)].map(([, heading]) => heading);
+    expect(headings.filter((heading) => !['Arguments', 'Commands', 'Examples'].includes(heading!))).toEqual(
+      expect.arrayContaining([...groups, 'Options']),
+    );
+    const [, options] = /^Options:\n((?: .*\n)*)/m.exec(help)!;
+    expect(options!.match(/^ {2}-/gm)).toHaveLength(1);
   });
 });

@@ -51,12 +51,32 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** The columns of a help that does not go to a terminal, as commander has them. */
+const COLUMNS = 80;
+
 /** Adds the examples to the help of the program and its commands. */
 export function addExamples(program: Command): void {
   for (const command of withSubcommands(program)) {
-    const lines = (EXAMPLES[fullName(command)] ?? []).map((example) => `  ${example}`);
-    command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+    command.addHelpText('after', () => {
+      const columns = command.configureOutput().getOutHelpWidth?.() ?? COLUMNS;
+      const lines = (EXAMPLES[fullName(command)] ?? []).map((example) => wrapped(example, columns));
+      return `\nExamples:\n${lines.join('\n')}`;
+    });
   }
+}
+
+/** A command that is longer than a line continues on the next one, as a shell reads it. */
+function wrapped(example: string, columns: number): string {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const word of example.split(' ')) {
+    if (`${line} ${word} \\`.length > columns) {
+      lines.push(`${line} \\`);
+      line = '   ';
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].join('\n');
 }
 
 /** The program, its commands and theirs. */

@@ -18,6 +18,8 @@ export function createProgram(setExitCode: (code: number) => void): Command {
     .description('Accelerate for TensorFlow.js: train on every core and host')
     .version(cliVersion())
     .enablePositionalOptions()
+    // Wide options leave few columns of a narrow terminal for their texts.
+    .configureHelp({ minWidthToWrap: 10 })
     // Errors are printed in one place and format.
     .configureOutput({ outputError: () => undefined })
     .allowExcessArguments(false);

@@ -51,7 +51,7 @@ const FIELDS = [
   text('checkpoint.dir', 'the folder of checkpoints', 'checkpoints in projectDir'),
   flag('checkpoint.async', 'training continues while a save writes', 'false'),
   choice('checkpoint.onError', ['throw', 'warn'], 'what happens if a save fails', 'throw'),
-  flag('checkpoint.preemption', 'SIGTERM and SIGUSR1 cause a save', 'true, if checkpoint is given'),
+  flag('checkpoint.preemption', 'SIGTERM, SIGUSR1 and Ctrl-C cause a save', 'true, if checkpoint is given'),
   flag('checkpoint.rescue', 'ranks that survive a failure keep their state for the restart', 'true'),
   whole('checkpoint.keepLast', 1, 'the number of newest checkpoints to keep', 'all'),
   whole('checkpoint.keepEvery', 1, 'also keeps checkpoints whose step is a multiple', 'none'),

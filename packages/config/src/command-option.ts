@@ -17,6 +17,8 @@ type KindOutsideFiles =
 export type CommandOption = (FieldKind | KindOutsideFiles) & {
   /** The flag as `--help` shows it: `-n, --nproc <N>`. */
   readonly flag: string;
+  /** The heading of its group in `--help`. */
+  readonly group: string;
   /** One line for people: in `--help`, in config files and in tables. */
   readonly help: string;
   /** The value that holds without the option. */

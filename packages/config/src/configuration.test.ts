@@ -60,6 +60,27 @@ describe('a config file', () => {
     expect([empty.launch.size, empty.accelerator.size]).toEqual([0, 0]);
   });
 
+  it('that is written has the defaults in its comments, which hold without the #, too', async () => {
+    const lines = configText({ launch: {}, accelerator: {} }).split('\n').reverse();
+    const indentOf = (line: string | undefined) => line?.search(/\S/) ?? 0;
+    const kept: string[] = [];
+    for (const line of lines) {
+      const plain = line.replace('# ', '');
+      const hasInner = indentOf(kept[0]) > indentOf(line);
+      if (/^ +# \w+: \S+ {2}#/.test(line) || (/^ *(# )?\w+:$/.test(line) && hasInner)) kept.unshift(plain);
+    }
+    const read = await parseConfig(kept.join('\n'), 'acc.yaml');
+    const found = [...read.launch, ...read.accelerator].map(
+      ([name, { value }]) => `${name} ${String(value)}`,
+    );
+    const fields: readonly Field[] = [...LAUNCH_FIELDS, ...ACCELERATOR_FIELDS];
+    const fallbacks = fields.map(({ name, fallback }) => `${name} ${fallback}`);
+    expect(fallbacks).toEqual(expect.arrayContaining(found));
+    const isOneValue = ({ kind, fallback }: Field) =>
+      kind !== 'texts' && !/\s/.test(fallback) && !['none', 'all', 'timeoutMs'].includes(fallback);
+    expect(found.filter((line) => !line.endsWith(' none'))).toHaveLength(fields.filter(isOneValue).length);
+  });
+
   it.each([
     ['accelerator:\n  mixedPrecison: bf16', 'ACC_UNKNOWN_OPTION', 'acc.yaml:2', "'mixedPrecision'"],
     ['accelerators: {}', 'ACC_UNKNOWN_OPTION', 'acc.yaml:1', "'accelerator'"],

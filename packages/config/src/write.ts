@@ -1,5 +1,5 @@
 import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
-import { expected, keysBelow, type Field, type FieldValue } from './field.js';
+import { expected, keysBelow, valueFrom, type Field, type FieldValue } from './field.js';
 import { LAUNCH_FIELDS } from './launch-fields.js';
 
 /** The values of a file to write, by the names of options. */
@@ -11,7 +11,8 @@ export interface ConfigValues {
 /** A config file with all options: those with a value, and the others as comments. */
 export function configText({ launch, accelerator }: ConfigValues): string {
   return [
-    '# Options of `acc launch` and of `Accelerator.create`. Lines with # are the defaults.',
+    '# Options of `acc launch` and of `Accelerator.create`. Lines with # have the defaults: without the #,',
+    '# they change nothing until their values are changed.',
     '# The program comes first, then ACC_* variables, then this file. `npx acc env --explain` shows',
     '# what holds and where it comes from.',
     '',
@@ -43,9 +44,17 @@ function optionLines(
   { key, depth }: { readonly key: string; readonly depth: number },
 ): string[] {
   const indent = '  '.repeat(depth);
-  const comment = `# ${field.meaning}; ${expected(field)} (default: ${field.fallback})`;
-  if (value === undefined) return [`${indent}# ${key}:  ${comment}`];
-  return [`${indent}${key}: ${yamlOf(value)}  ${comment}`];
+  const comment = `# ${field.meaning}; ${expected(field)}`;
+  const fallback = value === undefined ? defaultOf(field) : undefined;
+  if (fallback !== undefined) return [`${indent}# ${key}: ${yamlOf(fallback)}  ${comment}`];
+  const start = value === undefined ? `# ${key}:` : `${key}: ${yamlOf(value)}`;
+  return [`${indent}${start}  ${comment} (default: ${field.fallback})`];
+}
+
+/** The default as a value. Undefined if what holds without the option is not one value. */
+function defaultOf(field: Field): FieldValue | undefined {
+  const isWords = field.kind === 'texts' || (field.kind === 'text' && /\s/.test(field.fallback));
+  return isWords ? undefined : valueFrom(field, field.fallback);
 }
 
 /** A text is quoted unless it reads as a text in every version of YAML. */

@@ -38,6 +38,7 @@ import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { ModelInputs } from '@acc/pipeline';
 import type { PipelineOptions } from './pipelined/options.js';
 import type { PreparedAll } from './prepare/prepared-types.js';
+import { refuseTraining } from './prepare/after-end.js';
 import { collectiveOf, placeIn } from '#platform/several-ranks';
 import { kernelsOf } from './presets/kernels.js';
 import { determinismOf } from './presets/strategy.js';
@@ -707,8 +708,8 @@ export class Accelerator {
    * height, width, channels]`, with floats from 0 to 1 or integers from 0 to 255; pixels as in a
    * canvas's ImageData; or a PNG file.
    *
-   * @throws AccError also `ACC_TRACKER_CANNOT` if no tracker supports images. The methods below
-   * throw it likewise.
+   * Trackers without `logImage` do not get them, which a warning says once. The methods below do
+   * likewise.
    */
   logImages(images: ImageInputs, options?: LogOptions): void {
     this.#components.tracking.bus.logImages(images, options);
@@ -754,8 +755,8 @@ export class Accelerator {
 
   /**
    * Waits for every rank and for a pending save, and leaves the job. Then trackers get the
-   * remaining entries, and the run ends with `status`. Collectives that are called later throw
-   * `ACC_TRAINING_ENDED`. A second call does nothing.
+   * remaining entries, and the run ends with `status`. Later collectives, and later steps that train
+   * prepared variables, throw `ACC_TRAINING_ENDED`. A second call does nothing.
    *
    * @throws AccError `ACC_INVALID_ARGUMENT` for an unknown status, and the errors of an async save.
    */
@@ -768,6 +769,7 @@ export class Accelerator {
     this.freeMemory();
     collective.close();
     lifetime.end();
+    if (!whatRuns()) setRunning(undefined, refuseTraining());
     await tracking.bus.finish(status);
   }
 

@@ -21,7 +21,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { Pipelines } from '#platform/pipelining';
-import { forwardRanks, shareRandomStates } from '#platform/several-ranks';
+import { forwardRanks, shareRandomStates, unpreparedData } from '#platform/several-ranks';
 import { resolvePipelineOptions } from './pipelined/options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
 import { placeInData } from './prepare/place-in-data.js';
@@ -146,7 +146,7 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();
-  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared });
+  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared, boundary });
   const isDeterministic = determinism !== undefined;
   const context = { ranks, parts, collective, mesh, kernels, strategy, plugins, isDeterministic, turns };
   const trainingStep = createTrainingStep(resolved, context);
@@ -193,13 +193,16 @@ interface PluginSurroundings extends Base {
   readonly parts: StepParts;
   readonly data: DataPreparation;
   readonly prepared: PreparedObjects;
+  readonly boundary: Boundary;
 }
 
 /** All plugins, in the order of their registration. */
 function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin[] {
-  const { environment, tracking, determinism, precision, kernels, tensor } = given;
+  const { environment, tracking, determinism, precision, kernels, tensor, strategy } = given;
+  const { dataRanks } = given.mesh;
   const { parts, data, prepared } = given;
   const { rank, size } = environment;
+  const warn = (message: string) => rank === 0 && console.warn(message);
   const norm = (grads: NamedTensorMap) => parts.clipping.normBefore(grads);
   const used = {
     hasModel: () => prepared.models.size > 0,
@@ -211,7 +214,11 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   const ours = [
     determinism?.plugin,
     precision,
-    withoutEffect(resolved, used, (message) => rank === 0 && console.warn(message)),
+    { name: 'boundary', afterStep: () => given.boundary.beat() },
+    withoutEffect(resolved, used, warn),
+    dataRanks.size > 1 && !strategy.traits.isLocal
+      ? unpreparedData({ ranks: dataRanks, hasPreparedBatch: () => parts.batch.rows !== undefined, warn })
+      : undefined,
   ];
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),

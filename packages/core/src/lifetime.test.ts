@@ -70,6 +70,62 @@ it.each(Object.entries(calls))('%s after endTraining is an error, also for one p
   await expectCode(call, 'ACC_TRAINING_ENDED');
 });
 
+/** Every way to train, of a model and an optimizer that were prepared and have taken a step. */
+async function waysToTrain(): Promise<Record<string, () => unknown>> {
+  const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+  const [xs, ys] = [tf.ones([2, 2]), tf.ones([2, 1])];
+  model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+  const [, optimizer] = accelerator.prepare(model, tf.train.adam(0.1), [w]);
+  const compiled = accelerator.compile(() => optimizer.minimize(loss, true, [w])!);
+  for (let call = 0; call < 5; call++) compiled();
+  const data = tf.data.array([{ xs: tf.ones([2]), ys: tf.ones([1]) }]).batch(1);
+  const recompiled = () => {
+    model.compile({ optimizer: 'adam', loss: 'meanSquaredError' });
+    return model.fit(xs, ys, { verbose: 0 });
+  };
+  return {
+    'minimize of a prepared optimizer': () => optimizer.minimize(loss),
+    'a compiled step': () => compiled(),
+    'minimize of another optimizer': () => tf.train.sgd(0.1).minimize(loss),
+    variableGrads: () => tf.variableGrads(loss, [w]),
+    'gradients that the program computed': () =>
+      optimizer.applyGradients([{ name: w.name, tensor: tf.scalar(1) }]),
+    'those by another optimizer': () =>
+      tf.train.sgd(0.1).applyGradients([{ name: w.name, tensor: tf.scalar(1) }]),
+    fit: () => model.fit(xs, ys, { verbose: 0 }),
+    fitDataset: () => model.fitDataset(data, { epochs: 1, verbose: 0 }),
+    trainOnBatch: () => model.trainOnBatch(xs, ys),
+    'fit of a model that is compiled again': recompiled,
+  };
+}
+
+it('every way to train after endTraining is an error, until another Accelerator runs', async () => {
+  const ways = await waysToTrain();
+  const valuesOf = () => [...w.dataSync()];
+  await accelerator.endTraining();
+  const before = valuesOf();
+  const codes: Record<string, string> = {};
+  for (const [name, train] of Object.entries(ways)) {
+    codes[name] = await Promise.resolve()
+      .then(train)
+      .then(
+        () => 'none',
+        (error: { code?: string }) => String(error.code ?? error),
+      );
+  }
+  expect(codes).toEqual(Object.fromEntries(Object.keys(ways).map((name) => [name, 'ACC_TRAINING_ENDED'])));
+  expect(valuesOf()).toEqual(before);
+  // What was never prepared, and a loss without gradients, are the program's own.
+  const own = tf.variable(tf.scalar(1));
+  tf.train.sgd(0.1).minimize(() => own.square() as tf.Scalar);
+  expect([own.dataSync()[0], loss().dataSync()[0]]).toEqual(
+    [0.8, before[0]! ** 2].map((each) => expect.closeTo(each, 5) as number),
+  );
+  await Accelerator.create();
+  for (const train of Object.values(ways)) await train();
+  expect(valuesOf()).not.toEqual(before);
+});
+
 it('freeMemory of an earlier Accelerator does not affect the current one', async () => {
   accelerator.freeMemory();
   const other = await Accelerator.create();

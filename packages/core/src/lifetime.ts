@@ -34,9 +34,13 @@ export class Lifetime {
 
   /** @throws AccError `ACC_TRAINING_ENDED`. */
   requireJob(method: string): void {
-    if (!this.hasEnded) return;
-    throw new AccError('ACC_TRAINING_ENDED', `${method}() was called after endTraining().`, {
-      help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
-    });
+    if (this.hasEnded) throw trainingHasEnded(`${method}() was called`);
   }
+}
+
+/** @param what Without the words that the training had ended. */
+export function trainingHasEnded(what: string): AccError {
+  return new AccError('ACC_TRAINING_ENDED', `${what} after endTraining().`, {
+    help: 'Call endTraining() once, at the end of the program, when every fit() has been awaited. Between two Accelerators, call freeMemory() instead.',
+  });
 }

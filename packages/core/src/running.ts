@@ -12,12 +12,20 @@ export interface Running {
   freeMemory(): void;
 }
 
-let running: Running | undefined;
-
-export function whatRuns(): Running | undefined {
-  return running;
+interface Stage {
+  readonly accelerator?: Running | undefined;
+  /** Ends what is in place until the next Accelerator. */
+  readonly leave?: (() => void) | undefined;
 }
 
-export function setRunning(accelerator: Running | undefined): void {
-  running = accelerator;
+let running: Stage = {};
+
+export function whatRuns(): Running | undefined {
+  return running.accelerator;
+}
+
+/** @param leave Called when the next Accelerator runs. */
+export function setRunning(accelerator: Running | undefined, leave?: () => void): void {
+  running.leave?.();
+  running = { accelerator, leave };
 }

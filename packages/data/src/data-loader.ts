@@ -2,7 +2,7 @@ import { clone, tidy, type TensorContainer } from '@tensorflow/tfjs-core';
 import { dispatchSteps, requireFullSteps } from '#platform/dispatch-steps';
 import { LoaderWorkers } from '#platform/workers';
 import { orderOf, permutation } from '@acc/formats';
-import type { Step } from './batch-counts.js';
+import type { OnBatch, Step } from './batch-counts.js';
 import type { BatchOf, LoaderDataset, SampleOf } from './batch-types.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { ahead, deliver, markLast } from './deliver.js';
@@ -25,6 +25,7 @@ import type { IndexedSource } from './sample-source.js';
 import { stepSamples, type Reader } from './step-layout.js';
 import { streamSteps, type Place } from './stream-steps.js';
 import { disposeTensors, mapTensors, TensorMark } from './structure.js';
+import { noteUnprepared } from './unprepared-batches.js';
 
 /**
  * Yields batches of a dataset. Each `for await` is one epoch. The loop owns the tensors of the
@@ -168,7 +169,7 @@ class Loader implements DataLoader {
     if (!dispatch || size === 1) {
       yield* deliver(
         this.#steps(iteration, rank, order),
-        { ...this.#shard, prefetch: this.#ahead },
+        { ...this.#shard, onBatch: this.#onBatch, prefetch: this.#ahead },
         iteration,
       );
       return;
@@ -176,6 +177,10 @@ class Loader implements DataLoader {
     requireFullSteps(this.#plan(rank));
     const open = () => ahead(this.#steps(iteration, 'all', order), this.#ahead);
     yield* deliver(dispatchSteps(rank, open, dispatch), { ...this.#shard, prefetch: 0 }, iteration);
+  }
+
+  get #onBatch(): OnBatch | undefined {
+    return this.#shard === WHOLE ? (_, batch) => noteUnprepared(batch) : this.#shard.onBatch;
   }
 
   /** The number of batches that are read ahead. Workers read ahead themselves. */

@@ -22,6 +22,7 @@ export {
 } from './samplers/difficulty-schedule.js';
 export { growSequences, type GrowSequencesOptions } from './samplers/grow-sequences.js';
 export { lengthSampler, type LengthSamplerOptions } from './samplers/length-sampler.js';
+export { noteUnprepared, watchUnprepared } from './unprepared-batches.js';
 export { weightedSampler, type WeightedSamplerOptions } from './samplers/weighted-sampler.js';
 export { padSequences, type PadSequencesOptions } from './pad-sequences.js';
 export { moduleDataset, type ModuleDatasetOptions } from './module-dataset.js';

@@ -29,7 +29,8 @@ export class LossWatch {
   #seen = 0;
   #mean = 0;
   #variance = 0;
-  #wasFinite = true;
+  /** The first of the last losses, which are not finite. */
+  #notFiniteFrom: { readonly loss: number; readonly step: number } | undefined;
 
   constructor({ spikeDeviations }: AlertOptions) {
     this.#deviations = spikeDeviations;
@@ -38,7 +39,7 @@ export class LossWatch {
   /** @param step The number of optimizer steps up to and including that of the loss. */
   look(loss: number, step: number): Alert | undefined {
     if (!Number.isFinite(loss)) return this.#notFinite(loss, step);
-    this.#wasFinite = true;
+    this.#notFiniteFrom = undefined;
     const limit = this.#mean + this.#deviations * Math.sqrt(this.#variance);
     const isSpike = this.#seen >= WARM_UP && loss > limit && loss > this.#mean + 1e-3 * Math.abs(this.#mean);
     const before = this.#mean;
@@ -48,11 +49,16 @@ export class LossWatch {
     return { kind: 'loss-spike', message, step };
   }
 
+  /** The message for the end of a training whose last loss is not finite. */
+  atEnd(): string | undefined {
+    const from = this.#notFiniteFrom;
+    return from && `The training ends with a loss that is not finite: ${from.loss} since step ${from.step}.`;
+  }
+
   /** Alerts once, until the loss is finite again. */
   #notFinite(loss: number, step: number): Alert | undefined {
-    const isNew = this.#wasFinite;
-    this.#wasFinite = false;
-    if (!isNew) return undefined;
+    if (this.#notFiniteFrom) return undefined;
+    this.#notFiniteFrom = { loss, step };
     const message = `The loss is ${loss}. Check for a division by 0 or a logarithm of 0, lower the learning rate, or clip gradients.`;
     return { kind: 'loss-not-finite', message, step };
   }

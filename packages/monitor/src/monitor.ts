@@ -62,7 +62,7 @@ class Monitor {
   readonly #options: ResolvedAutoLog;
   readonly #sink: MonitorSink;
   readonly #system = new SystemClock();
-  readonly #losses: { tensor: Tensor; weight: number; step: number }[] = [];
+  readonly #losses: { tensor: Tensor; weight: number; step: number; isSeen: boolean }[] = [];
   readonly #lossWatch: LossWatch;
   readonly #slowRanks: SlowRankWatch;
   #context!: StrategyContext;
@@ -72,6 +72,7 @@ class Monitor {
   #steps = 0;
   #samples = 0;
   #countsSamples = true;
+  #hasReported = false;
 
   constructor(options: ResolvedAutoLog, sink: MonitorSink) {
     this.#options = options;
@@ -90,7 +91,12 @@ class Monitor {
   loss(value: Tensor, { items }: LossInfo): void {
     // The mean of an empty batch is not a number.
     if (!this.#sink.isOpen || items === 0) return;
-    this.#losses.push({ tensor: keep(value.clone()), weight: items, step: this.#sink.step + 1 });
+    this.#losses.push({
+      tensor: keep(value.clone()),
+      weight: items,
+      step: this.#sink.step + 1,
+      isSeen: false,
+    });
   }
 
   transform(grads: NamedTensorMap): void {
@@ -110,11 +116,16 @@ class Monitor {
     if (info.samples === undefined) this.#countsSamples = false;
     else this.#samples += info.samples;
     const { step } = this.#sink;
+    // A run may end, or go wrong, before its first report. Later, reading waits for the next one.
+    if (!this.#hasReported) this.#seeLosses();
     if (this.#isDue(step)) this.#report(step, info);
   }
 
   /** Stops the thread and the process that run beside the training. */
   detach(): void {
+    this.#seeLosses();
+    const message = this.#lossWatch.atEnd();
+    if (message) this.#sink.warn(`acc: ${message}`);
     this.#gpu?.close();
     this.#stall?.close();
     this.#norm?.dispose();
@@ -138,6 +149,8 @@ class Monitor {
   #report(step: number, { optimizer, isShared }: StepInfo): void {
     const { collective } = this.#context;
     const system = this.#options.system ? this.#system.take() : undefined;
+    this.#hasReported = true;
+    this.#seeLosses();
     const losses = this.#takeLosses();
     const { longestMs } = this.clock;
     const own = this.#figures(losses, longestMs, system);
@@ -152,14 +165,25 @@ class Monitor {
     this.#steps = this.#samples = 0;
     this.#countsSamples = true;
     this.#sink.log(metrics, step);
-    if (collective.rank === 0) this.#alert({ losses, ranks, loss: metrics['train/loss'] }, step);
+    if (collective.rank === 0) this.#alert({ ranks, loss: metrics['train/loss'] }, step);
   }
 
-  #takeLosses(): { value: number; weight: number; step: number }[] {
-    return this.#losses.splice(0).map(({ tensor, weight, step }) => {
+  /** On rank 0, raises the alerts of losses that were not seen yet. */
+  #seeLosses(): void {
+    if (this.#context.collective.rank > 0 || !this.#sink.isOpen) return;
+    for (const loss of this.#losses) {
+      if (loss.isSeen || loss.tensor.isDisposed) continue;
+      loss.isSeen = true;
+      const alert = this.#lossWatch.look(loss.tensor.dataSync()[0]!, loss.step);
+      if (alert) this.#sink.alert(alert);
+    }
+  }
+
+  #takeLosses(): { value: number; weight: number }[] {
+    return this.#losses.splice(0).map(({ tensor, weight }) => {
       const value = tensor.dataSync()[0]!;
       tensor.dispose();
-      return { value, weight, step };
+      return { value, weight };
     });
   }
 
@@ -189,18 +213,10 @@ class Monitor {
   }
 
   #alert(
-    {
-      losses,
-      ranks,
-      loss,
-    }: {
-      losses: readonly { value: number; step: number }[];
-      ranks: readonly Figures[];
-      loss: number | undefined;
-    },
+    { ranks, loss }: { readonly ranks: readonly Figures[]; readonly loss: number | undefined },
     step: number,
   ): void {
-    const found = losses.map((one) => this.#lossWatch.look(one.value, one.step));
+    const found: (Alert | undefined)[] = [];
     // The loss of another rank may be NaN even though this rank's is not.
     if (loss !== undefined && !Number.isFinite(loss)) found.push(this.#lossWatch.look(loss, step));
     const busyMs = new Map(

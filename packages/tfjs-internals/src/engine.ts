@@ -125,6 +125,8 @@ export interface EngineInternals {
   disposeTensor(tensor: Tensor): void;
   moveData(backend: KernelBackend, dataId: DataId): void;
   setBackend(name: string): Promise<boolean>;
+  /** Creates a registered backend and puts it into the registry, if need be later. */
+  initializeBackend(name: string): unknown;
   readonly backendInstance: KernelBackend | null | undefined;
   /** The backends that exist, by name. */
   readonly registry: Readonly<Record<string, KernelBackend | undefined>>;

@@ -50,6 +50,7 @@ const ENGINE: Members<EngineInternals> = {
   disposeTensor: 'function(1)',
   moveData: 'function(2)',
   setBackend: 'function(1)',
+  initializeBackend: 'function(1)',
   backendInstance: 'object',
   registry: 'object',
   state: 'object',

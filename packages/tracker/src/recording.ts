@@ -97,8 +97,6 @@ export class Recording {
   /**
    * Whether any tracker takes entries of this kind. The first call for each kind warns which
    * trackers do not.
-   *
-   * @throws AccError `ACC_TRACKER_CANNOT` if no tracker does.
    */
   takes(kind: Entry['kind']): boolean {
     return this.#takersOf(kind).length > 0;
@@ -108,10 +106,7 @@ export class Recording {
     this.#push(this.#takersOf(payload.kind), payload, step);
   }
 
-  /**
-   * Gives an entry to the trackers that take its kind. Unlike {@link takes}, it is not an error if
-   * none does.
-   */
+  /** Gives an entry to the trackers that take its kind, without a warning about the others. */
   giveWhereTaken(payload: Payload, step: number): void {
     const method = methodFor(payload.kind);
     this.#push(
@@ -184,7 +179,6 @@ export class Recording {
     if (known) return known;
     const method = methodFor(kind);
     const takers = this.#lanes.filter(({ tracker }) => tracker[method]);
-    if (takers.length === 0) throw cannot(kind, this.trackers);
     if (takers.length < this.#lanes.length) this.#tellWhoTakes(kind, takers);
     this.#takers.set(kind, takers);
     return takers;
@@ -193,8 +187,11 @@ export class Recording {
   #tellWhoTakes(kind: Entry['kind'], takers: readonly Lane[]): void {
     const others = this.#lanes.filter((lane) => !takers.includes(lane));
     const names = (lanes: readonly Lane[]) => lanes.map(({ tracker }) => tracker.name).join(', ');
+    const lack = `These trackers lack ${methodFor(kind)}: ${names(others)}.`;
     this.#given.warn(
-      `acc: entries of kind ${kind} go to ${names(takers)}. These trackers do not support them: ${names(others)}.`,
+      takers.length > 0
+        ? `acc: entries of kind ${kind} go to ${names(takers)}. ${lack}`
+        : `acc: entries of kind ${kind} are not recorded. ${lack} To record them, add 'jsonl' to logWith.`,
     );
   }
 
@@ -231,14 +228,6 @@ function inProjectDir(problem: string, work: () => void): void {
       cause,
     });
   }
-}
-
-function cannot(kind: Entry['kind'], trackers: readonly Tracker[]): AccError {
-  const names = trackers.map(({ name }) => name).join(', ');
-  return new AccError('ACC_TRACKER_CANNOT', `No tracker supports ${kind}. The trackers are ${names}.`, {
-    help: "Add one that does to logWith. 'jsonl' supports everything.",
-    details: { kind, trackers: trackers.map(({ name }) => name) },
-  });
 }
 
 function cannotResume({ name }: Tracker, run: RunInfo): AccError {

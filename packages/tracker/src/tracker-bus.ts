@@ -137,8 +137,7 @@ export class TrackerBus {
   }
 
   /**
-   * @throws AccError also `ACC_TRACKER_CANNOT` if no tracker supports images. The following methods
-   * throw it, too.
+   * Warns once if some trackers lack `logImage`, also if all do. The following methods do likewise.
    */
   logImages(images: ImageInputs, options: LogOptions = {}): void {
     const step = this.#stepOf('logImages', options);
@@ -192,7 +191,7 @@ export class TrackerBus {
   }
 
   /**
-   * Logs a text `alerts/<kind>` to the trackers that support text. It is not an error if none does.
+   * Logs a text `alerts/<kind>` to the trackers that support text, without a warning about the others.
    */
   alert(kind: string, text: string, step: number): void {
     this.#recording?.giveWhereTaken({ kind: 'text', key: `alerts/${kind}`, text }, step);

@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -31,7 +32,7 @@ interface Strike {
 async function launch(
   loop: string,
   name: string,
-  { ranks = 2, restarts = 3, strikes = [] as readonly Strike[] } = {},
+  { ranks = 2, restarts = 3, strikes = [] as readonly Strike[], presses = 1 } = {},
 ): Promise<Ended> {
   const args = ['launch', '-n', String(ranks), '--threads', '1', '--max-restarts', String(restarts)];
   const child = spawn(process.execPath, [ACC, ...args, SCRIPT, loop, join(folder, name)], {
@@ -45,7 +46,14 @@ async function launch(
     for (const [, pid, step] of text.matchAll(/pid (\d+) step (\d+)/g))
       strike(child, left, Number(pid), Number(step));
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+    if (presses === 2 && text.includes('received Ctrl-C')) {
+      const pid = Number(/pid (\d+)/.exec(stdout)![1]);
+      // Not the same key press any more.
+      void sleep(400).then(() => process.kill(pid, 'SIGINT'));
+    }
+  });
   const [code] = (await once(child, 'close')) as [number | null];
   expect(left, stderr).toEqual([]);
   return { code, stdout, stderr };
@@ -97,7 +105,7 @@ describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
 describe('if the whole job should end', () => {
   it.each([
     ['SIGTERM', 1],
-    ['SIGTERM', 2],
+    ['SIGINT', 2],
     ['SIGUSR1', 2],
   ] as const)(
     '%s to the launcher makes %i ranks save, and does not cause a restart',
@@ -107,10 +115,21 @@ describe('if the whole job should end', () => {
       const first = await launch('custom', name, { ranks, strikes });
       expect(first.code, first.stderr).toBe(SAVED);
       expect(first.stderr).not.toContain('restart 1');
+      const [, path] = /acc: the checkpoint was saved to (.+)\. To continue, run the same command/.exec(
+        first.stderr,
+      )!;
+      expect(await readdir(path!)).toContain('checkpoint.json');
       const second = await launch('custom', name, { ranks, restarts: 0 });
       expect(weightsOf(second)).toBe(await undisturbed('custom', ranks));
       expect(second.stdout).not.toContain('step 1\n');
     },
     240_000,
   );
+
+  it('a second Ctrl-C ends a rank at once that does not reach the end of its step', async () => {
+    const strikes: Strike[] = [{ atStep: 3, signal: 'SIGINT', at: 'rank' }];
+    const ended = await launch('stuck', 'stuck', { ranks: 1, restarts: 0, strikes, presses: 2 });
+    expect(ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('was saved') as string });
+    expect(ended.stdout).toMatch(/step 3\n$/);
+  }, 120_000);
 });

@@ -4,11 +4,13 @@ import { Accelerator, DataLoader, type Tracker } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
 const [way, projectDir] = process.argv.slice(2) as [
-  'plain' | 'slow' | 'nan' | 'spike' | 'parts' | 'compiled' | 'stall',
+  'plain' | 'slow' | 'nan' | 'short' | 'late' | 'spike' | 'parts' | 'compiled' | 'stall',
   string,
 ];
 const rows: { step: number; metrics: Record<string, number> }[] = [];
 const texts: Record<string, string> = {};
+/** The number of steps that had ended at each alert. */
+const toldAfter: number[] = [];
 const alerts: { kind: string; step: number; rank?: number }[] = [];
 const tracker: Tracker = {
   name: 'memory',
@@ -17,6 +19,7 @@ const tracker: Tracker = {
   logText: (_step, key, text) => void (texts[key] = text),
   finish: () => Promise.resolve(),
 };
+const losses: number[] = [];
 const accelerator = await Accelerator.create({
   logWith: [tracker],
   projectDir,
@@ -26,7 +29,10 @@ const accelerator = await Accelerator.create({
     // The limits are high, so that a busy machine does not cause alerts.
     slowFactor: way === 'slow' ? 1.5 : 100,
     stallMs: way === 'stall' ? 1_000 : 100_000,
-    onAlert: ({ kind, step, rank }) => alerts.push({ kind, step, ...(rank !== undefined && { rank }) }),
+    onAlert: ({ kind, step, rank }) => {
+      toldAfter.push(losses.length);
+      alerts.push({ kind, step, ...(rank !== undefined && { rank }) });
+    },
   },
 });
 const model = tf.sequential({
@@ -46,14 +52,15 @@ const sgd = way === 'parts' ? new SlowSgd(0.001) : tf.train.sgd(0.001);
 const [, optimizer, data] = accelerator.prepare(model, sgd, loader);
 await accelerator.initTrackers('auto');
 
-const losses: number[] = [];
 /** The end of the data in cases with more data. */
-const STEPS: Partial<Record<typeof way, number>> = { parts: 9 };
+const STEPS: Partial<Record<typeof way, number>> = { parts: 9, short: 3, late: 6 };
+/** The first step, from 0, whose loss is not a number. */
+const NAN_FROM: Partial<Record<typeof way, number>> = { nan: 6, short: 1, late: 5 };
 const train = (xs: tf.Tensor, labels: tf.Tensor) =>
   optimizer.minimize(() => {
     const loss = tf.losses.meanSquaredError(labels, model.apply(xs) as tf.Tensor);
     if (way === 'parts') wait(accelerator.processIndex === 1 ? 230 : 30);
-    if (way === 'nan' && losses.length > 5) return tf.mul(loss, NaN);
+    if (losses.length >= NAN_FROM[way]!) return tf.mul(loss, NaN);
     if (way === 'spike' && losses.length === 40) return tf.mul(loss, 1_000);
     return (way === 'parts' ? waitInBackward(loss) : loss) as tf.Scalar;
   }, true)!;
@@ -83,4 +90,4 @@ for (let epoch = 0; epoch < (way === 'spike' ? 2 : 1); epoch++) {
   }
 }
 await accelerator.endTraining();
-reportResult({ rows, texts, alerts, losses });
+reportResult({ rows, texts, alerts, toldAfter, losses });

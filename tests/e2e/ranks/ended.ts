@@ -5,7 +5,12 @@ import { reportResult } from '@acc/testkit';
 
 const accelerator = await Accelerator.create();
 const w = tf.variable(tf.scalar(accelerator.processIndex));
-accelerator.prepare([w]);
+const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
+model.compile({ optimizer: 'sgd', loss: 'meanSquaredError' });
+accelerator.prepare([w], model);
+const loss = () => w.square() as tf.Scalar;
+const fit = () => model.fit(tf.ones([2, 2]), tf.ones([2, 1]), { verbose: 0 });
+await fit();
 
 const calls: Record<string, () => unknown> = {
   prepare: () => accelerator.prepare([w]),
@@ -15,7 +20,13 @@ const calls: Record<string, () => unknown> = {
   waitForEveryone: () => accelerator.waitForEveryone(),
 };
 
-async function codes(): Promise<Record<string, string>> {
+/** Of plain tfjs, so that ranks would train apart. */
+const steps: Record<string, () => unknown> = {
+  minimize: () => tf.train.sgd(0.1).minimize(loss, false, [w]),
+  fit,
+};
+
+async function codes(calls: Record<string, () => unknown>): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const [name, call] of Object.entries(calls)) {
     try {
@@ -29,6 +40,6 @@ async function codes(): Promise<Record<string, string>> {
 }
 
 accelerator.freeMemory();
-const freed = await codes();
+const freed = await codes(calls);
 await accelerator.endTraining();
-reportResult({ freed, ended: await codes() });
+reportResult({ freed, ended: await codes({ ...calls, ...steps }) });

@@ -40,6 +40,16 @@ async function fit(): Promise<void> {
   await model.fit(xs, ys, { epochs: 2, verbose: 0 });
 }
 
+type Batches = AsyncIterable<{ xs: tf.Tensor }>;
+
+/** A prepared model and optimizer, over batches of data that is not prepared. */
+async function trainOver(accelerator: Accelerator, batches: Batches): Promise<void> {
+  const [model, optimizer] = accelerator.prepare(network(), tf.train.sgd(0.1));
+  for await (const { xs } of batches) optimizer.minimize(() => lossOf(model, xs));
+}
+const rowsFrom = (first: number) => tf.range(first, first + 8).reshape([4, 2]);
+const loaderOf = (rows: tf.Tensor) => new DataLoader({ xs: rows }, { batchSize: 1 });
+
 const metrics = (accelerator: Accelerator) => {
   accelerator.reduce(tf.scalar(1), 'mean');
   accelerator.gather(tf.ones([2]));
@@ -69,7 +79,32 @@ const programs: Readonly<Record<string, Program>> = {
     () => train(network([moe({ experts: 2, inputShape: [3, 2] })]), 3, tf.ones([2, 3, 2])),
     mesh({ expert: 2 }),
   ],
+  'a DataLoader that is not prepared': [(accelerator) => trainOver(accelerator, loaderOf(rowsFrom(0)))],
+  'a tf.data dataset that is not prepared': [
+    async (accelerator) => {
+      const [model, optimizer] = accelerator.prepare(network(), tf.train.sgd(0.1));
+      const batches = tf.data.array(tf.unstack(rowsFrom(0))).batch(2);
+      await batches.forEachAsync((x) => void optimizer.minimize(() => lossOf(model, x as tf.Tensor)));
+    },
+  ],
   // From here on, no warning.
+  'a DataLoader over rows that the program divides': [
+    (accelerator) => trainOver(accelerator, loaderOf(rowsFrom(accelerator.processIndex))),
+  ],
+  'a DataLoader on one rank only, beside prepared data': [
+    async (accelerator) => {
+      const loader = loaderOf(rowsFrom(0));
+      if (accelerator.isMainProcess) await loader[Symbol.asyncIterator]().next();
+      await trainOver(accelerator, accelerator.prepare(loader));
+    },
+  ],
+  'a batch that every rank looks at, beside prepared data': [
+    async (accelerator) => {
+      const loader = loaderOf(rowsFrom(0));
+      await loader[Symbol.asyncIterator]().next();
+      await trainOver(accelerator, accelerator.prepare(loader));
+    },
+  ],
   'no step': [metrics],
   'steps inside noSync': [
     async (accelerator) => {

@@ -40,7 +40,16 @@ _acc_files() {
   COMPREPLY+=($(compgen -f -- "$cur"))
 }
 
+# npx acc … is completed as acc …, and other words after npx as files.
+_acc_npx() {
+  if ((COMP_CWORD < 2)) || [[ \${COMP_WORDS[1]} != acc ]]; then return; fi
+  COMP_WORDS=("\${COMP_WORDS[@]:1}")
+  COMP_CWORD=$((COMP_CWORD - 1))
+  _acc
+}
+
 complete -F _acc acc
+complete -o default -F _acc_npx npx
 `;
 
 /** A function of bash, which zsh runs, too. */

@@ -20,13 +20,14 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The completions that bash offers for the last word. Words are split as bash splits them, at = too. */
-function offered(...words: readonly string[]): string[] {
-  const typed = ['acc', ...words];
+const offered = (...words: readonly string[]): string[] => offeredBy('_acc', ['acc', ...words]);
+
+function offeredBy(completes: string, typed: readonly string[]): string[] {
   const script = [
     'source acc.bash',
     `COMP_WORDS=(${typed.map((word) => `'${word}'`).join(' ')})`,
     `COMP_CWORD=${typed.length - 1}`,
-    '_acc',
+    completes,
     'printf "%s\\n" "${COMPREPLY[@]}"',
   ].join('\n');
   const args = ['--norc', '--noprofile', '-c', script];
@@ -39,6 +40,13 @@ describe('acc completion bash', () => {
     expect(offered('co')).toEqual(['completion', 'config', 'convert-config']);
     expect(offered('setup', 'tf')).toEqual(['tfjs-node']);
     expect(offered('completion', '')).toEqual(['bash', 'fish', 'zsh']);
+  });
+
+  it('offers the same after npx acc, and leaves other words after npx alone', () => {
+    const afterNpx = (...words: readonly string[]) => offeredBy('_acc_npx', ['npx', ...words]);
+    expect(afterNpx('acc', 'co')).toEqual(['completion', 'config', 'convert-config']);
+    expect(afterNpx('acc', 'launch', '-n', '2', 'tr')).toEqual(['train.ts']);
+    expect([afterNpx('acc'), afterNpx('tsx', '')]).toEqual([[], []]);
   });
 
   it('offers each option of each command', () => {

@@ -15,10 +15,14 @@ export function fishScript(commands: readonly CommandWords[]): string {
       ...(command.argument ? [line(condition, argumentFlags(command.argument))] : []),
     ];
   });
-  return ['# Completion of acc. Written by: acc completion fish', 'complete -c acc -f', ...lines, ''].join(
-    '\n',
-  );
+  const first = ['# Completion of acc. Written by: acc completion fish', 'complete -c acc -f'];
+  return [...first, ...lines, ...NPX, ''].join('\n');
 }
+
+/** Completes the words after `npx acc` as those after `acc`. */
+const NPX = [
+  `complete -c npx -n 'test (count (commandline -opc)) -ge 2; and test (commandline -opc)[2] = acc' -f -a '(complete -C (string join " " -- (commandline -opc)[2..-1] (commandline -ct)))'`,
+];
 
 const line = (condition: string, flags: string): string => `complete -c acc -n ${quoted(condition)} ${flags}`;
 

@@ -13,10 +13,12 @@ export function addConfigCommand(program: Command): void {
   const command = program
     .command('config')
     .description('write a config file for acc launch and Accelerator.create')
+    .optionsGroup('File:')
     .option('--config-file <FILE>', 'where to write (default: ACC_CONFIG_FILE, else acc.yaml here)')
     .option('--user', "write the user's file, which applies where no acc.yaml is")
     .option('--default', 'ask nothing: defaults that fit this machine')
     .option('--force', 'replace an existing file');
+  command.optionsGroup('Values:');
   addFlags(
     command,
     'launch',

@@ -26,10 +26,12 @@ export const ON_COMMAND_LINE = ['mixedPrecision', 'gradientAccumulationSteps', '
 
 /** Adds the config file and options of the Accelerator to `acc launch`. */
 export function addConfigOptions(command: Command): Command {
-  command.option(
-    '--config-file <FILE>',
-    "options of this command and of Accelerator.create, or 'none' (default: acc.yaml here, else the user's)",
-  );
+  command
+    .optionsGroup('Training:')
+    .option(
+      '--config-file <FILE>',
+      "options of this command and of Accelerator.create, or 'none' (default: acc.yaml here, else the user's)",
+    );
   for (const name of ON_COMMAND_LINE) {
     command.addOption(optionOf(fieldOf(name)));
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAcc } from '../../fixtures/run-acc.js';
-import type { EnvironmentReport } from './inspect.js';
+import { inspectEnvironment, type EnvironmentReport } from './inspect.js';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-env-'))));
@@ -51,6 +51,37 @@ describe('acc env', () => {
     expect(stdout).toContain(`@tensorflow/tfjs-core 4.22.0, ${core}`);
     expect(stdout).toContain('→ npx acc setup');
     expect(stdout).not.toContain('hidden');
+  });
+
+  it("names two copies of tfjs-core, tfjs 3, and Yarn's Plug'n'Play", () => {
+    const install = (name: string, version: string, within = folder) => {
+      const path = join(within, 'node_modules', name);
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, 'package.json'), JSON.stringify({ version }));
+      return path;
+    };
+    const problems = () =>
+      inspectEnvironment(folder, {}).missing.filter(({ what }) => /tensorflow|Yarn/.test(what));
+    install('@tensorflow/tfjs-core', '4.22.0');
+    const layers = install('@tensorflow/tfjs-layers', '4.22.0');
+    expect(problems()).toEqual([]);
+
+    install('@tensorflow/tfjs-layers', '3.21.0');
+    const old = '@tensorflow/tfjs-layers 3.21.0: the packages of @acc need tfjs 4';
+    expect(problems()).toEqual([{ what: old, mend: 'npm install @tensorflow/tfjs-layers@4' }]);
+
+    install('@tensorflow/tfjs-core', '3.21.0', layers);
+    install('@tensorflow/tfjs-core', '4.21.0', install('@acc/core', '0.1.0'));
+    const [, copies] = problems();
+    expect(copies!.mend).toContain('npm dedupe');
+    expect(copies!.what).toMatch(
+      /^3 copies of .*: 4\.22\.0 of the program, .*; 3\.21\.0 of @tensorflow\/tfjs-layers, .*; 4\.21\.0 of @acc\/core, /,
+    );
+
+    writeFileSync(join(folder, '.pnp.cjs'), '');
+    expect(problems()).toMatchObject([
+      { mend: expect.stringContaining('nodeLinker: node-modules') as string },
+    ]);
   });
 
   it('names the collective engines that work here, and why', async () => {

@@ -1,7 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { availableParallelism, release, totalmem } from 'node:os';
-import { join } from 'node:path';
 import { isAccError } from '@acc/contract';
 import {
   describeSearch,
@@ -19,6 +16,8 @@ import {
   type TfjsNodeState,
 } from '../setup/tfjs-node/package.js';
 import { cliVersion } from '../version.js';
+import { findPackages, type FoundPackage, type Missing } from './find-packages.js';
+import { tfjsProblems } from './tfjs-copies.js';
 import { visibleVariables } from './variables.js';
 
 /** The report of `acc env`. */
@@ -77,18 +76,6 @@ export interface EngineState {
   readonly withTfjsNode?: string;
 }
 
-export interface FoundPackage {
-  readonly name: string;
-  readonly version: string;
-  readonly path: string;
-}
-
-export interface Missing {
-  readonly what: string;
-  /** The command or change that solves the problem. */
-  readonly mend: string;
-}
-
 const TFJS_PACKAGES = [
   'tfjs',
   'tfjs-core',
@@ -99,7 +86,7 @@ const TFJS_PACKAGES = [
   'tfjs-backend-wasm',
   'tfjs-node',
   'tfjs-node-gpu',
-];
+].map((name) => `@tensorflow/${name}`);
 
 const SETUP = 'npx acc setup';
 
@@ -128,7 +115,11 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
     tfjsNode,
     engine: inspectEngine(libtorch.chosen, addon, tfjsNode),
     variables: visibleVariables(env),
-    missing: [...listMissing(libtorch, addon, tfjs), ...tfjsNode.flatMap(missingTensorflow)],
+    missing: [
+      ...listMissing(libtorch, addon),
+      ...tfjsProblems(cwd, tfjs),
+      ...tfjsNode.flatMap(missingTensorflow),
+    ],
   };
 }
 
@@ -189,21 +180,7 @@ function missingTensorflow({ name, problem }: TfjsNodeState): Missing[] {
   return [{ what: `${name}: ${problem}`, mend }];
 }
 
-/** Finds packages like Node.js does: in each `node_modules` folder from `cwd` upwards. */
-export function findPackages(cwd: string, names: readonly string[]): FoundPackage[] {
-  const { resolve } = createRequire(join(cwd, 'program.js'));
-  return names.flatMap((short): FoundPackage[] => {
-    const name = `@tensorflow/${short}`;
-    const path = (resolve.paths(name) ?? [])
-      .map((folder) => join(folder, name))
-      .find((folder) => existsSync(join(folder, 'package.json')));
-    if (!path) return [];
-    const { version } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as { version: string };
-    return [{ name, version, path }];
-  });
-}
-
-function listMissing(libtorch: LibtorchSearch, addon: AddonState, tfjs: readonly FoundPackage[]): Missing[] {
+function listMissing(libtorch: LibtorchSearch, addon: AddonState): Missing[] {
   const missing: Missing[] = [];
   const refused = libtorch.candidates.find(
     ({ origin, outcome }) => origin === 'ACC_LIBTORCH' && outcome === 'refused',
@@ -219,8 +196,5 @@ function listMissing(libtorch: LibtorchSearch, addon: AddonState, tfjs: readonly
   if (addon.state === 'missing')
     missing.push({ what: 'the native addon', mend: refused ? 'see above' : SETUP });
   if (addon.state === 'broken') missing.push({ what: addon.reason, mend: addon.mend ?? SETUP });
-  if (!tfjs.some(({ name }) => name === '@tensorflow/tfjs-core')) {
-    missing.push({ what: '@tensorflow/tfjs-core', mend: 'npm install @tensorflow/tfjs' });
-  }
   return missing;
 }

@@ -167,6 +167,10 @@ describe('acc estimate-memory', () => {
     const text = formatReport(await report(join(folder, 'config.json'), config));
     expect(text).toContain('1,920 parameters, kind gpt2, batch 3 a rank, sequence 4, adamw');
     expect(text).toMatch(/^ {2}single +1 +7\.7 KB +7\.7 KB +15\.4 KB +16\.0 B .*$/m);
+    const table = text.split('\n').filter((line) => /^ {2}\S/.test(line));
+    const columns = table.map((line) => line.trim().split(/ {2,}/).length);
+    expect(new Set(columns)).toEqual(new Set([10]));
+    expect(text).toMatch(/optimizer +a parameter +activations +gathered +peak +peak at$/m);
     expect(text).toMatch(/^ {2}ddp +2, 4 /m);
     expect(text).toMatch(/^ {2}zero-3 +2 /m);
     expect(text).toContain('what the stages of fsdp hold, with its default units');

@@ -58,11 +58,12 @@ function assumptionsOf(hasActivations: boolean, hasUnits: boolean): string[] {
 }
 
 const HEADER = [
-  '',
+  'strategy',
   'ranks',
   'weights',
   'gradients',
   'optimizer',
+  'a parameter',
   'activations',
   'gathered',
   'peak',

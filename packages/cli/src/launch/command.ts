@@ -1,6 +1,7 @@
 import { LAUNCH_OPTIONS, workingFolder, type OptionsOf } from '@acc/config';
 import type { Command } from 'commander';
 import { addConfigOptions, withConfigFile, type ConfigFlags } from '../config/launch-flags.js';
+import { optionsAfterScript } from './after-script.js';
 import { badOption } from './check-values.js';
 import { PRINT_OPTIONS } from './cluster/print-options.js';
 import { addFlags } from './flags.js';
@@ -18,6 +19,9 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
     .passThroughOptions();
   addFlags(addConfigOptions(addFlags(command, LAUNCH_OPTIONS)), PRINT_OPTIONS).action(
     async (script: string, args: string[], flags: LaunchFlags) => {
+      const isMeant = wordBeforeScript(args, program) === '--';
+      const warning = optionsAfterScript({ script, args, options: command.options, isMeant });
+      if (warning) process.stderr.write(warning);
       setExitCode(await runCommand(script, args, flags));
     },
   );
@@ -40,4 +44,10 @@ async function runCommand(script: string, args: readonly string[], flags: Launch
   if (jobName !== undefined) throw badOption('--job-name', jobName, 'used with --print only');
   const { launch } = await import('./launch.js');
   return launch({ script, args, ...options });
+}
+
+/** The word of the command line before the script. commander's types lack `rawArgs`. */
+function wordBeforeScript(args: readonly string[], program: Command): string | undefined {
+  const { rawArgs } = program as Command & { readonly rawArgs: readonly string[] };
+  return rawArgs[rawArgs.length - args.length - 2];
 }

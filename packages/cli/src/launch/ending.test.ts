@@ -85,8 +85,8 @@ describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
 
   it('kills ranks that do not end', async () => {
     const { child, ended } = await hang('stubborn', ['--grace', '1']);
-    child.kill('SIGINT');
-    expect(await ended).toMatchObject({ code: 130 });
+    child.kill('SIGHUP');
+    expect(await ended).toMatchObject({ code: 129 });
     expect(running()).toEqual([]);
   });
 

@@ -12,7 +12,7 @@ export function nameOfFlag({ flag }: Pick<CommandOption, 'flag'>): string {
 }
 
 function flagOf(option: CommandOption): Option {
-  const flag = new Option(option.flag, helpOf(option));
+  const flag = new Option(option.flag, helpOf(option)).helpGroup(`${option.group}:`);
   switch (option.kind) {
     case 'choice':
       return flag.choices(option.choices.map(String));

@@ -24,7 +24,7 @@ function reported({ stdout }: AccRun): Record<string, Reported> {
 
 describe('acc launch', { timeout: 120_000 }, () => {
   it("gives ranks torchrun's environment, one token and the script's own arguments", async () => {
-    const args = ['launch', '-n', '2', fixture('environment.mjs'), '-n', '5', '--lr=0.1', '--', 'x'];
+    const args = ['launch', '-n', '2', '--', fixture('environment.mjs'), '-n', '5', '--lr=0.1', '--', 'x'];
     const run = await runAcc(args, { env: { NODE_OPTIONS: '--title=from-options' } });
     expect(run).toMatchObject({ code: 0, stderr: '' });
     const ranks = reported(run);
@@ -128,6 +128,7 @@ describe('acc launch', { timeout: 120_000 }, () => {
 describe('acc launch with wrong arguments', { timeout: 120_000 }, () => {
   it.each([
     ['a missing script', ['evironment.mjs'], 'ACC_SCRIPT_NOT_FOUND', `'environment.mjs'`],
+    ['its options after the script', ['no.mjs', '-n', '2'], 'ACC_SCRIPT_NOT_FOUND', 'launch -n 2 no.mjs\n'],
     ['a folder', ['.'], 'ACC_SCRIPT_NOT_FILE', ''],
     ['no script', [], 'ACC_USAGE', ''],
     ['a bad -n', ['-n', 'two', 'environment.mjs'], 'ACC_BAD_OPTION', ''],

@@ -1,6 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { createProgram } from '../program.js';
+import { optionsAfterScript } from './after-script.js';
 import { completeOptions, parseEndpoint, type LaunchOptions } from './options.js';
 
 const codeOf = (options: Partial<LaunchOptions>): string => {
@@ -161,4 +163,28 @@ describe('parseEndpoint', () => {
       );
     }
   });
+});
+
+describe('optionsAfterScript', () => {
+  const { options } = createProgram(() => {}).commands.find((command) => command.name() === 'launch')!;
+  const warningOf = (args: string, isMeant = false) =>
+    optionsAfterScript({ script: 'train.ts', args: args.split(' '), options, isMeant })?.split('\n  ');
+
+  it.each([
+    ['-n 2 --lr 0.1', '-n is an option', '-n 2 train.ts --lr 0.1'],
+    ['-n2', '-n2 is an option', '-n2 train.ts'],
+    ['--lr 0.1 --strategy=fsdp', '--strategy is an option', '--strategy=fsdp train.ts --lr 0.1'],
+    ['--dry-run 2 --tee 0,1 x', '--dry-run, --tee are options', '--dry-run --tee 0,1 train.ts 2 x'],
+  ])('says where %s belongs', (args, names, line) => {
+    const [warning, write, otherwise] = warningOf(args)!;
+    expect(warning).toContain(`acc: ${names}`);
+    expect(write).toBe(`Write: acc launch ${line}`);
+    expect(otherwise).toBe(`If the program is meant: acc launch -- train.ts ${args}\n`);
+  });
+
+  it.each([['--lr 0.1 -name n'], ['-- -n 2'], ['']])("leaves the program's own arguments: '%s'", (args) =>
+    expect(warningOf(args)).toBeUndefined(),
+  );
+
+  it('is silent after --', () => expect(warningOf('-n 2', true)).toBeUndefined());
 });

@@ -50,10 +50,11 @@ const OUTPUT_MS = 1_000;
 
 /**
  * The time that a cluster manager gives a program after SIGTERM (KillWait of Slurm, grace period of
- * Kubernetes), in milliseconds. Ranks may save a checkpoint in this time.
+ * Kubernetes), in milliseconds. Ranks may save a checkpoint in this time, also after Ctrl-C.
  */
 const SAVING_MS = 30_000;
 const SAVING: Farewell = { signal: 'SIGTERM', graceMs: SAVING_MS, isToLeader: true };
+const SAVING_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT'];
 
 const NO_WATCHDOG =
   'the watchdog does not run: if the launcher is killed with SIGKILL, the ranks keep running';
@@ -152,8 +153,8 @@ async function endRanks(
 function farewellOf(ending: Ending | undefined, graceMs: number): Farewell {
   if (ending?.kind === 'stopped' && ending.isSaving) return SAVING;
   if (ending?.kind !== 'interrupted' || ending.signal === 'SIGPIPE') return { signal: 'SIGTERM', graceMs };
-  if (ending.signal !== 'SIGTERM') return { signal: ending.signal, graceMs };
-  return SAVING;
+  const { signal } = ending;
+  return SAVING_SIGNALS.includes(signal) ? { ...SAVING, signal } : { signal, graceMs };
 }
 
 async function findEnding(

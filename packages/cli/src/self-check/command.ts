@@ -11,7 +11,12 @@ export function addTestCommand(program: Command, setExitCode: (code: number) => 
     .command('test')
     .description('check training on this machine: collectives, data, weights, checkpoints, speed');
   addFlags(command, OF_LAUNCH)
-    .addOption(new Option('--engine <NAME>', 'the transport between ranks').choices(ENGINE_CHOICES))
+    .addOption(
+      new Option('--engine <NAME>', 'the transport between ranks')
+        .choices(ENGINE_CHOICES)
+        .helpGroup('Ranks:'),
+    )
+    .optionsGroup('Output:')
     .option('--json', 'the findings as JSON');
   addConfigOptions(command).action(async (flags: TestFlags) => {
     const { runTest } = await import('./run-test.js');

@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, vi } from 'vitest';
 import { activateBackend, chosenBackend } from './chosen-backend.js';
+import { silenceNodeAdvice } from './node-advice.js';
 import './note-choices.js';
 
 /** Restores the state of a process that has not used tfjs. */
@@ -57,4 +58,24 @@ it('a backend that does not start was not chosen', async () => {
   }
   expect(chosenBackend()).toEqual({ backendName: 'cpu', how: 'set it' });
   tf.removeBackend('broken');
+});
+
+it("tfjs's backend cpu does not advise to install tfjs-node, wherever it was created", async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  const createCpu = tf.findBackendFactory('cpu') as () => tf.KernelBackend;
+  const firstTensorOn = async (name: string) => {
+    tf.registerBackend(name, createCpu);
+    await tf.setBackend(name);
+    return () => tf.ones([1]).dataSync();
+  };
+  const warnings = async (name: string, between = () => {}) => {
+    const compute = await firstTensorOn(name);
+    between();
+    compute();
+    return warn.mock.calls.splice(0).filter(([text]) => /speed things up/.test(String(text))).length;
+  };
+  // The first one shows that tfjs would.
+  const told = [await warnings('a'), await warnings('b', silenceNodeAdvice), await warnings('c')];
+  warn.mockRestore();
+  expect(told).toEqual([1, 0, 0]);
 });

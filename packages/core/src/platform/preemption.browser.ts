@@ -16,5 +16,7 @@ export class Preemption {
     this.#lastTurn = performance.now();
   }
 
+  beat(): void {}
+
   dispose(): void {}
 }

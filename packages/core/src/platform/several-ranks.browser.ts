@@ -12,6 +12,8 @@ export const warnOfAxesBetweenHosts: SeveralRanks['warnOfAxesBetweenHosts'] = ()
 /** Never called: a page has no other rank. */
 export const shareRandomStates: SeveralRanks['shareRandomStates'] = () => {};
 export const UnpreparedSteps = (() => {}) as never as SeveralRanks['UnpreparedSteps'];
+/** Never called: a page has all data. */
+export const unpreparedData = (() => {}) as never as SeveralRanks['unpreparedData'];
 /** A page computes for itself. */
 export const forwardRanks: SeveralRanks['forwardRanks'] = () => undefined;
 export const requireSameSettings: SeveralRanks['requireSameSettings'] = () => {};

@@ -5,6 +5,7 @@ export { placeIn } from '../launchers/place-in.js';
 export { SameKeys } from '../nested/same-keys.js';
 export { forwardRanks } from '../prepare/forward-ranks.js';
 export { requireSameSettings } from '../prepare/optimizer-settings.js';
+export { unpreparedData } from '../prepare/unprepared-data.js';
 export { UnpreparedSteps } from '../prepare/unprepared-steps.js';
 export { warnOfAxesBetweenHosts } from '../presets/axes-between-hosts.js';
 export { collectiveOf } from '../presets/collective.js';

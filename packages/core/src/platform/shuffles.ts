@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { util } from '@tensorflow/tfjs-core';
+import { noteUnprepared } from '@acc/data';
 import { replaceForGood } from '@acc/tfjs-internals';
 import {
   chosenOrders,
@@ -18,6 +19,7 @@ interface Dataset {
   shuffle(bufferSize: number, seed?: string, reshuffleEachIteration?: boolean): Dataset;
   map(transform: Transform): Dataset;
   mapAsync(transform: Transform): Dataset;
+  batch(batchSize: number, smallLastBatch?: boolean): Dataset;
 }
 
 type Transform = (element: unknown) => unknown;
@@ -65,6 +67,16 @@ function noteUtil(): void {
 function noteDataset(prototype: Dataset): void {
   replaceForGood(prototype, 'map', elementwise);
   replaceForGood(prototype, 'mapAsync', elementwise);
+  for (const name of ['batch'] as const) {
+    replaceForGood(
+      prototype,
+      name,
+      (own) =>
+        function (this: Dataset, ...args) {
+          return notingBatches(own.apply(this, args));
+        },
+    );
+  }
   replaceForGood(
     prototype,
     'shuffle',
@@ -99,6 +111,29 @@ function atElements(mapped: Dataset, mappedBy: (change: Change) => Dataset): Dat
       const number = reader.nextMap();
       let element = 0;
       return mappedBy((run) => drawing(number, element++, run)).iterator();
+    },
+  });
+}
+
+interface Batches {
+  next(): Promise<{ readonly value: unknown; readonly done: boolean }>;
+}
+
+/** A dataset whose batches are noted, except while an Accelerator reads it. */
+function notingBatches(batched: Dataset): Dataset {
+  const iterator = () => Object.getPrototypeOf(batched).iterator.call(batched) as Promise<Batches>;
+  return Object.assign(batched, {
+    iterator: async () => {
+      const batches = await iterator();
+      if (reading.getStore()) return batches;
+      const next = batches.next.bind(batches);
+      return Object.assign(batches, {
+        next: async () => {
+          const result = await next();
+          noteUnprepared(result.done ? undefined : result.value);
+          return result;
+        },
+      });
     },
   });
 }

@@ -26,6 +26,11 @@ export class Boundary {
     await this.#preemption?.atBoundary();
   };
 
+  /** Must be called in each step. */
+  beat(): void {
+    this.#preemption?.beat();
+  }
+
   /** Begins it: signals save the run, if the options ask for that. @returns A function that stops it. */
   listen(options: CheckpointOptions | undefined, context: BoundaryContext): () => void {
     const { collective, joinable, trainingStep, checkpoints, bus } = context;

@@ -7,6 +7,16 @@ import { SAVED_EXIT_CODE, valuesOf, type Collective } from '@acc/contract';
  * names.
  */
 const SIGNALS = ['SIGTERM', 'SIGUSR1'] as const;
+/** Ctrl-C. A program that does not reach its next boundary is ended by a second one. */
+const INTERRUPT = 'SIGINT';
+/**
+ * A terminal and a launcher may both send the signal of one Ctrl-C. A second one within this time, in
+ * milliseconds, counts as the same.
+ */
+const SAME_PRESS_MS = 300;
+/** A loop that blocks the event loop for this long, in milliseconds, would not handle Ctrl-C in time. */
+const DEAF_MS = 1_500;
+const INTERRUPTED_EXIT_CODE = 130;
 /**
  * The longest time in milliseconds without a turn of the event loop. Signals are delivered only in
  * such turns, and a loop over data in memory has none by itself.
@@ -29,12 +39,13 @@ export interface PreemptionContext {
 }
 
 /**
- * Handles signals that ask for the end of the process. If one rank receives one, all ranks save
+ * Handles signals that ask for the end of the process, and Ctrl-C. If one rank receives one, all ranks save
  * after the current step and exit.
  */
 export class Preemption {
   readonly #context: PreemptionContext;
-  #asked: NodeJS.Signals | undefined;
+  #asked: { readonly at: number } | undefined;
+  #isHearingInterrupts = false;
   #lastTurn = performance.now();
   #lastActivity = 0;
   #lastCheck = performance.now();
@@ -46,10 +57,17 @@ export class Preemption {
   #left = 1;
 
   readonly #listener = (signal: NodeJS.Signals): void => {
-    if (this.#asked) return;
-    this.#asked = signal;
+    const now = performance.now();
+    if (this.#asked) {
+      const isAgain = signal === INTERRUPT && now - this.#asked.at > SAME_PRESS_MS;
+      if (isAgain) process.exit(INTERRUPTED_EXIT_CODE);
+      return;
+    }
+    this.#asked = { at: now };
+    this.#hearInterrupts();
+    const [who, ends] = signal === INTERRUPT ? ['Ctrl-C', 'A second Ctrl-C'] : [signal, 'Ctrl-C'];
     console.error(
-      `acc: received ${signal}. The process saves a checkpoint after this step and then exits. SIGINT or SIGKILL ends it at once.`,
+      `acc: received ${who}. The process saves a checkpoint after this step and then exits. ${ends} ends it at once.`,
     );
   };
 
@@ -68,12 +86,33 @@ export class Preemption {
     // Does not save in an evaluation loop, because such a loop cannot be resumed.
     const isTraining = activity() !== this.#lastActivity;
     this.#lastActivity = activity();
+    if (isTraining) this.#hearInterrupts();
     if (!isTraining || isJoining() || !this.#isAnyAsked()) return;
     await this.#end();
   }
 
+  /**
+   * Called in each step. While a loop blocks the event loop, Ctrl-C ends the process at once, as it
+   * does before the first boundary.
+   */
+  beat(): void {
+    if (this.#isHearingInterrupts && performance.now() - this.#lastTurn > DEAF_MS) this.#ignoreInterrupts();
+  }
+
   dispose(): void {
     for (const signal of SIGNALS) process.off(signal, this.#listener);
+    this.#ignoreInterrupts();
+  }
+
+  #hearInterrupts(): void {
+    if (this.#isHearingInterrupts) return;
+    this.#isHearingInterrupts = true;
+    process.on(INTERRUPT, this.#listener);
+  }
+
+  #ignoreInterrupts(): void {
+    this.#isHearingInterrupts = false;
+    process.off(INTERRUPT, this.#listener);
   }
 
   #isAnyAsked(): boolean {
@@ -98,7 +137,9 @@ export class Preemption {
     if (collective.rank === 0) {
       const where =
         path === undefined ? 'the checkpoint could not be saved' : `the checkpoint was saved to ${path}`;
-      console.error(`acc: ${where}. To continue, call loadState('latest'). Exit code ${SAVED_EXIT_CODE}.`);
+      console.error(
+        `acc: ${where}. To continue, run the same command again: its program resumes with loadState('latest', { ifPresent: true }). Exit code ${SAVED_EXIT_CODE}.`,
+      );
     }
     await beforeExit();
     // The connections of the other ranks lead to rank 0, so it must not exit first.

@@ -93,6 +93,27 @@ describe('console', () => {
     ]);
   });
 
+  it('prints what autoLog logs, and much of its own, in 100 columns', async () => {
+    const lines: string[] = [];
+    vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));
+    const { bus } = await startBus([{ tracker: consoleTracker() }]);
+    const parts = Object.fromEntries(['data', 'step', 'forward'].map((part) => [`time/${part}_ms`, 12.3456]));
+    const train = { loss: 0.123456, learning_rate: 0.001, grad_norm: 1.5, samples_per_second: 12345.67 };
+    const named = Object.entries(train).map(([name, value]) => [`train/${name}`, value] as const);
+    bus.log(
+      { ...Object.fromEntries(named), 'train/tokens_per_second': 7, ...parts, 'system/cpu': 3 },
+      { step: 10 },
+    );
+    bus.log(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`metric_${i}`, i / 3])), { step: 20 });
+    bus.log({ 'time/data_ms': 1 }, { step: 30 });
+    await bus.finish('completed');
+    expect(lines).toEqual([
+      'step 10  loss 0.1235  rate 0.001  samples/s 12350  ms 12.35',
+      expect.stringMatching(/^step 20 {2}metric_0 0 {2}metric_1 0.3333 {2}.* {2}\(\d+ more\)$/),
+    ]);
+    expect(lines[1]!.length).toBeLessThanOrEqual(100);
+  });
+
   it('prints every n-th step', async () => {
     const lines: string[] = [];
     vi.spyOn(console, 'log').mockImplementation((line: string) => void lines.push(line));

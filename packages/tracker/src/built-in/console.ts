@@ -5,9 +5,19 @@ export interface ConsoleOptions {
   readonly every?: number;
 }
 
+const COLUMNS = 100;
+/** The metrics of `autoLog` that are shown, by their short names. Files and services have all. */
+const SHOWN: Readonly<Record<string, string>> = {
+  'train/loss': 'loss',
+  'train/learning_rate': 'rate',
+  'train/samples_per_second': 'samples/s',
+  'time/step_ms': 'ms',
+};
+const LEFT_OUT = /^(system|time)\/|^train\/(grad_norm|tokens_per_second)$/;
+
 /**
- * Prints one line to stdout for each `log`: the step, then names and numbers. System metrics
- * (`system/…`) are left out.
+ * Prints one line to stdout for each `log`: the step, then names and numbers, in 100 columns. Of the
+ * figures of `autoLog` it prints loss, learning rate, samples per second and time of a step.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
@@ -28,8 +38,9 @@ export function consoleTracker(options: ConsoleOptions = {}): Tracker {
     finish: () => Promise.resolve(),
     log(step, metrics) {
       if (step % every !== 0) return;
-      const shown = Object.entries(metrics).filter(([key]) => !key.startsWith('system/'));
-      if (shown.length > 0) show(step, shown.map(([key, value]) => `${key} ${readable(value)}`).join('  '));
+      const shown = Object.entries(metrics).filter(([key]) => key in SHOWN || !LEFT_OUT.test(key));
+      const words = shown.map(([key, value]) => `${SHOWN[key] ?? key} ${readable(value)}`);
+      if (words.length > 0) show(step, fitting(words, COLUMNS - `step ${step}  `.length));
     },
     logConfig: (config) => console.log(`config ${JSON.stringify(config)}`),
     logText: (step, key, text) => show(step, `${key}: ${text}`),
@@ -38,6 +49,16 @@ export function consoleTracker(options: ConsoleOptions = {}): Tracker {
       console.table(rows.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]]))));
     },
   });
+}
+
+/** As many words as fit into the columns, at least one, and the number of the others. */
+function fitting(words: readonly string[], columns: number): string {
+  for (let count = words.length; count > 1; count--) {
+    const left = words.length - count;
+    const line = [...words.slice(0, count), ...(left > 0 ? [`(${left} more)`] : [])].join('  ');
+    if (line.length <= columns) return line;
+  }
+  return words.length === 1 ? words[0]! : `${words[0]}  (${words.length - 1} more)`;
 }
 
 /** Formats a number with four significant digits. */

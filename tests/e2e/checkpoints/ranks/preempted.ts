@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Accelerator, DataLoader, setSeed } from '@acc/core';
 
-const [loop, folder] = process.argv.slice(2) as ['custom' | 'fit' | 'self-fed', string];
+const [loop, folder] = process.argv.slice(2) as ['custom' | 'fit' | 'self-fed' | 'stuck', string];
 const ROWS = 128;
 const EPOCHS = 4;
 
@@ -29,13 +29,14 @@ accelerator.registerForCheckpointing({
 const afterBatch = async () => {
   count.steps++;
   say(count.steps);
-  await sleep(15);
+  // Where it is stuck, no step follows after which it could save.
+  await sleep(loop === 'stuck' && count.steps === 3 ? 600_000 : 15);
   if (count.steps % 5 === 0) await accelerator.saveState();
 };
 const loss = (batch: { xs: tf.Tensor; ys: tf.Tensor }) =>
   tf.losses.meanSquaredError(batch.ys, model.apply(batch.xs, { training: true }) as tf.Tensor).asScalar();
 
-if (loop === 'custom') {
+if (loop === 'custom' || loop === 'stuck') {
   const loader = new DataLoader({ xs, ys }, { batchSize: 4, shuffle: true });
   const [, , data] = accelerator.prepare(model, optimizer, loader);
   const run = await accelerator.loadState('latest', { ifPresent: true });

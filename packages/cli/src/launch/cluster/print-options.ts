@@ -6,6 +6,7 @@ export const PRINT_OPTIONS = {
   print: {
     kind: 'choice',
     choices: ['slurm', 'k8s'],
+    group: 'Without a start',
     flag: '--print <CLUSTER>',
     help: "print a batch script ('slurm') or a manifest ('k8s') for the job; start nothing",
   },
@@ -13,6 +14,7 @@ export const PRINT_OPTIONS = {
   image: {
     kind: 'text',
     otherwise: 'none; k8s needs it',
+    group: 'Without a start',
     flag: '--image <IMAGE>',
     help: "with '--print k8s': the container image",
   },
@@ -20,6 +22,7 @@ export const PRINT_OPTIONS = {
   jobName: {
     kind: 'text',
     otherwise: 'from the name of the script',
+    group: 'Without a start',
     flag: '--job-name <NAME>',
     help: "with '--print': the name of the job",
   },
