@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitepress';
+import { withIndents } from '../scripts/code.mjs';
 import { anchorOf } from '../scripts/links.mjs';
 import { pages } from '../scripts/pages.mjs';
 import { read } from '../scripts/repository.mjs';
@@ -26,7 +27,7 @@ export default defineConfig({
   lastUpdated: false,
   metaChunk: true,
   // As on GitHub, where the same documents are read.
-  markdown: { anchor: { slugify: anchorOf } },
+  markdown: { anchor: { slugify: anchorOf }, codeTransformers: [withIndents] },
   transformPageData({ relativePath, frontmatter }) {
     const filePath = sources.get(relativePath);
     // Pages of the API have no document.

@@ -13,7 +13,7 @@ import {
 const BEGIN = [
   ['Get started', '/start'],
   ['Install', '/install'],
-  ['What it runs on', '/support'],
+  ['Supported systems', '/support'],
 ];
 
 const TRAIN = [

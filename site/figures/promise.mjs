@@ -25,7 +25,7 @@ export function promise() {
     label({ x: 66, y: 10, text: 'your program', anchor: 'middle', kind: 'muted' }),
     label({ x: 246, y: 10, text: 'four processes', anchor: 'middle', kind: 'muted' }),
     label({ x: 418, y: 10, text: 'one model', anchor: 'middle', kind: 'muted' }),
-    box({ x: 1, y: middle - 60, width: 130, height: 120, text: 'train.ts' }),
+    box({ x: 1, y: middle - 60, width: 130, height: 120, text: 'train.ts\n+ 3 lines' }),
     lanes,
     box({
       x: 357,
@@ -33,7 +33,8 @@ export function promise() {
       width: 122,
       height: 84,
       kind: 'c',
-      text: 'sum of gradients:\nthe step of the\nwhole batch',
+      size: 12,
+      text: 'sum of gradients\n= one step of\nthe whole batch',
     }),
     label({ x: 240, y: 284, text: 'npx acc launch -n 4 train.ts', anchor: 'middle', kind: 'code' }),
   ]);
