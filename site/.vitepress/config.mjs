@@ -1,14 +1,24 @@
 import { defineConfig } from 'vitepress';
+import { withIndents } from '../scripts/code.mjs';
 import { anchorOf } from '../scripts/links.mjs';
-import { sidebar } from './sidebar.mjs';
+import { pages } from '../scripts/pages.mjs';
+import { read } from '../scripts/repository.mjs';
+import { boostDocument, renderForSearch } from '../scripts/search.mjs';
+import { sidebars } from './sidebar.mjs';
 
 const base = process.env.SITE_BASE || '/';
+const { version, license, repository } = JSON.parse(read('packages/core/package.json'));
+const home = repository.url.replace(/^git\+|\.git$/g, '');
+const sources = new Map(pages().map(({ path, source }) => [path, source]));
 
 export default defineConfig({
   title: 'Accelerate for TensorFlow.js',
-  description: 'Train an existing tfjs program on every core and every host.',
+  description: 'Train an existing TensorFlow.js program on every core and every host, with three lines.',
   lang: 'en',
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}icon.svg` }]],
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}logo.svg` }],
+    ['meta', { name: 'theme-color', content: '#f57c00' }],
+  ],
   base,
   srcDir: '.generated/pages',
   outDir: 'dist',
@@ -17,23 +27,40 @@ export default defineConfig({
   lastUpdated: false,
   metaChunk: true,
   // As on GitHub, where the same documents are read.
-  markdown: { anchor: { slugify: anchorOf } },
+  markdown: { anchor: { slugify: anchorOf }, codeTransformers: [withIndents] },
+  transformPageData({ relativePath, frontmatter }) {
+    const filePath = sources.get(relativePath);
+    // Pages of the API have no document.
+    return filePath ? { filePath } : { frontmatter: { ...frontmatter, editLink: false } };
+  },
   themeConfig: {
+    logo: '/logo.svg',
+    siteTitle: 'Accelerate',
     nav: [
-      { text: 'Start', link: '/start' },
+      { text: 'Get started', link: '/start' },
       { text: 'Guide', link: '/guide/data' },
-      { text: 'Concepts', link: '/concepts/data-parallel' },
-      { text: 'API', link: '/api/' },
-      { text: 'Troubleshooting', link: '/errors/' },
+      { text: 'API', link: '/api/', activeMatch: '^/api/' },
+      { text: 'Troubleshooting', link: '/errors/', activeMatch: '^/errors/' },
+      {
+        text: `v${version}`,
+        activeMatch: '^/(packages|design|project|results)/',
+        items: [
+          { text: 'Performance', link: '/performance' },
+          { text: 'Packages', link: '/project/packages' },
+          { text: 'Architecture', link: '/project/architecture' },
+          { text: 'Contributing', link: '/project/contributing' },
+          { text: 'Security', link: '/project/security' },
+        ],
+      },
     ],
-    sidebar: sidebar(),
+    sidebar: sidebars(),
     outline: { level: [2, 3] },
+    socialLinks: [{ icon: 'github', link: home }],
+    editLink: { pattern: `${home}/edit/main/:path`, text: 'Edit this page' },
+    footer: { message: `${license} · Version ${version}` },
     search: {
       provider: 'local',
-      options: {
-        // Reports of benchmarks have many figures and few words.
-        _render: (source, env, md) => (env.relativePath.startsWith('results/') ? '' : md.render(source, env)),
-      },
+      options: { _render: renderForSearch, miniSearch: { searchOptions: { boostDocument } } },
     },
     docFooter: { prev: 'Previous', next: 'Next' },
   },

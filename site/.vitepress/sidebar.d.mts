@@ -4,4 +4,4 @@ interface Entry {
   readonly items?: readonly Entry[];
 }
 
-export function sidebar(): readonly Entry[];
+export function sidebars(): Readonly<Record<string, readonly Entry[]>>;

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { apiLink, usesOfCore } from '../scripts/api/uses.mjs';
 import {
   designedPackages,
   filesUnder,
@@ -8,41 +10,56 @@ import {
   root,
 } from '../scripts/repository.mjs';
 
-const GUIDE = [
+const BEGIN = [
+  ['Get started', '/start'],
+  ['Install', '/install'],
+  ['Supported systems', '/support'],
+];
+
+const TRAIN = [
   ['Data', '/guide/data'],
   ['Mixed precision', '/guide/mixed-precision'],
   ['Gradient accumulation', '/guide/accumulation'],
-  ['Compiled steps', '/guide/compile'],
-  ['Sharding', '/guide/sharding'],
-  ['Tensor parallel', '/guide/tensor-parallel'],
-  ['Long sequences', '/guide/long-sequences'],
-  ['Pipeline parallel', '/guide/pipeline'],
-  ['Mixtures of experts', '/guide/experts'],
-  ['Attention', '/guide/attention'],
-  ['Checkpoints', '/guide/checkpoints'],
+  ['Checkpoints and resuming', '/guide/checkpoints'],
   ['Trackers', '/guide/trackers'],
+  ['Faster steps: compile', '/guide/compile'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
+];
+
+const LARGE_MODELS = [
+  ['Sharding (FSDP, ZeRO)', '/guide/sharding'],
+  ['Tensor parallelism', '/guide/tensor-parallel'],
+  ['Pipeline parallelism', '/guide/pipeline'],
+  ['Long sequences', '/guide/long-sequences'],
+  ['Mixtures of experts', '/guide/experts'],
+  ['Attention', '/guide/attention'],
   ['Transformers', '/packages/transformer'],
-  ['Engines', '/guide/engines'],
-  ['In a browser', '/guide/browser'],
+];
+
+const ELSEWHERE = [
+  ['Browsers', '/guide/browser'],
   ['Federated training', '/guide/federated'],
-  ['When k ranks equal one', '/guide/k-ranks'],
-  ['Examples', '/guide/examples'],
-  ['Programs of tfjs-examples', '/guide/tfjs-examples'],
+  ['Engines and tfjs-node', '/guide/engines'],
+];
+
+const EXAMPLES = [
+  ['Example programs', '/guide/examples'],
+  ['The tfjs-examples', '/guide/tfjs-examples'],
 ];
 
 const CONCEPTS = [
   ['Data parallelism', '/concepts/data-parallel'],
   ['Sharding: ZeRO', '/concepts/zero'],
-  ['The way of a step', '/concepts/step'],
+  ['Inside a training step', '/concepts/step'],
   ['Ranks, hosts and meshes', '/concepts/mesh'],
-  ['What goes together', '/concepts/together'],
+  ['When k ranks equal one', '/guide/k-ranks'],
+  ['Which features combine', '/concepts/together'],
 ];
 
 const COMING_FROM = [
   ['Hugging Face Accelerate', '/coming-from/accelerate'],
-  ['Plain tfjs', '/coming-from/tfjs'],
+  ['TensorFlow.js', '/coming-from/tfjs'],
   ['PyTorch', '/coming-from/pytorch'],
 ];
 
@@ -65,10 +82,10 @@ const ERRORS = [
 ];
 
 const HOW_TO_WRITE = [
-  ['A tracker', '/write/tracker'],
-  ['A tracker in an hour', '/write/tracker-guide'],
-  ['A strategy', '/write/strategy'],
-  ['A kernel', '/write/kernel'],
+  ['Write a tracker', '/write/tracker'],
+  ['Publish a tracker', '/write/tracker-guide'],
+  ['Write a strategy', '/write/strategy'],
+  ['Write a kernel', '/write/kernel'],
 ];
 
 const PROJECT = [
@@ -79,33 +96,63 @@ const PROJECT = [
   ['Security', '/project/security'],
 ];
 
-/** One list for all pages, so that every page is in reach of every other. */
-export function sidebar() {
+/** The list of pages beside each page, by the beginning of its path. */
+export function sidebars() {
+  const docs = [
+    group('Get started', BEGIN),
+    pagesOf('Tutorial', 'tutorial'),
+    group('Train', TRAIN),
+    group('Large models', LARGE_MODELS),
+    group('Other places', ELSEWHERE),
+    pagesOf('Recipes', 'recipes', true),
+    pagesOf('Exercises', 'exercises', true),
+    group('Examples', EXAMPLES, true),
+    group('Concepts', CONCEPTS, true),
+    group('Coming from', COMING_FROM, true),
+    group('Extend', HOW_TO_WRITE, true),
+    { text: 'Performance', link: '/performance' },
+    { text: 'Troubleshooting', link: '/errors/' },
+    { text: 'API', link: '/api/' },
+  ].filter(({ items }) => items === undefined || items.length > 0);
+  const project = projectPages();
+  return {
+    '/api/': apiPages(),
+    '/errors/': [group('Troubleshooting', [...ERRORS, ...othersOf('errors', ERRORS)])],
+    '/packages/': project,
+    '/design/': project,
+    '/project/': project,
+    '/results/': project,
+    '/': docs,
+  };
+}
+
+function apiPages() {
+  const uses = usesOfCore.map(({ title, file }) => [title, `/api/core/${file}`]);
+  const packages = documentedPackages.map((folder) => [packageName(folder), apiLink(folder)]);
+  return [{ text: 'API', link: '/api/' }, group('@acc/core', uses), group('All packages', packages)];
+}
+
+function projectPages() {
   const packages = packageFolders.map((folder) => [packageName(folder), `/packages/${folder}`]);
   const designs = designedPackages.map((folder) => [packageName(folder), `/design/${folder}`]);
-  const api = documentedPackages.map((folder) => [packageName(folder), `/api/${folder}`]);
   return [
-    { text: 'Start', link: '/start' },
-    group('Guide', GUIDE),
-    group('Concepts', CONCEPTS),
-    group('Coming from', COMING_FROM),
-    { text: 'Performance', link: '/performance' },
-    group('Troubleshooting', [...ERRORS, ...otherErrors()], true),
-    group('How to write', HOW_TO_WRITE),
+    group('Project', PROJECT),
     group('Packages', packages, true),
-    group('API from the types', [['All packages', '/api/'], ...api], true),
-    group('Project', PROJECT, true),
     group('How packages work', designs, true),
   ];
 }
 
-/** Pages on errors that have no short name above, by their titles. */
-function otherErrors() {
-  const pages = filesUnder(`${root}/site/docs/errors`).map((path) => path.replace(/(index)?\.md$/, ''));
+/** All pages of a folder, by their titles. */
+const pagesOf = (text, folder, collapsed) => group(text, othersOf(folder, []), collapsed);
+
+/** Pages of a folder that have no short name, by their titles. */
+function othersOf(folder, named) {
+  if (!existsSync(`${root}/site/docs/${folder}`)) return [];
+  const pages = filesUnder(`${root}/site/docs/${folder}`).map((path) => path.replace(/(index)?\.md$/, ''));
   return pages
-    .map((page) => `/errors/${page}`)
-    .filter((link) => !ERRORS.some(([, known]) => known === link))
-    .map((link) => [/^# (.*)$/m.exec(read(`site/docs${link}.md`))[1], link]);
+    .map((page) => `/${folder}/${page}`)
+    .filter((link) => !named.some(([, known]) => known === link))
+    .map((link) => [/^# (.*)$/m.exec(read(`site/docs${link.replace(/\/$/, '/index')}.md`))[1], link]);
 }
 
 function group(text, items, collapsed = false) {

@@ -38,7 +38,7 @@ const BUCKETS = [
   { x: 374, width: 40, text: '3' },
 ];
 
-/** The time of a step on two ranks: buckets travel while backward goes on. */
+/** The time of a step on two ranks: buckets travel during backward. */
 export function buckets() {
   const part = (LANE.backward[1] - LANE.backward[0]) / 4;
   // Ranks are mirrored, so that what they exchange is side by side.

@@ -115,13 +115,26 @@ export function removePages() {
 }
 
 function contentOf(page, pageOf) {
-  const text = withSiteLinks(read(page.source), page, pageOf);
+  const text = withInstallNote(withSiteLinks(read(page.source), page, pageOf), page.path);
   const drawn = outsideOfCode(text, withFigures);
   const isOwn = page.source.startsWith('site/docs/');
   if (!isOwn) return withoutVue(drawn);
   if (!page.path.startsWith(`${ERRORS}/`)) return drawn;
   if (page.path === `${ERRORS}/index.md`) return withErrorIndex(drawn);
   return `---\npageClass: errors\n---\n\n${withThrowers(drawn)}`;
+}
+
+/** Readers of errors have installed the packages, and those of the project have a checkout. */
+const INSTALLED = /^(errors|project|results|design)\//;
+const INSTALLS = /\b(npm install|npm i|pnpm add|yarn add|bun add) (-\S+ )*@acc\//;
+
+/** Names the page on installing above the first `npx acc`, which could be another package's command. */
+function withInstallNote(text, path) {
+  const first = text.search(/\bnpx acc\b/);
+  if (first < 0 || INSTALLED.test(path) || INSTALLS.test(text.slice(0, first))) return text;
+  const link = posix.relative(posix.dirname(path), 'install.md');
+  const note = `The commands on this page need the [installed packages](${link}).`;
+  return text.replace(/^# .*$/m, (title) => `${title}\n\n<div class="needs-install">\n\n${note}\n\n</div>`);
 }
 
 /** Documents that are written for other readers may have braces, which Vue would evaluate. */

@@ -4,7 +4,7 @@ import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { build, createServer } from 'vitepress';
 import { deadLinks } from './anchors.mjs';
-import { writeApi } from './api.mjs';
+import { writeApi } from './api/api.mjs';
 import { linkApiPages, removePages, writePages } from './pages.mjs';
 import { root, site } from './repository.mjs';
 

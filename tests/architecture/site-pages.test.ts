@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sidebar } from '../../site/.vitepress/sidebar.mjs';
+import { sidebars } from '../../site/.vitepress/sidebar.mjs';
 import { pages, pageTexts } from '../../site/scripts/pages.mjs';
 
 /** The start page, the README, which is for readers of the repository, and reports of benchmarks. */
@@ -7,7 +7,9 @@ const NOT_LISTED = /^(index\.md|project\/readme\.md|results\/.*)$/;
 
 it('every page of the site has a line in site/.vitepress/sidebar.mjs', () => {
   const listed = new Set(
-    sidebar().flatMap(({ link, items = [] }) => [link, ...items.map((item) => item.link)]),
+    Object.values(sidebars())
+      .flat()
+      .flatMap(({ link, items = [] }) => [link, ...items.map((item) => item.link)]),
   );
   const missing = pages()
     .map(({ path }) => path)
@@ -20,4 +22,16 @@ it('every page of the site has a line in site/.vitepress/sidebar.mjs', () => {
 
 it('the links of pages lead to pages or files', () => {
   expect(pageTexts).not.toThrow();
+});
+
+it('no page shows `npx acc` before the install step', () => {
+  // Readers of errors have installed the packages, and those of the project have a checkout.
+  const shown = [...pageTexts()].filter(
+    ([path, text]) => !/^(errors|project|results|design)\//.test(path) && /\bnpx acc\b/.test(text),
+  );
+  const early = shown.filter(
+    ([, text]) => !/install @acc\/|\]\([./]*install\.md\)/.test(text.slice(0, text.search(/\bnpx acc\b/))),
+  );
+  expect(early.map(([path]) => path)).toEqual([]);
+  expect(shown.length).toBeGreaterThan(10);
 });

@@ -8,6 +8,7 @@ import {
   readdirSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -98,6 +99,20 @@ describe('`npm install @acc/core`', () => {
     const hosts = Object.entries(HOSTS).map(([name, host]) => [name, `@acc/${host}`]);
     expect(Object.fromEntries(inside.map(([host, name]) => [name, host]))).toEqual(Object.fromEntries(hosts));
     expect(inside).toHaveLength(hosts.length);
+  });
+
+  it('takes the space that the page on installing states', () => {
+    const page = readFileSync(join(root, 'site', 'docs', 'install.md'), 'utf8');
+    const [, packed, unpacked] = /about ([\d.]+) MB to download and ([\d.]+) MB on the disk/.exec(page)!;
+    const sum = (paths: readonly string[]) => paths.reduce((bytes, path) => bytes + statSync(path).size, 0);
+    const ours = [...brought].map((name) => tarballs.get(name)!.slice('file:'.length));
+    const folder = join(program, 'node_modules', '@acc');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
+      join(folder, path),
+    );
+    expect(sum(ours) / 1e6 / Number(packed)).toBeCloseTo(1, 1);
+    const installed = sum(files.filter((path) => statSync(path).isFile()));
+    expect(installed / 1e6 / Number(unpacked)).toBeCloseTo(1, 1);
   });
 
   it('provides the command acc, which launches programs', { timeout: 120_000 }, async () => {

@@ -156,14 +156,17 @@ export class Accelerator {
     return this.#components.mesh;
   }
 
+  /** Whether this is rank 0 of the job. */
   get isMainProcess(): boolean {
     return this.#role.isMain;
   }
 
+  /** Whether this is the first rank of its host. */
   get isLocalMainProcess(): boolean {
     return this.#role.isLocalMain;
   }
 
+  /** Whether this is the last rank of the job. */
   get isLastProcess(): boolean {
     return this.#role.isLast;
   }
@@ -728,6 +731,7 @@ export class Accelerator {
     this.#components.tracking.bus.logTable(key, table, options);
   }
 
+  /** Logs texts to all trackers, for example samples that a model generates. */
   logText(texts: Readonly<Record<string, string>>, options?: LogOptions): void {
     this.#components.tracking.bus.logText(texts, options);
   }
@@ -788,6 +792,7 @@ export class Accelerator {
     objects.forEach(disposeAll);
   }
 
+  /** Calls freeMemory, at the end of the block of a `using` declaration. */
   [Symbol.dispose](): void {
     this.freeMemory();
   }

@@ -10,7 +10,12 @@ const WRITTEN = readdirSync(join(root, 'site', 'docs'), { recursive: true, encod
   .filter((path) => path.endsWith('.md'))
   .map((path) => path.replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, '.html'));
 /** Some of those that are made from other documents and from the types. */
-const MADE = ['api/index.html', 'api/core.html', 'packages/fsdp.html', 'project/architecture.html'];
+const MADE = [
+  'api/index.html',
+  'api/core/accelerator.html',
+  'packages/fsdp.html',
+  'project/architecture.html',
+];
 
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1440, height: 900 };
@@ -54,19 +59,28 @@ afterEach(() => {
 const tooWide = () =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
-/** Opens pages, and gives those that are wider than the window, with the pixels. */
+/** The first lines of code blocks that are wider than their boxes. Output of programs may be. */
+const cutCode = () =>
+  page.evaluate(() =>
+    Array.from(document.querySelectorAll('div[class*="language-"]:not(.language-text) pre'))
+      .filter((pre) => pre.scrollWidth > pre.clientWidth)
+      .map((pre) => pre.textContent!.trim().split('\n')[0]),
+  );
+
+/** Opens pages, and gives those that are wider than the window, and the code that is cut. */
 async function wideAmong(paths: readonly string[]): Promise<string[]> {
   const wide: string[] = [];
   for (const path of paths) {
     await page.goto(site.url + path);
     const pixels = await tooWide();
     if (pixels > 0) wide.push(`${path}: ${pixels}`);
+    wide.push(...(await cutCode()).map((line) => `${path}: ${line}`));
   }
   return wide;
 }
 
 describe('the site', () => {
-  it('fits a phone: no page scrolls sideways', async () => {
+  it('fits a phone: no page scrolls sideways, and no code is cut', async () => {
     await page.setViewportSize(PHONE);
     expect(WRITTEN.length).toBeGreaterThan(30);
     expect(await wideAmong([...WRITTEN, ...MADE])).toEqual([]);
@@ -83,7 +97,10 @@ describe('the site', () => {
     await page.goto(site.url);
     await page.locator('.VPNavBarMenu').getByRole('link', { name: 'Guide' }).click();
     await page.waitForURL('**/guide/data.html');
-    await page.locator('.VPSidebar').getByRole('link', { name: 'Checkpoints', exact: true }).click();
+    await page
+      .locator('.VPSidebar')
+      .getByRole('link', { name: 'Checkpoints and resuming', exact: true })
+      .click();
     await page.waitForURL('**/guide/checkpoints.html');
     await page.locator('h1', { hasText: 'Checkpoints' }).waitFor();
 
@@ -107,6 +124,32 @@ describe('the site', () => {
     await hit.click();
     await page.waitForURL('**/errors/collectives.html#acc_peer_lost');
     expect(await page.locator('[id="acc_peer_lost"]').textContent()).toContain('ACC_PEER_LOST');
+  });
+
+  it.each([
+    ['checkpoint', /^\/guide\/checkpoints/],
+    ['resume', /^\/(guide\/checkpoints|recipes\/)/],
+    ['gpu', /^\/support/],
+    ['windows', /^\/support/],
+    ['gan', /^\/(guide|recipes)\//],
+  ])('finds a guide for "%s" before the API', async (word, guide) => {
+    await page.setViewportSize(DESKTOP);
+    await page.goto(`${site.url}start.html`);
+    await page.locator('.VPNavBarSearch button').first().click();
+    await page.locator('.VPLocalSearchBox input').fill(word);
+    const first = page.locator('.VPLocalSearchBox .result').first();
+    await first.waitFor();
+    expect(await first.getAttribute('href')).toMatch(guide);
+  });
+
+  it('lists the members of the Accelerator by use, create and prepare first, on a page of its own', async () => {
+    await page.goto(`${site.url}api/core/accelerator.html`);
+    const members = await page.locator('.vp-doc td:first-child a').allTextContents();
+    expect(members.slice(0, 2)).toEqual(['create', 'prepare']);
+    expect(members.length).toBeGreaterThan(50);
+    await page.locator('.vp-doc td a', { hasText: /^accumulate$/ }).click();
+    await page.waitForURL('**/accelerator.html#accumulate');
+    expect(await page.evaluate(() => document.documentElement.scrollHeight)).toBeLessThan(40_000);
   });
 
   it('shows figures whose text can be read, light and dark', async () => {

@@ -4,6 +4,7 @@ import type { FunctionLaunchOptions, ModuleFunction } from './function/launch-fu
 import { describeCommands } from './dry-run.js';
 import { atStart, hostSettings, type HostSettings } from './host-settings.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
+import { requirePlatform } from './platform.js';
 import { placementOf, supposedPlacement } from './placement.js';
 import { rankCommands } from './rank-commands.js';
 import { runJob, type JobEnd } from './run-job.js';
@@ -59,7 +60,7 @@ export async function launch(
   target: LaunchOptions | ModuleFunction | ((...args: never[]) => unknown),
   options: FunctionLaunchOptions = {},
 ): Promise<unknown> {
-  requireProcessGroups();
+  requirePlatform(process);
   if (typeof target !== 'function' && !('module' in target)) return launchScript(target);
   const { launchFunction } = await import('./function/launch-function.js');
   return launchFunction(target, options, process.env);
@@ -125,15 +126,4 @@ async function describeStart(plan: LaunchPlan, script: string): Promise<string> 
   const program = await nodeProgram(script, plan.args);
   const host = await hostSettings(plan, process.env);
   return describeCommands(rankCommands(plan, supposedPlacement(plan), host, program));
-}
-
-function requireProcessGroups(): void {
-  if (process.platform !== 'win32') return;
-  throw new AccError(
-    'ACC_PLATFORM_UNSUPPORTED',
-    'acc launch needs process groups, which Windows does not have.',
-    {
-      help: 'Run it in the Windows Subsystem for Linux.',
-    },
-  );
 }
