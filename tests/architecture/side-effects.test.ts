@@ -11,7 +11,7 @@ const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
 const where = (exceptions: readonly Exception[]) => exceptions.map((exception) => exception.where).sort();
 
 describe('importing a package', () => {
-  it('changes neither the process nor tfjs, except that choices of a backend are noted', () => {
+  it('changes neither the process nor tfjs, except that core notes choices of a backend and uncaught errors', () => {
     const script = join(import.meta.dirname, 'reading', 'import-all.mjs');
     const names = packages.map(({ manifest }) => manifest.name);
     const tsx = pathToFileURL(join(root, 'node_modules', 'tsx', 'dist', 'loader.mjs')).href;
@@ -20,8 +20,14 @@ describe('importing a package', () => {
       imported: string[];
       changed: unknown[];
     };
+    const listens = {
+      name: '@acc/core',
+      key: 'listeners',
+      was: '["exit","newListener","removeListener","warning"]',
+      is: '["exit","newListener","removeListener","uncaughtException","warning"]',
+    };
     const noted = { name: '@acc/core', key: 'changedMethods', was: '[]', is: '["setBackend"]' };
-    expect(changes).toEqual({ imported: names, changed: [noted] });
+    expect(changes).toEqual({ imported: names, changed: [noted, listens] });
   });
 
   it('runs no statements, except in modules that exist for that', () => {

@@ -30,7 +30,7 @@ export async function findExecutableBatchSize<T>(
     throw new AccError(
       'ACC_INVALID_OPTION',
       `findExecutableBatchSize: startingBatchSize is ${startingBatchSize}, not a whole number from 1.`,
-      { details: { path: ['startingBatchSize'] } },
+      { help: 'Give the largest batch to try, for example 256.', details: { path: ['startingBatchSize'] } },
     );
   }
   let cause: unknown;

@@ -138,11 +138,11 @@ export class FullWeights implements Disposable {
   async #open(whole: FullTensor, place: number): Promise<TensorBytes> {
     const { collective, kernels } = this.#context;
     if (this.#isElsewhere(whole)) collective.broadcastObject(place);
-    if (this.#materialized.has(whole.name)) return bytesAlone(this.#materialize(whole), kernels);
+    if (this.#materialized.has(whole.name)) return await bytesAlone(this.#materialize(whole), kernels);
     const [first] = whole.boxes;
-    if (!first) return bytesAlone(this.#nothing(whole), kernels);
-    if (whole.boxes.length === 1) return bytesAlone(this.#received(whole, first), kernels);
-    return this.#assembled(whole);
+    if (!first) return await bytesAlone(this.#nothing(whole), kernels);
+    if (whole.boxes.length === 1) return await bytesAlone(this.#received(whole, first), kernels);
+    return await this.#assembled(whole);
   }
 
   /** On rank 0: the elements of all boxes. Memory of the backend is free again at once. */
