@@ -6,6 +6,7 @@ export default defineConfig({
   entry: {
     index: 'src/index.ts',
     acc: 'src/acc.ts',
+    'launch/report-errors': 'src/launch/report-errors.ts',
     'launch/function/run-function': 'src/launch/function/run-function.ts',
   },
 });

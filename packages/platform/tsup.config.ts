@@ -1,4 +1,7 @@
 import { defineConfig } from 'tsup';
 import { base } from '../../tsup.base.js';
 
-export default defineConfig({ ...base, entry: [...base.entry, 'src/doors.ts', 'src/ports.ts', 'src/s3.ts'] });
+export default defineConfig({
+  ...base,
+  entry: [...base.entry, 'src/doors.ts', 'src/ports.ts', 'src/s3.ts', 'src/uncaught.ts'],
+});

@@ -23,6 +23,7 @@ export const REPEATED = [
   'tests/e2e/faults.test.ts',
   'tests/e2e/launcher-killed.test.ts',
   'tests/e2e/tfjs-node/core-specs.test.ts',
+  'tests/e2e/wrong/programs.test.ts',
   'tests/hosts/elastic.test.ts',
   'tests/hosts/etcd.test.ts',
   'tests/hosts/faults-within-messages.test.ts',

@@ -1,3 +1,4 @@
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import {
   codesInSources,
@@ -5,7 +6,9 @@ import {
   literalsInSources,
   VARIABLES,
 } from '../../site/scripts/error-codes.mjs';
-import { filesUnder, readText } from './reading/repository.js';
+import { filesUnder, isForTests, packages, readText, sourcesOf } from './reading/repository.js';
+import { nodesOf, parse } from './reading/syntax.js';
+import { RELAYS_NEXT_STEP } from './rules/exceptions.js';
 
 const codes = [...codesInSources().keys()];
 const entries = errorEntries();
@@ -20,6 +23,22 @@ describe('error codes', () => {
     const sentences = (text: string) =>
       text.split(/[.:](?=\s|$)/).filter((part) => part.trim() !== '').length;
     expect(entries.filter(({ text }) => text.length < 80 || sentences(text) < 2)).toEqual([]);
+  });
+
+  it('have a next step wherever they are thrown', () => {
+    const errors = packages
+      .flatMap(sourcesOf)
+      .filter((path) => !isForTests(path))
+      .flatMap((path) =>
+        nodesOf(parse(path))
+          .filter(ts.isNewExpression)
+          .map((node) => ({ path, node })),
+      )
+      .filter(({ node }) => node.expression.getText() === 'AccError');
+    const without = errors.filter(({ node }) => !/\bhelp\b/.test(node.arguments?.[2]?.getText() ?? ''));
+    const places = new Set(without.map(({ path }) => path));
+    expect([...places].sort()).toEqual(RELAYS_NEXT_STEP.map(({ where }) => where).sort());
+    expect(errors.length).toBeGreaterThan(600);
   });
 
   it('are found by their form: what has it and is no code is a variable', () => {

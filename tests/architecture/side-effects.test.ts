@@ -11,7 +11,7 @@ const files = packages.flatMap(sourcesOf).filter((path) => !isForTests(path));
 const where = (exceptions: readonly Exception[]) => exceptions.map((exception) => exception.where).sort();
 
 describe('importing a package', () => {
-  it('changes neither the process nor tfjs, except that choices of a backend are noted, and advice to install tfjs-node is silenced', () => {
+  it('changes neither the process nor tfjs, except that core notes choices of a backend and uncaught errors, and silences advice to install tfjs-node', () => {
     const script = join(import.meta.dirname, 'reading', 'import-all.mjs');
     const names = packages.map(({ manifest }) => manifest.name);
     const tsx = pathToFileURL(join(root, 'node_modules', 'tsx', 'dist', 'loader.mjs')).href;

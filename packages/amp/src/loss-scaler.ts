@@ -18,6 +18,7 @@ export function stateSchema(state: unknown): z.infer<typeof pluginState> {
   const result = pluginState.safeParse(state);
   if (result.success) return result.data;
   throw new AccError('ACC_STATE_INVALID', 'This value is not a state of mixed precision.', {
+    help: 'Load another checkpoint: this one was changed.',
     cause: result.error,
   });
 }

@@ -1,9 +1,11 @@
+import { endByUncaught } from '@acc/platform/uncaught';
 import { main } from './main.js';
 
 /** The exit codes 128 + SIGHUP, SIGINT, SIGTERM. */
 const INTERRUPTED = [129, 130, 143];
 const OUTPUT_MS = 1_000;
 
+endByUncaught();
 process.exitCode = await main(process.argv.slice(2));
 // Waits for output that is still to be written to a pipe, then exits. Open handles of libraries,
 // for example the connection to an etcd that no longer answers, must not keep the program alive.

@@ -31,11 +31,20 @@ function usageError(error: CommanderError, command: Command): AccError {
   const name = fullName(command);
   const help =
     (command.name() === 'launch' ? oursFor(option) : undefined) ??
+    nearestChoice(message) ??
     (suggestion.join(' ').replace(/^\(|\)$/g, '') || `${name} --help lists the arguments and options.`);
   return new AccError(code, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, '.'), {
     help,
     cause: error,
   });
+}
+
+/** The choice that was probably meant, if the value of an option is none of its choices. */
+function nearestChoice(message: string): string | undefined {
+  const [, given] = / '(?:[\w.]+=)?([^'=]+)' is invalid/.exec(message) ?? [];
+  const [, choices] = /(?:Allowed choices are|Expected one of) ([^.]+)\./.exec(message) ?? [];
+  const nearest = given && choices && nearestName(given, choices.split(', '));
+  return nearest && `Did you mean '${nearest}'?`;
 }
 
 /** `acc setup tfjs-node`. */

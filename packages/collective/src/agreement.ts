@@ -158,7 +158,7 @@ export function doAgree(words: readonly Words[]): boolean {
 /**
  * Creates an `ACC_COLLECTIVE_MISMATCH` error with one line for each rank.
  *
- * @param own This rank. `place` is `at` or `near` and the line of the program that made the call,
+ * @param own This rank. `place` is the line of the program that made the call, or the last known one,
  * if known.
  * @param members The members of the group, by rank, if known.
  */

@@ -32,6 +32,7 @@ export async function awaitListener(host: string, port: number, timeoutMs: numbe
 
 function nobodyListens(host: string, port: number, cause: Error): AccError {
   return new AccError('ACC_RENDEZVOUS_FAILED', `No process listens on ${host}:${port}: ${cause.message}.`, {
+    help: 'Check that the process runs there, and that firewalls let this port through.',
     cause,
   });
 }

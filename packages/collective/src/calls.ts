@@ -193,14 +193,17 @@ export class Calls {
 
   #mismatch(calls: readonly Words[]): AccError {
     const { rank } = this.group;
-    const place = this.journal.recorder.placeOf(calls[rank]![NUMBER]!);
+    const { recorder } = this.journal;
+    const number = calls[rank]![NUMBER]!;
+    if (number === this.journal.lastNumber) recorder.locateLast();
+    const place = recorder.placeOf(number);
     return mismatch(calls, { rank, place }, this.journal.members);
   }
 
   #requireOpen(): void {
     if (!this.isClosed) return;
     throw new AccError('ACC_COLLECTIVE_CLOSED', 'A collective was called after its group was closed.', {
-      help: 'Call gather, reduce and other collectives before endTraining or close.',
+      help: 'Call gather, reduce and other collectives before endTraining or close, and wait for what trains: await model.fit(…).',
     });
   }
 

@@ -144,7 +144,9 @@ export class Context<T extends Movable> {
   requirePeer(rank: number): void {
     this.requireRank(rank);
     if (rank !== this.rank) return;
-    throw new AccError('ACC_COLLECTIVE_RANK', `Rank ${rank} cannot send to itself.`);
+    throw new AccError('ACC_COLLECTIVE_RANK', `Rank ${rank} cannot send to itself.`, {
+      help: 'Name another rank, or use the value as it is.',
+    });
   }
 }
 

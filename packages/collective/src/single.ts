@@ -79,7 +79,9 @@ export class SingleCollective extends BlockingVerbs<Tensor> implements Collectiv
   scatterAsync(x: Tensor | null, fromRank = 0): Pending<Tensor> {
     requireRank(fromRank, 1);
     if (x) return moved('scatter', x);
-    throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0 and null on other ranks.');
+    throw new AccError('ACC_COLLECTIVE_SHAPE', 'scatter takes a tensor on rank 0 and null on other ranks.', {
+      help: 'Pass the tensor: this process is rank 0.',
+    });
   }
 
   reduceScatterAsync(
@@ -254,5 +256,7 @@ function joined(x: Tensor): Tensor {
 }
 
 function alone(): AccError {
-  return new AccError('ACC_COLLECTIVE_RANK', 'There is no other rank.');
+  return new AccError('ACC_COLLECTIVE_RANK', 'There is no other rank.', {
+    help: 'Start several ranks, for example by acc launch -n 2, or leave out the message.',
+  });
 }

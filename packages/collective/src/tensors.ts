@@ -79,7 +79,11 @@ export function requireNarrowable(
 
 /** @throws AccError `ACC_COLLECTIVE_SHAPE`, `ACC_COLLECTIVE_DTYPE`. */
 export function requireOneDtype(xs: readonly Movable[], collective: string): void {
-  if (xs.length === 0) throw new AccError('ACC_COLLECTIVE_SHAPE', `${collective} needs at least one tensor.`);
+  if (xs.length === 0) {
+    throw new AccError('ACC_COLLECTIVE_SHAPE', `${collective} needs at least one tensor.`, {
+      help: 'Leave out the call on every rank if there is nothing to send.',
+    });
+  }
   const other = xs.find(({ dtype }) => dtype !== xs[0]!.dtype);
   if (!other) return;
   throw new AccError(

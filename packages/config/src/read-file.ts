@@ -1,4 +1,4 @@
-import { AccError, nearestName } from '@acc/contract';
+import { AccError, isAccError, nearestName } from '@acc/contract';
 import { isMap, isScalar, LineCounter, parseDocument, type Node, type YAMLMap } from 'yaml';
 import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
 import { invalidValue, isValue, keysBelow, type Field, type FieldValue } from './field.js';
@@ -20,26 +20,44 @@ export interface FileContent {
 
 const SECTIONS = { launch: LAUNCH_FIELDS, accelerator: ACCELERATOR_FIELDS } as const;
 
-/** The values of the text of a config file. */
+/** The values of the text of a config file. An error names all of its mistakes. */
 export function parseConfigText(text: string, path: string): FileContent {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
-  const [problem] = document.errors;
-  if (problem) {
-    throw new AccError('ACC_CONFIG_INVALID', `${path} is not valid YAML: ${problem.message}`, {
-      help: 'Correct it, or write a new one with: npx acc config',
-      cause: problem,
-      details: { path },
-    });
-  }
+  if (document.errors.length > 0) throw notYaml(path, document.errors);
   const placeOf = (node: unknown) => `${path}:${lines.linePos((node as Node | null)?.range?.[0] ?? 0).line}`;
   const found = { launch: new Map<string, FileValue>(), accelerator: new Map<string, FileValue>() };
   if (document.contents === null) return { path, ...found };
-  for (const [section, value] of entriesOf(document.contents, 'the file', Object.keys(SECTIONS), placeOf)) {
+  const mistakes: AccError[] = [];
+  const file = { node: document.contents, what: 'the file', known: Object.keys(SECTIONS), placeOf, mistakes };
+  for (const [section, value] of entriesOf(file)) {
     const name = section as keyof typeof SECTIONS;
-    readSection({ node: value, fields: SECTIONS[name], into: found[name], placeOf }, '');
+    readSection({ node: value, fields: SECTIONS[name], into: found[name], placeOf, mistakes }, '');
   }
+  if (mistakes.length > 0) throw mistakenFile(path, mistakes);
   return { path, ...found };
+}
+
+function notYaml(path: string, problems: readonly Error[]): AccError {
+  const [problem] = problems;
+  const reasons = problems.map(({ message }) => message.trimEnd());
+  return new AccError('ACC_CONFIG_INVALID', `${path} is not valid YAML: ${reasons.join('\n')}`, {
+    help: 'Correct it, or write a new one with: npx acc config',
+    cause: problem,
+    details: { path },
+  });
+}
+
+/** One mistake as it is. Several have a line each, with their next steps. */
+function mistakenFile(path: string, mistakes: readonly AccError[]): AccError {
+  const [first, ...others] = mistakes;
+  if (others.length === 0) return first!;
+  const code = others.every((one) => one.code === first!.code) ? first!.code : 'ACC_CONFIG_INVALID';
+  const lines = mistakes.map(({ message }) => `  ${message.replace('\n→ ', ' ')}`);
+  return new AccError(code, `${path} has ${mistakes.length} mistakes:\n${lines.join('\n')}`, {
+    help: 'Correct these lines, or write a new file with: npx acc config --force',
+    details: { path, mistakes: mistakes.map((one) => one.toJSON()) },
+  });
 }
 
 interface Section {
@@ -47,18 +65,21 @@ interface Section {
   readonly fields: readonly Field[];
   readonly into: Map<string, FileValue>;
   readonly placeOf: (node: unknown) => string;
+  /** Receives the mistakes. */
+  readonly mistakes: AccError[];
 }
 
 /** Reads a record. `prefix` is its path, with a dot at the end. */
-function readSection({ node, fields, into, placeOf }: Section, prefix: string): void {
+function readSection({ node, fields, into, placeOf, mistakes }: Section, prefix: string): void {
   // A section whose options are all commented out.
   if (isScalar(node) && node.value === null) return;
   const known = keysBelow(fields, prefix);
-  for (const [key, value] of entriesOf(node, prefix.slice(0, -1) || 'options', known, placeOf)) {
+  const what = prefix.slice(0, -1) || 'options';
+  for (const [key, value] of entriesOf({ node, what, known, placeOf, mistakes })) {
     const name = prefix + key;
     const field = fields.find((one) => one.name === name);
-    if (!field) readSection({ node: value, fields, into, placeOf }, `${name}.`);
-    else into.set(name, valueOf(field, value, placeOf(value)));
+    if (!field) readSection({ node: value, fields, into, placeOf, mistakes }, `${name}.`);
+    else noting(mistakes, () => into.set(name, valueOf(field, value, placeOf(value))));
   }
 }
 
@@ -68,25 +89,46 @@ function valueOf(field: Field, node: unknown, place: string): FileValue {
   return { value, place };
 }
 
-/** The entries of a record with known keys. */
-function entriesOf(
-  node: unknown,
-  what: string,
-  known: readonly string[],
-  placeOf: (node: unknown) => string,
-): [string, unknown][] {
-  if (!isMap(node)) {
-    throw new AccError('ACC_INVALID_OPTION', `${placeOf(node)}: ${what}: expected options by name.`, {
-      help: `Known names: ${known.join(', ')}.`,
-    });
+/** Adds an AccError that `read` throws to the mistakes. */
+function noting(mistakes: AccError[], read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    if (!isAccError(error)) throw error;
+    mistakes.push(error);
   }
-  return (node as YAMLMap).items.map(({ key, value }) => {
+}
+
+interface Entries extends Pick<Section, 'node' | 'placeOf' | 'mistakes'> {
+  readonly what: string;
+  readonly known: readonly string[];
+}
+
+/** The entries of a record with known keys. */
+function entriesOf({ node, what, known, placeOf, mistakes }: Entries): [string, unknown][] {
+  if (!isMap(node)) {
+    const message = `${placeOf(node)}: ${what}: expected options by name.`;
+    const help = `Known names: ${known.join(', ')}.`;
+    mistakes.push(new AccError('ACC_INVALID_OPTION', message, { help }));
+    return [];
+  }
+  return (node as YAMLMap).items.flatMap(({ key, value }): [string, unknown][] => {
     const name = String((key as { value?: unknown }).value ?? key);
-    if (known.includes(name)) return [name, value];
+    if (known.includes(name)) return [[name, value]];
     const nearest = nearestName(name, known);
-    throw new AccError('ACC_UNKNOWN_OPTION', `${placeOf(key)}: ${what}: unknown option '${name}'.`, {
-      help: nearest ? `Did you mean '${nearest}'?` : `Known options: ${known.join(', ')}.`,
-      details: { key: name, nearest, known },
-    });
+    const message = `${placeOf(key)}: ${what}: unknown option '${name}'.`;
+    const help =
+      belowSection(name, what) ??
+      (nearest ? `Did you mean '${nearest}'?` : `Known options: ${known.join(', ')}.`);
+    mistakes.push(
+      new AccError('ACC_UNKNOWN_OPTION', message, { help, details: { key: name, nearest, known } }),
+    );
+    return [];
   });
+}
+
+/** The correction for an option that stands beside the sections. */
+function belowSection(name: string, what: string): string | undefined {
+  const [section] = Object.entries(SECTIONS).find(([, fields]) => keysBelow(fields, '').includes(name)) ?? [];
+  return what === 'the file' && section !== undefined ? `Put it below '${section}:'.` : undefined;
 }

@@ -150,6 +150,7 @@ export function resolveLoaderOptions(options: object): LoaderConfig {
   requireAvailable(config);
   if (!config.shuffle || !config.sampler) return config;
   throw new AccError('ACC_INVALID_OPTION', "DataLoader: 'shuffle' does not apply beside 'sampler'.", {
+    help: "Leave out 'shuffle': the sampler decides the order.",
     details: { path: ['shuffle'] },
   });
 }
@@ -172,6 +173,7 @@ function checkRank<S extends Shard>(where: string, shard: S): S {
     'ACC_INVALID_OPTION',
     `${where}: rank ${rank} is out of range for ${size} ranks, which count from 0.`,
     {
+      help: `Give a rank from 0 to ${size - 1}.`,
       details: { path: ['rank'], rank, size },
     },
   );

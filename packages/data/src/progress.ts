@@ -98,7 +98,9 @@ export class Progress {
     const { epoch, position } = state;
     for (const count of [epoch, position]) {
       if (Number.isSafeInteger(count) && count >= 0) continue;
-      throw new AccError('ACC_STATE_INVALID', `${String(count)} is not a position in data.`);
+      throw new AccError('ACC_STATE_INVALID', `${String(count)} is not a position in data.`, {
+        help: 'Load another checkpoint: this one was changed.',
+      });
     }
     this.#next = epoch;
     this.#active = undefined;

@@ -4,6 +4,7 @@ import { AccError } from '@acc/contract';
 export function requireCount(where: string, count: number): void {
   if (Number.isSafeInteger(count) && count >= 0) return;
   throw new AccError('ACC_INVALID_OPTION', `${where}(${count}): expected an integer from 0.`, {
+    help: 'Pass the number as a whole number.',
     details: { path: [where], count },
   });
 }

@@ -51,7 +51,9 @@ export class Draws implements RandomLayer {
   /** @throws AccError `ACC_STATE_INVALID`. */
   setState({ seed, batches, draws }: DrawsState): void {
     if (![seed, batches, draws].every((value) => Number.isSafeInteger(value) && value >= 0)) {
-      throw new AccError('ACC_STATE_INVALID', 'This value is not a state of deterministic draws.');
+      throw new AccError('ACC_STATE_INVALID', 'This value is not a state of deterministic draws.', {
+        help: 'Load another checkpoint: this one was changed.',
+      });
     }
     this.#seed = seed;
     this.#batches = batches;

@@ -8,6 +8,7 @@ export function notFound(what: string, help: string, cause?: unknown): AccError 
 /** `ACC_DATA_READ`: a disk or a server failed, or gave other bytes than were asked for. */
 export function cannotRead(name: string, reason: string, options: { help?: string; cause?: unknown } = {}) {
   return new AccError('ACC_DATA_READ', `${name} cannot be read: ${reason}.`, {
+    help: 'Check that this user may read it, and the disk or server that holds it.',
     ...options,
     details: { file: name },
   });
@@ -41,7 +42,7 @@ export function badFormat(
   what: string,
   options: FormatErrorOptions = {},
 ): AccError {
-  return placed('ACC_DATA_FORMAT', where, what, options);
+  return placed('ACC_DATA_FORMAT', where, what, { help: 'Fetch or write the file again.', ...options });
 }
 
 /** `ACC_DATA_COLUMN`: a sample lacks a feature or column, or its value has another type or length. */
@@ -50,7 +51,8 @@ export function badColumn(
   what: string,
   options: FormatErrorOptions = {},
 ): AccError {
-  return placed('ACC_DATA_COLUMN', where, what, options);
+  const help = 'Correct the sample, or what the dataset reads of it.';
+  return placed('ACC_DATA_COLUMN', where, what, { help, ...options });
 }
 
 /** `ACC_DATA_PACKAGE`: an optional package is needed and is not installed. */
@@ -70,11 +72,11 @@ function placed(
   code: string,
   where: string | SamplePlace,
   what: string,
-  options: FormatErrorOptions,
+  { help, cause }: FormatErrorOptions & { readonly help: string },
 ): AccError {
   const isPlace = typeof where !== 'string';
   const details = isPlace ? { file: where.file, row: where.row } : { file: where };
-  return new AccError(code, `${isPlace ? describePlace(where) : where}: ${what}.`, { ...options, details });
+  return new AccError(code, `${isPlace ? describePlace(where) : where}: ${what}.`, { help, cause, details });
 }
 
 /** Rethrows errors of ours, and converts all others. */

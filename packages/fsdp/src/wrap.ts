@@ -81,7 +81,9 @@ function byList(variables: readonly Variable[], lists: readonly (readonly Variab
   for (const list of lists) {
     for (const variable of list) {
       if (owners.has(variable))
-        throw new AccError('ACC_INVALID_OPTION', `fsdp.wrap lists the variable '${variable.name}' twice.`);
+        throw new AccError('ACC_INVALID_OPTION', `fsdp.wrap lists the variable '${variable.name}' twice.`, {
+          help: 'Name each variable in one list.',
+        });
       owners.set(variable, list);
     }
   }

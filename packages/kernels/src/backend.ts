@@ -69,7 +69,9 @@ export class AccBackend extends KernelBackend {
   native(info: TensorInfo): NativeTensor {
     const data = this.#dataOf(info.dataId);
     if (!data.native) {
-      throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} cannot become a native tensor.`);
+      throw new AccError('ACC_NOT_NATIVE', `A tensor of dtype ${data.dtype} cannot become a native tensor.`, {
+        help: 'Strings stay in JavaScript. Encode them as numbers first.',
+      });
     }
     return data.nativeAs(data.native, info.shape);
   }

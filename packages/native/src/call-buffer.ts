@@ -128,11 +128,14 @@ function writeArgument(
     case ArgKind.scalarList:
       return writeList(kind, value as readonly unknown[], at);
     default:
-      throw new AccError(
-        'ACC_OPERATOR_ARGUMENT',
-        `Argument '${name ?? '?'}' has a type that JavaScript cannot pass.`,
-      );
+      throw unpassable(name);
   }
+}
+
+function unpassable(name = '?'): AccError {
+  return new AccError('ACC_OPERATOR_ARGUMENT', `Argument '${name}' has a type that JavaScript cannot pass.`, {
+    help: 'Leave the argument out, if the operator has a default for it.',
+  });
 }
 
 /**

@@ -61,7 +61,9 @@ export function scalarTypeOf(dtype: NativeDtype): number {
 export function dtypeOf(scalarType: number): NativeDtype {
   const name = NAME_OF_SCALAR_TYPE.get(scalarType);
   if (!name) {
-    throw new AccError('ACC_DTYPE_UNKNOWN', `The element type ${scalarType} of libtorch is not supported.`);
+    throw new AccError('ACC_DTYPE_UNKNOWN', `The element type ${scalarType} of libtorch is not supported.`, {
+      help: `Known: ${Object.keys(FACTS).join(', ')}.`,
+    });
   }
   return name;
 }

@@ -10,6 +10,9 @@ const HELP: Readonly<Record<string, string>> = {
   ACC_STORAGE_FAILED: 'Check the disk, or give a folder on another one.',
   ACC_OFFLOAD_DAMAGED:
     'The file belongs to this process. Load the last checkpoint, and keep other programs away from the folder.',
+  ACC_OPERATOR_FAILED: 'Check the shapes and dtypes of its inputs.',
+  ACC_OPERATOR_ARGUMENT: 'Check the types of its arguments.',
+  ACC_NATIVE_FAILED: 'Run `npx acc env`, and report the error with what that prints.',
   ACC_OPERATOR_UNKNOWN: 'The installed libtorch may be older than this package: run `npx acc env`.',
 };
 

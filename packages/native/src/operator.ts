@@ -26,8 +26,10 @@ export function operator(name: string): (...args: OperatorArgument[]) => Tensor 
   return (...args) => {
     run(args);
     const tensor = readOneTensor();
-    if (!tensor) throw new AccError('ACC_OPERATOR_FAILED', `${name} did not return exactly one tensor.`);
-    return tensor;
+    if (tensor) return tensor;
+    throw new AccError('ACC_OPERATOR_FAILED', `${name} did not return exactly one tensor.`, {
+      help: 'Call it by operatorWithResults, which returns all results.',
+    });
   };
 }
 

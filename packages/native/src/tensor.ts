@@ -172,7 +172,9 @@ export function memoryFlags(tensors: readonly NativeTensor[]): Uint8Array {
  */
 export function requireAlive(tensor: NativeTensor): Tensor {
   if (tensor.isDisposed) {
-    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it was disposed.');
+    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it was disposed.', {
+      help: 'Keep it alive until its last use: tf.keep, or dispose() later.',
+    });
   }
   if (tensor instanceof Tensor) return tensor;
   throw new AccError(

@@ -44,6 +44,7 @@ export function resolveOptions<T extends object>(
         'ACC_INVALID_OPTION',
         `${where}: ${key} is ${describe(value)}; expected ${expected}.`,
         {
+          help: 'Leave it out for its default.',
           details: { where, key, value },
         },
       );

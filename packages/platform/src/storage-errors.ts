@@ -9,6 +9,6 @@ const HELP: Readonly<Record<string, string>> = {
 
 /** The error of a storage, with one of its codes. */
 export function storageErrorOf(code: string, doing: string, reason: string, cause: unknown): AccError {
-  const help = HELP[code];
-  return new AccError(code, `${doing} failed: ${reason}.`, { cause, ...(help && { help }) });
+  const help = HELP[code] ?? 'Check the path, and that the disk or bucket can be reached.';
+  return new AccError(code, `${doing} failed: ${reason}.`, { cause, help });
 }

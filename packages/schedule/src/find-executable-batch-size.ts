@@ -71,6 +71,7 @@ function smaller(batchSize: number, reduce: (batchSize: number) => number): numb
 
 function invalid(option: string, problem: string): AccError {
   return new AccError('ACC_INVALID_OPTION', `findExecutableBatchSize: ${option} is ${problem}.`, {
+    help: 'For example: findExecutableBatchSize(train, { startingBatchSize: 256, reduce: (size) => size - 16 })',
     details: { path: [option] },
   });
 }

@@ -75,7 +75,7 @@ export class GradientNoiseScale implements Plugin {
       throw new AccError(
         'ACC_INVALID_OPTION',
         'gradientNoiseScale: decay must be at least 0 and below 1, and batchSize above 0.',
-        { details: { decay, batchSize } },
+        { help: 'Leave them out for their defaults.', details: { decay, batchSize } },
       );
     }
     this.#decay = decay;

@@ -46,7 +46,10 @@ export function expectClose(actual: Values, expected: Values, options: CloseOpti
     'ACC_EXPECT_CLOSE',
     `${outside} of ${compared} values differ; the worst, at [${index.join(', ')}], is ${worst.actual} ` +
       `where ${worst.expected} was expected (rtol ${rtol}, atol ${atol}).`,
-    { details: { index, actual: worst.actual, expected: worst.expected, outside, compared } },
+    {
+      help: 'Correct the computation. Give a wider rtol or atol only if rounding explains it.',
+      details: { index, actual: worst.actual, expected: worst.expected, outside, compared },
+    },
   );
 }
 
@@ -70,7 +73,10 @@ function visitPairs(actual: Values, expected: Values, index: number[], visit: Vi
     throw new AccError(
       'ACC_EXPECT_SHAPE',
       `Shapes differ at [${index.join(', ')}]: ${describeSize(sizeA)} where ${describeSize(sizeE)} was expected.`,
-      { details: { index: [...index], actual: sizeA, expected: sizeE } },
+      {
+        help: 'Compare values of one shape.',
+        details: { index: [...index], actual: sizeA, expected: sizeE },
+      },
     );
   }
   if (sizeA === undefined) return visit(Number(actual), Number(expected), index);

@@ -59,7 +59,9 @@ export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<R
   checkKeys('runRanks', options, KEYS);
   const { ranks, timeoutMs = 60_000 } = options;
   if (!Number.isInteger(ranks) || ranks < 1) {
-    throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`);
+    throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`, {
+      help: 'Give the number of ranks: runRanks({ ranks: 2, … }).',
+    });
   }
   const command = await nodeCommand(options);
   const jobEnv = await newJobEnvironment();

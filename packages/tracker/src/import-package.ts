@@ -45,7 +45,8 @@ function isMissing(error: unknown, name: string): boolean {
 
 function missing(name: string, cause: unknown): AccError {
   return new AccError('ACC_TRACKER_MISSING', `The tracker package ${name} is not installed.`, {
-    help: `Install it: npm install ${name}`,
+    // A command would install whatever has that name, if it is misspelt.
+    help: `Check the name. If it is the package that you mean, add it to your project.`,
     cause,
     details: { package: name },
   });

@@ -28,11 +28,11 @@ it('finds an installed package, and passes the options to it', async () => {
   expect([tracker.name, make!().name, make!() === tracker]).toEqual(['mine', 'mine', false]);
 });
 
-it('names the package to install', async () => {
+it('names a missing package without a command that would install whatever has that name', async () => {
   const error = await loadTracker('acc-tracker-nowhere').catch((caught: unknown) => caught);
   expect(error).toMatchObject({
     code: 'ACC_TRACKER_MISSING',
-    help: 'Install it: npm install acc-tracker-nowhere',
+    help: expect.not.stringContaining('npm') as unknown,
   });
 });
 

@@ -14,7 +14,8 @@ export function callWithin<T>(outcome: Promise<T>, limitMs: number, controller: 
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       const seconds = Math.round(limitMs / 1000);
-      reject(new AccError(UNAVAILABLE, `a call did not end within ${seconds} s.`));
+      const help = 'Check the connection to the service. The call is repeated.';
+      reject(new AccError(UNAVAILABLE, `a call did not end within ${seconds} s.`, { help }));
       controller.abort();
     }, limitMs);
     unref(timer);

@@ -123,6 +123,7 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     where: 'packages/cli/src/launch/function/run-function.ts',
     reason: 'the program of a rank that runs a function',
   },
+  { where: 'packages/cli/src/launch/report-errors.ts', reason: 'is loaded by a rank before its program' },
   { where: 'packages/core/src/self-check/run.ts', reason: 'the program of a rank of `acc test`' },
   {
     where: 'packages/testkit/src/continuous/host.ts',
@@ -137,6 +138,10 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     where: 'packages/core/src/backend/note-choices.ts',
     reason:
       'tfjs does not record calls of `tf.setBackend`; a choice of the program before `create` must be distinguished from the backend that tfjs activates by default',
+  },
+  {
+    where: 'packages/core/src/end-by-uncaught.ts',
+    reason: 'an error before `create` must end the program with a short text, too',
   },
   {
     where: 'packages/core/src/random/note-shuffles.ts',
@@ -159,7 +164,7 @@ export const SIDE_EFFECT_IMPORTS: readonly Exception[] = [
   {
     where: 'packages/core/src/presets/kernels.ts',
     reason:
-      'choices of a backend and shuffles are recorded, tfjs-node is mended, and `file://` is handled, from the start',
+      'choices of a backend and shuffles are recorded, tfjs-node is mended, `file://` is handled, and errors end the program with a short text, from the start',
   },
 ];
 
@@ -181,6 +186,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/launch/function/run-function.ts', reason: 'its rank' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
+  { where: 'packages/cli/src/launch/report-errors.ts', reason: 'where a rank reports its error' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
   { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
@@ -196,6 +202,15 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
+];
+
+/** Files whose errors have their next step in the message of another error. */
+export const RELAYS_NEXT_STEP: readonly Exception[] = [
+  { where: 'packages/checkpoint/src/together.ts', reason: 'the error of another rank' },
+  { where: 'packages/collective/src/calls.ts', reason: 'the error of the engine' },
+  { where: 'packages/data/src/workers/worker-pool.ts', reason: 'the error of a thread' },
+  { where: 'packages/testkit/src/threads/thread-group.ts', reason: '@acc/collective explains it' },
+  { where: 'packages/testkit/src/threads/wire.ts', reason: '@acc/collective explains it' },
 ];
 
 /** Files that compare the name of a tfjs backend with a known name. */

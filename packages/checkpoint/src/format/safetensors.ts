@@ -1,5 +1,12 @@
 import { AccError, isRecord, parseJson } from '@acc/contract';
-import { elementBytes, elementsOf, isCountable, isStoredDtype, type StoredDtype } from './dtypes.js';
+import {
+  elementBytes,
+  elementsOf,
+  isCountable,
+  isStoredDtype,
+  STORED_DTYPES,
+  type StoredDtype,
+} from './dtypes.js';
 
 /** A tensor to write. Tensors are stored in the order of the list. */
 export interface Entry {
@@ -124,6 +131,7 @@ function parseEntry(key: string, value: unknown, first: number, where: string): 
       'ACC_DTYPE_UNSUPPORTED',
       `${where}: '${key}' has elements of type ${dtype}, which is not supported.`,
       {
+        help: `Store it as one of ${STORED_DTYPES.join(', ')}.`,
         details: { key, dtype },
       },
     );

@@ -41,7 +41,7 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
   const here = names.filter((name) => !name.includes('/'));
   const index = here.includes(WEIGHTS_INDEX) ? WEIGHTS_INDEX : here.find((name) => name.endsWith(INDEX));
   const files = index ? [index] : here.filter((name) => name.endsWith('.safetensors'));
-  if (files.length === 1) return openSafetensors(location, files[0]!);
+  if (files.length === 1) return await openSafetensors(location, files[0]!);
   const where = describeLocation(location);
   throw new AccError(
     'ACC_WEIGHTS_NOT_FOUND',
@@ -57,7 +57,7 @@ export async function openSafetensorsIn(location: Location): Promise<StoredWeigh
 
 /** The weights of a safetensors file, or of the files that an index names. */
 export async function openSafetensors(location: Location, name: string): Promise<StoredWeight[]> {
-  if (!name.endsWith(INDEX)) return openFile(location, name);
+  if (!name.endsWith(INDEX)) return await openFile(location, name);
   const bytes = await location.storage.get(location.prefix + name);
   const where = `${location.storage.location}/${location.prefix}${name}`;
   const files = [...new Set(Object.values(parseIndex(bytes, where)))];

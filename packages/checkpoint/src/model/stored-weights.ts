@@ -25,7 +25,10 @@ export async function openWeights(path: string, storage?: Storage): Promise<Stor
     return await openFolder(locationOf(path, storage));
   } catch (error) {
     if (!isAccError(error, 'ACC_STORAGE_NOT_FOUND')) throw error;
-    throw new AccError('ACC_WEIGHTS_NOT_FOUND', error.message, { cause: error });
+    throw new AccError('ACC_WEIGHTS_NOT_FOUND', error.message, {
+      help: 'Check the path, which is relative to the working directory. It names a *.safetensors file, a model.json, or a folder with one of them.',
+      cause: error,
+    });
   }
 }
 
@@ -37,10 +40,10 @@ function openFile(location: Location, name: string): Promise<StoredWeight[]> {
 async function openFolder(location: Location): Promise<StoredWeight[]> {
   const { storage, prefix } = location;
   const names = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
-  if (names.includes(MARKER)) return openRun(location);
+  if (names.includes(MARKER)) return await openRun(location);
   // A model saved as safetensors also has a model.json, for its topology.
   const isTfjs = names.includes(MODEL_JSON) && !names.some((name) => /^[^/]*\.safetensors$/.test(name));
-  return isTfjs ? openFile(location, MODEL_JSON) : openSafetensorsIn(location);
+  return isTfjs ? await openFile(location, MODEL_JSON) : await openSafetensorsIn(location);
 }
 
 async function openRun(location: Location): Promise<StoredWeight[]> {

@@ -42,7 +42,7 @@ export async function writeModel(
   layer: StateLayer,
 ): Promise<void> {
   checkKeys('saveModel', options, ['format', 'maxShardSize', 'storage']);
-  if (options.storage) return writeTo(locationOf(path, options.storage), model, options, layer);
+  if (options.storage) return await writeTo(locationOf(path, options.storage), model, options, layer);
   const { storage, finish } = modelTargetAt(path);
   await writeTo({ storage, prefix: '' }, model, options, layer);
   await finish();
@@ -104,5 +104,7 @@ interface NamedTensor {
 }
 
 function invalid(problem: string): AccError {
-  return new AccError('ACC_INVALID_OPTION', `saveModel: ${problem}.`);
+  return new AccError('ACC_INVALID_OPTION', `saveModel: ${problem}.`, {
+    help: 'Leave out the options to write safetensors, in shards of the usual size.',
+  });
 }

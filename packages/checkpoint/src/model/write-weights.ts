@@ -89,7 +89,7 @@ function cutIntoShards(items: readonly WriteItem[], maxBytes: number): WriteItem
     throw new AccError(
       'ACC_INVALID_OPTION',
       `maxShardSize is ${maxBytes}; expected a number of bytes above 0.`,
-      { details: { path: ['maxShardSize'] } },
+      { help: 'Leave it out for the default size.', details: { path: ['maxShardSize'] } },
     );
   }
   const shards: WriteItem[][] = [[]];

@@ -26,7 +26,7 @@ class ArrayReference {
  */
 export async function readTree(checkpoint: Checkpoint, json: Json): Promise<unknown> {
   const tree = decoded(checkpoint, json);
-  return replace(tree, async (value) => {
+  return await replace(tree, async (value) => {
     if (!(value instanceof ArrayReference)) return undefined;
     requireArray(checkpoint, value);
     const array: StateArray = arrayOver(value.type, await readBytes(checkpoint, value.name));
@@ -84,7 +84,7 @@ async function replace(value: unknown, replacement: (value: object) => Promise<u
   if (typeof value !== 'object' || value === null) return value;
   const given = await replacement(value);
   if (given !== undefined) return given;
-  if (Array.isArray(value)) return Promise.all(value.map((each) => replace(each, replacement)));
+  if (Array.isArray(value)) return await Promise.all(value.map((each) => replace(each, replacement)));
   if (ArrayBuffer.isView(value) || value instanceof StoredReference) return value;
   const entries = Object.entries(value).map(
     async ([key, child]) => [key, await replace(child, replacement)] as const,

@@ -173,7 +173,7 @@ function jobsOfShard({ index }: Checkpoint, name: string, wanted: TensorShard, t
   throw new AccError(
     'ACC_CHECKPOINT_MISMATCH',
     `The checkpoint has only ${found} of the ${elementsOf(wanted.sizes)} requested elements of '${name}'.`,
-    { details: { name } },
+    { help: 'Some of its parts are missing. Load another checkpoint.', details: { name } },
   );
 }
 

@@ -28,7 +28,7 @@ export async function receiveRescue(
     const problem = send(transfer, { folder: host.folder, isReceiver, collective });
     if (problem !== undefined) problems.push(problem);
   }
-  return together(collective, () => {
+  return await together(collective, () => {
     if (problems.length > 0) throw failed(host.folder, problems[0]);
     const location = { storage: unmapped(fileStorage(host.folder)), prefix: '' };
     return Promise.resolve({ location, index: indexFor(host.folder, rescue) });
@@ -124,6 +124,7 @@ function failed(folder: string, cause: unknown): AccError {
     'ACC_RESCUE_FAILED',
     `Files in ${folder} could not be moved between hosts: ${reason}.`,
     {
+      help: 'Check the free memory of /dev/shm on each host. The newest checkpoint on the disk can be loaded.',
       cause,
     },
   );

@@ -18,7 +18,9 @@ export function fileStorage(folder: string): Storage {
   const pathOf = (key: string): string => {
     const path = resolve(root, key);
     if (path.startsWith(inside)) return path;
-    throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${root}.`);
+    throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${root}.`, {
+      help: "Use names of files below that folder, without '..'.",
+    });
   };
   const attempt = async <T>(doing: string, work: () => Promise<T>): Promise<T> => {
     try {

@@ -8,5 +8,7 @@ import { AccError } from '@acc/contract';
 export function namesOf(key: string, location: string): string[] {
   const names = key.split('/');
   if (names.every((name) => name !== '' && name !== '.' && name !== '..')) return names;
-  throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${location}.`);
+  throw new AccError('ACC_STORAGE_DENIED', `'${key}' lies outside of ${location}.`, {
+    help: "Use names of files below that folder, without '..'.",
+  });
 }

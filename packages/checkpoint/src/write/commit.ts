@@ -121,7 +121,10 @@ async function isAbsent({ storage, prefix }: Location, marker: Uint8Array): Prom
 
 function inDoubt(location: Location, cause: unknown): AccError {
   const message = `The marker in ${describeLocation(location)} may have been replaced: ${(cause as Error).message}`;
-  return new AccError('ACC_CHECKPOINT_IN_DOUBT', message, { cause });
+  return new AccError('ACC_CHECKPOINT_IN_DOUBT', message, {
+    help: 'Check the connection to the storage, and save again. Both checkpoints remain until then.',
+    cause,
+  });
 }
 
 /**

@@ -16,6 +16,7 @@ export function requireWritten(records: readonly Uint8Array[]): void {
   const failedRank = 1 + records.findIndex(({ length }) => length === FAILED.length);
   if (failedRank === 0) return;
   throw new AccError('ACC_STORAGE_FAILED', `Rank ${failedRank} could not write its part.`, {
+    help: `The error of rank ${failedRank} says why.`,
     details: { failedRank },
   });
 }

@@ -132,6 +132,7 @@ function throwProblems(announced: readonly Announcement[], own: AccError | undef
   throw new AccError(
     'ACC_STATE_INVALID',
     `The state of rank ${rank} cannot be saved: ${announced[rank]!.problem}`,
+    { help: `Correct what getState() gives on rank ${rank}.` },
   );
 }
 
@@ -199,6 +200,7 @@ async function outcomeOf(work: Promise<unknown>, location: Location): Promise<Ac
     if (isAccError(error)) return error;
     const where = describeLocation(location);
     return new AccError('ACC_STORAGE_FAILED', `Saving to ${where} failed: ${(error as Error).message}.`, {
+      help: 'Check that the storage can be reached and has free space.',
       cause: error,
     });
   }

@@ -109,6 +109,10 @@ function divided(full: number, parts: number, where: string): number {
   throw invalid(where, `${full} cannot be divided into ${parts} equal heads`);
 }
 
-function invalid(where: string, problem: string, { help }: { help?: string } = {}): AccError {
-  return new AccError('ACC_MODEL_CONFIG_INVALID', `${where}: ${problem}.`, { ...(help && { help }) });
+function invalid(
+  where: string,
+  problem: string,
+  { help = 'Correct the file, or fetch it again.' } = {},
+): AccError {
+  return new AccError('ACC_MODEL_CONFIG_INVALID', `${where}: ${problem}.`, { help });
 }

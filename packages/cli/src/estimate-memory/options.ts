@@ -101,7 +101,9 @@ function architectureOf(parameters: number, flags: EstimateFlags): Architecture 
     });
   }
   if (hidden % heads !== 0) {
-    throw new AccError('ACC_BAD_OPTION', `--heads ${heads} does not divide --hidden ${hidden}.`);
+    throw new AccError('ACC_BAD_OPTION', `--heads ${heads} does not divide --hidden ${hidden}.`, {
+      help: 'Give a number of heads that divides the hidden size.',
+    });
   }
   const embedding = vocabulary * hidden;
   const untied = 2 * embedding + layers * 12 * hidden ** 2;

@@ -1,9 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
+import { appendFileSync } from 'node:fs';
 import { AccError } from '@acc/contract';
+import { readReport, type ErrorReport } from '@acc/platform/uncaught';
 import pc from 'picocolors';
 import type { RankCpus } from './cpus/binding.js';
+import type { ErrorFolder } from './error-folder.js';
 import { openLogs, type LogPaths, type Logs } from './log-file.js';
 import { endGroup, signalLeader, type Farewell } from './process-group.js';
 import { Relay } from './relay.js';
@@ -51,6 +54,8 @@ export interface RankSurroundings {
   readonly graceMs: number;
   /** Aborted to end all grace periods at once. */
   readonly hurry: AbortSignal;
+  /** Where ranks report the errors that end them. Undefined: they print them. */
+  readonly errors: ErrorFolder | undefined;
 }
 
 const TAIL_LINES = 20;
@@ -65,6 +70,7 @@ export class RankProcess {
   readonly #relays: readonly Relay[];
   readonly #stderr: Relay | undefined;
   readonly #surroundings: RankSurroundings;
+  #error: ErrorReport | undefined;
   /** Resolves when no process of the group runs any more. */
   readonly #gone: Promise<void>;
   #isRunning = true;
@@ -75,7 +81,11 @@ export class RankProcess {
     const logs = command.logs && openLogs(command.logs);
     const [program, ...args] = command.command;
     const child = spawn(program, args, {
-      env: { ...command.env, ...command.variables },
+      env: {
+        ...command.env,
+        ...command.variables,
+        ACC_ERROR_FILE: surroundings.errors?.fileOf(command.rank),
+      },
       detached: true,
       stdio: [command.isForeground ? 'inherit' : 'ignore', output, output],
     });
@@ -114,6 +124,7 @@ export class RankProcess {
     this.#relays = [stdout, this.#stderr].filter((each) => each !== undefined);
     this.exited = once(child, 'exit').then(([code, signal]) => {
       this.#isRunning = false;
+      this.#error = surroundings.errors && readReport(surroundings.errors.fileOf(rank));
       return { rank, pid, exitCode: shellCode(code as number, signal as NodeJS.Signals), signal };
     });
     // Called at once, before the number of the group can be reused.
@@ -124,6 +135,11 @@ export class RankProcess {
   /** The last lines of its stderr. Empty if it uses the launcher's own stderr. */
   get stderrTail(): readonly string[] {
     return this.#stderr?.tail ?? [];
+  }
+
+  /** The error that ended it. Undefined while it runs, and if nothing was thrown. */
+  get error(): ErrorReport | undefined {
+    return this.#error;
   }
 
   /** Waits for the rest of its stderr, but not for other processes that keep it open. */
@@ -146,6 +162,8 @@ export class RankProcess {
     await this.#gone;
     this.#surroundings.watchdog.forget(this.pid);
     await Promise.all(this.#relays.map((relay) => relay.finish()));
+    const { error, logPath } = this;
+    if (error && logPath) appendFileSync(logPath, `${error.whole}\n`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import type { ErrorReport } from '@acc/platform/uncaught';
 import { describe, expect, it } from 'vitest';
 import type { RankExit } from './rank-process.js';
 import { findRootCause, type ObservedRank } from './root-cause.js';
@@ -8,12 +9,13 @@ interface Ranks {
   end(rank: number, exitCode: number, stderr?: string): void;
 }
 
-function createRanks(count: number): Ranks {
+function createRanks(count: number, error?: ErrorReport): Ranks {
   const tails = Array.from({ length: count }, (): string[] => []);
   const resolves: ((exit: RankExit) => void)[] = [];
   const ranks = tails.map((stderrTail, rank): ObservedRank => ({
     exited: new Promise((resolve) => (resolves[rank] = resolve)),
     stderrTail,
+    error,
     finishStderr: () => Promise.resolve(),
   }));
   const end = (rank: number, exitCode: number, stderr = ''): void => {
@@ -41,6 +43,15 @@ describe('findRootCause', () => {
     end(2, 1);
     end(1, 3);
     expect((await cause)?.exit).toMatchObject({ rank: 2, exitCode: 1 });
+  });
+
+  it('waits a moment for the same error of other ranks', async () => {
+    const { ranks, end } = createRanks(3, { code: undefined, text: 'Error: x', whole: 'Error: x' });
+    const cause = findRootCause(ranks);
+    end(2, 1);
+    setTimeout(() => end(0, 1), 50);
+    const { exit, others } = (await cause)!;
+    expect([exit, ...others.map((other) => other.exit)].map(({ rank }) => rank)).toEqual([2, 0]);
   });
 
   it('does not blame a rank that lost its peer', async () => {

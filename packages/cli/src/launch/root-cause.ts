@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ErrorReport } from '@acc/platform/uncaught';
 import type { RankExit } from './rank-process.js';
 
 /** The properties of a rank that the search for the root cause uses. */
@@ -8,15 +9,26 @@ export interface ObservedRank {
   readonly stderrTail: readonly string[];
   /** The file with its stderr, if it is written to one. */
   readonly logPath?: string | undefined;
+  /** The error that ended it, if it threw one. */
+  readonly error?: ErrorReport | undefined;
   finishStderr(): Promise<void>;
 }
 
-export interface Failure {
+export interface FailedRank {
   readonly exit: RankExit;
-  readonly rank: Pick<ObservedRank, 'stderrTail' | 'logPath'>;
+  readonly rank: Pick<ObservedRank, 'stderrTail' | 'logPath' | 'error'>;
 }
 
-/** How long to wait for another failure after one that reports a lost peer, in milliseconds. */
+/** The rank that ended the job. */
+export interface Failure extends FailedRank {
+  /** The other ranks that had failed before the job was ended. */
+  readonly others: readonly FailedRank[];
+}
+
+/**
+ * How long to wait for other failures after one that reports a lost peer, and after an error that other
+ * ranks may throw, too. In milliseconds.
+ */
 const WINDOW_MS = 1_000;
 /**
  * How long to wait for the rest of a failed rank's stderr if the launcher's own stderr is stuck, in
@@ -29,12 +41,13 @@ const CONSEQUENCE = 'ACC_PEER_LOST';
 /**
  * Finds the failure that caused the others. It is the first one, unless the first one only lost a
  * peer and another rank fails soon after with another error. A rank closes its connections before
- * its process ends, so the consequence may be seen first.
+ * its process ends, so the consequence may be seen first. After a thrown error, the others get a moment to
+ * throw theirs.
  *
  * @returns undefined if every rank ended with exit code 0.
  */
 export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure | undefined> {
-  const failures: Failure[] = [];
+  const failures: FailedRank[] = [];
   return new Promise((resolve, reject) => {
     const decide = (): void => resolve(rootCause(failures));
     const observed = ranks.map(async (rank) => {
@@ -44,7 +57,7 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
       // Added before any await, so that the list is in the order of the exits.
       failures.push(failure);
       await Promise.race([rank.finishStderr(), sleep(STDERR_MS, undefined, { ref: false })]);
-      if (isConsequence(failure)) setTimeout(decide, WINDOW_MS).unref();
+      if (rank.error || isConsequence(failure)) setTimeout(decide, WINDOW_MS).unref();
       else decide();
     });
     Promise.all(observed).then(decide, reject);
@@ -52,10 +65,13 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
 }
 
 /** The root cause among failures in the order of the exits. */
-export function rootCause(failures: readonly Failure[]): Failure | undefined {
-  return failures.find((failure) => !isConsequence(failure)) ?? failures[0];
+export function rootCause(failures: readonly FailedRank[]): Failure | undefined {
+  const root = failures.find((failure) => !isConsequence(failure)) ?? failures[0];
+  return root && { ...root, others: failures.filter((failure) => failure !== root) };
 }
 
-function isConsequence({ rank }: Failure): boolean {
+/** Whether a rank only failed because another one did. */
+export function isConsequence({ rank }: FailedRank): boolean {
+  if (rank.error) return rank.error.text.includes(CONSEQUENCE);
   return rank.stderrTail.some((line) => line.includes(CONSEQUENCE));
 }

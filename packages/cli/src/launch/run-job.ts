@@ -1,13 +1,14 @@
 import { constants } from 'node:os';
 import { SAVED_EXIT_CODE } from '@acc/contract';
 import pc from 'picocolors';
+import { ErrorFolder, keepWholeErrors } from './error-folder.js';
 import { Interruption } from './interruption.js';
 import type { Farewell } from './process-group.js';
 import { RankProcess, type RankCommand, type RankExit } from './rank-process.js';
 import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
-import { describeFailure } from './summary.js';
+import { describeFailure, describeLateErrors } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
@@ -95,24 +96,23 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   );
   const { graceMs } = job;
   const watchdog = new Watchdog(graceMs, warnOnce(NO_WATCHDOG));
+  const errors = ErrorFolder.create(watchdog);
   let ending: Ending | undefined;
   job.rescues?.begin();
   try {
-    for (const command of commands) {
-      ranks.push(
-        await RankProcess.start(command, { screen, prefix, watchdog, graceMs, hurry: hurry.signal }),
-      );
-    }
+    const surroundings = { screen, prefix, watchdog, graceMs, hurry: hurry.signal, errors };
+    for (const command of commands) ranks.push(await RankProcess.start(command, surroundings));
     ending = await findEnding(ranks, interruption, screen, job.stop);
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
     const isHurried = (): boolean => hurry.signal.aborted;
     await endRanks(ranks, { ending, screen, graceMs, rescues: job.rescues, isHurried });
+    errors?.remove();
     watchdog.close();
     interruption.dispose();
   }
-  if (ending.kind === 'failed' && !job.isSilent) process.stderr.write(describeFailure(ending.failure, job));
+  if (!job.isSilent) process.stderr.write(lastWords(ending, ranks, job));
   const exits = await Promise.all(ranks.map(({ exited }) => exited));
   const failure = ending.kind === 'failed' ? ending.failure : undefined;
   return {
@@ -121,6 +121,17 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     isStopped: ending.kind === 'stopped',
     failure,
   };
+}
+
+/** The message about errors, which names the file with the whole of them. */
+function lastWords(
+  ending: Ending,
+  ranks: readonly RankProcess[],
+  job: Pick<Job, 'worldSize' | 'script'>,
+): string {
+  if (ending.kind !== 'failed') return describeLateErrors(ranks);
+  const wholePath = ending.failure.rank.logPath ?? keepWholeErrors(ranks);
+  return describeFailure(ending.failure, { ...job, wholePath });
 }
 
 interface EndOfRanks {

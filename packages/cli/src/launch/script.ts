@@ -16,6 +16,9 @@ const NEWEST_NODE = 25;
  */
 const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'];
 
+/** The built module by which a rank reports the error that ends it. */
+const REPORT_ERRORS = import.meta.url.replace(/^(.*)\/(?:src|dist)\/.*$/, '$1/dist/launch/report-errors.js');
+
 /** A program and its arguments. */
 export type Program = readonly [program: string, ...args: string[]];
 
@@ -29,7 +32,8 @@ export async function nodeProgram(script: string, args: readonly string[]): Prom
 
 /** The options of Node.js itself in a rank. */
 export function nodeOptions(): readonly string[] {
-  return parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
+  const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
+  return [...options, `--import=${REPORT_ERRORS}`];
 }
 
 /**

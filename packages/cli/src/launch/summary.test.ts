@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeFailure, uncaughtError } from './summary.js';
+import type { FailedRank } from './root-cause.js';
+import { describeFailure, describeLateErrors, uncaughtError } from './summary.js';
 
 const ERROR = [
   'AccError [ACC_X]: what happened',
@@ -20,6 +21,12 @@ const PRINTED = [
   'Node.js v22.12.0',
 ];
 
+const job = { worldSize: 2, script: 'train.mts' };
+const failed = (rank: number, given: FailedRank['rank']): FailedRank => ({
+  exit: { rank, pid: 42 + rank, exitCode: 1, signal: null },
+  rank: given,
+});
+
 describe('the message about the rank that ended a job', () => {
   it('has the error that nobody caught, and nothing that Node.js prints around it', () => {
     expect(uncaughtError(PRINTED)).toEqual(ERROR);
@@ -33,13 +40,69 @@ describe('the message about the rank that ended a job', () => {
   });
 
   it('ends with the error, and otherwise with the end of stderr', () => {
-    const exit = { rank: 1, pid: 42, exitCode: 1, signal: null };
-    const about = { worldSize: 2, script: 'train.mts' };
-    const text = describeFailure({ exit, rank: { stderrTail: PRINTED, logPath: 'rank-1.log' } }, about);
-    expect(text).toBe(
-      `${['acc: rank 1 of 2 (pid 42) failed with exit code 1. The other ranks were ended.', '  all of its stderr: rank-1.log', '  its error:', ...ERROR.map((line) => `    ${line}`)].join('\n')}\n`,
+    const text = describeFailure(
+      { ...failed(1, { stderrTail: PRINTED, logPath: 'rank-1.log' }), others: [] },
+      { ...job, wholePath: 'rank-1.log' },
     );
-    const plain = describeFailure({ exit, rank: { stderrTail: ['epoch 3', 'gone'] } }, about);
+    expect(text).toBe(
+      `${['acc: rank 1 of 2 (pid 43) failed with exit code 1. The other ranks were ended.', '  all of its stderr: rank-1.log', '  its error:', ...ERROR.map((line) => `    ${line}`)].join('\n')}\n`,
+    );
+    const plain = describeFailure({ ...failed(1, { stderrTail: ['epoch 3', 'gone'] }), others: [] }, job);
     expect(plain.split('\n').slice(1)).toEqual(['  the end of its stderr:', '    epoch 3', '    gone', '']);
+  });
+
+  it('shows an equal error of several ranks once, names other errors, and leaves out consequences', () => {
+    const thrown = (rank: number, text: string, code?: string) =>
+      failed(rank, { stderrTail: [], error: { code, text, whole: `${text} and more` } });
+    const lost = thrown(3, 'AccError [ACC_PEER_LOST]: rank 2 has ended');
+    const others = [thrown(0, 'Error: x\n    at a.mjs:1:1'), thrown(1, 'Error: y\n    at a.mjs:2:1'), lost];
+    const root = { ...thrown(2, 'Error: x\n    at a.mjs:1:1'), others };
+    expect(describeFailure(root, { ...job, worldSize: 4, wholePath: 'all.log' }).split('\n')).toEqual([
+      'acc: ranks 0 and 2 of 4 failed with exit code 1. The other ranks were ended.',
+      '  rank 1 failed, too: Error: y at a.mjs:2:1',
+      '  all errors: all.log',
+      '  their error:',
+      '    Error: x',
+      '        at a.mjs:1:1',
+      '',
+    ]);
+    expect(describeFailure({ ...root, others: [others[0]!] }, job)).toMatch(
+      /^acc: ranks 0 and 2 of 2 failed with exit code 1\.\n {2}their/,
+    );
+    const dumps = [0, 1].map((rank) => failed(rank, { stderrTail: PRINTED }));
+    expect(describeFailure({ ...dumps[0]!, others: [dumps[1]!] }, job)).toMatch(/^acc: ranks 0 and 1 of 2 /);
+  });
+
+  it('cuts a long error, and has the place of an error of the parser', () => {
+    const text = Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\n');
+    const lines = describeFailure(
+      { ...failed(0, { stderrTail: [], error: { code: undefined, text, whole: text } }), others: [] },
+      job,
+    )
+      .trimEnd()
+      .split('\n');
+    expect(lines.length).toBeLessThan(25);
+    expect(lines.at(-1)).toBe('    … 22 more lines');
+    const syntax = [
+      'a.mjs:3',
+      'const a = ;',
+      '          ^',
+      '',
+      "SyntaxError: Unexpected token ';'",
+      '',
+      'Node.js v22',
+    ];
+    expect(uncaughtError(syntax)).toEqual(syntax.slice(0, 5));
+  });
+
+  it('tells errors of ranks that were being ended, each once', () => {
+    const error = { code: undefined, text: 'Error: no disk', whole: 'Error: no disk' };
+    expect(
+      describeLateErrors([
+        { rank: 0, error },
+        { rank: 1, error: undefined },
+      ]),
+    ).toBe('acc: rank 0 failed while the job was being ended:\n    Error: no disk\n');
+    expect(describeLateErrors([{ rank: 0, error: undefined }])).toBe('');
   });
 });

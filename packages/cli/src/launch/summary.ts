@@ -1,36 +1,94 @@
 import { SAVED_EXIT_CODE } from '@acc/contract';
-import type { Failure } from './root-cause.js';
+import type { RankExit } from './rank-process.js';
+import { isConsequence, type FailedRank, type Failure, type ObservedRank } from './root-cause.js';
 import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
 /** The next step after SIGKILL. */
 export const OUT_OF_MEMORY_HELP = 'Linux may have killed it because memory ran out; see: dmesg | tail';
 
-/** The message for stderr about the rank that ended the job. */
-export function describeFailure(
-  { exit, rank: { stderrTail, logPath } }: Failure,
-  { worldSize, script }: { readonly worldSize: number; readonly script: string },
-): string {
-  const { rank, pid, exitCode, signal } = exit;
-  const who = `acc: rank ${rank} of ${worldSize} (pid ${pid})`;
+/** The number of other errors that are named. */
+const MOST_OTHERS = 3;
+/** The number of lines of an error. */
+const MOST_LINES = 18;
+
+export interface AboutJob {
+  readonly worldSize: number;
+  /** The program of the ranks. */
+  readonly script: string;
+  /** The file with the whole errors. Undefined: the screen has all that there is. */
+  readonly wholePath?: string | undefined;
+}
+
+/** The message for stderr about the rank that ended the job. Its last lines are the error. */
+export function describeFailure(failure: Failure, { worldSize, script, wholePath }: AboutJob): string {
+  const { exit, rank } = failure;
+  const { exitCode, signal } = exit;
+  const alike = failure.others.filter((other) => haveSameError(other, failure));
+  const who = `acc: ${nameRanks([failure, ...alike], worldSize)}`;
   if (exitCode === SAVED_EXIT_CODE)
     return `${who} was asked to end, and saved a checkpoint (exit code ${exitCode}).\n`;
   const how = signal
     ? `was killed by ${signal} (exit code ${exitCode})`
     : `failed with exit code ${exitCode}`;
-  const others = worldSize > 1 ? ' The other ranks were ended.' : '';
-  const lines = [`${who} ${how}.${others}`];
-  const error = uncaughtError(stderrTail);
-  const shown = error ?? stderrTail;
-  if (logPath) lines.push(`  all of its stderr: ${logPath}`);
+  const isAlone = alike.length + 1 === worldSize;
+  const lines = [`${who} ${how}.${isAlone ? '' : ' The other ranks were ended.'}`];
+  const error = rank.error?.text.split('\n') ?? uncaughtError(rank.stderrTail);
+  const shown = error ?? rank.stderrTail;
+  lines.push(...otherErrors(failure, alike));
+  if (wholePath) lines.push(`  all ${rank.logPath ? 'of its stderr' : 'errors'}: ${wholePath}`);
   if (shown.length > 0) {
-    lines.push(error ? '  its error:' : '  the end of its stderr:');
-    lines.push(...shown.map((line) => `    ${line}`.trimEnd()));
+    lines.push(error ? `  ${alike.length > 0 ? 'their' : 'its'} error:` : '  the end of its stderr:');
+    lines.push(...firstOf(shown).map((line) => `    ${line}`.trimEnd()));
   }
   if (signal === 'SIGKILL') {
     lines.push(`→ ${OUT_OF_MEMORY_HELP}`);
   }
-  if (exitCode === 1 && failedByTopLevelAwait(script, stderrTail)) lines.push(TOP_LEVEL_AWAIT_HELP);
+  if (exitCode === 1 && failedByTopLevelAwait(script, shown)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;
+}
+
+/** The errors of ranks that were being ended, each once. */
+export function describeLateErrors(
+  ranks: readonly Pick<ObservedRank & RankExit, 'rank' | 'error'>[],
+): string {
+  const texts = new Map(ranks.flatMap(({ rank, error }) => (error ? [[error.text, rank] as const] : [])));
+  return Array.from(texts, ([text, rank]) => {
+    const lines = firstOf(text.split('\n')).map((line) => `    ${line}\n`);
+    return `acc: rank ${rank} failed while the job was being ended:\n${lines.join('')}`;
+  }).join('');
+}
+
+function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
+  if (exit.exitCode !== root.exit.exitCode) return false;
+  if (rank.error || root.rank.error) return rank.error?.text === root.rank.error?.text;
+  const error = uncaughtError(rank.stderrTail);
+  return error !== undefined && error.join('\n') === uncaughtError(root.rank.stderrTail)?.join('\n');
+}
+
+function nameRanks(failures: readonly FailedRank[], worldSize: number): string {
+  const [{ exit }, ...others] = failures as readonly [FailedRank, ...FailedRank[]];
+  if (others.length === 0) return `rank ${exit.rank} of ${worldSize} (pid ${exit.pid})`;
+  const ranks = failures.map((failure) => failure.exit.rank).sort((a, b) => a - b);
+  return `ranks ${ranks.slice(0, -1).join(', ')} and ${ranks.at(-1)} of ${worldSize}`;
+}
+
+/** A line for each rank that failed by another error, without those that are consequences. */
+function otherErrors({ others }: Failure, alike: readonly FailedRank[]): string[] {
+  const different = others.filter(
+    (other) => other.rank.error && !alike.includes(other) && !isConsequence(other),
+  );
+  const lines = different.slice(0, MOST_OTHERS).map(({ exit, rank: { error } }) => {
+    const [first, ...rest] = error!.text.split('\n');
+    const place = rest.find((line) => /^\s+at /.test(line));
+    return `  rank ${exit.rank} failed, too: ${[first, place?.trim()].filter(Boolean).join(' ')}`;
+  });
+  const more = different.length - lines.length;
+  return more > 0 ? [...lines, `  ${more} more ranks failed, too`] : lines;
+}
+
+function firstOf(lines: readonly string[]): readonly string[] {
+  if (lines.length <= MOST_LINES + 1) return lines;
+  return [...lines.slice(0, MOST_LINES), `… ${lines.length - MOST_LINES} more lines`];
 }
 
 /**
@@ -41,7 +99,9 @@ export function uncaughtError(stderr: readonly string[]): string[] | undefined {
   const last = stderr.findLastIndex((line) => /^Node\.js v\d/.test(line));
   const caret = stderr.slice(0, Math.max(last, 0)).findLastIndex((line) => /^\s*\^+\s*$/.test(line));
   if (caret < 0 || stderr.slice(last + 1).some((line) => line.trim() !== '')) return undefined;
-  const lines = stderr.slice(caret + 1, last);
+  // Only the place above it tells which line an error of the parser is about.
+  const isSyntax = stderr.slice(caret + 1, last).some((line) => line.startsWith('SyntaxError: '));
+  const lines = stderr.slice(isSyntax ? Math.max(0, caret - 2) : caret + 1, last);
   const isText = (line: string) => line.trim() !== '';
   return lines.slice(lines.findIndex(isText), lines.findLastIndex(isText) + 1);
 }

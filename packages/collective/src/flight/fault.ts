@@ -8,7 +8,7 @@ import { formatWords } from '../agreement.js';
 import type { GroupEngine } from '../group-engine.js';
 import type { Member } from '../member.js';
 import { placeOf } from '../rendezvous.js';
-import type { FlightRecorder, RecordedCall } from './recorder.js';
+import { placeText, type FlightRecorder, type RecordedCall } from './recorder.js';
 
 /** Facts known about one rank after a fault. */
 interface RankStory {
@@ -50,6 +50,7 @@ export class Fault {
   }
 
   #tell(error: AccError, call: string): { lines: string; help: string } {
+    this.recorder.locateLast();
     const calls = this.recorder.calls();
     this.group.publish(JSON.stringify(calls));
     const accounts = this.group.accounts();
@@ -92,7 +93,7 @@ function tellRank({ rank, worldRank = rank, host, pid, calls, isWaiting }: RankS
   const last = calls?.[calls.length - 1];
   if (!last) return `${name}: it did not report its calls`;
   const callNumber = last.number > 0 ? ` ${last.number}` : '';
-  const line = last.line ? ` ${last.isNear ? 'near' : 'at'} ${last.line}` : '';
+  const line = last.line ? `${last.isNear ? ', ' : ' '}${placeText(last.line, last.isNear ?? false)}` : '';
   const seconds = ((now - last.at) / 1000).toFixed(1);
   return `${name}: ${isWaiting ? 'in' : 'not in a collective since'} call${callNumber}, ${last.call}${line}, begun ${seconds} s ago`;
 }

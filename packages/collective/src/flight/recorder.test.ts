@@ -1,3 +1,4 @@
+import { runInThisContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { encodeDescription } from '../agreement.js';
 import { lineOf } from './call-sites.js';
@@ -25,6 +26,30 @@ it('shares the source line between calls that follow each other closely', () => 
   const recorder = new FlightRecorder();
   for (let i = 0; i < 1000; i++) recorder.record(i, 'call');
   expect(recorder.calls().every(({ line, isNear }) => line !== undefined || isNear === undefined)).toBe(true);
+});
+
+/** Calls a function from a line of a file of the user. */
+const fromLine = (line: number, fn: () => void): void => {
+  const call = runInThisContext('(fn) => fn()', { filename: process.execPath, lineOffset: line - 1 });
+  (call as (fn: () => void) => void)(fn);
+};
+
+it('knows the line of a call that fails, and says of others that theirs is only the last known one', () => {
+  const recorder = new FlightRecorder();
+  fromLine(7, () => recorder.record(1, 'first'));
+  fromLine(8, () => recorder.record(2, 'second'));
+  fromLine(9, () => {
+    recorder.record(3, 'third');
+    expect(recorder.placeOf(3)).toBe(`last known line: ${process.execPath}:7:9`);
+    recorder.locateLast();
+  });
+  const near = `last known line: ${process.execPath}:7:9`;
+  expect([1, 2, 3].map((call) => recorder.placeOf(call))).toEqual([
+    `at ${process.execPath}:7:9`,
+    near,
+    `at ${process.execPath}:9:9`,
+  ]);
+  expect(recorder.calls().map(({ isNear }) => isNear)).toEqual([undefined, true, undefined]);
 });
 
 it("finds the user's line: not ours, not a package's, and not one of a source that exists only in a source map", () => {

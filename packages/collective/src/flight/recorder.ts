@@ -14,8 +14,8 @@ interface Entry {
    * The captured source line. If `isOwnSite` is false, it belongs to an earlier call, some
    * milliseconds before.
    */
-  readonly site: CallSite;
-  readonly isOwnSite: boolean;
+  site: CallSite;
+  isOwnSite: boolean;
 }
 
 /** A call as error reports show it. */
@@ -35,6 +35,11 @@ export interface RecordedCall {
    */
   readonly line?: string;
   readonly isNear?: boolean;
+}
+
+/** The words for a line of the program: that of the call itself, or only the last known one. */
+export function placeText(line: string, isNear: boolean): string {
+  return isNear ? `last known line: ${line}` : `at ${line}`;
 }
 
 /**
@@ -57,15 +62,24 @@ export class FlightRecorder {
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
-  /**
-   * `at` and the line of the program that made the call, or `near` and the line of another call
-   * some milliseconds before. Undefined if the call or its line is unknown.
-   */
+  /** The place of a call, as {@link placeText} writes it. Undefined if the call or its line is unknown. */
   placeOf(number: number): string | undefined {
     const entry = this.#ring.find((one) => one.number === number);
-    if (!entry) return undefined;
-    const line = lineOf(entry.site);
-    return line && `${entry.isOwnSite ? 'at' : 'near'} ${line}`;
+    const line = entry && lineOf(entry.site);
+    return line && placeText(line, !entry.isOwnSite);
+  }
+
+  /**
+   * Called where the last call fails. Its caller is then still on the stack, so that its line is known
+   * even if it was not captured before.
+   */
+  locateLast(): void {
+    const last = this.#ring[(this.#count - 1) % CALLS];
+    if (!last || last.isOwnSite) return;
+    const site = captureSite();
+    if (lineOf(site) === undefined) return;
+    last.site = site;
+    last.isOwnSite = true;
   }
 
   /** The recorded calls, oldest first. */

@@ -91,6 +91,9 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
       throw new AccError(
         'ACC_COLLECTIVE_SHAPE',
         `scatter takes a tensor on rank ${fromRank} and null on other ranks.`,
+        {
+          help: `Call scatter(isRoot ? tensor : null, ${fromRank}), where isRoot is true on rank ${fromRank} only.`,
+        },
       );
     }
     const known = headers[fromRank]!;

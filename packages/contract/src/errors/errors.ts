@@ -45,7 +45,8 @@ export class AccError extends Error {
   }
 }
 
-function showsWholeStack(): boolean {
+/** Whether errors are printed with all frames: `ACC_STACK=1`. */
+export function showsWholeStack(): boolean {
   const { process } = globalThis as { process?: { readonly env?: Readonly<Record<string, string>> } };
   return process?.env?.['ACC_STACK'] === '1';
 }

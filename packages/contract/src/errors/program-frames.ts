@@ -11,13 +11,19 @@ const FIRST_FRAMES = 4;
  * @param message The message of the error, which may have several lines.
  */
 export function programStack(stack: string, message: string): string {
-  const packages = packagesFolder();
-  if (packages === undefined) return stack;
+  if (packagesFolder() === undefined) return stack;
   const end = stack.indexOf(message) + message.length;
   const [rest, ...frames] = stack.slice(end).split('\n');
-  const ofProgram = frames.filter((frame) => isProgram(frame, packages)).slice(0, MOST_FRAMES);
+  const ofProgram = programFrames(frames);
   const kept = ofProgram.length > 0 ? ofProgram : frames.slice(0, FIRST_FRAMES);
   return [stack.slice(0, end) + rest!, ...kept].join('\n');
+}
+
+/** The first frames that are the program's own. All frames if a bundler has put this package into it. */
+export function programFrames(frames: readonly string[]): readonly string[] {
+  const packages = packagesFolder();
+  if (packages === undefined) return frames;
+  return frames.filter((frame) => isProgram(frame, packages)).slice(0, MOST_FRAMES);
 }
 
 /** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */

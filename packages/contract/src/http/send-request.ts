@@ -56,7 +56,16 @@ export async function sendRequest(url: string | URL, request: SentRequest = {}):
   if (status >= 200 && status < 300) return { status, headers, body };
   const details = { status, body, ...retryAfter(headers) };
   const code = TRANSIENT.includes(status) ? 'ACC_TRACKER_UNAVAILABLE' : 'ACC_TRACKER_REFUSED';
-  throw new AccError(code, `${what} was answered ${status}: ${body.slice(0, SHOWN_CHARACTERS)}`, { details });
+  throw new AccError(code, `${what} was answered ${status}: ${body.slice(0, SHOWN_CHARACTERS)}`, {
+    help: helpFor(status),
+    details,
+  });
+}
+
+function helpFor(status: number): string {
+  if (status === 401 || status === 403) return 'Check the key or token of the tracker.';
+  if (TRANSIENT.includes(status)) return 'The server is busy. The call is repeated.';
+  return 'Check the URL and the options of the tracker.';
 }
 
 function httpUrl(url: string | URL): URL {

@@ -85,7 +85,9 @@ class HostTensor implements NativeTensor {
 
   read(): NativeValues {
     if (this.#values) return this.#values;
-    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it had been disposed.');
+    throw new AccError('ACC_TENSOR_DISPOSED', 'A native tensor was used after it had been disposed.', {
+      help: 'Keep it alive until its last use: tf.keep, or dispose() later.',
+    });
   }
 
   dispose(): void {

@@ -99,5 +99,6 @@ export function requireSteps(where: string, options: object, name: string, known
   throw new AccError(
     'ACC_INVALID_OPTION',
     `${where}.${name} is ${String(value)}; expected a whole number from 1.`,
+    { help: 'Leave it out for its default.' },
   );
 }

@@ -63,6 +63,7 @@ function failed({ message, code }: { message: string; code: string | null }, ran
     'ACC_DATA_DISPATCH',
     `dispatchBatches: rank 0 failed to read the next batch: ${message}`,
     {
+      help: 'The error of rank 0 says why.',
       details: { code },
     },
   );

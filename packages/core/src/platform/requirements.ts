@@ -11,6 +11,7 @@ export const mayHaveNative = true;
 
 /** Advice for invalid values of options, by name. */
 export const OPTION_HELP: Readonly<Record<string, string>> = {
+  logWith: "Give names and trackers. A factory must be called: logWith: ['jsonl', consoleTracker()].",
   mesh: 'Give the number of ranks along each axis, or -1 for all that are left.',
   stages: "Give a list of layer names for each stage: [['first'], ['second', 'third']].",
 };

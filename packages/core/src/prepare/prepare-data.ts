@@ -77,6 +77,7 @@ export class DataPreparation {
       throw new AccError(
         'ACC_INVALID_ARGUMENT',
         `localBatchSize(${batchSize}): expected a whole number of rows from 1.`,
+        { help: 'Pass the size of the batch of all ranks.' },
       );
     }
     const { dataRanks, options } = this.#given;

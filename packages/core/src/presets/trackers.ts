@@ -57,17 +57,33 @@ async function trackerMaker(name: string): Promise<TrackerMaker> {
   const make = BUILT_IN_TRACKERS[name];
   if (make) return { name, make };
   const isWhole = name.startsWith('@') || name.startsWith('acc-tracker-');
+  const packageName = TRACKER_PACKAGES[name] ?? (isWhole ? name : `acc-tracker-${name}`);
   try {
-    return await loadTracker(TRACKER_PACKAGES[name] ?? (isWhole ? name : `acc-tracker-${name}`));
+    return await loadTracker(packageName);
   } catch (error) {
-    const known = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES)];
-    const nearest = known.includes(name) ? undefined : nearestName(name, known);
-    if (!isAccError(error, 'ACC_TRACKER_MISSING') || nearest === undefined) throw error;
-    const [message] = error.message.split('\n');
-    throw new AccError(error.code, `logWith: '${name}' is not a built-in tracker. ${message}`, {
-      help: `Did you mean '${nearest}'? Otherwise: ${error.help}`,
-      details: { ...error.details, nearest },
-      cause: error.cause,
-    });
+    if (!isAccError(error, 'ACC_TRACKER_MISSING')) throw error;
+    throw missingTracker(name, packageName, error);
   }
+}
+
+/** Names a package to install only if it is known: an unknown name may be misspelt, or a stranger's. */
+function missingTracker(
+  name: string,
+  packageName: string,
+  { code, message, help, cause }: AccError,
+): AccError {
+  const packages = Object.values(TRACKER_PACKAGES);
+  const known = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES), ...packages];
+  const [sentence] = message.split('\n');
+  const details = { package: packageName };
+  if (packages.includes(packageName)) {
+    return new AccError(code, sentence!, { help: `Install it: npm install ${packageName}`, details, cause });
+  }
+  const nearest = nearestName(name, known);
+  const names = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES)].join(', ');
+  return new AccError(code, `logWith: '${name}' is not a known tracker. ${sentence}`, {
+    help: nearest ? `Did you mean '${nearest}'?` : `Known trackers: ${names}. ${help}`,
+    details: { ...details, nearest },
+    cause,
+  });
 }

@@ -44,7 +44,10 @@ export class RandomSource {
   setState({ seed, block, drawn }: RandomState): void {
     const isState =
       [seed, block, drawn].every(Number.isSafeInteger) && block >= 0 && drawn >= 0 && drawn <= BLOCK_WORDS;
-    if (!isState) throw new AccError('ACC_STATE_INVALID', 'This value is not a state of random numbers.');
+    if (!isState)
+      throw new AccError('ACC_STATE_INVALID', 'This value is not a state of random numbers.', {
+        help: 'Load another checkpoint: this one was changed.',
+      });
     this.#state = { seed, block, drawn };
     this.#draw = randomWords(seed, block);
     for (let i = 0; i < drawn; i++) this.#draw();

@@ -65,7 +65,7 @@ export async function loadCheckpointAndDispatch<T extends Weighted>(
     const names = collective!.allGatherObject(receivers.map(({ name }) => name)).flat();
     const matched = await together(collective!, async () => {
       if (hasLimits(caller, options)) throw shardedAlready(caller, strategy.name);
-      return matchExactly(receivers, folder, names);
+      return await matchExactly(receivers, folder, names);
     });
     await together(collective!, () => matched.assign(kernels.state));
     return model;
@@ -96,7 +96,7 @@ function runnerFor(model: Weighted) {
   const running = whatRuns();
   const areAll = running !== undefined && isPrepared(model, running.trainingStep.trained);
   return async <T>(work: Work<T>, giveUp?: (result: T) => void): Promise<T> =>
-    areAll ? together(running.collective, async () => work(), giveUp) : work();
+    areAll ? await together(running.collective, async () => await work(), giveUp) : await work();
 }
 
 /** The strategy, kernels and ranks of the running Accelerator, or their defaults without one. */

@@ -138,11 +138,11 @@ export class FullWeights implements Disposable {
   async #open(full: FullTensor, place: number): Promise<TensorBytes> {
     const { collective, kernels } = this.#context;
     if (this.#isElsewhere(full)) collective.broadcastObject(place);
-    if (this.#materialized.has(full.name)) return bytesAlone(this.#materialize(full), kernels);
+    if (this.#materialized.has(full.name)) return await bytesAlone(this.#materialize(full), kernels);
     const [first] = full.boxes;
-    if (!first) return bytesAlone(this.#nothing(full), kernels);
-    if (full.boxes.length === 1) return bytesAlone(this.#received(full, first), kernels);
-    return this.#assembled(full);
+    if (!first) return await bytesAlone(this.#nothing(full), kernels);
+    if (full.boxes.length === 1) return await bytesAlone(this.#received(full, first), kernels);
+    return await this.#assembled(full);
   }
 
   /** On rank 0: the elements of all boxes. Memory of the backend is free again at once. */

@@ -97,12 +97,17 @@ function mismatch(stored: readonly NamedShape[], here: ReadonlyMap<string, Local
   ];
   return new AccError(
     'ACC_CHECKPOINT_MISMATCH',
-    `The checkpoint has ${stored.length} weights, but the ranks hold ${here.size}. ${lines.join(' ')}`,
+    `${countsText(stored.length, here.size)} ${lines.join(' ')}`,
     {
       help: 'Prepare the same models and lists of variables, in the same order, before loadState.',
       details: { missing, surplus, misshapen },
     },
   );
+}
+
+function countsText(stored: number, here: number): string {
+  if (stored !== here) return `The checkpoint has ${stored} weights, but the ranks hold ${here}.`;
+  return 'The weights of the checkpoint are not those that the ranks hold.';
 }
 
 function listed(what: string, items: readonly string[]): string[] {

@@ -95,7 +95,9 @@ function weightsOf(model: Weighted): NamedWeight[] {
   if (Array.isArray(model)) {
     return (model as Variable[]).map((variable) => ({ name: variable.name, variable }));
   }
-  throw new AccError('ACC_INVALID_ARGUMENT', 'Expected a tf.LayersModel or a list of tf.Variable.');
+  throw new AccError('ACC_INVALID_ARGUMENT', 'Expected a tf.LayersModel or a list of tf.Variable.', {
+    help: 'Pass the model itself, not its weights as tensors.',
+  });
 }
 
 function receiverOf(name: string, variable: Variable): WeightReceiver {

@@ -83,7 +83,7 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
   const { collective } = context;
   const trees = await together(collective, async () => {
     const checkpoint = await open();
-    return named(checkpoint, () => readTrees(checkpoint, context));
+    return await named(checkpoint, () => readTrees(checkpoint, context));
   });
   const { stored } = trees;
   if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
@@ -94,11 +94,13 @@ export async function readRun(open: () => Promise<Checkpoint>, context: RunConte
     wholes: parameters.flatMap((variable) => names.fullTensorsOf(variable)),
     variables: namesOfParameters(parameters, names),
   });
-  return together(
+  return await together(
     collective,
     () =>
-      named(trees.checkpoint, async () =>
-        readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
+      named(
+        trees.checkpoint,
+        async () =>
+          await readMatched(trees, { names, parameters, ...matchRanks(trees, ranks, context) }, context),
       ),
     (read) => read.dispose(),
   );
@@ -140,7 +142,7 @@ async function readTrees(checkpoint: Checkpoint, context: RunContext): Promise<T
 
 /** The accumulation windows of all ranks, in rank order. */
 async function readWindows(checkpoint: Checkpoint): Promise<AccumulationEntry<StoredReference>[]> {
-  return Promise.all(
+  return await Promise.all(
     checkpoint.index.ranks.map(async (json, rank) => {
       const entry = (json as { readonly accumulation?: Json } | null)?.accumulation;
       return windowOf(await readTree(checkpoint, entry ?? null), rank, checkpoint);

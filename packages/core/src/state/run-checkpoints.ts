@@ -80,6 +80,7 @@ export class RunCheckpoints {
       throw new AccError(
         'ACC_INVALID_ARGUMENT',
         'registerForCheckpointing needs objects with the methods getState() and setState(state).',
+        { help: 'Give the object both methods. getState() returns plain values and tensors.' },
       );
     }
     this.#registered.push(...objects);
@@ -119,7 +120,7 @@ export class RunCheckpoints {
   async #loadKept(): Promise<RestoredRun | undefined> {
     if (!this.rescuing) return undefined;
     const newest = await this.#checkpoints.newestSaved(new Set());
-    return this.rescuing.resume(newest?.step, (open) => this.#restore(open));
+    return await this.rescuing.resume(newest?.step, (open) => this.#restore(open));
   }
 
   async #loadNewest(options: LoadStateOptions): Promise<RestoredRun | undefined> {
@@ -166,7 +167,10 @@ export class RunCheckpoints {
         ? `All complete checkpoints in ${place} are damaged`
         : `There is no complete checkpoint in ${place}`;
     return new AccError('ACC_CHECKPOINT_NOT_FOUND', `${which}.`, {
-      help: "Call saveState() to create one, or loadState('latest', { ifPresent: true }) to start without one.",
+      help:
+        tried.size === 0
+          ? "Call saveState() to create one, or loadState('latest', { ifPresent: true }) to start without one."
+          : 'Bring back an intact copy of one of them. To start from the beginning, move that folder away and give { ifPresent: true }.',
       details: { place, damaged: [...tried] },
     });
   }

@@ -28,13 +28,13 @@ export class SavedRun {
   async saveState(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
     this.#context.lifetime.requireRunning('saveState');
     if (path !== undefined) requirePath('saveState', path);
-    return this.#context.checkpoints.save(path, options);
+    return await this.#context.checkpoints.save(path, options);
   }
 
   async loadState(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     this.#context.lifetime.requireRunning('loadState');
     requirePath('loadState', path);
-    return this.#context.checkpoints.load(path, options);
+    return await this.#context.checkpoints.load(path, options);
   }
 
   register(objects: readonly Stateful[]): void {
@@ -45,13 +45,13 @@ export class SavedRun {
   async saveModel(model: Weighted, path: string, options: WriteModelOptions): Promise<void> {
     this.#context.lifetime.requireJob('saveModel');
     requirePath('saveModel', path);
-    return saveModel(model, path, options, this.#context);
+    return await saveModel(model, path, options, this.#context);
   }
 
   async loadModel(model: Weighted, path: string, options: LoadWeightsOptions): Promise<LoadedWeights> {
     this.#context.lifetime.requireJob('loadModel');
     requirePath('loadModel', path);
-    return loadModel(model, path, options, this.#context);
+    return await loadModel(model, path, options, this.#context);
   }
 
   stateDict(model: Weighted): NamedTensorMap {

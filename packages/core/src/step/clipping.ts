@@ -179,6 +179,7 @@ function tensorsOf(grads: NamedTensorMap): Tensor[] {
 function requirePositive(where: string, value: number): void {
   if (value > 0) return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${where}: the bound is ${value}; expected a number above 0.`, {
+    help: 'A usual bound is 1.',
     details: { value },
   });
 }

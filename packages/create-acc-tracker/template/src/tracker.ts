@@ -16,7 +16,9 @@ export function myServiceTracker(options: MyServiceOptions = {}): Tracker {
   checkKeys('my-service', options, ['folder']);
   const { folder } = options;
   if (folder !== undefined && typeof folder !== 'string') {
-    throw new AccError('ACC_INVALID_OPTION', `my-service: folder is ${String(folder)}, expected a path.`);
+    throw new AccError('ACC_INVALID_OPTION', `my-service: folder is ${String(folder)}, expected a path.`, {
+      help: 'Leave it out for the folder of the run.',
+    });
   }
   let store: Store;
   // Rejects calls before `start` and after `finish`.

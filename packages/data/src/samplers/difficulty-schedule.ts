@@ -95,6 +95,7 @@ function discreteSchedule(options: object): DifficultySchedule {
 
 function refused(name: string, what: string): AccError {
   return new AccError('ACC_INVALID_OPTION', `difficultySchedule.${name} ${what}.`, {
+    help: 'Give one difficulty more than steps: difficultySchedule({ difficulties: [1, 2, 3], untilSteps: [100, 200] }).',
     details: { path: [name] },
   });
 }

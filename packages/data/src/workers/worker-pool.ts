@@ -64,7 +64,9 @@ export class WorkerPool {
   }
 
   async close(): Promise<void> {
-    this.#ended ??= new AccError('ACC_DATA_WORKER', 'The loader was closed while batches were made.');
+    this.#ended ??= new AccError('ACC_DATA_WORKER', 'The loader was closed while batches were made.', {
+      help: 'Read the batches before you close the loader.',
+    });
     this.#rejectAll(this.#ended);
     await Promise.all(this.#workers.map((worker) => worker.terminate()));
   }
@@ -98,6 +100,11 @@ export class WorkerPool {
   }
 }
 
+/** Errors of ours have a next step in their message. */
+function nextStep(message: string, otherwise: string): string | undefined {
+  return message.includes('\n→ ') ? undefined : otherwise;
+}
+
 function errorOf({ where, message, stack, code, details }: WorkerFailure, worker: number): AccError {
   const cause =
     code === undefined
@@ -109,12 +116,14 @@ function errorOf({ where, message, stack, code, details }: WorkerFailure, worker
   if (isComplete) return cause as AccError;
   if (where === 'dataset' || where === undefined) {
     return new AccError('ACC_DATA_WORKER', `Worker thread ${worker} of the loader: ${message}`, {
+      help: nextStep(message, 'Correct the dataset.'),
       cause,
       details: { worker },
     });
   }
   const name = where.name === undefined ? '' : ` (${where.name})`;
   return new AccError('ACC_DATA_SAMPLE', `Sample ${where.index}${name}: ${message}`, {
+    help: nextStep(message, 'Correct the sample, or the function that makes it.'),
     cause,
     details: { index: where.index, name: where.name, worker },
   });

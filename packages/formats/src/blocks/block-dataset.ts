@@ -101,6 +101,7 @@ function outOfRange(i: number, length: number): AccError {
     'ACC_INVALID_ARGUMENT',
     `Sample ${i} is out of range: the dataset has ${length} samples.`,
     {
+      help: `Ask for a sample from 0 to ${length - 1}.`,
       details: { index: i, length },
     },
   );

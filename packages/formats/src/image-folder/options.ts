@@ -164,6 +164,7 @@ function pair(size: ImageSize): readonly [number, number] {
 
 function conflict(option: string, why: string): AccError {
   return new AccError('ACC_INVALID_OPTION', `imageFolder: '${option}' ${why}.`, {
+    help: `Correct '${option}', or leave it out.`,
     details: { path: [option] },
   });
 }

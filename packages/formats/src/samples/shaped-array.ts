@@ -40,7 +40,10 @@ export function shaped(data: NumberArray, shape: readonly number[]): ShapedArray
     throw new AccError(
       'ACC_INVALID_ARGUMENT',
       `shaped: an array of ${data.length} numbers cannot have the shape [${shape.join(', ')}].`,
-      { details: { length: data.length, shape } },
+      {
+        help: `Give a shape of ${data.length} elements in all.`,
+        details: { length: data.length, shape },
+      },
     );
   }
   return { data, shape, [SHAPED]: true } as ShapedArray;

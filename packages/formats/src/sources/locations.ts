@@ -24,7 +24,10 @@ export async function resolveLocations(locations: Locations, options: SourceOpti
   const given = (Array.isArray(locations) ? locations : [locations]).map(String);
   const found: string[] = [];
   for (const pattern of given.flatMap(expandBraces)) found.push(...(await filesOf(pattern, options)));
-  if (found.length === 0) throw new AccError('ACC_INVALID_ARGUMENT', 'A dataset needs at least one file.');
+  if (found.length === 0)
+    throw new AccError('ACC_INVALID_ARGUMENT', 'A dataset needs at least one file.', {
+      help: "Name a file, a list of files or a pattern such as 'data/*.parquet'.",
+    });
   const twice = found.find((location, i) => found.indexOf(location) !== i);
   if (twice === undefined) return found;
   throw new AccError('ACC_INVALID_ARGUMENT', `The file ${twice} is named twice.`, {

@@ -106,6 +106,9 @@ function withEnd(ids: ArrayLike<number>, end: number | undefined, vocabularySize
   throw new AccError(
     'ACC_INVALID_OPTION',
     `tokenizeText: the tokenizer returned ${wrong}, and its vocabularySize is ${vocabularySize}.`,
-    { details: { path: ['tokenizer'] } },
+    {
+      help: 'Give the tokenizer the vocabularySize of its vocabulary: the largest token and one more.',
+      details: { path: ['tokenizer'] },
+    },
   );
 }

@@ -215,6 +215,7 @@ function openFile(folder: string, collective: Collective): TensorFile {
   file?.dispose();
   const [code] = failures.find((each) => each !== null)!;
   throw new AccError(code!, `fsdp.offload: no file can be kept in ${folder}.\n    ${lines.join('\n    ')}`, {
+    help: 'Choose a folder on a disk with free space in fsdp.offload.',
     details: { folder, ranks: failures.map((each) => each?.[0] ?? 'ok') },
     cause: failure,
   });

@@ -220,6 +220,7 @@ function winogradPadding({ axes, groups }: Sliding): ReturnType<typeof paddingOf
     throw new AccError(
       'ACC_OPERATOR_FAILED',
       'acc::winograd_convolution has no strides, dilations or groups.',
+      { help: 'Choose another kernel for this convolution.' },
     );
   }
   return paddingOf(axes);

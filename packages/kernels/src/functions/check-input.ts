@@ -30,6 +30,9 @@ export function requireShape(where: string, name: string, x: Tensor, shape: read
   throw new AccError(
     'ACC_SHAPE_MISMATCH',
     `${where}: ${name} has shape [${x.shape.join(', ')}]; expected [${shape.join(', ')}].`,
-    { details: { where, name, shape: x.shape, expected: shape } },
+    {
+      help: `Pass ${name} with that shape.`,
+      details: { where, name, shape: x.shape, expected: shape },
+    },
   );
 }

@@ -15,6 +15,7 @@ export const expandDims = kernel<ExpandDimsInputs, ExpandDimsAttrs>(
       throw new AccError(
         'ACC_AXIS_OUT_OF_RANGE',
         `ExpandDims: dim ${dim} is not in [${-(rank + 1)}, ${rank}].`,
+        { help: 'Count dims from 0, or from the end by negative numbers.' },
       );
     }
     const shape = input.shape.toSpliced(dim < 0 ? rank + dim + 1 : dim, 0, 1);

@@ -14,6 +14,7 @@ export const reshape = kernel<ReshapeInputs, ReshapeAttrs>(Reshape, ({ inputs: {
     throw new AccError(
       'ACC_SHAPE_MISMATCH',
       `Reshape: [${x.shape.join()}] has ${size} elements, but [${attrs.shape.join()}] has ${util.sizeFromShape(shape)}.`,
+      { help: 'Give a shape with as many elements. One dim may be -1.' },
     );
   }
   return sameData(backend, { dataId: x.dataId, shape, dtype: x.dtype });

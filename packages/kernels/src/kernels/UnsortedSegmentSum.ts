@@ -32,6 +32,7 @@ export const unsortedSegmentSum = kernel<UnsortedSegmentSumInputs, UnsortedSegme
       throw new AccError(
         'ACC_SHAPE_MISMATCH',
         `UnsortedSegmentSum: segment ids have shape [${segmentIds.shape.join()}]; expected one dim.`,
+        { help: 'Pass the ids as a vector, one for each row.' },
       );
     }
     const [n, ...rest] = x.shape;

@@ -49,7 +49,10 @@ export class StepRecorder implements Recorder {
   }
 
   record(args: readonly Tensor[], step: () => readonly Tensor[], isExplained = true): Recorded {
-    if (this.#session) throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.');
+    if (this.#session)
+      throw new AccError('ACC_ALREADY_RECORDING', 'Another step is already being recorded.', {
+        help: 'Call a compiled step outside of other compiled steps.',
+      });
     computeWaiting();
     const session = (this.#session = new Session(this.backend, args, isExplained));
     let isFinished = false;

@@ -132,7 +132,9 @@ export class StepRecording implements Recording {
         }
         actions.run(segment.action, outputs);
       }
-      throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.');
+      throw new AccError('ACC_OPERATOR_FAILED', 'A recorded step ended with an action instead of results.', {
+        help: 'Run the step without compile, and report it.',
+      });
     } finally {
       if (!isDone) {
         this.#native.reset();

@@ -20,7 +20,9 @@ export function restoreChoices(state: StateTree): void {
   // The state comes from a backend without choices.
   if (chosen === undefined) return;
   if (typeof chosen !== 'object' || chosen === null) {
-    throw new AccError('ACC_STATE_INVALID', 'This value is not a state of the kernel layer.');
+    throw new AccError('ACC_STATE_INVALID', 'This value is not a state of the kernel layer.', {
+      help: 'Load another checkpoint: this one was changed.',
+    });
   }
   if (saved === machine()) useCandidates(chosen as Record<string, string>);
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { asDiskError, makeCacheFolder, requireFreeSpace } from './disk.js';
+import { asDiskError, asReadError, makeCacheFolder, requireFreeSpace } from './disk.js';
 import { temporaryFolder, writeFiles } from './test-support.js';
 
 describe('a disk', () => {
@@ -29,8 +29,14 @@ describe('a disk', () => {
     );
   });
 
+  it('of which the cache cannot be read gives ACC_CACHE_NOT_READABLE', () => {
+    const denied = Object.assign(new Error('denied'), { code: 'EACCES' });
+    expect(asReadError(denied, '/cache')).toMatchObject({ code: 'ACC_CACHE_NOT_READABLE', cause: denied });
+  });
+
   it('returns other errors unchanged', () => {
     const error = new Error('else');
     expect(asDiskError(error, '/cache')).toBe(error);
+    expect(asReadError(error, '/cache')).toBe(error);
   });
 });

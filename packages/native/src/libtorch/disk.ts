@@ -31,6 +31,17 @@ export function asDiskError(error: unknown, path: string): unknown {
   return error;
 }
 
+/** Converts the error of a folder that cannot be read to `ACC_CACHE_NOT_READABLE`. Returns others unchanged. */
+export function asReadError(error: unknown, path: string): unknown {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (!['EACCES', 'EPERM'].includes(code)) return error;
+  return new AccError('ACC_CACHE_NOT_READABLE', `Cannot read ${path} (${code}).`, {
+    help: 'Let this user read it, or set ACC_CACHE_DIR to a folder of this user.',
+    cause: error,
+    details: { path },
+  });
+}
+
 /** `ACC_DISK_FULL` for a failed write under `path`. */
 export function diskFull(path: string, cause?: unknown): AccError {
   return new AccError('ACC_DISK_FULL', `The disk that holds ${path} is full.`, {

@@ -1,6 +1,7 @@
 import { AccError } from '@acc/contract';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { asReadError } from './disk.js';
 import { readEnvironment } from './environment.js';
 import { inspectLibtorch, type LibtorchInstall, type LibtorchOrigin } from './inspect.js';
 import { currentPlatform, requirePlatform } from './platform.js';
@@ -152,6 +153,6 @@ function readNames(folder: string): string[] {
     return readdirSync(folder);
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return [];
-    throw error;
+    throw asReadError(error, folder);
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { asDiskError, makeCacheFolder } from './disk.js';
+import { asDiskError, asReadError, makeCacheFolder } from './disk.js';
 
 /**
  * Names of unfinished files in the cache end with `~host~pid`. Several hosts may share the cache.
@@ -80,10 +80,18 @@ export function claimPartialFile(folder: string, name: string): string {
 
 /** The names in `folder` with this prefix whose owner was a process of this host that has ended. */
 function abandoned(folder: string, prefix: string): string[] {
-  return readdirSync(folder).filter((name) => {
+  return namesIn(folder).filter((name) => {
     const owner = name.lastIndexOf(OWNER);
     return name.startsWith(prefix) && owner >= 0 && !isAlive(Number(name.slice(owner + OWNER.length)));
   });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw asReadError(error, folder);
+  }
 }
 
 function isAlive(pid: number): boolean {

@@ -116,7 +116,9 @@ function requireComplete({ rows, ranks, stages, microBatches }: Schedule): void 
 }
 
 const wrong = (what: string): AccError =>
-  new AccError('ACC_PIPELINE_DEADLOCK', `The table of the schedule is wrong: ${what}.`);
+  new AccError('ACC_PIPELINE_DEADLOCK', `The table of the schedule is wrong: ${what}.`, {
+    help: 'Give each stage each forward and backward of every micro-batch once.',
+  });
 
 function deadlock({ rows }: Schedule, timed: readonly (readonly Action[])[]): AccError {
   const waits = rows.map((row, rank) => {
@@ -126,5 +128,6 @@ function deadlock({ rows }: Schedule, timed: readonly (readonly Action[])[]): Ac
   return new AccError(
     'ACC_PIPELINE_DEADLOCK',
     `The ranks of the schedule wait for each other before:\n${waits.join('\n')}`,
+    { help: 'Order the actions of each rank so that what an action needs comes before it on every rank.' },
   );
 }

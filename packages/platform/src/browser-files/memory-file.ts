@@ -75,7 +75,9 @@ export class MemoryFile {
   /** The bytes from a position on. Valid until the next `append`. */
   tail(from: number): Uint8Array<ArrayBuffer> {
     if (from < this.#start) {
-      throw new AccError('ACC_STORAGE_FAILED', `The first ${this.#start} bytes of a file were not loaded.`);
+      throw new AccError('ACC_STORAGE_FAILED', `The first ${this.#start} bytes of a file were not loaded.`, {
+        help: 'Read from that place on.',
+      });
     }
     return this.#held.subarray(from - this.#start, this.#bytes - this.#start);
   }

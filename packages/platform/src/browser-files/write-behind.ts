@@ -104,5 +104,8 @@ export class WriteBehind {
 function storingFailed(path: string, cause: unknown): AccError {
   const { name, message } = cause as DOMException;
   const code = name === 'QuotaExceededError' ? 'ACC_STORAGE_FULL' : 'ACC_STORAGE_FAILED';
-  return new AccError(code, `Writing ${path} into the files of this page failed: ${message}`, { cause });
+  return new AccError(code, `Writing ${path} into the files of this page failed: ${message}`, {
+    help: 'Delete files of this page, or allow it more storage.',
+    cause,
+  });
 }

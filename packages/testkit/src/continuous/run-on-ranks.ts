@@ -30,7 +30,9 @@ export async function runOnRanks<T = unknown>(options: RunOnRanksOptions): Promi
   checkKeys('runOnRanks', options, KEYS);
   const { ranks, args, timeoutMs = 60_000 } = options;
   if (!Number.isInteger(ranks) || ranks < 1) {
-    throw new AccError('ACC_BAD_OPTION', `runOnRanks: ranks must be a whole number from 1, not ${ranks}.`);
+    throw new AccError('ACC_BAD_OPTION', `runOnRanks: ranks must be a whole number from 1, not ${ranks}.`, {
+      help: 'Give the number of ranks: runOnRanks({ ranks: 2, … }).',
+    });
   }
   const url = await urlOf(options.module);
   const { job, isNew } = await pool.take(options, (started) => warmUp(started, options));

@@ -78,6 +78,7 @@ export class TestNetwork {
       throw new AccError(
         'ACC_BAD_OPTION',
         `TestNetwork: hosts must be a whole number from 1 to 200, not ${hosts}.`,
+        { help: 'Give the number of hosts: TestNetwork.create(3).' },
       );
     }
     const name = `${PREFIX}-${process.pid}-${made++}`;

@@ -37,7 +37,9 @@ export async function runOnThreads<Result = unknown, Args = unknown>(
   checkKeys('runOnThreads', options, KEYS);
   const { ranks } = options;
   if (!Number.isInteger(ranks) || ranks < 1) {
-    throw new AccError('ACC_BAD_OPTION', `runOnThreads: ranks must be a whole number from 1, not ${ranks}.`);
+    throw new AccError('ACC_BAD_OPTION', `runOnThreads: ranks must be a whole number from 1, not ${ranks}.`, {
+      help: 'Give the number of ranks: runOnThreads({ ranks: 2, … }).',
+    });
   }
   const run = last.then(() => runNext(options));
   last = run.catch(() => undefined);

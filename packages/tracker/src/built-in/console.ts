@@ -28,6 +28,7 @@ export function consoleTracker(options: ConsoleOptions = {}): Tracker {
     throw new AccError(
       'ACC_INVALID_OPTION',
       `console: every is ${String(every)}, expected a whole number from 1.`,
+      { help: 'Leave it out to print each step.' },
     );
   }
   const show = (step: number, text: string) => console.log(`step ${step}  ${text}`);

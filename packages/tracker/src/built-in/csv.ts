@@ -26,7 +26,9 @@ const FIXED = ['step', 'timeMs'];
 export function csvTracker(options: CsvOptions = {}): Tracker {
   checkKeys('csv', options, ['path']);
   if (options.path !== undefined && typeof options.path !== 'string') {
-    throw new AccError('ACC_INVALID_OPTION', `csv: path is ${String(options.path)}, expected a path.`);
+    throw new AccError('ACC_INVALID_OPTION', `csv: path is ${String(options.path)}, expected a path.`, {
+      help: 'Leave it out for a file in the folder of the run.',
+    });
   }
   let table: CsvFile | undefined;
   const open = (run: RunInfo): Promise<void> => {

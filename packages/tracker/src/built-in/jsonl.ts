@@ -20,7 +20,9 @@ type Line = Readonly<Record<string, unknown>>;
 export function jsonlTracker(options: JsonlOptions = {}): Tracker {
   checkKeys('jsonl', options, ['path']);
   if (options.path !== undefined && typeof options.path !== 'string') {
-    throw new AccError('ACC_INVALID_OPTION', `jsonl: path is ${String(options.path)}, expected a path.`);
+    throw new AccError('ACC_INVALID_OPTION', `jsonl: path is ${String(options.path)}, expected a path.`, {
+      help: 'Leave it out for a file in the folder of the run.',
+    });
   }
   let file: AppendFile | undefined;
   let imageFolder = '';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { inspect } from 'node:util';
 import type { RunStatus } from '@acc/contract';
+import { asOwn, hasOtherListeners, reportUncaught, tellUncaught } from '@acc/platform/uncaught';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /**
@@ -35,6 +35,8 @@ export class ProcessEnding {
   #firstSignalMs: number | undefined;
   #isEnding = false;
   #wasInterrupted = false;
+  /** The error that ends the process, until it is told. */
+  #untold: { readonly error: unknown } | undefined;
 
   constructor(handlers: EndingHandlers) {
     this.#handlers = handlers;
@@ -110,28 +112,36 @@ export class ProcessEnding {
 
   /** Restores the default handling of the signal and sends it again. */
   #leave(signal: NodeJS.Signals): void {
+    for (const one of waiting) one.#tell();
     for (const one of waiting) one.dispose();
     process.kill(process.pid, signal);
   }
 
-  readonly #onError = (error: unknown): void => {
+  readonly #onError = asOwn((error: unknown): void => {
     // The program's own listener handles errors, and the program may continue.
-    if (process.listenerCount('uncaughtException') > waiting.size || this.#isEnding) return;
+    if (hasOtherListeners() || this.#isEnding) return;
     const isFirst = !ProcessEnding.#areEnding;
     this.#isEnding = true;
     void this.#endBy(error, isFirst).finally(() => {
+      this.#tell();
       this.dispose();
       if (!ProcessEnding.#areEnding) process.exit(process.exitCode ?? 1);
     });
-  };
+  });
 
   async #endBy(error: unknown, isFirst: boolean): Promise<void> {
     // A signal that came while the event loop was blocked is handled in the next turn but one. Then the
     // error is that other ranks have ended by it.
     await nextTurn();
     await nextTurn();
-    if (isFirst && !this.#wasInterrupted) process.stderr.write(`Uncaught ${inspect(error)}\n`);
+    // Below the messages of the trackers, it is the last text on the screen.
+    if (isFirst && !this.#wasInterrupted && !reportUncaught(error)) this.#untold = { error };
     await this.#handlers.finish(this.#wasInterrupted ? 'aborted' : 'failed');
+  }
+
+  #tell(): void {
+    if (this.#untold) tellUncaught(this.#untold.error);
+    this.#untold = undefined;
   }
 
   readonly #onIdle = (code: number): void => {

@@ -84,6 +84,7 @@ function requireOptions({ numProcesses = 1, args = [], url }: FunctionLaunchOpti
 
 function wrong(option: string, value: unknown, expected: string): AccError {
   return new AccError('ACC_BAD_OPTION', `launch: ${option} must be ${expected}, not ${inspect(value)}.`, {
+    help: `Correct ${option}, or leave it out for its default.`,
     details: { option, value },
   });
 }
@@ -126,6 +127,7 @@ function resultsOf(folder: string, nproc: number, { exitCode, failure }: JobEnd)
   if (failure) throw failed(folder, failure);
   if (exitCode !== 0) {
     throw new AccError('ACC_LAUNCH_INTERRUPTED', `launch was interrupted (exit code ${exitCode}).`, {
+      help: 'A signal ended it. Call launch again.',
       details: { exitCode },
     });
   }
@@ -139,7 +141,10 @@ function resultsOf(folder: string, nproc: number, { exitCode, failure }: JobEnd)
   });
 }
 
-function failed(folder: string, { exit, rank: { stderrTail } }: NonNullable<JobEnd['failure']>): AccError {
+function failed(
+  folder: string,
+  { exit, rank: { stderrTail, error: report } }: NonNullable<JobEnd['failure']>,
+): AccError {
   const { rank, exitCode, signal } = exit;
   const result = readResult(folder, rank);
   const how = signal ? `was killed by ${signal}` : `failed with exit code ${exitCode}`;
@@ -147,7 +152,7 @@ function failed(folder: string, { exit, rank: { stderrTail } }: NonNullable<JobE
   if (result?.kind !== 'threw') {
     return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${how}.`, {
       ...(signal === 'SIGKILL' && { help: OUT_OF_MEMORY_HELP }),
-      details: { ...details, stderr: stderrTail },
+      details: { ...details, stderr: [...stderrTail, ...(report?.text.split('\n') ?? [])] },
     });
   }
   const { error: cause, code } = result;
@@ -156,7 +161,11 @@ function failed(folder: string, { exit, rank: { stderrTail } }: NonNullable<JobE
   return new AccError(
     'ACC_LAUNCH_FAILED',
     `Rank ${rank} threw${code === undefined ? '' : ` ${code}`}: ${message}`,
-    { details: { ...details, code }, cause },
+    {
+      help: 'Correct the function. Its error is the cause of this one.',
+      details: { ...details, code },
+      cause,
+    },
   );
 }
 

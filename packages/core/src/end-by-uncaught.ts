@@ -1,0 +1,3 @@
+import { endByUncaught } from '#platform/uncaught';
+
+endByUncaught();

@@ -1,0 +1,1 @@
+export { endByUncaught } from '@acc/platform/uncaught';

@@ -1,0 +1,9 @@
+export { describeError } from './uncaught/describe-error.js';
+export { readReport, type ErrorReport } from './uncaught/error-report.js';
+export {
+  asOwn,
+  endByUncaught,
+  hasOtherListeners,
+  reportUncaught,
+  tellUncaught,
+} from './uncaught/uncaught.js';

@@ -1,0 +1,109 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { AccError } from '@acc/contract';
+import { describe, expect, it } from 'vitest';
+import { describeError } from './describe-error.js';
+import { readReport, reportOf } from './error-report.js';
+
+const FRAME = '    at load (file:///home/someone/train.mjs:7:3)';
+const LIBRARY = '    at get (file:///home/someone/node_modules/lib/index.js:1:1)';
+
+/** An error with frames of the program and of a library. */
+function thrown<E extends Error>(error: E, ...frames: readonly string[]): E {
+  error.stack = [`${error.name}: ${error.message}`, ...frames].join('\n');
+  return error;
+}
+
+describe('an error on the screen', () => {
+  it("has the program's own frames, the code and other properties", () => {
+    const error = thrown(new TypeError('no'), LIBRARY, FRAME, '    at node:internal/x:1:1');
+    expect(describeError(error)).toBe(`TypeError: no\n${FRAME}`);
+    Object.assign(error, { code: 'ENO', status: 503, errno: -2 });
+    expect(describeError(error)).toBe(`TypeError [ENO]: no\n${FRAME}\n    { status: 503, errno: -2 }`);
+    // Without a frame of the program, those of the library are all that is known.
+    expect(describeError(thrown(new Error('x'), LIBRARY))).toBe(`Error: x\n${LIBRARY}`);
+    const changed = thrown(new Error('x'), FRAME);
+    changed.message = 'epoch 3: x';
+    expect(describeError(changed)).toBe(`Error: epoch 3: x\n${FRAME}`);
+  });
+
+  it('repeats no sentence of a cause, and has its own lines of the program', () => {
+    const inner = thrown(new Error('no such file'), LIBRARY, FRAME);
+    const outer = thrown(new Error('cannot load: no such file', { cause: inner }), LIBRARY, FRAME);
+    expect(describeError(outer)).toBe(`Error: cannot load: no such file\n${FRAME}`);
+    const other = FRAME.replace('7:3', '9:1');
+    outer.cause = thrown(new Error('no such file.'), LIBRARY, other);
+    expect(describeError(outer).split('\n').slice(2)).toEqual(['caused at:', other]);
+    outer.cause = thrown(new RangeError('too long', { cause: outer }), LIBRARY);
+    expect(describeError(outer).split('\n').slice(2)).toEqual(['caused by: RangeError: too long']);
+    outer.cause = 'a word';
+    expect(describeError(outer).split('\n').slice(2)).toEqual(['caused by: a word']);
+    const several = new AggregateError(
+      [thrown(new Error('one'), LIBRARY), thrown(new Error('two'), LIBRARY)],
+      'both',
+    );
+    expect(describeError(thrown(several, FRAME)).split('\n').slice(2)).toEqual([
+      'caused by: Error: one',
+      'caused by: Error: two',
+    ]);
+  });
+
+  it('says how to find the line of a value that is no error', () => {
+    expect(describeError('a word')).toMatch(/^Uncaught 'a word'\n→ Throw an Error/);
+    expect(describeError(undefined)).toMatch(/^Uncaught undefined\n→ /);
+  });
+
+  it('has its details in the whole text only', () => {
+    const { code, text, whole } = reportOf(
+      new AccError('ACC_X', 'no.', { help: 'do', details: { rank: 3 } }),
+    );
+    expect(code).toBe('ACC_X');
+    expect(text).toMatch(/^AccError \[ACC_X\]: no\.\n→ do\n/);
+    expect(text).not.toContain('rank: 3');
+    expect(whole).toContain('rank: 3');
+  });
+});
+
+describe('a process that ends by an error', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-uncaught-'));
+  const url = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'uncaught.js')).href;
+  const run = (program: string, file = '') => {
+    const path = join(folder, 'program.mjs');
+    writeFileSync(path, `import { endByUncaught } from '${url}';\nendByUncaught('${file}');\n${program}\n`);
+    const { status, stderr } = spawnSync(process.execPath, [path], { encoding: 'utf8' });
+    return { status, stderr: stderr.replaceAll(pathToFileURL(path).href, 'program.mjs') };
+  };
+
+  it('prints it last, and short, or reports it to the launcher', () => {
+    const program = "process.on('exit', (code) => console.error('exit', code));\nthrow new Error('no');";
+    expect(run(program)).toEqual({ status: 1, stderr: 'Error: no\n    at program.mjs:4:7\nexit 1\n' });
+    const file = join(folder, 'report.json');
+    expect(run(program, file)).toEqual({ status: 1, stderr: 'exit 1\n' });
+    expect(readReport(file)?.text).toMatch(/^Error: no\n {4}at /);
+    expect(run("await Promise.reject(new Error('later'));").stderr).toMatch(/^Error: later\n/);
+    expect(run(program, join(folder, 'absent', 'report.json')).stderr).toMatch(/^Error: no\n/);
+  });
+
+  it("leaves it to the program's own listeners", () => {
+    const own = (event: string) =>
+      `process.on('${event}', () => { console.error('own'); process.exitCode = 7; });`;
+    const later = 'await new Promise(setImmediate);';
+    const expected = { status: 7, stderr: 'own\n' };
+    expect(
+      run(`${own('uncaughtException')}\nsetImmediate(() => { throw new Error('no'); });\n${later}`),
+    ).toEqual(expected);
+    expect(run(`${own('unhandledRejection')}\nvoid Promise.reject(new Error('no'));\n${later}`)).toEqual(
+      expected,
+    );
+  });
+
+  it('has the line of a mistake that the parser finds in another module', () => {
+    writeFileSync(join(folder, 'mistake.mjs'), 'const a = ;\n');
+    const { status, stderr } = run("await import('./mistake.mjs');");
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/mistake\.mjs:1\nconst a = ;\n +\^\n\nSyntaxError: /);
+  });
+});

@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process';
+import { isMainThread } from 'node:worker_threads';
+import { reportOf, writeReport, type ErrorReport } from './error-report.js';
+
+type Listener = (error: unknown) => void;
+
+/** Marks our own listeners. A process may have several copies of this package. */
+const OWN = Symbol.for('acc.uncaught');
+/** The property of `process` with the file for its report. */
+const REPORT_FILE = Symbol.for('acc.error-file');
+/** The number of frames of an error that V8 keeps by default. Those of tfjs alone may be more. */
+const FEW_FRAMES = 10;
+const ENOUGH_FRAMES = 50;
+const holder = process as { [REPORT_FILE]?: string };
+
+/**
+ * From now on, an error that nobody caught ends the process with a short text as the last one on the
+ * screen. A process that `acc launch` started reports it to the launcher instead. Listeners of the
+ * program for `uncaughtException` or `unhandledRejection` are respected. Does nothing in a worker thread,
+ * whose errors go to its owner.
+ *
+ * @param reportFile The file for the launcher. Default: the one of an earlier call.
+ */
+export function endByUncaught(reportFile?: string): void {
+  if (!isMainThread) return;
+  if (reportFile) holder[REPORT_FILE] = reportFile;
+  if (ownListeners().length > 0) return;
+  if (Error.stackTraceLimit === FEW_FRAMES) Error.stackTraceLimit = ENOUGH_FRAMES;
+  process.on('uncaughtException', asOwn(onUncaught));
+}
+
+/** Marks a listener for `uncaughtException` that ends the process by {@link tellUncaught}. */
+export function asOwn(listener: Listener): Listener {
+  return Object.assign(listener, { [OWN]: true });
+}
+
+/** Whether the program has a listener for `uncaughtException`, which then decides how it goes on. */
+export function hasOtherListeners(): boolean {
+  return process.listenerCount('uncaughtException') > ownListeners().length;
+}
+
+/** Prints the error, or reports it to the launcher. */
+export function tellUncaught(error: unknown): void {
+  tell(reportOf(error));
+}
+
+/** Reports the error to the launcher. Returns false without a launcher, and if it cannot be told. */
+export function reportUncaught(error: unknown): boolean {
+  return toLauncher(reportOf(error));
+}
+
+function tell(report: ErrorReport): void {
+  if (!toLauncher(report)) process.stderr.write(`${report.text}\n`);
+}
+
+function toLauncher(report: ErrorReport): boolean {
+  const file = holder[REPORT_FILE];
+  return file !== undefined && writeReport(file, report);
+}
+
+function ownListeners(): readonly object[] {
+  return process.listeners('uncaughtException').filter((listener) => OWN in listener);
+}
+
+function onUncaught(error: unknown): void {
+  // Another listener of ours finishes the runs of trackers first.
+  if (process.listenerCount('uncaughtException') > 1) return;
+  if (isWithoutPlace(error)) return tellWithPlace(error);
+  tellUncaught(error);
+  leave(error);
+}
+
+function leave(error: unknown): void {
+  const { report } = process;
+  if (report?.reportOnUncaughtException) report.writeReport(error as Error);
+  process.exit(1);
+}
+
+/** Errors of V8's parser know their line only where Node.js itself prints them. */
+function isWithoutPlace(error: unknown): error is SyntaxError {
+  return (
+    error instanceof SyntaxError && /^SyntaxError: .*\n\s+at compileSourceTextModule/.test(error.stack ?? '')
+  );
+}
+
+/** Asks for the line of the program's main module, and otherwise lets Node.js print the error. */
+function tellWithPlace(error: SyntaxError): void {
+  const { stderr } = spawnSync(process.execPath, ['--check', process.argv[1]!], { encoding: 'utf8' });
+  const end = stderr.indexOf(`${error.name}: ${error.message}`);
+  if (end >= 0) {
+    const text = stderr.slice(0, end) + `${error.name}: ${error.message}`;
+    tell({ code: undefined, text, whole: stderr });
+    return leave(error);
+  }
+  process.off('uncaughtException', onUncaught);
+  setImmediate(() => {
+    throw error;
+  });
+}
