@@ -8,6 +8,16 @@ import {
   root,
 } from '../scripts/repository.mjs';
 
+const LEARN = [
+  ['Tutorial', '/learn/tutorial'],
+  ['Recipes', '/learn/recipes'],
+  ['Which strategy?', '/learn/which-strategy'],
+  ['Questions', '/learn/faq'],
+  ['Exercise: fsdp', '/learn/exercise-fsdp'],
+  ['Exercise: from DeepSpeed', '/learn/exercise-deepspeed'],
+  ['Exercise: CNN and scaling', '/learn/exercise-cnn'],
+];
+
 const GUIDE = [
   ['Data', '/guide/data'],
   ['Mixed precision', '/guide/mixed-precision'],
@@ -43,6 +53,7 @@ const CONCEPTS = [
 const COMING_FROM = [
   ['Hugging Face Accelerate', '/coming-from/accelerate'],
   ['Plain tfjs', '/coming-from/tfjs'],
+  ['tfjs-node', '/coming-from/tfjs-node'],
   ['PyTorch', '/coming-from/pytorch'],
 ];
 
@@ -72,6 +83,8 @@ const HOW_TO_WRITE = [
 ];
 
 const PROJECT = [
+  ['Versions, upgrades, licence', '/project/versions'],
+  ['Changelog', '/project/changelog'],
   ['Architecture', '/project/architecture'],
   ['Packages', '/project/packages'],
   ['Contributing', '/project/contributing'],
@@ -86,6 +99,7 @@ export function sidebar() {
   const api = documentedPackages.map((folder) => [packageName(folder), `/api/${folder}`]);
   return [
     { text: 'Start', link: '/start' },
+    group('Learn', LEARN),
     group('Guide', GUIDE),
     group('Concepts', CONCEPTS),
     group('Coming from', COMING_FROM),
