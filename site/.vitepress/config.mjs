@@ -11,6 +11,11 @@ const { version, license, repository } = JSON.parse(read('packages/core/package.
 const home = repository.url.replace(/^git\+|\.git$/g, '');
 const sources = new Map(pages().map(({ path, source }) => [path, source]));
 
+const { version, repository } = JSON.parse(read('packages/core/package.json'));
+const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
+/** The documents from which pages are made, by the paths of the pages. Pages of the API have none. */
+const sourceOf = new Map(pages().map(({ path, source }) => [path, source]));
+
 export default defineConfig({
   title: 'Accelerate for TensorFlow.js',
   description: 'Train an existing TensorFlow.js program on every core and every host, with three lines.',
@@ -38,6 +43,7 @@ export default defineConfig({
     siteTitle: 'Accelerate',
     nav: [
       { text: 'Get started', link: '/start' },
+      { text: 'Tutorial', link: '/learn/tutorial' },
       { text: 'Guide', link: '/guide/data' },
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: 'Troubleshooting', link: '/errors/', activeMatch: '^/errors/' },
@@ -46,6 +52,7 @@ export default defineConfig({
         activeMatch: '^/(packages|design|project|results)/',
         items: [
           { text: 'Performance', link: '/performance' },
+          { text: 'Versions and changelog', link: '/project/versions' },
           { text: 'Packages', link: '/project/packages' },
           { text: 'Architecture', link: '/project/architecture' },
           { text: 'Contributing', link: '/project/contributing' },

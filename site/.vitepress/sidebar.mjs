@@ -14,6 +14,16 @@ const BEGIN = [
   ['Get started', '/start'],
   ['Install', '/install'],
   ['Supported systems', '/support'],
+  ['Tutorial', '/learn/tutorial'],
+  ['Which strategy?', '/learn/which-strategy'],
+  ['Questions', '/learn/faq'],
+];
+
+const RECIPES = [
+  ['Recipes', '/learn/recipes'],
+  ['Exercise: fsdp', '/learn/exercise-fsdp'],
+  ['Exercise: from DeepSpeed', '/learn/exercise-deepspeed'],
+  ['Exercise: CNN and scaling', '/learn/exercise-cnn'],
 ];
 
 const TRAIN = [
@@ -60,6 +70,7 @@ const CONCEPTS = [
 const COMING_FROM = [
   ['Hugging Face Accelerate', '/coming-from/accelerate'],
   ['TensorFlow.js', '/coming-from/tfjs'],
+  ['tfjs-node', '/coming-from/tfjs-node'],
   ['PyTorch', '/coming-from/pytorch'],
 ];
 
@@ -89,6 +100,8 @@ const HOW_TO_WRITE = [
 ];
 
 const PROJECT = [
+  ['Versions, upgrades, licence', '/project/versions'],
+  ['Changelog', '/project/changelog'],
   ['Architecture', '/project/architecture'],
   ['Packages', '/project/packages'],
   ['Contributing', '/project/contributing'],
@@ -100,12 +113,10 @@ const PROJECT = [
 export function sidebars() {
   const docs = [
     group('Get started', BEGIN),
-    pagesOf('Tutorial', 'tutorial'),
     group('Train', TRAIN),
     group('Large models', LARGE_MODELS),
     group('Other places', ELSEWHERE),
-    pagesOf('Recipes', 'recipes', true),
-    pagesOf('Exercises', 'exercises', true),
+    group('Recipes and exercises', RECIPES),
     group('Examples', EXAMPLES, true),
     group('Concepts', CONCEPTS, true),
     group('Coming from', COMING_FROM, true),
@@ -143,7 +154,6 @@ function projectPages() {
 }
 
 /** All pages of a folder, by their titles. */
-const pagesOf = (text, folder, collapsed) => group(text, othersOf(folder, []), collapsed);
 
 /** Pages of a folder that have no short name, by their titles. */
 function othersOf(folder, named) {

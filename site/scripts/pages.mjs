@@ -26,6 +26,7 @@ const DOCUMENTS = {
   'project/contributing.md': 'CONTRIBUTING.md',
   'project/security.md': 'SECURITY.md',
   'project/readme.md': 'README.md',
+  'project/changelog.md': 'packages/core/CHANGELOG.md',
   'project/packages.md': 'docs/packages.md',
   'project/bench.md': 'bench/README.md',
 };

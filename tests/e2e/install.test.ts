@@ -174,15 +174,8 @@ function ended(command: string, args: readonly string[], env: NodeJS.ProcessEnv)
 const [, example] = /^```ts\n(.*?)^```/ms.exec(readFileSync(join(root, 'README.md'), 'utf8'))!;
 
 const TRAINING = `
-import * as tf from '@tensorflow/tfjs';
-const layer = () => tf.layers.dense({ units: 3, inputShape: [4], kernelInitializer: 'zeros', name: 'dense' });
-const createModel = () => tf.sequential({ layers: [layer()] });
-const createData = () =>
-  tf.data.array(Array.from({ length: 16 }, (_, i) => ({ xs: [i, 1, i % 3, -i], ys: [i % 2, 1 - (i % 2), 0] }))).batch(4) as
-    tf.data.Dataset<{ xs: tf.Tensor; ys: tf.Tensor }>;
 ${example}
 console.log(JSON.stringify({ backend: tf.getBackend(), sum: model.getWeights()[0]!.abs().sum().dataSync()[0] }));
-await accelerator.endTraining();
 `;
 
 /**

@@ -8,6 +8,8 @@ const root = join(import.meta.dirname, '..', '..');
 
 const GAN = 'Several models and optimizers';
 
+const FIRST = 'Accelerate for TensorFlow.js';
+
 /** The fenced `ts` examples of README.md, by their headings, and one of the core's README.md. */
 const examples = new Map([
   ...examplesIn('README.md'),
@@ -48,6 +50,12 @@ const createData = () => {
 };
 `;
 
+/** A whole program gets no names. Only the report below it needs some. */
+const WHOLE = `
+import { reportResult } from '@acc/testkit';
+const batches = 0;
+`;
+
 interface Told {
   readonly batches: number;
   readonly sum: number;
@@ -67,7 +75,8 @@ function runExample(heading: string, cwd: string, batches?: number): Promise<Ran
   const script = join(cwd, 'train.mts');
   const weights = heading === GAN ? 'generator' : 'model';
   const report = `reportResult({ batches, sum: ${weights}.getWeights()[0]!.abs().sum().dataSync()[0] });`;
-  writeFileSync(script, `${GLOBALS}\n${examples.get(heading)}\n${report}\n`);
+  const own = heading === FIRST ? WHOLE : GLOBALS;
+  writeFileSync(script, `${own}\n${examples.get(heading)}\n${report}\n`);
   return runRanks<Told>({ script, ranks: 2, cwd, env: { BATCHES: batches?.toString() } });
 }
 
@@ -79,14 +88,24 @@ async function resultsOf(running: Promise<RankResult<Told>[]>): Promise<Told[]> 
 
 const REST = 'The rest of a run';
 
-it.each([...examples.keys()].filter((heading) => heading !== REST))(
-  'README.md: "%s" runs as written, and ranks agree',
-  async (heading) => {
-    const [first, second] = await resultsOf(runExample(heading, newFolder()));
-    expect(first!.sum).toBeGreaterThan(0);
-    expect(second!.sum).toBe(first!.sum);
-  },
-);
+it('the first program of README.md runs as it stands, learns, and prints once', async () => {
+  const ranks = await runExample(FIRST, newFolder());
+  const [first, second] = await resultsOf(Promise.resolve(ranks));
+  expect(second!.sum).toBe(first!.sum);
+  const losses = Array.from(ranks[0]!.stdout.matchAll(/^epoch \d: loss (\d\.\d{3}), \d+ ms$/gm), ([, loss]) =>
+    Number(loss),
+  );
+  expect(losses).toHaveLength(5);
+  // That of a guess is 0.69.
+  expect(losses.at(-1)).toBeLessThan(0.6);
+  expect(ranks[1]!.stdout).not.toContain('epoch');
+});
+
+it.each([GAN])('README.md: "%s" runs as written, and ranks agree', async (heading) => {
+  const [first, second] = await resultsOf(runExample(heading, newFolder()));
+  expect(first!.sum).toBeGreaterThan(0);
+  expect(second!.sum).toBe(first!.sum);
+});
 
 it('README.md: "The rest of a run" runs as written, and resumes as one run of its trackers', async () => {
   const [folder, plain] = [newFolder(), newFolder()];
@@ -99,6 +118,9 @@ it('README.md: "The rest of a run" runs as written, and resumes as one run of it
   expect(readdirSync(join(folder, 'runs', 'digits'))).toHaveLength(1);
 });
 
-it('README.md has the examples that run here', () => {
-  expect([...examples.keys()]).toEqual(['Accelerate for TensorFlow.js', 'With `fit`', REST, GAN]);
+it('README.md has the examples that run here, and begins with a short one that the home page shows, too', () => {
+  expect([...examples.keys()]).toEqual([FIRST, REST, GAN]);
+  expect(examples.get(FIRST)!.trim().split('\n').length).toBeLessThan(25);
+  const [[, shown]] = examplesIn('site/docs/index.md') as [readonly [string, string]];
+  expect(shown).toBe(examples.get(FIRST));
 });

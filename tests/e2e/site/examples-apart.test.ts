@@ -1,4 +1,5 @@
-import { mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -113,6 +114,20 @@ it('a coordinator and three clients end with the same weights', async () => {
   expect(sums).toHaveLength(3);
   expect(sums[0]).toBeGreaterThan(0);
   expect(new Set(sums).size).toBe(1);
+});
+
+it('a file of DeepSpeed is converted as its exercise shows', () => {
+  const page = readFileSync(join(root, 'site', 'docs', 'learn', 'exercise-deepspeed.md'), 'utf8');
+  const fenced = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'ms').exec(page)![1]!;
+  const cwd = newFolder();
+  writeFileSync(join(cwd, 'ds_config.json'), fenced('json'));
+  const acc = join(root, 'packages', 'cli', 'bin', 'acc.js');
+  const { stdout, stderr } = spawnSync(process.execPath, [acc, 'convert-config', 'ds_config.json'], {
+    cwd,
+    encoding: 'utf8',
+  });
+  expect(stdout + stderr).toContain(fenced('text'));
+  expect(readFileSync(join(cwd, 'acc.yaml'), 'utf8')).toMatch(/^ {2}strategy: fsdp/m);
 });
 
 it('these are the examples that do not run in one job with the others', () => {

@@ -37,13 +37,18 @@ const createData = () =>
   tf.data.zip({ xs: tf.data.array(tf.unstack(images)), ys: tf.data.array(tf.unstack(labels)) }).batch(8);
 `;
 
+/** Readers copy whole pages to learn from, and the first program of a guide. */
+const isWhole = ({ name, code }: Example): boolean =>
+  /^(start|learn\/.*|guide\/[\w-]+#1$)/.test(name) || code.includes("import * as tf from '@tensorflow/tfjs'");
+
 /**
- * The example as a module, with the names that it does not declare. It exports the weights of the
- * model that it trains, if any.
+ * The example as a module, with the names that it does not declare, unless it is to be whole. It
+ * exports the weights of the model that it trains, if any.
  */
-export function moduleOf({ code }: Example): string {
-  const own = code.includes("import * as tf from '@tensorflow/tfjs'") ? '' : GLOBALS;
-  const trained = /const \[?model\b/.test(code) ? 'model' : undefined;
+export function moduleOf(example: Example): string {
+  const { code } = example;
+  const own = isWhole(example) ? '' : GLOBALS;
+  const trained = /^const \[?model\b/m.test(code) ? 'model' : undefined;
   const told = trained ? `${trained}.getWeights()[0].abs().sum().dataSync()[0]` : 'undefined';
   return `${own}\n${code}\nexport const sumOfWeights = ${told};\n`;
 }
