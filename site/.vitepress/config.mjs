@@ -11,11 +11,6 @@ const { version, license, repository } = JSON.parse(read('packages/core/package.
 const home = repository.url.replace(/^git\+|\.git$/g, '');
 const sources = new Map(pages().map(({ path, source }) => [path, source]));
 
-const { version, repository } = JSON.parse(read('packages/core/package.json'));
-const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
-/** The documents from which pages are made, by the paths of the pages. Pages of the API have none. */
-const sourceOf = new Map(pages().map(({ path, source }) => [path, source]));
-
 export default defineConfig({
   title: 'Accelerate for TensorFlow.js',
   description: 'Train an existing TensorFlow.js program on every core and every host, with three lines.',

@@ -153,8 +153,6 @@ function projectPages() {
   ];
 }
 
-/** All pages of a folder, by their titles. */
-
 /** Pages of a folder that have no short name, by their titles. */
 function othersOf(folder, named) {
   if (!existsSync(`${root}/site/docs/${folder}`)) return [];

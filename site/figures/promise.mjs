@@ -36,7 +36,7 @@ export function promise() {
       size: 12,
       text: 'sum of gradients\n= one step of\nthe whole batch',
     }),
-    label({ x: 240, y: 284, text: 'npx acc launch -n 4 train.ts', anchor: 'middle', kind: 'code' }),
+    label({ x: 240, y: 284, text: 'acc launch -n 4 train.ts', anchor: 'middle', kind: 'code' }),
   ]);
   return {
     svg,

@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { sidebars } from '../../site/.vitepress/sidebar.mjs';
 import { pages, pageTexts } from '../../site/scripts/pages.mjs';
+import { root } from './reading/repository.js';
 
 /** The start page, the README, which is for readers of the repository, and reports of benchmarks. */
 const NOT_LISTED = /^(index\.md|project\/readme\.md|results\/.*)$/;
@@ -34,4 +37,7 @@ it('no page shows `npx acc` before the install step', () => {
   );
   expect(early.map(([path]) => path)).toEqual([]);
   expect(shown.length).toBeGreaterThan(10);
+  // The pictures stand above the install step.
+  const drawn = readdirSync(join(root, 'site', 'figures')).map((name) => join(root, 'site', 'figures', name));
+  expect(drawn.filter((path) => readFileSync(path, 'utf8').includes('npx acc'))).toEqual([]);
 });

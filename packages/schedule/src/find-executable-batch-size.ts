@@ -19,7 +19,7 @@ export interface FindBatchSizeOptions {
  * successful attempt are kept.
  *
  * @param fn May be asynchronous.
- * @throws AccError `ACC_NO_BATCH_SIZE` if no size fits, down to 1 or to where `reduce` returns 0;
+ * @throws AccError `ACC_NO_BATCH_SIZE` if no size fits, down to 1 or to where `reduce` returns no size above 0;
  * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export async function findExecutableBatchSize<T>(
@@ -28,7 +28,7 @@ export async function findExecutableBatchSize<T>(
 ): Promise<Awaited<T>> {
   checkKeys('findExecutableBatchSize', options, ['startingBatchSize', 'reduce', 'onOutOfMemory']);
   const { startingBatchSize, reduce = halved, onOutOfMemory } = options;
-  if (!isSize(startingBatchSize) || startingBatchSize === 0)
+  if (!(Number.isSafeInteger(startingBatchSize) && startingBatchSize > 0))
     throw invalid('startingBatchSize', `${startingBatchSize}, not a whole number from 1`);
   if (typeof reduce !== 'function') throw invalid('reduce', `${String(reduce)}, not a function`);
   let cause: unknown;
@@ -57,12 +57,11 @@ export async function findExecutableBatchSize<T>(
 }
 
 const halved = (batchSize: number): number => Math.floor(batchSize / 2);
-const isSize = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** @throws AccError `ACC_INVALID_OPTION` for a size that is not smaller: the search would not end. */
 function smaller(batchSize: number, reduce: (batchSize: number) => number): number {
   const next = reduce(batchSize);
-  if (isSize(next) && next < batchSize) return next;
+  if (Number.isSafeInteger(next) && next < batchSize) return next;
   throw invalid(
     'reduce',
     `a function that returns ${String(next)} for ${batchSize}, not a smaller whole number`,

@@ -83,14 +83,20 @@ function alone(body, { name }) {
 function withMembers(text, model, level) {
   const groups = membersOf(model);
   if (groups.length === 0) return text;
-  const start = level === 2 ? 0 : text.search(new RegExp(`^### ${model.name}( \\{.*)?$`, 'm'));
+  const start = level === 2 ? 0 : positionOf(text, `^### (\`abstract\` )?${model.name}( \\{.*)?$`);
   const heading = '#'.repeat(level === 2 ? 2 : 4);
-  const at =
-    start + text.slice(start).search(new RegExp(`^${heading} (Constructors|Properties|Methods)$`, 'm'));
+  const at = start + positionOf(text.slice(start), `^${heading} (Constructors|Properties|Methods)$`);
   const anchors = anchorsBelow(text, at);
   const link = ({ name }) => `#${anchors.get(anchorOf(name))}`;
   const tables = groups.map(([title, members]) => namesTable(title, members, link)).join('\n\n');
   return `${text.slice(0, at)}${heading} Members\n\n${tables}\n\n${text.slice(at)}`;
+}
+
+/** The position of the first line that matches. */
+function positionOf(text, pattern) {
+  const position = text.search(new RegExp(pattern, 'm'));
+  if (position < 0) throw new Error(`No heading matches ${pattern}`);
+  return position;
 }
 
 /** The anchors of the headings from a position on: the first of each name. Repeated ones are numbered. */

@@ -17,9 +17,11 @@ export function registerFileAddresses(): void {
     const route = (url: string | string[]) => {
       if (isAsking || typeof url !== 'string' || !url.startsWith(SCHEME)) return null;
       isAsking = true;
-      const others = handlersOf(url);
-      isAsking = false;
-      return others.length > 0 ? null : modelFiles(url.slice(SCHEME.length));
+      try {
+        return handlersOf(url).length > 0 ? null : modelFiles(url.slice(SCHEME.length));
+      } finally {
+        isAsking = false;
+      }
     };
     // tfjs skips a router that returns null. Its type does not say so.
     return route as Router;

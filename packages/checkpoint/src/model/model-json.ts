@@ -15,34 +15,43 @@ const SHARD_BYTES = 4 * 1024 * 1024;
  * addon. The model is a folder with `model.json` and weight files beside it. The handler also loads
  * folders that `saveModel` wrote with safetensors.
  *
- * @param path The folder. For loading, the path of a `model.json` is accepted too.
+ * @param path The folder, or the path of the `model.json`, which may have another name.
  */
 export function modelFiles(path: string, storage?: Storage): io.IOHandler {
   const [, folder, name] = /^(.*?)([^/]*\.json)?$/s.exec(path)!;
   return modelFilesAt(locationOf(folder || '.', storage), name);
 }
 
-/** As {@link modelFiles}, in a location. @param name The file that `load` begins with. */
+/** As {@link modelFiles}, in a location. @param name The name of the `model.json`. */
 export function modelFilesAt(location: Location, name = MODEL_JSON): io.IOHandler {
   return {
-    save: (artifacts) => saveArtifacts(location, artifacts),
+    save: (artifacts) => saveArtifacts(location, name, artifacts),
     load: () => loadArtifacts(location, name),
   };
 }
 
 async function saveArtifacts(
   { storage, prefix }: Location,
+  name: string,
   { weightData, weightSpecs = [], ...rest }: io.ModelArtifacts,
 ): Promise<io.SaveResult> {
   const shards = weightData === undefined ? [] : shardsOf(new io.CompositeArrayBuffer(weightData));
   const paths = shards.map((_, i) => `group1-shard${i + 1}of${shards.length}.bin`);
   for (const [i, shard] of shards.entries()) await storage.put(prefix + paths[i]!, new Uint8Array(shard));
-  await writeModelJson({ storage, prefix }, { ...rest, weightsManifest: [{ paths, weights: weightSpecs }] });
+  await writeModelJson(
+    { storage, prefix },
+    { ...rest, weightsManifest: [{ paths, weights: weightSpecs }] },
+    name,
+  );
   return { modelArtifactsInfo: io.getModelArtifactsInfoForJSON({ ...rest, weightSpecs, weightData }) };
 }
 
-export function writeModelJson({ storage, prefix }: Location, json: object): Promise<void> {
-  return storage.put(prefix + MODEL_JSON, new TextEncoder().encode(JSON.stringify(json)));
+export function writeModelJson(
+  { storage, prefix }: Location,
+  json: object,
+  name = MODEL_JSON,
+): Promise<void> {
+  return storage.put(prefix + name, new TextEncoder().encode(JSON.stringify(json)));
 }
 
 function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {

@@ -79,6 +79,8 @@ async function provideLibtorch(options: SetupOptions, progress: SetupProgress): 
     });
   }
   const found = asksForOne ? undefined : findLibtorch();
-  if (found) return found;
+  // An untested torch of Python would need a compiler, where the tested one has a prebuilt addon.
+  const isWanted = found && (isTestedVersion(found.version) || found.origin !== 'python' || offline);
+  if (isWanted) return found;
   return installLibtorch({ version, from, sha256, offline, onProgress: (event) => progress.install(event) });
 }
