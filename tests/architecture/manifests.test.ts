@@ -19,6 +19,7 @@ interface Published extends Manifest {
   readonly license?: string;
   readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
   readonly engines?: Readonly<Record<string, string>>;
+  readonly gypfile?: boolean;
   readonly publishConfig?: Readonly<Record<string, unknown>>;
 }
 
@@ -94,6 +95,11 @@ describe('what npm shows of each package', () => {
       expect(manifest.engines, folder).toEqual(own.engines);
       expect(existsSync(join(root, folder, 'README.md')), `${folder} has a README.md`).toBe(true);
     }
+    // Otherwise package managers would compile the addon while they install.
+    const compiled = published.filter(({ folder }) => existsSync(join(root, folder, 'binding.gyp')));
+    expect(compiled.map(({ manifest }) => [manifest.name, manifest.gypfile])).toEqual([
+      ['@acc/native', false],
+    ]);
     for (const { folder, manifest } of published) {
       const directory = folder.replace('packages/', '../../.packed/');
       expect(manifest.publishConfig, folder).toEqual({ access: 'public', provenance: true, directory });
