@@ -20,13 +20,19 @@ describe('importing a package', () => {
       imported: string[];
       changed: unknown[];
     };
+    const listens = {
+      name: '@acc/core',
+      key: 'listeners',
+      was: '["exit","newListener","removeListener","warning"]',
+      is: '["exit","newListener","removeListener","uncaughtException","warning"]',
+    };
     const noted = {
       name: '@acc/core',
       key: 'changedMethods',
       was: '[]',
       is: '["initializeBackend","setBackend"]',
     };
-    expect(changes).toEqual({ imported: names, changed: [noted] });
+    expect(changes).toEqual({ imported: names, changed: [noted, listens] });
   });
 
   it('runs no statements, except in modules that exist for that', () => {
