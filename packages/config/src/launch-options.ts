@@ -133,8 +133,8 @@ export const LAUNCH_OPTIONS = {
     inFile: true,
   },
   /**
-   * The time between the signal that ends ranks and SIGKILL, in seconds. Ranks that were asked to save
-   * have 30 s. Default 6.
+   * The time between the signal that ends ranks and SIGKILL, in seconds. After Ctrl-C or SIGTERM, ranks
+   * always have 30 s to save. Default 6.
    */
   grace: {
     kind: 'whole',
@@ -143,7 +143,7 @@ export const LAUNCH_OPTIONS = {
     unit: 's',
     group: 'Failures',
     flag: '--grace <S>',
-    help: 'seconds between the signal that ends a process and SIGKILL',
+    help: 'seconds between the signal that ends a process and SIGKILL; always 30 after Ctrl-C or SIGTERM',
   },
   /**
    * Binds each rank to cores of its own (`cores`), or to the CPUs of a NUMA node (`numa`). Linux

@@ -11,8 +11,8 @@ export interface ConfigValues {
 /** A config file with all options: those with a value, and the others as comments. */
 export function configText({ launch, accelerator }: ConfigValues): string {
   return [
-    '# Options of `acc launch` and of `Accelerator.create`. Lines with # have the defaults: without the #,',
-    '# they change nothing until their values are changed.',
+    '# Options of `acc launch` and of `Accelerator.create`. Lines with # show the defaults. Where nothing',
+    '# stands after the colon, write a value when you remove the #.',
     '# The program comes first, then ACC_* variables, then this file. `npx acc env --explain` shows',
     '# what holds and where it comes from.',
     '',
@@ -45,14 +45,23 @@ function optionLines(
 ): string[] {
   const indent = '  '.repeat(depth);
   const comment = `# ${field.meaning}; ${expected(field)}`;
-  const fallback = value === undefined ? defaultOf(field) : undefined;
+  const fallback = value === undefined ? harmlessDefault(field) : undefined;
   if (fallback !== undefined) return [`${indent}# ${key}: ${yamlOf(fallback)}  ${comment}`];
   const start = value === undefined ? `# ${key}:` : `${key}: ${yamlOf(value)}`;
   return [`${indent}${start}  ${comment} (default: ${field.fallback})`];
 }
 
-/** The default as a value. Undefined if what holds without the option is not one value. */
-function defaultOf(field: Field): FieldValue | undefined {
+/** The records that a program can give with defaults only, and change nothing. */
+const HARMLESS = ['dataLoader', 'collective'];
+
+/**
+ * The default as a value. Undefined if what holds without the option is not one value, or if the
+ * option in a file has an effect with every value: `mesh.tensor: 1` lays ranks out, any option of
+ * `checkpoint` makes preemption save.
+ */
+function harmlessDefault(field: Field): FieldValue | undefined {
+  const [record, ...inner] = field.name.split('.');
+  if (inner.length > 0 && !HARMLESS.includes(record!)) return undefined;
   const isWords = field.kind === 'texts' || (field.kind === 'text' && /\s/.test(field.fallback));
   return isWords ? undefined : valueFrom(field, field.fallback);
 }

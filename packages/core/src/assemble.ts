@@ -217,7 +217,12 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
     { name: 'boundary', afterStep: () => given.boundary.beat() },
     withoutEffect(resolved, used, warn),
     dataRanks.size > 1 && !strategy.traits.isLocal
-      ? unpreparedData({ ranks: dataRanks, hasPreparedBatch: () => parts.batch.rows !== undefined, warn })
+      ? unpreparedData({
+          ranks: dataRanks,
+          hasPreparedBatch: () => parts.batch.rows !== undefined,
+          isJoining: () => given.joinable.isJoining,
+          warn,
+        })
       : undefined,
   ];
   return [

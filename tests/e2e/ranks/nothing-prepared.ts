@@ -105,6 +105,16 @@ const programs: Readonly<Record<string, Program>> = {
       await trainOver(accelerator, accelerator.prepare(loader));
     },
   ],
+  'uneven inputs that are not prepared, and steps after them': [
+    async (accelerator) => {
+      const [model, optimizer] = accelerator.prepare(network(), tf.train.sgd(0.1));
+      const step = () => void optimizer.minimize(() => lossOf(model));
+      await accelerator.joinUnevenInputs(() => {
+        for (let count = accelerator.processIndex; count < 100; count++) step();
+      });
+      step();
+    },
+  ],
   'no step': [metrics],
   'steps inside noSync': [
     async (accelerator) => {

@@ -40,16 +40,28 @@ _acc_files() {
   COMPREPLY+=($(compgen -f -- "$cur"))
 }
 
-# npx acc … is completed as acc …, and other words after npx as files.
+# npx acc … is completed as acc …. Other words after npx are left to the earlier completion of npx.
 _acc_npx() {
-  if ((COMP_CWORD < 2)) || [[ \${COMP_WORDS[1]} != acc ]]; then return; fi
+  if ((COMP_CWORD < 2)) || [[ \${COMP_WORDS[1]} != acc ]]; then
+    if [[ -n \${_acc_npx_before-} ]]; then "$_acc_npx_before" "$@"; fi
+    return
+  fi
   COMP_WORDS=("\${COMP_WORDS[@]:1}")
   COMP_CWORD=$((COMP_CWORD - 1))
   _acc
 }
 
 complete -F _acc acc
-complete -o default -F _acc_npx npx
+_acc_npx_spec="\${BASH_VERSION:+$(complete -p npx 2>/dev/null)}"
+case "$_acc_npx_spec" in
+  "") complete -o default -F _acc_npx npx ;;
+  *"-F _acc_npx "*) ;;
+  *"-F "*)
+    _acc_npx_before="\${_acc_npx_spec#*-F }"
+    _acc_npx_before="\${_acc_npx_before%% *}"
+    eval "\${_acc_npx_spec/-F $_acc_npx_before/-F _acc_npx}"
+    ;;
+esac
 `;
 
 /** A function of bash, which zsh runs, too. */

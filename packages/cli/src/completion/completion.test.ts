@@ -22,9 +22,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** The completions that bash offers for the last word. Words are split as bash splits them, at = too. */
 const offered = (...words: readonly string[]): string[] => offeredBy('_acc', ['acc', ...words]);
 
-function offeredBy(completes: string, typed: readonly string[]): string[] {
+function offeredBy(completes: string, typed: readonly string[], setup = 'source acc.bash'): string[] {
   const script = [
-    'source acc.bash',
+    setup,
     `COMP_WORDS=(${typed.map((word) => `'${word}'`).join(' ')})`,
     `COMP_CWORD=${typed.length - 1}`,
     completes,
@@ -47,6 +47,17 @@ describe('acc completion bash', () => {
     expect(afterNpx('acc', 'co')).toEqual(['completion', 'config', 'convert-config']);
     expect(afterNpx('acc', 'launch', '-n', '2', 'tr')).toEqual(['train.ts']);
     expect([afterNpx('acc'), afterNpx('tsx', '')]).toEqual([[], []]);
+  });
+
+  it('leaves other words after npx to the completion that npx had, with its options', () => {
+    const own = '_own() { COMPREPLY=("own $2"); }; complete -o nospace -F _own npx';
+    const setup = `${own}; source acc.bash; source acc.bash`;
+    const afterNpx = (...words: readonly string[]) => offeredBy('_acc_npx npx x', ['npx', ...words], setup);
+    expect(afterNpx('tsx', '')).toEqual(['own x']);
+    expect(afterNpx('acc', 'co')).toEqual(['completion', 'config', 'convert-config']);
+    expect(offeredBy('complete -p npx', [], setup)).toEqual(['complete -o nospace -F _acc_npx npx']);
+    const listed = offeredBy('complete -p npx', [], 'complete -W "a b" npx; source acc.bash');
+    expect(listed).toEqual(["complete -W 'a b' npx"]);
   });
 
   it('offers each option of each command', () => {

@@ -96,7 +96,7 @@ it('acc launch reads the file, and options of the command line come first', asyn
     shown([]),
     shown([], { OMP_NUM_THREADS: '1' }),
     shown(['-n', '1', '--threads', '2', '--max-restarts', '0', '--mixed-precision', 'bf16']),
-    shown(['--config-file', 'none']),
+    acc(['launch', '--dry-run', '--config-file', 'none', program, '--threads', '2']),
   ]);
   expect(fromFile.stdout).toMatch(/rank 1 of 2[^]*OMP_NUM_THREADS=3[^]*TORCHELASTIC_MAX_RESTARTS=1/);
   expect(fromFile.stdout).toContain(`ACC_CONFIG_FILE=${join(folder, 'acc.yaml')}`);
@@ -105,5 +105,6 @@ it('acc launch reads the file, and options of the command line come first', asyn
   expect(given.stdout).toContain('ACC_MIXED_PRECISION=bf16 ACC_COMMAND_LINE=ACC_MIXED_PRECISION');
   expect(given.stdout).not.toContain('TORCHELASTIC_MAX_RESTARTS');
   expect(none.stdout).toMatch(/rank 0 of 1/);
+  expect(none.stderr).toContain('Write: acc launch --dry-run --config-file none --threads 2 ');
   expect(none.stdout).toContain('ACC_CONFIG_FILE=none');
 });

@@ -3,23 +3,24 @@ import { shellWord, shellWords } from './shell-word.js';
 
 /** A command line of `acc launch`, whose arguments after the script are passed to the program. */
 interface Given {
+  /** The words between `launch` and the script. */
+  readonly before: readonly string[];
   readonly script: string;
   readonly args: readonly string[];
   /** The options of `acc launch`. */
   readonly options: readonly Option[];
-  /** Whether `--` stands before the script, so that options after it are meant for the program. */
-  readonly isMeant: boolean;
 }
 
 /**
  * The warning for options of `acc launch` that stand after the script, where they become arguments of
- * the program. Undefined if there are none.
+ * the program. Undefined if there are none, or if `--` stands before the script, so that they are meant
+ * for the program.
  */
-export function optionsAfterScript({ script, args, options, isMeant }: Given): string | undefined {
-  if (isMeant) return undefined;
+export function optionsAfterScript({ before, script, args, options }: Given): string | undefined {
+  if (before.at(-1) === '--') return undefined;
   const { own, others } = divided(args, options);
   if (own.length === 0) return undefined;
-  const line = (words: readonly string[]) => `acc launch ${shellWords(words)}`;
+  const line = (words: readonly string[]) => `acc launch ${shellWords([...before, ...words])}`;
   const names = own.filter((word) => word.startsWith('-')).map((word) => word.split('=')[0]);
   const [is, it] = names.length === 1 ? ['is', 'an option'] : ['are', 'options'];
   return (

@@ -19,8 +19,8 @@ export function addLaunchCommand(program: Command, setExitCode: (code: number) =
     .passThroughOptions();
   addFlags(addConfigOptions(addFlags(command, LAUNCH_OPTIONS)), PRINT_OPTIONS).action(
     async (script: string, args: string[], flags: LaunchFlags) => {
-      const isMeant = wordBeforeScript(args, program) === '--';
-      const warning = optionsAfterScript({ script, args, options: command.options, isMeant });
+      const before = wordsBeforeScript(args, program);
+      const warning = optionsAfterScript({ before, script, args, options: command.options });
       if (warning) process.stderr.write(warning);
       setExitCode(await runCommand(script, args, flags));
     },
@@ -46,8 +46,8 @@ async function runCommand(script: string, args: readonly string[], flags: Launch
   return launch({ script, args, ...options });
 }
 
-/** The word of the command line before the script. commander's types lack `rawArgs`. */
-function wordBeforeScript(args: readonly string[], program: Command): string | undefined {
+/** The words between `launch` and the script. commander's types lack `rawArgs`. */
+function wordsBeforeScript(args: readonly string[], program: Command): string[] {
   const { rawArgs } = program as Command & { readonly rawArgs: readonly string[] };
-  return rawArgs[rawArgs.length - args.length - 2];
+  return rawArgs.slice(rawArgs.indexOf('launch') + 1, rawArgs.length - args.length - 1);
 }

@@ -167,8 +167,8 @@ describe('parseEndpoint', () => {
 
 describe('optionsAfterScript', () => {
   const { options } = createProgram(() => {}).commands.find((command) => command.name() === 'launch')!;
-  const warningOf = (args: string, isMeant = false) =>
-    optionsAfterScript({ script: 'train.ts', args: args.split(' '), options, isMeant })?.split('\n  ');
+  const warningOf = (args: string, before: string[] = []) =>
+    optionsAfterScript({ before, script: 'train.ts', args: args.split(' '), options })?.split('\n  ');
 
   it.each([
     ['-n 2 --lr 0.1', '-n is an option', '-n 2 train.ts --lr 0.1'],
@@ -186,5 +186,11 @@ describe('optionsAfterScript', () => {
     expect(warningOf(args)).toBeUndefined(),
   );
 
-  it('is silent after --', () => expect(warningOf('-n 2', true)).toBeUndefined());
+  it('keeps the options before the script', () =>
+    expect(warningOf('--threads 2', ['-n', '4', '--strategy', 'fsdp'])!.slice(1)).toEqual([
+      'Write: acc launch -n 4 --strategy fsdp --threads 2 train.ts',
+      'If the program is meant: acc launch -n 4 --strategy fsdp -- train.ts --threads 2\n',
+    ]));
+
+  it('is silent after --', () => expect(warningOf('-n 2', ['-n', '4', '--'])).toBeUndefined());
 });

@@ -67,16 +67,14 @@ function noteUtil(): void {
 function noteDataset(prototype: Dataset): void {
   replaceForGood(prototype, 'map', elementwise);
   replaceForGood(prototype, 'mapAsync', elementwise);
-  for (const name of ['batch'] as const) {
-    replaceForGood(
-      prototype,
-      name,
-      (own) =>
-        function (this: Dataset, ...args) {
-          return notingBatches(own.apply(this, args));
-        },
-    );
-  }
+  replaceForGood(
+    prototype,
+    'batch',
+    (own) =>
+      function (this: Dataset, ...args) {
+        return notingBatches(own.apply(this, args));
+      },
+  );
   replaceForGood(
     prototype,
     'shuffle',

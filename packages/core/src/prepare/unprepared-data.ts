@@ -1,33 +1,43 @@
 import { fingerprintOf, haveSameValues, type Collective, type Fingerprint, type Plugin } from '@acc/contract';
 import { tensorsIn, watchUnprepared } from '@acc/data';
 
-/** The steps at which ranks compare their batches. The first one may belong to no batch. */
-const COMPARED = [1, 100];
-
 export interface UnpreparedDataOptions {
   /** The ranks that should have different data. */
   readonly ranks: Pick<Collective, 'size' | 'allGatherObject'>;
   /** Whether the step computes a batch of prepared data. */
   readonly hasPreparedBatch: () => boolean;
+  /** Whether some ranks may have ended while others continue. */
+  readonly isJoining: () => boolean;
   readonly warn: (message: string) => void;
 }
 
 /**
- * Warns once if all ranks train on the same batch of data that was not given to `prepare`. Data that
- * the program divides by itself differs between ranks.
+ * Warns if all ranks have the same batch of data that was not given to `prepare` at their first step
+ * together. Later steps are not compared, because only the first one is surely the same on all ranks.
  */
-export function unpreparedData({ ranks, hasPreparedBatch, warn }: UnpreparedDataOptions): Plugin {
+export function unpreparedData(options: UnpreparedDataOptions): Plugin {
+  const { ranks, hasPreparedBatch, isJoining, warn } = options;
   let current: unknown;
-  let steps = 0;
+  let isDone = false;
   const unwatch = watchUnprepared((batch) => (current = batch));
+  const end = () => {
+    isDone = true;
+    current = undefined;
+    unwatch();
+  };
   return {
     name: 'unpreparedData',
-    detach: unwatch,
-    // Every rank compares at the same step, also one that has no such batch.
+    detach: end,
+    // Ranks may have taken different numbers of steps, or none, until here.
+    rejoin: end,
+    // Every rank compares at its first such step, also one that has no such batch.
     afterStep({ isShared, isInFit }) {
-      if (!isShared || isInFit || !COMPARED.includes(++steps)) return;
-      const all = ranks.allGatherObject(hasPreparedBatch() ? [] : printsOf(current));
-      if (areSame(all)) warn(sameBatches(ranks.size));
+      if (isDone || !isShared) return;
+      const batch = current;
+      end();
+      if (isJoining()) return;
+      const all = ranks.allGatherObject(isInFit || hasPreparedBatch() ? [] : printsOf(batch));
+      if (all.length === ranks.size && areSame(all)) warn(sameBatches(ranks.size));
     },
   };
 }
@@ -39,14 +49,17 @@ function printsOf(batch: unknown): Fingerprint[] {
   return tensors.map((tensor) => fingerprintOf(tensor, tensor.dataSync()));
 }
 
-function areSame(all: readonly (readonly Fingerprint[])[]): boolean {
-  const [first] = all as [readonly Fingerprint[]];
-  const isFirst = (prints: readonly Fingerprint[]) =>
-    prints.length === first.length &&
-    prints.every((print, i) => print.form === first[i]!.form && haveSameValues(print, first[i]!));
-  return first.length > 0 && all.every(isFirst);
+/** Whether there are several, all the same, and not empty. */
+function areSame([first, ...others]: readonly (readonly Fingerprint[])[]): boolean {
+  if (first === undefined || first.length === 0 || others.length === 0) return false;
+  return others.every(
+    (prints) =>
+      prints.length === first.length &&
+      prints.every((print, i) => print.form === first[i]!.form && haveSameValues(print, first[i]!)),
+  );
 }
 
 const sameBatches = (size: number): string =>
-  `acc: data that is not prepared gives each of the ${size} ranks the same batches, so more ranks do not train faster. ` +
-  'Write `const data = accelerator.prepare(loader)`, and iterate over `data`: each rank then gets batches of its own.';
+  `acc: data that is not prepared gives each of the ${size} ranks the same batches, so more ranks do not train faster, ` +
+  'unless the program divides each batch itself. Write `const data = accelerator.prepare(loader)`, and ' +
+  'iterate over `data`: each rank then gets batches of its own.';
