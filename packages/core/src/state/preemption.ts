@@ -136,7 +136,7 @@ export class Preemption {
    */
   async #endPress(): Promise<void> {
     await sleep(SAME_PRESS_MS, undefined, { ref: false });
-    await nextTurn(undefined, { ref: false });
+    await nextTurn();
     this.#takesSecondPress = true;
   }
 
