@@ -3,6 +3,7 @@ import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/
 import type { CompiledStep, CompileOptions } from '@acc/compile';
 import {
   AccError,
+  finallyAfter,
   type AutocastOptions,
   type Mesh,
   type ReduceOp,
@@ -786,10 +787,11 @@ export class Accelerator {
    * are disposed.
    */
   freeMemory(...objects: readonly object[]): void {
-    if (this.#components.lifetime.isRunning) {
-      release(this.#components, this.#running, this.#training);
-    }
-    objects.forEach(disposeAll);
+    const { isRunning } = this.#components.lifetime;
+    finallyAfter(
+      () => isRunning && release(this.#components, this.#running, this.#training),
+      () => objects.forEach(disposeAll),
+    );
   }
 
   /** Calls freeMemory, at the end of the block of a `using` declaration. */

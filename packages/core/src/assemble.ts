@@ -62,7 +62,7 @@ export interface Components {
   readonly precision: PrecisionPlugin | undefined;
   readonly tracking: Tracking;
   readonly checkpoints: RunCheckpoints;
-  readonly atBoundary: () => Promise<void>;
+  readonly atBoundary: (isEnd?: boolean) => Promise<void>;
   readonly stopListening: () => void;
   readonly determinism: Determinism | undefined;
   readonly lifetime: Lifetime;

@@ -17,8 +17,11 @@ export function release(components: Components, running: Running, training: Disp
   components.strategy.detach?.();
   components.mesh.close();
   components.restoreGradients();
-  components.trainingStep.dispose();
-  components.determinism?.end();
+  try {
+    components.trainingStep.dispose();
+  } finally {
+    components.determinism?.end();
+  }
 }
 
 interface Disposed {

@@ -13,9 +13,9 @@ export interface BatchCounts {
 
 /**
  * Awaited before each batch is yielded, and before the iteration ends. By then the loop has
- * finished with the earlier batches.
+ * finished with the earlier batches. `isEnd`: the iteration ends because its data has ended.
  */
-export type AtBoundary = () => void | Promise<void>;
+export type AtBoundary = (isEnd?: boolean) => void | Promise<void>;
 
 /**
  * Called with the counts and the batch right before the batch is yielded, and with undefined when

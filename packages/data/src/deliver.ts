@@ -93,7 +93,7 @@ export async function* deliver<T>(
         turnedMs = performance.now();
       }
     }
-    await atBoundary?.();
+    await atBoundary?.(true);
   } finally {
     iteration.end();
     onBatch?.(undefined, undefined, iteration);

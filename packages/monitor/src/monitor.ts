@@ -63,7 +63,10 @@ class Monitor {
   readonly #sink: MonitorSink;
   readonly #system = new SystemClock();
   readonly #losses: { tensor: Tensor; weight: number; step: number; isSeen: boolean }[] = [];
+  /** Looks at the losses of this rank. */
   readonly #lossWatch: LossWatch;
+  /** Looks at the mean loss while those of this rank are finite. */
+  readonly #meanWatch: LossWatch;
   readonly #slowRanks: SlowRankWatch;
   #context!: StrategyContext;
   #gpu: GpuClock | undefined;
@@ -78,6 +81,7 @@ class Monitor {
     this.#options = options;
     this.#sink = sink;
     this.#lossWatch = new LossWatch(options);
+    this.#meanWatch = new LossWatch(options);
     this.#slowRanks = new SlowRankWatch(options);
   }
 
@@ -123,14 +127,17 @@ class Monitor {
 
   /** Stops the thread and the process that run beside the training. */
   detach(): void {
-    this.#seeLosses();
-    const message = this.#lossWatch.atEnd();
-    if (message) this.#sink.warn(`acc: ${message}`);
-    this.#gpu?.close();
-    this.#stall?.close();
-    this.#norm?.dispose();
-    this.#norm = undefined;
-    for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
+    try {
+      this.#seeLosses();
+      const message = this.#lossWatch.atEnd() ?? this.#meanWatch.atEnd();
+      if (message) this.#sink.warn(`acc: ${message}`);
+    } finally {
+      this.#gpu?.close();
+      this.#stall?.close();
+      this.#norm?.dispose();
+      this.#norm = undefined;
+      for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
+    }
   }
 
   /** Starts the watches with the first step of a run. Before that no figures are wanted. */
@@ -165,7 +172,9 @@ class Monitor {
     this.#steps = this.#samples = 0;
     this.#countsSamples = true;
     this.#sink.log(metrics, step);
-    if (collective.rank === 0) this.#alert({ ranks, loss: metrics['train/loss'] }, step);
+    if (collective.rank > 0) return;
+    if (Number.isFinite(own.lossSum)) this.#seeMean(metrics['train/loss'], step);
+    this.#alert(ranks, step);
   }
 
   /** On rank 0, raises the alerts of losses that were not seen yet. */
@@ -177,6 +186,12 @@ class Monitor {
       const alert = this.#lossWatch.look(loss.tensor.dataSync()[0]!, loss.step);
       if (alert) this.#sink.alert(alert);
     }
+  }
+
+  /** Raises an alert if the loss of another rank is not finite. */
+  #seeMean(loss: number | undefined, step: number): void {
+    const alert = loss === undefined ? undefined : this.#meanWatch.look(loss, step);
+    if (alert?.kind === 'loss-not-finite') this.#sink.alert(alert);
   }
 
   #takeLosses(): { value: number; weight: number }[] {
@@ -212,20 +227,14 @@ class Monitor {
     };
   }
 
-  #alert(
-    { ranks, loss }: { readonly ranks: readonly Figures[]; readonly loss: number | undefined },
-    step: number,
-  ): void {
-    const found: (Alert | undefined)[] = [];
-    // The loss of another rank may be NaN even though this rank's is not.
-    if (loss !== undefined && !Number.isFinite(loss)) found.push(this.#lossWatch.look(loss, step));
+  #alert(ranks: readonly Figures[], step: number): void {
     const busyMs = new Map(
       ranks.map(({ rank, step: stepMs, communication }) => [rank, stepMs - communication]),
     );
-    found.push(...this.#slowRanks.look(busyMs, step));
+    const found: Alert[] = this.#slowRanks.look(busyMs, step);
     const longestMs = Math.max(...ranks.map(({ longest }) => longest));
     if (longestMs > this.#options.stallMs) found.push(stallAlert(longestMs, busyMs, step));
-    for (const alert of found) if (alert) this.#sink.alert(alert);
+    for (const alert of found) this.#sink.alert(alert);
   }
 }
 

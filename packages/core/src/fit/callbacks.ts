@@ -1,13 +1,13 @@
 import type { Callback, History } from '@acc/tfjs-internals';
 
-/** A callback that awaits `atBoundary` after each batch. */
-export function boundaryCallback(atBoundary: () => Promise<void>): Callback {
+/** A callback that awaits `atBoundary` after each batch and at the end. */
+export function boundaryCallback(atBoundary: (isEnd?: boolean) => Promise<void>): Callback {
   const nothing = () => Promise.resolve();
   return {
     setParams() {},
     setModel() {},
     onTrainBegin: nothing,
-    onTrainEnd: nothing,
+    onTrainEnd: () => atBoundary(true),
     onEpochBegin: nothing,
     onEpochEnd: nothing,
     onBatchBegin: nothing,

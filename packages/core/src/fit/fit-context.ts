@@ -20,7 +20,7 @@ export interface FitContext extends PlaceInData {
   readonly turns: Turns;
   readonly pipelines: Pipelines;
   /** Awaited after each batch. */
-  readonly atBoundary: () => Promise<void>;
+  readonly atBoundary: (isEnd?: boolean) => Promise<void>;
   /**
    * With it, every rank validates all rows. If validation were divided, its sums would depend on
    * the number of ranks.

@@ -10,7 +10,7 @@ export class Preemption {
 
   constructor(_context: PreemptionContext) {}
 
-  async atBoundary(): Promise<void> {
+  async atBoundary(_isEnd?: boolean): Promise<void> {
     if (performance.now() - this.#lastTurn <= TURN_MS) return;
     await nextTurn();
     this.#lastTurn = performance.now();

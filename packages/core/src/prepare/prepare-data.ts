@@ -33,7 +33,7 @@ export interface DataPreparationOptions extends PlaceInData {
    */
   readonly onBatch: (rows: BatchRows | undefined, tensors: readonly Tensor[]) => void;
   /** Awaited before each batch is yielded, and before the end. */
-  readonly atBoundary: () => Promise<void>;
+  readonly atBoundary: (isEnd?: boolean) => Promise<void>;
 }
 
 /** The members that all kinds of prepared data have. */

@@ -42,7 +42,7 @@ export interface PreparationOptions {
   readonly pipelines: Pipelines;
   /** Gets the models and optimizers. */
   readonly prepared: PreparedObjects;
-  readonly atBoundary: () => Promise<void>;
+  readonly atBoundary: (isEnd?: boolean) => Promise<void>;
   readonly determinism: Determinism | undefined;
   readonly splitBatches: boolean;
   readonly seed: number;

@@ -20,10 +20,10 @@ export class Boundary {
   #preemption: Preemption | undefined;
   #checkpoints: RunCheckpoints | undefined;
 
-  readonly atBoundary = async (): Promise<void> => {
+  readonly atBoundary = async (isEnd?: boolean): Promise<void> => {
     // First, because the preemption exchanges with other ranks, which may be lost.
     await this.#checkpoints?.rescuing?.atBoundary();
-    await this.#preemption?.atBoundary();
+    await this.#preemption?.atBoundary(isEnd);
   };
 
   /** Must be called in each step. */

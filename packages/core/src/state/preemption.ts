@@ -1,5 +1,5 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { SAVED_EXIT_CODE, valuesOf, type Collective } from '@acc/contract';
 
 /**
@@ -14,8 +14,12 @@ const INTERRUPT = 'SIGINT';
  * milliseconds, counts as the same.
  */
 const SAME_PRESS_MS = 300;
-/** A loop that blocks the event loop for this long, in milliseconds, would not handle Ctrl-C in time. */
+/**
+ * A loop that blocks the event loop for this long, in milliseconds, and for more than this number of steps
+ * without a boundary, would not handle Ctrl-C in time.
+ */
 const DEAF_MS = 1_500;
+const DEAF_STEPS = 10;
 const INTERRUPTED_EXIT_CODE = 130;
 /**
  * The longest time in milliseconds without a turn of the event loop. Signals are delivered only in
@@ -44,10 +48,16 @@ export interface PreemptionContext {
  */
 export class Preemption {
   readonly #context: PreemptionContext;
-  #asked: { readonly at: number } | undefined;
+  #isAsked = false;
+  #takesSecondPress = false;
   #isHearingInterrupts = false;
   #lastTurn = performance.now();
   #lastActivity = 0;
+  #hasTrained = false;
+  /** The number of boundaries since the last training. */
+  #quietBoundaries = 0;
+  /** The number of steps since the last boundary. */
+  #steps = 0;
   #lastCheck = performance.now();
   /**
    * The number of boundaries between two exchanges among the ranks, and the number until the next.
@@ -57,17 +67,16 @@ export class Preemption {
   #left = 1;
 
   readonly #listener = (signal: NodeJS.Signals): void => {
-    const now = performance.now();
-    if (this.#asked) {
-      const isAgain = signal === INTERRUPT && now - this.#asked.at > SAME_PRESS_MS;
-      if (isAgain) process.exit(INTERRUPTED_EXIT_CODE);
+    if (this.#isAsked) {
+      if (signal === INTERRUPT && this.#takesSecondPress) process.exit(INTERRUPTED_EXIT_CODE);
       return;
     }
-    this.#asked = { at: now };
+    this.#isAsked = true;
+    void this.#endPress();
     this.#hearInterrupts();
     const [who, ends] = signal === INTERRUPT ? ['Ctrl-C', 'A second Ctrl-C'] : [signal, 'Ctrl-C'];
     console.error(
-      `acc: received ${who}. The process saves a checkpoint after this step and then exits. ${ends} ends it at once.`,
+      `acc: received ${who}. The process saves a checkpoint when a training step ends, and then exits. ${ends} ends it at once.`,
     );
   };
 
@@ -76,32 +85,59 @@ export class Preemption {
     for (const signal of SIGNALS) process.on(signal, this.#listener);
   }
 
-  /** Must be awaited at a point where all batches given out so far have been trained on. */
-  async atBoundary(): Promise<void> {
+  /**
+   * Must be awaited at a point where all batches given out so far have been trained on.
+   *
+   * @param isEnd Whether the data ends here. What follows may be no training.
+   */
+  async atBoundary(isEnd = false): Promise<void> {
     const { activity, isJoining } = this.#context;
-    if (performance.now() - this.#lastTurn > TURN_MS) {
-      await nextTurn();
-      this.#lastTurn = performance.now();
-    }
     // Does not save in an evaluation loop, because such a loop cannot be resumed.
     const isTraining = activity() !== this.#lastActivity;
     this.#lastActivity = activity();
-    if (isTraining) this.#hearInterrupts();
-    if (!isTraining || isJoining() || !this.#isAnyAsked()) return;
-    await this.#end();
+    this.#hasTrained ||= isTraining;
+    this.#quietBoundaries = isTraining ? 0 : this.#quietBoundaries + 1;
+    this.#steps = 0;
+    // The first boundary of an epoch is quiet, too.
+    const isResting = isEnd || this.#quietBoundaries > 1;
+    await this.#turn(isResting);
+    if (this.#hasTrained && !isResting) this.#hearInterrupts();
+    if (isTraining && !isJoining() && this.#isAnyAsked()) await this.#end();
+    if (isResting) this.#ignoreInterrupts();
   }
 
   /**
-   * Called in each step. While a loop blocks the event loop, Ctrl-C ends the process at once, as it
-   * does before the first boundary.
+   * Called in each step. If many steps block the event loop and no boundary comes, Ctrl-C ends the process
+   * at once, as it does before the first boundary. A Ctrl-C that came before that is lost.
    */
   beat(): void {
-    if (this.#isHearingInterrupts && performance.now() - this.#lastTurn > DEAF_MS) this.#ignoreInterrupts();
+    const isDeaf = ++this.#steps > DEAF_STEPS && performance.now() - this.#lastTurn > DEAF_MS;
+    if (isDeaf) this.#ignoreInterrupts();
   }
 
   dispose(): void {
     for (const signal of SIGNALS) process.off(signal, this.#listener);
     this.#ignoreInterrupts();
+  }
+
+  /** Node.js drops a signal that it has caught but not delivered when the last listener is removed. */
+  async #turn(isResting: boolean): Promise<void> {
+    const isDue = performance.now() - this.#lastTurn > TURN_MS;
+    if (!isDue && !(isResting && this.#isHearingInterrupts)) return;
+    // A signal that has already come may be delivered only in the next turn but one.
+    await nextTurn();
+    await nextTurn();
+    this.#lastTurn = performance.now();
+  }
+
+  /**
+   * A save may block the event loop, and a copy of the signal is then handled late. The turn after the
+   * wait handles it.
+   */
+  async #endPress(): Promise<void> {
+    await sleep(SAME_PRESS_MS, undefined, { ref: false });
+    await nextTurn();
+    this.#takesSecondPress = true;
   }
 
   #hearInterrupts(): void {
@@ -117,7 +153,7 @@ export class Preemption {
 
   #isAnyAsked(): boolean {
     const { collective } = this.#context;
-    const local = this.#asked !== undefined;
+    const local = this.#isAsked;
     if (collective.size === 1) return local;
     if (--this.#left > 0) return false;
     const ms = (performance.now() - this.#lastCheck) / this.#interval;
@@ -135,11 +171,11 @@ export class Preemption {
     const { collective, save, beforeExit } = this.#context;
     const path = await save();
     if (collective.rank === 0) {
-      const where =
-        path === undefined ? 'the checkpoint could not be saved' : `the checkpoint was saved to ${path}`;
-      console.error(
-        `acc: ${where}. To continue, run the same command again: its program resumes with loadState('latest', { ifPresent: true }). Exit code ${SAVED_EXIT_CODE}.`,
-      );
+      const outcome =
+        path === undefined
+          ? 'the checkpoint could not be saved.'
+          : `the checkpoint was saved to ${path}. To continue, run the same command again: the program resumes there if it calls loadState('latest', { ifPresent: true }).`;
+      console.error(`acc: ${outcome} Exit code ${SAVED_EXIT_CODE}.`);
     }
     await beforeExit();
     // The connections of the other ranks lead to rank 0, so it must not exit first.

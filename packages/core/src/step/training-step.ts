@@ -1,5 +1,5 @@
 import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
-import { finallyAfter, type Collective, type RandomLayer } from '@acc/contract';
+import { finallyAfter, type Collective, type Plugin, type RandomLayer } from '@acc/contract';
 import type { GradientAccumulation } from '@acc/grad-accumulation';
 import { tapeParticipants, type DriverHooks, type TapeParticipants } from '@acc/tape';
 import { BackwardPasses, type PassSession } from './backward-passes.js';
@@ -218,6 +218,15 @@ export class TrainingStep implements DriverHooks {
   dispose(): void {
     this.accumulation.reset();
     this.clipping.dispose();
-    for (const plugin of this.#options.plugins) plugin.detach?.();
+    detachAll(this.#options.plugins);
+  }
+}
+
+/** Detaches all plugins, also if one throws. */
+function detachAll([first, ...rest]: readonly Plugin[]): void {
+  try {
+    first?.detach?.();
+  } finally {
+    if (rest.length > 0) detachAll(rest);
   }
 }

@@ -16,7 +16,7 @@ async function record(tracker: Tracker, options: StartOptions = {}) {
   const { bus } = started;
   bus.log({ loss: 0.5 }, { step: 0 });
   bus.log({ loss: NaN, 'acc,"top 1"': Infinity }, { step: 1 });
-  bus.log({ 'acc,"top 1"': 2, 'system/cpu': 50 }, { step: 2 });
+  bus.log({ 'acc,"top 1"': 2, 'system/rank_0/cpu_percentage': 50 }, { step: 2 });
   if (tracker.logText) bus.logText({ note: 'a\nb' }, { step: 3 });
   if (tracker.logTable) bus.logTable('t', [{ a: 1, b: NaN }], { step: 4 });
   if (tracker.logImage)
@@ -39,7 +39,7 @@ describe('jsonl', () => {
       { _config: { lr: 0.1, model: { layers: [1, 2] } } },
       { _step: 0, loss: 0.5 },
       { _step: 1, loss: 'NaN', 'acc,"top 1"': 'Infinity' },
-      { _step: 2, 'acc,"top 1"': 2, 'system/cpu': 50 },
+      { _step: 2, 'acc,"top 1"': 2, 'system/rank_0/cpu_percentage': 50 },
       { _step: 3, _text: { note: 'a\nb' } },
       { _step: 4, _table: { t: { columns: ['a', 'b'], rows: [[1, 'NaN']] } } },
       { _step: 5, _image: { 'x/y': { width: 1, height: 1 } } },
@@ -57,7 +57,7 @@ describe('csv', () => {
     const { runDir } = await record(csvTracker());
     const text = readFileSync(join(runDir, 'metrics.csv'), 'utf8').replaceAll(/,\d{13}/g, ',T');
     expect(text).toBe(
-      'step,timeMs,loss,"acc,""top 1""",system/cpu\n0,T,0.5,,\n1,T,NaN,Infinity,\n2,T,,2,50\n',
+      'step,timeMs,loss,"acc,""top 1""",system/rank_0/cpu_percentage\n0,T,0.5,,\n1,T,NaN,Infinity,\n2,T,,2,50\n',
     );
     const config = readFileSync(join(runDir, 'config.csv'), 'utf8');
     expect(config).toBe('key,value\nlr,0.1\nmodel.layers,"[1,2]"\nmodel.name,"a,""b"""\n');
@@ -72,7 +72,7 @@ describe('csv', () => {
     await resumed.bus.finish('completed');
     const text = readFileSync(join(runDir, 'metrics.csv'), 'utf8').replaceAll(/,\d{13}/g, ',T');
     expect(text).toBe(
-      'step,timeMs,loss,"acc,""top 1""",system/cpu,later\n0,T,0.5,,,\n1,T,NaN,Infinity,,\n2,T,,2,50,\n3,T,9,,,\n4,T,,,,1\n',
+      'step,timeMs,loss,"acc,""top 1""",system/rank_0/cpu_percentage,later\n0,T,0.5,,,\n1,T,NaN,Infinity,,\n2,T,,2,50,\n3,T,9,,,\n4,T,,,,1\n',
     );
   });
 });
@@ -101,15 +101,23 @@ describe('console', () => {
     const train = { loss: 0.123456, learning_rate: 0.001, grad_norm: 1.5, samples_per_second: 12345.67 };
     const named = Object.entries(train).map(([name, value]) => [`train/${name}`, value] as const);
     bus.log(
-      { ...Object.fromEntries(named), 'train/tokens_per_second': 7, ...parts, 'system/cpu': 3 },
+      {
+        ...Object.fromEntries(named),
+        'train/tokens_per_second': 7,
+        ...parts,
+        'system/rank_0/cpu_percentage': 3,
+      },
       { step: 10 },
     );
     bus.log(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`metric_${i}`, i / 3])), { step: 20 });
     bus.log({ 'time/data_ms': 1 }, { step: 30 });
+    // The program's own names may look like those of autoLog, or like a member of every object.
+    bus.log({ 'time/epoch_s': 3, 'system/disk': 4, constructor: 5 }, { step: 40 });
     await bus.finish('completed');
     expect(lines).toEqual([
       'step 10  loss 0.1235  rate 0.001  samples/s 12350  ms 12.35',
       expect.stringMatching(/^step 20 {2}metric_0 0 {2}metric_1 0.3333 {2}.* {2}\(\d+ more\)$/),
+      'step 40  time/epoch_s 3  system/disk 4  constructor 5',
     ]);
     expect(lines[1]!.length).toBeLessThanOrEqual(100);
   });

@@ -13,7 +13,17 @@ const SHOWN: Readonly<Record<string, string>> = {
   'train/samples_per_second': 'samples/s',
   'time/step_ms': 'ms',
 };
-const LEFT_OUT = /^(system|time)\/|^train\/(grad_norm|tokens_per_second)$/;
+/** All other names that `autoLog` gives. Other figures with such a prefix are the program's own. */
+const LEFT_OUT = new RegExp(
+  [
+    /^train\/(grad_norm|tokens_per_second)$/,
+    /^time\/(data|forward|backward|communication|optimizer)_ms$/,
+    /^system\/(cpu_utilization_percentage|system_memory_usage_megabytes)$/,
+    /^system\/rank_\d+\/((cpu|gpu)_percentage|(gpu_)?memory_megabytes)$/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
 
 /**
  * Prints one line to stdout for each `log`: the step, then names and numbers, in 100 columns. Of the
@@ -39,8 +49,10 @@ export function consoleTracker(options: ConsoleOptions = {}): Tracker {
     finish: () => Promise.resolve(),
     log(step, metrics) {
       if (step % every !== 0) return;
-      const shown = Object.entries(metrics).filter(([key]) => key in SHOWN || !LEFT_OUT.test(key));
-      const words = shown.map(([key, value]) => `${SHOWN[key] ?? key} ${readable(value)}`);
+      const shown = Object.entries(metrics).filter(([key]) => !LEFT_OUT.test(key));
+      const words = shown.map(
+        ([key, value]) => `${Object.hasOwn(SHOWN, key) ? SHOWN[key] : key} ${readable(value)}`,
+      );
       if (words.length > 0) show(step, fitting(words, COLUMNS - `step ${step}  `.length));
     },
     logConfig: (config) => console.log(`config ${JSON.stringify(config)}`),
