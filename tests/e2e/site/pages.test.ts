@@ -129,7 +129,7 @@ describe('the site', () => {
   it.each([
     ['checkpoint', /^\/guide\/checkpoints/],
     ['resume', /^\/(guide\/checkpoints|learn\/)/],
-    ['gpu', /^\/support/],
+    ['gpu', /^\/(support|learn\/faq)/],
     ['windows', /^\/support/],
     ['gan', /^\/(guide|learn)\//],
   ])('finds a guide for "%s" before the API', async (word, guide) => {
