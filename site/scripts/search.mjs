@@ -17,7 +17,7 @@ export function renderForSearch(source, env, md) {
  */
 export function boostDocument(id, term, { titles }) {
   const isPage = titles.length === 0 ? 2 : 1;
-  const isGuide = /\/(start|install|support|performance)\b|\/(tutorial|guide|recipes|exercises)\//;
+  const isGuide = /\/(start|install|support|performance)\b|\/(guide|learn)\//;
   if (isGuide.test(id)) return 8 * isPage;
   if (/\/(concepts|coming-from|errors|write)\//.test(id)) return 3 * isPage;
   return (/\/api\//.test(id) ? 0.5 : 1) * isPage;

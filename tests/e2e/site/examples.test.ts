@@ -111,7 +111,7 @@ describe('examples of the site', () => {
     expect(losses.at(-1)).toBeLessThan(losses[0]! / 2);
   });
 
-  it('the tutorial has the same losses without the Accelerator and on two ranks, and shows them', () => {
+  it('the tutorial shows its losses: the same before `prepare`, and on two ranks after it', () => {
     const losses = (text: string) =>
       Array.from(text.matchAll(/epoch \d: loss (\S+)/g), ([, loss]) => Number(loss));
     const [plain, prepared] = [1, 2].map(

@@ -128,10 +128,10 @@ describe('the site', () => {
 
   it.each([
     ['checkpoint', /^\/guide\/checkpoints/],
-    ['resume', /^\/(guide\/checkpoints|recipes\/)/],
-    ['gpu', /^\/support/],
+    ['resume', /^\/(guide\/checkpoints|learn\/)/],
+    ['gpu', /^\/(support|learn\/faq)/],
     ['windows', /^\/support/],
-    ['gan', /^\/(guide|recipes)\//],
+    ['gan', /^\/(guide|learn)\//],
   ])('finds a guide for "%s" before the API', async (word, guide) => {
     await page.setViewportSize(DESKTOP);
     await page.goto(`${site.url}start.html`);
