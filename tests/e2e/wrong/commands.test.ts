@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
@@ -49,6 +49,7 @@ beforeAll(async () => {
   writeFileSync(join(cwd, 'train.mjs'), "throw new Error('it runs');\n");
   writeFileSync(join(cwd, 'wrong.yaml'), 'launch:\n  nprocs: 2\n  threads: many\n');
   ended = await forEach(WRONG, ([line]) => runNode([ACC, ...line.split(' ')], { cwd }));
+  rmSync(cwd, { recursive: true });
 }, 120_000);
 
 it('there are at least 25', () => expect(WRONG.length).toBeGreaterThanOrEqual(25));

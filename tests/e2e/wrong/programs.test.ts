@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
@@ -18,13 +18,15 @@ beforeAll(async () => {
   ended = new Map(chosen.map((program, i) => [nameOf(program), results[i]!]));
 }, 240_000);
 
-function run({ ranks, source, files = {}, env }: WrongProgram): Promise<Ended> {
+async function run({ ranks, source, files = {}, env }: WrongProgram): Promise<Ended> {
   const cwd = newFolder();
   for (const [name, text] of Object.entries({ ...files, 'program.mjs': `${IMPORTS}${source}\n` })) {
     writeFileSync(join(cwd, name), text);
   }
   const args = ranks === 1 ? ['program.mjs'] : [ACC, 'launch', '-n', String(ranks), 'program.mjs'];
-  return runNode(args, { cwd, ...(env && { env }) });
+  const result = await runNode(args, { cwd, ...(env && { env }) });
+  rmSync(cwd, { recursive: true });
+  return result;
 }
 
 it('there are at least 40, and half of them run on two ranks', () => {

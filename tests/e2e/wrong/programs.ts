@@ -341,8 +341,8 @@ await accelerator.waitForEveryone(); // wrong`,
   },
   {
     name: 'a fit that nobody waits for',
-    code: 'ACC_COLLECTIVE_CLOSED',
-    says: ['await model.fit'],
+    code: 'ACC_TRAINING_ENDED',
+    says: ['endTraining', 'fit() has been awaited'],
     source: `${MODEL}model.compile({ loss: 'meanSquaredError', optimizer });
 model.fit(tf.ones([16, 2]), tf.ones([16, 1]), { epochs: 3, verbose: 0 });
 await accelerator.endTraining();`,
@@ -372,6 +372,7 @@ await accelerator.endTraining();`,
     name: 'ranks that fail by different errors',
     says: ['failed, too: Error: '],
     source: `${CREATE}const rank = accelerator.processIndex;
+await accelerator.waitForEveryone();
 throw rank === 0 ? new Error('the first') : new Error('the second'); // wrong`,
   },
   {

@@ -16,6 +16,10 @@ export interface Ended {
   readonly lines: readonly string[];
 }
 
+/** What a launcher gives to ranks: the programs here are started by nobody else. */
+const OF_LAUNCHERS = /^(?:ACC_|MASTER_|(?:LOCAL_|GROUP_|ROLE_)?(?:RANK|WORLD_SIZE)$)/;
+const own = Object.entries(process.env).filter(([name]) => !OF_LAUNCHERS.test(name));
+
 /** A folder with the packages of this repository. */
 export function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'acc-wrong-'));
@@ -23,14 +27,14 @@ export function newFolder(): string {
   return folder;
 }
 
-/** Runs Node.js with these arguments. */
+/** Runs Node.js with these arguments. Its temporary files lie in its folder. */
 export async function runNode(
   args: readonly string[],
   { cwd, env = {} }: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
 ): Promise<Ended> {
   const child = spawn(process.execPath, args, {
     cwd,
-    env: { ...process.env, NO_COLOR: '1', OMP_NUM_THREADS: '1', ...env },
+    env: { ...Object.fromEntries(own), NO_COLOR: '1', OMP_NUM_THREADS: '1', TMPDIR: cwd, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

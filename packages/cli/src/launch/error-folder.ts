@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ErrorReport } from '@acc/platform/uncaught';
+import { shorten } from './shorten.js';
 import type { Watchdog } from './watchdog.js';
 
 /** The folder in which the ranks of a job report the errors that end them. It ends with the launcher. */
@@ -45,7 +46,10 @@ export interface RankWithError {
  */
 export function keepWholeErrors(ranks: readonly RankWithError[]): string | undefined {
   const errors = ranks.flatMap(({ rank, pid, error }) => (error ? [{ ...error, rank, pid }] : []));
-  const isShown = errors.every(({ text, whole }) => text === whole && text === errors[0]!.text);
+  const isShown = errors.every(
+    ({ text, whole }) =>
+      text === whole && text === errors[0]!.text && text === shorten(text.split('\n')).join('\n'),
+  );
   if (isShown) return undefined;
   try {
     const path = join(mkdtempSync(join(tmpdir(), 'acc-errors-')), 'errors.log');

@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { appendFileSync, closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AccError } from '@acc/contract';
 import { makeFolder } from '../make-folder.js';
@@ -31,9 +31,7 @@ export class LogFile {
     try {
       writeFileSync(this.#file, chunk);
     } catch (error) {
-      process.stderr.write(
-        `acc: ${this.#path} is incomplete, because it cannot be written to: ${(error as Error).message}\n`,
-      );
+      warnIncomplete(this.#path, error);
       this.close();
     }
   }
@@ -42,6 +40,23 @@ export class LogFile {
     if (this.#file !== undefined) closeSync(this.#file);
     this.#file = undefined;
   }
+}
+
+/** Appends text to a file. Returns false, and says so, if the file cannot be written to. */
+export function appendToLog(path: string, text: string): boolean {
+  try {
+    appendFileSync(path, text);
+    return true;
+  } catch (error) {
+    warnIncomplete(path, error);
+    return false;
+  }
+}
+
+function warnIncomplete(path: string, error: unknown): void {
+  process.stderr.write(
+    `acc: ${path} is incomplete, because it cannot be written to: ${(error as Error).message}\n`,
+  );
 }
 
 /** The files of a rank: `<folder>/attempt-0/rank-3.stdout.log`. Each start of the job has a folder. */

@@ -1,17 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { appendFileSync } from 'node:fs';
 import { AccError } from '@acc/contract';
 import { readReport, type ErrorReport } from '@acc/platform/uncaught';
 import pc from 'picocolors';
 import type { RankCpus } from './cpus/binding.js';
 import type { ErrorFolder } from './error-folder.js';
-import { openLogs, type LogPaths, type Logs } from './log-file.js';
+import { appendToLog, openLogs, type LogPaths, type Logs } from './log-file.js';
 import { endGroup, signalLeader, type Farewell } from './process-group.js';
 import { Relay } from './relay.js';
 import type { Screen } from './screen.js';
-import type { Program } from './script.js';
+import { reportsErrors, type Program } from './script.js';
 import type { Watchdog } from './watchdog.js';
 
 export interface RankCommand {
@@ -64,12 +63,11 @@ const TAIL_LINES = 20;
 export class RankProcess {
   readonly rank: number;
   readonly pid: number;
-  /** The file with its stderr, if it is written to one. */
-  readonly logPath: string | undefined;
   readonly exited: Promise<RankExit>;
   readonly #relays: readonly Relay[];
   readonly #stderr: Relay | undefined;
   readonly #surroundings: RankSurroundings;
+  #logPath: string | undefined;
   #error: ErrorReport | undefined;
   /** Resolves when no process of the group runs any more. */
   readonly #gone: Promise<void>;
@@ -84,7 +82,9 @@ export class RankProcess {
       env: {
         ...command.env,
         ...command.variables,
-        ACC_ERROR_FILE: surroundings.errors?.fileOf(command.rank),
+        ACC_ERROR_FILE: reportsErrors(command.command)
+          ? surroundings.errors?.fileOf(command.rank)
+          : undefined,
       },
       detached: true,
       stdio: [command.isForeground ? 'inherit' : 'ignore', output, output],
@@ -110,7 +110,7 @@ export class RankProcess {
     const { pid } = child;
     this.rank = rank;
     this.pid = pid;
-    this.logPath = command.logs?.stderr;
+    this.#logPath = command.logs?.stderr;
     this.#surroundings = surroundings;
     const relay = (channel: 'stdout' | 'stderr', tailLines: number): Relay | undefined => {
       const source = child[channel];
@@ -135,6 +135,11 @@ export class RankProcess {
   /** The last lines of its stderr. Empty if it uses the launcher's own stderr. */
   get stderrTail(): readonly string[] {
     return this.#stderr?.tail ?? [];
+  }
+
+  /** The file with its stderr and its whole error. Undefined if there is none. */
+  get logPath(): string | undefined {
+    return this.#logPath;
   }
 
   /** The error that ended it. Undefined while it runs, and if nothing was thrown. */
@@ -163,7 +168,7 @@ export class RankProcess {
     this.#surroundings.watchdog.forget(this.pid);
     await Promise.all(this.#relays.map((relay) => relay.finish()));
     const { error, logPath } = this;
-    if (error && logPath) appendFileSync(logPath, `${error.whole}\n`);
+    if (error && logPath && !appendToLog(logPath, `${error.whole}\n`)) this.#logPath = undefined;
   }
 }
 

@@ -71,7 +71,7 @@ export function rootCause(failures: readonly FailedRank[]): Failure | undefined 
 }
 
 /** Whether a rank only failed because another one did. */
-export function isConsequence({ rank }: FailedRank): boolean {
+export function isConsequence({ rank }: Pick<FailedRank, 'rank'>): boolean {
   if (rank.error) return rank.error.text.includes(CONSEQUENCE);
   return rank.stderrTail.some((line) => line.includes(CONSEQUENCE));
 }

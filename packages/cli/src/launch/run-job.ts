@@ -129,7 +129,11 @@ function lastWords(
   ranks: readonly RankProcess[],
   job: Pick<Job, 'worldSize' | 'script'>,
 ): string {
-  if (ending.kind !== 'failed') return describeLateErrors(ranks);
+  if (ending.kind === 'completed') return '';
+  if (ending.kind !== 'failed') {
+    const logPath = ranks.find(({ error }) => error)?.logPath;
+    return describeLateErrors(ranks, logPath ?? keepWholeErrors(ranks));
+  }
   const wholePath = ending.failure.rank.logPath ?? keepWholeErrors(ranks);
   return describeFailure(ending.failure, { ...job, wholePath });
 }

@@ -63,6 +63,13 @@ describe('nodeProgram', () => {
     }
   });
 
+  it('runs CommonJS with an extension that Node.js does not know', async () => {
+    const script = join(folder, 'train.v2');
+    writeFileSync(script, 'console.log(typeof require);');
+    const [node, ...args] = await nodeProgram(script, []);
+    expect(spawnSync(node, args, { encoding: 'utf8' }).stdout).toBe('function\n');
+  });
+
   it('passes only V8 options that this Node.js knows, also if the script starts workers', async () => {
     const script = join(folder, 'worker.mjs');
     const program = `import { Worker } from 'node:worker_threads';

@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from 'node:fs';
-import { basename, dirname, join, parse, relative, resolve } from 'node:path';
+import { basename, dirname, extname, join, parse, relative, resolve } from 'node:path';
 import { AccError, nearestName } from '@acc/contract';
 import { scriptArguments } from '@acc/transpile';
 
@@ -19,6 +19,14 @@ const V8_OPTIONS = ['--no-allocation-site-pretenuring', '--no-parallel-scavenge'
 /** The built module by which a rank reports the error that ends it. */
 const REPORT_ERRORS = import.meta.url.replace(/^(.*)\/(?:src|dist)\/.*$/, '$1/dist/launch/report-errors.js');
 
+const REPORTING = `--import=${REPORT_ERRORS}`;
+
+/**
+ * The extensions that Node.js knows after `--import`, which loads the script as a module. Without the
+ * option, it runs a file with any other extension as CommonJS.
+ */
+const KNOWN_EXTENSION = /^(?:\.[cm]?[jt]s|\.tsx)?$/;
+
 /** A program and its arguments. */
 export type Program = readonly [program: string, ...args: string[]];
 
@@ -27,13 +35,18 @@ export type Program = readonly [program: string, ...args: string[]];
  * TypeScript is transpiled here if possible.
  */
 export async function nodeProgram(script: string, args: readonly string[]): Promise<Program> {
-  return [process.execPath, ...nodeOptions(), ...(await scriptArguments(script)), ...args];
+  return [process.execPath, ...nodeOptions(script), ...(await scriptArguments(script)), ...args];
 }
 
-/** The options of Node.js itself in a rank. */
-export function nodeOptions(): readonly string[] {
+/** The options of Node.js itself in a rank that runs a script. */
+export function nodeOptions(script: string): readonly string[] {
   const options = parseInt(process.versions.node) <= NEWEST_NODE ? V8_OPTIONS : [];
-  return [...options, `--import=${REPORT_ERRORS}`];
+  return KNOWN_EXTENSION.test(extname(script)) ? [...options, REPORTING] : options;
+}
+
+/** Whether a rank reports the error that ends it. */
+export function reportsErrors(program: Program): boolean {
+  return program.includes(REPORTING);
 }
 
 /**

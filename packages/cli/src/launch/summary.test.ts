@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FailedRank } from './root-cause.js';
-import { describeFailure, describeLateErrors, uncaughtError } from './summary.js';
+import { describeFailure, describeLateErrors, OUT_OF_MEMORY_HELP, uncaughtError } from './summary.js';
 
 const ERROR = [
   'AccError [ACC_X]: what happened',
@@ -73,6 +73,24 @@ describe('the message about the rank that ended a job', () => {
     expect(describeFailure({ ...dumps[0]!, others: [dumps[1]!] }, job)).toMatch(/^acc: ranks 0 and 1 of 2 /);
   });
 
+  it('names ranks that were killed or ended without an error', () => {
+    const ended = (rank: number, exitCode: number, signal: NodeJS.Signals | null): FailedRank => ({
+      exit: { rank, pid: 42 + rank, exitCode, signal },
+      rank: { stderrTail: [] },
+    });
+    const root = failed(0, { stderrTail: PRINTED });
+    const others = [ended(1, 137, 'SIGKILL'), ended(2, 139, 'SIGSEGV'), ended(3, 7, null)];
+    expect(
+      describeFailure({ ...root, others }, { ...job, worldSize: 4 })
+        .split('\n')
+        .slice(1, 4),
+    ).toEqual([
+      `  rank 1 was killed by SIGKILL, too. ${OUT_OF_MEMORY_HELP}`,
+      '  rank 2 was killed by SIGSEGV, too',
+      '  rank 3 failed with exit code 7, too',
+    ]);
+  });
+
   it('cuts a long error, and has the place of an error of the parser', () => {
     const text = Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\n');
     const lines = describeFailure(
@@ -82,7 +100,10 @@ describe('the message about the rank that ended a job', () => {
       .trimEnd()
       .split('\n');
     expect(lines.length).toBeLessThan(25);
-    expect(lines.at(-1)).toBe('    … 22 more lines');
+    expect(lines).toContain('    … 22 more lines');
+    expect(lines.at(-1)).toBe('    line 39');
+    const wide = failed(0, { stderrTail: ['x'.repeat(9_999)] });
+    expect(describeFailure({ ...wide, others: [] }, job).length).toBeLessThan(1_000);
     const syntax = [
       'a.mjs:3',
       'const a = ;',
@@ -99,10 +120,11 @@ describe('the message about the rank that ended a job', () => {
     const error = { code: undefined, text: 'Error: no disk', whole: 'Error: no disk' };
     expect(
       describeLateErrors([
-        { rank: 0, error },
-        { rank: 1, error: undefined },
+        { rank: 0, error, stderrTail: [] },
+        { rank: 1, error: undefined, stderrTail: [] },
+        { rank: 2, error: { ...error, text: 'AccError [ACC_PEER_LOST]: rank 0 has ended' }, stderrTail: [] },
       ]),
     ).toBe('acc: rank 0 failed while the job was being ended:\n    Error: no disk\n');
-    expect(describeLateErrors([{ rank: 0, error: undefined }])).toBe('');
+    expect(describeLateErrors([{ rank: 0, error: undefined, stderrTail: [] }])).toBe('');
   });
 });

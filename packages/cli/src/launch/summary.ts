@@ -1,6 +1,7 @@
 import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { RankExit } from './rank-process.js';
 import { isConsequence, type FailedRank, type Failure, type ObservedRank } from './root-cause.js';
+import { shorten } from './shorten.js';
 import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
 /** The next step after SIGKILL. */
@@ -8,8 +9,6 @@ export const OUT_OF_MEMORY_HELP = 'Linux may have killed it because memory ran o
 
 /** The number of other errors that are named. */
 const MOST_OTHERS = 3;
-/** The number of lines of an error. */
-const MOST_LINES = 18;
 
 export interface AboutJob {
   readonly worldSize: number;
@@ -38,7 +37,7 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   if (wholePath) lines.push(`  all ${rank.logPath ? 'of its stderr' : 'errors'}: ${wholePath}`);
   if (shown.length > 0) {
     lines.push(error ? `  ${alike.length > 0 ? 'their' : 'its'} error:` : '  the end of its stderr:');
-    lines.push(...firstOf(shown).map((line) => `    ${line}`.trimEnd()));
+    lines.push(...shorten(shown).map((line) => `    ${line}`.trimEnd()));
   }
   if (signal === 'SIGKILL') {
     lines.push(`→ ${OUT_OF_MEMORY_HELP}`);
@@ -47,14 +46,22 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   return `${lines.join('\n')}\n`;
 }
 
-/** The errors of ranks that were being ended, each once. */
+/**
+ * The errors of ranks that were being ended, each once, without those that are consequences.
+ *
+ * @param wholePath The file with the whole errors. Undefined: the screen has all that there is.
+ */
 export function describeLateErrors(
-  ranks: readonly Pick<ObservedRank & RankExit, 'rank' | 'error'>[],
+  ranks: readonly Pick<ObservedRank & RankExit, 'rank' | 'error' | 'stderrTail'>[],
+  wholePath?: string,
 ): string {
-  const texts = new Map(ranks.flatMap(({ rank, error }) => (error ? [[error.text, rank] as const] : [])));
-  return Array.from(texts, ([text, rank]) => {
-    const lines = firstOf(text.split('\n')).map((line) => `    ${line}\n`);
-    return `acc: rank ${rank} failed while the job was being ended:\n${lines.join('')}`;
+  const own = ranks.filter((rank) => !isConsequence({ rank }));
+  const texts = new Map(own.flatMap(({ rank, error }) => (error ? [[error.text, rank] as const] : [])));
+  const where = wholePath ? `  all errors: ${wholePath}\n` : '';
+  return Array.from(texts, ([text, rank], i) => {
+    const lines = shorten(text.split('\n')).map((line) => `    ${line}\n`);
+    const header = `acc: rank ${rank} failed while the job was being ended:\n`;
+    return `${header}${i === 0 ? where : ''}${lines.join('')}`;
   }).join('');
 }
 
@@ -74,21 +81,20 @@ function nameRanks(failures: readonly FailedRank[], worldSize: number): string {
 
 /** A line for each rank that failed by another error, without those that are consequences. */
 function otherErrors({ others }: Failure, alike: readonly FailedRank[]): string[] {
-  const different = others.filter(
-    (other) => other.rank.error && !alike.includes(other) && !isConsequence(other),
-  );
-  const lines = different.slice(0, MOST_OTHERS).map(({ exit, rank: { error } }) => {
-    const [first, ...rest] = error!.text.split('\n');
-    const place = rest.find((line) => /^\s+at /.test(line));
-    return `  rank ${exit.rank} failed, too: ${[first, place?.trim()].filter(Boolean).join(' ')}`;
-  });
+  const different = others.filter((other) => !alike.includes(other) && !isConsequence(other));
+  const lines = different.slice(0, MOST_OTHERS).map((other) => `  ${otherError(other)}`);
   const more = different.length - lines.length;
   return more > 0 ? [...lines, `  ${more} more ranks failed, too`] : lines;
 }
 
-function firstOf(lines: readonly string[]): readonly string[] {
-  if (lines.length <= MOST_LINES + 1) return lines;
-  return [...lines.slice(0, MOST_LINES), `… ${lines.length - MOST_LINES} more lines`];
+function otherError({ exit: { rank: number, signal, exitCode }, rank }: FailedRank): string {
+  const error = rank.error?.text.split('\n') ?? uncaughtError(rank.stderrTail);
+  if (!error && signal === 'SIGKILL')
+    return `rank ${number} was killed by SIGKILL, too. ${OUT_OF_MEMORY_HELP}`;
+  if (!error && signal) return `rank ${number} was killed by ${signal}, too`;
+  if (!error) return `rank ${number} failed with exit code ${exitCode}, too`;
+  const place = error.find((line) => /^\s+at /.test(line));
+  return `rank ${number} failed, too: ${shorten([[error[0], place?.trim()].filter(Boolean).join(' ')]).join('')}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { inspect } from 'node:util';
+import { inspect, types } from 'node:util';
 import { isAccError, programFrames, programStack, showsWholeStack } from '@acc/contract';
 
 /** The number of causes, and of errors of an AggregateError, that are shown. */
@@ -7,6 +7,8 @@ const MOST_CAUSES = 4;
 const MOST_PROPERTIES = 200;
 const SHOWN_ELSEWHERE = ['name', 'message', 'stack', 'code', 'cause', 'errors', 'help', 'details'];
 const FRAME = /^\s+at /;
+/** The end of the message of Node.js about a promise that was rejected with a value that is no error. */
+const REJECTED_VALUE = /with the reason (".*")\.$/s;
 const PLACE = /^\S+:\d+\n/;
 
 /**
@@ -14,9 +16,10 @@ const PLACE = /^\S+:\d+\n/;
  * what is not said yet. The value of a `throw` may be anything.
  */
 export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) {
-    return `Uncaught ${inspect(error)}\n→ Throw an Error: other values do not keep the line that threw them.`;
-  }
+  if (!isError(error)) return describeValue(inspect(error));
+  const rejection = REJECTED_VALUE.exec(String(error.message));
+  if (rejection && (error as NodeJS.ErrnoException).code === 'ERR_UNHANDLED_REJECTION')
+    return describeValue(rejection[1]!);
   const lines = [...errorLines(error), ...propertyLines(error)];
   const seen = new Set<unknown>([error]);
   const causes = causesOf(error);
@@ -31,7 +34,7 @@ export function describeError(error: unknown): string {
 
 /** An error with everything that it has: causes with their frames, properties and details. */
 export function wholeError(error: unknown): string {
-  if (!(error instanceof Error)) return describeError(error);
+  if (!isError(error)) return describeError(error);
   const whole = inspect(error);
   const hidden = isAccError(error) && !showsWholeStack() ? error.details : {};
   return Object.keys(hidden).length === 0
@@ -39,18 +42,36 @@ export function wholeError(error: unknown): string {
     : `${whole}\ndetails: ${inspect(hidden, { depth: 4, maxArrayLength: null })}`;
 }
 
+/** Errors of another realm, such as a `vm` context, are not instances of this realm's class. */
+function isError(error: unknown): error is Error {
+  return types.isNativeError(error) || error instanceof Error;
+}
+
+function describeValue(value: string): string {
+  return `Uncaught ${value}\n→ Throw an Error: other values do not keep the line that threw them.`;
+}
+
 /** The header, which may have several lines, and the program's own frames. */
 function errorLines(error: Error): string[] {
-  const { name, message, code } = error as Error & { readonly code?: unknown };
+  const { name, code } = error as Error & { readonly code?: unknown };
+  const message = String(error.message);
   const stack = typeof error.stack === 'string' ? error.stack : '';
   // The message may have been changed since the stack was written.
   const header = stack.includes(message) ? stack : `${name}: ${message}`;
   const frames = header === stack ? [] : stack.split('\n').filter((line) => FRAME.test(line));
   const whole = programStack([header, ...frames].join('\n'), message);
-  // An error of the parser begins with its place, and has frames of Node.js only.
-  const text = PLACE.test(whole) ? whole.slice(0, whole.indexOf(message) + message.length) : whole;
+  // An error of the parser begins with its place, and has frames of Node.js only. Ours say what to do.
+  const isPlaced = PLACE.test(whole) || (isAccError(error) && !hasProgramFrames(whole));
+  const text = isPlaced ? whole.slice(0, whole.indexOf(message) + message.length) : whole;
   const isCoded = typeof code === 'string' && !text.includes(code);
-  return (isCoded ? text.replace(/^\w+(?=:)/, `$& [${code}]`) : text).split('\n');
+  const coded = isCoded ? text.replace(/^\w+(?=:)/, `$& [${code}]`) : text;
+  // A class that sets no name has the one of Error.
+  const kind = name === 'Error' ? error.constructor?.name : name;
+  return (typeof kind === 'string' && kind ? coded.replace(/^Error\b/, () => kind) : coded).split('\n');
+}
+
+function hasProgramFrames(stack: string): boolean {
+  return programFrames(stack.split('\n').filter((line) => FRAME.test(line))).length > 0;
 }
 
 /** Properties that an error has besides, such as the status of an answer, in one line. */
@@ -71,13 +92,13 @@ function causesOf(error: unknown): unknown[] {
 /** The lines that a cause adds to those before: its header if that is not said yet, and frames of the program. */
 function causeLines(cause: unknown, before: readonly string[]): string[] {
   const said = before.filter((line) => !FRAME.test(line)).join('\n');
-  if (!(cause instanceof Error)) {
+  if (!isError(cause)) {
     const shown = typeof cause === 'string' ? cause : inspect(cause);
     return said.includes(shown) ? [] : [`caused by: ${shown}`];
   }
   const lines = errorLines(cause);
   const frames = programFrames(lines.filter((line) => FRAME.test(line) && !before.includes(line)));
-  const [sentence] = cause.message.split('\n→ ');
+  const [sentence] = String(cause.message).split('\n→ ');
   if (!said.includes(sentence!.replace(/\.$/, ''))) {
     const [first, ...others] = lines.filter((line) => !FRAME.test(line));
     return [`caused by: ${first}`, ...others, ...frames];

@@ -12,10 +12,25 @@ export interface ErrorReport {
   readonly whole: string;
 }
 
+/** Never throws, although getters and methods of the program's errors may. */
 export function reportOf(error: unknown): ErrorReport {
-  const whole = wholeError(error);
-  const text = showsWholeStack() ? whole : describeError(error);
-  return { code: isAccError(error) ? error.code : undefined, text, whole };
+  try {
+    const whole = wholeError(error);
+    const text = showsWholeStack() ? whole : describeError(error);
+    return { code: isAccError(error) ? error.code : undefined, text, whole };
+  } catch {
+    const text = plainText(error);
+    return { code: undefined, text, whole: text };
+  }
+}
+
+function plainText(error: unknown): string {
+  try {
+    const { stack } = Object(error) as { readonly stack?: unknown };
+    return String(stack ?? error);
+  } catch {
+    return 'an error that cannot be shown';
+  }
 }
 
 /** Returns false if the file cannot be written. */

@@ -3,6 +3,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
+import { runInNewContext } from 'node:vm';
 import { AccError } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
@@ -56,6 +58,33 @@ describe('an error on the screen', () => {
     expect(describeError(undefined)).toMatch(/^Uncaught undefined\n→ /);
   });
 
+  it('is shown although its parts cannot be', () => {
+    expect(reportOf(Object.assign(new Error('x'), { message: /no/ })).text).toMatch(/\/no\//);
+    const cause = Object.assign(new Error('y'), { message: undefined });
+    expect(reportOf(new Error('x', { cause })).text).toMatch(/^Error: x\n/);
+    const fail = () => {
+      throw new Error('again');
+    };
+    const error = Object.defineProperty(thrown(new Error('x'), FRAME), 'code', { get: fail });
+    expect(reportOf(error).text).toBe(`Error: x\n${FRAME}`);
+    expect(reportOf({ [inspect.custom]: fail, stack: 'at a' }).text).toBe('at a');
+    expect(reportOf(Object.defineProperty({ [inspect.custom]: fail }, 'stack', { get: fail })).text).toBe(
+      'an error that cannot be shown',
+    );
+  });
+
+  it('has the name of its class, also if it comes from another realm', () => {
+    class NoLabels extends Error {}
+    expect(describeError(thrown(new NoLabels('x'), FRAME))).toBe(`NoLabels: x\n${FRAME}`);
+    expect(describeError(runInNewContext("new RangeError('far')"))).toMatch(/^RangeError: far\n/);
+  });
+
+  it('of this project has no frames of libraries', () => {
+    const error = new AccError('ACC_X', 'no.', { help: 'do' });
+    error.stack = `AccError [ACC_X]: no.\n→ do\n${LIBRARY}`;
+    expect(describeError(error)).toBe('AccError [ACC_X]: no.\n→ do');
+  });
+
   it('has its details in the whole text only', () => {
     const { code, text, whole } = reportOf(
       new AccError('ACC_X', 'no.', { help: 'do', details: { rank: 3 } }),
@@ -85,6 +114,22 @@ describe('a process that ends by an error', () => {
     expect(readReport(file)?.text).toMatch(/^Error: no\n {4}at /);
     expect(run("await Promise.reject(new Error('later'));").stderr).toMatch(/^Error: later\n/);
     expect(run(program, join(folder, 'absent', 'report.json')).stderr).toMatch(/^Error: no\n/);
+  });
+
+  it('says how to find the line of a rejection with a value that is no error', () => {
+    expect(run("void Promise.reject('a word');").stderr).toMatch(/^Uncaught "a word"\n→ Throw an Error/);
+  });
+
+  it('keeps its exit code and its text if a listener for exit throws', () => {
+    const program = "process.on('exit', () => { throw new RangeError('late'); });\nthrow new Error('no');";
+    expect(run(program)).toEqual({ status: 1, stderr: 'Error: no\n    at program.mjs:4:7\n' });
+  });
+
+  it('adds no listener that a reporter of errors counts', () => {
+    const reporter = `process.on('uncaughtException', () => {
+  if (process.listenerCount('uncaughtException') === 1) process.exit(9);
+});`;
+    expect(run(`${reporter}\nthrow new Error('no');`)).toEqual({ status: 9, stderr: '' });
   });
 
   it("leaves it to the program's own listeners", () => {

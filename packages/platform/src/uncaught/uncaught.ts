@@ -11,25 +11,28 @@ const REPORT_FILE = Symbol.for('acc.error-file');
 /** The number of frames of an error that V8 keeps by default. Those of tfjs alone may be more. */
 const FEW_FRAMES = 10;
 const ENOUGH_FRAMES = 50;
+/** The event before `uncaughtException`. */
+const MONITOR = 'uncaughtExceptionMonitor';
 const holder = process as { [REPORT_FILE]?: string };
 
 /**
  * From now on, an error that nobody caught ends the process with a short text as the last one on the
  * screen. A process that `acc launch` started reports it to the launcher instead. Listeners of the
- * program for `uncaughtException` or `unhandledRejection` are respected. Does nothing in a worker thread,
- * whose errors go to its owner.
+ * program for `uncaughtException` or `unhandledRejection` are respected. It only monitors errors: a
+ * reporter of errors may end the process only if there is no other listener. Does nothing in a worker
+ * thread, whose errors go to its owner.
  *
  * @param reportFile The file for the launcher. Default: the one of an earlier call.
  */
 export function endByUncaught(reportFile?: string): void {
   if (!isMainThread) return;
   if (reportFile) holder[REPORT_FILE] = reportFile;
-  if (ownListeners().length > 0) return;
+  if (process.listeners(MONITOR).some((listener) => OWN in listener)) return;
   if (Error.stackTraceLimit === FEW_FRAMES) Error.stackTraceLimit = ENOUGH_FRAMES;
-  process.on('uncaughtException', asOwn(onUncaught));
+  process.on(MONITOR, asOwn(onUncaught));
 }
 
-/** Marks a listener for `uncaughtException` that ends the process by {@link tellUncaught}. */
+/** Marks a listener that ends the process by {@link tellUncaught}. */
 export function asOwn(listener: Listener): Listener {
   return Object.assign(listener, { [OWN]: true });
 }
@@ -63,8 +66,8 @@ function ownListeners(): readonly object[] {
 }
 
 function onUncaught(error: unknown): void {
-  // Another listener of ours finishes the runs of trackers first.
-  if (process.listenerCount('uncaughtException') > 1) return;
+  // Listeners decide: those of the program, a domain, and ours that finishes the runs of trackers first.
+  if (process.listenerCount('uncaughtException') > 0 || process.hasUncaughtExceptionCaptureCallback()) return;
   if (isWithoutPlace(error)) return tellWithPlace(error);
   tellUncaught(error);
   leave(error);
@@ -73,7 +76,12 @@ function onUncaught(error: unknown): void {
 function leave(error: unknown): void {
   const { report } = process;
   if (report?.reportOnUncaughtException) report.writeReport(error as Error);
-  process.exit(1);
+  try {
+    process.exit(1);
+  } catch {
+    // A listener for 'exit' has thrown. None is called again.
+    process.exit(1);
+  }
 }
 
 /** Errors of V8's parser know their line only where Node.js itself prints them. */
@@ -87,13 +95,8 @@ function isWithoutPlace(error: unknown): error is SyntaxError {
 function tellWithPlace(error: SyntaxError): void {
   const { stderr } = spawnSync(process.execPath, ['--check', process.argv[1]!], { encoding: 'utf8' });
   const end = stderr.indexOf(`${error.name}: ${error.message}`);
-  if (end >= 0) {
-    const text = stderr.slice(0, end) + `${error.name}: ${error.message}`;
-    tell({ code: undefined, text, whole: stderr });
-    return leave(error);
-  }
-  process.off('uncaughtException', onUncaught);
-  setImmediate(() => {
-    throw error;
-  });
+  if (end < 0) return;
+  const text = stderr.slice(0, end) + `${error.name}: ${error.message}`;
+  tell({ code: undefined, text, whole: stderr });
+  leave(error);
 }

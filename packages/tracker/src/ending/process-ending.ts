@@ -135,7 +135,12 @@ export class ProcessEnding {
     await nextTurn();
     await nextTurn();
     // Below the messages of the trackers, it is the last text on the screen.
-    if (isFirst && !this.#wasInterrupted && !reportUncaught(error)) this.#untold = { error };
+    try {
+      if (isFirst && !this.#wasInterrupted && !reportUncaught(error)) this.#untold = { error };
+    } catch {
+      // The runs must be finished even if the report fails.
+      this.#untold = { error };
+    }
     await this.#handlers.finish(this.#wasInterrupted ? 'aborted' : 'failed');
   }
 

@@ -119,7 +119,7 @@ function moduleTarget({ module, export: name = 'default' }: ModuleFunction): Mod
 function runnerProgram({ target, base }: FunctionCall, folder: string): Program {
   const runner = fileURLToPath(new URL('./launch/function/run-function.js', import.meta.url));
   const loader = tsxOptions('module' in target ? new URL(target.module).pathname : base);
-  return [process.execPath, ...nodeOptions(), ...loader, runner, folder];
+  return [process.execPath, ...nodeOptions(runner), ...loader, runner, folder];
 }
 
 /** @throws AccError `ACC_LAUNCH_FAILED`, `ACC_LAUNCH_INTERRUPTED`. */
