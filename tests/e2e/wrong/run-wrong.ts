@@ -16,7 +16,7 @@ export interface Ended {
   readonly lines: readonly string[];
 }
 
-/** What a launcher gives to ranks: the programs here are started by nobody else. */
+/** Variables that a launcher gives to ranks. No outer launcher starts the programs here. */
 const OF_LAUNCHERS = /^(?:ACC_|MASTER_|(?:LOCAL_|GROUP_|ROLE_)?(?:RANK|WORLD_SIZE)$)/;
 const own = Object.entries(process.env).filter(([name]) => !OF_LAUNCHERS.test(name));
 
