@@ -5,10 +5,10 @@ import * as core from '@acc/core';
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 const section = readme.split(/^## /m).find((part) => part.startsWith('Not there yet')) ?? '';
 
-/** The error code in a row of the table. */
-function named(row: string): string[] {
-  const line = section.split('\n').find((text) => text.startsWith(`| ${row} `)) ?? expect.unreachable(row);
-  return Array.from(line.slice(row.length + 4).matchAll(/`([^`]+)`/g), ([, code]) => code!);
+/** The code in an item of the list. */
+function named(item: string): string[] {
+  const line = section.split('\n').find((text) => text.startsWith(`- ${item}: `)) ?? expect.unreachable(item);
+  return Array.from(line.matchAll(/`([^`]+)`/g), ([, code]) => code!);
 }
 
 it('the Accelerator lacks exactly what README.md says it lacks', () => {

@@ -24,7 +24,8 @@ it('a page warns when storing fails, once as long as the reason is the same', as
   const warned = vi.spyOn(console, 'warn').mockImplementation(() => {});
   const files = new WriteBehind(new Map([['/log.jsonl', MemoryFile.of(new Uint8Array(3))]]));
   const warnings = () => warned.mock.calls.map(([message]) => String(message));
-  const full = 'acc: Writing /log.jsonl into the files of this page failed: The disk is full';
+  const full =
+    'acc: Writing /log.jsonl into the files of this page failed: The disk is full\n→ Delete files of this page, or allow it more storage.';
 
   refusal = 'The disk is full';
   files.note('/log.jsonl');
