@@ -1,5 +1,4 @@
 import { BY_HEADS, isSeveral, microBatches, onAxisBeside, type RestAxis } from './axes.js';
-import { missing } from './missing.js';
 import { accelerator, changed, isDefault, leftOut, without, type Rules, type ValueAt } from './outcome.js';
 import { zeroStage, zeroStrategy } from './zero.js';
 
@@ -7,24 +6,16 @@ const BY_PLAN = "in the program: parallelize(model, plan) says how layers are cu
 const BY_STAGES = 'in the program: pipelined(model, loss, { stages })';
 const OF_EXPERTS = 'in the program: the options of the layer moe of @acc/transformer';
 
-const areBoth = (at: ValueAt): boolean =>
-  isSeveral(at('pipeline.stages')) && isSeveral(at('tensor_parallel.autotp_size'));
-
 /** DeepSpeed gives the ranks that the sizes leave to data parallelism. */
-const restOf = (at: ValueAt): RestAxis => {
-  const isSharded = zeroStrategy(at('zero_optimization.stage') ?? 0) === 'fsdp' && !areBoth(at);
-  return isSharded ? 'mesh.fsdp' : 'mesh.data';
-};
+const restOf = (at: ValueAt): RestAxis =>
+  zeroStrategy(at('zero_optimization.stage') ?? 0) === 'fsdp' ? 'mesh.fsdp' : 'mesh.data';
 
 const onAxis = onAxisBeside(restOf, BY_HEADS);
 
 /** Keys of DeepSpeed's JSON by which several ranks compute one model, as of DeepSpeed 0.19. */
 export const DEEPSPEED_PARALLELISM: Rules = {
   gradient_accumulation_steps: (value, at) => microBatches(value, isSeveral(at('pipeline.stages'))),
-  'zero_optimization.stage': (value, at) =>
-    value !== 0 && areBoth(at)
-      ? leftOut(missing('pipeline beside fsdp and tensor at the same time'))
-      : zeroStage(value),
+  'zero_optimization.stage': (value) => zeroStage(value),
   sequence_parallel_size: onAxis('context'),
   data_parallel_size: () => isDefault('the ranks that the other axes leave'),
   seq_parallel_communication_data_type: without('shards of a sequence travel in the type of activations'),

@@ -1,5 +1,4 @@
 import { BY_RING, isSeveral, microBatches, ofAxis, onAxisBeside, type RestAxis } from './axes.js';
-import { missing } from './missing.js';
 import {
   accelerator,
   changed,
@@ -15,8 +14,7 @@ import {
 const PREFIX = 'megatron_lm_config.megatron_lm_';
 
 const isPipeline = (at: ValueAt): boolean => isSeveral(at(`${PREFIX}pp_degree`));
-const areBoth = (at: ValueAt): boolean => isPipeline(at) && isSeveral(at(`${PREFIX}tp_degree`));
-const isSharded = (at: ValueAt): boolean => isOn(at(`${PREFIX}use_distributed_optimizer`)) && !areBoth(at);
+const isSharded = (at: ValueAt): boolean => isOn(at(`${PREFIX}use_distributed_optimizer`));
 
 /** Megatron-LM gives the ranks that the sizes leave to data parallelism. */
 const restOf = (at: ValueAt): RestAxis => (isSharded(at) ? 'mesh.fsdp' : 'mesh.data');
@@ -69,8 +67,7 @@ function sectionOf(at: ValueAt): unknown {
   return isFull && isUniform ? (at(`${PREFIX}recompute_num_layers`) ?? 1) : 1;
 }
 
-function distributedOptimizer(value: unknown, at: ValueAt): Outcome {
+function distributedOptimizer(value: unknown): Outcome {
   if (!isOn(value)) return taken(accelerator('strategy', 'ddp'));
-  if (areBoth(at)) return leftOut(missing('pipeline beside fsdp and tensor at the same time'));
   return taken(accelerator('strategy', 'fsdp'), accelerator('fsdp.stage', 1));
 }

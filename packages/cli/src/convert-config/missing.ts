@@ -7,7 +7,6 @@ export const MISSING = [
   'INT8 and INT4 quantization',
   'pruning',
   'layer drop',
-  'pipeline beside fsdp and tensor at the same time',
 ] as const;
 
 /** The note about a feature that does not exist. Other notes do not say that something is missing. */
