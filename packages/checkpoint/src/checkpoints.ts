@@ -1,6 +1,6 @@
 import { storageAt } from '#platform/storages';
 import { reportAtEnd, wasAsked } from '#platform/unasked';
-import { isAccError, type Collective, type StateLayer, type Storage } from '@acc/contract';
+import { isAccError, withoutHelp, type Collective, type StateLayer, type Storage } from '@acc/contract';
 import { describeLocation, locationOf, type Location } from './location.js';
 import { onFirstRank } from './together.js';
 import { isOurs, isStepName, nameOfStep } from './names.js';
@@ -140,7 +140,7 @@ export class Checkpoints {
   #tell(unreadable: readonly Unreadable[]): void {
     for (const { name, problem } of unreadable) {
       if (!this.#told.has(name))
-        console.warn(`acc: ${problem.code}: ${problem.message} This checkpoint is skipped.`);
+        console.warn(`acc: ${problem.code}: ${withoutHelp(problem.message)} This checkpoint is skipped.`);
       this.#told.add(name);
     }
   }

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { SAVED_EXIT_CODE } from '@acc/contract';
+import { SAVED_EXIT_CODE, withoutHelp } from '@acc/contract';
 import pc from 'picocolors';
 import { ErrorFolder, keepWholeErrors } from './error-folder.js';
 import { Interruption } from './interruption.js';
@@ -199,7 +199,7 @@ function exitCode(ending: Ending, exits: readonly RankExit[]): number {
 function warnOnce(message: string): (error: Error) => void {
   let warned = false;
   return (error) => {
-    if (!warned) process.stderr.write(`${pc.yellow('acc:')} ${message} (${error.message})\n`);
+    if (!warned) process.stderr.write(`${pc.yellow('acc:')} ${message} (${withoutHelp(error.message)})\n`);
     warned = true;
   };
 }

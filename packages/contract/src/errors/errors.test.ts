@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { AccError, isAccError } from './errors.js';
+import { AccError, isAccError, withoutHelp } from './errors.js';
 import { programStack } from './program-frames.js';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -75,4 +75,9 @@ describe('AccError', () => {
     expect(text).toContain("details: { key: 'value' }");
     expect(text).toContain('/node_modules/');
   });
+});
+
+it('a message gives its sentence without the next step, for a sentence that continues after it', () => {
+  const { message } = new AccError('ACC_X', 'The disk\nis full.', { help: 'do this → or that' });
+  expect([withoutHelp(message), withoutHelp('no next step')]).toEqual(['The disk\nis full.', 'no next step']);
 });

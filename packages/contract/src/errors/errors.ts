@@ -45,6 +45,11 @@ export class AccError extends Error {
   }
 }
 
+/** The message of an {@link AccError} without its next step, for a sentence that continues after it. */
+export function withoutHelp(message: string): string {
+  return message.split('\n→ ', 1)[0]!;
+}
+
 /** Whether errors are printed with all frames: `ACC_STACK=1`. */
 export function showsWholeStack(): boolean {
   const { process } = globalThis as { process?: { readonly env?: Readonly<Record<string, string>> } };

@@ -13,7 +13,7 @@ import {
   type Checkpoint,
 } from '@acc/checkpoint';
 import { hostName } from '@acc/platform';
-import { isAccError } from '@acc/contract';
+import { isAccError, withoutHelp } from '@acc/contract';
 import type { RescuePlace } from '../launchers/rescue-place.js';
 import type { Joinable } from '../join/joinable.js';
 import { collectLocal } from './collect-run.js';
@@ -177,7 +177,7 @@ export class Rescuing {
     } catch (error) {
       if (!isAccError(error) || !UNUSABLE.includes(error.code)) throw error;
       this.#say(
-        `the state of step ${newest.step} in memory is not used: ${error.message.replace(/\.$/, '')}; ${last}`,
+        `the state of step ${newest.step} in memory is not used: ${withoutHelp(error.message).replace(/\.$/, '')}; ${last}`,
       );
       return undefined;
     }

@@ -10,7 +10,14 @@ import {
   type Checkpoint,
   type StoredReference,
 } from '@acc/checkpoint';
-import { AccError, isAccError, type Json, type RandomLayer, type StateTree } from '@acc/contract';
+import {
+  AccError,
+  isAccError,
+  withoutHelp,
+  type Json,
+  type RandomLayer,
+  type StateTree,
+} from '@acc/contract';
 import { restoreOrderState } from '../random/data-orders.js';
 import { restoreRandomState } from '../random/math-random.js';
 import { shareRandomStates } from '../random/synchronize.js';
@@ -114,7 +121,7 @@ async function named<T>({ location }: Checkpoint, work: () => Promise<T>): Promi
     const where = describeLocation(location);
     if (!isAccError(error) || error.message.includes(where)) throw error;
     const { code, help, details, cause } = error;
-    const message = `${where}: ${error.message.split('\n→ ')[0]}`;
+    const message = `${where}: ${withoutHelp(error.message)}`;
     throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
   }
 }

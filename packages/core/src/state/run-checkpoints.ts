@@ -1,5 +1,5 @@
 import { Checkpoints, describeLocation, resolveCheckpointOptions, type Checkpoint } from '@acc/checkpoint';
-import { AccError, checkKeys, isAccError, type Stateful } from '@acc/contract';
+import { AccError, checkKeys, isAccError, withoutHelp, type Stateful } from '@acc/contract';
 import { join } from '@acc/platform';
 import { Rescuing } from '#platform/rescuing';
 import type { LaunchEnvironment } from '../environment.js';
@@ -138,7 +138,7 @@ export class RunCheckpoints {
       } catch (error) {
         if (!isAccError(error) || !DAMAGED.includes(error.code)) throw error;
         if (this.#context.collective.rank === 0)
-          console.warn(`acc: ${error.code}: ${error.message} Trying the checkpoint before it.`);
+          console.warn(`acc: ${error.code}: ${withoutHelp(error.message)} Trying the checkpoint before it.`);
         tried.add(name);
       }
     }

@@ -8,7 +8,7 @@ import {
   type CheckpointOptions,
 } from '@acc/checkpoint';
 import { SingleCollective } from '@acc/collective';
-import { AccError, checkKeys, isAccError, isRecord, type StateLayer } from '@acc/contract';
+import { AccError, checkKeys, isAccError, isRecord, withoutHelp, type StateLayer } from '@acc/contract';
 import { kernelLayerOf } from '@acc/kernels';
 import type { TrackersState } from '@acc/tracker';
 import { eachWeight, type WeightLayout } from '../protocol/layout.js';
@@ -99,7 +99,7 @@ export class SavedRounds {
       } catch (error) {
         if (!isAccError(error, 'ACC_CHECKPOINT_CORRUPT')) throw error;
         damaged ??= error;
-        console.warn(`acc: ${error.code}: ${error.message} This checkpoint is skipped.`);
+        console.warn(`acc: ${error.code}: ${withoutHelp(error.message)} This checkpoint is skipped.`);
       }
     }
   }

@@ -2,7 +2,7 @@ import { backend, getBackend, ready, tidy, type Variable } from '@tensorflow/tfj
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, fullBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf } from '@acc/kernels';
-import { AccError, isAccError, type KernelLayer } from '@acc/contract';
+import { AccError, isAccError, withoutHelp, type KernelLayer } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';
 import { buildLlama } from '../models/llama.js';
@@ -48,7 +48,7 @@ function build(folder: string, config: ModelConfig): LayersModel {
   } catch (cause) {
     if (!isAccError(cause)) throw cause;
     const { code, help, details } = cause;
-    const message = `${folder}/config.json: ${cause.message.split('\n→ ')[0]}`;
+    const message = `${folder}/config.json: ${withoutHelp(cause.message)}`;
     throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
   }
 }
