@@ -62,7 +62,8 @@ class Monitor {
   readonly #options: ResolvedAutoLog;
   readonly #sink: MonitorSink;
   readonly #system = new SystemClock();
-  readonly #losses: { tensor: Tensor; weight: number; step: number; isSeen: boolean }[] = [];
+  /** Losses since the last report. `value`: of one that was read. */
+  readonly #losses: { tensor: Tensor; weight: number; step: number; value?: number }[] = [];
   /** Looks at the losses of this rank. */
   readonly #lossWatch: LossWatch;
   /** Looks at the mean loss while those of this rank are finite. */
@@ -99,7 +100,6 @@ class Monitor {
       tensor: keep(value.clone()),
       weight: items,
       step: this.#sink.step + 1,
-      isSeen: false,
     });
   }
 
@@ -181,9 +181,9 @@ class Monitor {
   #seeLosses(): void {
     if (this.#context.collective.rank > 0 || !this.#sink.isOpen) return;
     for (const loss of this.#losses) {
-      if (loss.isSeen || loss.tensor.isDisposed) continue;
-      loss.isSeen = true;
-      const alert = this.#lossWatch.look(loss.tensor.dataSync()[0]!, loss.step);
+      if (loss.value !== undefined || loss.tensor.isDisposed) continue;
+      loss.value = loss.tensor.dataSync()[0]!;
+      const alert = this.#lossWatch.look(loss.value, loss.step);
       if (alert) this.#sink.alert(alert);
     }
   }
@@ -195,8 +195,7 @@ class Monitor {
   }
 
   #takeLosses(): { value: number; weight: number }[] {
-    return this.#losses.splice(0).map(({ tensor, weight }) => {
-      const value = tensor.dataSync()[0]!;
+    return this.#losses.splice(0).map(({ tensor, weight, value = tensor.dataSync()[0]! }) => {
       tensor.dispose();
       return { value, weight };
     });

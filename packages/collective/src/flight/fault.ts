@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, withoutHelp } from '@acc/contract';
 import type { LoggedCall, RankAccount } from '@acc/native';
 import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -40,9 +40,7 @@ export class Fault {
   explained(error: AccError, call: string): AccError {
     this.#story ??= this.#tell(error, call);
     const { lines, help } = this.#story;
-    // The message of an AccError ends with its help.
-    const [what = ''] = error.message.split('\n→ ');
-    return new AccError(error.code, `${call}: ${what.replace(/\.$/, '')}.\n${lines}`, {
+    return new AccError(error.code, `${call}: ${withoutHelp(error.message).replace(/\.$/, '')}.\n${lines}`, {
       help: error.help === undefined ? help : `${error.help} ${help}`,
       cause: error,
       details: error.details,

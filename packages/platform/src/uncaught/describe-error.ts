@@ -1,5 +1,5 @@
 import { inspect, types } from 'node:util';
-import { isAccError, programFrames, programStack, showsWholeStack } from '@acc/contract';
+import { isAccError, programFrames, programStack, showsWholeStack, withoutHelp } from '@acc/contract';
 
 /** The number of causes, and of errors of an AggregateError, that are shown. */
 const MOST_CAUSES = 4;
@@ -98,8 +98,8 @@ function causeLines(cause: unknown, before: readonly string[]): string[] {
   }
   const lines = errorLines(cause);
   const frames = programFrames(lines.filter((line) => FRAME.test(line) && !before.includes(line)));
-  const [sentence] = String(cause.message).split('\n→ ');
-  if (!said.includes(sentence!.replace(/\.$/, ''))) {
+  const sentence = withoutHelp(String(cause.message));
+  if (!said.includes(sentence.replace(/\.$/, ''))) {
     const [first, ...others] = lines.filter((line) => !FRAME.test(line));
     return [`caused by: ${first}`, ...others, ...frames];
   }
