@@ -19,6 +19,7 @@ export const HOSTS = {
   pipeline: 'core',
   placement: 'fsdp',
   platform: 'contract',
+  profile: 'core',
   schedule: 'core',
   'sharding-rules': 'core',
   tape: 'kernels',

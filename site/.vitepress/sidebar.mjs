@@ -33,6 +33,7 @@ const TRAIN = [
   ['Checkpoints and resuming', '/guide/checkpoints'],
   ['Trackers', '/guide/trackers'],
   ['Faster steps: compile', '/guide/compile'],
+  ['Where the time goes', '/guide/profile'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
 ];

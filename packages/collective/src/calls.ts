@@ -15,6 +15,7 @@ import {
 import { deadlock } from './deadlock.js';
 import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
+import { beginObserved } from './flight/observe-collectives.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { GroupEngine } from './group-engine.js';
 import type { Member } from './member.js';
@@ -147,10 +148,13 @@ export class Calls {
 
   /** Runs `body`. Errors that it throws then name the call. */
   explained<T>(call: Words | string, body: () => T): T {
+    const end = beginObserved();
     try {
       return body();
     } catch (error) {
       throw this.#explain(error, call);
+    } finally {
+      end?.(() => (typeof call === 'string' ? call : formatWords(call)));
     }
   }
 

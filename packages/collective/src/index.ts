@@ -1,4 +1,5 @@
 export { coresOfRank, GroupCollective, isLoopback, joinGroup } from '#platform/group';
+export { observeCollectives, type CollectiveObserver } from './flight/observe-collectives.js';
 export { onFault } from './flight/fault-listeners.js';
 export type { GroupCollectiveOptions } from './group-collective.js';
 export type { GroupEngine } from './group-engine.js';

@@ -21,6 +21,7 @@ import type { Joinable } from './join/joinable.js';
 import { Lifetime } from './lifetime.js';
 import { comparedOptions, type ResolvedOptions } from './options.js';
 import { Pipelines } from '#platform/pipelining';
+import { Profiler } from '#platform/profiling';
 import { forwardRanks, shareRandomStates, unpreparedData } from '#platform/several-ranks';
 import { resolvePipelineOptions } from './pipelined/options.js';
 import { DataPreparation, type DataPreparationOptions } from './prepare/prepare-data.js';
@@ -29,7 +30,7 @@ import { variablesOf } from './prepare/model-weights.js';
 import { Preparation } from './prepare/prepare.js';
 import { PreparedObjects } from './prepare/prepared-objects.js';
 import { meshOf } from './presets/mesh.js';
-import { builtInPlugins, precisionOf } from './presets/plugins.js';
+import { builtInPlugins, dtypeOfProducts, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
 import { shareOrders, chosenOrderSeed } from './random/data-orders.js';
 import { installRandom, seedOfShard } from './random/math-random.js';
@@ -65,6 +66,7 @@ export interface Components {
   readonly atBoundary: (isEnd?: boolean) => Promise<void>;
   readonly stopListening: () => void;
   readonly determinism: Determinism | undefined;
+  readonly profiler: Profiler;
   readonly lifetime: Lifetime;
 }
 
@@ -100,7 +102,7 @@ type Base = Pick<Components, 'environment' | 'kernels' | 'joinable' | 'determini
 function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participant[]): Components {
   const { joinable, kernels, collective, strategy, tensor, mesh, determinism } = given;
   const training = trainingOf(resolved, given);
-  const { trainingStep, plugins, data, turns, boundary, tracking, prepared } = training;
+  const { trainingStep, plugins, data, turns, boundary, tracking, prepared, profiler } = training;
   const isDeterministic = determinism !== undefined;
   const attach = attaching({ collective, mesh, kernels, isDeterministic }, trainingStep);
   for (const each of [strategy, ...plugins]) {
@@ -111,7 +113,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
   const ranks = forwardRanks(strategy, { collective, mesh });
   const pipelines = pipelinesOf(resolved, { ...given, trainingStep, prepared });
   const { atBoundary } = boundary;
-  const created = { trainingStep, pipelines, data, fit: new FitProgress(), turns };
+  const created = { trainingStep, pipelines, data, profiler, fit: new FitProgress(), turns };
   const shared = { ...given, ...created, atBoundary, plugins };
   const { seed, dataLoader, checkpointEvery } = resolved;
   const { splitBatches } = dataLoader;
@@ -146,11 +148,14 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();
-  const plugins = pluginsOf(resolved, { ...given, tracking, precision, parts, data, prepared, boundary });
+  const profiler = new Profiler({ rank, size, kernels, dtype: dtypeOfProducts(resolved) });
+  const surroundings = { ...given, tracking, precision, parts, data, prepared, boundary };
+  // The first plugin is the outermost, so its times include those of the others.
+  const plugins = [profiler.plugin, ...pluginsOf(resolved, surroundings)];
   const isDeterministic = determinism !== undefined;
   const context = { ranks, parts, collective, mesh, kernels, strategy, plugins, isDeterministic, turns };
   const trainingStep = createTrainingStep(resolved, context);
-  return { trainingStep, plugins, data, turns, boundary, precision, tracking, prepared };
+  return { trainingStep, plugins, data, turns, boundary, precision, tracking, prepared, profiler };
 }
 
 /**

@@ -31,6 +31,7 @@ export {
   type WriteModelOptions,
 } from '@acc/checkpoint';
 export type { CompiledStep, CompileOptions } from '@acc/compile';
+export type { OperatorRow, Peak, Profile, ProfileOptions, StepParts } from '@acc/profile';
 export { DataLoader } from '@acc/data';
 export { checkpoint, currentPass, type Nested, type PassContext } from '@acc/tape';
 export {

@@ -27,6 +27,10 @@ export {
   type RmsNormOptions,
   type RotaryOptions,
 } from './functions/index.js';
+export { computingAgain } from './flops/counting.js';
+export { addFlops, flopsOfCall } from './flops/flop-counter.js';
+export { NO_FLOPS, type Flops } from './flops/operator-flops.js';
+export { observeReplays, type ReplayObserver, type ReplayReport } from './recording/observe-replays.js';
 export { kernelLayerOf } from './kernel-layer.js';
 export {
   canUpdateInGroups,

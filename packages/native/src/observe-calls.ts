@@ -13,9 +13,13 @@ export let callObserver: CallObserver | undefined;
 
 /**
  * Calls `observer` after every operator call of this process. Undefined ends it. Calls of a replay,
- * and calls that throw, are not reported. It is meant for profiles: there is one observer at a
- * time, which must not call operators itself.
+ * and calls that throw, are not reported. It is meant for profiles. There is one observer at a time,
+ * which must not call operators itself.
+ *
+ * @returns The observer that it replaces. A second observer calls that one, and puts it back.
  */
-export function observeCalls(observer: CallObserver | undefined): void {
+export function observeCalls(observer: CallObserver | undefined): CallObserver | undefined {
+  const before = callObserver;
   callObserver = observer;
+  return before;
 }

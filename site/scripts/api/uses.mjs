@@ -103,7 +103,7 @@ export const MEMBERS = {
         'localMainProcessFirst',
       ],
     ],
-    ['Measure', ['communication', 'resetPeakMemory']],
+    ['Measure', ['profile', 'communication', 'resetPeakMemory']],
   ],
 };
 

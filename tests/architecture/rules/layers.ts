@@ -27,6 +27,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/data': 3,
   '@acc/tracker': 3,
   '@acc/monitor': 3,
+  '@acc/profile': 3,
   '@acc/testkit': 3,
   '@acc/tracker-mlflow': 3,
   '@acc/tracker-wandb': 3,

@@ -86,12 +86,27 @@ async function createFile(path: string): Promise<void> {
   }
 }
 
-/** Creates a folder and syncs the parent of each new folder: only then is a new folder durable. */
+/**
+ * Creates a folder, and syncs the parent of each new folder: only then is a new folder durable. Node's own
+ * recursive form does not end where the system says that an existing folder does not exist, as in /proc.
+ */
 async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first === undefined) return;
-  for (let created = path; created.length >= first.length; created = dirname(created))
-    await syncFolder(dirname(created));
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    const above = dirname(path);
+    if (code !== 'ENOENT' || above === path) throw error;
+    await makeFolder(above);
+    await mkdir(path).catch(ignoreExisting);
+  }
+  await syncFolder(dirname(path));
+}
+
+/** Another process may create the folder at the same time. */
+function ignoreExisting(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
 }
 
 async function syncFolder(path: string): Promise<void> {

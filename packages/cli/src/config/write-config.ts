@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { AccError } from '@acc/contract';
-import { makeFolder } from '../make-folder.js';
+import { files } from '@acc/platform';
 
 /** @throws AccError `ACC_CONFIG_EXISTS`. */
 export function requireAbsent(path: string): void {
@@ -15,7 +15,7 @@ export function requireAbsent(path: string): void {
 /** Writes a config file and its folder. @throws AccError `ACC_CONFIG_NOT_WRITABLE`. */
 export function writeConfig(path: string, text: string): void {
   try {
-    makeFolder(dirname(path));
+    files.makeFolder(dirname(path));
     writeFileSync(path, text);
   } catch (cause) {
     throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} cannot be written: ${(cause as Error).message}`, {

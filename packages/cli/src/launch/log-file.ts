@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, openSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AccError } from '@acc/contract';
-import { makeFolder } from '../make-folder.js';
+import { files } from '@acc/platform';
 
 /** The files for the output of a rank. */
 export interface LogPaths {
@@ -21,7 +21,7 @@ export class LogFile {
 
   constructor(path: string) {
     this.#path = path;
-    makeFolder(dirname(path));
+    files.makeFolder(dirname(path));
     this.#file = openSync(path, 'a');
   }
 

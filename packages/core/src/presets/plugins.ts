@@ -29,6 +29,10 @@ export function precisionOf(
   }
 }
 
+/** The dtype of products in training. */
+export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) =>
+  mixedPrecision === 'bf16' ? 'bfloat16' : mixedPrecision === 'fp16' ? 'float16' : 'float32';
+
 /**
  * States what a trial on this device found. Training in 8 bits is not implemented on any device.
  */

@@ -17,6 +17,8 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { countFlops } from '../flops/flop-counter.js';
+import { NO_FLOPS, type Flops } from '../flops/operator-flops.js';
 import { withoutWaiting } from '../pending/all-pending.js';
 import { computeWaiting } from '../pending/compute-waiting.js';
 import { beginRecordedValues, endRecordedValues, recordValues } from '../pending/recorded-value.js';
@@ -122,6 +124,7 @@ class Session {
   #endOfUsers: (() => void) | undefined;
   #isPaused = false;
   #variableChanges: VariableChanges | undefined;
+  #endOfFlops: (() => Flops) | undefined;
   /** The scalars that the step made, in any segment, are its constants. Those of actions are not. */
   readonly #constants = forgetConstants();
 
@@ -143,6 +146,7 @@ class Session {
     this.#placeCalls();
     beginRecordedValues();
     recordValues(true);
+    this.#endOfFlops = countFlops(() => !this.#isPaused);
   }
 
   /** Ends a segment before `action`, which takes `inputs`. */
@@ -198,6 +202,14 @@ class Session {
     this.#endOfGradients?.();
     this.#endOfUsers?.();
     this.#variableChanges?.end();
+    this.#flops();
+  }
+
+  /** Ends counting. Zero in later calls. */
+  #flops(): Flops {
+    const flops = this.#endOfFlops?.() ?? NO_FLOPS;
+    this.#endOfFlops = undefined;
+    return flops;
   }
 
   #placeCalls(): void {
@@ -218,7 +230,7 @@ class Session {
     return new StepRecording(
       this.backend,
       recording,
-      { segments: this.#segments, outside: this.#outside },
+      { segments: this.#segments, outside: this.#outside, flops: this.#flops() },
       this.#places,
     );
   }

@@ -2,12 +2,14 @@ import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, reasonAgainstPrograms, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import type { Flops } from '../flops/operator-flops.js';
 import type { ReadConstant } from '../fusion/constants.js';
 import { placeOfInput } from '../fusion/graph.js';
 import { optimize } from '../fusion/optimize.js';
 import { isLive } from '../live-variables.js';
 import { planArena, type ArenaPlan } from '../memory-plan/arena-plan.js';
 import { computePending } from '../pending/all-pending.js';
+import { reportReplay } from './observe-replays.js';
 import { areShardedAlike, formOf, localTensorOf, tensorIn, type RecordedForm } from './recorded-form.js';
 import {
   countGivenInputs,
@@ -27,6 +29,7 @@ interface RecordedTensors {
   readonly segments: readonly RecordedSegment[];
   /** The tensors from outside that are neither arguments nor variables. */
   readonly outside: readonly Tensor[];
+  readonly flops: Flops;
 }
 
 /** A recorded step of the backend `acc`. */
@@ -38,6 +41,8 @@ export class StepRecording implements Recording {
    */
   readonly #outside: readonly WeakRef<Tensor>[];
   private readonly segments: readonly RecordedSegment[];
+  /** Of a replay, without those of actions. */
+  readonly flops: Flops;
   #native: NativeRecording;
   /** The calls that it replays. Undefined before it is sealed. */
   #sealed: SealedCalls | undefined;
@@ -50,11 +55,12 @@ export class StepRecording implements Recording {
   constructor(
     private readonly backend: AccBackend,
     native: NativeRecording,
-    { segments, outside }: RecordedTensors,
+    { segments, outside, flops }: RecordedTensors,
     private readonly places: SourcePlaces,
   ) {
     this.#native = native;
     this.segments = segments;
+    this.flops = flops;
     this.#outside = outside.map((tensor) => new WeakRef(tensor));
     this.#captured = segments.flatMap(({ sources }) =>
       sources.flatMap((source) => (source.kind === 'captured' ? [source.id] : [])),
@@ -126,8 +132,7 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
-          this.#sealed?.explanation.times.add(performance.now() - start, actions.timesMs);
-          this.#planMemory();
+          this.#ended(performance.now() - start, actions.timesMs);
           return outputs;
         }
         actions.run(segment.action, outputs);
@@ -141,6 +146,12 @@ export class StepRecording implements Recording {
         actions.undo();
       }
     }
+  }
+
+  #ended(ms: number, actionsMs: ReadonlyMap<string, number>): void {
+    this.#sealed?.explanation.times.add(ms, actionsMs);
+    this.#planMemory();
+    reportReplay({ ms, recording: this, flops: this.flops, calls: () => this.#native.times() });
   }
 
   dispose(): void {

@@ -1,5 +1,6 @@
 import { AccError, isAccError, medianLow } from '@acc/contract';
 import { numThreads, releaseCachedMemory, synchronize, type Tensor as NativeTensor } from '@acc/native';
+import { measuringCalls } from '../flops/counting.js';
 import type { TuningOptions } from './options.js';
 
 /**
@@ -186,7 +187,7 @@ export class Tuner {
     const taken = this.#taken[key];
     const own = pinned ?? usual ?? (taken !== undefined && taken in family.candidates ? taken : undefined);
     const given = own ?? this.#store?.find(key);
-    const measured = given === undefined ? measure(family, args) : NOT_MEASURED;
+    const measured = given === undefined ? measuringCalls(() => measure(family, args)) : NOT_MEASURED;
     if (measured.isShortOfMemory && this.#postpone(key)) return undefined;
     const { measuredMs, failures } = measured;
     const candidate = given ?? fastest(family, measuredMs);

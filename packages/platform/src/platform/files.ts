@@ -4,7 +4,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,13 +15,14 @@ import {
   writeSync,
 } from 'node:fs';
 import type { Files } from '../files.js';
+import { makeFolder } from './make-folder.js';
 
 /** The unit of `stat.blocks` (POSIX). */
 const BLOCK_BYTES = 512;
 
 export const files: Files = {
   exists: existsSync,
-  makeFolder: (path) => void mkdirSync(path, { recursive: true }),
+  makeFolder,
   readText: (path) => readFileSync(path, 'utf8'),
   write: (path, content) => writeWhole(path, content, false),
   replace(path, content) {

@@ -1,5 +1,6 @@
 import { util, zeros, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { computingAgain } from '@acc/kernels';
 import { reviveWith, type EngineInternals, type TapeNode } from '@acc/tfjs-internals';
 import { freeUnused } from '../gradient-driver/driver.js';
 import { putContext, type PassContext } from '../gradient-driver/pass-context.js';
@@ -97,7 +98,7 @@ function tapeAgain(engine: EngineInternals, segment: Segment): { nodes: TapeNode
   const compute = () => {
     const tape = engine.state.activeTape!;
     const begin = tape.length;
-    const given = inPrecision(run);
+    const given = computingAgain(() => inPrecision(run));
     const result = copiedResult(given, madeBy(tape.slice(begin)));
     nodes = tape.slice(begin);
     return result;

@@ -1,18 +1,16 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
  * Creates a folder and those above it. Node's own recursive form does not end where the system says
  * that an existing folder does not exist, as in /proc.
- *
- * @param path An absolute path.
  */
 export function makeFolder(path: string): void {
   try {
     mkdirSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
     const above = dirname(path);
     if (code !== 'ENOENT' || above === path) throw error;
     makeFolder(above);

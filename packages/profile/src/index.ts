@@ -1,0 +1,6 @@
+export type { OperatorRow } from './operator-times.js';
+export type { ProfileOptions } from './options.js';
+export type { Peak } from './peak.js';
+export { Profiler } from './profiler.js';
+export type { StepParts } from './step-parts.js';
+export type { Profile } from './types.js';

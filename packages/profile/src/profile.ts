@@ -1,0 +1,52 @@
+import { AccError } from '@acc/contract';
+import { addFlops, NO_FLOPS } from '@acc/kernels';
+import type { ResolvedProfileOptions } from './options.js';
+import { measurePeak } from './peak.js';
+import { reportOf } from './report.js';
+import type { Session } from './session.js';
+import type { Profile, ProfilerContext } from './types.js';
+import { chromeTrace, writeTrace } from './trace.js';
+
+interface Surroundings extends ProfilerContext {
+  readonly schedule: ResolvedProfileOptions['schedule'];
+  readonly traceDir: string | undefined;
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` if `fn` took no active step; the errors of `writeTrace`. */
+export function profileOf(session: Session, surroundings: Surroundings): Profile {
+  const { rank, size, dtype, schedule, traceDir } = surroundings;
+  const steps = session.ends.length;
+  if (steps < schedule.active) throw tooFewSteps(session.steps, schedule);
+  const ms = session.ends.at(-1)! - session.begin;
+  const stepMs = ms / steps;
+  const trace =
+    traceDir === undefined
+      ? undefined
+      : writeTrace(traceDir, chromeTrace(session.spans.all, rank, size), rank);
+  const table = session.operators.rows(steps);
+  const flops = addFlops(NO_FLOPS, session.operators.flops, 1 / steps);
+  const peak = measurePeak(dtype);
+  const mfu = flops.model / (stepMs / 1000) / peak.flopsPerSecond;
+  const memory = { peakBytes: session.peakBytes };
+  const figures = {
+    steps,
+    stepMs,
+    parts: session.parts.parts(ms, steps),
+    table,
+    flops,
+    mfu,
+    peak,
+    memory,
+    trace,
+  };
+  return { ...figures, toString: () => reportOf(figures, { rank, size }) };
+}
+
+function tooFewSteps(steps: number, { wait, warmup, active }: ResolvedProfileOptions['schedule']): AccError {
+  const needed = wait + warmup + active;
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `profile: fn took ${steps} optimizer steps; the schedule needs ${needed} (wait ${wait}, warmup ${warmup}, active ${active}).`,
+    { help: 'Train for more steps in fn, await what it starts, or give a shorter schedule.' },
+  );
+}

@@ -1,0 +1,41 @@
+import type { KernelLayer, NativeDtype } from '@acc/contract';
+import type { Flops } from '@acc/kernels';
+import type { OperatorRow } from './operator-times.js';
+import type { Peak } from './peak.js';
+import type { StepParts } from './step-parts.js';
+
+export interface ProfilerContext {
+  readonly rank: number;
+  readonly size: number;
+  readonly kernels: Pick<KernelLayer, 'recorder'>;
+  /** The dtype of products in training. */
+  readonly dtype: NativeDtype;
+}
+
+/** The result of `accelerator.profile`, on this rank. Figures are means over the active steps. */
+export interface Profile {
+  /** The number of active steps. */
+  readonly steps: number;
+  /** The time of a step, in milliseconds. */
+  readonly stepMs: number;
+  /** How that time was spent. */
+  readonly parts: StepParts;
+  /** The operators of a step, those that take most time first. `console.table` prints it. */
+  readonly table: readonly OperatorRow[];
+  /** The floating-point operations of a step. */
+  readonly flops: Flops;
+  /**
+   * Model FLOPs utilization: {@link flops}`.model` of a second, divided by {@link peak}. From 0 to 1.
+   */
+  readonly mfu: number;
+  /** The fastest products on this machine, measured after the steps. */
+  readonly peak: Peak;
+  readonly memory: {
+    /** The most bytes of tensors that were allocated at one time in the active steps. */
+    readonly peakBytes: number;
+  };
+  /** The path of the trace of this rank. Undefined without `traceDir`. */
+  readonly trace: string | undefined;
+  /** All of it as text, for people. */
+  toString(): string;
+}

@@ -1,0 +1,153 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { onRanks } from '../on-ranks.js';
+import { CONVNET, GPT, LSTM, type ProfileArgs, type ProfileCase, type Profiled } from './ranks/profile.js';
+
+const SCHEDULE = { wait: 1, warmup: 1, active: 3 };
+const CASES: readonly ProfileCase[] = [
+  { model: 'gpt', schedule: SCHEDULE },
+  { model: 'convnet', schedule: SCHEDULE },
+  { model: 'lstm', schedule: SCHEDULE },
+  { model: 'gpt', compiled: true, schedule: { wait: 2, warmup: 2, active: 2 } },
+  { model: 'gpt', checkpointEvery: 2, schedule: SCHEDULE },
+  { model: 'convnet', schedule: { wait: 0, warmup: 0, active: 1 } },
+];
+const COMPILED = 3;
+const CHECKPOINTED = 4;
+
+interface TraceEvent {
+  readonly ph: string;
+  readonly cat: string;
+  readonly name: string;
+  readonly pid: number;
+  readonly ts: number;
+  readonly dur: number;
+}
+
+const traceDir = mkdtempSync(join(tmpdir(), 'acc-profile-'));
+const results = new Map<number, Profiled[]>();
+
+beforeAll(async () => {
+  const module = new URL('./ranks/profile.ts', import.meta.url);
+  for (const ranks of [1, 2]) {
+    const args: ProfileArgs = { cases: CASES, traceDir: join(traceDir, `${ranks}`) };
+    results.set(ranks, await onRanks<Profiled>({ module, ranks, args, timeoutMs: 120_000 }));
+  }
+}, 240_000);
+
+/** The products of a step, by the usual formulas: backward has twice the products of forward. */
+function analytic(name: ProfileCase['model']): { model: number; hidden: number } {
+  if (name === 'gpt') {
+    const { batch, length, width, layers, vocabulary } = GPT;
+    const tokens = batch * length;
+    const attention = tokens * layers * 4 * length * width;
+    const dense = tokens * (layers * 24 * width ** 2 + 2 * width * vocabulary);
+    return { model: 3 * (dense + attention), hidden: 3 * attention * ((length - 1) / (2 * length)) };
+  }
+  if (name === 'convnet') {
+    const { batch, size, channels, classes } = CONVNET;
+    const [before, between, after] = channels;
+    const first = 2 * batch * size ** 2 * 9 * before * between;
+    const second = 2 * batch * (size / 2) ** 2 * 9 * between * after;
+    const dense = 2 * batch * (size / 2) ** 2 * after * classes;
+    // Nothing needs the gradient of the images.
+    return { model: 2 * first + 3 * second + 3 * dense, hidden: 0 };
+  }
+  const { batch, steps, inputs, units } = LSTM;
+  return { model: 2 * batch * steps * 4 * units * (2 * inputs + 3 * units), hidden: 0 };
+}
+
+describe.each([1, 2])('on %i ranks', (ranks) => {
+  const profiles = () => results.get(ranks)!.map((of) => of.profiles);
+
+  it.each(CASES.map((given, i) => [given, i] as const))(
+    '%o: FLOPs are those of the formula',
+    ({ model, checkpointEvery }, i) => {
+      for (const of of profiles()) {
+        const { flops } = of[i]!;
+        const expected = analytic(model);
+        expect(flops.model / expected.model).toBeCloseTo(1, 6);
+        expect(flops.hidden).toBeCloseTo(expected.hidden, 3);
+        if (checkpointEvery === undefined && model !== 'gpt') expect(flops.hardware).toBe(flops.model);
+      }
+    },
+  );
+
+  it('activation checkpoints and the scores of attention count for the hardware only', () => {
+    for (const of of profiles()) {
+      const [plain, checkpointed] = [of[0]!.flops, of[CHECKPOINTED]!.flops];
+      const attention = 2 * GPT.batch * GPT.layers * 2 * GPT.length ** 2 * GPT.width;
+      expect(plain.hardware - plain.model).toBeCloseTo(attention / 2, 3);
+      expect(checkpointed.hardware).toBeGreaterThan(plain.hardware);
+    }
+  });
+
+  it('the parts of a step add up to it', () => {
+    for (const of of profiles()) {
+      for (const [i, { steps, stepMs, parts }] of of.entries()) {
+        expect(steps).toBe(CASES[i]!.schedule.active);
+        const sum = Object.values(parts).reduce((total, ms) => total + ms, 0);
+        // The end of a replay, after its step, counts too.
+        if (i === COMPILED) expect(sum).toBeGreaterThan(stepMs - 1e-6);
+        else expect(sum).toBeCloseTo(stepMs, 6);
+        expect(parts.forward > 0).toBe(i !== COMPILED);
+        expect(parts.backward > 0).toBe(i !== COMPILED);
+        expect(parts.replay > 0).toBe(i === COMPILED);
+        expect(parts.communication > 0).toBe(ranks > 1);
+      }
+    }
+  });
+
+  it('memory, utilization and operators are there', () => {
+    for (const of of profiles()) {
+      for (const { memory, mfu, operators, text } of of) {
+        expect(memory.peakBytes).toBeGreaterThan(0);
+        expect(mfu).toBeGreaterThan(0);
+        expect(mfu).toBeLessThan(1);
+        expect(operators.some((name) => /matmul|mm|convolution|lstm/.test(name))).toBe(true);
+        expect(text).toContain('MFU');
+      }
+    }
+  });
+
+  it('each rank writes a trace, whose steps contain its phases and operators', () => {
+    for (const [rank, of] of profiles().entries()) {
+      for (const [i, { trace }] of of.entries()) {
+        expect(trace).toBe(join(traceDir, `${ranks}`, `${i}`, `trace-rank-${rank}.json`));
+        const { traceEvents } = JSON.parse(readFileSync(trace!, 'utf8')) as { traceEvents: TraceEvent[] };
+        const spans = traceEvents.filter(({ ph }) => ph === 'X');
+        const named = (cat: string) => spans.filter((span) => span.cat === cat);
+        expect(named('steps')).toHaveLength(CASES[i]!.schedule.active);
+        const begin = Math.min(...named('steps').map(({ ts }) => ts));
+        const end = Math.max(...named('steps').map(({ ts, dur }) => ts + dur));
+        expect(spans.every(({ pid, dur }) => pid === rank && dur >= 0)).toBe(true);
+        for (const { ts, dur } of [...named('operators'), ...named('collectives')]) {
+          // Rounded to a quarter of a microsecond, as times since 1970 are.
+          expect(ts).toBeGreaterThan(begin - 1);
+          expect(ts + dur).toBeLessThan(end + 1);
+        }
+        expect(named('collectives').length > 0).toBe(ranks > 1);
+      }
+    }
+  });
+
+  it('wrong calls say what is wrong, and leave nothing behind', () => {
+    for (const { problems } of results.get(ranks)!) {
+      expect(problems).toEqual({
+        few: expect.stringContaining(
+          'ACC_INVALID_OPTION: profile: fn took 3 optimizer steps; the schedule needs 4',
+        ),
+        none: expect.stringContaining('fn took 0 optimizer steps'),
+        option: expect.stringContaining("ACC_UNKNOWN_OPTION: profile: unknown option 'scedule'"),
+        active: expect.stringContaining('ACC_INVALID_OPTION: profile.schedule.active is 0'),
+        fn: expect.stringContaining('ACC_INVALID_ARGUMENT'),
+        folder: expect.stringContaining('ACC_STORAGE_FAILED: Writing /proc/no-such-folder'),
+        thrown: 'OWN: of the program',
+        nested: expect.stringContaining('ACC_INVALID_ARGUMENT: profile: another profile is being taken'),
+        after: 'nothing',
+      });
+    }
+  });
+});
