@@ -28,7 +28,9 @@ describe('when a rank fails', { timeout: 120_000 }, () => {
     const { code, stderr } = await fail('throw');
     expect(code).toBe(1);
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 1/m);
-    expect(stderr.slice(stderr.indexOf('acc: rank 1'))).toContain('rank 1 is out of luck');
+    expect(stderr.slice(stderr.indexOf('acc: rank 1 of 3'))).toContain('rank 1 is out of luck');
+    // Nobody must wait for the others to learn of the failure.
+    expect(stderr).toMatch(/^acc: rank 1 failed, ending the other ranks\n\[[02]\] asked to end$/m);
     expect(pids()).toHaveLength(5);
     expect(running()).toEqual([]);
   });

@@ -33,7 +33,7 @@ describe('acc launch --log-dir', () => {
   it('shows nothing without --tee but the end of a rank that failed, and its file', async () => {
     const run = await runAcc([...options(), fixture('fail.mjs'), folder, 'throw']);
     expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toMatch(/^acc: rank 1 of 2 .*exit code 1/);
+    expect(run.stderr).toMatch(/^acc: rank 1 failed, .*\nacc: rank 1 of 2 .*exit code 1/);
     expect(run.stderr).toContain(`all of its stderr: ${join(folder, 'logs/attempt-0/rank-1.stderr.log')}`);
     expect(log('rank-1.stderr.log')).toContain('rank 1 is out of luck');
   });

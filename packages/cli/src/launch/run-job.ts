@@ -8,7 +8,7 @@ import { RankProcess, type RankCommand, type RankExit } from './rank-process.js'
 import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
-import { describeFailure, describeLateErrors } from './summary.js';
+import { describeEnding, describeFailure, describeLateErrors } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
@@ -103,6 +103,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     const surroundings = { screen, prefix, watchdog, graceMs, hurry: hurry.signal, errors };
     for (const command of commands) ranks.push(await RankProcess.start(command, surroundings));
     ending = await findEnding(ranks, interruption, screen, job.stop);
+    if (!job.isSilent) screen?.say(firstWords(ending, ranks));
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
@@ -121,6 +122,12 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     isStopped: ending.kind === 'stopped',
     failure,
   };
+}
+
+/** The message that a rank has failed, if others must still be ended. */
+function firstWords(ending: Ending, ranks: readonly RankProcess[]): string {
+  if (ending.kind !== 'failed' || !ranks.some(({ isRunning }) => isRunning)) return '';
+  return describeEnding(ending.failure);
 }
 
 /** The message about errors, which names the file with the whole of them. */

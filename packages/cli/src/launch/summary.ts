@@ -18,6 +18,12 @@ export interface AboutJob {
   readonly wholePath?: string | undefined;
 }
 
+/** The message while the other ranks are being ended, which may take as long as their grace period. */
+export function describeEnding({ exit: { rank, exitCode } }: Failure): string {
+  const what = exitCode === SAVED_EXIT_CODE ? 'has saved a checkpoint' : 'failed';
+  return `acc: rank ${rank} ${what}, ending the other ranks\n`;
+}
+
 /** The message for stderr about the rank that ended the job. Its last lines are the error. */
 export function describeFailure(failure: Failure, { worldSize, script, wholePath }: AboutJob): string {
   const { exit, rank } = failure;
