@@ -98,7 +98,8 @@ describe('an error on the screen', () => {
 
 describe('a process that ends by an error', () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-uncaught-'));
-  const url = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'uncaught.js')).href;
+  const built = (name: string) => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', name)).href;
+  const [url, ending] = [built('uncaught.js'), built('ending.js')];
   const run = (program: string, file = '') => {
     const path = join(folder, 'program.mjs');
     writeFileSync(path, `import { endByUncaught } from '${url}';\nendByUncaught('${file}');\n${program}\n`);
@@ -123,6 +124,13 @@ describe('a process that ends by an error', () => {
   it('keeps its exit code and its text if a listener for exit throws', () => {
     const program = "process.on('exit', () => { throw new RangeError('late'); });\nthrow new Error('no');";
     expect(run(program)).toEqual({ status: 1, stderr: 'Error: no\n    at program.mjs:4:7\n' });
+  });
+
+  it('without an error says which one a listener for exit has thrown', () => {
+    const late = "process.on('exit', () => { throw new RangeError('late'); });";
+    const { status, stderr } = run(`${late}\n(await import('${ending}')).exitSurely(75);`);
+    expect(status).toBe(75);
+    expect(stderr).toMatch(/^acc: a listener for 'exit' has thrown: RangeError: late\n/);
   });
 
   it('adds no listener that a reporter of errors counts', () => {

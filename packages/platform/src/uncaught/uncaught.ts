@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { isMainThread } from 'node:worker_threads';
+import { exitSurely } from '../ending.js';
 import { reportOf, writeReport, type ErrorReport } from './error-report.js';
 
 type Listener = (error: unknown) => void;
@@ -76,12 +77,7 @@ function onUncaught(error: unknown): void {
 function leave(error: unknown): void {
   const { report } = process;
   if (report?.reportOnUncaughtException) report.writeReport(error as Error);
-  try {
-    process.exit(1);
-  } catch {
-    // A listener for 'exit' has thrown. None is called again.
-    process.exit(1);
-  }
+  exitSurely(1, () => undefined);
 }
 
 /** Errors of V8's parser know their line only where Node.js itself prints them. */
