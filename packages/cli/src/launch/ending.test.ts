@@ -58,6 +58,14 @@ describe('when a rank fails', { timeout: 120_000 }, () => {
   });
 });
 
+it('shows the error of a rank that ends with exit code 0 all the same', async () => {
+  const { code, stderr } = await runAcc(['launch', '-n', '2', fixture('forgives.mjs')]);
+  expect(code).toBe(0);
+  const [first, ...lines] = stderr.split('\n');
+  expect(first).toBe('acc: rank 1 failed but ended with exit code 0:');
+  expect(lines).toContain('    Error: the end of rank 1 fails');
+});
+
 describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
   async function hang(how: string, options: readonly string[] = []) {
     const job = startAcc(['launch', '-n', '2', ...options, fixture('hang.mjs'), folder, how]);

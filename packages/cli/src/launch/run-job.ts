@@ -136,10 +136,10 @@ function lastWords(
   ranks: readonly RankProcess[],
   job: Pick<Job, 'worldSize' | 'script'>,
 ): string {
-  if (ending.kind === 'completed') return '';
   if (ending.kind !== 'failed') {
+    const when = ending.kind === 'completed' ? 'but ended with exit code 0' : 'while the job was being ended';
     const logPath = ranks.find(({ error }) => error)?.logPath;
-    return describeLateErrors(ranks, logPath ?? keepWholeErrors(ranks));
+    return describeLateErrors(ranks, when, logPath ?? keepWholeErrors(ranks));
   }
   const wholePath = ending.failure.rank.logPath ?? keepWholeErrors(ranks);
   return describeFailure(ending.failure, { ...job, wholePath });

@@ -153,10 +153,16 @@ describe('a process that ends by an error', () => {
     );
   });
 
-  it('has the line of a mistake that the parser finds in another module', () => {
+  it('has the line of a mistake that the parser finds in a module of a module', () => {
     writeFileSync(join(folder, 'mistake.mjs'), 'const a = ;\n');
-    const { status, stderr } = run("await import('./mistake.mjs');");
+    writeFileSync(join(folder, 'module.mjs'), "import './program.mjs';\nexport * from './mistake.mjs';\n");
+    const { status, stderr } = run("await import('./module.mjs');");
     expect(status).toBe(1);
-    expect(stderr).toMatch(/mistake\.mjs:1\nconst a = ;\n +\^\n\nSyntaxError: /);
+    expect(stderr).toMatch(
+      /^\/.*\/mistake\.mjs:1\nconst a = ;\n {10}\^\n\nSyntaxError: Unexpected token ';'\n$/,
+    );
+    // A module that no text of the program names is left to Node.js.
+    const named = run("await import(['./mistake', 'mjs'].join('.'));");
+    expect(named.stderr).toMatch(/\/mistake\.mjs:1\n[^]*compileSourceTextModule/);
   });
 });

@@ -121,7 +121,7 @@ export class ProcessEnding {
     void this.#endBy(error, isFirst).finally(() => {
       this.#tell();
       this.dispose();
-      if (!ProcessEnding.#areEnding) exitSurely(Number(process.exitCode ?? 1), () => undefined);
+      if (!ProcessEnding.#areEnding) exitSurely(Number(process.exitCode) || 1, () => undefined);
     });
   });
 
