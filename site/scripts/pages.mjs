@@ -53,8 +53,8 @@ export function pages() {
 }
 
 const HOW_TO_LINK =
-  'A link names a document by its path from the folder of the one that it is in, with .md at the end. ' +
-  'Pages of the site name READMEs as pages: ../packages/ddp.md.';
+  'A link names a document by its path from the folder of the one that it is in, with .md at the end, ' +
+  'so that it also works where the repository is read: ../../../packages/ddp/README.md.';
 
 /**
  * The texts of all pages but those of the API, by path, from the documents as they are now.
@@ -63,13 +63,7 @@ const HOW_TO_LINK =
  */
 export function pageTexts() {
   const all = pages();
-  // Pages of the site name others by their path on the site.
-  const pageOf = new Map(
-    all.flatMap(({ path, source }) => [
-      [source, path],
-      [`site/docs/${path}`, path],
-    ]),
-  );
+  const pageOf = new Map(all.map(({ path, source }) => [source, path]));
   for (const path of filesUnder(join(root, 'bench/results')).filter((name) => name.endsWith('.svg'))) {
     pageOf.set(`bench/results/${path}`, `results/${path}`);
   }

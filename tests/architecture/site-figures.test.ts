@@ -21,7 +21,7 @@ const sections = PAGES.flatMap((page): Section[] =>
 
 function reportsIn(page: string, text: string): string[] {
   return Array.from(text.matchAll(/\]\(([^()]*\bresults\/[\w-]+\.md)\)/g), ([, link]) =>
-    readText(`bench/${posix.normalize(posix.join(posix.dirname(page), link!)).replace(/^(\.\.\/)+/, '')}`),
+    readText(posix.join('site/docs', posix.dirname(page), link!)),
   );
 }
 

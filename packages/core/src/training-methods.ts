@@ -72,7 +72,7 @@ export class TrainingMethods {
 
   backward(loss: () => Scalar, varList?: Variable[]): { value: Scalar; grads: NamedTensorMap } {
     const { trainingStep, preparation } = this.#contextToRun('backward', loss);
-    preparation.adoption.adopt(this, varList);
+    preparation.adoption.adopt(preparation, varList);
     const result = trainingStep.trained.seekingCandidates(() => variableGrads(loss, varList));
     if (!trainingStep.accumulation.isHolding) trainingStep.clipping.clip(result.grads);
     return result;

@@ -55,6 +55,15 @@ const metrics = (accelerator: Accelerator) => {
   accelerator.gather(tf.ones([2]));
 };
 
+const batchesFrom = (first: number) => tf.split(rowsFrom(first), 2);
+async function trainOnEach(
+  accelerator: Accelerator,
+  batches: tf.data.Dataset<tf.TensorContainer>,
+): Promise<void> {
+  const [model, optimizer] = accelerator.prepare(network(), tf.train.sgd(0.1));
+  await batches.forEachAsync((x) => void optimizer.minimize(() => lossOf(model, x as tf.Tensor)));
+}
+
 const mesh = (sizes: object): AcceleratorOptions => ({ mesh: sizes });
 type Program = readonly [(accelerator: Accelerator) => unknown, AcceleratorOptions?];
 const programs: Readonly<Record<string, Program>> = {
@@ -81,13 +90,16 @@ const programs: Readonly<Record<string, Program>> = {
   ],
   'a DataLoader that is not prepared': [(accelerator) => trainOver(accelerator, loaderOf(rowsFrom(0)))],
   'a tf.data dataset that is not prepared': [
-    async (accelerator) => {
-      const [model, optimizer] = accelerator.prepare(network(), tf.train.sgd(0.1));
-      const batches = tf.data.array(tf.unstack(rowsFrom(0))).batch(2);
-      await batches.forEachAsync((x) => void optimizer.minimize(() => lossOf(model, x as tf.Tensor)));
-    },
+    (accelerator) => trainOnEach(accelerator, tf.data.array(tf.unstack(rowsFrom(0))).batch(2)),
+  ],
+  'a tf.data dataset of ready batches that is not prepared': [
+    (accelerator) => trainOnEach(accelerator, tf.data.array(batchesFrom(0))),
   ],
   // From here on, no warning.
+  'a tf.data dataset of which the program takes the batches of its rank': [
+    (accelerator) =>
+      trainOnEach(accelerator, tf.data.array(batchesFrom(0)).skip(accelerator.processIndex).take(1)),
+  ],
   'a DataLoader over rows that the program divides': [
     (accelerator) => trainOver(accelerator, loaderOf(rowsFrom(accelerator.processIndex))),
   ],

@@ -1,7 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fixture, isRunning, runAcc, startAcc, type AccRun } from '../../fixtures/run-acc.js';
 
@@ -28,7 +27,9 @@ describe('when a rank fails', { timeout: 120_000 }, () => {
     const { code, stderr } = await fail('throw');
     expect(code).toBe(1);
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 1/m);
-    expect(stderr.slice(stderr.indexOf('acc: rank 1'))).toContain('rank 1 is out of luck');
+    expect(stderr.slice(stderr.indexOf('acc: rank 1 of 3'))).toContain('rank 1 is out of luck');
+    // Nobody must wait for the others to learn of the failure.
+    expect(stderr).toMatch(/^acc: rank 1 failed, ending the other ranks\n\[[02]\] asked to end$/m);
     expect(pids()).toHaveLength(5);
     expect(running()).toEqual([]);
   });
@@ -55,6 +56,14 @@ describe('when a rank fails', { timeout: 120_000 }, () => {
     expect(code).toBe(7);
     expect(running()).toEqual([]);
   });
+});
+
+it('shows the error of a rank that ends with exit code 0 all the same', async () => {
+  const { code, stderr } = await runAcc(['launch', '-n', '2', fixture('forgives.mjs')]);
+  expect(code).toBe(0);
+  const [first, ...lines] = stderr.split('\n');
+  expect(first).toBe('acc: rank 1 failed but ended with exit code 0:');
+  expect(lines).toContain('    Error: the end of rank 1 fails');
 });
 
 describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
@@ -97,10 +106,10 @@ describe('when the launcher is interrupted', { timeout: 120_000 }, () => {
     child.stdout!.on('data', (text: string) => (asked += text));
     child.kill('SIGINT');
     await waitFor(() => asked.split('asked').length === 3);
-    // Not the same key press any more.
-    await sleep(300);
-    child.kill('SIGINT');
+    // The first of these still count as the same key press.
+    const presses = setInterval(() => child.kill('SIGINT'), 50);
     const { code, stdout } = await ended;
+    clearInterval(presses);
     expect(code).toBe(130);
     expect(stdout).not.toContain('ended by itself');
     expect(running()).toEqual([]);

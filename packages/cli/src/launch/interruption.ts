@@ -1,3 +1,5 @@
+import { endOfPress } from '@acc/platform/ending';
+
 /** Signals that end the job. */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /**
@@ -5,12 +7,6 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
  * save it and exit.
  */
 const WARNING = 'SIGUSR1';
-
-/**
- * npx and npm forward the terminal's Ctrl-C to a process that already received it. A second signal
- * within this time counts as the same key press.
- */
-const SAME_PRESS_MS = 200;
 
 /** Handles the launcher's signals while a job runs. `dispose` restores the default behaviour. */
 export class Interruption {
@@ -30,16 +26,15 @@ export class Interruption {
       onWarning();
     };
     process.on(WARNING, this.#warn);
-    let firstAt: number | undefined;
+    let [isFirst, takesSecondPress] = [true, false];
     let resolveFirst: (signal: NodeJS.Signals) => void;
     this.first = new Promise((resolve) => (resolveFirst = resolve));
     this.#listener = (signal) => {
-      if (firstAt === undefined) {
-        firstAt = performance.now();
-        resolveFirst(signal);
-      } else if (performance.now() - firstAt > SAME_PRESS_MS) {
-        onRepeat();
-      }
+      if (takesSecondPress) onRepeat();
+      if (!isFirst) return;
+      isFirst = false;
+      resolveFirst(signal);
+      void endOfPress().then(() => (takesSecondPress = true));
     };
     for (const signal of SIGNALS) process.on(signal, this.#listener);
   }

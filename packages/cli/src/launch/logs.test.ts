@@ -2,8 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fixture, runAcc } from '../../fixtures/run-acc.js';
+import { appendToLog, LogFile } from './log-file.js';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-logs-'))));
@@ -33,7 +34,7 @@ describe('acc launch --log-dir', () => {
   it('shows nothing without --tee but the end of a rank that failed, and its file', async () => {
     const run = await runAcc([...options(), fixture('fail.mjs'), folder, 'throw']);
     expect(run).toMatchObject({ code: 1, stdout: '' });
-    expect(run.stderr).toMatch(/^acc: rank 1 of 2 .*exit code 1/);
+    expect(run.stderr).toMatch(/^acc: rank 1 failed, .*\nacc: rank 1 of 2 .*exit code 1/);
     expect(run.stderr).toContain(`all of its stderr: ${join(folder, 'logs/attempt-0/rank-1.stderr.log')}`);
     expect(log('rank-1.stderr.log')).toContain('rank 1 is out of luck');
   });
@@ -57,6 +58,18 @@ describe('acc launch --log-dir', () => {
     const alone = await runAcc(['launch', '--tee', 'all', fixture('output.mjs')]);
     expect(alone.stderr).toContain('ACC_MISSING_OPTION');
   });
+});
+
+it('says once that a file of a full disk is incomplete, and goes on', () => {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const file = new LogFile('/dev/full');
+  for (let i = 0; i < 2; i++) file.write(Buffer.from('a line'));
+  const isAppended = appendToLog('/dev/full', 'an error');
+  const texts = written.mock.calls.map(([text]) => String(text));
+  written.mockRestore();
+  expect(isAppended).toBe(false);
+  expect(texts).toHaveLength(2);
+  for (const text of texts) expect(text).toMatch(/^acc: \/dev\/full is incomplete, .*ENOSPC/);
 });
 
 describe('acc launch --dry-run', () => {

@@ -142,6 +142,10 @@ export class RankProcess {
     return this.#logPath;
   }
 
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   /** The error that ended it. Undefined while it runs, and if nothing was thrown. */
   get error(): ErrorReport | undefined {
     return this.#error;

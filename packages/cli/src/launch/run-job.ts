@@ -8,7 +8,7 @@ import { RankProcess, type RankCommand, type RankExit } from './rank-process.js'
 import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
-import { describeFailure, describeLateErrors } from './summary.js';
+import { describeEnding, describeFailure, describeLateErrors } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
@@ -103,6 +103,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
     const surroundings = { screen, prefix, watchdog, graceMs, hurry: hurry.signal, errors };
     for (const command of commands) ranks.push(await RankProcess.start(command, surroundings));
     ending = await findEnding(ranks, interruption, screen, job.stop);
+    if (!job.isSilent) screen?.say(firstWords(ending, ranks));
     // A Ctrl-C while ranks are already being ended kills them at once.
     if (ending.kind !== 'interrupted') void interruption.first.then(() => hurry.abort());
   } finally {
@@ -123,16 +124,22 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   };
 }
 
+/** The message that a rank has failed, if others must still be ended. */
+function firstWords(ending: Ending, ranks: readonly RankProcess[]): string {
+  if (ending.kind !== 'failed' || !ranks.some(({ isRunning }) => isRunning)) return '';
+  return describeEnding(ending.failure);
+}
+
 /** The message about errors, which names the file with the whole of them. */
 function lastWords(
   ending: Ending,
   ranks: readonly RankProcess[],
   job: Pick<Job, 'worldSize' | 'script'>,
 ): string {
-  if (ending.kind === 'completed') return '';
   if (ending.kind !== 'failed') {
+    const when = ending.kind === 'completed' ? 'but ended with exit code 0' : 'while the job was being ended';
     const logPath = ranks.find(({ error }) => error)?.logPath;
-    return describeLateErrors(ranks, logPath ?? keepWholeErrors(ranks));
+    return describeLateErrors(ranks, when, logPath ?? keepWholeErrors(ranks));
   }
   const wholePath = ending.failure.rank.logPath ?? keepWholeErrors(ranks);
   return describeFailure(ending.failure, { ...job, wholePath });

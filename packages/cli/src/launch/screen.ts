@@ -5,6 +5,8 @@ export type Channel = 'stdout' | 'stderr';
 /** An output stream of the launcher: a terminal, a pipe or a file. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
+/** The owner of the launcher's own lines. */
+const LAUNCHER = -1;
 const ESC = '\u001b';
 const ERASE_LINE = `\r${ESC}[K`;
 
@@ -60,6 +62,11 @@ export class Screen {
     this.#write(this.#live.channel, ERASE_LINE);
     this.#write(channel, text);
     this.#write(this.#live.channel, drawing);
+  }
+
+  /** Writes whole lines of the launcher itself to stderr. */
+  say(text: string): void {
+    if (text) this.print('stderr', LAUNCHER, text);
   }
 
   /** Shows `text` on the bottom line of the terminal. '' clears this channel's text there. */

@@ -116,15 +116,22 @@ describe('the message about the rank that ended a job', () => {
     expect(uncaughtError(syntax)).toEqual(syntax.slice(0, 5));
   });
 
-  it('tells errors of ranks that were being ended, each once', () => {
+  it('tells errors of ranks that did not end the job, each once', () => {
     const error = { code: undefined, text: 'Error: no disk', whole: 'Error: no disk' };
     expect(
-      describeLateErrors([
-        { rank: 0, error, stderrTail: [] },
-        { rank: 1, error: undefined, stderrTail: [] },
-        { rank: 2, error: { ...error, text: 'AccError [ACC_PEER_LOST]: rank 0 has ended' }, stderrTail: [] },
-      ]),
+      describeLateErrors(
+        [
+          { rank: 0, error, stderrTail: [] },
+          { rank: 1, error: undefined, stderrTail: [] },
+          {
+            rank: 2,
+            error: { ...error, text: 'AccError [ACC_PEER_LOST]: rank 0 has ended' },
+            stderrTail: [],
+          },
+        ],
+        'while the job was being ended',
+      ),
     ).toBe('acc: rank 0 failed while the job was being ended:\n    Error: no disk\n');
-    expect(describeLateErrors([{ rank: 0, error: undefined, stderrTail: [] }])).toBe('');
+    expect(describeLateErrors([{ rank: 0, error: undefined, stderrTail: [] }], '')).toBe('');
   });
 });

@@ -18,6 +18,12 @@ export interface AboutJob {
   readonly wholePath?: string | undefined;
 }
 
+/** The message while the other ranks are being ended, which may take as long as their grace period. */
+export function describeEnding({ exit: { rank, exitCode } }: Failure): string {
+  const what = exitCode === SAVED_EXIT_CODE ? 'has saved a checkpoint' : 'failed';
+  return `acc: rank ${rank} ${what}, ending the other ranks\n`;
+}
+
 /** The message for stderr about the rank that ended the job. Its last lines are the error. */
 export function describeFailure(failure: Failure, { worldSize, script, wholePath }: AboutJob): string {
   const { exit, rank } = failure;
@@ -47,12 +53,14 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
 }
 
 /**
- * The errors of ranks that were being ended, each once, without those that are consequences.
+ * The errors of ranks that did not end the job, each once, without those that are consequences.
  *
+ * @param when The rest of the sentence that a rank failed.
  * @param wholePath The file with the whole errors. Undefined: the screen has all that there is.
  */
 export function describeLateErrors(
   ranks: readonly Pick<ObservedRank & RankExit, 'rank' | 'error' | 'stderrTail'>[],
+  when: string,
   wholePath?: string,
 ): string {
   const own = ranks.filter((rank) => !isConsequence({ rank }));
@@ -60,7 +68,7 @@ export function describeLateErrors(
   const where = wholePath ? `  all errors: ${wholePath}\n` : '';
   return Array.from(texts, ([text, rank], i) => {
     const lines = shorten(text.split('\n')).map((line) => `    ${line}\n`);
-    const header = `acc: rank ${rank} failed while the job was being ended:\n`;
+    const header = `acc: rank ${rank} failed ${when}:\n`;
     return `${header}${i === 0 ? where : ''}${lines.join('')}`;
   }).join('');
 }

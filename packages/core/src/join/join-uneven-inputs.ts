@@ -43,6 +43,7 @@ export async function joinUnevenInputs<T>(
   }
   strategy.synchronize?.(source);
   trainingStep.rejoin();
+  preparation.adoption.agree([preparation, ...preparation.prepared.optimizers]);
   for (const optimizer of preparation.prepared.optimizers)
     await shareOptimizer(optimizer, collective, source);
   return result;

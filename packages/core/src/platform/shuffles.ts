@@ -16,6 +16,7 @@ import { drawingBy } from './drawing.js';
 /** The members of a `tf.data.Dataset` that are used. */
 interface Dataset {
   iterator(): Promise<unknown>;
+  forEachAsync(visit: (element: unknown) => void): Promise<void>;
   shuffle(bufferSize: number, seed?: string, reshuffleEachIteration?: boolean): Dataset;
   map(transform: Transform): Dataset;
   mapAsync(transform: Transform): Dataset;
@@ -75,6 +76,7 @@ function noteDataset(prototype: Dataset): void {
         return notingBatches(own.apply(this, args));
       },
   );
+  replaceForGood(prototype, 'forEachAsync', notingElements);
   replaceForGood(
     prototype,
     'shuffle',
@@ -135,6 +137,22 @@ function notingBatches(batched: Dataset): Dataset {
     },
   });
 }
+
+/**
+ * A loop whose elements are noted: without `batch`, they may be batches already. Only the dataset that the loop
+ * reads is certain to give the data of its steps, so the elements of the datasets below it are not noted.
+ */
+const notingElements = (own: Dataset['forEachAsync']): Dataset['forEachAsync'] =>
+  async function (this: Dataset, visit) {
+    try {
+      await own.call(this, (element) => {
+        noteUnprepared(element);
+        visit(element);
+      });
+    } finally {
+      noteUnprepared(undefined);
+    }
+  };
 
 /** A dataset that is shuffled by a seed of the current orders, and by tfjs's if there are none. */
 function inOrder(unseeded: Dataset, shuffledBy: (seed: string) => Dataset): Dataset {

@@ -1,5 +1,5 @@
 import { engine, type Variable } from '@tensorflow/tfjs-core';
-import type { Collective, Preparation, Strategy } from '@acc/contract';
+import { AccError, type Collective, type Preparation, type Strategy } from '@acc/contract';
 import { hasLostValues } from '@acc/placement';
 import type { TrainingStep } from '../step/training-step.js';
 import { prepareVariables } from './prepare-variables.js';
@@ -22,6 +22,8 @@ export class Adoption {
   readonly #options: AdoptionOptions;
   /** The owners that have offered all trainable variables. */
   readonly #owners = new WeakSet<object>();
+  /** The variables that it has prepared on this rank. */
+  readonly #adopted = new Set<string>();
 
   constructor(options: AdoptionOptions) {
     this.#options = options;
@@ -47,7 +49,7 @@ export class Adoption {
     if (list) {
       const given = list.filter((variable) => variable.trainable && !trained.has(variable));
       const fresh = given.filter((variable) => !trained.knows(variable));
-      if (fresh.length > 0) prepareVariables(this.#options, fresh);
+      if (fresh.length > 0) this.#prepare(fresh);
       trained.add(given);
     } else if (!this.#owners.has(owner)) {
       this.#owners.add(owner);
@@ -71,6 +73,28 @@ export class Adoption {
     trainingStep.trained.add(fresh);
   }
 
+  /**
+   * Called on every rank after some ranks may have trained without the others. An owner that has offered
+   * its variables on one rank does not offer them later, when a rank that had no data would do so alone.
+   *
+   * @throws AccError `ACC_VARIABLES_DIFFER` if variables were first prepared while a rank had no data.
+   */
+  agree(owners: readonly object[]): void {
+    const own = { hasOffered: owners.map((owner) => this.#owners.has(owner)), names: [...this.#adopted] };
+    const all = this.#options.collective.allGatherObject(own);
+    owners.forEach((owner, i) => all.some(({ hasOffered }) => hasOffered[i]) && this.#owners.add(owner));
+    const missing = all.map((one) =>
+      all.flatMap(({ names }) => names).filter((name) => !one.names.includes(name)),
+    );
+    const rank = missing.findIndex((names) => names.length > 0);
+    if (rank >= 0) throw firstTrainedApart(rank, [...new Set(missing[rank])]);
+  }
+
+  #prepare(variables: readonly Variable[]): void {
+    prepareVariables(this.#options, variables);
+    for (const { name } of variables) this.#adopted.add(name);
+  }
+
   #offerAll(): void {
     const { trainingStep, collective, prepared } = this.#options;
     const { trained } = trainingStep;
@@ -91,7 +115,7 @@ export class Adoption {
     const common = first!.filter((key) => others.every((keys) => keys.includes(key)));
     if (common.length === 0) return;
     const offered = common.map((key) => byKey.get(key)!);
-    prepareVariables(this.#options, offered);
+    this.#prepare(offered);
     trained.offer(offered);
   }
 }
@@ -99,4 +123,15 @@ export class Adoption {
 /** Equal for variables that ranks regard as the same. */
 function keyOf({ name, shape, dtype }: Variable): string {
   return `${name} ${dtype}[${shape.join()}]`;
+}
+
+function firstTrainedApart(rank: number, names: readonly string[]): AccError {
+  return new AccError(
+    'ACC_VARIABLES_DIFFER',
+    `The first step of these variables was inside joinUnevenInputs, where rank ${rank} had no data: ${names.join(', ')}.`,
+    {
+      help: 'Give them, or their model, to accelerator.prepare before joinUnevenInputs.',
+      details: { rank, names },
+    },
+  );
 }

@@ -1,6 +1,7 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SAVED_EXIT_CODE, valuesOf, type Collective } from '@acc/contract';
+import { endOfPress, exitSurely } from '@acc/platform/ending';
 
 /**
  * Cluster managers send SIGTERM before they kill a process. Slurm sends the signal that `--signal`
@@ -9,11 +10,6 @@ import { SAVED_EXIT_CODE, valuesOf, type Collective } from '@acc/contract';
 const SIGNALS = ['SIGTERM', 'SIGUSR1'] as const;
 /** Ctrl-C. A program that does not reach its next boundary is ended by a second one. */
 const INTERRUPT = 'SIGINT';
-/**
- * A terminal and a launcher may both send the signal of one Ctrl-C. A second one within this time, in
- * milliseconds, counts as the same.
- */
-const SAME_PRESS_MS = 300;
 /**
  * A loop that blocks the event loop for this long, in milliseconds, and for more than this number of steps
  * without a boundary, would not handle Ctrl-C in time.
@@ -68,11 +64,11 @@ export class Preemption {
 
   readonly #listener = (signal: NodeJS.Signals): void => {
     if (this.#isAsked) {
-      if (signal === INTERRUPT && this.#takesSecondPress) process.exit(INTERRUPTED_EXIT_CODE);
+      if (signal === INTERRUPT && this.#takesSecondPress) exitSurely(INTERRUPTED_EXIT_CODE);
       return;
     }
     this.#isAsked = true;
-    void this.#endPress();
+    void endOfPress().then(() => (this.#takesSecondPress = true));
     this.#hearInterrupts();
     const [who, ends] = signal === INTERRUPT ? ['Ctrl-C', 'A second Ctrl-C'] : [signal, 'Ctrl-C'];
     console.error(
@@ -130,16 +126,6 @@ export class Preemption {
     this.#lastTurn = performance.now();
   }
 
-  /**
-   * A save may block the event loop, and a copy of the signal is then handled late. The turn after the
-   * wait handles it.
-   */
-  async #endPress(): Promise<void> {
-    await sleep(SAME_PRESS_MS, undefined, { ref: false });
-    await nextTurn();
-    this.#takesSecondPress = true;
-  }
-
   #hearInterrupts(): void {
     if (this.#isHearingInterrupts) return;
     this.#isHearingInterrupts = true;
@@ -180,6 +166,6 @@ export class Preemption {
     await beforeExit();
     // The connections of the other ranks lead to rank 0, so it must not exit first.
     collective.barrier();
-    process.exit(SAVED_EXIT_CODE);
+    exitSurely(SAVED_EXIT_CODE);
   }
 }

@@ -13,6 +13,7 @@ import {
   type Checkpoint,
 } from '@acc/checkpoint';
 import { hostName } from '@acc/platform';
+import { asDeferring, exitSurely, isHandled, listenFirst } from '@acc/platform/ending';
 import { isAccError, withoutHelp } from '@acc/contract';
 import type { RescuePlace } from '../launchers/rescue-place.js';
 import type { Joinable } from '../join/joinable.js';
@@ -66,20 +67,23 @@ export class Rescuing {
   #hasDropped = false;
   #hasCompared = false;
 
-  readonly #onSignal = (): void => {
-    const ending = this.#ending();
-    if (ending === 'save' && this.#context.isPreempting) return;
-    if (ending === 'save' || ending === 'rescue') {
+  readonly #onSignal = asDeferring(
+    () => this.#endBySignal(),
+    () => !this.#isKeeping,
+  );
+
+  #endBySignal(): void {
+    if (this.#isKeeping) {
       // The update is made, and the next boundary holds the state after it.
       if (this.#isSpent) this.#mustLeave = true;
       else this.#leave();
       return;
     }
-    // Without this listener the signal would have ended the process.
-    if (process.listenerCount('SIGTERM') > 1) return;
+    if (isHandled('SIGTERM')) return;
+    // The signal ends the process, as it would without this listener.
     this.dispose();
     process.kill(process.pid, 'SIGTERM');
-  };
+  }
 
   constructor(context: RescuingContext) {
     const { run, place } = context;
@@ -87,7 +91,7 @@ export class Rescuing {
     this.#sign = join(place.folder, `holds-${process.pid}`);
     this.#holdsThroughUpdates = isReplicated(run) && run.kernels.device === 'cpu';
     this.#forgetFaults = onFault(() => this.#keep());
-    process.on('SIGTERM', this.#onSignal);
+    listenFirst('SIGTERM', this.#onSignal);
     run.trainingStep.updates.observer = {
       beforeUpdate: () => this.#vote(),
       beforeApply: () => this.#spend(),
@@ -107,7 +111,7 @@ export class Rescuing {
 
   #leave(): never {
     this.#keep();
-    process.exit(TERMINATED);
+    exitSurely(TERMINATED);
   }
 
   /** Holds the current state, which must be that between two steps. */
@@ -259,6 +263,12 @@ export class Rescuing {
     if (this.#hasDropped || !isSpeaker) return;
     this.#hasDropped = true;
     dropRescues(folder, round);
+  }
+
+  /** Whether SIGTERM asks this component to keep the state. */
+  get #isKeeping(): boolean {
+    const ending = this.#ending();
+    return ending === 'rescue' || (ending === 'save' && !this.#context.isPreempting);
   }
 
   /** Why the launcher ends the ranks. Undefined if it does not. */

@@ -98,7 +98,8 @@ describe('an error on the screen', () => {
 
 describe('a process that ends by an error', () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-uncaught-'));
-  const url = pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', 'uncaught.js')).href;
+  const built = (name: string) => pathToFileURL(join(import.meta.dirname, '..', '..', 'dist', name)).href;
+  const [url, ending] = [built('uncaught.js'), built('ending.js')];
   const run = (program: string, file = '') => {
     const path = join(folder, 'program.mjs');
     writeFileSync(path, `import { endByUncaught } from '${url}';\nendByUncaught('${file}');\n${program}\n`);
@@ -125,6 +126,13 @@ describe('a process that ends by an error', () => {
     expect(run(program)).toEqual({ status: 1, stderr: 'Error: no\n    at program.mjs:4:7\n' });
   });
 
+  it('without an error says which one a listener for exit has thrown', () => {
+    const late = "process.on('exit', () => { throw new RangeError('late'); });";
+    const { status, stderr } = run(`${late}\n(await import('${ending}')).exitSurely(75);`);
+    expect(status).toBe(75);
+    expect(stderr).toMatch(/^acc: a listener for 'exit' has thrown: RangeError: late\n/);
+  });
+
   it('adds no listener that a reporter of errors counts', () => {
     const reporter = `process.on('uncaughtException', () => {
   if (process.listenerCount('uncaughtException') === 1) process.exit(9);
@@ -145,10 +153,16 @@ describe('a process that ends by an error', () => {
     );
   });
 
-  it('has the line of a mistake that the parser finds in another module', () => {
+  it('has the line of a mistake that the parser finds in a module of a module', () => {
     writeFileSync(join(folder, 'mistake.mjs'), 'const a = ;\n');
-    const { status, stderr } = run("await import('./mistake.mjs');");
+    writeFileSync(join(folder, 'module.mjs'), "import './program.mjs';\nexport * from './mistake.mjs';\n");
+    const { status, stderr } = run("await import('./module.mjs');");
     expect(status).toBe(1);
-    expect(stderr).toMatch(/mistake\.mjs:1\nconst a = ;\n +\^\n\nSyntaxError: /);
+    expect(stderr).toMatch(
+      /^\/.*\/mistake\.mjs:1\nconst a = ;\n {10}\^\n\nSyntaxError: Unexpected token ';'\n$/,
+    );
+    // A module that no text of the program names is left to Node.js.
+    const named = run("await import(['./mistake', 'mjs'].join('.'));");
+    expect(named.stderr).toMatch(/\/mistake\.mjs:1\n[^]*compileSourceTextModule/);
   });
 });

@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { isMainThread } from 'node:worker_threads';
+import { exitSurely } from '../ending.js';
 import { reportOf, writeReport, type ErrorReport } from './error-report.js';
+import { isWithoutPlace, placedParserError } from './parser-error.js';
 
 type Listener = (error: unknown) => void;
 
@@ -76,27 +77,13 @@ function onUncaught(error: unknown): void {
 function leave(error: unknown): void {
   const { report } = process;
   if (report?.reportOnUncaughtException) report.writeReport(error as Error);
-  try {
-    process.exit(1);
-  } catch {
-    // A listener for 'exit' has thrown. None is called again.
-    process.exit(1);
-  }
+  exitSurely(1, () => undefined);
 }
 
-/** Errors of V8's parser know their line only where Node.js itself prints them. */
-function isWithoutPlace(error: unknown): error is SyntaxError {
-  return (
-    error instanceof SyntaxError && /^SyntaxError: .*\n\s+at compileSourceTextModule/.test(error.stack ?? '')
-  );
-}
-
-/** Asks for the line of the program's main module, and otherwise lets Node.js print the error. */
+/** Without the place, Node.js prints the error. */
 function tellWithPlace(error: SyntaxError): void {
-  const { stderr } = spawnSync(process.execPath, ['--check', process.argv[1]!], { encoding: 'utf8' });
-  const end = stderr.indexOf(`${error.name}: ${error.message}`);
-  if (end < 0) return;
-  const text = stderr.slice(0, end) + `${error.name}: ${error.message}`;
-  tell({ code: undefined, text, whole: stderr });
+  const text = placedParserError(error, process.argv[1]!);
+  if (text === undefined) return;
+  tell({ code: undefined, text, whole: text });
   leave(error);
 }

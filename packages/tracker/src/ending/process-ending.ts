@@ -1,13 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RunStatus } from '@acc/contract';
+import { asDeferring, endOfPress, exitSurely, isHandled, listenFirst } from '@acc/platform/ending';
 import { asOwn, hasOtherListeners, reportUncaught, tellUncaught } from '@acc/platform/uncaught';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/**
- * npx and npm forward the terminal's Ctrl-C to a process that already received it. A second signal
- * within this time counts as the same key press.
- */
-const SAME_PRESS_MS = 300;
 /** A loop that blocks the event loop for this long would not handle a signal in time. */
 const DEAF_MS = 1_500;
 const TURN_MS = 500;
@@ -32,7 +28,8 @@ export class ProcessEnding {
   readonly #turns: NodeJS.Timeout;
   #turnedAtMs = performance.now();
   #isListening = false;
-  #firstSignalMs: number | undefined;
+  #isSignalled = false;
+  #takesSecondPress = false;
   #isEnding = false;
   #wasInterrupted = false;
   /** The error that ends the process, until it is told. */
@@ -82,7 +79,7 @@ export class ProcessEnding {
   #listen(): void {
     if (this.#isListening || this.#isEnding) return;
     this.#isListening = true;
-    for (const signal of SIGNALS) process.on(signal, this.#onSignal);
+    for (const signal of SIGNALS) listenFirst(signal, this.#onSignal);
   }
 
   #unlisten(): void {
@@ -90,17 +87,16 @@ export class ProcessEnding {
     for (const signal of SIGNALS) process.off(signal, this.#onSignal);
   }
 
-  readonly #onSignal = (signal: NodeJS.Signals): void => {
+  readonly #onSignal = asDeferring((signal): void => {
     this.#wasInterrupted = true;
     // The program's own listener handles the signal and ends the process.
-    const ours = [...waiting].filter((one) => one.#isListening);
-    if (process.listenerCount(signal) > ours.length) return;
-    const now = performance.now();
-    if (this.#firstSignalMs !== undefined) {
-      if (now - this.#firstSignalMs > SAME_PRESS_MS) this.#leave(signal);
+    if (isHandled(signal)) return;
+    if (this.#isSignalled) {
+      if (this.#takesSecondPress) this.#leave(signal);
       return;
     }
-    this.#firstSignalMs = now;
+    this.#isSignalled = true;
+    void endOfPress().then(() => (this.#takesSecondPress = true));
     // An error is already ending the process.
     if (this.#isEnding) return;
     this.#isEnding = true;
@@ -108,7 +104,7 @@ export class ProcessEnding {
       this.dispose();
       if (!ProcessEnding.#areEnding) this.#leave(signal);
     });
-  };
+  });
 
   /** Restores the default handling of the signal and sends it again. */
   #leave(signal: NodeJS.Signals): void {
@@ -125,7 +121,7 @@ export class ProcessEnding {
     void this.#endBy(error, isFirst).finally(() => {
       this.#tell();
       this.dispose();
-      if (!ProcessEnding.#areEnding) process.exit(process.exitCode ?? 1);
+      if (!ProcessEnding.#areEnding) exitSurely(Number(process.exitCode) || 1, () => undefined);
     });
   });
 
