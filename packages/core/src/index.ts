@@ -115,6 +115,13 @@ export { findExecutableBatchSize } from './find-batch-size.js';
 export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
 export type { Trained } from './local-steps/local-steps.js';
+export {
+  getLogger,
+  type Logger,
+  type LoggerOptions,
+  type LogLevel,
+  type MessageOptions,
+} from './logger.js';
 export type {
   ContextOptions,
   AcceleratorOptions,
@@ -140,6 +147,18 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets/strategy
 export type { Gathered } from './nested/gather-real.js';
 export type { PadOptions } from './nested/pad-across.js';
 export type { SplitOptions, Splittable } from './nested/split-between.js';
+export {
+  concatenate,
+  findBatchSize,
+  getDataStructure,
+  initializeTensors,
+  listify,
+  recursivelyApply,
+  sliceTensors,
+  type DataStructure,
+  type InPlaceOfTensors,
+  type TensorInformation,
+} from './nested/tree-helpers.js';
 export { setSeed } from './random/math-random.js';
 export { synchronizeRngStates, type RandomSourceName } from './random/synchronize.js';
 export { dispatchModel, loadCheckpointAndDispatch } from './state/dispatch.js';

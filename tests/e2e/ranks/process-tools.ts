@@ -1,7 +1,19 @@
 // Reports how ranks use splitting, padding, flags, turns and random states.
 import { appendFileSync, readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, setSeed, synchronizeRngStates } from '@acc/core';
+import {
+  Accelerator,
+  concatenate,
+  findBatchSize,
+  getDataStructure,
+  getLogger,
+  initializeTensors,
+  listify,
+  recursivelyApply,
+  setSeed,
+  sliceTensors,
+  synchronizeRngStates,
+} from '@acc/core';
 
 async function partsOf(accelerator: Accelerator) {
   const x = tf.range(0, 4);
@@ -39,6 +51,44 @@ function paddedBy(accelerator: Accelerator) {
   };
 }
 
+/** The lines that this rank writes. */
+function logged(): string[] {
+  const lines: string[] = [];
+  const levels = ['debug', 'info', 'warn', 'error'] as const;
+  const before = levels.map((level) => console[level]);
+  for (const level of levels) console[level] = (line: string) => void lines.push(`${level}|${line}`);
+  try {
+    const logger = getLogger('train', { level: 'info' });
+    logger.debug('not written', { mainProcessOnly: false });
+    logger.info('main');
+    logger.error('all', { mainProcessOnly: false });
+    logger.info('turns', { inOrder: true });
+    logger.warnOnce('once');
+    logger.warnOnce('once');
+  } finally {
+    levels.forEach((level, i) => (console[level] = before[i]!));
+  }
+  return lines;
+}
+
+/** Works on batches of every rank, which are gathered. */
+function trees(accelerator: Accelerator): unknown {
+  const { processIndex: rank } = accelerator;
+  const text = tf.tidy(() => {
+    const batch = { x: tf.fill([2, 3], rank), rest: [tf.tensor1d([rank, -rank], 'int32')] };
+    const all = accelerator.gather(batch);
+    const doubled = recursivelyApply((x) => x.mul(2), sliceTensors(all, -3));
+    const joined = concatenate([doubled, initializeTensors(getDataStructure(batch)) as typeof batch]);
+    return JSON.stringify({
+      size: findBatchSize(all),
+      structure: getDataStructure(all),
+      joined: listify(joined),
+      wide: listify(concatenate([batch.x, batch.x], 1)),
+    });
+  });
+  return JSON.parse(text);
+}
+
 /** Draws from libtorch's own generator. */
 const native = () => tf.tidy(() => tf.multinomial(tf.zeros([50]) as tf.Tensor1D, 4).dataSync());
 const draw = () => [Math.random(), ...tf.tidy(() => tf.randomUniform([2]).dataSync()), ...native()];
@@ -53,6 +103,8 @@ export default async function processTools(logPath: string) {
   triggers.push(accelerator.checkTrigger(), accelerator.checkTrigger());
 
   const padded = tf.tidy(() => paddedBy(accelerator));
+  const lines = logged();
+  const tree = trees(accelerator);
   await accelerator.localMainProcessFirst(() => appendFileSync(logPath, `${rank} `));
   accelerator.waitForEveryone();
   const turns = readFileSync(logPath, 'utf8').trim().split(' ');
@@ -69,5 +121,5 @@ export default async function processTools(logPath: string) {
   const isSame = accelerator.unwrapModel(model) === model;
   accelerator.freeMemory(model, { more: tf.ones([2]) });
   const leaked = tf.memory().numTensors - before;
-  return { parts, triggers, padded, turns, own, synchronized, isSame, leaked };
+  return { parts, triggers, padded, lines, tree, turns, own, synchronized, isSame, leaked };
 }
