@@ -15,6 +15,8 @@ interface Result {
     joined: { x: number[][]; rest: number[][] };
     wide: number[][];
   };
+  state: { calls: string[]; isPath: boolean; values: number[][]; failure: string };
+  weight: number;
   turns: string[];
   own: number[];
   synchronized: number[];
@@ -80,6 +82,21 @@ describe('three processes', () => {
       expect(joined.rest).toEqual([[-2, 4, -4, 0, 0]]);
       expect(wide).toEqual([0, 1].map(() => new Array(6).fill(rank)));
     });
+  });
+
+  it('run hooks before saves and loads, fail together if one fails, and write tensors of rank 0', () => {
+    ranks.forEach(({ state: { calls, isPath, values, failure } }, rank) => {
+      expect(calls).toEqual(['save 0', 'load']);
+      expect(isPath).toBe(true);
+      // The hook of the save has set the value that is saved. Rank 0 has written [1, 1].
+      expect(values).toEqual([[7], [1, 1], [5]]);
+      expect(failure).toContain(rank === 2 ? 'no room' : 'On rank 2: ');
+    });
+  });
+
+  it('train through hooks of layers', () => {
+    // The slope is three times the mean of the inputs 0, 1 and 2.
+    for (const { weight } of ranks) expect(weight).toBe(1 - 3);
   });
 
   it('wait for the first process of their host', () => {
