@@ -7,6 +7,7 @@ interface Trained {
   iterations: number;
   norms?: number[];
   syncs?: boolean[];
+  calls?: number;
   history?: Record<string, number[]>;
 }
 type Trainings = Record<string, Trained>;
@@ -73,6 +74,17 @@ it('the norm before clipping can be read, the same on every rank', () => {
 it('windows end at the same micro-batches on every rank', () => {
   const epoch = [...'001001001001'].map((digit) => digit === '1');
   for (const rank of pair) expect(rank['custom 3']!.syncs).toEqual([...epoch, ...epoch]);
+});
+
+it('micro-batches that each reduce their gradients take the same steps, with more collectives', () => {
+  const whole = alone['custom 1']!;
+  expectSame(alone['each 3']!, whole);
+  for (const rank of [...pair, ...pairOnCpu]) {
+    expectSame(rank['each 3']!, whole, 1e-5);
+    // Two more reductions in each window of three micro-batches.
+    const more = rank['each 3']!.calls! - rank['custom 3']!.calls!;
+    expect(more).toBeGreaterThanOrEqual(2 * STEPS);
+  }
 });
 
 it("fit's History covers all micro-batches of all ranks", () => {

@@ -8,6 +8,15 @@ interface Result {
   parts: { list: string[]; rows: number[]; later: number };
   triggers: boolean[];
   padded: { all: number[][]; front: number[][]; scalar: number; bools: unknown[] };
+  lines: string[];
+  tree: {
+    size: number;
+    structure: unknown;
+    joined: { x: number[][]; rest: number[][] };
+    wide: number[][];
+  };
+  state: { calls: string[]; isPath: boolean; values: number[][]; failure: string };
+  weight: number;
   turns: string[];
   own: number[];
   synchronized: number[];
@@ -46,6 +55,48 @@ describe('three processes', () => {
       expect(scalar).toBe(7);
       expect(bools).toEqual(['bool', 1, Number(rank > 0), Number(rank > 1)]);
     });
+  });
+
+  it('log on rank 0, on all ranks, or on rank 0 in the order of ranks', () => {
+    const all = (rank: number) => `error|ERROR train: [RANK ${rank}] all`;
+    expect(ranks.map(({ lines }) => lines)).toEqual([
+      [
+        'info|INFO train: [RANK 0] main',
+        all(0),
+        ...[0, 1, 2].map((rank) => `info|INFO train: [RANK ${rank}] turns`),
+        'warn|WARN train: [RANK 0] once',
+      ],
+      [all(1)],
+      [all(2)],
+    ]);
+  });
+
+  it('apply functions to batches, and slice, join and describe them', () => {
+    ranks.forEach(({ tree: { size, structure, joined, wide } }, rank) => {
+      expect(size).toBe(6);
+      expect(structure).toEqual({
+        x: { shape: [6, 3], dtype: 'float32' },
+        rest: [{ shape: [6], dtype: 'int32' }],
+      });
+      expect(joined.x).toEqual([2, 4, 4, 0, 0].map((value) => [value, value, value]));
+      expect(joined.rest).toEqual([[-2, 4, -4, 0, 0]]);
+      expect(wide).toEqual([0, 1].map(() => new Array(6).fill(rank)));
+    });
+  });
+
+  it('run hooks before saves and loads, fail together if one fails, and write tensors of rank 0', () => {
+    ranks.forEach(({ state: { calls, isPath, values, failure } }, rank) => {
+      expect(calls).toEqual(['save 0', 'load']);
+      expect(isPath).toBe(true);
+      // The hook of the save has set the value that is saved. Rank 0 has written [1, 1].
+      expect(values).toEqual([[7], [1, 1], [5]]);
+      expect(failure).toContain(rank === 2 ? 'no room' : 'On rank 2: ');
+    });
+  });
+
+  it('train through hooks of layers', () => {
+    // The slope is three times the mean of the inputs 0, 1 and 2.
+    for (const { weight } of ranks) expect(weight).toBe(1 - 3);
   });
 
   it('wait for the first process of their host', () => {

@@ -59,6 +59,7 @@ const FIELDS = [
   choice('ddp.commHook', Object.keys(COMM_HOOKS), 'compression of gradients', 'none'),
   choice('ddp.batchNorm', ['broadcast', 'sync', 'local'], 'statistics of batch normalization', 'broadcast'),
   choice('ddp.syncAt', ['backward', 'apply'], 'when gradients are reduced', 'backward'),
+  flag('ddp.syncEachBatch', 'each micro-batch reduces its gradients', 'false'),
   flag('ddp.findUnused', 'variables without a gradient are permitted', 'true'),
   choice(
     'fsdp.stage',

@@ -185,6 +185,17 @@ export const LAUNCH_OPTIONS = {
     flag: '--tee <RANKS>',
     help: "with '--log-dir': also show the output of these ranks: '0,2' or 'all'",
   },
+  /**
+   * Whether `script` is the name of a module, as in an `import`: a package, or a file of one. It is searched
+   * from the working directory. Default false.
+   */
+  module: {
+    kind: 'switch',
+    default: false,
+    group: 'Program',
+    flag: '-m, --module',
+    help: 'the script is the name of a module, as in an import: a package, or a file of one',
+  },
   /** Prints what would be started, and starts nothing. Default false. */
   dryRun: {
     kind: 'switch',

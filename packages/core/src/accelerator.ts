@@ -51,6 +51,7 @@ import { setRunning, whatRuns, type Running } from './running.js';
 import type { Weighted } from './state/model-weights.js';
 import type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';
 import { SavedRun } from './state/saved-run.js';
+import type { RemovableHandle, StatePreHook } from './state/state-hooks.js';
 import { onRows } from './step/batch-rows.js';
 import type { AccumulateOptions } from './step/training-step.js';
 import { TrainingMethods } from './training-methods.js';
@@ -626,6 +627,26 @@ export class Accelerator {
   }
 
   /**
+   * Adds a hook that runs before each {@link saveState} reads the run, also before the saves of `fit`
+   * and of a signal. Every rank adds the same hooks. An error of a hook on one rank throws on all,
+   * and nothing is saved.
+   *
+   * @returns A handle whose `remove()` takes the hook away.
+   * @throws AccError `ACC_INVALID_ARGUMENT`.
+   */
+  registerSaveStatePreHook(hook: StatePreHook): RemovableHandle {
+    return this.#run.addHook('saveState', hook);
+  }
+
+  /**
+   * Adds a hook that runs before each {@link loadState} reads a checkpoint. It is otherwise like
+   * {@link registerSaveStatePreHook}.
+   */
+  registerLoadStatePreHook(hook: StatePreHook): RemovableHandle {
+    return this.#run.addHook('loadState', hook);
+  }
+
+  /**
    * Resolves when an async save is complete. Every rank calls it.
    *
    * @throws AccError `ACC_CHECKPOINT_SAVE_FAILED`.
@@ -653,6 +674,19 @@ export class Accelerator {
    */
   saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
     return this.#run.saveModel(model, path, options);
+  }
+
+  /**
+   * Writes tensors of rank 0 into safetensors files, whose names are their paths: `encoder.bias`,
+   * `layers[0]`. Every rank calls it, and all go on once the files are complete. The caller still owns the
+   * tensors.
+   *
+   * @param path A folder, as for {@link saveModel}.
+   * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, and those of the
+   * storage.
+   */
+  save(values: Nested, path: string, options: Omit<WriteModelOptions, 'format'> = {}): Promise<void> {
+    return this.#run.save(values, path, options);
   }
 
   /**

@@ -1,4 +1,4 @@
-export { initEmptyWeights, type DeviceBytes, type DispatchOptions } from '@acc/big-model';
+export { initEmptyWeights, type DeviceBytes, type DispatchOptions, type LayerDevices } from '@acc/big-model';
 export {
   AccError,
   isAccError,
@@ -116,6 +116,7 @@ export { findExecutableBatchSize } from './find-batch-size.js';
 export { DiLoCo, type DiLoCoOptions, type DiLoCoState } from './local-steps/diloco.js';
 export { LocalSGD, type LocalSgdOptions } from './local-steps/local-sgd.js';
 export type { Trained } from './local-steps/local-steps.js';
+export { getLogger, type Logger, type LoggerOptions, type LogLevel, type MessageOptions } from './logger.js';
 export type {
   ContextOptions,
   AcceleratorOptions,
@@ -141,8 +142,23 @@ export { castHook, oneBitHook, powerSgdHook, topKHook } from './presets/strategy
 export type { Gathered } from './nested/gather-real.js';
 export type { PadOptions } from './nested/pad-across.js';
 export type { SplitOptions, Splittable } from './nested/split-between.js';
+export {
+  concatenate,
+  findBatchSize,
+  getDataStructure,
+  initializeTensors,
+  listify,
+  recursivelyApply,
+  sliceTensors,
+  type DataStructure,
+  type InPlaceOfTensors,
+  type TensorInformation,
+} from './nested/tree-helpers.js';
 export { setSeed } from './random/math-random.js';
 export { synchronizeRngStates, type RandomSourceName } from './random/synchronize.js';
+export { registerHook, type LayerHook, type LayerTensors } from './layer-hooks.js';
+export type { RemovableHandle, StateHookInfo, StatePreHook } from './state/state-hooks.js';
+export { computeModuleSizes, getMaxMemory, inferAutoDeviceMap } from './state/device-maps.js';
 export { dispatchModel, loadCheckpointAndDispatch } from './state/dispatch.js';
 export type { Weighted } from './state/model-weights.js';
 export type { LoadStateOptions, RestoredRun, SaveStateOptions } from './state/run-checkpoints.js';

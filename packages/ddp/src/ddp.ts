@@ -25,7 +25,7 @@ import { BucketedReduction } from './reduction.js';
  */
 export function ddp(options?: DdpOptions): Strategy {
   const resolved = resolveDdpOptions(options);
-  const { bucketBytes, commHook, findUnused, batchNorm, syncAt } = resolved;
+  const { bucketBytes, commHook, findUnused, batchNorm, syncAt, syncEachBatch } = resolved;
   const hook = commHook === undefined ? undefined : commHookOf(commHook);
   const plans = new Plans(bucketBytes);
   const prepared = new Set<Variable>();
@@ -38,6 +38,7 @@ export function ddp(options?: DdpOptions): Strategy {
     traits: {
       parameters: 'replicated',
       syncAt,
+      ...(syncEachBatch && { accumulates: 'afterReduction' as const }),
       mixesRanks: batchNorm === 'sync',
       mixesGradients: hook !== undefined && !isCast(hook),
     },

@@ -25,6 +25,11 @@ export interface DdpOptions {
    */
   readonly syncAt?: 'backward' | 'apply';
   /**
+   * Whether the gradients of each micro-batch are reduced over ranks, in place of once a window. `accumulate`
+   * then gives its function the gradients of all ranks, and communicates more. Default false.
+   */
+  readonly syncEachBatch?: boolean;
+  /**
    * False: it is an error if a rank does not use a variable of a reduction. Default true: such
    * variables are allowed.
    */
@@ -41,6 +46,7 @@ const schema = z.object({
   batchNorm: z.enum(['broadcast', 'sync', 'local']).optional(),
   syncBatchNorm: z.boolean().optional(),
   syncAt: z.enum(['backward', 'apply']).default('backward'),
+  syncEachBatch: z.boolean().default(false),
   findUnused: z.boolean().default(true),
 });
 
@@ -55,6 +61,11 @@ export function resolveDdpOptions(options: DdpOptions = {}): ResolvedDdpOptions 
   // Checks the name and options of a hook even if the strategy is not used.
   if (resolved.commHook !== undefined) commHookOf(resolved.commHook);
   const { batchNorm, syncBatchNorm, ...others } = resolved;
+  if (resolved.syncEachBatch && resolved.syncAt === 'apply') {
+    throw new AccError('ACC_INVALID_OPTION', "ddp: syncEachBatch: true contradicts syncAt: 'apply'.", {
+      help: 'Set only one of the two options.',
+    });
+  }
   if (batchNorm !== undefined && syncBatchNorm !== undefined && (batchNorm === 'sync') !== syncBatchNorm) {
     throw new AccError(
       'ACC_INVALID_OPTION',

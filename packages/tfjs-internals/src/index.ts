@@ -62,6 +62,7 @@ export {
 } from './optimizer.js';
 export {
   isPatched,
+  isReplaced,
   livePatches,
   patch,
   patchProperty,

@@ -21,6 +21,7 @@ export const PATCH_LAYERS = [
   'batch statistics',
   'fused layers',
   'sequence pieces',
+  'layer hooks',
   // Models, from single layers to whole trainings.
   'prepared model',
   'freed activations',
@@ -43,11 +44,15 @@ export type PatchLayer = (typeof PATCH_LAYERS)[number];
 
 /**
  * Layers whose patches depend on the method that they find: they leave it alone if somebody else
- * computes it. So they cannot be put below a patch that was there before them.
+ * computes it. So they cannot be put below a patch that was there before them, unless it always calls
+ * the method that it finds.
  */
 const FIRST: ReadonlySet<PatchLayer> = new Set(['batch statistics', 'fused layers']);
 
 export const mustComeFirst = (layer: PatchLayer): boolean => FIRST.has(layer);
+
+/** Whether patches of the layer always call the method that they find. */
+export const callsThrough = (layer: PatchLayer): boolean => layer === 'layer hooks';
 
 const ranks = new Map<PatchLayer, number>(PATCH_LAYERS.map((layer, rank) => [layer, rank]));
 

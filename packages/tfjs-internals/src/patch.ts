@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 import { engine, KernelBackend } from '@tensorflow/tfjs-core';
-import { mustComeFirst, rankOf, type PatchLayer } from './patch-layers.js';
+import { callsThrough, mustComeFirst, rankOf, type PatchLayer } from './patch-layers.js';
 
 /** The names of the methods of `T`. */
 export type MethodName<T> = {
@@ -25,6 +25,8 @@ interface Link {
 interface Slot {
   /** The function on the object. */
   readonly installed: Method;
+  /** Whether the object itself had a method before. */
+  readonly wasOwn: boolean;
   /** The lowest layer comes first. */
   readonly links: readonly Link[];
   add(link: Link): void;
@@ -134,6 +136,18 @@ export function isPatched(owner: object, name: PropertyKey, layer: PatchLayer): 
   return slotsOf(owner, name).some(({ links }) => links.some((link) => link.layer === layer));
 }
 
+/**
+ * Whether `owner` itself has a method that may compute something else than its class: one of other
+ * code, or a patch. Patches that always call the method below them do not count.
+ */
+export function isReplaced(owner: object, name: PropertyKey): boolean {
+  const own = Object.getOwnPropertyDescriptor(owner, name);
+  if (!own) return false;
+  const [slot, ...others] = slotsOf(owner, name);
+  if (!slot || others.length > 0 || slot.wasOwn || own.value !== slot.installed) return true;
+  return !slot.links.every(({ layer }) => callsThrough(layer));
+}
+
 /** The slot for a patch of the layer: the one with a patch of a later layer, or the one on top. */
 function slotFor(owner: object, name: PropertyKey, layer: PatchLayer): Slot {
   const method = methodOf(owner, name);
@@ -141,7 +155,8 @@ function slotFor(owner: object, name: PropertyKey, layer: PatchLayer): Slot {
   for (const slot of slots) {
     const later = slot.links.find((link) => rankOf(link.layer) > rankOf(layer));
     if (!later) continue;
-    if (mustComeFirst(layer)) throw wrongOrder(owner, name, [layer, later.layer]);
+    if (mustComeFirst(layer) && !callsThrough(later.layer))
+      throw wrongOrder(owner, name, [layer, later.layer]);
     return slot;
   }
   return slots.find(({ installed }) => installed === method) ?? newSlot(owner, name, { own: method, slots });
@@ -172,6 +187,7 @@ function newSlot(
   };
   const slot: Slot = {
     installed,
+    wasOwn: before !== undefined,
     links,
     add(link) {
       const later = links.findIndex(({ layer }) => rankOf(layer) > rankOf(link.layer));

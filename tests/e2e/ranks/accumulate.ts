@@ -31,6 +31,7 @@ async function train(loop: string, steps: number, clips: boolean): Promise<objec
     gradientAccumulationSteps: steps,
     seed: 5,
     ...(clips && { gradientClipping: CLIPPING }),
+    ...(loop === 'each' && { ddp: { syncEachBatch: true } }),
   });
   const model = tf.sequential({
     layers: [dense(5, 1, { inputShape: [4], activation: 'tanh' }), dense(3, 2)],
@@ -67,7 +68,8 @@ async function custom({ accelerator, model, adam, batchSize }: Run, loop: string
       tf.dispose([batch.xs, batch.ys, batch.tokens]);
     }
   }
-  return { norms, syncs };
+  const { calls } = Object.values(accelerator.communication())[0]!;
+  return { norms, syncs, calls };
 }
 
 async function fit({ accelerator, model, adam, batchSize }: Run, loop: string) {
@@ -94,6 +96,7 @@ export default async function accumulate(backend: 'acc' | 'cpu'): Promise<Record
       results[`${loop} ${steps} clipped`] = await train(loop, steps, true);
     }
   }
+  results['each 3'] = await train('each', 3, false);
   await tf.setBackend('acc');
   return results;
 }

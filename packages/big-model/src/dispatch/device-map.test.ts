@@ -1,12 +1,12 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { deviceMap, type WeightGroup } from './device-map.js';
+import { deviceMap, followedMap, type WeightGroup } from './device-map.js';
 import { resolveLimits, type Limits } from './options.js';
 
 beforeAll(() => tf.setBackend('cpu'));
 afterAll(() => tf.disposeVariables());
 
-const LIMITS = { device: 0, host: 0, disk: Infinity, folder: '/tmp' } satisfies Limits;
+const LIMITS = { device: 0, host: 0, disk: Infinity, folder: '/tmp', map: undefined } satisfies Limits;
 
 /** Groups of float32 weights. A negative number: frozen. */
 const groupsOf = (...elements: number[]): WeightGroup[] =>
@@ -90,5 +90,20 @@ it.each([
 ])('refuses %j', (options, code) => {
   expect(() => resolveLimits('dispatchModel', options as never, 'cpu')).toThrowError(
     expect.objectContaining({ code }),
+  );
+});
+
+it('follows a map of the program, and refuses one of other layers', () => {
+  const groups = groupsOf(10, 20, 30);
+  const limits = { ...LIMITS, device: undefined, map: { layer0: 'cpu', layer1: 'disk', layer2: 'cpu' } };
+  const map = followedMap(groups, limits, 'cpu');
+  expect(map.resident).toEqual([groups[0]!.weights[0], groups[2]!.weights[0]]);
+  expect(map.onDisk).toEqual(groups[1]!.weights);
+  expect(map.roomBytes).toBe(80);
+  expect(followedMap(groups, limits, 'cuda:0')).toMatchObject({ resident: [], roomBytes: 120 });
+  const code = (name: string) => expect.objectContaining({ code: name }) as Error;
+  expect(() => followedMap(groups, { ...limits, device: 239 }, 'cpu')).toThrow(code('ACC_MEMORY_TOO_SMALL'));
+  expect(() => followedMap(groups, { ...limits, map: { layer0: 'cpu', other: 'cpu' } }, 'cpu')).toThrow(
+    'it lacks layer1, layer2; the model has no layer with weights named other',
   );
 });

@@ -50,6 +50,45 @@ export function deviceMap(groups: readonly WeightGroup[], limits: Limits & { dev
   return { resident, onHost, onDisk, roomBytes: limits.device - kept };
 }
 
+/**
+ * Follows a device map of the program. Without a limit, there is room for the largest of the groups that
+ * are elsewhere.
+ *
+ * @param device The device of the backend.
+ * @throws AccError `ACC_INVALID_OPTION` unless the map names exactly the groups; `ACC_MEMORY_TOO_SMALL`,
+ * `ACC_OFFLOAD_FOLDER`.
+ */
+export function followedMap(groups: readonly WeightGroup[], limits: Limits, device: string): DeviceMap {
+  const map = limits.map!;
+  const names = groups.map(({ name }) => name);
+  const missing = names.filter((name) => !Object.hasOwn(map, name));
+  const surplus = Object.keys(map).filter((name) => !names.includes(name));
+  if (missing.length + surplus.length > 0) throw notAllLayers(missing, surplus);
+  const on = (place: string) => groups.filter(({ name }) => map[name] === place);
+  const weightsOn = (place: string) => on(place).flatMap(({ weights }) => weights);
+  const resident = weightsOn(device);
+  const onHost = device === 'cpu' ? [] : weightsOn('cpu');
+  const onDisk = weightsOn('disk');
+  requireDisk(onDisk, limits);
+  const elsewhere = groups.filter(({ name }) => map[name] !== device);
+  if (elsewhere.length === 0) return { resident, onHost, onDisk, roomBytes: 0 };
+  const widest = largest(elsewhere.map((group) => ({ ...group, bytes: sum(group.weights) })));
+  const { device: limit = sum(resident) + widest.bytes } = limits;
+  if (sum(resident) + widest.bytes > limit) throw tooSmall(widest, limit - sum(resident));
+  return { resident, onHost, onDisk, roomBytes: limit - sum(resident) };
+}
+
+function notAllLayers(missing: readonly string[], surplus: readonly string[]): AccError {
+  const problems = [
+    ...(missing.length > 0 ? [`it lacks ${missing.join(', ')}`] : []),
+    ...(surplus.length > 0 ? [`the model has no layer with weights named ${surplus.join(', ')}`] : []),
+  ];
+  return new AccError('ACC_INVALID_OPTION', `deviceMap: ${problems.join('; ')}.`, {
+    help: 'Begin with the result of inferAutoDeviceMap(model), and change devices in it.',
+    details: { missing, surplus },
+  });
+}
+
 type Sized = WeightGroup & { readonly bytes: number };
 
 export function byteLength({ size, dtype }: Variable): number {

@@ -4,11 +4,11 @@ import { kernelLayerOf } from '@acc/kernels';
 import { emptyWeightOf, EmptyLoan } from '../empty/empty-weight.js';
 import { alreadyDispatched, cannotDefer } from '../errors.js';
 import { isOffloadable } from '../value-bytes.js';
-import { byteLength, deviceMap, type DeviceMap, type WeightGroup } from './device-map.js';
+import { byteLength, deviceMap, followedMap, type DeviceMap, type WeightGroup } from './device-map.js';
 import { bytesForWeights } from '#platform/host-memory';
 import { OffloadedWeight } from './offloaded-weight.js';
 import { abandon, bringBack, isOffloaded, offloadedWeights } from './offloaded-weights.js';
-import { hasLimits, resolveLimits, type DispatchOptions } from './options.js';
+import { hasLimits, resolveLimits, type DispatchOptions, type Limits } from './options.js';
 import { onHost, PlacesOnDisk, type Place } from './places.js';
 import { Residency } from './residency.js';
 import { weightGroups, type Weighted } from './weight-groups.js';
@@ -52,8 +52,7 @@ export function planDispatch(
     if (areReplaced && !hasLimits(caller, options)) return staying();
     throw alreadyDispatched(caller, offloaded[0]!.name);
   }
-  const device = limits.device ?? inferred(groups, kernels, { areReplaced, processes });
-  const map = deviceMap(groups, { ...limits, device });
+  const map = mapOf(groups, limits, kernels, { areReplaced, processes });
   const outside = [...map.onHost, ...map.onDisk];
   if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);
   const moving = { kernels, folder: limits.folder ?? '', areReplaced };
@@ -71,6 +70,50 @@ export function planDispatch(
     },
     [Symbol.dispose]: () => empty?.[Symbol.dispose](),
   };
+}
+
+function mapOf(
+  groups: readonly WeightGroup[],
+  limits: Limits,
+  kernels: KernelLayer,
+  circumstances: Required<Circumstances>,
+): DeviceMap {
+  if (limits.map) return followedMap(groups, limits, kernels.device);
+  return deviceMap(groups, { ...limits, device: limits.device ?? inferred(groups, kernels, circumstances) });
+}
+
+/** The bytes of the weights of each layer. `''` is the whole model. */
+export function moduleSizes(caller: string, model: Weighted): Record<string, number> {
+  const sizes = weightGroups(caller, model).map(({ name, weights }): [string, number] => [
+    name,
+    weights.reduce((sum, weight) => sum + byteLength(weight), 0),
+  ]);
+  return Object.fromEntries([['', sizes.reduce((sum, [, bytes]) => sum + bytes, 0)], ...sizes]);
+}
+
+/** The bytes of weights that each device may hold. */
+export function memoryLimits({ processes = 1 }: Circumstances = {}): Record<string, number> {
+  const { device } = kernelLayerOf(getBackend(), backend());
+  const host = { cpu: bytesForWeights(processes) };
+  return device === 'cpu' ? host : { [device]: Infinity, ...host };
+}
+
+/** The device of each layer, as `planDispatch` would choose it. Changes nothing. */
+export function inferredMap(
+  caller: string,
+  model: Weighted,
+  options: Pick<DispatchOptions, 'maxMemory'>,
+  { areReplaced = false, processes = 1 }: Circumstances = {},
+): Record<string, string> {
+  const kernels = kernelLayerOf(getBackend(), backend());
+  const limits = { ...resolveLimits(caller, options, kernels.device), folder: '' };
+  const groups = weightGroups(caller, model);
+  const map = mapOf(groups.map(offloadablePart), limits, kernels, { areReplaced, processes });
+  const places = (weights: readonly Variable[]) => {
+    if (weights.some((weight) => map.onDisk.includes(weight))) return 'disk';
+    return weights.some((weight) => map.onHost.includes(weight)) ? 'cpu' : kernels.device;
+  };
+  return Object.fromEntries(groups.map(({ name, weights }) => [name, places(weights)]));
 }
 
 /** Weights that were dispatched before, and stay where they are. */

@@ -4,6 +4,9 @@ import { AccError, parseOptions } from '@acc/contract';
 /** Devices by name (`cpu`, `cuda:0`, `disk`), and the most bytes of weights that each holds. */
 export type DeviceBytes = Readonly<Record<string, number>>;
 
+/** The device of each layer, by the names of layers; of each variable, in a list of variables. */
+export type LayerDevices = Readonly<Record<string, string>>;
+
 /** Options of `dispatchModel` and `loadCheckpointAndDispatch`. */
 export interface DispatchOptions {
   /**
@@ -12,6 +15,12 @@ export interface DispatchOptions {
    * the memory that is free, which leaves at least 64 MiB, and all of the disk.
    */
   readonly maxMemory?: number | DeviceBytes;
+  /**
+   * Where the weights of each layer are, by its name: the device of the backend, `cpu` for host memory
+   * beside a GPU, or `disk`. All layers with weights are named, as `inferAutoDeviceMap` does. Default:
+   * chosen by `maxMemory`.
+   */
+  readonly deviceMap?: LayerDevices;
   /** The folder for weights that are on disk. Made if missing. Needed if there are any. */
   readonly offloadFolder?: string;
 }
@@ -24,6 +33,7 @@ const schema = z.object({
     })
     .optional(),
   offloadFolder: z.string().min(1).optional(),
+  deviceMap: z.record(z.string(), z.string()).optional(),
 });
 
 /**
@@ -42,6 +52,8 @@ export interface Limits {
   readonly host: number;
   readonly disk: number;
   readonly folder: string | undefined;
+  /** Undefined: chosen by the other limits. */
+  readonly map: LayerDevices | undefined;
 }
 
 /**
@@ -49,17 +61,20 @@ export interface Limits {
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function resolveLimits(caller: string, options: DispatchOptions, device: string): Limits {
-  const { maxMemory, offloadFolder: folder } = parseOptions(caller, schema, options);
-  if (typeof maxMemory !== 'object') return { device: maxMemory, host: 0, disk: Infinity, folder };
+  const { maxMemory, offloadFolder: folder, deviceMap: map } = parseOptions(caller, schema, options);
   const known = [...new Set([device, 'cpu', 'disk'])];
+  for (const name of Object.values(map ?? {})) {
+    if (!known.includes(name)) throw noDevice(`${caller}.deviceMap`, name, known);
+  }
+  if (typeof maxMemory !== 'object') return { device: maxMemory, host: 0, disk: Infinity, folder, map };
   const unknown = Object.keys(maxMemory).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw noDevice(caller, unknown, known);
+  if (unknown !== undefined) throw noDevice(`${caller}.maxMemory`, unknown, known);
   const { [device]: own, cpu = 0, disk = Infinity } = maxMemory;
-  return { device: own, host: device === 'cpu' ? 0 : cpu, disk, folder };
+  return { device: own, host: device === 'cpu' ? 0 : cpu, disk, folder, map };
 }
 
-function noDevice(caller: string, name: string, known: readonly string[]): AccError {
-  return new AccError('ACC_INVALID_OPTION', `${caller}.maxMemory: there is no device '${name}'.`, {
+function noDevice(where: string, name: string, known: readonly string[]): AccError {
+  return new AccError('ACC_INVALID_OPTION', `${where}: there is no device '${name}'.`, {
     help: `Weights can be on ${known.map((each) => `'${each}'`).join(', ')}.`,
     details: { device: name, known },
   });

@@ -8,6 +8,9 @@ export interface ConfigCommandFlags extends Readonly<Record<string, unknown>> {
   readonly set?: readonly SetOption[];
 }
 
+/** The words that may stand after `acc config`. */
+export type ConfigAction = 'update';
+
 /** An option of `--set NAME=VALUE`. */
 export interface SetOption {
   readonly section: 'launch' | 'accelerator';

@@ -56,6 +56,29 @@ describe('acc config', () => {
   });
 });
 
+it('acc config update keeps the values of the file and changes those given', async () => {
+  const file = join(folder, 'acc.yaml');
+  expect((await acc(['config', 'update', '--nproc', '2'])).stderr).toContain('ACC_CONFIG_MISSING: ');
+  writeFileSync(
+    file,
+    'launch: { nproc: 2, maxRestarts: 1 }\naccelerator: { seed: 3, ddp: { findUnused: false } }\n',
+  );
+  const changed = ['--mixed-precision', 'bf16', '--set', 'maxRestarts=4'];
+  expect(await acc(['config', 'update', ...changed])).toMatchObject({ code: 0, stdout: `${file}\n` });
+  const { launch, accelerator } = await loadConfigFile(file);
+  expect(
+    Object.fromEntries(Array.from([...launch, ...accelerator], ([name, { value }]) => [name, value])),
+  ).toEqual({
+    nproc: 2,
+    maxRestarts: 4,
+    mixedPrecision: 'bf16',
+    seed: 3,
+    'ddp.findUnused': false,
+  });
+  expect(readFileSync(file, 'utf8')).toContain('# gradientAccumulationSteps:');
+  expect((await acc(['config', 'update', '--force'])).stderr).toContain('ACC_BAD_OPTION: ');
+});
+
 it('a printed job has all of its options in its acc.yaml, or uses no file', async () => {
   writeFileSync(join(folder, 'acc.yaml'), 'launch: { nproc: 2, maxRestarts: 1 }\n');
   const print = ['launch', '--print', 'slurm'];

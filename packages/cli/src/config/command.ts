@@ -1,7 +1,7 @@
 import { nearestName } from '@acc/contract';
-import { InvalidArgumentError, type Command } from 'commander';
+import { Argument, InvalidArgumentError, type Command } from 'commander';
 import { ACCELERATOR_FIELDS, expected, LAUNCH_FIELDS, workingFolder, type Field } from '@acc/config';
-import type { ConfigCommandFlags, SetOption } from './command-flags.js';
+import type { ConfigAction, ConfigCommandFlags, SetOption } from './command-flags.js';
 import { flagOf, ON_COMMAND_LINE, parsed } from './launch-flags.js';
 
 /** Options of `acc launch` that have a flag of their own. Others are given by `--set`. */
@@ -13,6 +13,12 @@ export function addConfigCommand(program: Command): void {
   const command = program
     .command('config')
     .description('write a config file for acc launch and Accelerator.create')
+    .addArgument(
+      new Argument(
+        '[update]',
+        'keep the values of an existing file, change those given, add new options',
+      ).choices(['update']),
+    )
     .optionsGroup('File:')
     .option('--config-file <FILE>', 'where to write (default: ACC_CONFIG_FILE, else acc.yaml here)')
     .option('--user', "write the user's file, which applies where no acc.yaml is")
@@ -31,9 +37,9 @@ export function addConfigCommand(program: Command): void {
   );
   command
     .option('--set <NAME=VALUE>', 'any other option: gradientClipping.norm=1 (repeatable)', parseSet)
-    .action(async (flags: ConfigCommandFlags) => {
-      const { runConfig } = await import('./run-config.js');
-      await runConfig(flags, process.env, workingFolder());
+    .action(async (action: ConfigAction | undefined, flags: ConfigCommandFlags) => {
+      const { runConfig, updateConfig } = await import('./run-config.js');
+      await (action === 'update' ? updateConfig : runConfig)(flags, process.env, workingFolder());
     });
 }
 

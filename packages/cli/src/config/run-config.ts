@@ -1,6 +1,15 @@
 import { resolve } from 'node:path';
 import { AccError } from '@acc/contract';
-import { configText, parseConfig, PROJECT_FILE, userFile, type ConfigValues } from '@acc/config';
+import {
+  configText,
+  findFile,
+  loadConfigFile,
+  parseConfig,
+  PROJECT_FILE,
+  userFile,
+  type ConfigValues,
+  type FieldValue,
+} from '@acc/config';
 import type { ConfigCommandFlags, SetOption } from './command-flags.js';
 import { suggestFor, type Suggested } from './machine.js';
 import { requireAbsent, writeConfig } from './write-config.js';
@@ -26,7 +35,36 @@ export async function runConfig(
     });
   }
   const suggested = await suggestFor();
-  const values = isAsked ? await asked(suggested) : withGiven(suggested, given);
+  await write(path, isAsked ? await asked(suggested) : withGiven(suggested, given));
+}
+
+/**
+ * Writes a config file again, with its values, the given ones in their place, and all options of this
+ * version as comments. Comments of the user are lost.
+ *
+ * @throws AccError `ACC_CONFIG_MISSING`, `ACC_CONFIG_INVALID`, `ACC_CONFIG_NOT_WRITABLE`, `ACC_BAD_OPTION`.
+ */
+export async function updateConfig(
+  flags: ConfigCommandFlags,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Promise<void> {
+  if (flags.default || flags.force) {
+    const option = flags.default ? '--default' : '--force';
+    throw new AccError('ACC_BAD_OPTION', `acc config update takes no ${option}.`, {
+      help: `Leave ${option} out, or write a new file: acc config ${option} …`,
+      details: { option },
+    });
+  }
+  const { path } = findFile({}, cwd, pathFor(flags, env, cwd))!;
+  const { launch, accelerator } = await loadConfigFile(path);
+  const valuesOf = (section: ReadonlyMap<string, { readonly value: FieldValue }>) =>
+    Object.fromEntries(Array.from(section, ([name, { value }]) => [name, value]));
+  const present = { launch: valuesOf(launch), accelerator: valuesOf(accelerator) };
+  await write(path, withGiven(present, givenOptions(flags)));
+}
+
+async function write(path: string, values: ConfigValues): Promise<void> {
   const text = configText(values);
   // What is written can be read.
   await parseConfig(text, path);

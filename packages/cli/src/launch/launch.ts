@@ -8,7 +8,7 @@ import { requirePlatform } from './platform.js';
 import { placementOf, supposedPlacement } from './placement.js';
 import { rankCommands } from './rank-commands.js';
 import { runJob, type JobEnd } from './run-job.js';
-import { nodeProgram, resolveScript } from './script.js';
+import { nodeProgram, resolveModule, resolveScript } from './script.js';
 
 export type { FunctionLaunchOptions, ModuleFunction } from './function/launch-function.js';
 export type { LaunchOptions } from './options.js';
@@ -61,14 +61,19 @@ export async function launch(
   options: FunctionLaunchOptions = {},
 ): Promise<unknown> {
   requirePlatform(process);
-  if (typeof target !== 'function' && !('module' in target)) return launchScript(target);
+  if (typeof target !== 'function' && isOfScript(target)) return launchScript(target);
   const { launchFunction } = await import('./function/launch-function.js');
   return launchFunction(target, options, process.env);
 }
 
+/** In `LaunchOptions`, `module` says how the script is named. */
+function isOfScript(target: LaunchOptions | ModuleFunction): target is LaunchOptions {
+  return 'script' in target || !('module' in target);
+}
+
 async function launchScript(options: LaunchOptions): Promise<number> {
   const plan = completeOptions(options);
-  const script = resolveScript(plan.script, process.cwd());
+  const script = (options.module ? resolveModule : resolveScript)(plan.script, process.cwd());
   if (plan.dryRun) {
     process.stdout.write(await describeStart(plan, script));
     return 0;

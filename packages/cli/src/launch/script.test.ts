@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AccError } from '@acc/contract';
-import { nodeProgram, resolveScript } from './script.js';
+import { nodeProgram, resolveModule, resolveScript } from './script.js';
 
 let folder: string;
 beforeAll(() => {
@@ -22,6 +22,22 @@ const failure = (script: string): AccError => {
   }
   return expect.unreachable();
 };
+
+it('resolveModule finds files of packages as an import does', () => {
+  const here = join(folder, 'training');
+  const package_ = join(here, 'node_modules', 'trainings');
+  mkdirSync(package_, { recursive: true });
+  const exports = { '.': { import: './main.mjs' }, './fine-tune': './tune.ts', './gone': './gone.js' };
+  writeFileSync(join(package_, 'package.json'), JSON.stringify({ name: 'trainings', exports }));
+  for (const name of ['main.mjs', 'tune.ts']) writeFileSync(join(package_, name), '');
+  expect(resolveModule('trainings', here)).toBe(join(package_, 'main.mjs'));
+  expect(resolveModule('trainings/fine-tune', here)).toBe(join(package_, 'tune.ts'));
+  expect(resolveModule('./train.ts', folder)).toBe(join(folder, 'train.ts'));
+  for (const name of ['trainings/gone', 'trainings/other', 'nowhere', 'node:fs'])
+    expect(() => resolveModule(name, here)).toThrowError(
+      expect.objectContaining({ code: 'ACC_SCRIPT_NOT_FOUND' }) as Error,
+    );
+});
 
 describe('resolveScript', () => {
   it('returns the absolute path', () => {

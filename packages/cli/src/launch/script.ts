@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, parse, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { AccError, nearestName } from '@acc/contract';
 import { scriptArguments } from '@acc/transpile';
 
@@ -66,6 +68,33 @@ export function resolveScript(script: string, cwd: string): string {
   throw new AccError('ACC_SCRIPT_NOT_FILE', `'${script}' is not a file.`, {
     help: 'Name the script itself: acc launch train.ts',
     details: { path },
+  });
+}
+
+/** Prints the address of a module, as an `import` in a file of the working directory finds it. */
+const RESOLVE = 'process.stdout.write(import.meta.resolve(process.argv[1]))';
+
+/**
+ * The absolute path of the file of a module.
+ *
+ * @param name As in an `import`: `my-package/train`.
+ * @throws AccError `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`.
+ */
+export function resolveModule(name: string, cwd: string): string {
+  // Only an ES module in the folder resolves names as that folder's programs do.
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', RESOLVE, name],
+    {
+      cwd,
+      encoding: 'utf8',
+    },
+  );
+  if (status === 0 && stdout.startsWith('file:')) return resolveScript(fileURLToPath(stdout), cwd);
+  const reason = /^Error[^:]*: (.*)$/m.exec(stderr)?.[1] ?? `it is ${stdout || 'unknown'}`;
+  throw new AccError('ACC_SCRIPT_NOT_FOUND', `The module '${name}' was not found: ${reason}`, {
+    help: 'Install the package in this folder, or leave out --module if it is the path of a file.',
+    details: { module: name },
   });
 }
 

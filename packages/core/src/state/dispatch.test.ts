@@ -3,8 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { isOffloaded } from '@acc/big-model';
 import { Accelerator } from '../accelerator.js';
-import { dispatchModel, loadCheckpointAndDispatch } from '../index.js';
+import {
+  computeModuleSizes,
+  dispatchModel,
+  getMaxMemory,
+  inferAutoDeviceMap,
+  loadCheckpointAndDispatch,
+} from '../index.js';
 
 let folder: string;
 let accelerator: Accelerator;
@@ -96,4 +103,26 @@ it('a save in the background has the weights of its call, though the dispatched 
   expect(trained).not.toEqual([1, 2, 3]);
   await accelerator.loadState(state);
   expect(firsts(variables)).toEqual([1, 2, 3]);
+});
+
+it('an inferred device map is what dispatchModel follows, also changed', async () => {
+  const variables = create(0);
+  const inferred = inferAutoDeviceMap(variables, { maxMemory: 8 * SIZE });
+  expect(inferred).toEqual({ dispatched0: 'cpu', dispatched1: 'disk', dispatched2: 'disk' });
+  expect(Object.values(inferAutoDeviceMap(variables))).toEqual(['cpu', 'cpu', 'cpu']);
+  expect(computeModuleSizes(variables)).toEqual({
+    '': 12 * SIZE,
+    dispatched0: 4 * SIZE,
+    dispatched1: 4 * SIZE,
+    dispatched2: 4 * SIZE,
+  });
+  expect(getMaxMemory()['cpu']).toBeGreaterThan(0);
+  const deviceMap = { ...inferred, dispatched0: 'disk', dispatched1: 'cpu' };
+  await expect(dispatchModel(variables, { deviceMap: { dispatched0: 'cpu' } })).rejects.toThrowError(
+    error('ACC_INVALID_OPTION'),
+  );
+  await expect(dispatchModel(variables, { deviceMap })).rejects.toThrowError(error('ACC_OFFLOAD_FOLDER'));
+  await dispatchModel(variables, { deviceMap, offloadFolder: folder });
+  expect(firsts(variables)).toEqual([1, 2, 3]);
+  expect(variables.map(isOffloaded)).toEqual([true, false, true]);
 });

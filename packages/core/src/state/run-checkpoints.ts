@@ -9,6 +9,7 @@ import { isPreempting } from './is-preempting.js';
 import { collectRun } from './collect-run.js';
 import { readRun } from './restore-run.js';
 import type { RunContext } from './run-context.js';
+import { StateHooks } from './state-hooks.js';
 
 export interface SaveStateOptions {
   /** Replaces the option `checkpoint.async` for this save. */
@@ -44,6 +45,8 @@ export class RunCheckpoints {
   readonly #checkpoints: Checkpoints;
   readonly #isAsync: boolean;
   readonly #registered: Stateful[] = [];
+  /** The hooks that run before a save or a load. */
+  readonly hooks = new StateHooks();
   /** Keeps the run for the next start of the job. Undefined if there is none. */
   readonly rescuing: Rescuing | undefined;
 
@@ -91,6 +94,7 @@ export class RunCheckpoints {
     const { metrics = {} } = options;
     const { fit, collective } = this.#context;
     if (collective.rank === 0) fit.callbacks.warnOfUnsaved();
+    await this.#runHooks('saveState', path);
     const collected = await collectRun(this.#context);
     const { step } = collected.shared;
     const info = { step, epoch: this.#epoch(), savedAt: new Date().toISOString(), metrics };
@@ -101,6 +105,11 @@ export class RunCheckpoints {
     }
   }
 
+  #runHooks(before: 'saveState' | 'loadState', path: string | undefined): Promise<void> {
+    const { collective, preparation } = this.#context;
+    return this.hooks.run(before, { models: [...preparation.prepared.models], path }, collective);
+  }
+
   settle(): Promise<void> {
     return this.#checkpoints.settle();
   }
@@ -108,6 +117,7 @@ export class RunCheckpoints {
   async load(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     checkKeys('loadState', options, ['ifPresent']);
     await this.settle();
+    await this.#runHooks('loadState', path);
     const restored =
       path === 'latest'
         ? ((await this.#loadKept()) ?? (await this.#loadNewest(options)))

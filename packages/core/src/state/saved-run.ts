@@ -1,10 +1,13 @@
 import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
-import type { Collective, KernelLayer, Stateful, Strategy } from '@acc/contract';
+import { checkKeys, type Collective, type KernelLayer, type Stateful, type Strategy } from '@acc/contract';
 import type { Lifetime } from '../lifetime.js';
 import { requirePath } from '../require-arguments.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
+import type { Nested } from '@acc/tape';
 import type { LoadStateOptions, RestoredRun, RunCheckpoints, SaveStateOptions } from './run-checkpoints.js';
+import { saveTensors } from './save-tensors.js';
+import type { RemovableHandle, StatePreHook } from './state-hooks.js';
 
 export interface SavedRunContext {
   readonly checkpoints: RunCheckpoints;
@@ -40,6 +43,18 @@ export class SavedRun {
   register(objects: readonly Stateful[]): void {
     this.#context.lifetime.requireRunning('registerForCheckpointing');
     this.#context.checkpoints.register(objects);
+  }
+
+  addHook(before: 'saveState' | 'loadState', hook: StatePreHook): RemovableHandle {
+    this.#context.lifetime.requireRunning(`register${before === 'saveState' ? 'Save' : 'Load'}StatePreHook`);
+    return this.#context.checkpoints.hooks.add(before, hook);
+  }
+
+  async save(values: Nested, path: string, options: Omit<WriteModelOptions, 'format'>): Promise<void> {
+    this.#context.lifetime.requireJob('save');
+    requirePath('save', path);
+    checkKeys('save', options, ['maxShardSize', 'storage']);
+    return await saveTensors(values, path, options, this.#context);
   }
 
   async saveModel(model: Weighted, path: string, options: WriteModelOptions): Promise<void> {

@@ -18,6 +18,7 @@ import type { Collective, StrategyContext } from '@acc/contract';
 import { requireFirstOrder } from '@acc/kernels';
 import {
   isPatched,
+  isReplaced,
   nestedLayers,
   tfjsClassName,
   patch,
@@ -56,7 +57,7 @@ export function syncBatchNorm(layers: readonly unknown[], context: StrategyConte
 
 /** Whether the layer has a `call` of its own that is not that of fused kernels, which come later. */
 function computesItself(layer: object): boolean {
-  return Object.hasOwn(layer, 'call') && !isPatched(layer, 'call', 'fused layers');
+  return isReplaced(layer, 'call') && !isPatched(layer, 'call', 'fused layers');
 }
 
 /**

@@ -2,6 +2,7 @@ import { Tensor, tidy } from '@tensorflow/tfjs-core';
 import { FUSED_LAYERS, type FusedLayerCalls } from '@acc/contract';
 import {
   gradientDepth,
+  isReplaced,
   nestedLayers,
   tfjsClassName,
   patch,
@@ -26,7 +27,7 @@ export function fuseLayers(layers: readonly unknown[]): () => void {
   const undos: Undo[] = [];
   for (const layer of nestedLayers(layers)) {
     const name = tfjsClassName(layer);
-    if (!CLASSES.has(name) || Object.hasOwn(layer, 'call')) continue;
+    if (!CLASSES.has(name) || isReplaced(layer, 'call')) continue;
     undos.push(
       patch(layer as LayerInternals, 'call', 'fused layers', (own) =>
         callWith(layer as LayerInternals, own, name as keyof FusedLayerCalls),

@@ -48,6 +48,7 @@ const PRINTED: Readonly<Record<OptionName, string | { readonly refused: string }
   prefix: SAME_ON_HOSTS,
   logDir: SAME_ON_HOSTS,
   tee: SAME_ON_HOSTS,
+  module: FORMS_FILE,
   dryRun: { refused: ', which starts nothing either' },
 };
 
@@ -94,7 +95,11 @@ function sameOnHosts(options: LaunchOptions): string[] {
     ['--config-file', options.env?.['ACC_CONFIG_FILE']],
   ];
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]));
-  return options.prefix === false ? [...words, nameOfFlag(LAUNCH_OPTIONS.prefix)] : words;
+  const switches = [
+    ...(options.prefix === false ? [nameOfFlag(LAUNCH_OPTIONS.prefix)] : []),
+    ...(options.module ? [nameOfFlag(LAUNCH_OPTIONS.module)] : []),
+  ];
+  return [...words, ...switches];
 }
 
 /** @throws AccError `ACC_MISSING_OPTION`. */
