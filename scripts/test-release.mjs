@@ -18,6 +18,8 @@ await runMain(async () => {
     ...releaseJobs(),
     commandJob('build', 'npm', ['run', '--silent', 'build'], { ...alone, seconds: 60 }),
     countedJob('packages', ['tests/architecture/check-packages.mjs'], { ...alone, seconds: 120 }),
+    countedJob('torch', ['scripts/test-torch.mjs'], { ...alone, seconds: 1200 }),
+    countedJob('nodes', ['scripts/test-nodes.mjs'], { ...alone, seconds: 1200 }),
     countedJob('sanitizers', ['scripts/sanitizers.mjs'], { ...alone, seconds: 600 }),
   ];
   return runAndReport(jobs, { keepOrder: true });

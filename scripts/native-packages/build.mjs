@@ -2,6 +2,9 @@
 // supported release line of torch. `npm run build:native-packages` runs it. It uses what the cache
 // has, fetches each missing libtorch, and needs a compiler.
 //
+// For a libtorch with CUDA of a line that this machine has, with the headers of NCCL, it also builds an
+// addon with NCCL, `torch-<line>-cuda`.
+//
 //   --torch 2.13     only this line; may be repeated
 //   --out <folder>   the folder of the package (default: .native-packages)
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,6 +23,12 @@ function readManifest() {
   return JSON.parse(readFileSync(join(root, 'packages', 'native', 'package.json'), 'utf8'));
 }
 
+/** A CUDA build of the release line on this machine, beside the headers of NCCL. */
+function findCudaLibtorch(native, line) {
+  const installs = native.describeSearch().candidates.flatMap(({ install }) => install ?? []);
+  return installs.find(({ variant, version }) => /^cu/.test(variant) && version.startsWith(`${line}.`));
+}
+
 /** A CPU build of the release line: one of this machine, otherwise one that is fetched. */
 async function provideLibtorch(native, line) {
   const isOfLine = ({ install }) => install?.variant === 'cpu' && install.version.startsWith(`${line}.`);
@@ -34,19 +43,34 @@ async function provideLibtorch(native, line) {
  * looks for them.
  */
 async function addLine(native, line, folder) {
-  const libtorch = await provideLibtorch(native, line);
+  await addAddon(
+    native,
+    { line, libtorch: await provideLibtorch(native, line), name: `torch-${line}` },
+    folder,
+  );
+  const cuda = findCudaLibtorch(native, line);
+  if (!cuda) return [`torch-${line}`];
+  const name = `torch-${line}-cuda`;
+  const addon = await addAddon(native, { line, libtorch: cuda, name }, folder);
+  if (native.ncclState(cuda, addon) !== 'linked')
+    throw new Error(`${cuda.root} has no headers of CUDA and NCCL beside it, so ${name} has no NCCL.`);
+  return [`torch-${line}`, name];
+}
+
+async function addAddon(native, { line, libtorch, name }, folder) {
   const onProgress = ({ message, log }) => console.log(`… torch ${line}: ${message}, log ${log}`);
   const addon = await native.buildAddon(libtorch, { onProgress });
-  const target = join(folder, `torch-${line}`);
+  const target = join(folder, name);
   mkdirSync(target, { recursive: true });
   for (const file of [addon.native, addon.loader]) {
     const asked = process.platform === 'linux' ? requireBaseline(file) : {};
     copyFileSync(file, join(target, basename(file)));
-    console.log(`✓ torch ${line}: ${basename(file)} ${JSON.stringify(asked)}`);
+    console.log(`✓ ${name}: ${basename(file)} ${JSON.stringify(asked)}`);
   }
+  return addon;
 }
 
-function writeTexts(folder, lines) {
+function writeTexts(folder, lines, files) {
   const { version, license, repository, engines, publishConfig } = readManifest();
   const manifest = {
     name: `@acc/native-${CPU_PLATFORM}`,
@@ -59,7 +83,7 @@ function writeTexts(folder, lines) {
     cpu: [process.arch],
     ...(process.platform === 'linux' && { libc: ['glibc'] }),
     engines,
-    files: lines.map((line) => `torch-${line}`),
+    files,
     preferUnplugged: true,
     publishConfig,
   };
@@ -84,8 +108,9 @@ export async function buildPackage({ lines, out = DEFAULT_OUT }) {
   const folder = join(resolve(out), CPU_PLATFORM);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const line of chosen) await addLine(native, line, folder);
-  writeTexts(folder, chosen);
+  const files = [];
+  for (const line of chosen) files.push(...(await addLine(native, line, folder)));
+  writeTexts(folder, chosen, files);
   return folder;
 }
 

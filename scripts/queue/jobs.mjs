@@ -170,10 +170,16 @@ export function specsJob(device = 'cpu') {
   return countedJob('tfjs-core specs', args, { seconds: 120, memoryGiB: 2 });
 }
 
-/** A script whose last line is `N passed, N failed`. */
-export function countedJob(name, args, { processor = 1, seconds, memoryGiB }) {
+/**
+ * A script whose last line is `N passed, N failed`.
+ *
+ * @param {{processor?: number, seconds: number, memoryGiB: number, node?: string, env?: object}} how node:
+ * the Node.js that runs it, by default this one.
+ */
+export function countedJob(name, args, how) {
+  const { processor = 1, seconds, memoryGiB, node = process.execPath, env } = how;
   const run = async ({ signal }) => {
-    const { code, output } = await runCommand(process.execPath, args, { signal });
+    const { code, output } = await runCommand(node, args, { signal, env });
     const last = output.trimEnd().split('\n').at(-1);
     const [, passed, failed] = (/(\d+) passed, (\d+) failed/.exec(last) ?? [0, 0, 1]).map(Number);
     const failures = failed || code ? [whyEnded(name, code, output)] : [];

@@ -146,3 +146,17 @@ describe('scripts/release/pending.mjs', () => {
     expect(printed(names, pre)).toEqual(expected);
   });
 });
+
+it('each Node.js that the site calls tested is in the workflow and in `npm run test:nodes`', () => {
+  const page = readFileSync(join(root, 'site', 'docs', 'support.md'), 'utf8');
+  const stated = Array.from(page.matchAll(/^\| (\d+)[^|]*\| yes +\| tests with ([\d.]*\d)/gm));
+  const script = readFileSync(join(root, 'scripts', 'test-nodes.mjs'), 'utf8');
+  const [, list] = /^export const VERSIONS = \[(.*)\];$/m.exec(script)!;
+  const versions = Array.from(list!.matchAll(/[\d.]+/g), ([version]) => version);
+  expect(stated.map(([, , version]) => version)).toEqual(versions);
+  const checks = parse(workflows.find(([name]) => name === 'checks.yml')![1]) as {
+    jobs: { test: { strategy: { matrix: { node: readonly (string | number)[] } } } };
+  };
+  const lines = checks.jobs.test.strategy.matrix.node.map((line) => String(line).split('.')[0]);
+  expect(lines).toEqual(stated.map(([, line]) => line));
+});

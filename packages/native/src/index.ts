@@ -14,6 +14,8 @@ export {
   locateAddon,
   locateMpi,
   mpiUnavailableReason,
+  ncclState,
+  newestWheel,
   prebuiltLines,
   readEnvironment,
   RELEASE_LINES,
@@ -32,6 +34,7 @@ export type {
   LibtorchOrigin,
   LibtorchSearch,
   MpiLibrary,
+  OfferedWheel,
   SearchCandidate,
 } from './libtorch/index.js';
 export {

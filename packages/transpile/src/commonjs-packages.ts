@@ -8,6 +8,8 @@ import { nearestPackage, placesUpwards } from './nearest.js';
 const PACKAGE_NAME = /^(@[^/]+\/)?[^/.][^/]*$/;
 /** Smaller files cost Node.js almost no time. */
 const LARGE_BYTES = 2 ** 17;
+/** From Node.js 23 on, a CommonJS module also has the export `module.exports`. */
+const NAMES_MODULE_EXPORTS = parseInt(process.versions.node) >= 23;
 
 /**
  * Writes an ES module with the exports of a large CommonJS package.
@@ -34,13 +36,15 @@ export async function commonJsFacade(
   const names = exportedNames(file, files);
   for (const path of files.keys()) seen.add(path);
   if (!names) return undefined;
-  const list = [...names].filter((name) => name !== 'default');
+  const others = NAMES_MODULE_EXPORTS ? ['default', 'module.exports'] : ['default'];
+  const list = [...names].filter((name) => !others.includes(name));
   return [
     "import { createRequire } from 'node:module';",
     `const cjs = createRequire(${JSON.stringify(pathToFileURL(program).href)})(${JSON.stringify(specifier)});`,
     // The same semantics as exports of Node.js.
     'const get = (name) => (Object.hasOwn(cjs, name) ? cjs[name] : undefined);',
     'export default cjs;',
+    ...(NAMES_MODULE_EXPORTS ? ["export { cjs as 'module.exports' };"] : []),
     ...list.map((name, i) => `const e${i} = get(${JSON.stringify(name)});`),
     `export { ${list.map((name, i) => `e${i} as ${JSON.stringify(name)}`).join(', ')} };\n`,
   ].join('\n');

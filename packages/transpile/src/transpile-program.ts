@@ -24,7 +24,9 @@ import { compilerOptionsOf, type CompilerOptions } from './tsconfig.js';
  * In milliseconds.
  */
 const KEPT_MS = 30 * 24 * 3600 * 1000;
+/** Node.js 20 says ENOENT if it makes folders in a file system that is read only. */
 const CANNOT_WRITE: readonly unknown[] = [
+  'ENOENT',
   'EACCES',
   'EPERM',
   'EROFS',

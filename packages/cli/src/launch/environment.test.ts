@@ -1,10 +1,18 @@
+import module from 'node:module';
 import { describe, expect, it } from 'vitest';
-import { rankVariables, shareOfCores, tensorflowThreads, threadsPerRank } from './environment.js';
+import {
+  compileCacheFolder,
+  rankVariables,
+  shareOfCores,
+  tensorflowThreads,
+  threadsPerRank,
+} from './environment.js';
 
 const job = {
   restarts: { count: 2, failed: 1, max: 3 },
   libtorch: '/opt/libtorch',
   networkInterface: undefined,
+  compileCache: '/cache/compiled',
   rescues: undefined,
 };
 const rank = { localRank: 1, nproc: 2, threads: { openmp: 2, tensorflow: 2 } };
@@ -37,11 +45,12 @@ describe('rankVariables', () => {
       TORCHELASTIC_MAX_RESTARTS: '3',
       ACC_JOB_TOKEN: 'secret',
       ACC_LIBTORCH: '/opt/libtorch',
+      NODE_COMPILE_CACHE: '/cache/compiled',
     });
   });
 
   it("keeps the user's own variables if the job sets none", () => {
-    const none = { ...job, restarts: undefined, libtorch: undefined };
+    const none = { ...job, restarts: undefined, libtorch: undefined, compileCache: undefined };
     const threads = { openmp: undefined, tensorflow: undefined };
     const names = Object.keys(
       rankVariables({ ...place, jobToken: undefined }, none, { localRank: 0, nproc: 1, threads }),
@@ -51,6 +60,7 @@ describe('rankVariables', () => {
     expect(names).not.toContain('ACC_JOB_TOKEN');
     expect(names).not.toContain('TORCHELASTIC_RESTART_COUNT');
     expect(names).not.toContain('ACC_LIBTORCH');
+    expect(names).not.toContain('NODE_COMPILE_CACHE');
     expect(names).not.toContain('GLOO_SOCKET_IFNAME');
   });
 
@@ -80,3 +90,12 @@ describe('tensorflowThreads', () => {
     expect(tensorflowThreads(3, { TF_NUM_INTEROP_THREADS: '1' })).toBeUndefined();
   });
 });
+
+it.each(['NODE_COMPILE_CACHE', 'NODE_DISABLE_COMPILE_CACHE', 'NODE_V8_COVERAGE'])(
+  "leaves Node's cache of compiled modules as it is with %s",
+  (name) => {
+    expect(compileCacheFolder('/cache', { [name]: '1' })).toBeUndefined();
+    const expected = 'enableCompileCache' in module ? '/cache/compiled' : undefined;
+    expect(compileCacheFolder('/cache', { [name]: '' })).toBe(expected);
+  },
+);

@@ -1,3 +1,5 @@
+import module from 'node:module';
+import { join } from 'node:path';
 import type { LaunchPlan } from './options.js';
 import type { Placement } from './share-of-host.js';
 
@@ -16,6 +18,8 @@ export interface JobEnvironment {
   readonly rescues: string | undefined;
   /** Undefined: the user's variable remains, if any. */
   readonly networkInterface: string | undefined;
+  /** Where Node.js keeps the compiled code of modules. Undefined: the user's variable remains, if any. */
+  readonly compileCache: string | undefined;
 }
 
 /** The numbers of threads of a rank. Undefined: the user's variables remain. */
@@ -56,6 +60,7 @@ export function rankVariables(
     // The name that Gloo and NCCL use, which is also common for other programs of a cluster.
     GLOO_SOCKET_IFNAME: job.networkInterface,
     NCCL_SOCKET_IFNAME: job.networkInterface,
+    NODE_COMPILE_CACHE: job.compileCache,
   };
   const set = Object.entries(variables).filter(([, value]) => value !== undefined);
   return Object.fromEntries(set.map(([name, value]) => [name, String(value)]));
@@ -91,4 +96,17 @@ export function shareOfCores(cores: number, nproc: number): number {
 export function tensorflowThreads(threads: number | undefined, env: NodeJS.ProcessEnv): number | undefined {
   if (env.TF_NUM_INTRAOP_THREADS || env.TF_NUM_INTEROP_THREADS) return undefined;
   return threads ?? (Number(env.OMP_NUM_THREADS) || undefined);
+}
+
+/**
+ * The folder in which Node.js keeps the compiled code of the ranks' modules, so that the next start
+ * compiles nothing. Node.js 22.1 and newer have such a cache.
+ *
+ * @returns undefined if this Node.js has none, if the user chose, or if coverage is measured, which
+ * cached code makes less exact.
+ */
+export function compileCacheFolder(cacheDir: string, env: NodeJS.ProcessEnv): string | undefined {
+  if (!('enableCompileCache' in module)) return undefined;
+  if (env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE || env.NODE_V8_COVERAGE) return undefined;
+  return join(cacheDir, 'compiled');
 }

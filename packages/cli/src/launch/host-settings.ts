@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { bindRanks, type RankCpus } from './cpus/binding.js';
 import {
+  compileCacheFolder,
   shareOfCores,
   tensorflowThreads,
   threadsPerRank,
@@ -34,10 +35,12 @@ export async function hostSettings(plan: LaunchPlan, env: NodeJS.ProcessEnv): Pr
     );
     return { openmp, tensorflow: tensorflowThreads(openmp, own) };
   });
+  const { findLibtorch, readEnvironment } = await import('@acc/native');
   const job: JobEnvironment = {
     restarts: plan.maxRestarts > 0 ? { count: 0, failed: 0, max: plan.maxRestarts } : undefined,
     // Searched once for all ranks, because the search may start Python.
-    libtorch: own.ACC_LIBTORCH ? undefined : await findLibtorchRoot(),
+    libtorch: own.ACC_LIBTORCH ? undefined : findLibtorch()?.root,
+    compileCache: compileCacheFolder(readEnvironment(own).cacheDir, own),
     networkInterface: plan.networkInterface,
     rescues: undefined,
   };
@@ -57,9 +60,4 @@ export function atStart(
   rescues = host.job.rescues,
 ): HostSettings {
   return { ...host, job: { ...host.job, restarts, rescues } };
-}
-
-async function findLibtorchRoot(): Promise<string | undefined> {
-  const { findLibtorch } = await import('@acc/native');
-  return findLibtorch()?.root;
 }

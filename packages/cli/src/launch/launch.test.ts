@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import module from 'node:module';
 import { createServer, type AddressInfo } from 'node:net';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -68,7 +69,7 @@ describe('acc launch', { timeout: 120_000 }, () => {
     });
   });
 
-  it('searches for libtorch once, for all ranks', async () => {
+  it('searches for libtorch once, for all ranks, and lets Node.js keep compiled modules', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-libtorch-'));
     const root = join(folder, 'libtorch', '2.13.0-cpu');
     const extension = process.platform === 'darwin' ? 'dylib' : 'so';
@@ -76,10 +77,13 @@ describe('acc launch', { timeout: 120_000 }, () => {
     for (const name of ['torch_cpu', 'c10']) writeFileSync(join(root, `lib/lib${name}.${extension}`), '');
     writeFileSync(join(root, 'build-version'), '2.13.0+cpu');
     // No Python on the path, so that the cache is what is found.
-    const env = { PATH: folder, ACC_CACHE_DIR: folder, ACC_LIBTORCH: undefined };
+    const env = { PATH: folder, ACC_CACHE_DIR: folder, ACC_LIBTORCH: undefined, NODE_V8_COVERAGE: undefined };
     const ranks = reported(await runAcc(['launch', '-n', '2', fixture('environment.mjs')], { env }));
-    rmSync(folder, { recursive: true });
     expect([ranks['0']!.env.ACC_LIBTORCH, ranks['1']!.env.ACC_LIBTORCH]).toEqual([root, root]);
+    const compiled = join(folder, 'compiled');
+    const hasCache = 'enableCompileCache' in module;
+    expect(existsSync(compiled) && readdirSync(compiled).length > 0).toBe(hasCache);
+    rmSync(folder, { recursive: true });
   });
 
   it('runs TypeScript and CommonJS as they are', async () => {

@@ -12,7 +12,12 @@ function createScreen(options: { isTTY?: boolean; columns?: number; highWaterMar
   return { screen: new Screen(stdout as Output, stderr as Output), stdout, stderr };
 }
 
-const textOf = (stream: PassThrough): string => String(stream.read() ?? '');
+/** Reads to the end, because `read` gives a single chunk on Node.js 26. */
+function textOf(stream: PassThrough): string {
+  let text = '';
+  for (let chunk: unknown; (chunk = stream.read()) !== null;) text += String(chunk);
+  return text;
+}
 
 describe('Screen', () => {
   it('writes lines to their channel', () => {

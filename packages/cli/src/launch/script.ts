@@ -9,7 +9,7 @@ import { scriptArguments } from '@acc/transpile';
  * The newest Node.js version known to accept {@link V8_OPTIONS}. Node.js does not start with an
  * unknown option.
  */
-const NEWEST_NODE = 25;
+const NEWEST_NODE = 26;
 
 /**
  * A pause of one rank delays all ranks. If lists that a step creates survive a garbage collection,

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, isAccError } from '@acc/contract';
 import {
   buildAddon,
   buildMpi,
@@ -6,9 +6,13 @@ import {
   installLibtorch,
   isTestedVersion,
   locateAddon,
+  ncclState,
+  newestWheel,
   prebuiltLines,
   SUPPORTED_RANGE,
+  type AddonFiles,
   type BuildProgress,
+  type InstallProgress,
   type LibtorchInstall,
 } from '@acc/native';
 import type { SetupProgress } from './progress.js';
@@ -54,9 +58,12 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
       `prebuilt addons exist for torch ${lines.join(', ')}; building one for ${libtorch.version}`,
     );
   }
-  const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
-  const addon = located ?? (await buildAddon(libtorch, { offline: options.offline, onProgress }));
+  const addon = await provideAddon(libtorch, located, options, progress);
   progress.done(`addon, ${addon.origin}, ${addon.native}`);
+  if (ncclState(libtorch, addon) === 'headers missing')
+    progress.note(
+      `this addon has no NCCL, so GPUs exchange tensors through the CPU. With the headers of CUDA and NCCL (the pip packages of torch, or the CUDA toolkit): npx acc setup --build`,
+    );
   const { mpicc } = options;
   if (options.mpi || mpicc !== undefined) {
     const library = buildMpi(mpicc === undefined ? {} : { mpicc });
@@ -67,6 +74,30 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
     progress.note(
       `programs use the libtorch in ${taken.root} (${taken.origin}); to use the new one: export ACC_LIBTORCH=${libtorch.root}`,
     );
+  }
+}
+
+/**
+ * The addon that was found, or one that is built here. For a libtorch with CUDA, one with NCCL is built
+ * if the machine has the headers and a compiler.
+ */
+async function provideAddon(
+  libtorch: LibtorchInstall,
+  located: AddonFiles | undefined,
+  { offline }: SetupOptions,
+  progress: SetupProgress,
+): Promise<AddonFiles> {
+  const isComplete = located && ncclState(libtorch, located) !== 'buildable';
+  if (isComplete) return located;
+  const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
+  try {
+    return await buildAddon(libtorch, { offline, onProgress });
+  } catch (error) {
+    if (!located || !isAccError(error, 'ACC_TOOLCHAIN_MISSING')) throw error;
+    progress.note(
+      `this addon has no NCCL, so GPUs exchange tensors through the CPU. One with NCCL needs a compiler: ${error.message}`,
+    );
+    return located;
   }
 }
 
@@ -82,5 +113,15 @@ async function provideLibtorch(options: SetupOptions, progress: SetupProgress): 
   // An untested torch of Python would need a compiler, where the tested one has a prebuilt addon.
   const isWanted = found && (isTestedVersion(found.version) || found.origin !== 'python' || offline);
   if (isWanted) return found;
-  return installLibtorch({ version, from, sha256, offline, onProgress: (event) => progress.install(event) });
+  const onProgress = (event: InstallProgress) => progress.install(event);
+  const newest = asksForOne || offline ? undefined : await newestWheel();
+  if (newest) {
+    try {
+      return await installLibtorch({ from: newest.url, sha256: newest.sha256, onProgress });
+    } catch (error) {
+      if (!isAccError(error, 'ACC_DOWNLOAD_UNREACHABLE')) throw error;
+      progress.note(error.message.split('\n→')[0]!);
+    }
+  }
+  return installLibtorch({ version, from, sha256, offline, onProgress });
 }

@@ -2,7 +2,9 @@ import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { addonCacheFolder, addonIn, addonSources, locateAddon } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
+import { ncclState } from './nccl.js';
 import { packageRoot, readManifest } from './package-root.js';
+import { libraryFile } from './platform.js';
 import { temporaryFolder, writeFiles } from './test-support.js';
 
 const LIBTORCH: LibtorchInstall = {
@@ -47,6 +49,35 @@ describe('the addon in the cache', () => {
       loader: join(cache, 'acc_loader.node'),
       origin: 'cache',
     });
+  });
+
+  it('with NCCL comes first for a libtorch with CUDA', () => {
+    const cuda = { ...LIBTORCH, variant: 'cu130', libDir: join(folder.path, 'torch', 'lib') };
+    const libraries = { [libraryFile('torch_cuda')]: '' };
+    const addon = { 'acc_native.node': 'libtorch_cpu', 'acc_loader.node': '' };
+    const found = () => locateAddon(cuda)!;
+    writeFiles(addonCacheFolder(cuda), addon);
+    expect(ncclState(cuda, found())).toBe('unneeded');
+    writeFiles(cuda.libDir, libraries);
+    expect(ncclState(cuda, found())).toBe('headers missing');
+    writeFiles(addonCacheFolder(cuda, 'nccl'), {
+      ...addon,
+      'acc_native.node': Object.keys(libraries).join(),
+    });
+    expect(dirname(found().native)).toBe(addonCacheFolder(cuda, 'nccl'));
+    expect(ncclState(cuda, found())).toBe('linked');
+    expect(locateAddon(LIBTORCH)).toBeUndefined();
+  });
+
+  it('without NCCL can be built with it where the headers are', () => {
+    const root = join(folder.path, 'torch');
+    const cuda = { ...LIBTORCH, variant: 'cu130', root, libDir: join(root, 'lib') };
+    writeFiles(cuda.libDir, { [libraryFile('torch_cuda')]: '' });
+    writeFiles(addonCacheFolder(cuda), { 'acc_native.node': '', 'acc_loader.node': '' });
+    const include = join(folder.path, 'nvidia', 'cu13', 'include');
+    const headers = ['nccl.h', 'cuda_runtime_api.h', 'cusparse.h', 'crt/host_config.h', 'nv/target'];
+    for (const header of headers) writeFiles(dirname(join(include, header)), { [basename(header)]: '' });
+    expect(ncclState(cuda, locateAddon(cuda)!)).toBe('buildable');
   });
 
   it('depends on every source of the addon', () => {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { readEnvironment } from './environment.js';
-import type { LibtorchInstall } from './inspect.js';
+import { hasCuda, type LibtorchInstall } from './inspect.js';
 import { packageRoot, readManifest } from './package-root.js';
 import { requirePlatform } from './platform.js';
 import { RELEASE_LINES, releaseLine } from './version.js';
@@ -27,15 +27,19 @@ export interface AddonFiles {
  * package.
  */
 export function locateAddon(libtorch: LibtorchInstall): AddonFiles | undefined {
-  return addonIn(addonCacheFolder(libtorch), 'cache') ?? addonInPackage(libtorch);
+  const withNccl = hasCuda(libtorch) ? addonIn(addonCacheFolder(libtorch, 'nccl'), 'cache') : undefined;
+  return withNccl ?? addonIn(addonCacheFolder(libtorch), 'cache') ?? addonInPackage(libtorch);
 }
 
 /**
  * The cache folder in which {@link buildAddon} puts the addon for a libtorch. Its name contains
  * everything that the addon depends on.
+ *
+ * @param engine That of an addon with NCCL, which is built where the headers of CUDA are.
  */
-export function addonCacheFolder(libtorch: LibtorchInstall): string {
-  return join(readEnvironment().cacheDir, 'addon', addonKey(libtorch));
+export function addonCacheFolder(libtorch: LibtorchInstall, engine?: 'nccl'): string {
+  const name = engine ? `${addonKey(libtorch)}-${engine}` : addonKey(libtorch);
+  return join(readEnvironment().cacheDir, 'addon', name);
 }
 
 /** The addon's sources, relative to the package: `binding.gyp` and everything in `cpp/`, sorted. */
@@ -64,10 +68,13 @@ function addonKey({ version, variant }: LibtorchInstall): string {
   return `torch-${version}-${variant}-${requirePlatform()}-${hash.digest('hex').slice(0, 16)}`;
 }
 
+/** For a libtorch with CUDA, an addon with NCCL comes first. The others lack only NCCL. */
 function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
   const folder = platformPackage();
   if (folder === undefined) return undefined;
-  return addonIn(join(folder, `torch-${releaseLine(libtorch.version)}`), 'package');
+  const ofLine = `torch-${releaseLine(libtorch.version)}`;
+  const names = hasCuda(libtorch) ? [`${ofLine}-cuda`, ofLine] : [ofLine];
+  return names.map((name) => addonIn(join(folder, name), 'package')).find((files) => files !== undefined);
 }
 
 /**

@@ -39,7 +39,8 @@ const LOG_TAIL_LINES = 30;
  */
 export async function buildAddon(libtorch: LibtorchInstall, options: BuildOptions = {}): Promise<AddonFiles> {
   checkKeys('buildAddon', options, ['offline', 'onProgress']);
-  const destination = addonCacheFolder(libtorch);
+  const includes = ncclIncludes(libtorch);
+  const destination = addonCacheFolder(libtorch, includes.length > 0 ? 'nccl' : undefined);
   const built = addonIn(destination, 'cache');
   if (built) return built;
   const toolchain = requireToolchain({ offline: options.offline });

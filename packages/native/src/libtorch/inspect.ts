@@ -54,8 +54,13 @@ export function inspectLibtorch(root: string, origin: LibtorchOrigin): Inspectio
       reason: `it is torch ${stated.version}, but torch ${SUPPORTED_RANGE} is supported`,
     };
   }
-  const variant = stated.label ?? (existsSync(join(libDir, libraryFile('torch_cuda'))) ? 'cuda' : 'cpu');
+  const variant = stated.label ?? (hasCuda({ libDir }) ? 'cuda' : 'cpu');
   return { install: { root, libDir, includeDir, version: stated.version, variant, origin } };
+}
+
+/** Whether a libtorch computes on NVIDIA's GPUs. */
+export function hasCuda({ libDir }: Pick<LibtorchInstall, 'libDir'>): boolean {
+  return existsSync(join(libDir, libraryFile('torch_cuda')));
 }
 
 /**

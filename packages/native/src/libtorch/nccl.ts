@@ -1,6 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { LibtorchInstall } from './inspect.js';
+import type { AddonFiles } from './addon-files.js';
+import { hasCuda, type LibtorchInstall } from './inspect.js';
+import { libraryFile } from './platform.js';
 
 /**
  * One header of each required part: NCCL, the CUDA runtime, the CUDA libraries, the CUDA compiler
@@ -14,7 +16,7 @@ const HEADERS = ['nccl.h', 'cuda_runtime_api.h', 'cusparse.h', 'crt/host_config.
  * versions. The others come from the CUDA toolkit.
  */
 export function ncclIncludes({ root, libDir }: Pick<LibtorchInstall, 'root' | 'libDir'>): string[] {
-  if (!existsSync(join(libDir, 'libtorch_cuda.so'))) return [];
+  if (!hasCuda({ libDir })) return [];
   const packages = dirname(root);
   const nvidia = join(packages, 'nvidia');
   const ofPython = existsSync(nvidia) ? readdirSync(nvidia).map((name) => join(nvidia, name, 'include')) : [];
@@ -29,4 +31,17 @@ export function ncclIncludes({ root, libDir }: Pick<LibtorchInstall, 'root' | 'l
   return found.every((folder) => folder !== undefined)
     ? folders.filter((folder) => folder !== '/usr/include')
     : [];
+}
+
+/**
+ * Whether GPUs exchange tensors by NCCL: `unneeded` if libtorch has no CUDA, `linked` if the addon is
+ * linked to it, else whether `buildAddon` would link it here. Reads the addon.
+ */
+export function ncclState(
+  libtorch: LibtorchInstall,
+  { native }: AddonFiles,
+): 'unneeded' | 'linked' | 'buildable' | 'headers missing' {
+  if (!hasCuda(libtorch)) return 'unneeded';
+  if (readFileSync(native).includes(libraryFile('torch_cuda'))) return 'linked';
+  return ncclIncludes(libtorch).length > 0 ? 'buildable' : 'headers missing';
 }
