@@ -1,5 +1,6 @@
 import type { DataType } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
+import type { MemoryStats } from '@acc/native';
 
 /** The backend's name in tfjs. With an underscore, tfjs would skip the set-up of its kernels. */
 export const BACKEND_NAME = 'acc';
@@ -19,3 +20,6 @@ export const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
   bool: ['bool'],
   complex64: ['complex64'],
 };
+
+/** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
+export type AccMemoryInfo = MemoryStats & { unreliable: boolean };

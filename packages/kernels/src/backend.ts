@@ -16,11 +16,10 @@ import {
   refuseRecording,
   setDefaultDevice,
   synchronize,
-  type MemoryStats,
   type Tensor as NativeTensor,
 } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
-import { ALLOWED, BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
+import { ALLOWED, BACKEND_NAME, NATIVE_DTYPE, type AccMemoryInfo } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
 import { IndexChecks } from './families/index-checks.js';
 import { Garbage } from './garbage.js';
@@ -30,9 +29,6 @@ import { TensorData, type DataShards } from './tensor-data.js';
 import { dataFrom } from './typed-elements.js';
 
 const castTo = operator('aten::_to_copy');
-
-/** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
-export type AccMemoryInfo = MemoryStats & { unreliable: boolean };
 
 /**
  * Stores tfjs tensors as libtorch tensors. A tensor keeps tfjs's logical shape (NHWC for images)
@@ -295,9 +291,8 @@ export class AccBackend extends KernelBackend {
       refuseRecording('it reads strings');
       return data.strings!;
     }
-    const values = data.native.read(NATIVE_DTYPE[data.dtype as 'float32']);
     this.indexChecks?.report();
-    return values as BackendValues;
+    return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
   }
 
   override async read(dataId: DataId): Promise<BackendValues> {

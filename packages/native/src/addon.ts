@@ -1,4 +1,3 @@
-import type { GpuFacts } from './engines.js';
 import { loadAddon } from '#platform/libtorch';
 
 /**
@@ -135,7 +134,16 @@ export interface DoorReport {
   readonly isFull: boolean;
 }
 
-/** The CPU memory of native tensors, in bytes. */
+/** A GPU of NVIDIA. */
+export interface GpuFacts {
+  readonly name: string;
+  /** The same in all processes that see the GPU. A slice of a GPU (MIG) has its own. */
+  readonly uuid: string;
+  /** Its compute capability: `9.0`. */
+  readonly capability: string;
+}
+
+/** The memory of native tensors on the default device, in bytes. */
 export interface MemoryStats {
   readonly allocatedBytes: number;
   readonly peakAllocatedBytes: number;

@@ -1,4 +1,4 @@
-import { addon } from './addon.js';
+import { addon, type GpuFacts } from './addon.js';
 import { guarded } from './errors.js';
 
 /** The reason why ranks on this system cannot share memory. Undefined if they can. */
@@ -9,15 +9,6 @@ export function shmUnavailableReason(): string | undefined {
 /** The reason why ranks on this system cannot use NCCL. Undefined if they can. */
 export function ncclUnavailableReason(): string | undefined {
   return addon().ncclUnavailableReason() || undefined;
-}
-
-/** A GPU of NVIDIA. */
-export interface GpuFacts {
-  readonly name: string;
-  /** The same in all processes that see the GPU. A slice of a GPU (MIG) has its own. */
-  readonly uuid: string;
-  /** Its compute capability: `9.0`. */
-  readonly capability: string;
 }
 
 /**

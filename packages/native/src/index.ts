@@ -1,4 +1,4 @@
-export type { MemoryStats } from './addon.js';
+export type { GpuFacts, MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export { checksum, hasChecksum } from './checksum.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf } from './dtype.js';
@@ -52,7 +52,7 @@ export {
   torchVersion,
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
-export { gpuFacts, type GpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
+export { gpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
 export {
   operator,
   operatorInPlace,

@@ -53,14 +53,14 @@ it.each(['bf16', 'tf32'] as const)(
 
 it('asks a GPU by a product that is large enough for its tensor cores', () => {
   const sizes: (readonly number[])[] = [];
-  const end = observeCalls((name, args) => {
+  observeCalls((name, args) => {
     if (name === 'aten::mm') sizes.push((args[0] as Tensor).shape);
   });
   try {
     // Without a GPU, nothing is rounded.
     expect(() => setFloat32Precision('cuda:0', 'tf32')).toThrowError(unsupported);
   } finally {
-    end();
+    observeCalls(undefined);
   }
   expect(sizes).toEqual([[1024, 1024]]);
 });

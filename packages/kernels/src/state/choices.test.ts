@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { torchVersion } from '@acc/native';
+import { numThreads, operator, tensorFrom, torchVersion, type Tensor } from '@acc/native';
+import { tuned } from '../tuning/tuning.js';
 import { machineOfGpu, restoreChoices, savedChoices } from './choices.js';
-import { chosenCandidates } from '../tuning/tuning.js';
 
 const CONFIGURATION = 'PyTorch built with:\n  - GCC 13\n  - CUDA Runtime 13.0\n  - CuDNN 91.3\n  - Magma 2.6';
 
@@ -11,10 +11,22 @@ it('the choices of a GPU belong to its name, its capability, and the libraries o
   expect(machineOfGpu({ name: 'NVIDIA H200', capability: '9.0' }, CONFIGURATION)).not.toBe(machine);
 });
 
-it('choices of another machine are left out', () => {
-  const chosen = { 'matmul/[1]': 'other' };
-  restoreChoices('cpu', { machine: machineOfGpu({ name: 'A', capability: '9.0' }, ''), chosen });
-  expect(chosenCandidates()).not.toHaveProperty(['matmul/[1]']);
+it('choices of a GPU are left out on this machine, and its own are used', () => {
+  const negate = operator('aten::neg');
+  const copy = operator('aten::clone');
+  const family = tuned<[Tensor]>({
+    name: 'restored',
+    candidates: { usual: copy, other: negate },
+    // The measured time never leads to another candidate.
+    clearly: 0,
+    classOf: () => 1,
+    nameOf: () => 'any',
+    isSmall: () => false,
+  });
+  using x = tensorFrom(Float32Array.of(1), 'float32', [1]);
+  const chosen = { [`restored/any/${numThreads()}`]: 'other' };
+  restoreChoices('cpu', { machine: machineOfGpu({ name: 'NVIDIA H100', capability: '9.0' }, ''), chosen });
+  expect(family.candidateFor(x)).toBe('usual');
   restoreChoices('cpu', { ...(savedChoices('cpu') as object), chosen });
-  expect(chosenCandidates()).toHaveProperty(['matmul/[1]']);
+  expect(family.candidateFor(x)).toBe('other');
 });

@@ -29,7 +29,7 @@ export function restoreChoices(device: string, state: StateTree): void {
   if (saved === machineOf(device)) useCandidates(chosen as Record<string, string>);
 }
 
-/** What decides which kernel is fastest: the processor or the GPU, and the versions of the libraries. */
+/** The processor or the GPU and the versions of the libraries, on which the fastest kernels depend. */
 function machineOf(device: string): string {
   const { name, capability } = gpuFacts(device) ?? {};
   if (name === undefined) return `${cpus()[0]?.model ?? ''} torch ${torchVersion()}`;

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "binding/convert.h"
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 
 namespace acc {
 

@@ -6,9 +6,9 @@
 #include "binding/async.h"
 #include "binding/convert.h"
 #include "engine/files/checksum.h"
-#include "engine/current_device.h"
-#include "engine/gpu_facts.h"
-#include "engine/memory/device_memory.h"
+#include "engine/device/current_device.h"
+#include "engine/device/gpu_facts.h"
+#include "engine/device/memory.h"
 #include "engine/processor/float32_precision.h"
 
 namespace acc {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 #include "engine/error.h"
 #include "engine/files/file_facts.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 #include "engine/error.h"
 
 namespace acc {

@@ -7,7 +7,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 #include "engine/error.h"
 #include "engine/groups/backend_group.h"
 #include "engine/groups/meeting.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 #include "engine/error.h"
 
 namespace acc {

@@ -1,4 +1,4 @@
-#include "engine/gpu_facts.h"
+#include "engine/device/gpu_facts.h"
 
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-#include "engine/memory/device_memory.h"
+#include "engine/device/memory.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
 

@@ -1,4 +1,4 @@
-#include "engine/current_device.h"
+#include "engine/device/current_device.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
