@@ -1,5 +1,11 @@
 export { activeLayer, type ActiveLayerOptions } from './active-layer.js';
-export { AccBackend, kernelChoices, registerAccBackend, registeredDevice, shareKernelChoices } from '#platform/acc-backend';
+export {
+  AccBackend,
+  kernelChoices,
+  registerAccBackend,
+  registeredDevice,
+  shareKernelChoices,
+} from '#platform/acc-backend';
 export { BACKEND_NAME, type AccMemoryInfo } from './acc-names.js';
 export {
   attendLocally,
