@@ -1,5 +1,6 @@
 import type { DataType } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
+import type { MemoryStats } from '@acc/native';
 
 /** The backend's name in tfjs. With an underscore, tfjs would skip the set-up of its kernels. */
 export const BACKEND_NAME = 'acc';
@@ -11,3 +12,14 @@ export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDt
   bool: 'bool',
   complex64: 'complex64',
 };
+
+/** Native dtypes that a tensor of a tfjs dtype may hold; `AccBackend.wrap` converts others. */
+export const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
+  float32: ['float32', 'bfloat16', 'float16'],
+  int32: ['int32'],
+  bool: ['bool'],
+  complex64: ['complex64'],
+};
+
+/** Native memory, in addition to tfjs's own counts, as `tf.memory()` returns it. */
+export type AccMemoryInfo = MemoryStats & { unreliable: boolean };

@@ -1,7 +1,12 @@
 export { activeLayer, type ActiveLayerOptions } from './active-layer.js';
-export { AccBackend, kernelChoices, registerAccBackend, shareKernelChoices } from '#platform/acc-backend';
-export { BACKEND_NAME } from './acc-names.js';
-export type { AccMemoryInfo } from './backend.js';
+export {
+  AccBackend,
+  kernelChoices,
+  registerAccBackend,
+  registeredDevice,
+  shareKernelChoices,
+} from '#platform/acc-backend';
+export { BACKEND_NAME, type AccMemoryInfo } from './acc-names.js';
 export {
   attendLocally,
   attentionBlock,

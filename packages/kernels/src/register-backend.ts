@@ -18,8 +18,15 @@ export interface RegisterOptions {
   readonly device?: string;
 }
 
-let chosenDevice = 'cpu';
+let chosenDevice: string | undefined;
 let isMade = false;
+
+/** The device that the program chose, or that the backend has. Undefined if neither is so. */
+export function registeredDevice(): string | undefined {
+  return isMade ? deviceToUse() : chosenDevice;
+}
+
+const deviceToUse = (): string => chosenDevice ?? 'cpu';
 
 /**
  * Registers the backend for `await tf.setBackend('acc')`. libtorch is loaded when the backend is
@@ -28,10 +35,10 @@ let isMade = false;
  * @throws AccError `ACC_DEVICE_CHANGED` for another device once the backend was set.
  */
 export function registerAccBackend({ device = chosenDevice }: RegisterOptions = {}): void {
-  if (isMade && device !== chosenDevice) {
+  if (isMade && (device ?? 'cpu') !== deviceToUse()) {
     throw new AccError(
       'ACC_DEVICE_CHANGED',
-      `The backend already has tensors on ${chosenDevice}, so ${device} cannot be used.`,
+      `The backend already has tensors on ${deviceToUse()}, so ${device} cannot be used.`,
       {
         help: 'Choose the device before the first tensor is created on the backend. A process can use only one.',
       },
@@ -45,7 +52,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
     saveShapesOnly();
     watchVariables();
     replaceLosses();
-    const backend = new AccBackend(chosenDevice);
+    const backend = new AccBackend(deviceToUse());
     isMade = true;
     return backend;
   });

@@ -22,7 +22,12 @@ type HostPlace = [host: number, hosts: number, localRank: number, localSize: num
  */
 export interface Addon {
   readonly torchVersion: string;
-  createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
+  createTensor(
+    bytes: NodeJS.ArrayBufferView,
+    scalarType: number,
+    shape: readonly number[],
+    isOnHost: boolean,
+  ): number;
   /** 0 if new tensors are not in host memory, or the array is empty. */
   tensorOver(array: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
@@ -79,6 +84,7 @@ export interface Addon {
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;
   releaseCachedMemory(): void;
+  totalDeviceMemory(): number;
   adjustExternalMemory(bytes: number): number;
   setDefaultDevice(device: string): void;
   synchronize(): void;
@@ -107,7 +113,7 @@ export interface Addon {
   createMpiGroup(...given: [...GroupArguments, library: string]): number | Promise<number>;
   createNcclGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
   ncclUnavailableReason(): string;
-  gpuId(index: number): string;
+  gpuFacts(index: number, driver: string): GpuFacts | undefined;
   groupPublish(group: number, report: string): void;
   groupAccounts(group: number): (boolean | string)[];
   shmUnavailableReason(): string;
@@ -128,7 +134,16 @@ export interface DoorReport {
   readonly isFull: boolean;
 }
 
-/** The CPU memory of native tensors, in bytes. */
+/** A GPU of NVIDIA. */
+export interface GpuFacts {
+  readonly name: string;
+  /** The same in all processes that see the GPU. A slice of a GPU (MIG) has its own. */
+  readonly uuid: string;
+  /** Its compute capability: `9.0`. */
+  readonly capability: string;
+}
+
+/** The memory of native tensors on the default device, in bytes. */
 export interface MemoryStats {
   readonly allocatedBytes: number;
   readonly peakAllocatedBytes: number;

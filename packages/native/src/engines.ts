@@ -1,4 +1,4 @@
-import { addon } from './addon.js';
+import { addon, type GpuFacts } from './addon.js';
 import { guarded } from './errors.js';
 
 /** The reason why ranks on this system cannot share memory. Undefined if they can. */
@@ -12,12 +12,12 @@ export function ncclUnavailableReason(): string | undefined {
 }
 
 /**
- * A unique id of the GPU of a device (`cuda`, `cuda:1`). It is the same in all processes that see
- * the GPU, whatever its device number is there.
+ * The GPU of a device (`cuda`, `cuda:1`), as its driver describes it. Undefined for other devices, and
+ * without the driver.
  *
- * @throws AccError `ACC_ENGINE_UNAVAILABLE` if ranks cannot use NCCL.
+ * @param driver The path of the driver's library.
  */
-export function gpuId(device: string): string {
-  const [, index] = /^cuda:(\d+)$/.exec(device) ?? [];
-  return guarded(() => addon().gpuId(index === undefined ? -1 : Number(index)));
+export function gpuFacts(device: string, driver = 'libcuda.so.1'): GpuFacts | undefined {
+  const found = /^cuda(?::(\d+))?$/.exec(device);
+  return found ? guarded(() => addon().gpuFacts(Number(found[1] ?? 0), driver)) : undefined;
 }

@@ -1,4 +1,4 @@
-export type { MemoryStats } from './addon.js';
+export type { GpuFacts, MemoryStats } from './addon.js';
 export { UNDEFINED_TENSOR, type OperatorArgument, type OperatorResult } from './call-buffer.js';
 export { checksum, hasChecksum } from './checksum.js';
 export { arrayTypeOf, dtypeOf, scalarTypeOf } from './dtype.js';
@@ -45,6 +45,7 @@ export {
   memoryStats,
   numThreads,
   releaseCachedMemory,
+  totalDeviceMemory,
   resetPeakMemory,
   setDefaultDevice,
   setFloat32Precision,
@@ -54,8 +55,14 @@ export {
   torchVersion,
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
-export { gpuId, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
-export { operator, operatorInPlace, operatorWithResults, tensorFrom } from '#platform/operators';
+export { gpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
+export {
+  operator,
+  operatorInPlace,
+  operatorWithResults,
+  tensorFrom,
+  tensorOnHost,
+} from '#platform/operators';
 export {
   CALL_WORDS,
   COMPARED_WORDS,

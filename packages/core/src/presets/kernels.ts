@@ -1,6 +1,13 @@
 import { backend, getBackend, ready } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type KernelLayer } from '@acc/contract';
-import { activeLayer, BACKEND_NAME, kernelLayerOf, optimizerState, registerAccBackend } from '@acc/kernels';
+import {
+  activeLayer,
+  BACKEND_NAME,
+  kernelLayerOf,
+  optimizerState,
+  registerAccBackend,
+  registeredDevice,
+} from '@acc/kernels';
 import { registerOptimizers } from '@acc/optimizers';
 import { registerOtherLayers } from '#platform/other-layers';
 import { mayHaveNative } from '#platform/requirements';
@@ -81,8 +88,10 @@ function notOnDevice(wanted: string, { backendName, device }: KernelLayer): AccE
   );
 }
 
-/** Distributes the GPUs of a host over its ranks. */
+/** The device of a backend that the program registered, else one of the host's GPUs for each of its ranks. */
 function deviceOf({ device }: ResolvedOptions, localRank: number): string {
+  const registered = device === 'auto' ? registeredDevice() : undefined;
+  if (registered !== undefined) return registered;
   const gpus = deviceCount('cuda');
   if (device === 'cuda' && gpus === 0) {
     throw new AccError('ACC_DEVICE_UNAVAILABLE', 'libtorch cannot find a CUDA device.', {
