@@ -24,7 +24,7 @@ export default defineConfig({
     setupFiles: ['tests/gpu/choose-gpu.ts'],
     // Each process creates a context on the GPU, which takes seconds and half a gigabyte of its
     // memory.
-    maxWorkers: 4,
+    maxWorkers: 8,
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

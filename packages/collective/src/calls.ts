@@ -1,5 +1,5 @@
 import { AccError, isAccError, type Traffic } from '@acc/contract';
-import { CALL_WORDS, operator, tensorFrom } from '@acc/native';
+import { CALL_WORDS, operator, tensorOnHost } from '@acc/native';
 import {
   codeOfName,
   doAgree,
@@ -180,7 +180,7 @@ export class Calls {
 
   #gather(words: Words, numbers: Int32Array): Int32Array[] {
     const { size } = this.group;
-    using input = tensorFrom(numbers, 'int32', [numbers.length]);
+    using input = tensorOnHost(numbers, 'int32', [numbers.length]);
     using output = newEmpty(input, [numbers.length * size]);
     this.explained(words, () =>
       this.group.allGather(input, output, undefined, { words, isBlocking: true }).wait(),

@@ -6,7 +6,6 @@ import {
   memoryFlags,
   operator,
   Tensor,
-  tensorFrom,
   type Tensor as Native,
 } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from './agreement.js';
@@ -16,7 +15,13 @@ import { requireNumeric, requireRank, sizeOf, type BridgeOf, type Movable } from
 
 const cloneNative = operator('aten::clone');
 const newEmpty = operator('aten::new_empty');
-const newZeros = operator('aten::new_zeros');
+const empty = operator('aten::empty.memory_format');
+const zeros = operator('aten::zeros');
+
+function ofJavaScript(dtype: NativeDtype, shape: readonly number[]): Native {
+  const length = sizeOf(shape) * (dtype === 'complex64' ? 2 : 1);
+  return Tensor.over(new (arrayTypeOf(dtype))(length), dtype, shape);
+}
 
 /** Tensors that a call has made or taken over. A second `dispose` of one does nothing. */
 type Held = readonly Pick<Movable, 'dispose'>[];
@@ -87,10 +92,8 @@ export class Context<T extends Movable> {
    * A tensor of `shape` with any values, for a result. Tensors that are not in libtorch get memory of
    * JavaScript, which the result can have without a copy.
    */
-  empty(like: Native, shape: readonly number[], dtype = like.dtype): Native {
-    if (this.bridge.borrow) return newEmpty(like, shape, dtype);
-    const length = sizeOf(shape) * (dtype === 'complex64' ? 2 : 1);
-    return Tensor.over(new (arrayTypeOf(dtype))(length), dtype, shape);
+  empty(like: Native, shape: readonly number[]): Native {
+    return this.bridge.borrow ? newEmpty(like, shape) : ofJavaScript(like.dtype, shape);
   }
 
   zerosOf({
@@ -100,15 +103,12 @@ export class Context<T extends Movable> {
     readonly nativeDtype: string;
     readonly shape: readonly number[];
   }): Native {
-    using like = tensorFrom(new Int32Array(1), 'int32', [1]);
-    return newZeros(like, shape, nativeDtype as NativeDtype);
+    return zeros(shape, nativeDtype as NativeDtype);
   }
 
-  /** As {@link empty}, for a tensor that is like no other; `like` may be absent. */
-  emptyOf(dtype: NativeDtype, shape: readonly number[], like: Native | undefined): Native {
-    if (like) return this.empty(like, shape, dtype);
-    using first = tensorFrom(new Int32Array(1), 'int32', [1]);
-    return this.empty(first, shape, dtype);
+  /** As {@link empty}, for a tensor that is like no other. */
+  emptyOf(dtype: NativeDtype, shape: readonly number[]): Native {
+    return this.bridge.borrow ? empty(shape, dtype) : ofJavaScript(dtype, shape);
   }
 
   /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ProcessGroup } from '@acc/native';
-import { agreeOnEngine, engineWish, type EngineWish } from './engine-choice.js';
+import { agreeOnEngine, engineWish, slowWay, type EngineWish } from './engine-choice.js';
 
 const layout = { host: 0, hosts: 1, localRank: 0, localSize: 2, sharesHosts: true };
 const agree = (wishes: readonly EngineWish[]) =>
@@ -29,5 +29,19 @@ describe('agreeOnEngine', () => {
     await expect(agree([{ choice: 'shm' }, { choice: 'gloo' }])).rejects.toMatchObject({
       code: 'ACC_ENGINE_MISMATCH',
     });
+  });
+});
+
+describe('slowWay', () => {
+  const reason = 'ranks 0 and 1 use the same GPU';
+
+  it('warns of GPUs whose tensors go through memory of the host', () => {
+    expect(slowWay([onGpu('a'), onGpu('a')], { engine: 'gloo', reason })).toContain(reason);
+  });
+
+  it('says nothing of NCCL, of CPUs, and of an engine that was asked for', () => {
+    expect(slowWay([onGpu('a'), onGpu('b')], { engine: 'nccl', reason })).toBeUndefined();
+    expect(slowWay([{ choice: 'auto' }], { engine: 'shm', reason })).toBeUndefined();
+    expect(slowWay([{ choice: 'gloo', isOnGpu: true }], { engine: 'gloo', reason })).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { AccError, isAccError, type EngineChoice } from '@acc/contract';
 import {
-  gpuId,
+  gpuFacts,
   mpiUnavailableReason,
   ncclUnavailableReason,
   shmUnavailableReason,
@@ -33,8 +33,8 @@ export function engineWish(options: JoinOptions): EngineWish {
   const { engine: choice = 'auto', device = 'cpu' } = options;
   const obstacle = obstacleOf(device, choice);
   if (device === 'cpu') return { choice, ...(obstacle && { obstacle }) };
-  const usesNccl = !obstacle && triesNccl(choice, true);
-  return { choice, isOnGpu: true, ...(obstacle && { obstacle }), ...(usesNccl && { gpu: gpuId(device) }) };
+  const gpu = gpuFacts(device)?.uuid;
+  return { choice, isOnGpu: true, ...(obstacle && { obstacle }), ...(gpu !== undefined && { gpu }) };
 }
 
 /** The engine that a group should run on. */
@@ -86,6 +86,19 @@ export function agreeOnEngineNow(
     const instead = reasonForGloo(plan, error);
     return { group: make('gloo'), engine: 'gloo', reason: instead };
   }
+}
+
+/**
+ * The warning for ranks whose tensors are on GPUs and travel through memory of the host, because `auto`
+ * found no engine for GPUs. Undefined for others.
+ */
+export function slowWay(
+  wishes: readonly EngineWish[],
+  { engine, reason }: Pick<ChosenEngine, 'engine' | 'reason'>,
+): string | undefined {
+  const isFree = wishes.every(({ choice }) => choice === 'auto');
+  if (!isFree || engine === 'nccl' || !wishes.some(({ isOnGpu }) => isOnGpu)) return undefined;
+  return `acc: tensors on GPUs travel over ${engine}, through memory of the host, which is slow. ${reason} To accept that without this message, set ACC_COLLECTIVE_ENGINE=gloo.`;
 }
 
 function planEngine(wishes: readonly EngineWish[], layout: JobLayout): EnginePlan {

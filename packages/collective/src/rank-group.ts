@@ -1,5 +1,5 @@
 import { locateMpi, ProcessGroup, type EngineSpec, type GroupOptions, type Store } from '@acc/native';
-import { agreeOnEngine, agreeOnEngineNow, type ChosenEngine, type Engine } from './engine-choice.js';
+import { agreeOnEngine, agreeOnEngineNow, slowWay, type ChosenEngine, type Engine } from './engine-choice.js';
 import type { GroupEngine } from './group-engine.js';
 import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
@@ -59,6 +59,8 @@ export async function makeWorld(site: Site, membership: Membership): Promise<Ran
   const chosen = await agreeOnEngine(wishes, layout, (engine) =>
     ProcessGroup.create(site.store, optionsOf(site, membership, engine), specOf(site, layout, engine)),
   );
+  const warning = rank === 0 ? slowWay(wishes, chosen) : undefined;
+  if (warning !== undefined) console.warn(warning);
   return proved(site, membership, chosen);
 }
 

@@ -11,3 +11,11 @@ export const NATIVE_DTYPE: Readonly<Record<Exclude<DataType, 'string'>, NativeDt
   bool: 'bool',
   complex64: 'complex64',
 };
+
+/** Native dtypes that a tensor of a tfjs dtype may hold; `AccBackend.wrap` converts others. */
+export const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
+  float32: ['float32', 'bfloat16', 'float16'],
+  int32: ['int32'],
+  bool: ['bool'],
+  complex64: ['complex64'],
+};

@@ -140,7 +140,7 @@ function activeState(layer: () => KernelLayer, hasNative: boolean): StateLayer {
     get checksum() {
       return state().checksum;
     },
-    getState: () => (hasNative ? savedChoices() : state().getState()),
-    setState: (ways) => (hasNative ? restoreChoices(ways) : state().setState(ways)),
+    getState: () => (hasNative ? savedChoices('cpu') : state().getState()),
+    setState: (ways) => (hasNative ? restoreChoices('cpu', ways) : state().setState(ways)),
   };
 }

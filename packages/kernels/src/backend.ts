@@ -15,25 +15,19 @@ import {
   operator,
   refuseRecording,
   setDefaultDevice,
+  synchronize,
   type MemoryStats,
   type Tensor as NativeTensor,
 } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
-import { BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
+import { ALLOWED, BACKEND_NAME, NATIVE_DTYPE } from './acc-names.js';
 import { dataNotHere, disposedData, withoutValues } from './data-errors.js';
+import { IndexChecks } from './families/index-checks.js';
 import { Garbage } from './garbage.js';
 import { computePending } from './pending/all-pending.js';
 import type { PendingValue } from './pending/pending-value.js';
 import { TensorData, type DataShards } from './tensor-data.js';
 import { dataFrom } from './typed-elements.js';
-
-/** Native dtypes that a tensor of a tfjs dtype may hold; `wrap` converts other ones. */
-const ALLOWED: Readonly<Record<string, readonly NativeDtype[]>> = {
-  float32: ['float32', 'bfloat16', 'float16'],
-  int32: ['int32'],
-  bool: ['bool'],
-  complex64: ['complex64'],
-};
 
 const castTo = operator('aten::_to_copy');
 
@@ -54,10 +48,14 @@ export class AccBackend extends KernelBackend {
   /** Data that tfjs moved here from another backend, by the id that it got there. */
   readonly #moved = new WeakMap<DataId, TensorData>();
 
+  /** For lookups on a device that computes after the call. The CPU refuses a wrong index at once. */
+  readonly indexChecks: IndexChecks | undefined;
+
   /** @throws AccError `ACC_DEVICE_UNAVAILABLE`. */
   constructor(readonly device: string) {
     super();
     setDefaultDevice(device);
+    if (device !== 'cpu') this.indexChecks = new IndexChecks();
   }
 
   /**
@@ -297,14 +295,18 @@ export class AccBackend extends KernelBackend {
       refuseRecording('it reads strings');
       return data.strings!;
     }
-    return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
+    const values = data.native.read(NATIVE_DTYPE[data.dtype as 'float32']);
+    this.indexChecks?.report();
+    return values as BackendValues;
   }
 
   override async read(dataId: DataId): Promise<BackendValues> {
     const data = this.#dataOf(dataId);
     // Host memory needs no asynchronous read.
     if (data.readsOnce || !data.native || this.device === 'cpu') return this.readSync(dataId);
-    return (await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32'])) as BackendValues;
+    const values = await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']);
+    this.indexChecks?.report();
+    return values as BackendValues;
   }
 
   override disposeData(dataId: DataId, force = false): boolean {
@@ -352,10 +354,12 @@ export class AccBackend extends KernelBackend {
   }
 
   override time(run: () => void): Promise<BackendTimingInfo> {
-    computePending();
+    // A device goes on after the call that starts its work.
+    const finish = () => (computePending(), synchronize());
+    finish();
     const start = util.now();
     run();
-    computePending();
+    finish();
     return Promise.resolve({ kernelMs: util.now() - start });
   }
 

@@ -1,13 +1,13 @@
 import { totalmem } from 'node:os';
-import { adjustExternalMemory } from '@acc/native';
+import { adjustExternalMemory, totalDeviceMemory } from '@acc/native';
 import type { NativeHandles, TensorData } from './tensor-data.js';
 
 /** The lowest limit of undisposed tensors in the nursery; at the limit, they are watched. */
 const LEAST_COUNT = 1024;
 /** The same limit in bytes. */
 const LEAST_BYTES = 64 * 2 ** 20;
-/** The highest limit in bytes. */
-const MAX_BYTES = totalmem() / 4;
+/** The highest limit, as a fraction of the memory in which tensors are. */
+const MAX_SHARE = 1 / 4;
 const BYTES_PER_ELEMENT = 4;
 /** Below, one tensor is not worth the watching. */
 const LEAST_WATCHED_BYTES = 128 * 2 ** 10;
@@ -94,7 +94,7 @@ export class Garbage {
     this.#forgottenCount++;
     this.#forgottenBytes += bytes;
     if (this.#forgottenCount > this.#countLimit / 2 || this.#forgottenBytes > this.#bytesLimit / 2) {
-      this.#setLimits(2 * this.#countLimit, Math.min(2 * this.#bytesLimit, MAX_BYTES));
+      this.#setLimits(2 * this.#countLimit, Math.min(2 * this.#bytesLimit, mostBytes()));
     }
   }
 
@@ -121,6 +121,9 @@ export class Garbage {
     this.#forgottenBytes = 0;
   }
 }
+
+/** The highest limit in bytes. */
+const mostBytes = (): number => MAX_SHARE * (totalDeviceMemory() || totalmem());
 
 function estimatedBytes(shape: readonly number[]): number {
   let count = BYTES_PER_ELEMENT;

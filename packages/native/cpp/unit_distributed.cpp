@@ -10,6 +10,7 @@
 #include "engine/groups/process_group.cpp"
 #include "engine/groups/rank_names.cpp"
 #include "engine/groups/sockets.cpp"
+#include "engine/groups/staged_call.cpp"
 #include "engine/groups/store.cpp"
 #include "engine/groups/watch/bulletin.cpp"
 #include "engine/groups/watch/call_log.cpp"

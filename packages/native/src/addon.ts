@@ -1,3 +1,4 @@
+import type { GpuFacts } from './engines.js';
 import { loadAddon } from '#platform/libtorch';
 
 /**
@@ -22,7 +23,12 @@ type HostPlace = [host: number, hosts: number, localRank: number, localSize: num
  */
 export interface Addon {
   readonly torchVersion: string;
-  createTensor(bytes: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
+  createTensor(
+    bytes: NodeJS.ArrayBufferView,
+    scalarType: number,
+    shape: readonly number[],
+    isOnHost: boolean,
+  ): number;
   /** 0 if new tensors are not in host memory, or the array is empty. */
   tensorOver(array: NodeJS.ArrayBufferView, scalarType: number, shape: readonly number[]): number;
   mapTensor(path: string, start: number, scalarType: number, shape: readonly number[]): number | undefined;
@@ -79,6 +85,7 @@ export interface Addon {
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;
   releaseCachedMemory(): void;
+  totalDeviceMemory(): number;
   adjustExternalMemory(bytes: number): number;
   setDefaultDevice(device: string): void;
   synchronize(): void;
@@ -107,7 +114,7 @@ export interface Addon {
   createMpiGroup(...given: [...GroupArguments, library: string]): number | Promise<number>;
   createNcclGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
   ncclUnavailableReason(): string;
-  gpuId(index: number): string;
+  gpuFacts(index: number, driver: string): GpuFacts | undefined;
   groupPublish(group: number, report: string): void;
   groupAccounts(group: number): (boolean | string)[];
   shmUnavailableReason(): string;

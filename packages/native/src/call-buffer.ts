@@ -191,8 +191,35 @@ export type OperatorResult = Tensor | Tensor[] | number | null;
 /**
  * The results of the last call, in the order of the schema. Arguments that were written in place
  * are not included.
+ *
+ * @throws AccError `ACC_DTYPE_UNKNOWN`. All results are then disposed.
  */
 export function readResults(): OperatorResult[] {
+  return orNone(allResults);
+}
+
+/**
+ * The only tensor that the last call returned. Undefined if it returned something else.
+ *
+ * @throws AccError `ACC_DTYPE_UNKNOWN`. The tensor is then disposed.
+ */
+export function readOneTensor(): Tensor | undefined {
+  return output[0] === 1 && output[1] === Result.tensor ? orNone(firstTensor) : undefined;
+}
+
+/** Disposes all tensors of the last call if `read` throws, because nobody gets them. */
+function orNone<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    for (const at of tensorPlaces()) addon().releaseTensor(output[at]!);
+    throw error;
+  }
+}
+
+const firstTensor = (): Tensor => readTensor(2);
+
+function allResults(): OperatorResult[] {
   const count = output[0]!;
   const results: OperatorResult[] = [];
   let at = 1;
@@ -219,9 +246,21 @@ export function readResults(): OperatorResult[] {
   return results;
 }
 
-/** The only tensor that the last call returned. Undefined if it returned something else. */
-export function readOneTensor(): Tensor | undefined {
-  return output[0] === 1 && output[1] === Result.tensor ? readTensor(2) : undefined;
+/** The place of each tensor in the results of the last call. */
+function* tensorPlaces(): Iterable<number> {
+  let at = 1;
+  for (let i = 0; i < output[0]!; i++) {
+    const tag = output[at++]!;
+    if (tag === Result.number) at++;
+    let tensors = tag === Result.tensor ? 1 : 0;
+    const isList = tag === Result.tensorList;
+    if (isList) tensors = output[at++]!;
+    for (; tensors > 0; tensors--) {
+      if (isList) at++;
+      yield at;
+      at = afterTensor(at);
+    }
+  }
 }
 
 function readTensor(at: number): Tensor {

@@ -17,16 +17,16 @@ interface DtypeFacts {
    * The typed array for its elements in JavaScript. Floats of 16 and 8 bits are passed as their bit
    * patterns.
    */
-  readonly array: TypedArrayConstructor;
+  readonly array: TypedArrayConstructor | Uint32ArrayConstructor | BigUint64ArrayConstructor;
 }
 
 /**
- * The element type of the factors of a scaled product (`aten::_scaled_mm`). No other operator and
- * no kernel uses it.
+ * Element types that no kernel computes with. A scaled product (`aten::_scaled_mm`) has factors of
+ * the first. The others are those of results, such as the random seed of attention on a GPU.
  */
-type FactorDtype = 'float8_e4m3fn';
+type PassedDtype = 'float8_e4m3fn' | 'uint16' | 'uint32' | 'uint64';
 
-const FACTS: Readonly<Record<NativeDtype | FactorDtype, DtypeFacts>> = {
+const FACTS: Readonly<Record<NativeDtype | PassedDtype, DtypeFacts>> = {
   uint8: { scalarType: 0, array: Uint8Array },
   int8: { scalarType: 1, array: Int8Array },
   int16: { scalarType: 2, array: Int16Array },
@@ -40,6 +40,9 @@ const FACTS: Readonly<Record<NativeDtype | FactorDtype, DtypeFacts>> = {
   bool: { scalarType: 11, array: Uint8Array },
   bfloat16: { scalarType: 15, array: Uint16Array },
   float8_e4m3fn: { scalarType: 24, array: Uint8Array },
+  uint16: { scalarType: 27, array: Uint16Array },
+  uint32: { scalarType: 28, array: Uint32Array },
+  uint64: { scalarType: 29, array: BigUint64Array },
 };
 
 const NAME_OF_SCALAR_TYPE = new Map(
@@ -70,5 +73,5 @@ export function dtypeOf(scalarType: number): NativeDtype {
 
 /** The typed array that elements of `dtype` are read into. */
 export function arrayTypeOf(dtype: NativeDtype): TypedArrayConstructor {
-  return FACTS[dtype].array;
+  return FACTS[dtype].array as TypedArrayConstructor;
 }

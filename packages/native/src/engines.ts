@@ -11,13 +11,22 @@ export function ncclUnavailableReason(): string | undefined {
   return addon().ncclUnavailableReason() || undefined;
 }
 
+/** A GPU of NVIDIA. */
+export interface GpuFacts {
+  readonly name: string;
+  /** The same in all processes that see the GPU. A slice of a GPU (MIG) has its own. */
+  readonly uuid: string;
+  /** Its compute capability: `9.0`. */
+  readonly capability: string;
+}
+
 /**
- * A unique id of the GPU of a device (`cuda`, `cuda:1`). It is the same in all processes that see
- * the GPU, whatever its device number is there.
+ * The GPU of a device (`cuda`, `cuda:1`), as its driver describes it. Undefined for other devices, and
+ * without the driver.
  *
- * @throws AccError `ACC_ENGINE_UNAVAILABLE` if ranks cannot use NCCL.
+ * @param driver The path of the driver's library.
  */
-export function gpuId(device: string): string {
-  const [, index] = /^cuda:(\d+)$/.exec(device) ?? [];
-  return guarded(() => addon().gpuId(index === undefined ? -1 : Number(index)));
+export function gpuFacts(device: string, driver = 'libcuda.so.1'): GpuFacts | undefined {
+  const found = /^cuda(?::(\d+))?$/.exec(device);
+  return found ? guarded(() => addon().gpuFacts(Number(found[1] ?? 0), driver)) : undefined;
 }

@@ -4,6 +4,8 @@ const HELP: Readonly<Record<string, string>> = {
   ACC_TENSOR_DISPOSED: 'Keep the tensor with tf.keep(), or use it before tidy or dispose() frees it.',
   ACC_TOO_MANY_TENSORS: 'Dispose tensors that are not needed, or compute within tf.tidy.',
   ACC_DEVICE_UNAVAILABLE: 'Run `npx acc env` to see which libtorch is used, and whether it is a CUDA build.',
+  ACC_DEVICE_FAILED:
+    'Start the program again: the device can no longer be used. Run it with CUDA_LAUNCH_BLOCKING=1, and the error names the operator.',
   ACC_OUT_OF_MEMORY: 'Use a smaller batch, gradient accumulation or more ranks.',
   ACC_STORAGE_DENIED: 'Give a folder on a local disk that this process may write.',
   ACC_STORAGE_FULL: 'Free space on the disk, or give a folder on another one.',

@@ -42,6 +42,7 @@ export {
   memoryStats,
   numThreads,
   releaseCachedMemory,
+  totalDeviceMemory,
   resetPeakMemory,
   setDefaultDevice,
   setFloat32Precision,
@@ -51,8 +52,14 @@ export {
   torchVersion,
 } from './memory.js';
 export { observeCalls, type CallObserver } from './observe-calls.js';
-export { gpuId, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
-export { operator, operatorInPlace, operatorWithResults, tensorFrom } from '#platform/operators';
+export { gpuFacts, type GpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
+export {
+  operator,
+  operatorInPlace,
+  operatorWithResults,
+  tensorFrom,
+  tensorOnHost,
+} from '#platform/operators';
 export {
   CALL_WORDS,
   COMPARED_WORDS,

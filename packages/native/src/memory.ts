@@ -1,7 +1,7 @@
 import { addon, type MemoryStats } from './addon.js';
 import { guarded } from './errors.js';
 
-/** The current and peak CPU memory of native tensors, in bytes. */
+/** The current and peak memory of native tensors on the default device, in bytes. */
 export function memoryStats(): MemoryStats {
   return addon().memoryStats();
 }
@@ -11,9 +11,14 @@ export function resetPeakMemory(): void {
   addon().resetPeakMemory();
 }
 
-/** Returns cached memory to the operating system. */
+/** Returns cached memory to the operating system, and that of the default device to the device. */
 export function releaseCachedMemory(): void {
   addon().releaseCachedMemory();
+}
+
+/** The memory of the default device, in bytes. 0 for a CPU, and for a device that does not tell. */
+export function totalDeviceMemory(): number {
+  return addon().totalDeviceMemory();
 }
 
 /** The number of handles that are not disposed. */

@@ -121,3 +121,19 @@ it('results that do not fit into one call are an error and leave nothing behind'
   );
   expect(liveTensors()).toBe(before);
 });
+
+it('a result of an element type without a name is an error, and no result is left behind', () => {
+  using x = tensorFrom(Float64Array.of(1, 2, 3, 4), 'float64', [2, 2]);
+  const before = liveTensors();
+  const unknown = expect.objectContaining({ code: 'ACC_DTYPE_UNKNOWN' }) as Error;
+  // Both results are complex128.
+  expect(() => operatorWithResults('aten::linalg_eig')(x)).toThrowError(unknown);
+  expect(() => operator('aten::view_as_complex')(x)).toThrowError(unknown);
+  expect(liveTensors()).toBe(before);
+});
+
+it('a random seed of attention on a GPU, which is uint64, is a result', () => {
+  using seed = operator('aten::full')([], 7, 'uint64');
+  expect(seed).toMatchObject({ dtype: 'uint64', shape: [] });
+  expect(seed.read()).toEqual(BigUint64Array.of(7n));
+});

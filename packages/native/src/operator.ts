@@ -18,7 +18,8 @@ import type { Tensor } from './tensor.js';
  * caller disposes the result.
  *
  * @throws AccError `ACC_OPERATOR_UNKNOWN`, `ACC_OPERATOR_ARGUMENT`, `ACC_OPERATOR_FAILED` (with
- * shapes and dtypes), `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED` when called.
+ * shapes and dtypes), `ACC_OUT_OF_MEMORY`, `ACC_TENSOR_DISPOSED`, or `ACC_DEVICE_FAILED` of an earlier
+ * operator, when called.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export function operator(name: string): (...args: OperatorArgument[]) => Tensor {

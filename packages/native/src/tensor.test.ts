@@ -18,6 +18,9 @@ describe('tensors', () => {
     ['bool', Uint8Array.of(1, 0, 1, 0)],
     ['bfloat16', Uint16Array.of(0x3f80, 0xc000, 0, 0x7f80)],
     ['float16', Uint16Array.of(0x3c00, 0xc000, 0, 0x7c00)],
+    ['uint16' as NativeDtype, Uint16Array.of(1, 2 ** 16 - 1, 3, 0)],
+    ['uint32' as NativeDtype, Uint32Array.of(1, 2 ** 32 - 1, 3, 0)],
+    ['uint64' as NativeDtype, BigUint64Array.of(1n, 2n ** 64n - 1n, 3n, 0n)],
   ])('%s values are read as they were written', (dtype, values) => {
     using tensor = tensorFrom(values, dtype, [2, 2]);
     expect(tensor.read()).toEqual(values);

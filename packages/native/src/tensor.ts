@@ -114,7 +114,28 @@ export class Tensor implements NativeTensor {
  * @throws AccError `ACC_INVALID_ARGUMENT` if the number of elements does not match `shape`.
  */
 export function tensorFrom(values: NodeJS.TypedArray, dtype: NativeDtype, shape: readonly number[]): Tensor {
-  const id = guarded(() => addon().createTensor(values, scalarTypeOf(dtype), shape));
+  return created(values, dtype, shape, false);
+}
+
+/**
+ * As {@link tensorFrom}, in memory of the CPU whatever the default device is. For what ranks tell each
+ * other, which no operator reads.
+ */
+export function tensorOnHost(
+  values: NodeJS.TypedArray,
+  dtype: NativeDtype,
+  shape: readonly number[],
+): Tensor {
+  return created(values, dtype, shape, true);
+}
+
+function created(
+  values: NodeJS.TypedArray,
+  dtype: NativeDtype,
+  shape: readonly number[],
+  isOnHost: boolean,
+): Tensor {
+  const id = guarded(() => addon().createTensor(values, scalarTypeOf(dtype), shape, isOnHost));
   return new Tensor(id, dtype, shape);
 }
 

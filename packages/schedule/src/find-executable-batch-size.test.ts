@@ -1,5 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { AccError } from '@acc/contract';
 import { registerAccBackend } from '@acc/kernels';
 import { liveTensors } from '@acc/native';
 import { findExecutableBatchSize } from './find-executable-batch-size.js';
@@ -80,6 +81,17 @@ describe('findExecutableBatchSize', () => {
     const error = await findExecutableBatchSize(huge, { startingBatchSize: 4 }).catch((e: unknown) => e);
     expect(error).toMatchObject({ code: 'ACC_NO_BATCH_SIZE' });
     expect((error as Error).cause).toMatchObject({ code: 'ACC_OUT_OF_MEMORY' });
+  });
+
+  it('tries no smaller size on a device that has failed', async () => {
+    let calls = 0;
+    const fail = () => {
+      calls++;
+      throw new AccError('ACC_DEVICE_FAILED', 'out of memory in an earlier kernel');
+    };
+    const size = findExecutableBatchSize(fail, { startingBatchSize: 8 });
+    await expect(size).rejects.toMatchObject({ code: 'ACC_DEVICE_FAILED' });
+    expect(calls).toBe(1);
   });
 
   it('passes other errors on at once', async () => {

@@ -1,5 +1,5 @@
 import { AccError, PendingResult, type NativeDtype, type NativeTensor, type Pending } from '@acc/contract';
-import { tensorFrom, type Tensor as Native } from '@acc/native';
+import { tensorOnHost, type Tensor as Native } from '@acc/native';
 import { dtypeCode, dtypeOfCode, MAX_DIMS } from '../agreement.js';
 import type { Context } from '../context.js';
 import type { Movable } from '../tensors.js';
@@ -76,7 +76,7 @@ export function sendMessage(
   }
   slots.set(toRank, slot, local);
   calls.noteHeader(Int32Array.BYTES_PER_ELEMENT * header.length);
-  using announced = tensorFrom(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
+  using announced = tensorOnHost(Int32Array.from(header), 'int32', [HEADER_LENGTH]);
   const works = [group.send(announced, toRank), group.send(native, toRank)];
   return new PendingResult(works, () => works.forEach((work) => work.wait()));
 }
@@ -160,7 +160,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
     const known = this.#header ? undefined : this.kind.slots.of(this.fromRank, this.kind.slot);
     if (known) return this.#receive(known);
     if (!this.#header) {
-      this.#announced = tensorFrom(new Int32Array(HEADER_LENGTH), 'int32', [HEADER_LENGTH]);
+      this.#announced = tensorOnHost(new Int32Array(HEADER_LENGTH), 'int32', [HEADER_LENGTH]);
       this.#header = this.context.group.receive(this.#announced, this.fromRank);
     }
     if (!isWaiting && !this.#header.isDone) return;
@@ -181,7 +181,7 @@ export class Incoming<T extends Movable> implements Pending<T> {
   #receive({ dtype, nativeDtype, shape }: Header): void {
     this.#dtype = dtype;
     const { context, fromRank } = this;
-    this.#native = context.emptyOf(nativeDtype as NativeDtype, shape, this.#announced);
+    this.#native = context.emptyOf(nativeDtype as NativeDtype, shape);
     this.#payload = context.group.receive(this.#native, fromRank);
   }
 }

@@ -1,5 +1,5 @@
 import { AccError, type AllGatherOptions, type NativeDtype, type Pending } from '@acc/contract';
-import { operator, tensorFrom, type Tensor as Native } from '@acc/native';
+import { operator, type Tensor as Native } from '@acc/native';
 import type { CallDescription, CollectiveName, Words } from '../agreement.js';
 import { described, orFreed, type Context } from '../context.js';
 import { arrival, arriving, requireFits, travelling } from '../shards.js';
@@ -101,9 +101,8 @@ export function scatter<T extends Movable>(context: Context<T>, x: T | null, fro
   });
   const partShape = [rows, ...shape.slice(1)];
   const most = sizeOf(partShape);
-  using place = tensorFrom(new Int32Array(0), 'int32', [0]);
-  const input = given ?? context.empty(place, [0], nativeDtype as NativeDtype);
-  const output = context.empty(place, partShape, nativeDtype as NativeDtype);
+  const input = given ?? context.emptyOf(nativeDtype as NativeDtype, [0]);
+  const output = context.emptyOf(nativeDtype as NativeDtype, partShape);
   const sent = Array.from({ length: size }, () => (local === fromRank ? most : 0));
   const received = sent.map((_, rank) => (rank === fromRank ? most : 0));
   const words = context.calls.agree(call, true);

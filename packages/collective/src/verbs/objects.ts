@@ -1,4 +1,4 @@
-import { operator, tensorFrom } from '@acc/native';
+import { operator, tensorOnHost } from '@acc/native';
 import type { CollectiveName } from '../agreement.js';
 import type { Context } from '../context.js';
 import { objectFromBytes, objectToBytes } from '../object-bytes.js';
@@ -13,7 +13,7 @@ export function broadcastObject<O>(context: Context<Movable>, object: O, fromRan
   const bytes = isRoot ? objectToBytes(object) : new Uint8Array();
   const length = context.calls.exchange(call, [bytes.length])[fromRank]![0]!;
   const words = context.calls.agree(call, true);
-  using buffer = tensorFrom(isRoot ? bytes : new Uint8Array(length), 'uint8', [length]);
+  using buffer = tensorOnHost(isRoot ? bytes : new Uint8Array(length), 'uint8', [length]);
   context.started(words, () => context.group.broadcast(buffer, fromRank, { words }), noResult, []).wait();
   return objectFromBytes(buffer.read() as Uint8Array) as O;
 }
@@ -28,7 +28,7 @@ export function allGatherObject<O>(
   const bytes = objectToBytes(object);
   const lengths = context.calls.exchange(call, [bytes.length]).map((numbers) => numbers[0]!);
   const words = context.calls.agree(call, true);
-  using input = tensorFrom(bytes, 'uint8', [bytes.length]);
+  using input = tensorOnHost(bytes, 'uint8', [bytes.length]);
   using output = newEmpty(input, [sum(lengths)]);
   context
     .started(words, () => context.group.allGather(input, output, lengths, { words }), noResult, [])

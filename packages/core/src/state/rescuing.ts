@@ -139,6 +139,7 @@ export class Rescuing {
       this.#parameters = parametersOf(run);
       if (!existsSync(this.#sign)) writeFileSync(this.#sign, '');
     } catch (error) {
+      if (isAccError(error, 'ACC_DEVICE_FAILED')) throw error;
       this.#refusal = (error as Error).message.split('\n')[0]!;
       this.#release(this.#refusal);
       console.warn(

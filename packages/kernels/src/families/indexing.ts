@@ -1,5 +1,6 @@
-import { AccError } from '@acc/contract';
 import { operator, tensorFrom, type Tensor as NativeTensor } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { outOfRange } from './index-checks.js';
 
 const multiply = operator('aten::mul.Tensor');
 const reshape = operator('aten::reshape');
@@ -17,31 +18,27 @@ export function rowsOf(indices: NativeTensor, count: number, strides: readonly n
 }
 
 /**
- * Runs `lookUp`, which reads `indices` that must be in `[0, size)`. If libtorch rejects one, the
- * error names it.
+ * Runs `lookUp` with `indices`, which must be in `[0, size)`. The error for an index out of range
+ * names it. A device other than the CPU gets clamped indices, and the next read of values throws the
+ * error.
  *
  * @throws AccError `ACC_INDEX_OUT_OF_RANGE`.
  */
 export function withIndicesChecked<T>(
-  kernelName: string,
+  { indexChecks }: Pick<AccBackend, 'indexChecks'>,
+  lookup: { readonly kernelName: string; readonly size: number },
   indices: NativeTensor,
-  size: number,
-  lookUp: () => T,
+  lookUp: (indices: NativeTensor) => T,
 ): T {
+  if (indexChecks && lookup.size > 0) {
+    using clamped = indexChecks.clamped(indices, lookup);
+    return lookUp(clamped);
+  }
   try {
-    return lookUp();
+    return lookUp(indices);
   } catch (error) {
     const values = Array.from(indices.read() as Int32Array | BigInt64Array, Number);
-    const outside = values.find((value) => value < 0 || value >= size);
-    if (outside === undefined) throw error;
-    throw new AccError(
-      'ACC_INDEX_OUT_OF_RANGE',
-      `${kernelName}: the index value ${outside} is not in [0, ${size - 1}].`,
-      {
-        help: `Indices choose from ${size} elements. Check the ids, and the size of the table or embedding.`,
-        cause: error,
-        details: { index: outside, size },
-      },
-    );
+    const outside = values.find((value) => value < 0 || value >= lookup.size);
+    throw outside === undefined ? error : outOfRange(lookup, outside, error);
   }
 }

@@ -41,7 +41,8 @@ export function scatter(
     using slices = (updates.shape.length === 0 ? expand : reshape)(source, [numUpdates, sliceSize]);
     // A tfjs dtype may stand for native floats of two sizes.
     using cast = slices.dtype === target.dtype ? undefined : castTo(slices, target.dtype);
-    withIndicesChecked(kernelName, rows, rowCount, () => write(target, 0, rows, cast ?? slices));
+    const lookup = { kernelName, size: rowCount };
+    withIndicesChecked(backend, lookup, rows, (checked) => write(target, 0, checked, cast ?? slices));
   }
   return backend.wrap(reshape(target, shape), updates.dtype);
 }

@@ -110,8 +110,8 @@ export type AttentionCandidate = keyof typeof WAYS;
 
 export const attentionCandidate = (name: AttentionCandidate): AttentionCandidateRule => WAYS[name];
 
-/** The values that libtorch's `_fused_sdp_choice` returns. */
-const Choice = { math: 0, flash: 1 } as const;
+/** The values that libtorch's `_fused_sdp_choice` returns, as `SDPBackend` in its `SDPBackend.h`. */
+export const Choice = { math: 0, flash: 1, efficient: 2, cudnn: 3 } as const;
 
 /**
  * The candidate that computes attention on `inputs` on the backend's device. Returns undefined if libtorch
@@ -126,11 +126,30 @@ export function candidateFor(
   const [choice] = choose(q, k, v, mask, NO_DROPOUT, isCausal, scale, isGrouped);
   if (choice === Choice.math) return undefined;
   if (backend.device === 'cpu') return 'host';
-  return choice === Choice.flash && q.shape[3]! % FLASH_DIM_MULTIPLE === 0 ? 'flash' : 'efficient';
+  return deviceCandidate(choice as number, { q, k, v, mask }, isCausal);
+}
+
+/**
+ * The candidate for a device other than the CPU, where libtorch chose something else than `math`.
+ * Libtorch prefers cuDNN's kernel on recent GPUs. A GPU for which it can choose that one has the flash
+ * kernel, too, which takes half the time of the efficient one, or less.
+ */
+export function deviceCandidate(
+  choice: number,
+  { q, k, v, mask }: Record<'q' | 'k' | 'v', Pick<NativeTensor, 'shape'>> & { readonly mask: unknown },
+  isCausal: boolean,
+): 'flash' | 'efficient' {
+  const [, , queries, dim] = q.shape as [number, number, number, number];
+  const fits = !mask && v.shape[3] === dim && dim % FLASH_DIM_MULTIPLE === 0 && dim <= FLASH_MOST_DIM;
+  // With other lengths, the two kernels align the last query with other keys.
+  const isAligned = !isCausal || queries === k.shape[2];
+  const hasFlash = choice === Choice.flash || (choice === Choice.cudnn && isAligned);
+  return hasFlash && fits ? 'flash' : 'efficient';
 }
 
 /** The flash kernel needs no padding when the head dim is a multiple of this many elements. */
 const FLASH_DIM_MULTIPLE = 8;
+const FLASH_MOST_DIM = 256;
 /** The efficient kernel needs each row of the mask aligned in memory to this many elements. */
 const MASK_ROW_MULTIPLE = 16;
 

@@ -14,7 +14,8 @@ export const gatherNd = kernelWithStrings<GatherNdInputs>(
     const rowCount = util.sizeFromShape(params.shape) / sliceSize;
     using slices = reshape(backend.native(params), [rowCount, sliceSize]);
     using rows = rowsOf(backend.native(indices), count, strides);
-    using selected = withIndicesChecked(GatherNd, rows, rowCount, () => select(slices, 0, rows));
+    const lookup = { kernelName: GatherNd, size: rowCount };
+    using selected = withIndicesChecked(backend, lookup, rows, (checked) => select(slices, 0, checked));
     return backend.wrap(reshape(selected, shape), params.dtype);
   },
 );

@@ -27,8 +27,8 @@ export const gatherV2 = kernel<GatherV2Inputs, GatherV2Attrs>(
   ({ inputs: { x, indices }, attrs: { axis, batchDims }, backend }) => {
     const dim = util.parseAxisParam(axis, x.shape)[0]!;
     const shapes = backend_util.segment_util.collectGatherOpShapeInfo(x, indices, dim, batchDims ?? 0);
-    const index = backend.native(indices);
-    return withIndicesChecked(GatherV2, index, shapes.dimSize, () => {
+    const lookup = { kernelName: GatherV2, size: shapes.dimSize };
+    return withIndicesChecked(backend, lookup, backend.native(indices), (index) => {
       if (batchDims) return gatherInBatches(backend, x, index, shapes);
       if (indices.shape.length === 1) return backend.wrap(select(backend.native(x), dim, index), x.dtype);
       using flatIndex = reshape(index, [-1]);

@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs-core';
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import { setFloat32Precision as setNative } from '@acc/native';
+import { observeCalls, setFloat32Precision as setNative, type Tensor } from '@acc/native';
 import { registerAccBackend } from '../register-backend.js';
 import { fixKernelChoices } from '../tuning/tuning.js';
 import { setFloat32Precision } from './float32-precision.js';
@@ -50,3 +50,17 @@ it.each(['bf16', 'tf32'] as const)(
     expect(product()).toBe(EXACT);
   },
 );
+
+it('asks a GPU by a product that is large enough for its tensor cores', () => {
+  const sizes: (readonly number[])[] = [];
+  const end = observeCalls((name, args) => {
+    if (name === 'aten::mm') sizes.push((args[0] as Tensor).shape);
+  });
+  try {
+    // Without a GPU, nothing is rounded.
+    expect(() => setFloat32Precision('cuda:0', 'tf32')).toThrowError(unsupported);
+  } finally {
+    end();
+  }
+  expect(sizes).toEqual([[1024, 1024]]);
+});

@@ -7,6 +7,8 @@ const mm = operator('aten::mm');
 
 /** Large enough that libtorch does not use its code for small matrices. */
 const SIZE = 64;
+/** Large enough that a GPU uses its tensor cores, which alone round to tf32. */
+const DEVICE_SIZE = 1024;
 /** Needs more than 10 fraction bits (tf32) or 7 (bfloat16). */
 const FACTOR = 1 + 2 ** -12;
 
@@ -23,7 +25,7 @@ export function setFloat32Precision(device: string, precision: Float32Precision 
     isThere = false;
   }
   // libtorch accepts the setting even if the device does not support it.
-  if (isThere && (precision === 'ieee' || roundsFactors())) return;
+  if (isThere && (precision === 'ieee' || roundsFactors(device === 'cpu' ? SIZE : DEVICE_SIZE))) return;
   setNative(backend, 'default');
   chooseForPrecision(undefined);
   throw new AccError(
@@ -36,9 +38,9 @@ export function setFloat32Precision(device: string, precision: Float32Precision 
   );
 }
 
-function roundsFactors(): boolean {
-  using a = full([SIZE, SIZE], FACTOR, 'float32');
-  using b = full([SIZE, SIZE], 1, 'float32');
+function roundsFactors(size: number): boolean {
+  using a = full([size, size], FACTOR, 'float32');
+  using b = full([size, size], 1, 'float32');
   using sums = mm(a, b);
-  return sums.read('float32')[0] !== SIZE * FACTOR;
+  return sums.read('float32')[0] !== size * FACTOR;
 }

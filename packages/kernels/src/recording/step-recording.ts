@@ -1,5 +1,5 @@
 import { util, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
-import { AccError, type Fusion, type Recording } from '@acc/contract';
+import { AccError, isAccError, type Fusion, type Recording } from '@acc/contract';
 import { areAlive, reasonAgainstPrograms, type Recording as NativeRecording } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import type { ReadConstant } from '../fusion/constants.js';
@@ -197,7 +197,7 @@ export class StepRecording implements Recording {
     try {
       natives = this.#native.replay(index, inputs, segment.outputs);
     } catch (error) {
-      if (actions.hasRun) throw error;
+      if (actions.hasRun || isAccError(error, 'ACC_DEVICE_FAILED')) throw error;
       return error as Error;
     }
     actions.areTaken();

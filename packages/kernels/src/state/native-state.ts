@@ -34,8 +34,8 @@ export function nativeState(backend: AccBackend): StateLayer {
         map: (path, start, dtype, shape) => mapped(backend, mapTensor(path, start, dtype, shape)),
       }),
     }),
-    getState: savedChoices,
-    setState: restoreChoices,
+    getState: () => savedChoices(backend.device),
+    setState: (state) => restoreChoices(backend.device, state),
   };
 }
 

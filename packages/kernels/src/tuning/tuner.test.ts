@@ -77,6 +77,19 @@ describe('the tuner', () => {
     expect(tuner.choices.map(({ shapes }) => shapes)).toEqual(['[8]', '[9]']);
   });
 
+  it('throws the error of a device that has failed, and excludes no candidate for it', () => {
+    const { family } = doubling();
+    const failing = () => {
+      throw new AccError('ACC_DEVICE_FAILED', 'device-side assert triggered');
+    };
+    const tuner = tunerWith('');
+    const candidate = tuner.tuned({ ...family, candidates: { ...family.candidates, failing } });
+    expect(() => run(candidate, 8)).toThrowError(
+      expect.objectContaining({ code: 'ACC_DEVICE_FAILED' }) as Error,
+    );
+    expect(tuner.choices).toEqual([]);
+  });
+
   it('compares typical times, not the shortest ones', () => {
     const { family } = doubling();
     let calls = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "binding/convert.h"
+#include "engine/current_device.h"
 
 namespace acc {
 
@@ -25,6 +26,7 @@ class AsyncCall final : public Napi::AsyncWorker {
  protected:
   void Execute() override {
     try {
+      set_current_device(device_);
       work_();
     } catch (...) {
       info_ = describe_current_exception(kNativeFailed);
@@ -65,6 +67,8 @@ class AsyncCall final : public Napi::AsyncWorker {
   Napi::Promise::Deferred deferred_;
   Work work_;
   Finish finish_;
+  // That of the main thread.
+  const c10::Device device_ = current_device();
   ErrorInfo info_;
 };
 

@@ -260,9 +260,6 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "ncclUnavailableReason", [](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), nccl_unavailable_reason());
   });
-  bind(env, exports, "gpuId", [](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::String::New(info.Env(), gpu_id(static_cast<int>(number_at(info, 0))));
-  });
   bind(env, exports, "closeGroup", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     const double id = number_at(info, 0);
     held.groups.get(id, "process group")->close();

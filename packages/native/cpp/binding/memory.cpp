@@ -6,14 +6,16 @@
 #include "binding/async.h"
 #include "binding/convert.h"
 #include "engine/files/checksum.h"
-#include "engine/memory/caching_allocator.h"
+#include "engine/current_device.h"
+#include "engine/gpu_facts.h"
+#include "engine/memory/device_memory.h"
 #include "engine/processor/float32_precision.h"
 
 namespace acc {
 namespace {
 
-Napi::Value stats(const Napi::CallbackInfo& info) {
-  const auto figures = memory_stats();
+Napi::Value stats(const Napi::CallbackInfo& info, const Context& context) {
+  const auto figures = memory_stats(context.operators.default_device);
   auto result = Napi::Object::New(info.Env());
   const auto set = [&](const char* name, int64_t value) {
     result.Set(name, Napi::Number::New(info.Env(), static_cast<double>(value)));
@@ -33,13 +35,15 @@ int device_count(c10::DeviceType type) {
 }
 
 void set_default_device(const std::string& name, Context& context) {
-  const c10::Device device(name);
+  c10::Device device(name);
   const int count = device_count(device.type());
   if (device.index() >= count || count == 0) {
     throw Error(kDeviceUnavailable, "The device '" + name + "' was requested, but libtorch finds " +
                                         std::to_string(count) + " devices of type '" +
                                         c10::DeviceTypeName(device.type(), true) + "'.");
   }
+  if (!device.is_cpu() && !device.has_index()) device.set_index(0);
+  set_current_device(device);
   context.operators.default_device = device;
 }
 
@@ -49,7 +53,18 @@ void synchronize(const Context& context) {
   const c10::Device device = context.operators.default_device;
   if (device.type() == c10::DeviceType::CPU) return;
   const c10::impl::VirtualGuardImpl guard(device.type());
-  guard.synchronizeDevice(device.has_index() ? device.index() : guard.getDevice().index());
+  guard.synchronizeDevice(device.index());
+}
+
+// gpuFacts(index, driver): { name, uuid, capability } | undefined
+Napi::Value gpu(const Napi::CallbackInfo& info) {
+  const auto facts = gpu_facts(static_cast<int>(number_at(info, 0)), string_at(info, 1));
+  if (!facts) return info.Env().Undefined();
+  auto result = Napi::Object::New(info.Env());
+  result.Set("name", facts->name);
+  result.Set("uuid", facts->uuid);
+  result.Set("capability", std::to_string(facts->major) + "." + std::to_string(facts->minor));
+  return result;
 }
 
 // checksum(bytes): Promise<number>. Another thread computes it.
@@ -67,14 +82,18 @@ Napi::Value checksum_async(const Napi::CallbackInfo& info) {
 
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   install_caching_allocator();
-  bind(env, exports, "memoryStats", [](const Napi::CallbackInfo& info) { return stats(info); });
-  bind(env, exports, "resetPeakMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
-    reset_peak_memory();
+  bind(env, exports, "memoryStats", [&](const Napi::CallbackInfo& info) { return stats(info, context); });
+  bind(env, exports, "resetPeakMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    reset_peak_memory(context.operators.default_device);
     return info.Env().Undefined();
   });
-  bind(env, exports, "releaseCachedMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
-    release_cached_memory();
+  bind(env, exports, "releaseCachedMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    release_cached_memory(context.operators.default_device);
     return info.Env().Undefined();
+  });
+  bind(env, exports, "gpuFacts", [](const Napi::CallbackInfo& info) { return gpu(info); });
+  bind(env, exports, "totalDeviceMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), static_cast<double>(total_memory(context.operators.default_device)));
   });
   bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     set_default_device(string_at(info, 0), context);

@@ -24,11 +24,13 @@ std::vector<int64_t> shape_at(const Napi::CallbackInfo& info, size_t index) {
   return shape;
 }
 
+// createTensor(array, dtype, shape, isOnHost): the number of a tensor with a copy of the elements
 Napi::Value create(const Napi::CallbackInfo& info, Context& context) {
   const auto bytes = bytes_at(info, 0);
   const auto dtype = scalar_type_from(static_cast<int>(number_at(info, 1)));
   const auto shape = shape_at(info, 2);
-  const auto tensor = tensor_from_bytes(bytes.data, bytes.size, dtype, shape, context.operators.default_device);
+  const auto device = bool_at(info, 3) ? c10::Device(c10::kCPU) : context.operators.default_device;
+  const auto tensor = tensor_from_bytes(bytes.data, bytes.size, dtype, shape, device);
   const double id = context.tensors.add(tensor);
   if (auto* recorder = context.operators.recorder) recorder->upload(id, tensor, bytes.data, bytes.size);
   return Napi::Number::New(info.Env(), id);

@@ -11,6 +11,9 @@ ErrorInfo describe_current_exception(const char* fallback) {
     return {error.code(), error.what()};
   } catch (const c10::OutOfMemoryError& error) {
     return {kOutOfMemory, error.what_without_backtrace()};
+  } catch (const c10::AcceleratorError& error) {
+    // A device reports errors of earlier operators in whatever call comes next.
+    return {kDeviceFailed, error.what_without_backtrace()};
   } catch (const c10::Error& error) {
     return {fallback, error.what_without_backtrace()};
   } catch (const std::bad_alloc&) {

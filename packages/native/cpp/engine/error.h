@@ -11,6 +11,7 @@ inline constexpr const char* kTooManyTensors = "ACC_TOO_MANY_TENSORS";
 inline constexpr const char* kOperatorUnknown = "ACC_OPERATOR_UNKNOWN";
 inline constexpr const char* kOperatorFailed = "ACC_OPERATOR_FAILED";
 inline constexpr const char* kOperatorArgument = "ACC_OPERATOR_ARGUMENT";
+inline constexpr const char* kDeviceFailed = "ACC_DEVICE_FAILED";
 inline constexpr const char* kOutOfMemory = "ACC_OUT_OF_MEMORY";
 inline constexpr const char* kInvalidArgument = "ACC_INVALID_ARGUMENT";
 inline constexpr const char* kDeviceUnavailable = "ACC_DEVICE_UNAVAILABLE";

@@ -2,6 +2,7 @@ import { AccError, checkKeys } from '@acc/contract';
 import { spawn } from 'node:child_process';
 import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism, freemem } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { addonCacheFolder, addonIn, addonSources, type AddonFiles } from './addon-files.js';
 import { asDiskError, makeCacheFolder } from './disk.js';
@@ -24,8 +25,13 @@ export interface BuildProgress {
   readonly log: string;
 }
 
-/** The number of compiler processes. Each needs about 1.5 GB with torch's headers. */
-const JOBS = 2;
+/** The memory of one compiler process with torch's headers. */
+const JOB_BYTES = 1.5 * 2 ** 30;
+
+/** The number of compiler processes: one for each core, as far as the free memory suffices. */
+export function compilerJobs(cores: number, freeBytes: number): number {
+  return Math.max(1, Math.min(cores, Math.floor(freeBytes / JOB_BYTES)));
+}
 const LOG_TAIL_LINES = 30;
 
 /**
@@ -78,7 +84,7 @@ async function runNodeGyp(
     toolchain.nodeGyp,
     'rebuild',
     `--directory=${folder}`,
-    `--jobs=${JOBS}`,
+    `--jobs=${compilerJobs(availableParallelism(), freemem())}`,
     ...(toolchain.nodeDir ? [`--nodedir=${toolchain.nodeDir}`] : []),
     `--acc_torch_include=${libtorch.includeDir}`,
     `--acc_torch_lib=${libtorch.libDir}`,

@@ -22,3 +22,4 @@ export function operatorWithResults(_name: string): ReturnType<Operators['operat
 }
 
 export const tensorFrom: Operators['tensorFrom'] = refuse;
+export const tensorOnHost: Operators['tensorOnHost'] = refuse;

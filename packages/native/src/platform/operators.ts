@@ -1,2 +1,2 @@
 export { operator, operatorInPlace, operatorWithResults } from '../operator.js';
-export { tensorFrom } from '../tensor.js';
+export { tensorFrom, tensorOnHost } from '../tensor.js';

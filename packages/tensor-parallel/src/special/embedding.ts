@@ -34,8 +34,10 @@ export const embedding: Special = {
     using isOwn = isWithin(native, shards.line.index * local.shape[0]!, local.shape[0]!);
     using places = ownPlaces(native, isOwn, { begin: shards.line.index * local.shape[0]!, total });
     const chosen = backend.wrap(places.alias(), 'int32');
+    const lookup = { kernelName: GatherV2, size: total };
+    // Indices that are out of range of the table are out of range of the rows here, too.
     const take = () => kernels.run(GatherV2, { x: local, indices: chosen }, attrs);
-    const taken = withIndicesChecked(GatherV2, native, total, take);
+    const taken = withIndicesChecked(backend, lookup, native, take);
     using mask = reshape(isOwn, [...indices.shape, ...local.shape.slice(1).map(() => 1)]);
     const result = backend.wrap(multiply(backend.native(taken), mask), 'float32');
     kernels.free(chosen);

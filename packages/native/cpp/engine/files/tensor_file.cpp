@@ -10,6 +10,7 @@
 #include <unistd.h>
 #endif
 
+#include "engine/current_device.h"
 #include "engine/error.h"
 #include "engine/files/file_facts.h"
 
@@ -65,7 +66,7 @@ struct TensorFile::Window {
 
 TensorFile::TensorFile(const std::string& folder, const std::string& name) : file_(folder, name) {
   writer_.is_write = true;
-  for (Lane* lane : {&reader_, &writer_}) lane->thread = std::thread([this, lane] { serve(*lane); });
+  for (Lane* lane : {&reader_, &writer_}) lane->thread = thread_on_device([this, lane] { serve(*lane); });
 }
 
 TensorFile::~TensorFile() {

@@ -25,8 +25,9 @@ const char* code_of_failure(const std::string& text) {
   return kCollectiveFailed;
 }
 
-c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool) {
+c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool, bool has_mean) {
   switch (op) {
+    case ReduceOp::kMean: return has_mean ? c10d::ReduceOp::AVG : c10d::ReduceOp::SUM;
     case ReduceOp::kProduct: return is_bool ? c10d::ReduceOp::MIN : c10d::ReduceOp::PRODUCT;
     case ReduceOp::kMin: return c10d::ReduceOp::MIN;
     case ReduceOp::kMax: return c10d::ReduceOp::MAX;
@@ -127,10 +128,14 @@ std::shared_ptr<Pending> BackendGroup::pending_of(Work work) const {
   return std::make_shared<WorkPending>(std::move(work), patience_);
 }
 
+c10d::ReduceOp BackendGroup::op_of(const CollectiveCall& call, const at::Tensor& tensor) const {
+  return reduce_op(call.op, tensor.scalar_type() == at::kBool, has_mean());
+}
+
 // The pending result of a reduction that writes to `result`. For a mean, it divides `result` when
 // the reduction has ended.
 std::shared_ptr<Pending> BackendGroup::reduced(Work work, const CollectiveCall& call, const at::Tensor& result) const {
-  if (call.op != ReduceOp::kMean) return pending(std::move(work));
+  if (!divides(call)) return pending(std::move(work));
   return pending(std::move(work), [result, size = options_.size] { result.div_(size); });
 }
 
@@ -146,7 +151,7 @@ std::shared_ptr<Pending> BackendGroup::all_reduce(CollectiveCall& call) {
   if (!call.output.is_same(call.input)) call.output.copy_(call.input);
   if (call.output.numel() == 0) return pending({});
   c10d::AllreduceOptions options;
-  options.reduceOp = reduce_op(call.op, call.output.scalar_type() == at::kBool);
+  options.reduceOp = op_of(call, call.output);
   std::vector<at::Tensor> tensors{call.output};
   return reduced(backend_->allreduce(tensors, options), call, call.output);
 }
@@ -159,9 +164,9 @@ std::shared_ptr<Pending> BackendGroup::all_reduce_many(CollectiveCall& call) {
   }
   if (tensors.empty()) return pending({});
   c10d::AllreduceCoalescedOptions options;
-  options.reduceOp = reduce_op(call.op, tensors.front().scalar_type() == at::kBool);
+  options.reduceOp = op_of(call, tensors.front());
   auto work = backend_->allreduce_coalesced(tensors, options);
-  if (call.op != ReduceOp::kMean) return pending(std::move(work), [tensors] {});
+  if (!divides(call)) return pending(std::move(work), [tensors] {});
   return pending(std::move(work), [tensors, size = options_.size] {
     for (const auto& tensor : tensors) tensor.div_(size);
   });
@@ -174,7 +179,7 @@ std::shared_ptr<Pending> BackendGroup::reduce(CollectiveCall& call) {
   const auto buffer = is_root ? call.output.copy_(call.input) : call.input.clone();
   c10d::ReduceOptions options;
   options.rootRank = call.root;
-  options.reduceOp = reduce_op(call.op, buffer.scalar_type() == at::kBool);
+  options.reduceOp = op_of(call, buffer);
   std::vector<at::Tensor> tensors{buffer};
   auto work = backend_->reduce(tensors, options);
   return is_root ? reduced(std::move(work), call, buffer) : pending(std::move(work), [buffer] {});
@@ -183,7 +188,7 @@ std::shared_ptr<Pending> BackendGroup::reduce(CollectiveCall& call) {
 std::shared_ptr<Pending> BackendGroup::reduce_scatter(CollectiveCall& call) {
   if (call.input.numel() == 0) return pending({});
   c10d::ReduceScatterOptions options;
-  options.reduceOp = reduce_op(call.op, call.input.scalar_type() == at::kBool);
+  options.reduceOp = op_of(call, call.input);
   return reduced(backend_->_reduce_scatter_base(call.output, call.input, options), call, call.output);
 }
 
@@ -224,21 +229,12 @@ std::shared_ptr<Pending> BackendGroup::all_to_all(CollectiveCall& call) {
   return pending(backend_->alltoall_base(to, from, splits[1], splits[0], {}));
 }
 
-// Backends move messages between CPUs only: a tensor on a GPU goes through memory of the host. The
-// copy to the host waits for the kernels that write the tensor, and the copy back follows the message.
 std::shared_ptr<Pending> BackendGroup::message(CollectiveCall& call) {
   if (call.input.numel() == 0) return pending({});
-  const bool is_on_cpu = call.input.is_cpu();
-  if (call.kind == CollectiveKind::kSend) {
-    std::vector<at::Tensor> tensors{as_bytes(is_on_cpu ? call.input : call.input.cpu())};
-    auto work = backend_->send(tensors, call.root, 0);
-    return pending(std::move(work), [tensors] {});
-  }
-  const auto on_host = is_on_cpu ? call.input : at::empty_like(call.input, call.input.options().device(at::kCPU));
-  std::vector<at::Tensor> tensors{as_bytes(on_host)};
-  auto work = backend_->recv(tensors, call.root, 0);
-  if (is_on_cpu) return pending(std::move(work));
-  return pending(std::move(work), [on_host, result = call.input] { result.copy_(on_host); });
+  std::vector<at::Tensor> tensors{as_bytes(call.input)};
+  if (call.kind == CollectiveKind::kReceive) return pending(backend_->recv(tensors, call.root, 0));
+  auto work = backend_->send(tensors, call.root, 0);
+  return pending(std::move(work), [tensors] {});
 }
 
 }  // namespace acc

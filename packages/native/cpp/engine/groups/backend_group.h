@@ -10,9 +10,9 @@ namespace acc {
 // distinguish these failures only in the error text.
 const char* code_of_failure(const std::string& text);
 
-// Backends have no mean: a mean is summed here and divided later. Backends treat booleans as numbers:
-// for booleans, sum and max are "any", product and min are "all".
-c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool);
+// A backend without a mean sums, and the sum is divided later. Backends treat booleans as numbers: for
+// booleans, sum and max are "any", product and min are "all".
+c10d::ReduceOp reduce_op(ReduceOp op, bool is_bool, bool has_mean = false);
 
 // A group on one of c10d's backends. Collectives that a backend lacks are composed of those that it
 // has.
@@ -36,8 +36,12 @@ class BackendGroup : public ProcessGroup {
   // transferred.
   std::shared_ptr<Pending> pending(Work work, Finish finish = {}) const;
   virtual std::shared_ptr<Pending> reduce_scatter(CollectiveCall& call);
+  // Whether the backend computes means. Its sums of 16 bits then never exceed their range.
+  virtual bool has_mean() const { return false; }
 
  private:
+  bool divides(const CollectiveCall& call) const { return call.op == ReduceOp::kMean && !has_mean(); }
+  c10d::ReduceOp op_of(const CollectiveCall& call, const at::Tensor& tensor) const;
   std::shared_ptr<Pending> dispatch(CollectiveCall& call);
   std::shared_ptr<Pending> reduced(Work work, const CollectiveCall& call, const at::Tensor& result) const;
   std::shared_ptr<Pending> broadcast(CollectiveCall& call);

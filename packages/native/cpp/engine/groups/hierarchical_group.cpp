@@ -137,7 +137,8 @@ std::shared_ptr<ProcessGroup> create_hierarchical_group(const c10::intrusive_ptr
   auto world_options = options;
   world_options.name += "/all";
   std::shared_ptr<ProcessGroup> local;
-  Meeting(store, options).together("hosts", [&] { local = create_shm_group(store, local_options); });
+  const auto make_local = [&] { local = create_shm_group(store, local_options); };
+  Meeting(store, options).together("hosts", kNoSharedMemory, make_local);
   auto world = create_gloo_group(store, world_options, address);
   std::shared_ptr<ProcessGroup> leaders;
   if (layout.local_rank == kLeader) leaders = create_gloo_group(store, leader_options, address);

@@ -25,7 +25,7 @@ std::string Meeting::take(const std::string& key, int rank) const {
   }
 }
 
-void Meeting::together(const std::string& name, const std::function<void()>& body) const {
+void Meeting::together(const std::string& name, const std::string& problem, const std::function<void()>& body) const {
   std::string failure;
   try {
     body();
@@ -39,7 +39,7 @@ void Meeting::together(const std::string& name, const std::function<void()>& bod
     const auto reason = take(name, rank);
     if (!reason.empty()) failures += "\n  " + options_.names.of(rank) + ": " + reason;
   }
-  if (!failures.empty()) throw Error(kEngineUnavailable, "The ranks cannot share memory:" + failures);
+  if (!failures.empty()) throw Error(kEngineUnavailable, problem + ":" + failures);
 }
 
 }  // namespace acc

@@ -5,6 +5,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "engine/current_device.h"
 #include "engine/error.h"
 
 namespace acc {
@@ -129,7 +130,7 @@ void GlooCalls::outlive(c10::intrusive_ptr<c10d::Backend> backend) {
   std::unique_lock lock(mutex_);
   const auto have_ended = [this] { return running_ == 0; };
   if (changed_.wait_for(lock, grace_, have_ended)) return;
-  std::thread([calls = shared_from_this(), backend = std::move(backend)] {
+  thread_on_device([calls = shared_from_this(), backend = std::move(backend)] {
     std::unique_lock lock(calls->mutex_);
     calls->changed_.wait(lock, [&] { return calls->running_ == 0; });
   }).detach();

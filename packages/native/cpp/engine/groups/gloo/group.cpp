@@ -7,6 +7,7 @@
 #include "engine/groups/backend_group.h"
 #include "engine/groups/gloo/calls.h"
 #include "engine/groups/gloo/links.h"
+#include "engine/groups/staged_call.h"
 
 namespace acc {
 namespace {
@@ -46,6 +47,12 @@ class GlooGroup final : public BackendGroup {
   ~GlooGroup() override {
     end();
     calls_->outlive(gloo_);
+  }
+
+  std::shared_ptr<Pending> start(CollectiveCall call) override {
+    if (is_on_host(call)) return BackendGroup::start(std::move(call));
+    require_fitting(call, options_.rank, options_.size);
+    return start_on_host(call, [this](CollectiveCall staged) { return BackendGroup::start(std::move(staged)); });
   }
 
   std::vector<Loss> losses() override { return links_->losses(); }

@@ -7,8 +7,11 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
+#include "engine/current_device.h"
 #include "engine/error.h"
 #include "engine/groups/backend_group.h"
+#include "engine/groups/meeting.h"
+#include "engine/groups/staged_call.h"
 
 namespace acc {
 namespace {
@@ -33,8 +36,7 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
   ~NcclGroup() override { end(); }
 
   std::shared_ptr<Pending> start(CollectiveCall call) override {
-    const bool is_on_cpu = call.input.defined() ? call.input.is_cpu() : call.many.empty() || call.many.front().is_cpu();
-    if (is_on_cpu || is_message(call.kind)) return control_->start(std::move(call));
+    if (is_on_host(call) || is_message(call.kind)) return control_->start(std::move(call));
     return std::make_shared<WholePending>(shared_from_this(), BackendGroup::start(std::move(call)));
   }
 
@@ -45,6 +47,9 @@ class NcclGroup final : public BackendGroup, public std::enable_shared_from_this
   uint64_t traffic() override { return control_->traffic(); }
   void cut() override { end(); }
   void close() override { end(); }
+
+ protected:
+  bool has_mean() const override { return true; }
 
  private:
   // NCCL reports an aborted call as successful, so wait() checks whether the group was ended.
@@ -83,18 +88,6 @@ void leave_errors_to_us() {
 
 }  // namespace
 
-std::string gpu_id(int index) {
-  if (index < 0) index = at::cuda::current_device();
-  const auto& bytes = at::cuda::getDeviceProperties(static_cast<c10::DeviceIndex>(index))->uuid.bytes;
-  std::string text;
-  for (const char byte : bytes) {
-    constexpr char digits[] = "0123456789abcdef";
-    const auto value = static_cast<unsigned char>(byte);
-    text += {digits[value >> 4], digits[value & 15]};
-  }
-  return text;
-}
-
 std::string nccl_unavailable_reason() { return at::cuda::device_count() > 0 ? "" : "there is no GPU"; }
 
 std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
@@ -103,13 +96,26 @@ std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::S
   auto nccl_options = ProcessGroupNCCL::Options::create();
   nccl_options->timeout = options.timeout + kPatience;
   const auto prefixed = c10::make_intrusive<c10d::PrefixStore>(options.name, store);
-  try {
-    auto nccl = c10::make_intrusive<ProcessGroupNCCL>(prefixed, options.rank, options.size, nccl_options);
-    return std::make_shared<NcclGroup>(std::move(nccl), std::move(control), options);
-  } catch (const std::exception&) {
-    const auto info = describe_current_exception(kEngineUnavailable);
-    throw Error(kEngineUnavailable, "NCCL cannot be started: " + info.message);
-  }
+  c10::intrusive_ptr<ProcessGroupNCCL> nccl;
+  const auto attempt = [](const auto& step) {
+    return [&step] {
+      try {
+        step();
+      } catch (const std::exception&) {
+        throw Error(kEngineUnavailable, describe_current_exception(kEngineUnavailable).message);
+      }
+    };
+  };
+  // Ranks that connect wait for all others. So they begin only if every rank can, and a rank that fails
+  // tells the others, which then take another engine, too.
+  const Meeting meeting(store, options);
+  constexpr const char* kProblem = "The ranks cannot start NCCL";
+  meeting.together("nccl", kProblem, attempt([&] {
+    nccl = c10::make_intrusive<ProcessGroupNCCL>(prefixed, options.rank, options.size, nccl_options);
+    nccl->setBoundDeviceId(current_device());
+  }));
+  meeting.together("nccl/connected", kProblem, attempt([&] { nccl->eagerConnectSingleDevice(current_device()); }));
+  return std::make_shared<NcclGroup>(std::move(nccl), std::move(control), options);
 }
 
 }  // namespace acc

@@ -9,10 +9,6 @@ namespace acc {
 // Why NCCL is unavailable here; empty if it is available.
 std::string nccl_unavailable_reason();
 
-// An identifier of GPU `index` that is the same in all processes that see the GPU. Index -1 is the
-// current GPU. Call it only if nccl_unavailable_reason() is empty.
-std::string gpu_id(int index);
-
 // A group over NCCL (c10d's ProcessGroupNCCL), for tensors on GPUs. Each rank has a GPU of its own.
 // `control` is a group of the same ranks over sockets. It reports lost ranks, and moves CPU tensors and
 // all messages between two ranks.

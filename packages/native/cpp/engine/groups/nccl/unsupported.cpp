@@ -7,8 +7,6 @@ std::string nccl_unavailable_reason() {
   return "the addon was built without NCCL, which needs a libtorch for CUDA and CUDA's headers";
 }
 
-std::string gpu_id(int) { throw Error(kEngineUnavailable, nccl_unavailable_reason()); }
-
 std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>&, const GroupOptions&,
                                                 std::shared_ptr<ProcessGroup>) {
   throw Error(kEngineUnavailable, nccl_unavailable_reason());

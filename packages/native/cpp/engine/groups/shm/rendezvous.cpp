@@ -67,7 +67,7 @@ void meet(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& opti
           const std::function<void(Segment)>& attach) {
   const Meeting meeting(store, options);
   Segment segment;
-  meeting.together("opened", [&] {
+  meeting.together("opened", kNoSharedMemory, [&] {
     try {
       segment = make_or_open(meeting, options);
     } catch (const Error&) {
@@ -78,7 +78,7 @@ void meet(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& opti
     own.pid = ::getpid();
     own.fd = segment.fd();
   });
-  meeting.together("attached", [&] { attach(std::move(segment)); });
+  meeting.together("attached", kNoSharedMemory, [&] { attach(std::move(segment)); });
 }
 
 }  // namespace acc::shm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/current_device.h"
 #include "engine/error.h"
 
 namespace acc {
@@ -48,7 +49,7 @@ Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupO
       bulletin_(line, options.name, options.rank),
       line_(line),
       deadlocks_(std::move(line), options, log_) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = thread_on_device([this] { run(); });
 }
 
 Watch::~Watch() {
