@@ -55,7 +55,10 @@ describe('one process', () => {
 const SHARED: readonly Way[] = [
   { name: 'ddp', options: { strategy: 'ddp', collective: { engine: 'gloo' } } },
   { name: 'fsdp', options: { strategy: 'fsdp', collective: { engine: 'gloo' } } },
-  { name: 'ddp in bf16', options: { strategy: 'ddp', mixedPrecision: 'bf16', collective: { engine: 'gloo' } } },
+  {
+    name: 'ddp in bf16',
+    options: { strategy: 'ddp', mixedPrecision: 'bf16', collective: { engine: 'gloo' } },
+  },
 ];
 
 describe('two ranks, each with a device of its own', () => {
@@ -66,13 +69,16 @@ describe('two ranks, each with a device of its own', () => {
     onDevice = await trained(SHARED, 2, { DEVICE: 'late', DELAYS: '100' });
   });
 
-  it.each(SHARED.map(({ name }, i) => [name, i] as const))('%s: the devices train as the CPU does', (name, i) => {
-    const tolerance = name.endsWith('bf16') ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
-    onDevice.forEach((results, rank) => {
-      const [cpu, device] = [onCpu[rank]![i]!, results[i]!];
-      expect(device.device).toBe(`late:${rank}`);
-      expectClose(device.losses, cpu.losses, tolerance);
-      device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));
-    });
-  });
+  it.each(SHARED.map(({ name }, i) => [name, i] as const))(
+    '%s: the devices train as the CPU does',
+    (name, i) => {
+      const tolerance = name.endsWith('bf16') ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
+      onDevice.forEach((results, rank) => {
+        const [cpu, device] = [onCpu[rank]![i]!, results[i]!];
+        expect(device.device).toBe(`late:${rank}`);
+        expectClose(device.losses, cpu.losses, tolerance);
+        device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));
+      });
+    },
+  );
 });

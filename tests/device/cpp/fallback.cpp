@@ -79,7 +79,7 @@ class Replacement {
   at::Tensor owner_of(const at::Tensor& made) const {
     if (!made.defined() || !made.has_storage() || made.storage().nbytes() == 0) return {};
     for (const auto& [original, replaced] : pairs_) {
-      if (replaced.has_storage() && replaced.storage().data() == made.storage().data()) return original;
+      if (replaced.has_storage() && replaced.storage().is_alias_of(made.storage())) return original;
     }
     return {};
   }
