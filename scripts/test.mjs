@@ -6,7 +6,15 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { countingEnvironment } from '../tests/counts/counting-environment.mjs';
 import { runMain } from './process.mjs';
-import { checkJobs, jobsForProjects, prepare, PROJECTS, runAndReport, specsJob } from './queue/index.mjs';
+import {
+  checkJobs,
+  deviceJob,
+  jobsForProjects,
+  prepare,
+  PROJECTS,
+  runAndReport,
+  specsJob,
+} from './queue/index.mjs';
 
 const FAST = ['pure', 'unit', 'architecture'];
 
@@ -22,7 +30,7 @@ await runMain(async () => {
   const projects = values.fast ? FAST : PROJECTS;
   await prepare(projects);
   if (values.counts !== undefined) countIn(resolve(values.counts));
-  const others = values.fast ? [] : [...checkJobs(), specsJob()];
+  const others = values.fast ? [] : [...checkJobs(), specsJob(), deviceJob()];
   return runAndReport([...others, ...jobsForProjects(projects)]);
 });
 

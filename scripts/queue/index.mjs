@@ -3,6 +3,7 @@ export {
   checkJobs,
   commandJob,
   countedJob,
+  deviceJob,
   jobsForFiles,
   jobsForProjects,
   PROJECTS,

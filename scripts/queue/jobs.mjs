@@ -144,6 +144,12 @@ export function vitestJob(name, args, { seconds, memoryGiB }) {
   return { name, processor: Infinity, memoryGiB, seconds, run: ({ signal }) => runVitest(args, { signal }) };
 }
 
+/** Memory, streams and training on a device of tests that is not the CPU (tests/device). */
+export function deviceJob() {
+  const args = ['--config', 'tests/device/vitest.config.ts', 'tests/device'];
+  return vitestJob('device', args, { seconds: 25, memoryGiB: 2 });
+}
+
 /** Lint and types: each passes or fails as a whole. */
 export function checkJobs() {
   const prettier = ['--check', '--log-level', 'warn', '.'];

@@ -6,8 +6,8 @@ import { importsOf, packageOf } from './reading/syntax.js';
 
 const { release, ...projects } = filesOfProjects();
 
-/** Tests of the project release, of `npm run test:gpu`, and of packages that users begin with. */
-const OTHERS = /^tests\/(gpu|release)\/|^packages\/[^/]+\/template\//;
+/** Tests of the project release, of `npm run test:gpu` and `npm run test:device`, and of packages that users begin with. */
+const OTHERS = /^tests\/(gpu|device|release)\/|^packages\/[^/]+\/template\//;
 
 describe("vitest's projects", () => {
   it('contain each test once', () => {

@@ -67,7 +67,9 @@ export async function countsOf(run: () => unknown): Promise<DeviceCounts> {
   await run();
   const after = deviceCounts();
   const names = ['launches', 'waits', 'reads', 'uploads'] as const;
-  return Object.fromEntries(names.map((name) => [name, after[name] - before[name]])) as unknown as DeviceCounts;
+  return Object.fromEntries(
+    names.map((name) => [name, after[name] - before[name]]),
+  ) as unknown as DeviceCounts;
 }
 
 /**

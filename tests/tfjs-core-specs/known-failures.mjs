@@ -15,7 +15,7 @@ export const NO_REASON = 'TODO';
 
 /** The list of `backend`. CUDA has its own list, because a list must be exact for its device. */
 export function knownPath(backend, device) {
-  return join(here, `known-failures.${backend}${device === 'cuda' ? '-cuda' : ''}.json`);
+  return join(here, `known-failures.${backend}${['cuda', 'late'].includes(device) ? `-${device}` : ''}.json`);
 }
 
 /**

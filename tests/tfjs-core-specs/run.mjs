@@ -8,7 +8,7 @@ import { formatReport, progressLine } from './reporter.mjs';
 import { runSpecs } from './spec-process.mjs';
 
 const USAGE =
-  'usage: node tests/tfjs-core-specs/run.mjs --backend <cpu|acc|tensorflow> [--filter <substring>] [--device cpu|cuda] ' +
+  'usage: node tests/tfjs-core-specs/run.mjs --backend <cpu|acc|tensorflow> [--filter <substring>] [--device cpu|cuda|late] ' +
   '[--tfjs-node <folder> [--plain]] [--write-known]';
 
 /** @throws Error with the usage if an option is unknown, missing or without effect. */
@@ -25,7 +25,8 @@ function readOptions(args) {
     refuse('--backend tensorflow and --tfjs-node go together.');
   }
   if (options.plain && !isTensorflow) refuse('--plain is for --backend tensorflow.');
-  if (!['cpu', 'cuda', undefined].includes(options.device)) refuse(`--device is '${options.device}'.`);
+  if (!['cpu', 'cuda', 'late', undefined].includes(options.device))
+    refuse(`--device is '${options.device}'.`);
   if (options.filter === '') refuse('--filter is empty.');
   if (options['write-known'] && process.env.CI === 'true') refuse('--write-known is not for CI.');
   return { ...options, device: options.backend === 'acc' ? (options.device ?? 'cpu') : undefined };

@@ -185,7 +185,7 @@ export class Calls {
   #gather(words: Words, numbers: Int32Array): Int32Array[] {
     const { size } = this.group;
     using input = tensorOnHost(numbers, 'int32', [numbers.length]);
-    using output = newEmpty(input, [numbers.length * size]);
+    using output = newEmpty(input, [numbers.length * size], undefined, undefined, 'cpu');
     this.explained(words, () =>
       this.group.allGather(input, output, undefined, { words, isBlocking: true }).wait(),
     );

@@ -10,7 +10,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
+#include <mutex>
+#include <set>
 
 #include "arena.h"
 #include "generator.h"
@@ -78,9 +79,20 @@ class Replacement {
   at::Tensor owner_of(const at::Tensor& made) const {
     if (!made.defined() || !made.has_storage() || made.storage().nbytes() == 0) return {};
     for (const auto& [original, replaced] : pairs_) {
-      if (replaced.has_storage() && replaced.storage().data() == made.storage().data()) return original;
+      if (replaced.has_storage() && replaced.storage().is_alias_of(made.storage())) return original;
     }
     return {};
+  }
+  /** Gives tensors of the device the sizes that a call gave to those that stand for them; returns both. */
+  std::vector<std::pair<at::Tensor, at::Tensor>> resize() const {
+    std::vector<std::pair<at::Tensor, at::Tensor>> resized;
+    for (const auto& [original, replaced] : pairs_) {
+      if (original.sizes() == replaced.sizes()) continue;
+      original.resize_(replaced.sizes());
+      original.unsafeGetTensorImpl()->set_sizes_and_strides(replaced.sizes(), replaced.strides());
+      resized.emplace_back(original, replaced);
+    }
+    return resized;
   }
 
  private:
@@ -235,6 +247,9 @@ void run_now(const Call& call, torch::jit::Stack& stack) {
   auto on_cpu = arguments_on(call, replaced, c10::kCPU);
   call.op.callBoxed(&on_cpu);
   Results results(replaced, call.device);
+  for (const auto& [original, resized] : replaced.resize()) {
+    results.copies_.emplace_back(over_memory(original), resized);
+  }
   for (const auto& value : on_cpu) {
     stack.push_back(changed(value, [&](const at::Tensor& tensor) { return results.of(tensor); }));
   }
@@ -255,11 +270,43 @@ std::vector<at::Tensor> tensors_in(const torch::jit::Stack& stack) {
   return found;
 }
 
-/** Computes shapes by the operator's kernel for meta tensors, and values later. */
-void run_later(const Call& call, torch::jit::Stack& stack) {
+/** Operators whose shapes only Python knows, because they have no kernel for meta tensors in C++. */
+class Shapeless {
+ public:
+  bool has(const std::string& name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return names_.count(name) > 0;
+  }
+  void add(const std::string& name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    names_.insert(name);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> names_;
+};
+
+Shapeless& shapeless() {
+  static auto* const made = new Shapeless();
+  return *made;
+}
+
+/**
+ * Computes shapes by the operator's kernel for meta tensors, and values later.
+ *
+ * @return False if the operator has no such kernel. Then nothing was done.
+ */
+bool run_later(const Call& call, torch::jit::Stack& stack) {
   Replacement shadows(on_meta);
   auto shapes = arguments_on(call, shadows, c10::kMeta);
-  call.op.callBoxed(&shapes);
+  try {
+    call.op.callBoxed(&shapes);
+  } catch (const c10::NotImplementedError&) {
+    shapeless().add(call.name);
+    return false;
+  }
+  shadows.resize();
   Results results(shadows, call.device);
   std::vector<bool> is_new;
   for (const auto& value : shapes) {
@@ -292,6 +339,7 @@ void run_later(const Call& call, torch::jit::Stack& stack) {
           if (is_new[i]) targets[next++].copy_(values[i]);
         }
       });
+  return true;
 }
 
 bool has_meta_kernel(const c10::OperatorHandle& op) {
@@ -306,7 +354,8 @@ at::Tensor over_memory(const at::Tensor& tensor) {
   const auto& storage = tensor.storage();
   void* memory = storage.nbytes() > 0 && storage.data() ? Arena::instance().for_kernels(storage.data()) : nullptr;
   auto over = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), storage.nbytes(),
-                                                    c10::DataPtr(memory, c10::Device(c10::kCPU)), nullptr, false);
+                                                    c10::DataPtr(memory, c10::Device(c10::kCPU)),
+                                                    c10::GetAllocator(c10::kCPU), true);
   auto made = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(std::move(over)), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
   made.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides(), tensor.storage_offset());
@@ -335,11 +384,8 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     return;
   }
   ++counters().launches;
-  if (runs_late() && has_meta_kernel(op) && !gives_host_values(call)) {
-    run_later(call, *stack);
-  } else {
-    run_now(call, *stack);
-  }
+  const bool may_wait = runs_late() && has_meta_kernel(op) && !gives_host_values(call) && !shapeless().has(call.name);
+  if (!may_wait || !run_later(call, *stack)) run_now(call, *stack);
 }
 
 }  // namespace late

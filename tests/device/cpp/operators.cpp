@@ -143,6 +143,23 @@ void break_device(const at::Tensor& tensor) {
 
 int64_t touch(const at::Tensor& tensor) { return *static_cast<const volatile char*>(tensor.const_data_ptr()); }
 
+/**
+ * The composites of convolutions end in a function that a device must override. Those of operators with
+ * structured kernels call the form with `out`, which a GPU does not.
+ */
+void fall_back_where_cpus_have_kernels(torch::Library& library) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  std::vector<std::string> names{"convolution", "convolution_backward"};
+  for (const auto& name : dispatcher.getRegistrationsForDispatchKey(c10::DispatchKey::CPU)) {
+    const auto op = dispatcher.findOp(name);
+    if (name.name.rfind("aten::", 0) != 0 || !op || op->hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1)) continue;
+    names.push_back(name.name.substr(6) + (name.overload_name.empty() ? "" : "." + name.overload_name));
+  }
+  for (const auto& name : names) {
+    library.impl(name.c_str(), torch::CppFunction::makeFromBoxedFunction<&late::fallback>());
+  }
+}
+
 struct AtLoad {
   AtLoad() { register_device(); }
 } at_load;
@@ -166,10 +183,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("set_.source_Tensor", late::set_tensor);
   library.impl("record_stream", late::record_stream);
   library.impl("_fused_sdp_choice", late::fused_sdp_choice);
-  // Their composites choose kernels by device, and end in a function that a device must override.
-  for (const char* name : {"convolution", "convolution_backward"}) {
-    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&late::fallback>());
-  }
+  late::fall_back_where_cpus_have_kernels(library);
 }
 
 TORCH_LIBRARY(late, library) {

@@ -58,7 +58,10 @@ async function train({ options, isCompiled }: Way): Promise<Trained> {
   const built = modelOf();
   const [model, optimizer] = accelerator.prepare(built, tf.train.adam(0.01));
   const plain = (xs: tf.Tensor, ys: tf.Tensor) =>
-    optimizer.minimize(() => tf.losses.meanSquaredError(ys, model.predict(xs) as tf.Tensor).asScalar(), true)!;
+    optimizer.minimize(
+      () => tf.losses.meanSquaredError(ys, model.predict(xs) as tf.Tensor).asScalar(),
+      true,
+    )!;
   const step = isCompiled ? accelerator.compile(plain) : plain;
   const losses: number[] = [];
   const batches = Array.from({ length: 2 * STEPS }, (_, i) => batch(i));

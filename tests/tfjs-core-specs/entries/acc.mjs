@@ -1,6 +1,7 @@
 import { registerAccBackend } from '@acc/kernels';
 import { setDefaultDevice, setFloat32Precision } from '@acc/native';
 import { installGradientDriver } from '../../../packages/tape/src/gradient-driver/driver.ts';
+import { loadLateDevice } from '../../device/late-device.ts';
 import { activate } from './activate.mjs';
 
 /**
@@ -8,6 +9,7 @@ import { activate } from './activate.mjs';
  * specs.
  */
 export async function defineSpecs({ device }) {
+  if (device === 'late') loadLateDevice();
   // Without this call, tfjs would hide the reason why a device is not available.
   setDefaultDevice(device);
   // By default, cuDNN rounds the factors of convolutions, and the specs compare more closely.

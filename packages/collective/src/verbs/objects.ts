@@ -29,7 +29,7 @@ export function allGatherObject<O>(
   const lengths = context.calls.exchange(call, [bytes.length]).map((numbers) => numbers[0]!);
   const words = context.calls.agree(call, true);
   using input = tensorOnHost(bytes, 'uint8', [bytes.length]);
-  using output = newEmpty(input, [sum(lengths)]);
+  using output = newEmpty(input, [sum(lengths)], undefined, undefined, 'cpu');
   context
     .started(words, () => context.group.allGather(input, output, lengths, { words }), noResult, [])
     .wait();

@@ -1,0 +1,3 @@
+import { lateLibrary } from './late-device.js';
+
+console.log(lateLibrary());
