@@ -46,6 +46,7 @@ const LARGE_MODELS = [
   ['Mixtures of experts', '/guide/experts'],
   ['Attention', '/guide/attention'],
   ['Transformers', '/packages/transformer'],
+  ['Plan a training', '/guide/planner'],
 ];
 
 const ELSEWHERE = [
@@ -86,6 +87,7 @@ const ERRORS = [
   ['Checkpoints, storages', '/errors/checkpoints'],
   ['Sharding, large models', '/errors/sharding'],
   ['Pipelines', '/errors/pipeline'],
+  ['Planner', '/errors/planner'],
   ['Kernels and tensors', '/errors/kernels'],
   ['Trackers', '/errors/trackers'],
   ['Federated training', '/errors/federated'],

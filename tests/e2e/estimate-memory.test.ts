@@ -2,9 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { memoryOf, OPTIMIZER_NAMES, type Estimate, type Moment } from '@acc/planner/memory';
 import { runRanks } from '@acc/testkit';
-import type { Estimate, Moment } from '../../packages/cli/src/estimate-memory/estimate.js';
-import { memoryOf, OPTIMIZER_NAMES } from '../../packages/cli/src/estimate-memory/optimizers.js';
 import { report, type Report } from '../../packages/cli/src/estimate-memory/report.js';
 import type { MemoryCase, PeakMemory } from './ranks/peak-memory.js';
 

@@ -1,4 +1,20 @@
 export {
+  pictureOf,
+  scheduleOf,
+  SCHEDULES,
+  simulate,
+  type Action,
+  type ActionCosts,
+  type ActionKind,
+  type ActionTime,
+  type CostOfAction,
+  type PipelineShape,
+  type Schedule,
+  type ScheduleName,
+  type Simulation,
+  type TimedAction,
+} from '@acc/planner/schedules';
+export {
   ModelPipeline,
   type ModelPipelineContext,
   type ModelPipelineOptions,
@@ -7,24 +23,6 @@ export {
 } from './model-pipeline.js';
 export { observeActions, type ActionObserver, type ObservedAction } from './run/observe-actions.js';
 export type { Checkpoint, Recomputation } from './run/stage-forward.js';
-export {
-  SCHEDULES,
-  type Action,
-  type ActionKind,
-  type PipelineShape,
-  type Schedule,
-  type ScheduleName,
-} from './schedule/action.js';
-export { pictureOf } from './schedule/picture.js';
-export { scheduleOf } from './schedule/schedule.js';
-export {
-  simulate,
-  type ActionCosts,
-  type ActionTime,
-  type CostOfAction,
-  type Simulation,
-  type TimedAction,
-} from './schedule/simulate.js';
 export type { ModelInputs } from './training/micro-batches.js';
 export {
   Pipelines,

@@ -25,8 +25,7 @@ import type { Recomputation } from './run/stage-forward.js';
 import { requireNoFailure } from './run/failures.js';
 import { runStep, type StepFailure, type StepInputs, type StepResult } from './run/run-step.js';
 import { Scatter, type SameValues } from './run/scatter.js';
-import type { Schedule, ScheduleName } from './schedule/action.js';
-import { scheduleOf } from './schedule/schedule.js';
+import { scheduleOf, type Schedule, type ScheduleName } from '@acc/planner/schedules';
 import { measureCalls, type MeasureContext } from './stages/measure.js';
 import {
   callsWithinMasks,

@@ -10,6 +10,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/native': 1,
   '@acc/sharding-rules': 1,
   '@acc/transpile': 1,
+  '@acc/planner': 1,
   '@acc/kernels': 2,
   '@acc/collective': 2,
   '@acc/formats': 2,

@@ -1,9 +1,13 @@
-import { AccError } from '@acc/contract';
-import type { BatchSizes, Precision } from './activations.js';
-import type { Architecture } from './architecture.js';
-import type { EstimateOptions } from './estimate.js';
-import type { ModelSizes } from './model-sizes.js';
-import { requireOptimizer } from './optimizers.js';
+import { AccError, nearestName } from '@acc/contract';
+import {
+  OPTIMIZER_NAMES,
+  type Architecture,
+  type BatchSizes,
+  type EstimateOptions,
+  type ModelSizes,
+  type OptimizerName,
+  type Precision,
+} from '@acc/planner/memory';
 
 /** The options of the command, as commander gives them. */
 export interface EstimateFlags {
@@ -45,6 +49,16 @@ export function estimateOptions(flags: EstimateFlags, model: ModelSizes): Estima
     ranksPerHost: flags.ranksPerHost,
     batch: batchSizes(flags, model.architecture),
   };
+}
+
+function requireOptimizer(name: string): OptimizerName {
+  const known = OPTIMIZER_NAMES.find((each) => each === name);
+  if (known) return known;
+  const nearest = nearestName(name, OPTIMIZER_NAMES);
+  throw new AccError('ACC_BAD_OPTION', `--optimizer: unknown optimizer '${name}'.`, {
+    help: `${nearest ? `Did you mean ${nearest}? ` : ''}Known: ${OPTIMIZER_NAMES.join(', ')}.`,
+    details: { name, nearest },
+  });
 }
 
 function batchSizes(

@@ -1,9 +1,15 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { AccError, isAccError } from '@acc/contract';
-import { tensorsOf, type Architecture, type SizedTensor } from './architecture.js';
-import { isKnownKind, readHubConfig } from './hub-config.js';
-import { sizesOf, type ModelSizes } from './model-sizes.js';
+import {
+  isKnownKind,
+  readHubConfig,
+  sizesOf,
+  tensorsOf,
+  type Architecture,
+  type ModelSizes,
+  type SizedTensor,
+} from '@acc/planner/memory';
 import { parametersAmong, readModelJson } from './stored-model.js';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,8 +1,6 @@
+import { estimateMemory, type BatchSizes, type Estimate, type OptimizerName } from '@acc/planner/memory';
 import { formatSize } from '../byte-sizes.js';
-import type { BatchSizes } from './activations.js';
-import { estimateMemory, type Estimate } from './estimate.js';
 import { estimateOptions, modelOfNumbers, requireOneModel, type EstimateFlags } from './options.js';
-import type { OptimizerName } from './optimizers.js';
 import { readModel } from './read-model.js';
 
 export interface Report {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sizesOf } from './model-sizes.js';
+import { sizesOf } from '@acc/planner/memory';
 import { parametersAmong, readModelJson } from './stored-model.js';
 
 describe('stored tensors', () => {

@@ -1,5 +1,5 @@
 import { AccError, showValue } from '@acc/contract';
-import type { SizedTensor } from './architecture.js';
+import type { SizedTensor } from '@acc/planner/memory';
 
 export interface StoredShape {
   readonly name: string;

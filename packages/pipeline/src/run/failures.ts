@@ -1,7 +1,6 @@
 import { scalar, tidy } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, type Collective } from '@acc/contract';
-import { keyOf, type Schedule } from '../schedule/action.js';
-import { simulate } from '../schedule/simulate.js';
+import { keyOf, simulate, type Schedule } from '@acc/planner/schedules';
 import type { StepFailure } from './run-step.js';
 
 /** The report of a failure to other ranks. */

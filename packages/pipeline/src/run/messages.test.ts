@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { expect, it } from 'vitest';
 import type { Collective } from '@acc/contract';
-import { scheduleOf } from '../schedule/schedule.js';
+import { scheduleOf } from '@acc/planner/schedules';
 import type { StagePlan } from '../stages/plan.js';
 import { Messages } from './messages.js';
 

@@ -1,6 +1,6 @@
 import { zeros, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Pending } from '@acc/contract';
-import { rankOf, type Action, type Schedule } from '../schedule/action.js';
+import { rankOf, type Action, type Schedule } from '@acc/planner/schedules';
 import type { StagePlan } from '../stages/plan.js';
 import type { Scatter } from './scatter.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { scheduleOf } from '../schedule/schedule.js';
+import { scheduleOf } from '@acc/planner/schedules';
 import { observeActions, runObserved, type ObservedAction } from './observe-actions.js';
 
 afterEach(() => observeActions(undefined));

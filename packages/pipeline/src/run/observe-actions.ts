@@ -1,4 +1,4 @@
-import type { Action } from '../schedule/action.js';
+import type { Action } from '@acc/planner/schedules';
 
 /** When a rank took an action of a pipelined step. */
 export interface ObservedAction extends Action {

@@ -7,7 +7,7 @@ import {
   type RunForward,
   type TapedForward,
 } from '@acc/contract';
-import { forward, keyOf as keyOfAction, type Action } from '../schedule/action.js';
+import { forward, keyOf as keyOfAction, type Action } from '@acc/planner/schedules';
 import type { Stage } from '../stages/plan.js';
 import { requireNoForeign } from '../weights/foreign.js';
 import { Messages, type Message, type MessagesOptions } from './messages.js';

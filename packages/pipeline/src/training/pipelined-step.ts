@@ -16,7 +16,7 @@ import {
 import { AccError, valuesOf, type Collective } from '@acc/contract';
 import { describe } from '@acc/tape';
 import type { ModelPipeline, PipelineResult } from '../model-pipeline.js';
-import type { ScheduleName } from '../schedule/action.js';
+import type { ScheduleName } from '@acc/planner/schedules';
 import { partOf } from './micro-batches.js';
 import type { LossWeight, StagedTraining } from './staged-training.js';
 

@@ -14,7 +14,7 @@ import { portableLists } from '@acc/kernels';
 import { checkpoint, mapNested, type Nested } from '@acc/tape';
 import type { LayerGraph, ModelInternals, StepFunction } from '@acc/tfjs-internals';
 import { ModelPipeline } from '../model-pipeline.js';
-import type { ScheduleName } from '../schedule/action.js';
+import type { ScheduleName } from '@acc/planner/schedules';
 import { fitLoss } from './fit-loss.js';
 import { inputList, partOf, requireDivisible, rowsOf, type ModelInputs } from './micro-batches.js';
 import { takeStep, type BatchStep } from './pipelined-step.js';

@@ -1,5 +1,3 @@
-import { AccError, nearestName } from '@acc/contract';
-
 /** How much memory an optimizer takes, in float32 tensors of the size of all trained parameters. */
 interface OptimizerMemory {
   /** The state that stays between steps. `factored`: Adafactor's sums of rows and columns. */
@@ -28,16 +26,6 @@ export type OptimizerName = keyof typeof OPTIMIZERS;
 export const OPTIMIZER_NAMES = Object.keys(OPTIMIZERS) as OptimizerName[];
 
 export const memoryOf = (name: OptimizerName): OptimizerMemory => OPTIMIZERS[name];
-
-/** @throws AccError `ACC_BAD_OPTION`. */
-export function requireOptimizer(name: string): OptimizerName {
-  if (Object.hasOwn(OPTIMIZERS, name)) return name as OptimizerName;
-  const nearest = nearestName(name, OPTIMIZER_NAMES);
-  throw new AccError('ACC_BAD_OPTION', `--optimizer: unknown optimizer '${name}'.`, {
-    help: `${nearest ? `Did you mean ${nearest}? ` : ''}Known: ${OPTIMIZER_NAMES.join(', ')}.`,
-    details: { name, nearest },
-  });
-}
 
 /** The elements of Adafactor's state for a tensor: rows and columns of a matrix, else all. */
 export function factoredElements(shape: readonly number[]): number {

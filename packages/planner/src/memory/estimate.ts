@@ -66,9 +66,13 @@ function elementsOf(
   if (factored !== undefined && largestTensor !== undefined) {
     return { state: factored, temporary: temporary * trainable + largestTensor, isStateWhole: true };
   }
-  throw new AccError('ACC_BAD_OPTION', '--optimizer adafactor: its state depends on the shapes of weights.', {
-    help: 'Give a model in place of --parameters.',
-  });
+  throw new AccError(
+    'ACC_BAD_OPTION',
+    'The state of adafactor depends on the shapes of weights, which are not known.',
+    {
+      help: 'Give a model in place of its number of parameters.',
+    },
+  );
 }
 
 function layoutsOf(

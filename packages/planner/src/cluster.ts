@@ -1,0 +1,75 @@
+import { AccError, nearestName, parseOptions, showValue } from '@acc/contract';
+import type { Calibration } from './hardware/calibrations.js';
+import { PRESET_NAMES, PRESETS, type ClusterType, type PresetName } from './hardware/clusters.js';
+import { clusterSchema, type ClusterOptions } from './options.js';
+import { readJsonFile } from './read-json-file.js';
+
+/** Hosts of one kind, with so many devices together. */
+export interface Cluster extends ClusterType {
+  readonly devices: number;
+}
+
+/**
+ * @throws AccError `ACC_PLAN_CLUSTER` for an unknown preset or a file that cannot be read;
+ * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
+ */
+export function clusterOf(given: ClusterOptions | string): Cluster {
+  if (typeof given !== 'string') return clusterOfOptions(given, 'cluster');
+  const { path, json } = readJsonFile(given, 'cluster.json', {
+    missing: 'ACC_PLAN_CLUSTER',
+    invalid: 'ACC_PLAN_CLUSTER',
+  });
+  return clusterOfOptions(json, path);
+}
+
+function clusterOfOptions(given: object, where: string): Cluster {
+  const options = parseOptions(where, clusterSchema, given);
+  const type = PRESETS[requirePreset(options.preset)] as ClusterType;
+  const { clock, devices, devicesPerHost = type.devicesPerHost } = options;
+  const { device, link, network } = type;
+  return {
+    ...type,
+    ...{ devices, devicesPerHost },
+    device: {
+      ...device,
+      memoryBytes: options.memoryBytes ?? device.memoryBytes,
+      memoryBytesPerSecond: options.memoryBytesPerSecond ?? device.memoryBytesPerSecond,
+    },
+    link: {
+      bytesPerSecond: options.linkBytesPerSecond ?? link.bytesPerSecond,
+      latencySeconds: options.linkLatencySeconds ?? link.latencySeconds,
+    },
+    network: {
+      ...network,
+      bytesPerSecond: options.networkBytesPerSecond ?? network.bytesPerSecond,
+      latencySeconds: options.networkLatencySeconds ?? network.latencySeconds,
+    },
+    calibration: slowedDown(type.calibration, clock),
+    flashCalibration: slowedDown(type.flashCalibration, clock),
+    calibration8Bit: slowedDown(type.calibration8Bit, clock),
+  };
+}
+
+/** MFU stays relative to the data sheet, so a lower clock is a smaller part of it. */
+function slowedDown(calibration: Calibration, clock: number): Calibration {
+  const { products, attention } = calibration;
+  return { ...calibration, products: products * clock, attention: attention * clock };
+}
+
+function requirePreset(name: string): PresetName {
+  if (Object.hasOwn(PRESETS, name)) return name as PresetName;
+  const nearest = nearestName(name, PRESET_NAMES);
+  throw new AccError('ACC_PLAN_CLUSTER', `The preset ${showValue(name)} is not known.`, {
+    help: `${nearest ? `Did you mean '${nearest}'? ` : ''}Known: ${PRESET_NAMES.join(', ')}.`,
+    details: { name, known: PRESET_NAMES },
+  });
+}
+
+/** The constants that software of the plan's kind reaches. */
+export function calibrationOf(
+  { calibration, flashCalibration, calibration8Bit }: Cluster,
+  { precision, flashAttention }: { readonly precision: string; readonly flashAttention: boolean },
+): Calibration {
+  if (precision === 'fp8') return calibration8Bit;
+  return flashAttention ? flashCalibration : calibration;
+}

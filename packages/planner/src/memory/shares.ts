@@ -1,0 +1,52 @@
+import { sum } from '../flops.js';
+import type { Model } from '../model.js';
+import type { Plan } from '../plan.js';
+import { elementsOf } from './model-sizes.js';
+import { tensorsOf } from './architecture.js';
+
+/** The layers of each stage of a pipeline, the head and the embedding counted as a layer if that comes out even. */
+export function layersOfStages(layers: number, stages: number): number[] {
+  if (stages > 2 && layers % stages !== 0 && (layers + 2) % stages === 0) {
+    const each = (layers + 2) / stages;
+    return Array.from({ length: stages }, (_, stage) => each - (stage === 0 || stage === stages - 1 ? 1 : 0));
+  }
+  const [least, more] = [Math.floor(layers / stages), layers % stages];
+  return Array.from({ length: stages }, (_, stage) => least + (stage < more ? 1 : 0));
+}
+
+/** The parameters of the parts of a device's share, as tensor parallelism divides them. */
+export interface ShareSizes {
+  readonly layer: number;
+  readonly embedding: number;
+  readonly head: number;
+}
+
+export function shareSizes(model: Model, { mesh }: Plan): ShareSizes {
+  const count = (...units: string[]) =>
+    tensorsOf({ ...model, layers: 1 })
+      .filter(({ unit }) => units.includes(unit))
+      .reduce((all, { shape }) => all + elementsOf(shape), 0) / mesh.tensor;
+  const embedding = count('embedding');
+  // The last stage has a copy of a tied embedding.
+  const isCopied = model.isTied && mesh.pipeline > 1;
+  const head = isCopied ? (model.vocabulary * model.hidden) / mesh.tensor : count('head');
+  return { layer: count('layers.0'), embedding, head: head + count('norm') };
+}
+
+/** The parameters of each rank of a pipeline by layer, with the embedding and the head in their places. */
+export function layerSizesOfRanks(model: Model, plan: Plan): number[][] {
+  const { layer, embedding, head } = shareSizes(model, plan);
+  const ranks = plan.mesh.pipeline;
+  const stages = layersOfStages(model.layers, ranks * plan.chunks);
+  return Array.from({ length: ranks }, (_, rank) => [
+    ...(rank === 0 ? [embedding] : []),
+    ...stages
+      .filter((_, stage) => stage % ranks === rank)
+      .flatMap((layers) => Array<number>(layers).fill(layer)),
+    ...(rank === ranks - 1 ? [head] : []),
+  ]);
+}
+
+/** The parameters of the rank that has most. */
+export const mostParameters = (model: Model, plan: Plan): number =>
+  Math.max(...layerSizesOfRanks(model, plan).map(sum));

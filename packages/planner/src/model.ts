@@ -1,0 +1,52 @@
+import { AccError, parseOptions } from '@acc/contract';
+import { readHubConfig } from './memory/hub-config.js';
+import type { Architecture } from './memory/architecture.js';
+import { modelSchema, type ModelSizesOptions } from './options.js';
+import { readJsonFile } from './read-json-file.js';
+
+/** A transformer, and the tokens of a sequence that it trains on. */
+export interface Model extends Architecture {
+  readonly sequence: number;
+}
+
+/**
+ * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_PLAN_SHAPE`,
+ * `ACC_MODEL_NOT_FOUND`, `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
+ */
+export function modelOf(given: ModelSizesOptions | string): Model {
+  if (typeof given !== 'string') return modelOfSizes(given);
+  const { path, json } = readJsonFile(given, 'config.json', {
+    missing: 'ACC_MODEL_NOT_FOUND',
+    invalid: 'ACC_MODEL_CONFIG_INVALID',
+  });
+  const architecture = readHubConfig(json, path);
+  return { ...architecture, sequence: architecture.positions };
+}
+
+function modelOfSizes(given: ModelSizesOptions): Model {
+  const { layers, hidden, heads, vocabulary, sequence, gated, ...rest } = parseOptions(
+    'model',
+    modelSchema,
+    given,
+  );
+  const { kvHeads = heads, ffn = gated ? Math.round((8 * hidden) / 3) : 4 * hidden } = rest;
+  requireDivides('model.hidden', hidden, 'model.heads', heads);
+  requireDivides('model.heads', heads, 'model.kvHeads', kvHeads);
+  return {
+    ...{ kind: gated ? 'llama' : 'gpt2', layers, hidden, heads, kvHeads, headDim: hidden / heads },
+    ...{ intermediate: ffn, vocabulary, positions: sequence, sequence },
+    isTied: !gated,
+    hasAttentionBias: !gated,
+    hasMlpBias: !gated,
+  };
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` if `by` does not divide `size`. */
+export function requireDivides(name: string, size: number, byName: string, by: number): void {
+  if (size % by === 0) return;
+  const near = [1, 2, 4, 8, 16, 32, 64, 128].filter((each) => size % each === 0);
+  throw new AccError('ACC_PLAN_SHAPE', `${byName} (${by}) does not divide ${name} (${size}).`, {
+    help: `Give ${byName} as a divisor of ${size}, such as ${near.at(-1)}.`,
+    details: { [name]: size, [byName]: by },
+  });
+}

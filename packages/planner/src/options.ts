@@ -1,0 +1,116 @@
+import * as z from 'zod';
+
+const count = z.number().int().positive();
+
+/** The sizes of a transformer. */
+export interface ModelSizesOptions {
+  readonly layers: number;
+  readonly hidden: number;
+  readonly heads: number;
+  /** Heads of keys and values. Default: `heads`. */
+  readonly kvHeads?: number;
+  /** Inner width of the MLP. Default: 4 × hidden, or 8/3 × hidden if `gated`. */
+  readonly ffn?: number;
+  readonly vocabulary: number;
+  /** Tokens of a sequence. */
+  readonly sequence: number;
+  /** Whether the MLP has three matrices (SwiGLU, as in Llama). Default false. */
+  readonly gated?: boolean;
+}
+
+export const modelSchema = z.object({
+  ...{ layers: count, hidden: count, heads: count, kvHeads: count.optional(), ffn: count.optional() },
+  ...{ vocabulary: count, sequence: count, gated: z.boolean().default(false) },
+});
+
+/** Constants of the hardware that differ from a preset's, as measured on the cluster. */
+export interface ClusterOptions {
+  /** The name of a preset, such as `a100-sxm`. */
+  readonly preset: string;
+  readonly devices: number;
+  readonly devicesPerHost?: number;
+  /** FLOP/s of products as a part of the data sheet's, such as 0.8 under a lower limit of power. Default 1. */
+  readonly clock?: number;
+  readonly memoryBytes?: number;
+  readonly memoryBytesPerSecond?: number;
+  /** A device's link to others of its host, measured by `acc test`. */
+  readonly linkBytesPerSecond?: number;
+  readonly linkLatencySeconds?: number;
+  /** A device's card of the network. */
+  readonly networkBytesPerSecond?: number;
+  readonly networkLatencySeconds?: number;
+}
+
+const positive = z.number().positive();
+
+export const clusterSchema = z.object({
+  ...{
+    preset: z.string(),
+    devices: count,
+    devicesPerHost: count.optional(),
+    clock: positive.max(1).default(1),
+  },
+  ...{ memoryBytes: positive.optional(), memoryBytesPerSecond: positive.optional() },
+  ...{ linkBytesPerSecond: positive.optional(), linkLatencySeconds: positive.optional() },
+  ...{ networkBytesPerSecond: positive.optional(), networkLatencySeconds: positive.optional() },
+});
+
+/** How a model is trained on a cluster. */
+export interface PlanOptions {
+  /** Sizes of the axes. Their product is the number of devices; `data` may be left out. */
+  readonly mesh: {
+    readonly data?: number;
+    readonly tensor?: number;
+    readonly pipeline?: number;
+    readonly context?: number;
+    /** Weights, gradients and optimizer state are divided over it (stage 3). */
+    readonly fsdp?: number;
+  };
+  /**
+   * ZeRO over `data`: 0 divides nothing, 1 the optimizer's state. Default: 1 with
+   * `flashAttention`, else 0. For stage 3, give the axis `fsdp`.
+   */
+  readonly stage?: 0 | 1;
+  /** Sequences of a step, of all devices. */
+  readonly globalBatch: number;
+  /** Sequences of a device in one forward pass. */
+  readonly microBatch: number;
+  /** Stages of a device in a pipeline; above 1 the schedule is interleaved. Default 1. */
+  readonly chunks?: number;
+  /** The part of forward that backward computes again. `selective`: the core of attention. Default `none`. */
+  readonly recompute?: 'none' | 'selective' | 'full';
+  /** Whether norms and residuals are divided over the axis `tensor`, too. Default false. */
+  readonly sequenceParallel?: boolean;
+  /** Default false. */
+  readonly flashAttention?: boolean;
+  /** Default `bf16`, or `fp16` where the device has none. */
+  readonly precision?: 'float32' | 'tf32' | 'fp16' | 'bf16' | 'fp8';
+  /** The order of a pipeline. Default `1f1b`, or `interleaved` with several chunks. */
+  readonly schedule?: 'gpipe' | '1f1b' | 'interleaved' | 'zeroBubble';
+  /** Whether bias, activation, dropout, masks and softmax are computed in few kernels. Default true. */
+  readonly fused?: boolean;
+  /** Whether ranks of `tensor` each send a share of a pipeline's message. Default true. */
+  readonly scatterGather?: boolean;
+}
+
+export const planSchema = z.object({
+  mesh: z.strictObject({
+    ...{ data: count.optional(), tensor: count.default(1), pipeline: count.default(1) },
+    ...{ context: count.default(1), fsdp: count.default(1) },
+  }),
+  stage: z.union([z.literal(0), z.literal(1)]).optional(),
+  ...{ globalBatch: count, microBatch: count, chunks: count.default(1) },
+  recompute: z.enum(['none', 'selective', 'full']).default('none'),
+  ...{ sequenceParallel: z.boolean().default(false), flashAttention: z.boolean().default(false) },
+  precision: z.enum(['float32', 'tf32', 'fp16', 'bf16', 'fp8']).optional(),
+  schedule: z.enum(['gpipe', '1f1b', 'interleaved', 'zeroBubble']).optional(),
+  ...{ fused: z.boolean().default(true), scatterGather: z.boolean().default(true) },
+});
+
+export interface PredictOptions {
+  /** Sizes, or the path of a config.json of the Hub or of its folder. */
+  readonly model: ModelSizesOptions | string;
+  /** A preset with `devices`, or the path of a JSON file with the same fields. */
+  readonly cluster: ClusterOptions | string;
+  readonly plan: PlanOptions;
+}

@@ -1,0 +1,73 @@
+import { calibrationOf, clusterOf, type Cluster } from './cluster.js';
+import { stepFlops, type StepFlops } from './flops.js';
+import { deviceMemory, totalBytes, type DeviceMemory } from './memory/device-memory.js';
+import { modelOf } from './model.js';
+import type { PredictOptions } from './options.js';
+import { planOf, type Plan } from './plan.js';
+import { tokensOf, type Setting } from './time/layer.js';
+import { stepSeconds, type Breakdown } from './time/step.js';
+
+/** Time and memory of a step. */
+export interface Prediction {
+  readonly stepSeconds: number;
+  /** Hardware TFLOP/s of a device: recomputation counts. */
+  readonly tflopsPerDevice: number;
+  /** Model FLOPs a second as a part of the device's peak in the plan's precision: recomputation does not count. */
+  readonly mfu: number;
+  /** Bytes of the device that needs most. */
+  readonly memoryBytes: number;
+  /** Whether that is at most the device's memory. */
+  readonly fits: boolean;
+  /** Seconds of a step. */
+  readonly breakdown: Breakdown;
+  /** The parts of `memoryBytes`. */
+  readonly memory: DeviceMemory;
+  /** FLOPs of a step on all devices, and how they are counted. */
+  readonly flops: StepFlops;
+  /** The constants of the hardware and where they are from. */
+  readonly origins: readonly string[];
+}
+
+/**
+ * Predicts time and memory of a training step of a transformer, without running anything.
+ *
+ * @throws AccError `ACC_PLAN_SHAPE` if numbers do not fit each other, `ACC_PLAN_CLUSTER` for an unknown
+ * preset, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, and those of model files: `ACC_MODEL_NOT_FOUND`,
+ * `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
+ */
+export function predict(options: PredictOptions): Prediction {
+  const model = modelOf(options.model);
+  const cluster = clusterOf(options.cluster);
+  const plan = planOf(options.plan, model, cluster);
+  const setting = settingOf({ model, cluster, plan });
+  const { seconds, breakdown, keptLayers } = stepSeconds(setting);
+  const flops = stepFlops(model, plan);
+  const memory = deviceMemory(model, plan, tokensOf(setting), keptLayers);
+  const memoryBytes = totalBytes(memory);
+  const perDevice = seconds * cluster.devices;
+  return {
+    stepSeconds: seconds,
+    tflopsPerDevice: flops.hardware / perDevice / 1e12,
+    mfu: flops.model / perDevice / cluster.device.peakFlops[plan.precision]!,
+    memoryBytes,
+    fits: memoryBytes <= cluster.device.memoryBytes,
+    ...{ breakdown, memory, flops, origins: originsOf(cluster, setting) },
+  };
+}
+
+function settingOf({ model, cluster, plan }: Pick<Setting, 'model' | 'cluster' | 'plan'>): Setting {
+  const { data, fsdp } = plan.mesh;
+  const rows = plan.globalBatch / (data * fsdp * plan.microBatches);
+  return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
+}
+
+const originsOf = (
+  { device, network }: Cluster,
+  { calibration }: { calibration: Setting['calibration'] },
+) => [
+  `peak and memory of ${device.name}: ${device.source}`,
+  `network: ${network.name}`,
+  `efficiencies: fitted on ${calibration.origin}`,
+];
+
+export type { Plan };

@@ -1,0 +1,210 @@
+import { allReduceSeconds, send } from '../collectives/collectives.js';
+import { layersOfStages, mostParameters, shareSizes } from '../memory/shares.js';
+import type { Action } from '../schedule/action.js';
+import { scheduleOf } from '../schedule/schedule.js';
+import { simulate, type Simulation } from '../schedule/simulate.js';
+import { groupOf, linkOf } from './groups.js';
+import {
+  bytesSeconds,
+  elementBytes,
+  gatherSeconds,
+  headSeconds,
+  layerSeconds,
+  tokensOf,
+  total,
+  type PassSeconds,
+  type Seconds,
+  type Setting,
+} from './layer.js';
+
+/** Where the time of a step goes, on the rank that computes longest. The sum is the step. */
+export interface Breakdown {
+  readonly products: number;
+  readonly attention: number;
+  readonly elementwise: number;
+  /** Of the three above, and of their communication: what backward computes again. Not in the sum. */
+  readonly recomputed: number;
+  readonly tensorCommunication: number;
+  readonly pipelineCommunication: number;
+  /** The time in which the rank waits for others of its pipeline. */
+  readonly pipelineBubble: number;
+  /** Gradients, and weights of `fsdp`, that are not hidden under computation. */
+  readonly dataCommunication: number;
+  readonly optimizer: number;
+}
+
+export interface StepSeconds {
+  readonly seconds: number;
+  readonly breakdown: Breakdown;
+  /** The most layers whose activations a rank holds at one time, for each rank. */
+  readonly keptLayers: readonly number[];
+}
+
+/** Bytes of a step of Adam in mixed precision, for each parameter: gradient, weights, moments, copies. */
+const OPTIMIZER_BYTES = 44;
+
+export function stepSeconds(setting: Setting): StepSeconds {
+  const stages = stagesOf(setting);
+  const messages = messageSeconds(setting);
+  const pipeline = simulated(setting, stages, messages);
+  const rank = busiest(pipeline);
+  const parts = partsOf(setting, stages, rank);
+  const communication = messages.blocking * pipeline.rows[rank]!.length;
+  const busy = total(parts) + communication;
+  const data = dataSeconds(setting, stages);
+  const gathers = exposedGathers(setting, stages);
+  const optimizer = optimizerSeconds(setting);
+  return {
+    seconds: pipeline.duration + data + gathers + optimizer,
+    keptLayers: keptLayers(setting, pipeline),
+    breakdown: {
+      ...{ products: parts.products, attention: parts.attention, elementwise: parts.elementwise },
+      recomputed: parts.recomputed,
+      tensorCommunication: parts.communication,
+      pipelineCommunication: communication,
+      pipelineBubble: pipeline.duration - busy,
+      dataCommunication: data + gathers,
+      optimizer,
+    },
+  };
+}
+
+/** The times of each stage, of one micro-batch. */
+function stagesOf(setting: Setting): PassSeconds[] {
+  const { model, plan } = setting;
+  const layer = layerSeconds(setting);
+  const head = headSeconds(setting);
+  const layers = layersOfStages(model.layers, plan.mesh.pipeline * plan.chunks);
+  return layers.map((count, stage) => {
+    const all = scaled(layer, count);
+    return stage === layers.length - 1 ? added(all, head) : all;
+  });
+}
+
+/** The time of a message between stages: what stops the sender, and what only delays the receiver. */
+function messageSeconds(setting: Setting): { blocking: number; delay: number } {
+  const { model, plan, cluster, calibration } = setting;
+  const { pipeline, tensor } = plan.mesh;
+  if (pipeline === 1) return { blocking: 0, delay: 0 };
+  const shares = plan.scatterGather || plan.sequenceParallel ? tensor : 1;
+  const bytes = elementBytes(plan) * tokensOf(setting) * model.hidden;
+  const sent = send(bytes / shares, linkOf(groupOf('pipeline', plan.mesh, cluster, calibration)));
+  const onHost = groupOf('tensor', plan.mesh, cluster, calibration);
+  // The receivers gather the shares, unless they compute with them.
+  const gathered = shares > 1 && !plan.sequenceParallel ? allReduceSeconds(bytes, onHost) / 2 : 0;
+  const seconds = sent + gathered;
+  return calibration.overlaps ? { blocking: 0, delay: seconds } : { blocking: seconds, delay: 0 };
+}
+
+function simulated(
+  { plan }: Setting,
+  stages: readonly PassSeconds[],
+  { blocking, delay }: { blocking: number; delay: number },
+): Simulation {
+  const { mesh, chunks, microBatches, schedule } = plan;
+  const table = scheduleOf(schedule, { ranks: mesh.pipeline, chunks, microBatches });
+  const isSplit = schedule === 'zeroBubble';
+  const durations = stages.map(({ forward, backward }) => ({
+    forward: total(forward) + blocking,
+    backward: isSplit ? total(backward) / 2 + blocking : total(backward) + blocking,
+    weights: total(backward) / 2,
+  }));
+  return simulate(table, ({ kind, stage }: Action) => {
+    const duration = durations[stage]![kind];
+    return { duration, sentAfter: duration + delay };
+  });
+}
+
+const busyOf = (row: Simulation['rows'][number]): number =>
+  row.reduce((busy, { start, end }) => busy + end - start, 0);
+
+function busiest({ rows }: Simulation): number {
+  const busy = rows.map(busyOf);
+  return busy.indexOf(Math.max(...busy));
+}
+
+/** The work of a rank in a step, by what it is. */
+function partsOf(
+  { plan }: Setting,
+  stages: readonly PassSeconds[],
+  rank: number,
+): Seconds & { readonly recomputed: number } {
+  const own = stages.filter((_, stage) => stage % plan.mesh.pipeline === rank);
+  const sumOf = (name: keyof Seconds) =>
+    plan.microBatches * own.reduce((all, { forward, backward }) => all + forward[name] + backward[name], 0);
+  return {
+    ...{ products: sumOf('products'), attention: sumOf('attention') },
+    ...{ elementwise: sumOf('elementwise'), communication: sumOf('communication') },
+    recomputed: plan.microBatches * own.reduce((all, each) => all + each.recomputed, 0),
+  };
+}
+
+/**
+ * The all-reduce of gradients over `data`. If it overlaps, buckets travel under one micro-batch's backward
+ * and, as gathered weights, under the next forward; the last layer's bucket cannot.
+ */
+function dataSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
+  const { model, plan, cluster, calibration } = setting;
+  const { data, fsdp, pipeline } = plan.mesh;
+  if (data === 1) return 0;
+  const most = mostParameters(model, plan) / fsdp;
+  const group = groupOf('data', plan.mesh, cluster, calibration);
+  const seconds = allReduceSeconds(elementBytes(plan) * most, group);
+  if (!calibration.overlaps) return seconds;
+  const own = stages.filter((_, stage) => stage % pipeline === 0);
+  const hidden = own.reduce((all, { forward, backward }) => all + total(forward) + total(backward), 0);
+  return Math.max(seconds - hidden, (seconds * pipeline) / model.layers);
+}
+
+/** The time of gathers and reductions of `fsdp` beyond the computation of the layer under which they go. */
+function exposedGathers(setting: Setting, stages: readonly PassSeconds[]): number {
+  const { model, plan } = setting;
+  const { layer, embedding, head } = shareSizes(model, plan);
+  const gather = gatherSeconds(layer, setting);
+  if (gather === 0) return 0;
+  const { forward, backward } = layerSeconds(setting);
+  const beyond = beside(gather, total(forward)) + beside(2 * gather, total(backward));
+  const layers = model.layers / plan.mesh.pipeline;
+  const ends = gatherSeconds(embedding + head, setting) * (2 / Math.min(2, stages.length));
+  return plan.microBatches * (layers * beyond + gather + ends);
+}
+
+/**
+ * The time that a transfer adds to computation beside which it goes: the rest that is longer, and a fifth of the
+ * time of both, because each slows the other down (Galvatron measures 1.1 to 1.3).
+ */
+const beside = (transfer: number, computation: number): number =>
+  Math.max(0, transfer - computation) + SLOWED_DOWN * Math.min(transfer, computation);
+
+const SLOWED_DOWN = 0.2;
+
+function optimizerSeconds(setting: Setting): number {
+  const { model, plan } = setting;
+  const most = mostParameters(model, plan);
+  const shares = plan.mesh.fsdp * (plan.stage === 0 ? 1 : plan.mesh.data);
+  return bytesSeconds((OPTIMIZER_BYTES * most) / shares, setting);
+}
+
+function keptLayers({ model, plan }: Setting, { peakPasses }: Simulation): number[] {
+  const each = model.layers / (plan.mesh.pipeline * plan.chunks);
+  return peakPasses.map((passes) => passes * each);
+}
+
+const scaled = ({ forward, backward, recomputed }: PassSeconds, by: number): PassSeconds => ({
+  forward: mapped(forward, (value) => value * by),
+  backward: mapped(backward, (value) => value * by),
+  recomputed: recomputed * by,
+});
+
+const added = (a: PassSeconds, b: PassSeconds): PassSeconds => ({
+  forward: mapped(a.forward, (value, name) => value + b.forward[name]),
+  backward: mapped(a.backward, (value, name) => value + b.backward[name]),
+  recomputed: a.recomputed + b.recomputed,
+});
+
+const mapped = (seconds: Seconds, by: (value: number, name: keyof Seconds) => number): Seconds => ({
+  products: by(seconds.products, 'products'),
+  attention: by(seconds.attention, 'attention'),
+  elementwise: by(seconds.elementwise, 'elementwise'),
+  communication: by(seconds.communication, 'communication'),
+});
