@@ -3,4 +3,4 @@ export type { ProfileOptions } from './options.js';
 export type { Peak } from './peak.js';
 export { Profiler } from './profiler.js';
 export type { StepParts } from './step-parts.js';
-export type { Profile } from './types.js';
+export type { Profile } from './profile-result.js';

@@ -4,7 +4,7 @@ import type { ResolvedProfileOptions } from './options.js';
 import { measurePeak } from './peak.js';
 import { reportOf } from './report.js';
 import type { Session } from './session.js';
-import type { Profile, ProfilerContext } from './types.js';
+import type { Profile, ProfilerContext } from './profile-result.js';
 import { chromeTrace, writeTrace } from './trace.js';
 
 interface Surroundings extends ProfilerContext {

@@ -3,7 +3,7 @@ import { AccError, type Plugin } from '@acc/contract';
 import { resolveProfileOptions, type ProfileOptions } from './options.js';
 import { profileOf } from './profile.js';
 import { Session } from './session.js';
-import type { Profile, ProfilerContext } from './types.js';
+import type { Profile, ProfilerContext } from './profile-result.js';
 
 /** Takes profiles of the steps of an Accelerator, one at a time. Without a profile it costs nothing. */
 export class Profiler {

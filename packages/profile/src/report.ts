@@ -1,4 +1,4 @@
-import type { Profile } from './types.js';
+import type { Profile } from './profile-result.js';
 
 /** Rows of the table of operators. */
 const MOST_ROWS = 20;

@@ -22,7 +22,11 @@ it('tensors are found in the order of keys, and rows are those of Array.slice', 
   tf.tidy(() => {
     const batch = { b: { none: [] }, z: tf.range(0, 5), a: tf.ones([7]) };
     expect(findBatchSize(batch)).toBe(5);
-    expect(listify(sliceTensors(batch, 1, -1))).toEqual({ b: { none: [] }, z: [1, 2, 3], a: [1, 1, 1, 1, 1] });
+    expect(listify(sliceTensors(batch, 1, -1))).toEqual({
+      b: { none: [] },
+      z: [1, 2, 3],
+      a: [1, 1, 1, 1, 1],
+    });
     expect(listify(sliceTensors(batch.z, 9))).toEqual([]);
   });
 });

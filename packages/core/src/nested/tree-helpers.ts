@@ -17,9 +17,7 @@ export type InPlaceOfTensors<T, Entry> = T extends Tensor
 
 /** The argument of `initializeTensors`: results of `getDataStructure`, in arrays and records. */
 export type DataStructure =
-  | TensorInformation
-  | readonly DataStructure[]
-  | { readonly [key: string]: DataStructure };
+  TensorInformation | readonly DataStructure[] | { readonly [key: string]: DataStructure };
 
 /**
  * Applies a function to each tensor of arrays and records. Returns the same structure with its
@@ -94,9 +92,13 @@ export function initializeTensors<S extends DataStructure>(structure: S): Nested
   const isLeaf = (value: unknown) => !Array.isArray(value) && (!isPlainRecord(value) || isInformation(value));
   return mapLeaves(structure, isLeaf, (leaf, where) => {
     if (isInformation(leaf)) return zeros([...leaf.shape], leaf.dtype as 'float32');
-    throw new AccError('ACC_INVALID_ARGUMENT', `Expected { shape, dtype }${at(where)}, got ${describe(leaf)}.`, {
-      help: 'Pass a result of getDataStructure.',
-    });
+    throw new AccError(
+      'ACC_INVALID_ARGUMENT',
+      `Expected { shape, dtype }${at(where)}, got ${describe(leaf)}.`,
+      {
+        help: 'Pass a result of getDataStructure.',
+      },
+    );
   }) as Nested;
 }
 

@@ -79,7 +79,7 @@ describe('the tuner', () => {
 
   it('throws the error of a device that has failed, and excludes no candidate for it', () => {
     const { family } = doubling();
-    const failing = () => {
+    const failing = (_: Tensor): Tensor => {
       throw new AccError('ACC_DEVICE_FAILED', 'device-side assert triggered');
     };
     const tuner = tunerWith('');

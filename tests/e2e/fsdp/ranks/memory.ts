@@ -78,7 +78,10 @@ const chainOf =
   (variables: readonly tf.Variable[]): Loss =>
   () => {
     const x: tf.Tensor = tf.linspace(-1, 1, 2 * WIDTH).reshape([2, WIDTH]);
-    return variables.reduce((y, w) => tf.tanh(tf.matMul(y, w as tf.Tensor)), x).square().mean();
+    return variables
+      .reduce((y, w) => tf.tanh(tf.matMul(y, w as tf.Tensor)), x)
+      .square()
+      .mean();
   };
 
 const pairsOf =
