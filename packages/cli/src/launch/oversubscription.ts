@@ -2,7 +2,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { AccError } from '@acc/contract';
 import type { LaunchPlan } from './options.js';
 
-/** What a host has for its ranks. */
+/** The cores and the memory of a host. */
 export interface HostCapacity {
   readonly cores: number;
   readonly memoryBytes: number;
