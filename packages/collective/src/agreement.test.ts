@@ -1,3 +1,4 @@
+import { hashOf } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import {
   codeOfName,
@@ -89,7 +90,7 @@ describe('agreement of ranks', () => {
 
   it('names the method of a call, and asks first to await every call', () => {
     const saving = encodeDescription({ collective: 'allGatherObject' }, 1, {
-      name: codeOfName('saveState()'),
+      name: hashOf('saveState()'),
     });
     const step = encodeDescription({ collective: 'broadcastObject', root: 0 }, 1, { name: 4_711 });
     const { message, help } = mismatch([saving, step], { rank: 1 });

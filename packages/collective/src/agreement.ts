@@ -173,9 +173,10 @@ export function mismatch(
   local: { rank: number; place?: string | undefined },
   members?: readonly Member[],
 ): AccError {
+  const methods = METHODS.map(codeOfName);
   const calls = words.map(formatWords);
   const purposes = new Set(words.map((local) => local[NAME]!).filter((code) => code !== 0));
-  const isOfMethod = METHODS.some((name) => purposes.has(codeOfName(name)));
+  const isOfMethod = methods.some((code) => purposes.has(code));
   const isForDifferent = purposes.size > 1 && !isOfMethod;
   const lines = calls.map((call, rank) => {
     const place = rank === local.rank && local.place ? `, ${local.place}` : '';

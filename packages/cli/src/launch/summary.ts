@@ -104,7 +104,7 @@ function otherError({ exit: { rank: number, signal, exitCode }, rank }: FailedRa
   if (!error && signal) return `rank ${number} was killed by ${signal}, too`;
   if (!error) return `rank ${number} failed with exit code ${exitCode}, too`;
   const place = error.find((line) => /^\s+at /.test(line));
-  return `rank ${number} failed, too: ${shorten([[error[0], place?.trim()].filter(Boolean).join(' ')]).join('')}`;
+  return `rank ${number} failed, too: ${shorten([[error[0]?.replace(/:$/, ''), place?.trim()].filter(Boolean).join(' ')]).join('')}`;
 }
 
 /**
