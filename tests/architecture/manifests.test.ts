@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
@@ -19,7 +19,7 @@ interface Published extends Manifest {
   readonly license?: string;
   readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
   readonly engines?: Readonly<Record<string, string>>;
-  readonly gypfile?: boolean;
+  readonly scripts?: Readonly<Record<string, string>>;
   readonly publishConfig?: Readonly<Record<string, unknown>>;
 }
 
@@ -37,6 +37,9 @@ const failing = (
   candidates = published,
 ): string[] =>
   candidates.filter(({ manifest, folder }) => !condition(manifest, folder)).map(({ folder }) => folder);
+
+/** Scripts that package managers run while they install a package. */
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare'];
 
 /** Values that several packages have. */
 const repeated = (values: readonly unknown[]): unknown[] =>
@@ -95,11 +98,12 @@ describe('what npm shows of each package', () => {
       expect(manifest.engines, folder).toEqual(own.engines);
       expect(existsSync(join(root, folder, 'README.md')), `${folder} has a README.md`).toBe(true);
     }
-    // Otherwise package managers would compile the addon while they install.
-    const compiled = published.filter(({ folder }) => existsSync(join(root, folder, 'binding.gyp')));
-    expect(compiled.map(({ manifest }) => [manifest.name, manifest.gypfile])).toEqual([
-      ['@acc/native', false],
-    ]);
+    const hasNoScript = ({ scripts = {} }: Published) => !INSTALL_SCRIPTS.some((name) => name in scripts);
+    expect(failing(hasNoScript), 'have an install script').toEqual([]);
+    // Package managers run node-gyp for such a package, and Yarn does so despite `gypfile: false`.
+    const hasNoGyp = (_: Published, folder: string) =>
+      !readdirSync(join(root, folder)).some((name) => name.endsWith('.gyp'));
+    expect(failing(hasNoGyp), 'have a .gyp file in their root').toEqual([]);
     for (const { folder, manifest } of published) {
       const directory = folder.replace('packages/', '../../.packed/');
       expect(manifest.publishConfig, folder).toEqual({ access: 'public', provenance: true, directory });

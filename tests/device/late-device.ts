@@ -61,7 +61,7 @@ export function deviceCounts(): DeviceCounts {
   return { launches: launches!, waits: waits!, reads: reads!, uploads: uploads! };
 }
 
-/** What `run` adds to the counts. */
+/** The counts that `run` adds. */
 export async function countsOf(run: () => unknown): Promise<DeviceCounts> {
   const before = deviceCounts();
   await run();

@@ -97,7 +97,7 @@ export class Checkpoints {
     tried: ReadonlySet<string>,
   ): Promise<{ readonly name: string; readonly step: number } | undefined> {
     // Only rank 0 looks: other ranks might see a newer checkpoint.
-    return onFirstRank(this.#context.collective, async () => {
+    return onFirstRank(this.#context.collective, 'loadState()', async () => {
       const { complete, unreadable } = await findCheckpoints(this.#storage);
       const local = unreadable.find(({ name }) => isStepName(name));
       if (local && complete.length === 0) throw local.problem;
@@ -123,7 +123,7 @@ export class Checkpoints {
    * with a time stamp, which no other save has.
    */
   #nameOf(step: number): Promise<string> {
-    return onFirstRank(this.#context.collective, async () => {
+    return onFirstRank(this.#context.collective, 'saveState()', async () => {
       try {
         return await freeName(this.#storage, step);
       } catch (error) {

@@ -12,11 +12,13 @@ interface Problem {
  *
  * @param giveUp Called on a rank where `work` succeeded while it failed on another. Receives the
  * result of `work`.
+ * @param name The label of the collective, for messages: the method of which it is a part.
  */
 export async function together<T>(
   collective: Collective,
   work: () => Promise<T>,
   giveUp: (result: T) => void = () => {},
+  name = '',
 ): Promise<T> {
   let result: { readonly value: T } | undefined;
   let local: unknown;
@@ -25,7 +27,7 @@ export async function together<T>(
   } catch (error) {
     local = error;
   }
-  const problems = collective.allGatherObject(result ? null : problemOf(local));
+  const problems = collective.named(name, () => collective.allGatherObject(result ? null : problemOf(local)));
   const rank = problems.findIndex((problem) => problem !== null);
   if (rank < 0) return result!.value;
   if (!result) throw local;
@@ -34,8 +36,16 @@ export async function together<T>(
   throw new AccError(code, `On rank ${rank}: ${message}`, { details: { rank } });
 }
 
-/** Runs `work` on rank 0. Every rank gets its result or its error. */
-export async function onFirstRank<T>(collective: Collective, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` on rank 0. Every rank gets its result or its error.
+ *
+ * @param name The label of the collective, as of {@link together}.
+ */
+export async function onFirstRank<T>(
+  collective: Collective,
+  name: string,
+  work: () => Promise<T>,
+): Promise<T> {
   let answer: { value?: T; problem?: Problem } = {};
   let local: unknown;
   if (collective.rank === 0) {
@@ -46,7 +56,7 @@ export async function onFirstRank<T>(collective: Collective, work: () => Promise
       answer = { problem: problemOf(error) };
     }
   }
-  const { value, problem } = collective.broadcastObject(answer);
+  const { value, problem } = collective.named(name, () => collective.broadcastObject(answer));
   if (!problem) return value as T;
   if (local !== undefined) throw local as Error;
   throw new AccError(problem.code, `On rank 0: ${problem.message}`, { details: { rank: 0 } });

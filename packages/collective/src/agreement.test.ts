@@ -1,3 +1,4 @@
+import { hashOf } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import {
   codeOfName,
@@ -85,5 +86,15 @@ describe('agreement of ranks', () => {
     const { message, help } = mismatch([other, encodeDescription({ collective: 'barrier' }, 1)], { rank: 1 });
     expect(message).toContain('broadcast(float32[6], rank 0) (the output of that rank says for what)\n');
     expect(help).toMatch(/predict, evaluate, generate, getWeights and reading a weight/);
+  });
+
+  it('names the method of a call, and asks first to await every call', () => {
+    const saving = encodeDescription({ collective: 'allGatherObject' }, 1, {
+      name: hashOf('saveState()'),
+    });
+    const step = encodeDescription({ collective: 'broadcastObject', root: 0 }, 1, { name: 4_711 });
+    const { message, help } = mismatch([saving, step], { rank: 1 });
+    expect(message).toContain('rank 0: allGatherObject() for saveState()\n');
+    expect(help).toMatch(/^Await every call, on every rank/);
   });
 });

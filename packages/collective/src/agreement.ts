@@ -131,6 +131,12 @@ export function encodeDescription(
   return words;
 }
 
+/**
+ * The names of methods whose collectives have no name of their own. A message knows them even if this
+ * rank made no such call.
+ */
+const METHODS = ['saveState()', 'loadState()'];
+
 /** The names that this rank knows, by their codes. They are used in error messages. */
 const names = new Map<number, string>();
 const codes = new Map<string, number>([['', 0]]);
@@ -167,8 +173,11 @@ export function mismatch(
   local: { rank: number; place?: string | undefined },
   members?: readonly Member[],
 ): AccError {
+  const methods = METHODS.map(codeOfName);
   const calls = words.map(formatWords);
-  const isForDifferent = new Set(words.map((local) => local[NAME]).filter((code) => code !== 0)).size > 1;
+  const purposes = new Set(words.map((local) => local[NAME]!).filter((code) => code !== 0));
+  const isOfMethod = methods.some((code) => purposes.has(code));
+  const isForDifferent = purposes.size > 1 && !isOfMethod;
   const lines = calls.map((call, rank) => {
     const place = rank === local.rank && local.place ? `, ${local.place}` : '';
     return `  ${rankName(rank, members)}: ${call}${place}`;
@@ -176,8 +185,9 @@ export function mismatch(
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: isForDifferent
       ? 'Ranks do different work, or the same in a different order. Prepare the same variables and use the same layers, in the same order, on every rank. Await one training loop before you start the next.'
-      : 'Every rank must call the same collectives in the same order, with the same dtype and shape. ' +
-        'prepare, saveState, initTrackers and others call collectives. If ranks share a model (fsdp, or a mesh with pipeline, expert, context or tensor), so do predict, evaluate, generate, getWeights and reading a weight. Do not put any of these inside `if (isMainProcess)`: call them on every rank, and use the result on one.',
+      : 'Await every call, on every rank, in the same order: put none inside `if (isMainProcess)`. ' +
+        'If ranks share a model (fsdp, or a mesh), this includes predict, evaluate, generate, getWeights and reading a weight. ' +
+        'Tensors need the same dtype and shape.',
     details: { calls },
   });
 }

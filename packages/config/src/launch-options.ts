@@ -122,6 +122,17 @@ export const LAUNCH_OPTIONS = {
     help: 'threads of each process',
     inFile: true,
   },
+  /**
+   * Starts more ranks than this host has cores and memory for. Without it, more than 8 ranks for each
+   * core, and more than fit into memory, are refused; 8 ranks always start. Default false.
+   */
+  oversubscribe: {
+    kind: 'switch',
+    default: false,
+    group: 'Ranks',
+    flag: '--oversubscribe',
+    help: 'start more processes than the cores and the memory of this host suffice for',
+  },
   /** How many times the job is restarted after a rank fails. Default 0. */
   maxRestarts: {
     kind: 'whole',

@@ -168,7 +168,15 @@ const schema = z.object({
     .optional(),
   pipeline: pipelineSchema.optional(),
   collective: z.custom<CollectiveOptions | Collective>().default({}),
-  mixedPrecision: z.enum(['no', 'bf16', 'fp16', 'fp8']).default('no'),
+  // 'fp8' is refused later, with the result of a trial on the device.
+  mixedPrecision: z
+    .custom<'no' | 'bf16' | 'fp16' | 'fp8'>(
+      (value) => ['no', 'bf16', 'fp16', 'fp8'].includes(value as string),
+      {
+        error: "expected one of 'no', 'bf16', 'fp16'",
+      },
+    )
+    .default('no'),
   amp: z.custom<AmpOptions>((value) => typeof value === 'object').optional(),
   checkpoint: z.custom<CheckpointOptions>((value) => typeof value === 'object').optional(),
   engine: z.enum(['auto', 'acc', 'tfjs']).default('auto'),

@@ -19,7 +19,7 @@
 
 namespace late {
 
-/** What one process did with its devices. */
+/** The counts of one process, over all of its devices. */
 struct Counters {
   std::atomic<int64_t> launches{0};
   std::atomic<int64_t> waits{0};

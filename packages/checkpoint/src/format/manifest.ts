@@ -140,7 +140,7 @@ function parse<S extends z.ZodType>(schema: S, bytes: Uint8Array, where: string)
 export function invalid(where: string, cause: unknown): AccError {
   const reason = cause instanceof z.ZodError ? z.prettifyError(cause) : (cause as Error).message;
   return new AccError('ACC_CHECKPOINT_INVALID', `${where} is not a valid checkpoint file: ${reason}.`, {
-    help: "The file was cut off or changed after it was written. Load another checkpoint: loadState('latest') takes the newest whole one.",
+    help: 'The file was cut off or changed after it was written. Bring back an intact copy, or load another checkpoint by its path.',
     cause,
   });
 }

@@ -12,6 +12,7 @@ import type { SaveRequest } from '../write/save.js';
 export const oneRank = {
   rank: 0,
   size: 1,
+  named: <R>(_: string, fn: () => R) => fn(),
   allGatherObject: <T>(value: T) => [value],
   broadcastObject: <T>(value: T) => value,
 } as unknown as Collective;

@@ -34,12 +34,14 @@ export async function settleSave(
   onError: 'throw' | 'warn',
 ): Promise<void> {
   const local = await save.written;
-  const problems = problemsOf(collective.allGatherObject(problemOf(local)));
+  const problems = problemsOf(
+    collective.named('saveState()', () => collective.allGatherObject(problemOf(local))),
+  );
   const timer = setTimeout(() => save.abandon(), VISIBLE_MS);
   if (problems.size > 0) save.abandon();
   const committed = await save.committed;
   clearTimeout(timer);
-  const failure = collective.broadcastObject(failureOf(committed));
+  const failure = collective.named('saveState()', () => collective.broadcastObject(failureOf(committed)));
   if (!failure) return;
   const where = describeLocation(save.location);
   const cause = local ?? committed;
@@ -62,13 +64,23 @@ function nothingSaved(
   { cause, onError }: { readonly cause: AccError | undefined; readonly onError: 'throw' | 'warn' },
 ): AccError {
   const reasons = [...problems].map(([rank, { reason }]) => [rank, reason] as const);
-  const listed = reasons.map(([rank, reason]) => `rank ${rank}: ${reason}`);
+  // The place is named once.
+  const short = (reason: string) => reason.replaceAll(`${where}/`, '').replace(/\.$/, '');
+  const ranksOf = new Map<string, number[]>();
+  for (const [rank, reason] of reasons) {
+    const ranks = ranksOf.get(short(reason)) ?? [];
+    ranksOf.set(short(reason), [...ranks, rank]);
+  }
+  const listed = Array.from(
+    ranksOf,
+    ([reason, ranks]) => `rank${ranks.length > 1 ? 's' : ''} ${ranks.join(', ')}: ${reason}`,
+  );
   const advice = [
     ...new Set([...problems.values()].map(({ help }) => help)),
     'Earlier checkpoints are unchanged.',
     onError === 'throw' && "With checkpoint: { onError: 'warn' }, training continues after a failed save.",
   ];
-  return new AccError('ACC_CHECKPOINT_SAVE_FAILED', `Nothing was saved to ${where}: ${listed.join('; ')}`, {
+  return new AccError('ACC_CHECKPOINT_SAVE_FAILED', `Nothing was saved to ${where}: ${listed.join('; ')}.`, {
     help: advice.filter(Boolean).join(' '),
     details: { ranks: Object.fromEntries(reasons) },
     cause,

@@ -9,6 +9,7 @@ import {
   type Threads,
 } from './environment.js';
 import type { LaunchPlan } from './options.js';
+import { checkRanksOnHost } from './oversubscription.js';
 
 /** Settings that the ranks of this host share, whatever their place in the job. */
 export interface HostSettings {
@@ -22,10 +23,12 @@ export interface HostSettings {
 
 /**
  * @param env The environment of the launcher. The plan's variables come before it.
- * @throws AccError The errors of `bindRanks`.
+ * @throws AccError The errors of `checkRanksOnHost` and `bindRanks`.
  */
 export async function hostSettings(plan: LaunchPlan, env: NodeJS.ProcessEnv): Promise<HostSettings> {
   const own = { ...env, ...plan.env };
+  const warning = plan.dryRun ? undefined : checkRanksOnHost(plan);
+  if (warning) process.stderr.write(`acc: ${warning}\n`);
   const cpus = bindRanks(plan.cpuBind, plan.nproc);
   const threads = Array.from({ length: plan.nproc }, (_, localRank): Threads => {
     const openmp = threadsPerRank(

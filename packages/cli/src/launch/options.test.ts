@@ -29,6 +29,7 @@ describe('completeOptions', () => {
       rendezvous: undefined,
       networkInterface: undefined,
       threads: undefined,
+      oversubscribe: false,
       maxRestarts: 0,
       graceMs: 6_000,
       prefix: true,

@@ -52,6 +52,8 @@ export interface LaunchPlan {
   readonly rendezvous: EtcdRendezvous | undefined;
   readonly networkInterface: string | undefined;
   readonly threads: number | undefined;
+  /** Whether the host starts as many ranks as asked for, however few its cores are. */
+  readonly oversubscribe: boolean;
   readonly maxRestarts: number;
   readonly graceMs: number;
   readonly prefix: boolean;
@@ -141,12 +143,13 @@ function parseNodes(nnodes: number | string): { readonly min: number | undefined
 
 /** The part of the plan that does not depend on how hosts find each other. */
 function commonPlan({ script, args = [], env = {} }: LaunchOptions, options: Complete): CommonPlan {
-  const { threads, maxRestarts, prefix, cpuBind, dryRun, nodeRank, interface: networkInterface } = options;
+  const { prefix, cpuBind, dryRun, nodeRank, interface: networkInterface } = options;
+  const { threads, oversubscribe, maxRestarts } = options;
   const nproc = options.nproc === 'auto' ? availableParallelism() : options.nproc;
   const { min: minNodes, max: nnodes } = parseNodes(options.nnodes);
   if (nodeRank !== undefined) requireInteger('--node-rank', nodeRank, 0, nnodes - 1);
   const logs = logPlan(options, nproc * nnodes);
-  const numbers = { nproc, nnodes, minNodes, threads, maxRestarts };
+  const numbers = { nproc, nnodes, minNodes, threads, oversubscribe, maxRestarts };
   return {
     script,
     args,

@@ -37,6 +37,19 @@ describe('findRootCause', () => {
     expect(await findRootCause(ranks)).toBeUndefined();
   });
 
+  it('names ranks that exited with code 0 if the others only lost them', async () => {
+    const { ranks, end } = createRanks(2);
+    const cause = findRootCause(ranks);
+    end(1, 0);
+    end(0, 1, LOST);
+    expect(await cause).toMatchObject({ exit: { rank: 0 }, leavers: [{ rank: 1, exitCode: 0 }] });
+    const failing = createRanks(2);
+    const error = findRootCause(failing.ranks);
+    failing.end(1, 0);
+    failing.end(0, 1, 'Error: its own');
+    expect(await error).toMatchObject({ exit: { rank: 0 }, leavers: [] });
+  });
+
   it('returns the first failure without waiting for the others', async () => {
     const { ranks, end } = createRanks(3);
     const cause = findRootCause(ranks);

@@ -23,6 +23,8 @@ export interface FailedRank {
 export interface Failure extends FailedRank {
   /** The other ranks that had failed before the job was ended. */
   readonly others: readonly FailedRank[];
+  /** The ranks that had exited with code 0 before, if every failure is a consequence of that. */
+  readonly leavers?: readonly RankExit[];
 }
 
 /**
@@ -48,11 +50,15 @@ const CONSEQUENCE = 'ACC_PEER_LOST';
  */
 export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure | undefined> {
   const failures: FailedRank[] = [];
+  const leavers: RankExit[] = [];
   return new Promise((resolve, reject) => {
-    const decide = (): void => resolve(rootCause(failures));
+    const decide = (): void => resolve(rootCause(failures, leavers));
     const observed = ranks.map(async (rank) => {
       const exit = await rank.exited;
-      if (exit.exitCode === 0) return;
+      if (exit.exitCode === 0) {
+        if (failures.length === 0) leavers.push(exit);
+        return;
+      }
       const failure = { exit, rank };
       // Added before any await, so that the list is in the order of the exits.
       failures.push(failure);
@@ -64,10 +70,19 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
   });
 }
 
-/** The root cause among failures in the order of the exits. */
-export function rootCause(failures: readonly FailedRank[]): Failure | undefined {
+/**
+ * The root cause among failures in the order of the exits.
+ *
+ * @param exits Those with code 0 that came before the first failure.
+ */
+export function rootCause(
+  failures: readonly FailedRank[],
+  exits: readonly RankExit[] = [],
+): Failure | undefined {
   const root = failures.find((failure) => !isConsequence(failure)) ?? failures[0];
-  return root && { ...root, others: failures.filter((failure) => failure !== root) };
+  if (!root) return undefined;
+  const leavers = isConsequence(root) ? exits : [];
+  return { ...root, others: failures.filter((failure) => failure !== root), leavers };
 }
 
 /** Whether a rank only failed because another one did. */

@@ -1,10 +1,11 @@
 import { constants } from 'node:os';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SAVED_EXIT_CODE, withoutHelp } from '@acc/contract';
 import pc from 'picocolors';
 import { ErrorFolder, keepWholeErrors } from './error-folder.js';
 import { Interruption } from './interruption.js';
 import type { Farewell } from './process-group.js';
-import { RankProcess, type RankCommand, type RankExit } from './rank-process.js';
+import { RankProcess, type RankCommand, type RankExit, type RankSurroundings } from './rank-process.js';
 import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
@@ -93,6 +94,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   const interruption = new Interruption(
     () => hurry.abort(),
     () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
+    commands[0]?.env.npm_lifecycle_event === 'npx',
   );
   const { graceMs } = job;
   const watchdog = new Watchdog(graceMs, warnOnce(NO_WATCHDOG));
@@ -101,7 +103,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   job.rescues?.begin();
   try {
     const surroundings = { screen, prefix, watchdog, graceMs, hurry: hurry.signal, errors };
-    for (const command of commands) ranks.push(await RankProcess.start(command, surroundings));
+    if (!(await startAll(commands, ranks, { surroundings, interruption }))) hurry.abort();
     ending = await findEnding(ranks, interruption, screen, job.stop);
     if (!job.isSilent) screen?.say(firstWords(ending, ranks));
     // A Ctrl-C while ranks are already being ended kills them at once.
@@ -128,6 +130,30 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
 function firstWords(ending: Ending, ranks: readonly RankProcess[]): string {
   if (ending.kind !== 'failed' || !ranks.some(({ isRunning }) => isRunning)) return '';
   return describeEnding(ending.failure);
+}
+
+/**
+ * Starts the ranks and adds them to `ranks`, until all have started or the launcher is interrupted.
+ *
+ * @returns Whether all have started.
+ */
+async function startAll(
+  commands: readonly RankCommand[],
+  ranks: RankProcess[],
+  {
+    surroundings,
+    interruption,
+  }: { readonly surroundings: RankSurroundings; readonly interruption: Interruption },
+): Promise<boolean> {
+  let isInterrupted = false;
+  void interruption.first.then(() => (isInterrupted = true));
+  for (const command of commands) {
+    ranks.push(await RankProcess.start(command, surroundings));
+    // Signals are handled between two turns of the event loop.
+    await nextTurn();
+    if (isInterrupted) return ranks.length === commands.length;
+  }
+  return true;
 }
 
 /** The message about errors, which names the file with the whole of them. */

@@ -73,6 +73,13 @@ describe('the message about the rank that ended a job', () => {
     expect(describeFailure({ ...dumps[0]!, others: [dumps[1]!] }, job)).toMatch(/^acc: ranks 0 and 1 of 2 /);
   });
 
+  it('begins with the ranks that exited with code 0 if the others only lost them', () => {
+    const leavers = [{ rank: 1, pid: 43, exitCode: 0, signal: null }];
+    const text = describeFailure({ ...failed(0, { stderrTail: PRINTED }), others: [], leavers }, job);
+    expect(text).toMatch(/^acc: rank 1 of 2 \(pid 43\) exited with code 0 before endTraining\./);
+    expect(text).toContain('rank 0 failed with exit code 1 as a consequence');
+  });
+
   it('names ranks that were killed or ended without an error', () => {
     const ended = (rank: number, exitCode: number, signal: NodeJS.Signals | null): FailedRank => ({
       exit: { rank, pid: 42 + rank, exitCode, signal },

@@ -29,14 +29,15 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   const { exit, rank } = failure;
   const { exitCode, signal } = exit;
   const alike = failure.others.filter((other) => haveSameError(other, failure));
-  const who = `acc: ${nameRanks([failure, ...alike], worldSize)}`;
+  const who = `acc: ${nameRanks([exit, ...alike.map((other) => other.exit)], worldSize)}`;
   if (exitCode === SAVED_EXIT_CODE)
     return `${who} was asked to end, and saved a checkpoint (exit code ${exitCode}).\n`;
   const how = signal
     ? `was killed by ${signal} (exit code ${exitCode})`
     : `failed with exit code ${exitCode}`;
   const isAlone = alike.length + 1 === worldSize;
-  const lines = [`${who} ${how}.${isAlone ? '' : ' The other ranks were ended.'}`];
+  const headline = `${who} ${how}.${isAlone ? '' : ' The other ranks were ended.'}`;
+  const lines = failure.leavers?.length ? leftEarly(failure.leavers, exit, worldSize) : [headline];
   const error = rank.error?.text.split('\n') ?? uncaughtError(rank.stderrTail);
   const shown = error ?? rank.stderrTail;
   lines.push(...otherErrors(failure, alike));
@@ -73,6 +74,15 @@ export function describeLateErrors(
   }).join('');
 }
 
+/** The headline if a rank ended without an error, and others failed because they needed it. */
+function leftEarly(leavers: readonly RankExit[], exit: RankExit, worldSize: number): string[] {
+  return [
+    `acc: ${nameRanks(leavers, worldSize)} exited with code 0 before endTraining. The other ranks were ended.`,
+    '  Every rank must reach endTraining(): end none before by process.exit() or an early return.',
+    `  rank ${exit.rank} failed with exit code ${exit.exitCode} as a consequence`,
+  ];
+}
+
 function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
   if (exit.exitCode !== root.exit.exitCode) return false;
   if (rank.error || root.rank.error) return rank.error?.text === root.rank.error?.text;
@@ -80,10 +90,10 @@ function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
   return error !== undefined && error.join('\n') === uncaughtError(root.rank.stderrTail)?.join('\n');
 }
 
-function nameRanks(failures: readonly FailedRank[], worldSize: number): string {
-  const [{ exit }, ...others] = failures as readonly [FailedRank, ...FailedRank[]];
+function nameRanks(exits: readonly RankExit[], worldSize: number): string {
+  const [exit, ...others] = exits as readonly [RankExit, ...RankExit[]];
   if (others.length === 0) return `rank ${exit.rank} of ${worldSize} (pid ${exit.pid})`;
-  const ranks = failures.map((failure) => failure.exit.rank).sort((a, b) => a - b);
+  const ranks = exits.map(({ rank }) => rank).sort((a, b) => a - b);
   return `ranks ${ranks.slice(0, -1).join(', ')} and ${ranks.at(-1)} of ${worldSize}`;
 }
 
@@ -102,7 +112,7 @@ function otherError({ exit: { rank: number, signal, exitCode }, rank }: FailedRa
   if (!error && signal) return `rank ${number} was killed by ${signal}, too`;
   if (!error) return `rank ${number} failed with exit code ${exitCode}, too`;
   const place = error.find((line) => /^\s+at /.test(line));
-  return `rank ${number} failed, too: ${shorten([[error[0], place?.trim()].filter(Boolean).join(' ')]).join('')}`;
+  return `rank ${number} failed, too: ${shorten([[error[0]?.replace(/:$/, ''), place?.trim()].filter(Boolean).join(' ')]).join('')}`;
 }
 
 /**

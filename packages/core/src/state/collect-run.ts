@@ -77,7 +77,7 @@ export async function collectRun(context: RunContext): Promise<CollectedRun> {
   const root = isApart ? `rank-${collective.rank}/` : '';
   let own: LocalRun | undefined;
   try {
-    own = await together(collective, () => collectLocal(context, root));
+    own = await together(collective, () => collectLocal(context, root), undefined, 'saveState()');
     const { model } = own.shared;
     if (isApart)
       return { ...own, shared: { ...own.shared, model: null }, local: { ...own.local, model, buffers: {} } };

@@ -88,10 +88,15 @@ interface Matched {
  */
 export async function readRun(open: () => Promise<Checkpoint>, context: RunContext): Promise<ReadRun> {
   const { collective } = context;
-  const trees = await together(collective, async () => {
-    const checkpoint = await open();
-    return await named(checkpoint, () => readTrees(checkpoint, context));
-  });
+  const trees = await together(
+    collective,
+    async () => {
+      const checkpoint = await open();
+      return await named(checkpoint, () => readTrees(checkpoint, context));
+    },
+    undefined,
+    'loadState()',
+  );
   const { stored } = trees;
   if (stored) context.preparation.adoption.adoptNamed(stored.model.parameters);
   const parameters = context.trainingStep.trained.prepared;

@@ -82,8 +82,9 @@ describe('the addon in the cache', () => {
 
   it('depends on every source of the addon', () => {
     const sources = addonSources(packageRoot());
-    expect(sources[0]).toBe('binding.gyp');
-    expect(sources).toContain(join('cpp', 'loader', 'loader.cpp'));
+    expect(sources[0]!.name).toBe('binding.gyp');
+    expect(sources.map(({ name }) => name)).toContain(join('cpp', 'loader', 'loader.cpp'));
+    expect(sources.filter(({ path }) => path.endsWith('.gyp'))).toHaveLength(1);
     expect(addonIn(folder.path, 'cache')).toBeUndefined();
   });
 });

@@ -42,12 +42,27 @@ export function addonCacheFolder(libtorch: LibtorchInstall, engine?: 'nccl'): st
   return join(readEnvironment().cacheDir, 'addon', name);
 }
 
-/** The addon's sources, relative to the package: `binding.gyp` and everything in `cpp/`, sorted. */
-export function addonSources(root: string): string[] {
+/** A source of the addon. */
+export interface AddonSource {
+  /** Its name in the folder of a build. */
+  readonly name: string;
+  /** Its absolute path in the package. */
+  readonly path: string;
+}
+
+/**
+ * The addon's sources: everything in `cpp/`, sorted. `cpp/acc.gyp` is first, under the name
+ * `binding.gyp`, which node-gyp expects. The package has no file of that name, because package
+ * managers run node-gyp for a package that does.
+ */
+export function addonSources(root: string): AddonSource[] {
+  const gyp = join('cpp', 'acc.gyp');
   const files = readdirSync(join(root, 'cpp'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
-  return ['binding.gyp', ...files.sort()];
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .filter((file) => file !== gyp);
+  const sources = files.sort().map((name) => ({ name, path: join(root, name) }));
+  return [{ name: 'binding.gyp', path: join(root, gyp) }, ...sources];
 }
 
 /** The two files in a folder. Undefined unless both exist. */
@@ -62,9 +77,9 @@ export function addonIn(folder: string, origin: AddonFiles['origin']): AddonFile
  * interface of Node-API is stable.
  */
 function addonKey({ version, variant }: LibtorchInstall): string {
-  const root = packageRoot();
   const hash = createHash('sha256');
-  for (const file of addonSources(root)) hash.update(`${file}\0`).update(readFileSync(join(root, file)));
+  for (const { name, path } of addonSources(packageRoot()))
+    hash.update(`${name}\0`).update(readFileSync(path));
   return `torch-${version}-${variant}-${requirePlatform()}-${hash.digest('hex').slice(0, 16)}`;
 }
 

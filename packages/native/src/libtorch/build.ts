@@ -59,11 +59,10 @@ export async function buildAddon(libtorch: LibtorchInstall, options: BuildOption
 }
 
 function copySources(folder: string): void {
-  const root = packageRoot();
   try {
-    for (const file of addonSources(root)) {
-      mkdirSync(dirname(join(folder, file)), { recursive: true });
-      copyFileSync(join(root, file), join(folder, file));
+    for (const { name, path } of addonSources(packageRoot())) {
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      copyFileSync(path, join(folder, name));
     }
   } catch (error) {
     throw asDiskError(error, folder);
@@ -71,7 +70,7 @@ function copySources(folder: string): void {
 }
 
 /**
- * Runs node-gyp. It passes options that it does not know to gyp as variables, which `binding.gyp`
+ * Runs node-gyp. It passes options that it does not know to gyp as variables, which `acc.gyp`
  * declares.
  */
 async function runNodeGyp(

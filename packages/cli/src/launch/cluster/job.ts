@@ -42,6 +42,7 @@ const PRINTED: Readonly<Record<OptionName, string | { readonly refused: string }
   rdzvId: SET_BY_FILE,
   interface: SAME_ON_HOSTS,
   threads: FORMS_FILE,
+  oversubscribe: SAME_ON_HOSTS,
   maxRestarts: SAME_ON_HOSTS,
   grace: SAME_ON_HOSTS,
   cpuBind: SAME_ON_HOSTS,

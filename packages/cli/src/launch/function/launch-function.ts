@@ -26,7 +26,7 @@ export interface ModuleFunction {
 
 export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonly unknown[]> extends Pick<
   LaunchOptions,
-  'threads' | 'prefix' | 'cpuBind' | 'logDir' | 'tee' | 'grace'
+  'threads' | 'oversubscribe' | 'prefix' | 'cpuBind' | 'logDir' | 'tee' | 'grace'
 > {
   /** The number of ranks, all on this host; `auto`: one for each core. Default 1. */
   readonly numProcesses?: number | 'auto';
@@ -41,7 +41,8 @@ export interface FunctionLaunchOptions<Args extends readonly unknown[] = readonl
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const KEYS = ['numProcesses', 'args', 'url', 'env', 'threads', 'prefix', 'cpuBind', 'logDir', 'tee', 'grace'];
+const OF_LAUNCH = ['threads', 'oversubscribe', 'prefix', 'cpuBind', 'logDir', 'tee', 'grace'] as const;
+const KEYS = ['numProcesses', 'args', 'url', 'env', ...OF_LAUNCH];
 /** Set in the ranks, so that a module which launches while it is imported starts no further ranks. */
 const MARK = 'ACC_IN_LAUNCHED_FUNCTION';
 
@@ -59,9 +60,10 @@ export async function launchFunction(
   try {
     writeCall(folder, call);
     const program = runnerProgram(call, folder);
-    const { numProcesses: nproc, threads, prefix, cpuBind, logDir, tee, grace } = options;
+    const given = Object.fromEntries(OF_LAUNCH.map((name) => [name, options[name]]));
     const plan = completeOptions({
-      ...{ script: program.at(-2)!, nproc, threads, prefix, cpuBind, logDir, tee, grace },
+      ...given,
+      ...{ script: program.at(-2)!, nproc: options.numProcesses },
       env: { ...options.env, [MARK]: '1' },
     });
     const end = await run(plan, program, env);
