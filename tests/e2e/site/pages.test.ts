@@ -79,6 +79,13 @@ async function wideAmong(paths: readonly string[]): Promise<string[]> {
   return wide;
 }
 
+/** Opens the search without the words of the last one, whose results the page would show first. */
+async function openSearch(): Promise<void> {
+  await page.goto(`${site.url}start.html`);
+  await page.evaluate(() => sessionStorage.clear());
+  await page.locator('.VPNavBarSearch button').first().click();
+}
+
 describe('the site', () => {
   it('fits a phone: no page scrolls sideways, and no code is cut', async () => {
     await page.setViewportSize(PHONE);
@@ -116,8 +123,7 @@ describe('the site', () => {
     ['a wide window', DESKTOP],
   ])('finds an error code by its search on %s', async (_, size) => {
     await page.setViewportSize(size);
-    await page.goto(`${site.url}start.html`);
-    await page.locator('.VPNavBarSearch button').first().click();
+    await openSearch();
     await page.locator('.VPLocalSearchBox input').fill('ACC_PEER_LOST');
     await page.locator('.VPLocalSearchBox .result').first().waitFor();
     const hit = page.locator('.VPLocalSearchBox .result[href$="#acc_peer_lost"]').first();
@@ -134,8 +140,7 @@ describe('the site', () => {
     ['gan', /^\/(guide|learn)\//],
   ])('finds a guide for "%s" before the API', async (word, guide) => {
     await page.setViewportSize(DESKTOP);
-    await page.goto(`${site.url}start.html`);
-    await page.locator('.VPNavBarSearch button').first().click();
+    await openSearch();
     await page.locator('.VPLocalSearchBox input').fill(word);
     const first = page.locator('.VPLocalSearchBox .result').first();
     await first.waitFor();
