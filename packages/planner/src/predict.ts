@@ -36,10 +36,8 @@ export interface Prediction {
  * `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
 export function predict(options: PredictOptions): Prediction {
-  const model = modelOf(options.model);
-  const cluster = clusterOf(options.cluster);
-  const plan = planOf(options.plan, model, cluster);
-  const setting = settingOf({ model, cluster, plan });
+  const setting = settingOf(options);
+  const { model, cluster, plan } = setting;
   const { seconds, breakdown, keptLayers } = stepSeconds(setting);
   const flops = stepFlops(model, plan);
   const memory = deviceMemory(model, plan, tokensOf(setting), keptLayers);
@@ -55,7 +53,11 @@ export function predict(options: PredictOptions): Prediction {
   };
 }
 
-function settingOf({ model, cluster, plan }: Pick<Setting, 'model' | 'cluster' | 'plan'>): Setting {
+/** The options, checked and complete. */
+export function settingOf(options: PredictOptions): Setting {
+  const model = modelOf(options.model);
+  const cluster = clusterOf(options.cluster);
+  const plan = planOf(options.plan, model, cluster);
   const { data, fsdp } = plan.mesh;
   const rows = plan.globalBatch / (data * fsdp * plan.microBatches);
   return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
@@ -67,7 +69,7 @@ const originsOf = (
 ) => [
   `peak and memory of ${device.name}: ${device.source}`,
   `network: ${network.name}`,
-  `efficiencies: fitted on ${calibration.origin}`,
+  `efficiencies: chosen by hand, aiming at ${calibration.origin}`,
 ];
 
 export type { Plan };
