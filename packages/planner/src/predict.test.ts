@@ -25,7 +25,7 @@ describe('FLOPs', () => {
     expect(model / (72 * B * s * L * h ** 2 * (1 + s / (6 * h) + V / (12 * L * h)))).toBeCloseTo(1, 12);
     const { hardware } = predict(withPlan({ recompute: 'full' })).flops;
     expect(hardware / (96 * B * s * L * h ** 2 * (1 + s / (6 * h) + V / (16 * L * h)))).toBeCloseTo(1, 12);
-    // Korthikanti et al.: 72 BsLh² (1 + s/3h·2/3 + V/12Lh) with one more forward of attention's core.
+    // One more forward of attention's two products, 4 Bs²hL, not the s/3h of Korthikanti et al., which is three.
     const selective = predict(withPlan({ recompute: 'selective' })).flops.hardware;
     expect(selective - model).toBeCloseTo(4 * B * s * s * h * L, -8);
   });

@@ -3,7 +3,7 @@ import { stepFlops, type StepFlops } from './flops.js';
 import { deviceMemory, totalBytes, type DeviceMemory } from './memory/device-memory.js';
 import { modelOf } from './model.js';
 import type { PredictOptions } from './options.js';
-import { planOf, type Plan } from './plan.js';
+import { checkedPlan, planOf, type Plan } from './plan.js';
 import { tokensOf, type Setting } from './time/layer.js';
 import { stepSeconds, type Breakdown } from './time/step.js';
 
@@ -40,7 +40,7 @@ export function predict(options: PredictOptions): Prediction {
   const { model, cluster, plan } = setting;
   const { seconds, breakdown, keptLayers } = stepSeconds(setting);
   const flops = stepFlops(model, plan);
-  const memory = deviceMemory(model, plan, tokensOf(setting), keptLayers);
+  const memory = deviceMemory(model, plan, tokensOf({ ...setting, rows: largestRows(plan) }), keptLayers);
   const memoryBytes = totalBytes(memory);
   const perDevice = seconds * cluster.devices;
   return {
@@ -55,13 +55,18 @@ export function predict(options: PredictOptions): Prediction {
 
 /** The options, checked and complete. */
 export function settingOf(options: PredictOptions): Setting {
-  const model = modelOf(options.model);
+  const given = checkedPlan(options.plan);
+  const model = modelOf(options.model, given.sequence);
   const cluster = clusterOf(options.cluster);
-  const plan = planOf(options.plan, model, cluster);
-  const { data, fsdp } = plan.mesh;
-  const rows = plan.globalBatch / (data * fsdp * plan.microBatches);
+  const plan = planOf(given, model, cluster);
+  const rows = batchOfDevice(plan) / plan.microBatches;
   return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
 }
+
+const batchOfDevice = ({ mesh, globalBatch }: Plan): number => globalBatch / (mesh.data * mesh.fsdp);
+
+/** Sequences of the largest micro-batch: only the last one may be smaller. */
+const largestRows = (plan: Plan): number => Math.min(plan.microBatch, batchOfDevice(plan));
 
 const originsOf = (
   { device, network }: Cluster,

@@ -5,7 +5,7 @@
 export interface Calibration {
   /** Of large products of matrices. */
   readonly products: number;
-  /** FLOPs of a product that reaches half of that. */
+  /** FLOPs of a product in 16 bits that reaches half of that; in others, in proportion to the peak. */
   readonly halfFlops: number;
   /** Of the causal half of attention in a fused kernel ("flash attention"). */
   readonly attention: number;
