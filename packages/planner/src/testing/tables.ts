@@ -239,6 +239,7 @@ export const BRIDGE_FP8: PublishedTable = {
   source: 'NVIDIA-NeMo/Megatron-Bridge, docs/performance-summary-archive.md; sequences of 8,192',
   quantity: 'tokensPerSecondAndDevice',
   note: ALL_IN_SIGHT,
+  bars: { mean: 15, most: 20 },
   rows: BRIDGE_ROWS.map(([preset, size, devices, [globalBatch, microBatch], mesh, chunks, measured]) => ({
     name: `${preset}, ${size}, ${devices} devices`,
     measured,
@@ -313,6 +314,7 @@ export const TORCHTITAN: PublishedTable = {
     'pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md; micro-batches of 405B are assumed',
   quantity: 'tokensPerSecondAndDevice',
   note: ALL_IN_SIGHT,
+  bars: { mean: 10, most: 20 },
   rows: TITAN_ROWS.map(([name, options, devices, measured]) => ({
     ...{ name, measured, isAimedAt: name.startsWith('8B, 8 devices') && name.endsWith('compiled') },
     options: { ...options, cluster: { ...TITAN, devices } },
