@@ -12,6 +12,8 @@ export interface Plan {
   readonly stage: 0 | 1;
   readonly microBatch: number;
   readonly globalBatch: number;
+  /** Sequences of a step on each device. */
+  readonly batchOfDevice: number;
   /** Micro-batches of a step on each device. The last one may be smaller. */
   readonly microBatches: number;
   readonly chunks: number;
@@ -35,15 +37,16 @@ export function planOf(plan: CheckedPlan, model: Model, cluster: Cluster): Plan 
   const mesh = meshOf(plan.mesh, cluster.devices);
   requireModelFits(model, mesh, plan.chunks);
   requireDivides('plan.globalBatch', plan.globalBatch, 'mesh.data × mesh.fsdp', mesh.data * mesh.fsdp);
-  const perDevice = plan.globalBatch / (mesh.data * mesh.fsdp);
-  const microBatches = Math.ceil(perDevice / plan.microBatch);
+  const batchOfDevice = plan.globalBatch / (mesh.data * mesh.fsdp);
+  const microBatches = Math.ceil(batchOfDevice / plan.microBatch);
   if (mesh.pipeline > 1) {
-    requireDivides('the batch of a device', perDevice, 'plan.microBatch', plan.microBatch);
+    requireDivides('the batch of a device', batchOfDevice, 'plan.microBatch', plan.microBatch);
   }
   const schedule = plan.schedule ?? (plan.chunks > 1 ? 'interleaved' : '1f1b');
   requireScheduleFits(schedule, { ranks: mesh.pipeline, chunks: plan.chunks, microBatches }, plan);
   const stage = plan.stage ?? (plan.flashAttention ? 1 : 0);
-  return { ...plan, mesh, stage, microBatches, schedule, precision: precisionOf(plan.precision, cluster) };
+  const precision = precisionOf(plan.precision, cluster);
+  return { ...plan, mesh, stage, batchOfDevice, microBatches, schedule, precision };
 }
 
 function meshOf(

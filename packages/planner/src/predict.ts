@@ -59,14 +59,12 @@ export function settingOf(options: PredictOptions): Setting {
   const model = modelOf(options.model, given.sequence);
   const cluster = clusterOf(options.cluster);
   const plan = planOf(given, model, cluster);
-  const rows = batchOfDevice(plan) / plan.microBatches;
+  const rows = plan.batchOfDevice / plan.microBatches;
   return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
 }
 
-const batchOfDevice = ({ mesh, globalBatch }: Plan): number => globalBatch / (mesh.data * mesh.fsdp);
-
 /** Sequences of the largest micro-batch: only the last one may be smaller. */
-const largestRows = (plan: Plan): number => Math.min(plan.microBatch, batchOfDevice(plan));
+const largestRows = ({ microBatch, batchOfDevice }: Plan): number => Math.min(microBatch, batchOfDevice);
 
 const originsOf = (
   { device, network }: Cluster,
