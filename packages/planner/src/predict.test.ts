@@ -106,7 +106,7 @@ describe('time', () => {
 
   it('small products lose the same time in float32', () => {
     const { float32, bf16 } = PRESETS['a100-sxm'].device.peakFlops;
-    const more = (at('bf16').flops * (1 / float32 - 1 / bf16)) / CALIBRATIONS.megatron2021.products;
+    const more = (at('bf16').flops * (1 / float32! - 1 / bf16!)) / CALIBRATIONS.megatron2021.products;
     expect((at('float32').products - at('bf16').products) / more).toBeCloseTo(1, 9);
   });
 
