@@ -104,7 +104,7 @@ function requireScheduleFits(
     'ACC_PLAN_SHAPE',
     `The schedule 'interleaved' takes micro-batches in groups of ${ranks} (mesh.pipeline). With plan.globalBatch ${globalBatch} and plan.microBatch ${microBatch} a device has ${microBatches}.`,
     {
-      help: `Change plan.globalBatch or plan.microBatch, so that the micro-batches of a device are a multiple of ${ranks} or fewer, or give plan.chunks as 1.`,
+      help: `Change plan.globalBatch or plan.microBatch, so that the micro-batches of a device are a multiple of ${ranks} or fewer than ${ranks}, or give plan.chunks as 1.`,
       details: { globalBatch, microBatch, microBatches, pipeline: ranks },
     },
   );
