@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { ModelSizesOptions, PlanOptions } from './options.js';
 import { predict, type Prediction } from './predict.js';
@@ -21,6 +22,11 @@ const onA100 = (
 
 const falls = (values: readonly number[]) => values.every((value, i) => i === 0 || value < values[i - 1]!);
 const indexOfMost = (values: readonly number[]) => values.indexOf(Math.max(...values));
+
+const DESIGN = readFileSync(new URL('../DESIGN.md', import.meta.url), 'utf8').replaceAll(/\s+/g, ' ');
+/** DESIGN.md has the numbers that differ from the paper's. */
+const expectStated = (sentence: string) => expect(DESIGN).toContain(sentence);
+const percentOf = (ratio: number) => (100 * (ratio - 1)).toFixed(0);
 
 describe('figures of the Megatron-LM paper', () => {
   it('13: of tensor × pipeline = 64, 8 × 8 is fastest', () => {
@@ -47,25 +53,32 @@ describe('figures of the Megatron-LM paper', () => {
   it('16: the best micro-batch of the model of 91 B has 2 sequences at batch 512', () => {
     const model = { layers: 72, hidden: 10_240, heads: 80, ...GPT };
     const mesh = { pipeline: 8, tensor: 8 };
-    const rates = [1, 2, 4, 8].map(
-      (microBatch) => onA100(model, 64, { mesh, globalBatch: 512, microBatch }).tflopsPerDevice,
-    );
-    expect(indexOfMost(rates)).toBe(1);
+    const ratesOf = (globalBatch: number) =>
+      [1, 2, 4, 8].map((microBatch) => onA100(model, 64, { mesh, globalBatch, microBatch }).tflopsPerDevice);
+    expect(indexOfMost(ratesOf(512))).toBe(1);
+    const [one, two] = ratesOf(128);
+    expectStated(`at 128 the prediction prefers 1 to 2 by ${percentOf(one! / two!)} %`);
   });
 
   it('17: recomputation is a third slower at one batch, and needs a fraction of the memory', () => {
     const model = { layers: 80, hidden: 12_288, heads: 96, ...GPT };
-    const of = (recompute: 'none' | 'full') =>
-      onA100(model, 128, { mesh: { pipeline: 16, tensor: 8 }, globalBatch: 8, recompute });
+    const of = (recompute: 'none' | 'full', globalBatch = 8) =>
+      onA100(model, 128, { mesh: { pipeline: 16, tensor: 8 }, globalBatch, recompute });
     expect(of('full').stepSeconds / of('none').stepSeconds).toBeCloseTo(1.33, 1);
     expect(of('full').memory.activations).toBeLessThan(of('none').memory.activations / 5);
+    const gigabytes = (of('none', 128).memoryBytes / 1e9).toFixed(0);
+    expectStated(`the prediction says that ${gigabytes} of 80 GB are needed`);
   });
 
   it('18: scatter-gather makes interleaved schedules faster, and 12: these gain most at small batches', () => {
     const at = (globalBatch: number, more: Partial<PlanOptions>) =>
       onA100(GPT_3, 96, { mesh: { pipeline: 12, tensor: 8 }, globalBatch, chunks: 2, ...more })
         .tflopsPerDevice;
-    for (const batch of [12, 24, 60]) expect(at(batch, { scatterGather: false })).toBeLessThan(at(batch, {}));
+    for (const batch of [12, 24, 60]) {
+      expectStated(
+        `scatter-gather gains ${percentOf(at(batch, {}) / at(batch, { scatterGather: false }))} %`,
+      );
+    }
     const gains = [12, 24, 60].map((batch) => at(batch, {}) / at(batch, { chunks: 1 }));
     expect(gains[2]).toBeGreaterThan(1);
     expect(falls(gains)).toBe(true);
@@ -79,7 +92,9 @@ describe('figures of the Megatron-LM paper', () => {
       ...{ mesh: { pipeline: 35, tensor: 8 }, globalBatch: 280, chunks: 3 },
     });
     expect(Math.abs(large - 1.11)).toBeLessThan(0.04);
-    expect(gain(GPT_3, 96, { mesh: { pipeline: 12, tensor: 8 }, globalBatch: 480 })).toBeGreaterThan(large);
+    const small = gain(GPT_3, 96, { mesh: { pipeline: 12, tensor: 8 }, globalBatch: 480 });
+    expect(small).toBeGreaterThan(large);
+    expectStated(`Fused kernels gain ${percentOf(large)} and ${percentOf(small)} %`);
   });
 });
 

@@ -43,6 +43,8 @@ export interface StepFlops {
  * FLOPs of a step on all devices, counted as Narayanan et al. do ("Efficient Large-Scale Language
  * Model Training on GPU Clusters Using Megatron-LM", SC 2021): products only, the whole square of
  * attention although half of it is masked, backward twice forward, the head without recomputation.
+ * Selective recomputation is counted as one more forward of attention's two products, which is less than
+ * the s/3h of Korthikanti et al. ("Reducing Activation Recomputation in Large Transformer Models", 2022).
  */
 export function stepFlops(model: Model, { globalBatch, recompute, flashAttention }: Plan): StepFlops {
   const tokens = globalBatch * model.sequence;
@@ -55,7 +57,8 @@ export function stepFlops(model: Model, { globalBatch, recompute, flashAttention
     hardware: 3 * forward + model.layers * again,
     convention:
       'products only; attention counted in full, though causal; backward twice forward; ' +
-      "hardware: with recomputation, without that inside flash attention's kernel",
+      'hardware: with recomputation, of which selective is two products of attention (not the s/3h of ' +
+      "Korthikanti et al.), without that inside flash attention's kernel",
   };
 }
 

@@ -10,11 +10,28 @@ export interface Model extends Architecture {
 }
 
 /**
+ * @param sequence Tokens of a sequence, in place of those of the model.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_PLAN_SHAPE`,
  * `ACC_MODEL_NOT_FOUND`, `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
-export function modelOf(given: ModelSizesOptions | string): Model {
-  if (typeof given !== 'string') return modelOfSizes(given);
+export function modelOf(given: ModelSizesOptions | string, sequence?: number): Model {
+  const model = typeof given === 'string' ? modelOfFile(given) : modelOfSizes(given);
+  if (sequence === undefined) return model;
+  if (model.kind === 'gpt2') requirePositions(sequence, model.positions);
+  return { ...model, sequence };
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` if the model's embedding of positions is too short. */
+function requirePositions(sequence: number, positions: number): void {
+  if (sequence <= positions) return;
+  throw new AccError(
+    'ACC_PLAN_SHAPE',
+    `plan.sequence (${sequence}) is longer than the model, which has an embedding of ${positions} positions.`,
+    { help: `Give plan.sequence as at most ${positions}.`, details: { sequence, positions } },
+  );
+}
+
+function modelOfFile(given: string): Model {
   const { path, json } = readJsonFile(given, 'config.json', {
     missing: 'ACC_MODEL_NOT_FOUND',
     invalid: 'ACC_MODEL_CONFIG_INVALID',
@@ -29,7 +46,7 @@ function modelOfSizes(given: ModelSizesOptions): Model {
     modelSchema,
     given,
   );
-  const { kvHeads = heads, ffn = gated ? Math.round((8 * hidden) / 3) : 4 * hidden } = rest;
+  const { kvHeads = heads, ffn = gated ? gatedWidth(hidden) : 4 * hidden } = rest;
   requireDivides('model.hidden', hidden, 'model.heads', heads);
   requireDivides('model.heads', heads, 'model.kvHeads', kvHeads);
   return {
@@ -40,6 +57,9 @@ function modelOfSizes(given: ModelSizesOptions): Model {
     hasMlpBias: !gated,
   };
 }
+
+/** The inner width of a gated MLP in Llama: a multiple of 256. */
+const gatedWidth = (hidden: number): number => 256 * Math.ceil((8 * hidden) / 3 / 256);
 
 /** @throws AccError `ACC_PLAN_SHAPE` if `by` does not divide `size`. */
 export function requireDivides(name: string, size: number, byName: string, by: number): void {

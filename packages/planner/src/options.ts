@@ -9,7 +9,7 @@ export interface ModelSizesOptions {
   readonly heads: number;
   /** Heads of keys and values. Default: `heads`. */
   readonly kvHeads?: number;
-  /** Inner width of the MLP. Default: 4 × hidden, or 8/3 × hidden if `gated`. */
+  /** Inner width of the MLP. Default: 4 × hidden; if `gated`, the next multiple of 256 from 8/3 × hidden on. */
   readonly ffn?: number;
   readonly vocabulary: number;
   /** Tokens of a sequence. */
@@ -67,10 +67,15 @@ export interface PlanOptions {
     readonly fsdp?: number;
   };
   /**
-   * ZeRO over `data`: 0 divides nothing, 1 the optimizer's state. Default: 1 with
+   * ZeRO over `data` and `context`: 0 divides nothing, 1 the optimizer's state. Default: 1 with
    * `flashAttention`, else 0. For stage 3, give the axis `fsdp`.
    */
   readonly stage?: 0 | 1;
+  /**
+   * Tokens of a sequence. Default: those of `model`; of a config.json, the longest sequence that the
+   * model takes.
+   */
+  readonly sequence?: number;
   /** Sequences of a step, of all devices. */
   readonly globalBatch: number;
   /** Sequences of a device in one forward pass. */
@@ -99,7 +104,7 @@ export const planSchema = z.object({
     ...{ context: count.default(1), fsdp: count.default(1) },
   }),
   stage: z.union([z.literal(0), z.literal(1)]).optional(),
-  ...{ globalBatch: count, microBatch: count, chunks: count.default(1) },
+  ...{ sequence: count.optional(), globalBatch: count, microBatch: count, chunks: count.default(1) },
   recompute: z.enum(['none', 'selective', 'full']).default('none'),
   ...{ sequenceParallel: z.boolean().default(false), flashAttention: z.boolean().default(false) },
   precision: z.enum(['float32', 'tf32', 'fp16', 'bf16', 'fp8']).optional(),

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { reduceScatter } from './collectives/collectives.js';
+import { CALIBRATIONS } from './hardware/calibrations.js';
+import { PRESETS } from './hardware/clusters.js';
 import type { PlanOptions, PredictOptions } from './options.js';
 import { predict } from './predict.js';
 
@@ -25,7 +28,7 @@ describe('FLOPs', () => {
     expect(model / (72 * B * s * L * h ** 2 * (1 + s / (6 * h) + V / (12 * L * h)))).toBeCloseTo(1, 12);
     const { hardware } = predict(withPlan({ recompute: 'full' })).flops;
     expect(hardware / (96 * B * s * L * h ** 2 * (1 + s / (6 * h) + V / (16 * L * h)))).toBeCloseTo(1, 12);
-    // Korthikanti et al.: 72 BsLh² (1 + s/3h·2/3 + V/12Lh) with one more forward of attention's core.
+    // One more forward of attention's two products, 4 Bs²hL, not the s/3h of Korthikanti et al., which is three.
     const selective = predict(withPlan({ recompute: 'selective' })).flops.hardware;
     expect(selective - model).toBeCloseTo(4 * B * s * s * h * L, -8);
   });
@@ -60,6 +63,28 @@ describe('predictions', () => {
     expect(divided!.gradients).toBe(whole!.gradients);
   });
 
+  it('the state of fsdp is not divided over data again, neither in memory nor in time', () => {
+    const of = (stage: 0 | 1) => predict(withPlan({ mesh: { fsdp: 2 }, stage }));
+    expect(of(1).memory.optimizer).toBe(of(0).memory.optimizer);
+    expect(of(1).breakdown.optimizer).toBe(of(0).breakdown.optimizer);
+  });
+
+  it('memory is that of the largest micro-batch', () => {
+    const activationsOf = (globalBatch: number, microBatch: number) =>
+      predict(withPlan({ mesh: { data: 16 }, globalBatch, microBatch })).memory.activations;
+    expect(activationsOf(16 * 6, 4)).toBe(activationsOf(16 * 8, 4));
+    expect(activationsOf(16 * 2, 4)).toBe(activationsOf(16 * 2, 2));
+  });
+
+  it('memory holds one layer that backward computes again', () => {
+    const [none, selective, full] = (['none', 'selective', 'full'] as const).map(
+      (recompute) => predict(withPlan({ recompute })).memory,
+    );
+    expect(none!.recomputed).toBe(0);
+    for (const { activations, recomputed } of [selective!, full!])
+      expect(recomputed).toBeCloseTo((none!.activations - activations) / MODEL.layers, 3);
+  });
+
   it('context parallelism divides the tokens of activations', () => {
     const [divided, whole] = [2, 1].map(
       (context) => predict(withPlan({ mesh: { context }, flashAttention: true })).memory.activations,
@@ -70,6 +95,100 @@ describe('predictions', () => {
   it('say if a model does not fit', () => {
     const large = { ...MODEL, layers: 96, hidden: 12_288, heads: 96 };
     expect(predict({ model: large, cluster: CLUSTER, plan: PLAN }).fits).toBe(false);
+  });
+});
+
+describe('time', () => {
+  const at = (precision: 'float32' | 'bf16') => {
+    const { breakdown, flops } = predict(withPlan({ precision }));
+    return { products: breakdown.products + breakdown.attention, flops: flops.model / CLUSTER.devices };
+  };
+
+  it('small products lose the same time in float32', () => {
+    const { float32, bf16 } = PRESETS['a100-sxm'].device.peakFlops;
+    const more = (at('bf16').flops * (1 / float32! - 1 / bf16!)) / CALIBRATIONS.megatron2021.products;
+    expect((at('float32').products - at('bf16').products) / more).toBeCloseTo(1, 9);
+  });
+
+  it('gradients are added over context as over data, and divide the state of the optimizer', () => {
+    const [context, data] = (['context', 'data'] as const).map((axis) =>
+      predict(withPlan({ mesh: { [axis]: 16 }, stage: 1 })),
+    );
+    expect(context!.breakdown.dataCommunication).toBeGreaterThan(0);
+    expect(context!.breakdown.dataCommunication).toBe(data!.breakdown.dataCommunication);
+    expect(context!.breakdown.optimizer).toBe(data!.breakdown.optimizer);
+    expect(context!.memory.optimizer).toBe(data!.memory.optimizer);
+  });
+
+  it('a rank of tensor sends at least one head of keys and values round the ring of context', () => {
+    const [one, two] = [1, 2].map(
+      (kvHeads) =>
+        predict({
+          model: { ...MODEL, kvHeads },
+          cluster: { ...CLUSTER, linkBytesPerSecond: 1e6, networkBytesPerSecond: 1e6 },
+          plan: { ...PLAN, mesh: { tensor: 2, context: 8 } },
+        }).breakdown.tensorCommunication,
+    );
+    expect(one).toBe(two);
+  });
+
+  it('fsdp without overlap takes the time of all its gathers and reductions', () => {
+    const { hidden: h, layers } = MODEL;
+    const cluster = { ...CLUSTER, devices: 8 };
+    const plan = { mesh: { fsdp: 8 }, globalBatch: 64, microBatch: 8 };
+    const { dataCommunication } = predict({ model: MODEL, cluster, plan }).breakdown;
+    const { link } = PRESETS['a100-sxm'];
+    const reached = { ...link, bytesPerSecond: link.bytesPerSecond * CALIBRATIONS.megatron2021.link };
+    const gather = reduceScatter(2 * (12 * h * h + 13 * h), 8, reached);
+    expect(dataCommunication).toBeGreaterThan(3 * layers * gather);
+    const flash = predict({ model: MODEL, cluster, plan: { ...plan, flashAttention: true } }).breakdown;
+    expect(flash.dataCommunication).toBeLessThan(dataCommunication / 2);
+  });
+
+  it('zeroBubble sends what 1f1b sends, and waits less', () => {
+    const [split, whole] = (['zeroBubble', '1f1b'] as const).map((schedule) =>
+      predict(withPlan({ mesh: { pipeline: 4 }, microBatch: 1, schedule })),
+    );
+    const { pipelineCommunication, pipelineBubble } = whole!.breakdown;
+    expect(split!.breakdown.pipelineCommunication).toBeCloseTo(pipelineCommunication, 12);
+    expect(split!.breakdown.pipelineBubble).toBeLessThan(pipelineBubble);
+    expect(split!.breakdown.pipelineBubble).toBeGreaterThanOrEqual(0);
+  });
+
+  it('a step without a pipeline may have any number of micro-batches', () => {
+    const batch = (globalBatch: number, schedule: 'gpipe' | '1f1b' = '1f1b') =>
+      predict(withPlan({ globalBatch, schedule }));
+    const [small, large] = [batch(64), batch(64 * 2 ** 30)];
+    expect(large.breakdown.products / small.breakdown.products).toBeCloseTo(2 ** 30, 0);
+    expect(large.memory).toEqual(small.memory);
+    expect(batch(64, 'gpipe').memory.activations).toBe(2 * small.memory.activations);
+  });
+
+  it('hosts share cards and bridges as they do in the preset', () => {
+    // A DGX-1 has four cards of 100 Gb/s for eight devices.
+    const { devicesPerHost, network } = PRESETS['v100-sxm'];
+    expect(devicesPerHost * network.bytesPerSecond).toBe(4 * 12.5e9);
+    const tensorSeconds = (more: object) =>
+      predict({
+        ...{ model: MODEL, cluster: { preset: 'h100-nvl', devices: 8, ...more } },
+        plan: { ...PLAN, mesh: { tensor: 4 } },
+      }).breakdown.tensorCommunication;
+    expect(tensorSeconds({})).toBeGreaterThan(2 * tensorSeconds({ devicesPerHost: 8 }));
+  });
+});
+
+describe('sizes', () => {
+  it('a gated MLP is as wide as in Llama', () => {
+    const model = { ...MODEL, hidden: 4096, heads: 32, gated: true };
+    const of = (more: object) =>
+      predict({ ...withPlan({ mesh: { tensor: 8 } }), model: { ...model, ...more } });
+    expect(of({}).flops).toEqual(of({ ffn: 11_008 }).flops);
+  });
+
+  it('the sequence of the plan goes before that of the model', () => {
+    const short = predict({ ...withPlan({ sequence: 512 }), model: { ...MODEL, gated: true } });
+    const model = { ...MODEL, gated: true, sequence: 512 };
+    expect(short).toEqual(predict({ ...withPlan({}), model }));
   });
 });
 
@@ -89,6 +208,18 @@ describe('files', () => {
     write('config.json', config);
     const cluster = write('cluster.json', CLUSTER);
     expect(predict({ model: folder, cluster, plan: PLAN })).toEqual(predict(withPlan({})));
+  });
+
+  it('the sequence of the plan goes before the longest one of a config.json', () => {
+    const llama = {
+      ...{ model_type: 'llama', hidden_size: 2048, num_hidden_layers: 24, num_attention_heads: 16 },
+      ...{ intermediate_size: 5632, vocab_size: 50_000, max_position_embeddings: 131_072 },
+    };
+    const model = write('llama.json', llama);
+    const sizes = { ...MODEL, ffn: 5632, gated: true };
+    expect(predict({ ...withPlan({ sequence: 2048 }), model }).stepSeconds).toBe(
+      predict({ ...withPlan({}), model: sizes }).stepSeconds,
+    );
   });
 
   it.each([
@@ -145,6 +276,21 @@ describe('wrong input', () => {
       'a mesh of another number of devices',
       withPlan({ mesh: { data: 4, tensor: 2 } }),
       'ACC_PLAN_SHAPE Change cluster.devices',
+    ],
+    [
+      'several chunks of a schedule for one',
+      withPlan({ mesh: { pipeline: 4 }, chunks: 2, schedule: '1f1b' }),
+      "ACC_PLAN_SHAPE Give plan.chunks as 1, or plan.schedule as 'interleaved'.",
+    ],
+    [
+      'interleaved micro-batches that are no multiple of the pipeline',
+      withPlan({ mesh: { pipeline: 4 }, chunks: 2, globalBatch: 24, microBatch: 1 }),
+      'ACC_PLAN_SHAPE Change plan.globalBatch or plan.microBatch, so that',
+    ],
+    [
+      'a sequence longer than the embedding of positions',
+      withPlan({ sequence: 4096 }),
+      'ACC_PLAN_SHAPE Give plan.sequence as at most 2048.',
     ],
     ['a batch that ranks cannot share', withPlan({ globalBatch: 63 }), 'ACC_PLAN_SHAPE'],
     [

@@ -3,7 +3,7 @@ import { stepFlops, type StepFlops } from './flops.js';
 import { deviceMemory, totalBytes, type DeviceMemory } from './memory/device-memory.js';
 import { modelOf } from './model.js';
 import type { PredictOptions } from './options.js';
-import { planOf, type Plan } from './plan.js';
+import { checkedPlan, planOf, type Plan } from './plan.js';
 import { tokensOf, type Setting } from './time/layer.js';
 import { stepSeconds, type Breakdown } from './time/step.js';
 
@@ -36,13 +36,11 @@ export interface Prediction {
  * `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
 export function predict(options: PredictOptions): Prediction {
-  const model = modelOf(options.model);
-  const cluster = clusterOf(options.cluster);
-  const plan = planOf(options.plan, model, cluster);
-  const setting = settingOf({ model, cluster, plan });
+  const setting = settingOf(options);
+  const { model, cluster, plan } = setting;
   const { seconds, breakdown, keptLayers } = stepSeconds(setting);
   const flops = stepFlops(model, plan);
-  const memory = deviceMemory(model, plan, tokensOf(setting), keptLayers);
+  const memory = deviceMemory(model, plan, tokensOf({ ...setting, rows: largestRows(plan) }), keptLayers);
   const memoryBytes = totalBytes(memory);
   const perDevice = seconds * cluster.devices;
   return {
@@ -55,11 +53,18 @@ export function predict(options: PredictOptions): Prediction {
   };
 }
 
-function settingOf({ model, cluster, plan }: Pick<Setting, 'model' | 'cluster' | 'plan'>): Setting {
-  const { data, fsdp } = plan.mesh;
-  const rows = plan.globalBatch / (data * fsdp * plan.microBatches);
+/** The options, checked and complete. */
+export function settingOf(options: PredictOptions): Setting {
+  const given = checkedPlan(options.plan);
+  const model = modelOf(options.model, given.sequence);
+  const cluster = clusterOf(options.cluster);
+  const plan = planOf(given, model, cluster);
+  const rows = plan.batchOfDevice / plan.microBatches;
   return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
 }
+
+/** Sequences of the largest micro-batch: only the last one may be smaller. */
+const largestRows = ({ microBatch, batchOfDevice }: Plan): number => Math.min(microBatch, batchOfDevice);
 
 const originsOf = (
   { device, network }: Cluster,
@@ -67,7 +72,7 @@ const originsOf = (
 ) => [
   `peak and memory of ${device.name}: ${device.source}`,
   `network: ${network.name}`,
-  `efficiencies: fitted on ${calibration.origin}`,
+  `efficiencies: chosen by hand, aiming at ${calibration.origin}`,
 ];
 
 export type { Plan };

@@ -41,12 +41,13 @@ export const PRESETS = {
   },
   'h100-sxm': { ...DGX_H100, device: DEVICES.h100, link: NVLINK.h100, network: NETWORKS.ndr, ...HOPPER },
   'h100-pcie': { ...DGX_H100, device: DEVICES.h100Pcie, link: PCIE.gen5, network: NETWORKS.ndr, ...HOPPER },
+  /**
+   * A bridge joins two devices, so a pair counts as a host, with a quarter of what eight have. Pairs of one
+   * server are taken as connected by the network, whose rate is about that of PCIe.
+   */
   'h100-nvl': {
-    ...DGX_H100,
-    device: DEVICES.h100Nvl,
-    link: NVLINK.h100Nvl,
-    network: NETWORKS.ndr,
-    ...HOPPER,
+    ...{ devicesPerHost: 2, hostMemoryBytes: 512 * GB, nvmeBytesPerSecond: 12.5 * GB },
+    ...{ device: DEVICES.h100Nvl, link: NVLINK.h100Nvl, network: NETWORKS.ndr, ...HOPPER },
   },
   'h200-sxm': { ...DGX_H100, device: DEVICES.h200, link: NVLINK.h100, network: NETWORKS.ndr, ...HOPPER },
   'b200-sxm': { ...DGX_H100, device: DEVICES.b200, link: NVLINK.b200, network: NETWORKS.ndr, ...BLACKWELL },

@@ -68,7 +68,8 @@ const slingshot: Network = {
 };
 
 export const NETWORKS = {
-  edr: infiniband('InfiniBand EDR 100 Gb/s', 12.5),
+  /** Two V100 of a DGX-1 share one of its four cards. */
+  edr: infiniband('InfiniBand EDR, 100 Gb/s for two devices', 6.25),
   hdr: infiniband('InfiniBand HDR 200 Gb/s', 25),
   ndr: infiniband('InfiniBand NDR 400 Gb/s', 50),
   slingshot,

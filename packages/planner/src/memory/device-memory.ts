@@ -4,7 +4,7 @@ import type { Plan } from '../plan.js';
 import type { Precision } from './activations.js';
 import { replicated, sharded } from './layouts.js';
 import type { ModelSizes } from './model-sizes.js';
-import { layerSizesOfRanks } from './shares.js';
+import { layerSizesOfRanks, optimizerShards } from './shares.js';
 import { layerActivationBytes, otherActivationBytes } from './transformer-activations.js';
 
 /** The bytes of a device, on the rank that needs most. */
@@ -15,8 +15,10 @@ export interface DeviceMemory {
   readonly optimizer: number;
   /** Whole units beside the shards of `fsdp`. */
   readonly gathered: number;
-  /** Activations of layers. */
+  /** Activations that layers keep. */
   readonly activations: number;
+  /** Activations of one layer that backward computes again. */
+  readonly recomputed: number;
   /** Activations beside them: the head and its loss, dropout of the embedding. */
   readonly otherActivations: number;
 }
@@ -25,7 +27,7 @@ export interface DeviceMemory {
  * Memory with Adam: what the estimator of `acc estimate-memory` counts for the device's share of the
  * parameters, and activations of transformers on GPUs.
  *
- * @param tokens Of a micro-batch on the device.
+ * @param tokens Of the largest micro-batch on the device.
  * @param keptLayers The most layers whose activations each rank of the pipeline holds.
  */
 export function deviceMemory(
@@ -39,6 +41,7 @@ export function deviceMemory(
   const ranks = keptLayers.map((kept, rank) => ({
     ...stateOf(sizesOf(model, layerSizes[rank]!), plan),
     activations: kept * layer,
+    recomputed: layerActivationBytes(model, { ...plan, recompute: 'none' }, tokens) - layer,
     otherActivations: rank === 0 ? otherActivationBytes(model, plan, tokens) : 0,
   }));
   return ranks.reduce((most, each) => (totalBytes(each) > totalBytes(most) ? each : most));
@@ -58,12 +61,13 @@ function stateOf(sizes: ModelSizes, plan: Plan) {
   };
 }
 
-function layoutOf({ mesh, stage }: Plan, sizes: ModelSizes, precision: Precision) {
+function layoutOf(plan: Plan, sizes: ModelSizes, precision: Precision) {
   const adam = { state: 2 * sizes.parameters, temporary: 0 };
-  if (mesh.fsdp > 1) return sharded(sizes, adam, precision, { stage: 3, shards: mesh.fsdp });
+  const shards = optimizerShards(plan);
+  if (plan.mesh.fsdp > 1) return sharded(sizes, adam, precision, { stage: 3, shards });
   const whole = replicated(sizes, adam, precision, false);
-  if (stage === 0) return whole;
-  const { optimizerBytes } = sharded(sizes, adam, precision, { stage: 1, shards: mesh.data });
+  if (plan.stage === 0) return whole;
+  const { optimizerBytes } = sharded(sizes, adam, precision, { stage: 1, shards });
   return { ...whole, optimizerBytes };
 }
 

@@ -47,6 +47,12 @@ export function layerSizesOfRanks(model: Model, plan: Plan): number[][] {
   ]);
 }
 
+/** The devices that divide the optimizer's state of their parameters. */
+export function optimizerShards({ mesh, stage }: Plan): number {
+  if (mesh.fsdp > 1) return mesh.fsdp;
+  return stage === 0 ? 1 : mesh.data * mesh.context;
+}
+
 /** The parameters of the rank that has most. */
 export const mostParameters = (model: Model, plan: Plan): number =>
   Math.max(...layerSizesOfRanks(model, plan).map(sum));

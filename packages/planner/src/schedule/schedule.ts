@@ -11,8 +11,8 @@ import { ROWS } from './rows.js';
 export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
   const { ranks, chunks, microBatches } = shape;
   if (!SCHEDULES.includes(name)) throw unknownSchedule(name);
-  if (chunks > 1 && name !== 'interleaved') throw severalChunks(name, shape);
-  if (chunks > 1 && microBatches > ranks && microBatches % ranks !== 0) throw unevenGroups(shape);
+  if (hasTooManyChunks(name, shape)) throw severalChunks(name, shape);
+  if (hasUnevenGroups(shape)) throw unevenGroups(shape);
   return {
     name,
     ranks,
@@ -21,6 +21,14 @@ export function scheduleOf(name: ScheduleName, shape: PipelineShape): Schedule {
     rows: upTo(ranks).map((rank) => ROWS[name](rank, shape)),
   };
 }
+
+/** Whether there are several chunks and the schedule is for one. */
+export const hasTooManyChunks = (name: ScheduleName, { chunks }: PipelineShape): boolean =>
+  chunks > 1 && name !== 'interleaved';
+
+/** Whether an interleaved schedule would have a group of fewer micro-batches than ranks behind whole ones. */
+export const hasUnevenGroups = ({ ranks, chunks, microBatches }: PipelineShape): boolean =>
+  chunks > 1 && microBatches > ranks && microBatches % ranks !== 0;
 
 function unknownSchedule(name: unknown): AccError {
   const nearest = nearestName(String(name), SCHEDULES);

@@ -26,6 +26,16 @@ export function groupOf(axis: Axis, mesh: Plan['mesh'], cluster: Cluster, by: Ca
   };
 }
 
+/** The ranks with the same parameters and other tokens, which add their gradients: those of `data` and `context`. */
+export function replicasOf(mesh: Plan['mesh'], cluster: Cluster, by: Calibration): RankGroup {
+  const [data, context] = [groupOf('data', mesh, cluster, by), groupOf('context', mesh, cluster, by)];
+  return {
+    ...data,
+    ranks: data.ranks * context.ranks,
+    ranksPerHost: data.ranksPerHost * context.ranksPerHost,
+  };
+}
+
 /** The link between neighbours of a line that is not wholly on one host is the slower one. */
 export const linkOf = ({ ranks, ranksPerHost, inside, between }: RankGroup): Link =>
   ranks > ranksPerHost ? between : inside;

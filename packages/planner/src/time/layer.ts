@@ -40,10 +40,13 @@ export const tokensOf = ({ model, plan, rows }: Setting): number =>
 export const elementBytes = ({ precision }: Plan): number =>
   precision === 'float32' || precision === 'tf32' ? 4 : 2;
 
-/** A product of matrices: small ones reach less of the peak. */
+/** A product of matrices: small ones reach less of the peak. The time that they lose is the same in all precisions. */
 export function productSeconds(flops: number, { plan, cluster, calibration }: Setting): number {
   const { products, halfFlops } = calibration;
-  return (flops + halfFlops) / (cluster.device.peakFlops[plan.precision]! * products);
+  const { peakFlops } = cluster.device;
+  const peak = peakFlops[plan.precision]!;
+  const peakOf16Bits = (peakFlops.bf16 ?? peakFlops.fp16)!;
+  return (flops + (halfFlops * peak) / peakOf16Bits) / (peak * products);
 }
 
 export const bytesSeconds = (bytes: number, { cluster, calibration }: Setting): number =>
@@ -135,7 +138,7 @@ function contextSeconds(setting: Setting, hiddenUnder: number): number {
   const { model, plan, cluster, calibration } = setting;
   if (plan.mesh.context === 1) return 0;
   const group = groupOf('context', plan.mesh, cluster, calibration);
-  const width = (2 * model.kvHeads * model.headDim) / plan.mesh.tensor;
+  const width = 2 * Math.max(model.kvHeads / plan.mesh.tensor, 1) * model.headDim;
   const bytes = elementBytes(plan) * tokensOf(setting) * width;
   const steps = plan.mesh.context - 1;
   return Math.max(0, steps * send(bytes, linkOf(group)) - hiddenUnder);

@@ -1,9 +1,9 @@
 import { allReduceSeconds, send } from '../collectives/collectives.js';
-import { layersOfStages, mostParameters, shareSizes } from '../memory/shares.js';
+import { layersOfStages, mostParameters, optimizerShards, shareSizes } from '../memory/shares.js';
 import type { Action } from '../schedule/action.js';
 import { scheduleOf } from '../schedule/schedule.js';
 import { simulate, type Simulation } from '../schedule/simulate.js';
-import { groupOf, linkOf } from './groups.js';
+import { groupOf, linkOf, replicasOf } from './groups.js';
 import {
   bytesSeconds,
   elementBytes,
@@ -46,10 +46,9 @@ const OPTIMIZER_BYTES = 44;
 export function stepSeconds(setting: Setting): StepSeconds {
   const stages = stagesOf(setting);
   const messages = messageSeconds(setting);
-  const pipeline = simulated(setting, stages, messages);
-  const rank = busiest(pipeline);
-  const parts = partsOf(setting, stages, rank);
-  const communication = messages.blocking * pipeline.rows[rank]!.length;
+  const pipeline = pipelineOf(setting, stages, messages);
+  const parts = partsOf(setting, stages, pipeline.rank);
+  const communication = messages.blocking * pipeline.messages;
   const busy = total(parts) + communication;
   const data = dataSeconds(setting, stages);
   const gathers = exposedGathers(setting, stages);
@@ -96,6 +95,40 @@ function messageSeconds(setting: Setting): { blocking: number; delay: number } {
   return calibration.overlaps ? { blocking: 0, delay: seconds } : { blocking: seconds, delay: 0 };
 }
 
+/** A step in time, before gradients are reduced. */
+interface Pipeline {
+  readonly duration: number;
+  /** The rank that computes longest, and its messages to other stages. */
+  readonly rank: number;
+  readonly messages: number;
+  /** The most forward passes of each rank whose tensors are kept at one time. */
+  readonly peakPasses: readonly number[];
+}
+
+function pipelineOf(
+  setting: Setting,
+  stages: readonly PassSeconds[],
+  messages: { blocking: number; delay: number },
+): Pipeline {
+  if (setting.plan.mesh.pipeline === 1) return passesInTurn(setting, stages);
+  const simulation = simulated(setting, stages, messages);
+  const rank = busiest(simulation);
+  return {
+    ...{ duration: simulation.duration, rank, peakPasses: simulation.peakPasses },
+    messages: simulation.rows[rank]!.filter(({ kind }) => kind !== 'weights').length,
+  };
+}
+
+/** One rank takes its passes in turn, so their number may be large: no table of them is made. */
+function passesInTurn(
+  { plan: { microBatches, chunks, schedule } }: Setting,
+  stages: readonly PassSeconds[],
+): Pipeline {
+  const pass = stages.reduce((all, { forward, backward }) => all + total(forward) + total(backward), 0);
+  const kept = schedule === 'gpipe' ? microBatches : chunks;
+  return { duration: microBatches * pass, rank: 0, messages: 0, peakPasses: [kept] };
+}
+
 function simulated(
   { plan }: Setting,
   stages: readonly PassSeconds[],
@@ -140,15 +173,15 @@ function partsOf(
 }
 
 /**
- * The all-reduce of gradients over `data`. If it overlaps, buckets travel under one micro-batch's backward
+ * The all-reduce of gradients over `data` and `context`. If it overlaps, buckets travel under one micro-batch's backward
  * and, as gathered weights, under the next forward; the last layer's bucket cannot.
  */
 function dataSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
   const { model, plan, cluster, calibration } = setting;
-  const { data, fsdp, pipeline } = plan.mesh;
-  if (data === 1) return 0;
+  const { fsdp, pipeline } = plan.mesh;
+  const group = replicasOf(plan.mesh, cluster, calibration);
+  if (group.ranks === 1) return 0;
   const most = mostParameters(model, plan) / fsdp;
-  const group = groupOf('data', plan.mesh, cluster, calibration);
   const seconds = allReduceSeconds(elementBytes(plan) * most, group);
   if (!calibration.overlaps) return seconds;
   const own = stages.filter((_, stage) => stage % pipeline === 0);
@@ -156,16 +189,20 @@ function dataSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
   return Math.max(seconds - hidden, (seconds * pipeline) / model.layers);
 }
 
-/** The time of gathers and reductions of `fsdp` beyond the computation of the layer under which they go. */
+/**
+ * The time of gathers and reductions of `fsdp` that is not hidden. If they overlap, those of a layer go
+ * under the computation of another one, and only the first gather is exposed.
+ */
 function exposedGathers(setting: Setting, stages: readonly PassSeconds[]): number {
-  const { model, plan } = setting;
+  const { model, plan, calibration } = setting;
   const { layer, embedding, head } = shareSizes(model, plan);
   const gather = gatherSeconds(layer, setting);
   if (gather === 0) return 0;
-  const { forward, backward } = layerSeconds(setting);
-  const beyond = beside(gather, total(forward)) + beside(2 * gather, total(backward));
   const layers = model.layers / plan.mesh.pipeline;
   const ends = gatherSeconds(embedding + head, setting) * (2 / Math.min(2, stages.length));
+  if (!calibration.overlaps) return plan.microBatches * (3 * layers * gather + ends);
+  const { forward, backward } = layerSeconds(setting);
+  const beyond = beside(gather, total(forward)) + beside(2 * gather, total(backward));
   return plan.microBatches * (layers * beyond + gather + ends);
 }
 
@@ -181,11 +218,10 @@ const SLOWED_DOWN = 0.2;
 function optimizerSeconds(setting: Setting): number {
   const { model, plan } = setting;
   const most = mostParameters(model, plan);
-  const shares = plan.mesh.fsdp * (plan.stage === 0 ? 1 : plan.mesh.data);
-  return bytesSeconds((OPTIMIZER_BYTES * most) / shares, setting);
+  return bytesSeconds((OPTIMIZER_BYTES * most) / optimizerShards(plan), setting);
 }
 
-function keptLayers({ model, plan }: Setting, { peakPasses }: Simulation): number[] {
+function keptLayers({ model, plan }: Setting, { peakPasses }: Pipeline): number[] {
   const each = model.layers / (plan.mesh.pipeline * plan.chunks);
   return peakPasses.map((passes) => passes * each);
 }
