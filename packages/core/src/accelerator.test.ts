@@ -37,6 +37,16 @@ describe('prepare', () => {
     expect(sizes).toEqual([32, 8]);
   });
 
+  it('leaves the tensors that a visitor of forEachAsync returns, as tfjs does', async () => {
+    const kept: tf.Tensor[] = [];
+    const rows = tf.data.array([[1], [2]]).map((row) => tf.tensor1d(row as number[]));
+    await rows.forEachAsync((row) => {
+      kept.push(row);
+      return row;
+    });
+    expect(kept.map(({ isDisposed }) => isDisposed)).toEqual([false, false]);
+  });
+
   it.each<[string, () => object]>([
     ['a loader', () => new DataLoader([1, 2], { batchSize: 1 })],
     ['a dataset', () => tf.data.array([1, 2])],

@@ -10,6 +10,16 @@ const WARNING = 'SIGUSR1';
 
 /** How often the launcher looks whether its parent still runs. */
 const PARENT_CHECK_MS = 1_000;
+/** Read early: npx may be killed before the ranks start. */
+const PARENT = process.ppid;
+
+/**
+ * Whether npx started this launcher. Programs that npx starts, and all processes below them, have npx's
+ * variables, too.
+ */
+export function isStartedByNpx(env: NodeJS.ProcessEnv): boolean {
+  return env.npm_lifecycle_event === 'npx' && /^'?acc'?(\s|$)/.test(env.npm_lifecycle_script ?? '');
+}
 
 /** Handles the launcher's signals while a job runs. `dispose` restores the default behaviour. */
 export class Interruption {
@@ -23,8 +33,8 @@ export class Interruption {
   /**
    * @param onRepeat Called for each further signal.
    * @param onWarning Called for each SIGUSR1. The job continues.
-   * @param isBoundToParent Whether the end of the parent process counts as SIGTERM. npx may be killed
-   * before it passes a signal on.
+   * @param isBoundToParent Whether the end of the parent process counts as SIGTERM if no signal came before.
+   * npx may be killed before it passes a signal on.
    */
   constructor(onRepeat: () => void, onWarning: () => void, isBoundToParent = false) {
     this.#warn = () => {
@@ -35,25 +45,23 @@ export class Interruption {
     let [isFirst, takesSecondPress] = [true, false];
     let resolveFirst: (signal: NodeJS.Signals) => void;
     this.first = new Promise((resolve) => (resolveFirst = resolve));
-    this.#listener = (signal) => {
-      if (takesSecondPress) onRepeat();
+    const begin = (signal: NodeJS.Signals): void => {
       if (!isFirst) return;
       isFirst = false;
       resolveFirst(signal);
       void endOfPress().then(() => (takesSecondPress = true));
     };
+    this.#listener = (signal) => {
+      if (takesSecondPress) onRepeat();
+      begin(signal);
+    };
     for (const signal of SIGNALS) process.on(signal, this.#listener);
-    if (isBoundToParent) this.#parentCheck = this.#watchParent();
-  }
-
-  #watchParent(): NodeJS.Timeout {
-    const parent = process.ppid;
-    const check = setInterval(() => {
-      if (process.ppid === parent) return;
-      clearInterval(check);
-      this.#listener('SIGTERM');
-    }, PARENT_CHECK_MS);
-    return check.unref();
+    if (isBoundToParent) {
+      // The parent may end because of a signal that this process has, too. So its end is never a second press.
+      this.#parentCheck = setInterval(() => {
+        if (process.ppid !== PARENT) begin('SIGTERM');
+      }, PARENT_CHECK_MS).unref();
+    }
   }
 
   /** Whether a warning came that the job will end soon. */

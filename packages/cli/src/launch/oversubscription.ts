@@ -26,16 +26,22 @@ export function checkRanksOnHost(
   { cores, memoryBytes }: HostCapacity = capacityOfHost(),
 ): string | undefined {
   const byMemory = Math.floor(memoryBytes / RANK_BYTES);
-  const most = Math.max(ALWAYS_RANKS, Math.min(MOST_RANKS_PER_CORE * cores, byMemory));
-  const host = `${cores} core${cores === 1 ? '' : 's'} and ${(memoryBytes / 2 ** 30).toFixed(1)} GiB of memory`;
+  const byCores = MOST_RANKS_PER_CORE * cores;
+  const most = Math.max(ALWAYS_RANKS, Math.min(byCores, byMemory));
+  const ofCores = `${cores} core${cores === 1 ? '' : 's'}`;
   if (nproc > most && !oversubscribe) {
-    throw new AccError('ACC_BAD_OPTION', `${nproc} ranks are too many for this host: it has ${host}.`, {
-      help: `Start at most ${most}, such as one for each core (-n auto). To start ${nproc} nevertheless: --oversubscribe.`,
+    const reason =
+      byMemory < byCores
+        ? `it has ${(memoryBytes / 2 ** 30).toFixed(1)} GiB of memory, and each rank needs at least ${RANK_BYTES / 2 ** 20} MiB`
+        : `it has ${ofCores}, and at most ${MOST_RANKS_PER_CORE} ranks share one`;
+    const auto = cores <= most ? ', such as one for each core (-n auto)' : '';
+    throw new AccError('ACC_BAD_OPTION', `${nproc} ranks are too many for this host: ${reason}.`, {
+      help: `Start at most ${most}${auto}. To start ${nproc} nevertheless: --oversubscribe.`,
       details: { option: '--nproc', value: nproc, most },
     });
   }
   if (oversubscribe || nproc <= Math.max(ALWAYS_RANKS, FAST_RANKS_PER_CORE * cores)) return undefined;
-  return `${nproc} ranks share ${cores} core${cores === 1 ? '' : 's'}, so each of them is slow. -n auto starts one for each core.`;
+  return `${nproc} ranks share ${ofCores}, so each of them is slow. -n auto starts one for each core.`;
 }
 
 function capacityOfHost(): HostCapacity {

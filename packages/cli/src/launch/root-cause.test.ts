@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import type { ErrorReport } from '@acc/platform/uncaught';
 import { describe, expect, it } from 'vitest';
 import type { RankExit } from './rank-process.js';
-import { findRootCause, type ObservedRank } from './root-cause.js';
+import { findRootCause, rootCause, type FailedRank, type ObservedRank } from './root-cause.js';
 
 interface Ranks {
   readonly ranks: readonly ObservedRank[];
@@ -48,6 +48,28 @@ describe('findRootCause', () => {
     failing.end(1, 0);
     failing.end(0, 1, 'Error: its own');
     expect(await error).toMatchObject({ exit: { rank: 0 }, leavers: [] });
+  });
+
+  it('blames a rank that threw an error and exited with code 0, if the others only lost it', async () => {
+    const error = { code: undefined, text: 'Error: x', whole: 'Error: x' };
+    const forgiving: FailedRank = {
+      exit: { rank: 1, pid: 1001, exitCode: 0, signal: null },
+      rank: { stderrTail: [], error },
+    };
+    const lost: FailedRank = {
+      exit: { rank: 0, pid: 1000, exitCode: 1, signal: null },
+      rank: { stderrTail: [LOST] },
+    };
+    expect(rootCause([lost], [forgiving])).toEqual({ ...forgiving, others: [lost], leavers: [] });
+    expect(rootCause([], [forgiving])).toBeUndefined();
+    const own = { ...lost, rank: { stderrTail: ['Error: its own'] } };
+    expect(rootCause([own], [forgiving])).toEqual({ ...own, others: [forgiving], leavers: [] });
+    // Its process may end after the consequence.
+    const { ranks, end } = createRanks(2, error);
+    const cause = findRootCause([{ ...ranks[0]!, error: undefined }, ranks[1]!]);
+    end(0, 1, LOST);
+    end(1, 0);
+    expect(await cause).toMatchObject({ exit: { rank: 1, exitCode: 0 }, others: [{ exit: { rank: 0 } }] });
   });
 
   it('returns the first failure without waiting for the others', async () => {

@@ -21,9 +21,9 @@ export interface FailedRank {
 
 /** The rank that ended the job. */
 export interface Failure extends FailedRank {
-  /** The other ranks that had failed before the job was ended. */
+  /** The other ranks that had failed before the job was ended, also those that exited with code 0. */
   readonly others: readonly FailedRank[];
-  /** The ranks that had exited with code 0 before, if every failure is a consequence of that. */
+  /** The ranks that had exited with code 0 and no error before, if every failure is a consequence of that. */
   readonly leavers?: readonly RankExit[];
 }
 
@@ -44,26 +44,26 @@ const CONSEQUENCE = 'ACC_PEER_LOST';
  * Finds the failure that caused the others. It is the first one, unless the first one only lost a
  * peer and another rank fails soon after with another error. A rank closes its connections before
  * its process ends, so the consequence may be seen first. After a thrown error, the others get a moment to
- * throw theirs.
+ * throw theirs. A rank may exit with code 0 after an error: a listener for 'exit' can set the code.
  *
  * @returns undefined if every rank ended with exit code 0.
  */
 export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure | undefined> {
   const failures: FailedRank[] = [];
-  const leavers: RankExit[] = [];
+  const exits: FailedRank[] = [];
   return new Promise((resolve, reject) => {
-    const decide = (): void => resolve(rootCause(failures, leavers));
+    const decide = (): void => resolve(rootCause(failures, exits));
     const observed = ranks.map(async (rank) => {
       const exit = await rank.exited;
+      const ended = { exit, rank };
       if (exit.exitCode === 0) {
-        if (failures.length === 0) leavers.push(exit);
+        if (failures.length === 0 || hasOwnError(ended)) exits.push(ended);
         return;
       }
-      const failure = { exit, rank };
       // Added before any await, so that the list is in the order of the exits.
-      failures.push(failure);
+      failures.push(ended);
       await Promise.race([rank.finishStderr(), sleep(STDERR_MS, undefined, { ref: false })]);
-      if (rank.error || isConsequence(failure)) setTimeout(decide, WINDOW_MS).unref();
+      if (rank.error || isConsequence(ended)) setTimeout(decide, WINDOW_MS).unref();
       else decide();
     });
     Promise.all(observed).then(decide, reject);
@@ -73,16 +73,22 @@ export function findRootCause(ranks: readonly ObservedRank[]): Promise<Failure |
 /**
  * The root cause among failures in the order of the exits.
  *
- * @param exits Those with code 0 that came before the first failure.
+ * @param exits Those with code 0: by an error of their own, or before the first failure.
  */
 export function rootCause(
   failures: readonly FailedRank[],
-  exits: readonly RankExit[] = [],
+  exits: readonly FailedRank[] = [],
 ): Failure | undefined {
-  const root = failures.find((failure) => !isConsequence(failure)) ?? failures[0];
-  if (!root) return undefined;
-  const leavers = isConsequence(root) ? exits : [];
-  return { ...root, others: failures.filter((failure) => failure !== root), leavers };
+  if (failures.length === 0) return undefined;
+  const failed = [...failures, ...exits.filter(hasOwnError)];
+  const root = failed.find((failure) => !isConsequence(failure)) ?? failed[0]!;
+  const leavers = isConsequence(root) ? exits.map(({ exit }) => exit) : [];
+  return { ...root, others: failed.filter((failure) => failure !== root), leavers };
+}
+
+/** Whether an error of its own ended the rank. */
+function hasOwnError(failed: Pick<FailedRank, 'rank'>): boolean {
+  return failed.rank.error !== undefined && !isConsequence(failed);
 }
 
 /** Whether a rank only failed because another one did. */

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SAVED_EXIT_CODE, withoutHelp } from '@acc/contract';
 import pc from 'picocolors';
 import { ErrorFolder, keepWholeErrors } from './error-folder.js';
-import { Interruption } from './interruption.js';
+import { Interruption, isStartedByNpx } from './interruption.js';
 import type { Farewell } from './process-group.js';
 import { RankProcess, type RankCommand, type RankExit, type RankSurroundings } from './rank-process.js';
 import type { RescueFolder } from './rescue-folder.js';
@@ -94,7 +94,7 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   const interruption = new Interruption(
     () => hurry.abort(),
     () => ranks.forEach((rank) => rank.signal('SIGUSR1')),
-    commands[0]?.env.npm_lifecycle_event === 'npx',
+    commands.some(({ env }) => isStartedByNpx(env)),
   );
   const { graceMs } = job;
   const watchdog = new Watchdog(graceMs, warnOnce(NO_WATCHDOG));
@@ -223,10 +223,15 @@ async function findEnding(
 
 function exitCode(ending: Ending, exits: readonly RankExit[]): number {
   if (ending.kind === 'completed') return 0;
-  if (ending.kind === 'failed') return ending.failure.exit.exitCode;
+  if (ending.kind === 'failed') return failureCode(ending.failure);
   if (exits.every((exit) => exit.exitCode === SAVED_EXIT_CODE)) return SAVED_EXIT_CODE;
   if (ending.kind === 'stopped') return Math.max(...exits.map((exit) => exit.exitCode));
   return 128 + constants.signals[ending.signal];
+}
+
+/** A rank that failed may have exited with code 0, but not the ranks that failed because of it. */
+function failureCode({ exit, others }: Failure): number {
+  return [exit, ...others.map((other) => other.exit)].find(({ exitCode }) => exitCode !== 0)!.exitCode;
 }
 
 function warnOnce(message: string): (error: Error) => void {

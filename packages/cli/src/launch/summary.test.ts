@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { FailedRank } from './root-cause.js';
-import { describeFailure, describeLateErrors, OUT_OF_MEMORY_HELP, uncaughtError } from './summary.js';
+import {
+  describeEnding,
+  describeFailure,
+  describeLateErrors,
+  OUT_OF_MEMORY_HELP,
+  uncaughtError,
+} from './summary.js';
 
 const ERROR = [
   'AccError [ACC_X]: what happened',
@@ -75,9 +81,25 @@ describe('the message about the rank that ended a job', () => {
 
   it('begins with the ranks that exited with code 0 if the others only lost them', () => {
     const leavers = [{ rank: 1, pid: 43, exitCode: 0, signal: null }];
-    const text = describeFailure({ ...failed(0, { stderrTail: PRINTED }), others: [], leavers }, job);
-    expect(text).toMatch(/^acc: rank 1 of 2 \(pid 43\) exited with code 0 before endTraining\./);
+    const failure = { ...failed(0, { stderrTail: PRINTED }), others: [], leavers };
+    const text = describeFailure(failure, job);
+    expect(text).toMatch(
+      /^acc: rank 1 of 2 \(pid 43\) exited with code 0 while rank 0 still needed it\. The other/,
+    );
     expect(text).toContain('rank 0 failed with exit code 1 as a consequence');
+    expect(describeEnding(failure)).toBe(
+      'acc: rank 1 exited with code 0 while rank 0 still needed it, ending the other ranks\n',
+    );
+    const two = [{ ...leavers[0]!, rank: 2 }, ...leavers];
+    expect(describeEnding({ ...failure, leavers: two })).toMatch(/^acc: ranks 1 and 2 .* needed them, /);
+    expect(describeEnding({ ...failure, leavers: [] })).toMatch(/^acc: rank 0 failed, /);
+  });
+
+  it('ends with the error of a rank that exited with code 0 all the same', () => {
+    const { exit, rank } = failed(1, { stderrTail: PRINTED });
+    const text = describeFailure({ exit: { ...exit, exitCode: 0 }, rank, others: [] }, job);
+    expect(text).toMatch(/^acc: rank 1 of 2 \(pid 43\) failed, but exited with code 0\. The other/);
+    expect(text.trimEnd().split('\n').at(-1)?.trim()).toBe(ERROR.at(-1));
   });
 
   it('names ranks that were killed or ended without an error', () => {

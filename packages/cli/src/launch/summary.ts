@@ -19,9 +19,12 @@ export interface AboutJob {
 }
 
 /** The message while the other ranks are being ended, which may take as long as their grace period. */
-export function describeEnding({ exit: { rank, exitCode } }: Failure): string {
-  const what = exitCode === SAVED_EXIT_CODE ? 'has saved a checkpoint' : 'failed';
-  return `acc: rank ${rank} ${what}, ending the other ranks\n`;
+export function describeEnding({ exit, leavers }: Failure): string {
+  const what = exit.exitCode === SAVED_EXIT_CODE ? 'has saved a checkpoint' : 'failed';
+  const cause = leavers?.length
+    ? `${listRanks(leavers)} ${leftEarly(leavers, exit)}`
+    : `rank ${exit.rank} ${what}`;
+  return `acc: ${cause}, ending the other ranks\n`;
 }
 
 /** The message for stderr about the rank that ended the job. Its last lines are the error. */
@@ -32,12 +35,9 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   const who = `acc: ${nameRanks([exit, ...alike.map((other) => other.exit)], worldSize)}`;
   if (exitCode === SAVED_EXIT_CODE)
     return `${who} was asked to end, and saved a checkpoint (exit code ${exitCode}).\n`;
-  const how = signal
-    ? `was killed by ${signal} (exit code ${exitCode})`
-    : `failed with exit code ${exitCode}`;
   const isAlone = alike.length + 1 === worldSize;
-  const headline = `${who} ${how}.${isAlone ? '' : ' The other ranks were ended.'}`;
-  const lines = failure.leavers?.length ? leftEarly(failure.leavers, exit, worldSize) : [headline];
+  const headline = `${who} ${howItEnded(exit)}.${isAlone ? '' : ' The other ranks were ended.'}`;
+  const lines = failure.leavers?.length ? aboutLeavers(failure.leavers, exit, worldSize) : [headline];
   const error = rank.error?.text.split('\n') ?? uncaughtError(rank.stderrTail);
   const shown = error ?? rank.stderrTail;
   lines.push(...otherErrors(failure, alike));
@@ -74,13 +74,24 @@ export function describeLateErrors(
   }).join('');
 }
 
-/** The headline if a rank ended without an error, and others failed because they needed it. */
-function leftEarly(leavers: readonly RankExit[], exit: RankExit, worldSize: number): string[] {
+/** The rest of a sentence about a rank that failed. */
+export function howItEnded({ signal, exitCode }: RankExit): string {
+  if (signal) return `was killed by ${signal} (exit code ${exitCode})`;
+  return exitCode === 0 ? 'failed, but exited with code 0' : `failed with exit code ${exitCode}`;
+}
+
+/** The first lines if a rank ended without an error, and others failed because they needed it. */
+function aboutLeavers(leavers: readonly RankExit[], exit: RankExit, worldSize: number): string[] {
   return [
-    `acc: ${nameRanks(leavers, worldSize)} exited with code 0 before endTraining. The other ranks were ended.`,
+    `acc: ${nameRanks(leavers, worldSize)} ${leftEarly(leavers, exit)}. The other ranks were ended.`,
     '  Every rank must reach endTraining(): end none before by process.exit() or an early return.',
     `  rank ${exit.rank} failed with exit code ${exit.exitCode} as a consequence`,
   ];
+}
+
+/** @param exit The exit of a rank that needed them. */
+function leftEarly(leavers: readonly RankExit[], exit: RankExit): string {
+  return `exited with code 0 while rank ${exit.rank} still needed ${leavers.length > 1 ? 'them' : 'it'}`;
 }
 
 function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
@@ -91,10 +102,12 @@ function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
 }
 
 function nameRanks(exits: readonly RankExit[], worldSize: number): string {
-  const [exit, ...others] = exits as readonly [RankExit, ...RankExit[]];
-  if (others.length === 0) return `rank ${exit.rank} of ${worldSize} (pid ${exit.pid})`;
+  return `${listRanks(exits)} of ${worldSize}${exits.length > 1 ? '' : ` (pid ${exits[0]!.pid})`}`;
+}
+
+function listRanks(exits: readonly RankExit[]): string {
   const ranks = exits.map(({ rank }) => rank).sort((a, b) => a - b);
-  return `ranks ${ranks.slice(0, -1).join(', ')} and ${ranks.at(-1)} of ${worldSize}`;
+  return ranks.length > 1 ? `ranks ${ranks.slice(0, -1).join(', ')} and ${ranks.at(-1)}` : `rank ${ranks[0]}`;
 }
 
 /** A line for each rank that failed by another error, without those that are consequences. */

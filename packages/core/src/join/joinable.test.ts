@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { describe, expect, it } from 'vitest';
 import { SingleCollective } from '@acc/collective';
+import { Adoption, type AdoptionOptions } from '../prepare/adoption.js';
 import { Joinable } from './joinable.js';
 
 describe('collectives within joinUnevenInputs', () => {
@@ -36,4 +37,23 @@ describe('collectives within joinUnevenInputs', () => {
     joinable.end();
     expect(scatter()).toEqual([1, 1]);
   });
+});
+
+it('variables that a rank without data was not offered are named, each once', () => {
+  const ranks = (...others: readonly string[][]) => {
+    const allGatherObject = (own: object) => [...others.map((names) => ({ ...own, names })), own];
+    return new Adoption({ collective: { allGatherObject } } as unknown as AdoptionOptions);
+  };
+  expect(() => ranks([], []).agree([{}])).not.toThrow();
+  expect(() => ranks(['a', 'b'], ['b', 'a']).agree([{}])).toThrowError(
+    expect.objectContaining({
+      code: 'ACC_VARIABLES_DIFFER',
+      details: { rank: 2, names: ['a', 'b'] },
+    }) as Error,
+  );
+  expect(() => ranks(['a'], ['a', 'b']).agree([{}])).toThrowError(
+    expect.objectContaining({
+      message: expect.stringMatching(/offered .* rank 0 had no data: b\./) as string,
+    }),
+  );
 });

@@ -16,7 +16,7 @@ import { drawingBy } from './drawing.js';
 /** The members of a `tf.data.Dataset` that are used. */
 interface Dataset {
   iterator(): Promise<unknown>;
-  forEachAsync(visit: (element: unknown) => void): Promise<void>;
+  forEachAsync(visit: (element: unknown) => unknown): Promise<void>;
   shuffle(bufferSize: number, seed?: string, reshuffleEachIteration?: boolean): Dataset;
   map(transform: Transform): Dataset;
   mapAsync(transform: Transform): Dataset;
@@ -147,7 +147,8 @@ const notingElements = (own: Dataset['forEachAsync']): Dataset['forEachAsync'] =
     try {
       await own.call(this, (element) => {
         noteUnprepared(element);
-        visit(element);
+        // tfjs keeps the tensors of the element that are in the result.
+        return visit(element);
       });
     } finally {
       noteUnprepared(undefined);

@@ -83,11 +83,14 @@ export class Adoption {
     const own = { hasOffered: owners.map((owner) => this.#owners.has(owner)), names: [...this.#adopted] };
     const all = this.#options.collective.allGatherObject(own);
     owners.forEach((owner, i) => all.some(({ hasOffered }) => hasOffered[i]) && this.#owners.add(owner));
-    const missing = all.map((one) =>
-      all.flatMap(({ names }) => names).filter((name) => !one.names.includes(name)),
+    const union = new Set(all.flatMap(({ names }) => names));
+    const rank = all.findIndex(({ names }) => names.length < union.size);
+    if (rank < 0) return;
+    const known = new Set(all[rank]!.names);
+    throw firstOfferedApart(
+      rank,
+      [...union].filter((name) => !known.has(name)),
     );
-    const rank = missing.findIndex((names) => names.length > 0);
-    if (rank >= 0) throw firstTrainedApart(rank, [...new Set(missing[rank])]);
   }
 
   #prepare(variables: readonly Variable[]): void {
@@ -125,12 +128,13 @@ function keyOf({ name, shape, dtype }: Variable): string {
   return `${name} ${dtype}[${shape.join()}]`;
 }
 
-function firstTrainedApart(rank: number, names: readonly string[]): AccError {
+/** A step without a list of variables offers all that are trainable, whether its loss depends on them or not. */
+function firstOfferedApart(rank: number, names: readonly string[]): AccError {
   return new AccError(
     'ACC_VARIABLES_DIFFER',
-    `The first step of these variables was inside joinUnevenInputs, where rank ${rank} had no data: ${names.join(', ')}.`,
+    `These variables were first offered to a step inside joinUnevenInputs, where rank ${rank} had no data: ${names.join(', ')}.`,
     {
-      help: 'Give them, or their model, to accelerator.prepare before joinUnevenInputs.',
+      help: 'Give those that you train, or their model, to accelerator.prepare before joinUnevenInputs. A step without a list of variables is offered all that are trainable: create the others with trainable = false.',
       details: { rank, names },
     },
   );

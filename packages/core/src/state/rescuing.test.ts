@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
@@ -7,26 +7,26 @@ import { Rescuing, type RescuingContext } from './rescuing.js';
 
 afterEach(() => void vi.restoreAllMocks());
 
-it.each([
-  ['end', false],
-  ['rescue', true],
-] as const)('leaves SIGTERM to the end of a tracker’s run, unless it keeps the state: %s', (why, keeps) => {
+function createRescuing() {
   const folder = mkdtempSync(join(tmpdir(), 'acc-rescuing-'));
   const exit = vi
     .spyOn(process, 'exit')
     .mockImplementation((() => undefined) as unknown as typeof process.exit);
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
+  const barrier = vi.fn();
+  const updates: Partial<RescuingContext['run']['trainingStep']['updates']> = { steps: 0 };
   // As the listener of trackers does.
-  let sawHandled: boolean | undefined;
-  const tracker = asDeferring(() => void (sawHandled = isHandled('SIGTERM')));
+  const seen: boolean[] = [];
+  const tracker = asDeferring(() => void seen.push(isHandled('SIGTERM')));
   process.on('SIGTERM', tracker);
   const rescuing = new Rescuing({
     place: { folder },
+    joinable: { isJoining: false },
     run: {
-      collective: { rank: 1 },
+      collective: { rank: 1, barrier },
       kernels: { device: 'cuda' },
-      strategy: { traits: { parameters: 'replicated' } },
-      trainingStep: { updates: { steps: 0 } },
+      strategy: { traits: { parameters: 'sharded' } },
+      trainingStep: { updates },
     },
   } as unknown as RescuingContext);
   onTestFinished(() => {
@@ -34,11 +34,32 @@ it.each([
     process.off('SIGTERM', tracker);
     rmSync(folder, { recursive: true });
   });
+  return { folder, updates, barrier, seen, exit, kill };
+}
+
+it.each([
+  ['end', false],
+  ['rescue', true],
+] as const)('leaves SIGTERM to the end of a tracker’s run, unless it keeps the state: %s', (why, keeps) => {
+  const { folder, seen, exit, kill } = createRescuing();
   writeFileSync(join(folder, `ending-${why}`), '');
   process.emit('SIGTERM', 'SIGTERM');
-  expect({ sawHandled, exits: exit.mock.calls, kills: kill.mock.calls }).toEqual({
-    sawHandled: keeps,
+  expect({ seen, exits: exit.mock.calls, kills: kill.mock.calls }).toEqual({
+    seen: [keeps],
     exits: keeps ? [[143]] : [],
     kills: keeps ? [] : [[process.pid, 'SIGTERM']],
   });
+});
+
+it('votes with the other ranks while trackers finish after SIGTERM, and asks for no more time', () => {
+  const { folder, updates, barrier, kill } = createRescuing();
+  const sign = join(folder, `holds-${process.pid}`);
+  writeFileSync(sign, '');
+  process.emit('SIGTERM', 'SIGTERM');
+  updates.observer?.beforeUpdate();
+  expect(barrier).toHaveBeenCalledOnce();
+  expect(existsSync(sign)).toBe(false);
+  // The listener is gone, so the signal that it sends does not reach it.
+  process.emit('SIGTERM', 'SIGTERM');
+  expect(kill).toHaveBeenCalledOnce();
 });

@@ -80,8 +80,10 @@ export class Rescuing {
       return;
     }
     if (isHandled('SIGTERM')) return;
-    // The signal ends the process, as it would without this listener.
-    this.dispose();
+    // The signal ends the process, as it would without this listener. While trackers finish first, this rank still
+    // trains with the others.
+    process.off('SIGTERM', this.#onSignal);
+    rmSync(this.#sign, { force: true });
     process.kill(process.pid, 'SIGTERM');
   }
 

@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** Paths of other modules of the program. What is no import does no harm: it must be a file. */
 const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*(['"])(\.{1,2}\/[^'"\n]+)\1/g;
+/** Modules that this file can parse: Node.js compiles TypeScript first, and CommonJS is no module. */
+const PARSED = /\.m?js$/;
 const MOST_FILES = 500;
 
 /** Prints which of the given modules have an error, without running them. The errors have no line. */
@@ -33,9 +35,20 @@ export function isWithoutPlace(error: unknown): error is SyntaxError {
 
 /**
  * The error with its file, its line and a caret, as Node.js prints it. Undefined if no module that the program
- * imports by a relative path has it.
+ * imports by a relative path has it, or if that cannot be found out.
+ *
+ * @param program The path of the program. Undefined: the process has none.
  */
-export function placedParserError({ name, message }: SyntaxError, program: string): string | undefined {
+export function placedParserError(error: SyntaxError, program: string | undefined): string | undefined {
+  try {
+    return program === undefined ? undefined : withPlace(error, program);
+  } catch {
+    // The error itself must be shown, whatever files and processes do.
+    return undefined;
+  }
+}
+
+function withPlace({ name, message }: SyntaxError, program: string): string | undefined {
   const input = JSON.stringify(modulesOf(program));
   const { stdout } = spawnSync(process.execPath, FLAGS, { encoding: 'utf8', input });
   const found = stdout
@@ -56,8 +69,12 @@ function modulesOf(program: string): string[] {
   for (const url of urls) {
     for (const [, , path] of readFileSync(fileURLToPath(url), 'utf8').matchAll(IMPORT)) {
       const next = new URL(path!, url);
-      if (urls.size < MOST_FILES && existsSync(next)) urls.add(next.href);
+      if (urls.size < MOST_FILES && isModule(next)) urls.add(next.href);
     }
   }
-  return [...urls];
+  return [...urls].filter((url) => PARSED.test(new URL(url).pathname));
+}
+
+function isModule(url: URL): boolean {
+  return PARSED.test(url.pathname) && statSync(url, { throwIfNoEntry: false })?.isFile() === true;
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,6 +9,7 @@ import { AccError } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
 import { readReport, reportOf } from './error-report.js';
+import { placedParserError } from './parser-error.js';
 
 const FRAME = '    at load (file:///home/someone/train.mjs:7:3)';
 const LIBRARY = '    at get (file:///home/someone/node_modules/lib/index.js:1:1)';
@@ -156,7 +157,11 @@ describe('a process that ends by an error', () => {
   it('has the line of a mistake that the parser finds in a module of a module', () => {
     writeFileSync(join(folder, 'mistake.mjs'), 'const a = ;\n');
     writeFileSync(join(folder, 'module.mjs'), "import './program.mjs';\nexport * from './mistake.mjs';\n");
-    const { status, stderr } = run("await import('./module.mjs');");
+    // Texts that look like imports name a folder, and a file that is no ES module.
+    mkdirSync(join(folder, 'folder.mjs'));
+    writeFileSync(join(folder, 'other.cjs'), 'const a = ;\n');
+    const texts = "// from './folder.mjs', from './other.cjs'\n";
+    const { status, stderr } = run(`${texts}await import('./module.mjs');`);
     expect(status).toBe(1);
     expect(stderr).toMatch(
       /^\/.*\/mistake\.mjs:1\nconst a = ;\n {10}\^\n\nSyntaxError: Unexpected token ';'\n$/,
@@ -165,4 +170,9 @@ describe('a process that ends by an error', () => {
     const named = run("await import(['./mistake', 'mjs'].join('.'));");
     expect(named.stderr).toMatch(/\/mistake\.mjs:1\n[^]*compileSourceTextModule/);
   });
+
+  it.each([undefined, '/no/such/program'])(
+    'has the mistake without its line if the program is %s',
+    (program) => expect(placedParserError(new SyntaxError("Unexpected token ';'"), program)).toBeUndefined(),
+  );
 });

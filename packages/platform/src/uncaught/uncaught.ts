@@ -82,7 +82,7 @@ function leave(error: unknown): void {
 
 /** Without the place, Node.js prints the error. */
 function tellWithPlace(error: SyntaxError): void {
-  const text = placedParserError(error, process.argv[1]!);
+  const text = placedParserError(error, process.argv[1]);
   if (text === undefined) return;
   tell({ code: undefined, text, whole: text });
   leave(error);

@@ -42,11 +42,11 @@ const PRINTED: Readonly<Record<OptionName, string | { readonly refused: string }
   rdzvId: SET_BY_FILE,
   interface: SAME_ON_HOSTS,
   threads: FORMS_FILE,
-  oversubscribe: SAME_ON_HOSTS,
+  oversubscribe: FORMS_FILE,
   maxRestarts: SAME_ON_HOSTS,
   grace: SAME_ON_HOSTS,
   cpuBind: SAME_ON_HOSTS,
-  prefix: SAME_ON_HOSTS,
+  prefix: FORMS_FILE,
   logDir: SAME_ON_HOSTS,
   tee: SAME_ON_HOSTS,
   module: FORMS_FILE,
@@ -89,7 +89,7 @@ function nameOf(script: string): string {
 
 function sameOnHosts(options: LaunchOptions): string[] {
   const given: readonly (readonly [string, unknown])[] = [
-    ...NAMES.filter((name) => PRINTED[name] === SAME_ON_HOSTS && name !== 'prefix').map(
+    ...NAMES.filter((name) => PRINTED[name] === SAME_ON_HOSTS).map(
       (name) => [nameOfFlag(LAUNCH_OPTIONS[name]), options[name]] as const,
     ),
     // `withConfigFile` gives no other file to a printed job.
@@ -97,6 +97,7 @@ function sameOnHosts(options: LaunchOptions): string[] {
   ];
   const words = given.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]));
   const switches = [
+    ...(options.oversubscribe ? [nameOfFlag(LAUNCH_OPTIONS.oversubscribe)] : []),
     ...(options.prefix === false ? [nameOfFlag(LAUNCH_OPTIONS.prefix)] : []),
     ...(options.module ? [nameOfFlag(LAUNCH_OPTIONS.module)] : []),
   ];

@@ -28,9 +28,12 @@ describe('acc launch --print', () => {
 
   it('gives each host the options that are the same on all', () => {
     const options = { nproc: 2, threads: 3, maxRestarts: 1, cpuBind: 'cores', logDir: 'a b' } as const;
-    const script = clusterFile({ script: 'a.ts', ...options, prefix: false }, slurm);
+    const switches = { oversubscribe: true, prefix: false };
+    const script = clusterFile({ script: 'a.ts', ...options, ...switches }, slurm);
     expect(script).toContain('#SBATCH --cpus-per-task=6');
-    expect(script).toContain(`--max-restarts 1 --cpu-bind cores --log-dir '\\''a b'\\'' --no-prefix`);
+    expect(script).toContain(
+      `--max-restarts 1 --cpu-bind cores --log-dir '\\''a b'\\'' --oversubscribe --no-prefix `,
+    );
     const [, job] = parseAllDocuments(clusterFile({ script: 'a.ts', ...options }, k8s));
     const container = ['spec', 'template', 'spec', 'containers', 0];
     expect(job!.getIn([...container, 'resources', 'limits', 'cpu'])).toBe('6');

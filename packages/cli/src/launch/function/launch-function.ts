@@ -11,7 +11,7 @@ import { placementOf } from '../placement.js';
 import { rankCommands } from '../rank-commands.js';
 import { runJob, type JobEnd } from '../run-job.js';
 import { nodeOptions, type Program } from '../script.js';
-import { OUT_OF_MEMORY_HELP } from '../summary.js';
+import { howItEnded, OUT_OF_MEMORY_HELP } from '../summary.js';
 import { readResult, writeCall, type FunctionCall, type ModuleTarget } from './call-files.js';
 import { portableFunction } from './free-names.js';
 import { requirePlain } from './plain-values.js';
@@ -149,10 +149,9 @@ function failed(
 ): AccError {
   const { rank, exitCode, signal } = exit;
   const result = readResult(folder, rank);
-  const how = signal ? `was killed by ${signal}` : `failed with exit code ${exitCode}`;
   const details = { rank, exitCode };
   if (result?.kind !== 'threw') {
-    return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${how}.`, {
+    return new AccError('ACC_LAUNCH_FAILED', `Rank ${rank} ${howItEnded(exit)}.`, {
       ...(signal === 'SIGKILL' && { help: OUT_OF_MEMORY_HELP }),
       details: { ...details, stderr: [...stderrTail, ...(report?.text.split('\n') ?? [])] },
     });
