@@ -135,7 +135,9 @@ it('a result of an element type without a name is an error, and no result is lef
 it('an operator that does not return one tensor is an error, and no result is left behind', () => {
   using x = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
   const before = liveTensors();
-  const several = expect.objectContaining({ message: expect.stringContaining('exactly one tensor') as string });
+  const several = expect.objectContaining({
+    message: expect.stringContaining('exactly one tensor') as string,
+  });
   // Two tensors, and a list of them.
   for (const name of ['aten::max.dim', 'aten::unbind.int']) {
     expect(() => operator(name)(x, 1)).toThrowError(several as Error);

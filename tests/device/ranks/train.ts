@@ -41,7 +41,11 @@ function batch(step: number): [tf.Tensor, tf.Tensor] {
   return tf.tidy(() => {
     const first = BATCH * (2 * step + rank);
     const waves = tf.sin(tf.range(first * 12, (first + BATCH) * 12)).reshape([BATCH, 12]);
-    const ids = waves.add(1).mul(IDS / 2).floor().clipByValue(0, IDS - 1);
+    const ids = waves
+      .add(1)
+      .mul(IDS / 2)
+      .floor()
+      .clipByValue(0, IDS - 1);
     return [ids, waves.sum(1, true).tanh()];
   });
 }
