@@ -74,7 +74,7 @@ describe('indices on a device', () => {
     const right = tf.tensor1d([0, 2], 'int32');
     const wrong = tf.tensor1d([7, 1], 'int32');
     const { recording } = new StepRecorder(acc).record([right], () => [
-      tf.gather(table, right).mul(2).add(1),
+      tf.add(tf.mul(tf.gather(table, right), 2), 1),
     ]);
     if (typeof recording === 'string') throw new Error(recording);
     recording.seal(fuse);
