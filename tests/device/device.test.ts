@@ -84,8 +84,8 @@ describe('streams that run late', () => {
   });
 
   it('report an error in a call that waits, and in every later one', () => {
-    const { stdout, stderr } = run('late-failure.ts');
-    expect(stderr).toBe('');
+    const { stdout, stderr, status } = run('late-failure.ts');
+    expect(status, stderr).toBe(0);
     const { call, read, innocent } = JSON.parse(stdout) as Record<string, string>;
     expect(call).toBe('returned');
     for (const later of [read, innocent]) {

@@ -2,13 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { backend, gather, keep, ready, setBackend, tensor1d, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { AccBackend } from '@acc/kernels';
 import {
+  cutRecording,
+  finishRecording,
   memoryStats,
   operator,
   operatorWithResults,
   releaseCachedMemory,
   resetPeakMemory,
   setDefaultDevice,
+  startRecording,
   totalDeviceMemory,
+  type Recording,
 } from '@acc/native';
 
 const MIB = 2 ** 20;
@@ -61,16 +65,31 @@ describe('an index out of range', () => {
   });
 });
 
+it.each([
+  ['lack of memory', 2, 'ACC_OUT_OF_MEMORY'],
+  ['a wrong argument', 1, 'ACC_OPERATOR_FAILED'],
+  ['a failed assertion', 710, 'ACC_DEVICE_FAILED'],
+])('an error of a device has the code of its number: %s', (_, number, code) => {
+  const report = operatorWithResults('late::report_error');
+  expect(() => report(number)).toThrowError(expect.objectContaining({ code }) as Error);
+});
+
 describe('a device that has failed', () => {
-  it('has a code of its own, in whatever call comes next', () => {
+  it('has a code of its own, in whatever call comes next, and in replays', () => {
     const acc = backend() as AccBackend;
     const x = tensor1d([1, 2]);
-    operatorWithResults('late::break_device')(acc.native(x));
-    expect(() => x.dataSync()).toThrowError(
-      expect.objectContaining({
-        code: 'ACC_DEVICE_FAILED',
-        help: expect.stringContaining('CUDA_LAUNCH_BLOCKING=1') as string,
-      }) as Error,
-    );
+    const native = acc.native(x);
+    startRecording();
+    using doubled = operator('aten::add.Tensor')(native, native);
+    cutRecording([doubled]);
+    const recording = finishRecording() as Recording;
+    recording.seal();
+    operatorWithResults('late::break_device')(native);
+    const failed = expect.objectContaining({
+      code: 'ACC_DEVICE_FAILED',
+      help: expect.stringContaining('CUDA_LAUNCH_BLOCKING=1') as string,
+    }) as Error;
+    expect(() => recording.replay(0, [native.id], [doubled])).toThrowError(failed);
+    expect(() => x.dataSync()).toThrowError(failed);
   });
 });

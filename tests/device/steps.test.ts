@@ -12,6 +12,8 @@ const SINGLE: readonly (Way & { reads?: number })[] = [
   { name: 'compiled', options: {}, isCompiled: true },
   { name: 'activation checkpointing', options: { checkpointEvery: 1 } },
 ];
+const RUN_MS = 110_000;
+const TWO_RUNS_MS = 240_000;
 const script = new URL('./ranks/train.ts', import.meta.url);
 
 async function trained(
@@ -19,7 +21,7 @@ async function trained(
   ranks: number,
   env: Record<string, string>,
 ): Promise<Trained[][]> {
-  return resultsOfRanks<Trained[]>({ script, ranks, args: [JSON.stringify(ways)], env, timeoutMs: 110_000 });
+  return resultsOfRanks<Trained[]>({ script, ranks, args: [JSON.stringify(ways)], env, timeoutMs: RUN_MS });
 }
 
 describe('one process', () => {
@@ -28,7 +30,7 @@ describe('one process', () => {
   beforeAll(async () => {
     [onCpu] = (await trained(SINGLE, 1, { DEVICE: 'cpu' })) as [Trained[]];
     [onDevice] = (await trained(SINGLE, 1, { DEVICE: 'late', DELAYS: '100' })) as [Trained[]];
-  });
+  }, TWO_RUNS_MS);
 
   it.each(SINGLE.map(({ name }, i) => [name, i] as const))(
     '%s: the device trains as the CPU does',
@@ -50,6 +52,11 @@ describe('one process', () => {
       expect(counts.launches).toBeGreaterThan(20 * steps);
     },
   );
+
+  it('a compiled step with lookups is replayed on both', () => {
+    const compiled = SINGLE.findIndex(({ isCompiled }) => isCompiled);
+    for (const { replays, steps } of [onCpu[compiled]!, onDevice[compiled]!]) expect(replays).toBe(steps);
+  });
 });
 
 const SHARED: readonly Way[] = [
@@ -67,7 +74,7 @@ describe('two ranks, each with a device of its own', () => {
   beforeAll(async () => {
     onCpu = await trained(SHARED, 2, { DEVICE: 'cpu' });
     onDevice = await trained(SHARED, 2, { DEVICE: 'late', DELAYS: '100' });
-  });
+  }, TWO_RUNS_MS);
 
   it.each(SHARED.map(({ name }, i) => [name, i] as const))(
     '%s: the devices train as the CPU does',

@@ -18,6 +18,11 @@ describe('agreeOnEngine', () => {
     ['two ranks have one GPU', [onGpu('a'), onGpu('a')], 'ranks 0 and 1 use the same GPU'],
     ['one has none', [onGpu('a'), { choice: 'auto' }], 'rank 1: its tensors live on the CPU'],
     ['a rank has no NCCL', [onGpu('a'), { choice: 'auto', isOnGpu: true, obstacle: 'none' }], 'rank 1: none'],
+    [
+      'a rank with an obstacle shares a GPU',
+      [onGpu('a'), { ...onGpu('a'), obstacle: 'none' }],
+      'rank 1: none.',
+    ],
   ] as const)('chooses Gloo if %s, and states the reason', async (_, wishes, reason) => {
     expect(await agree(wishes)).toMatchObject({ engine: 'gloo', reason: expect.stringContaining(reason) });
   });

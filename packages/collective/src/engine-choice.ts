@@ -173,6 +173,8 @@ function gpuObstacles(wishes: readonly EngineWish[]): string[] {
   return wishes.flatMap(({ gpu, isOnGpu, obstacle }, rank) => {
     if (!isOnGpu) return obstacle ? [] : [`rank ${rank}: its tensors live on the CPU`];
     const first = wishes.findIndex((wish) => wish.gpu === gpu);
-    return gpu !== undefined && first < rank ? [`ranks ${first} and ${rank} use the same GPU`] : [];
+    return !obstacle && gpu !== undefined && first < rank
+      ? [`ranks ${first} and ${rank} use the same GPU`]
+      : [];
   });
 }

@@ -1,5 +1,5 @@
 import { engine, type Optimizer } from '@tensorflow/tfjs-core';
-import { randomLayer, restoreChoices, savedChoices } from '#platform/acc-backend';
+import { randomLayer, registeredDevice, restoreChoices, savedChoices } from '#platform/acc-backend';
 import type { KernelLayer, KernelLayerSlots, ListMath, Recorder, StateLayer } from '@acc/contract';
 import { kernelLayerWith } from './kernel-layer.js';
 import { fuseLayers, freeActivations } from './layers/index.js';
@@ -129,6 +129,7 @@ function activeLists(layer: () => KernelLayer): ListMath {
 
 function activeState(layer: () => KernelLayer, hasNative: boolean): StateLayer {
   const state = () => layer().state;
+  const device = () => registeredDevice() ?? 'cpu';
   return {
     dtypeOf: (x) => state().dtypeOf(x),
     bytesOf: (x) => state().bytesOf(x),
@@ -140,7 +141,7 @@ function activeState(layer: () => KernelLayer, hasNative: boolean): StateLayer {
     get checksum() {
       return state().checksum;
     },
-    getState: () => (hasNative ? savedChoices('cpu') : state().getState()),
-    setState: (ways) => (hasNative ? restoreChoices('cpu', ways) : state().setState(ways)),
+    getState: () => (hasNative ? savedChoices(device()) : state().getState()),
+    setState: (ways) => (hasNative ? restoreChoices(device(), ways) : state().setState(ways)),
   };
 }

@@ -299,9 +299,9 @@ export class AccBackend extends KernelBackend {
     const data = this.#dataOf(dataId);
     // Host memory needs no asynchronous read.
     if (data.readsOnce || !data.native || this.device === 'cpu') return this.readSync(dataId);
-    const values = await data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']);
-    this.indexChecks?.report();
-    return values as BackendValues;
+    const values = data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']);
+    await Promise.all([values, this.indexChecks?.reportAsync()]);
+    return (await values) as BackendValues;
   }
 
   override disposeData(dataId: DataId, force = false): boolean {

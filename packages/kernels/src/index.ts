@@ -3,6 +3,7 @@ export {
   AccBackend,
   kernelChoices,
   registerAccBackend,
+  registerAccBackendFor,
   registeredDevice,
   shareKernelChoices,
 } from '#platform/acc-backend';

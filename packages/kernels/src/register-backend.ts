@@ -18,15 +18,16 @@ export interface RegisterOptions {
   readonly device?: string;
 }
 
-let chosenDevice: string | undefined;
+/** The devices of the program's calls, and of all calls. */
+const chosen: { byProgram?: string | undefined; last?: string | undefined } = {};
 let isMade = false;
 
-/** The device that the program chose, or that the backend has. Undefined if neither is so. */
+/** The device that the backend has, or else the one that the program chose. Undefined if neither is so. */
 export function registeredDevice(): string | undefined {
-  return isMade ? deviceToUse() : chosenDevice;
+  return isMade ? deviceToUse() : chosen.byProgram;
 }
 
-const deviceToUse = (): string => chosenDevice ?? 'cpu';
+const deviceToUse = (): string => chosen.last ?? 'cpu';
 
 /**
  * Registers the backend for `await tf.setBackend('acc')`. libtorch is loaded when the backend is
@@ -34,7 +35,16 @@ const deviceToUse = (): string => chosenDevice ?? 'cpu';
  *
  * @throws AccError `ACC_DEVICE_CHANGED` for another device once the backend was set.
  */
-export function registerAccBackend({ device = chosenDevice }: RegisterOptions = {}): void {
+export function registerAccBackend({ device }: RegisterOptions = {}): void {
+  registerAccBackendFor(device ?? chosen.last);
+  chosen.byProgram = device ?? chosen.byProgram;
+}
+
+/**
+ * As {@link registerAccBackend}, for a device that the program did not choose. {@link registeredDevice}
+ * returns it once the backend was set.
+ */
+export function registerAccBackendFor(device: string | undefined): void {
   if (isMade && (device ?? 'cpu') !== deviceToUse()) {
     throw new AccError(
       'ACC_DEVICE_CHANGED',
@@ -44,7 +54,7 @@ export function registerAccBackend({ device = chosenDevice }: RegisterOptions = 
       },
     );
   }
-  chosenDevice = device;
+  chosen.last = device;
   registerKernelLayer(ACC_LAYER);
   if (findBackendFactory(BACKEND_NAME)) return;
   registerBackend(BACKEND_NAME, () => {

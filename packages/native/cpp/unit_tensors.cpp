@@ -35,6 +35,7 @@
 #include "engine/kernels/adam.cpp"
 #include "engine/kernels/attention/operator.cpp"
 #include "engine/kernels/convolution.cpp"
+#include "engine/kernels/index_notes.cpp"
 #include "engine/kernels/max_pool/operator.cpp"
 #include "engine/kernels/max_pool/rows.cpp"
 #include "engine/kernels/norm.cpp"

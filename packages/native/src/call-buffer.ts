@@ -212,9 +212,14 @@ function orNone<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    for (const at of tensorPlaces()) addon().releaseTensor(output[at]!);
+    disposeResults();
     throw error;
   }
+}
+
+/** Disposes all tensors of the last call. For results that nobody has read. */
+export function disposeResults(): void {
+  for (const at of tensorPlaces()) addon().releaseTensor(output[at]!);
 }
 
 const firstTensor = (): Tensor => readTensor(2);

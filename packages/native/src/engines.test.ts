@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { gpuFacts } from './engines.js';
+import { temporaryFolder } from './libtorch/test-support.js';
 
 /** A driver with one GPU. */
 const DRIVER = `
 #include <string.h>
+extern "C" {
 int cuInit(unsigned flags) { return flags; }
 int cuDeviceGet(int* device, int index) { *device = index; return index == 1 ? 0 : 101; }
 int cuDeviceGetName(char* name, int length, int device) { strncpy(name, "A GPU of tests", length); return device != 1; }
@@ -16,13 +17,14 @@ int cuDeviceGetUuid_v2(unsigned char* uuid, int device) {
   return device != 1;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) { *value = attribute == 75 ? 9 : 0; return device != 1; }
+}
 `;
 
 it('asks the driver for the name, the id and the capability of a GPU', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'acc-driver-'));
-  const [source, driver] = [join(folder, 'driver.c'), join(folder, 'libdriver.so')];
+  using folder = temporaryFolder();
+  const [source, driver] = [join(folder.path, 'driver.cpp'), join(folder.path, 'libdriver.so')];
   writeFileSync(source, DRIVER);
-  execFileSync('cc', ['-shared', '-fPIC', '-o', driver, source]);
+  execFileSync(process.env['CXX'] || 'g++', ['-shared', '-fPIC', '-o', driver, source]);
   expect(gpuFacts('cuda:1', driver)).toEqual({
     name: 'A GPU of tests',
     uuid: '00112233-4455-6677-8899-aabbccddeeff',
@@ -30,5 +32,5 @@ it('asks the driver for the name, the id and the capability of a GPU', () => {
   });
   expect(gpuFacts('cuda:0', driver)).toBeUndefined();
   expect(gpuFacts('cpu', driver)).toBeUndefined();
-  expect(gpuFacts('cuda:0', join(folder, 'none.so'))).toBeUndefined();
+  expect(gpuFacts('cuda:0', join(folder.path, 'none.so'))).toBeUndefined();
 });

@@ -132,6 +132,19 @@ it('a result of an element type without a name is an error, and no result is lef
   expect(liveTensors()).toBe(before);
 });
 
+it('an operator that does not return one tensor is an error, and no result is left behind', () => {
+  using x = tensorFrom(Float32Array.of(1, 2, 3, 4), 'float32', [2, 2]);
+  const before = liveTensors();
+  const several = expect.objectContaining({
+    message: expect.stringContaining('exactly one tensor') as string,
+  });
+  // Two tensors, and a list of them.
+  for (const name of ['aten::max.dim', 'aten::unbind.int']) {
+    expect(() => operator(name)(x, 1)).toThrowError(several as Error);
+  }
+  expect(liveTensors()).toBe(before);
+});
+
 it('a random seed of attention on a GPU, which is uint64, is a result', () => {
   using seed = operator('aten::full')([], 7, 'uint64');
   expect(seed).toMatchObject({ dtype: 'uint64', shape: [] });

@@ -1,6 +1,7 @@
 import { AccError } from '@acc/contract';
 import { addon } from './addon.js';
 import {
+  disposeResults,
   readOneTensor,
   readResults,
   writeArguments,
@@ -28,6 +29,7 @@ export function operator(name: string): (...args: OperatorArgument[]) => Tensor 
     run(args);
     const tensor = readOneTensor();
     if (tensor) return tensor;
+    disposeResults();
     throw new AccError('ACC_OPERATOR_FAILED', `${name} did not return exactly one tensor.`, {
       help: 'Call it by operatorWithResults, which returns all results.',
     });

@@ -46,7 +46,6 @@ export const MODULE_STATE: readonly string[] = [
   'packages/kernels/src/pending/recorded-value.ts#recording',
   'packages/kernels/src/pending/recorded-value.ts#recordings',
   'packages/kernels/src/precision/kept.ts#kept',
-  'packages/kernels/src/register-backend.ts#chosenDevice',
   'packages/kernels/src/register-backend.ts#isMade',
   'packages/kernels/src/slots.ts#lastBackend',
   'packages/kernels/src/slots.ts#lastChanges',

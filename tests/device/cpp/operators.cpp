@@ -141,6 +141,11 @@ void break_device(const at::Tensor& tensor) {
   stream_for(tensor).enqueue([] { fail("device-side assert triggered"); });
 }
 
+/** An error of the device, with its number at CUDA. */
+void report_error(int64_t number) {
+  throw c10::AcceleratorError({__func__, __FILE__, __LINE__}, static_cast<int32_t>(number), "late: an error");
+}
+
 int64_t touch(const at::Tensor& tensor) { return *static_cast<const volatile char*>(tensor.const_data_ptr()); }
 
 /**
@@ -191,5 +196,6 @@ TORCH_LIBRARY(late, library) {
   library.def("set_limit(int bytes) -> ()", late::set_limit);
   library.def("set_delays(int seed, int longest) -> ()", late::delay);
   library.def("touch(Tensor tensor) -> int", late::touch);
+  library.def("report_error(int number) -> ()", late::report_error);
   library.def("break_device(Tensor tensor) -> ()", late::break_device);
 }

@@ -117,6 +117,11 @@ bool Stream::is_idle() {
   return queue_.empty() && !is_busy_;
 }
 
+void Stream::seed(uint32_t seed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  random_.seed(seed);
+}
+
 Stream& stream_of(c10::Stream stream) {
   const std::lock_guard<std::mutex> lock(streams().mutex);
   auto& made = streams().all[{stream.device_index(), stream.id()}];
@@ -157,6 +162,7 @@ void set_current_device(c10::DeviceIndex device) {
 void set_delays(uint32_t seed, int64_t longest) {
   drain_all();
   delay_seed = seed;
+  for (Stream* stream : streams_of(-1)) stream->seed(seed);
   longest_delay = longest;
 }
 

@@ -45,6 +45,8 @@ class Stream {
   /** Waits for all that was queued before. @throws c10::AcceleratorError if a task failed. */
   void drain();
   bool is_idle();
+  /** Later delays follow from the seed. */
+  void seed(uint32_t seed);
 
  private:
   void work();

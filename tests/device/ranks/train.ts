@@ -1,7 +1,7 @@
 // Trains on the device that DEVICE names: `cpu`, or `late` for the device of tests, of which each
 // rank has its own. Reports losses, weights, and what a step does once its memory is warm.
 import * as tf from '@tensorflow/tfjs';
-import { registerAccBackend } from '@acc/kernels';
+import { observeReplays, registerAccBackend } from '@acc/kernels';
 import { Accelerator, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 import { countsOf, loadLateDevice, setDelays, type DeviceCounts } from '../late-device.js';
@@ -18,11 +18,16 @@ export interface Trained {
   readonly weights: number[][];
   /** The sums over the last steps, none of which reads its loss. */
   readonly counts: DeviceCounts;
+  /** The number of the last steps. */
   readonly steps: number;
+  /** The number of the last steps that were replayed. */
+  readonly replays: number;
 }
 
 const STEPS = 4;
 const BATCH = 4;
+/** The rows of the embedding. */
+const IDS = 10;
 const rank = Number(process.env['RANK']);
 const isLate = process.env['DEVICE'] === 'late';
 
@@ -35,8 +40,13 @@ if (isLate) {
 function batch(step: number): [tf.Tensor, tf.Tensor] {
   return tf.tidy(() => {
     const first = BATCH * (2 * step + rank);
-    const xs = tf.sin(tf.range(first * 12, (first + BATCH) * 12)).reshape([BATCH, 12]);
-    return [xs, xs.sum(1, true).tanh()];
+    const waves = tf.sin(tf.range(first * 12, (first + BATCH) * 12)).reshape([BATCH, 12]);
+    const ids = waves
+      .add(1)
+      .mul(IDS / 2)
+      .floor()
+      .clipByValue(0, IDS - 1);
+    return [ids, waves.sum(1, true).tanh()];
   });
 }
 
@@ -45,7 +55,14 @@ function modelOf(): tf.Sequential {
     tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...given });
   return tf.sequential({
     layers: [
-      dense(1, 16, { inputShape: [12], activation: 'relu' }),
+      tf.layers.embedding({
+        inputDim: IDS,
+        outputDim: 4,
+        inputLength: 12,
+        embeddingsInitializer: tf.initializers.randomUniform({ minval: -0.5, maxval: 0.5, seed: 4 }),
+      }),
+      tf.layers.flatten(),
+      dense(1, 16, { activation: 'relu' }),
       tf.layers.layerNormalization(),
       dense(2, 16, { activation: 'tanh' }),
       dense(3, 1, {}),
@@ -72,6 +89,8 @@ async function train({ options, isCompiled }: Way): Promise<Trained> {
     loss.dispose();
   }
   const kept: tf.Tensor[] = [];
+  let replays = 0;
+  observeReplays(() => replays++);
   const run = () => {
     for (let i = STEPS; i < 2 * STEPS; i++) kept.push(runStep(i));
   };
@@ -82,7 +101,7 @@ async function train({ options, isCompiled }: Way): Promise<Trained> {
   tf.dispose([kept, batches]);
   accelerator.freeMemory();
   built.dispose();
-  return { device, losses, weights, counts, steps: STEPS };
+  return { device, losses, weights, counts, steps: STEPS, replays };
 }
 
 const results: Trained[] = [];

@@ -5,7 +5,7 @@ import {
   BACKEND_NAME,
   kernelLayerOf,
   optimizerState,
-  registerAccBackend,
+  registerAccBackendFor,
   registeredDevice,
 } from '@acc/kernels';
 import { registerOptimizers } from '@acc/optimizers';
@@ -55,7 +55,7 @@ export async function kernelsOf(
   let nativeDevice = 'cpu';
   if (hasNative) {
     nativeDevice = deviceOf(options, localRank);
-    registerAccBackend({ device: nativeDevice });
+    registerAccBackendFor(nativeDevice);
     setDefaultDevice(nativeDevice);
     const chosen = engine === 'auto' ? chosenBackend() : undefined;
     if (chosen === undefined) await activateBackend(BACKEND_NAME);

@@ -1,5 +1,9 @@
+import * as tf from '@tensorflow/tfjs-core';
 import { describe, expect, it } from 'vitest';
 import { liveTensors, operator, tensorFrom, torchVersion } from '@acc/native';
+import type { AccBackend } from '../backend.js';
+import { StepRecorder } from '../recording/recorder.js';
+import { registerAccBackend } from '../register-backend.js';
 import { IndexChecks } from './index-checks.js';
 import { withIndicesChecked } from './indexing.js';
 
@@ -34,13 +38,56 @@ describe('indices on a device', () => {
     expect(() => checks.report()).toThrowError(error(-4, 3));
   });
 
-  it('are told apart by their kernel and size, however many there are', () => {
+  it('are told apart by their kernel and size in the next report, however many there are', () => {
     const checks = new IndexChecks();
-    for (let size = 1; size <= 70; size++) lookUp(checks, [0, size - 1], size);
+    for (let size = 1; size <= 1030; size++) lookUp(checks, [size - 1], size);
     checks.report();
-    expect(() => {
-      for (let size = 1; size <= 70; size++) lookUp(checks, [size === 3 ? 3 : 0], size);
-    }).toThrowError(error(3, 3));
+    lookUp(checks, [3], 3);
+    for (let size = 1; size <= 1030; size++) lookUp(checks, [0], size);
+    expect(() => checks.report()).toThrowError(error(3, 3));
+    checks.report();
+    for (const [index, message] of [
+      [-2, 'the index value -2 is below 0'],
+      [1030, 'an index is 1 too large'],
+    ] as const) {
+      lookUp(checks, [index], 1030);
+      expect(() => checks.report()).toThrowError(message);
+    }
+  });
+
+  it('are exact at the ends of int32', async () => {
+    const checks = new IndexChecks();
+    lookUp(checks, [-(2 ** 31)]);
+    await expect(checks.reportAsync()).rejects.toThrowError(error(-(2 ** 31), 3));
+    lookUp(checks, [2 ** 31 - 1]);
+    await expect(checks.reportAsync()).rejects.toThrowError(error(2 ** 31 - 1, 3));
+    await checks.reportAsync();
+  });
+
+  it.each([false, true])('are noted by replays of a step: fuse %s', async (fuse) => {
+    registerAccBackend();
+    await tf.setBackend('acc');
+    const acc = tf.backend() as AccBackend;
+    const indexChecks = new IndexChecks();
+    Object.assign(acc, { indexChecks });
+    const table = tf.tensor1d([1, 2, 3]);
+    const right = tf.tensor1d([0, 2], 'int32');
+    const wrong = tf.tensor1d([7, 1], 'int32');
+    const { recording } = new StepRecorder(acc).record([right], () => [
+      tf.add(tf.mul(tf.gather(table, right), 2), 1),
+    ]);
+    if (typeof recording === 'string') throw new Error(recording);
+    recording.seal(fuse);
+    indexChecks.report();
+    for (const [index, values] of [
+      [right, [3, 7]],
+      [wrong, [7, 5]],
+    ] as const) {
+      const [found] = recording.replay([index]) as tf.Tensor[];
+      if (index === wrong) expect(() => found!.dataSync()).toThrowError(error(7, 3));
+      expect([...found!.dataSync()]).toEqual(values);
+    }
+    recording.dispose();
   });
 
   it('leave no tensors behind, and none are noted of an empty list', () => {

@@ -1,19 +1,14 @@
 import { AccError } from '@acc/contract';
-import { operator, operatorInPlace, operatorWithResults, type Tensor as NativeTensor } from '@acc/native';
+import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
+import { areValuesRecorded } from '../pending/recorded-value.js';
 
 const clamp = operator('aten::clamp');
 const zeros = operator('aten::zeros');
-const toDtype = operator('aten::to.dtype');
-const negate = operator('aten::neg');
-const stack = operator('aten::stack');
-const select = operator('aten::select.int');
-const maximum = operator('aten::maximum');
-const copyInto = operatorInPlace('aten::copy_');
 const clear = operatorInPlace('aten::zero_');
-const extremes = operatorWithResults('aten::aminmax');
+const note = operatorInPlace('acc::note_indices');
 
 /** How many lookups, which differ in kernel or size, are distinguished. */
-const MOST_LOOKUPS = 64;
+const MOST_LOOKUPS = 1024;
 
 interface Lookup {
   readonly kernelName: string;
@@ -33,61 +28,101 @@ export function outOfRange({ kernelName, size }: Lookup, index: number, cause?: 
   );
 }
 
+/** How far indices were below 0 and beyond the last element; not positive where all are in range. */
+interface Distances {
+  readonly below: number;
+  readonly beyond: number;
+}
+
+function outOfUnknownRange({ below, beyond }: Distances): AccError {
+  const found = below > 0 ? `the index value ${-below} is below 0` : `an index is ${beyond} too large`;
+  return new AccError('ACC_INDEX_OUT_OF_RANGE', `A lookup is out of range: ${found}.`, {
+    help: `Check the ids, and the sizes of tables and embeddings. Only the first ${MOST_LOOKUPS} kinds of lookups are named.`,
+    details: below > 0 ? { index: -below } : { beyond },
+  });
+}
+
 /**
  * Checks indices on a device that computes after the call. There, an index out of range would end
  * the use of the device for the process, and to read the indices would wait for it. So lookups get
- * indices that are clamped, and the device notes the lowest and the highest index of each lookup.
+ * indices that are clamped, and the device notes how far those of each lookup were out of range.
  * {@link report} reads the notes when the program reads values anyway. Replays of a step note, too.
  */
 export class IndexChecks {
+  /** The place in the notes of each lookup, as long as there are places. */
+  readonly #places = new Map<string, number>();
   readonly #lookups: Lookup[] = [];
-  /** The negated lowest and the highest index of each lookup, int64 `[MOST_LOOKUPS, 2]`. */
+  /** A row for each lookup, int64 `[MOST_LOOKUPS + 1, 2]`. The last is that of all lookups without a place. */
   readonly #notes: NativeTensor;
+  /** Whether lookups have noted since the last report. */
+  #isNoted = false;
+  /** Whether a recorded step has lookups. Its replays may note at any time. */
+  #isRecorded = false;
 
   constructor() {
-    this.#notes = zeros([MOST_LOOKUPS, 2], 'int64');
+    this.#notes = zeros([MOST_LOOKUPS + 1, 2], 'int64');
   }
 
   /** `indices` within `[0, size)`. Caller disposes. */
   clamped(indices: NativeTensor, lookup: Lookup): NativeTensor {
-    if (!indices.shape.includes(0)) this.#note(indices, this.#placeOf(lookup));
+    if (!indices.shape.includes(0)) this.#note(indices, lookup);
     return clamp(indices, 0, lookup.size - 1);
   }
 
   /** @throws AccError `ACC_INDEX_OUT_OF_RANGE` for an index of an earlier lookup. */
   report(): void {
-    if (this.#lookups.length === 0) return;
-    const notes = this.#notes.read() as BigInt64Array;
-    for (const [place, lookup] of this.#lookups.entries()) {
-      const [low, high] = [-Number(notes[2 * place]), Number(notes[2 * place + 1])];
-      if (low === 0 && high < lookup.size) continue;
-      clear(this.#notes);
-      throw outOfRange(lookup, low < 0 ? low : high);
-    }
-  }
-
-  #placeOf({ kernelName, size }: Lookup): number {
-    const known = this.#lookups.findIndex((one) => one.kernelName === kernelName && one.size === size);
-    if (known >= 0) return known;
-    if (this.#lookups.length === MOST_LOOKUPS) this.#makeRoom();
-    return this.#lookups.push({ kernelName, size }) - 1;
-  }
-
-  #makeRoom(): void {
-    this.report();
-    this.#lookups.length = 0;
+    if (!this.#hasNotes()) return;
+    const error = this.#errorOf(this.#notes.read() as BigInt64Array);
+    if (!error) return;
     clear(this.#notes);
+    throw error;
   }
 
-  #note(indices: NativeTensor, place: number): void {
-    const [lowest, highest] = extremes(indices) as [NativeTensor, NativeTensor];
-    using low = lowest;
-    using high = highest;
-    using negated = negate(low);
-    using pair = stack([negated, high]);
-    using found = toDtype(pair, 'int64');
-    using note = select(this.#notes, 0, place);
-    using both = maximum(note, found);
-    copyInto(note, both);
+  /** The asynchronous form of {@link report}, for lookups before the call. */
+  async reportAsync(): Promise<void> {
+    if (!this.#hasNotes()) return;
+    const notes = (await this.#notes.readAsync()) as BigInt64Array;
+    if (!this.#errorOf(notes)) return;
+    // Another read may have reported it meanwhile.
+    this.#isNoted = true;
+    this.report();
+  }
+
+  #hasNotes(): boolean {
+    const hasNotes = this.#isNoted || this.#isRecorded;
+    this.#isNoted = false;
+    return hasNotes;
+  }
+
+  #errorOf(notes: BigInt64Array): AccError | undefined {
+    const distances = (place: number): Distances => ({
+      below: Number(notes[2 * place]),
+      beyond: Number(notes[2 * place + 1]),
+    });
+    const isOutside = ({ below, beyond }: Distances) => below > 0 || beyond > 0;
+    const place = this.#lookups.findIndex((_, i) => isOutside(distances(i)));
+    if (place >= 0) {
+      const { below, beyond } = distances(place);
+      const lookup = this.#lookups[place]!;
+      return outOfRange(lookup, below > 0 ? -below : lookup.size - 1 + beyond);
+    }
+    const others = distances(MOST_LOOKUPS);
+    return isOutside(others) ? outOfUnknownRange(others) : undefined;
+  }
+
+  #note(indices: NativeTensor, lookup: Lookup): void {
+    this.#isNoted = true;
+    this.#isRecorded ||= areValuesRecorded();
+    note(this.#notes, indices, this.#placeOf(lookup), lookup.size);
+  }
+
+  /** A place never gets another lookup, because recorded steps go on noting there. */
+  #placeOf({ kernelName, size }: Lookup): number {
+    const key = `${kernelName} ${size}`;
+    const known = this.#places.get(key);
+    if (known !== undefined) return known;
+    if (this.#lookups.length === MOST_LOOKUPS) return MOST_LOOKUPS;
+    this.#places.set(key, this.#lookups.length);
+    return this.#lookups.push({ kernelName, size }) - 1;
   }
 }

@@ -21,6 +21,7 @@ export const AccBackend = class AccBackend {
 export const kernelChoices: Acc['kernelChoices'] = () => [];
 export const randomLayer: Acc['randomLayer'] = refuse;
 export const registerAccBackend: Acc['registerAccBackend'] = refuse;
+export const registerAccBackendFor: Acc['registerAccBackendFor'] = refuse;
 export const registeredDevice: Acc['registeredDevice'] = () => undefined;
 export const restoreChoices: Acc['restoreChoices'] = refuse;
 export const savedChoices: Acc['savedChoices'] = refuse;

@@ -1,5 +1,5 @@
 export { AccBackend } from '../backend.js';
 export { randomLayer } from '../random-layer.js';
-export { registerAccBackend, registeredDevice } from '../register-backend.js';
+export { registerAccBackend, registerAccBackendFor, registeredDevice } from '../register-backend.js';
 export { restoreChoices, savedChoices } from '../state/choices.js';
 export { kernelChoices, shareKernelChoices } from '../tuning/tuning.js';

@@ -2,7 +2,30 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace acc {
+namespace {
+
+constexpr int32_t kNoMemory = 2;  // cudaErrorMemoryAllocation
+
+// After these errors of CUDA, every later call of the process fails: uncorrectable errors of memory and
+// links, wrong addresses, time-outs, a destroyed context, failed assertions, exceptions of the hardware.
+constexpr int32_t kLasting[] = {214, 220, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719};
+
+}  // namespace
+
+const char* code_of_device_error(int32_t number, const char* fallback) {
+  if (number == kNoMemory) return kOutOfMemory;
+  const bool is_lasting = std::find(std::begin(kLasting), std::end(kLasting), number) != std::end(kLasting);
+  return is_lasting ? kDeviceFailed : fallback;
+}
+
+const char* code_or(const ErrorInfo& info, const char* fallback) {
+  if (info.code == kOutOfMemory) return kOutOfMemory;
+  return info.code == kDeviceFailed ? kDeviceFailed : fallback;
+}
 
 ErrorInfo describe_current_exception(const char* fallback) {
   try {
@@ -12,8 +35,7 @@ ErrorInfo describe_current_exception(const char* fallback) {
   } catch (const c10::OutOfMemoryError& error) {
     return {kOutOfMemory, error.what_without_backtrace()};
   } catch (const c10::AcceleratorError& error) {
-    // A device reports errors of earlier operators in whatever call comes next.
-    return {kDeviceFailed, error.what_without_backtrace()};
+    return {code_of_device_error(error.get_error_code(), fallback), error.what_without_backtrace()};
   } catch (const c10::Error& error) {
     return {fallback, error.what_without_backtrace()};
   } catch (const std::bad_alloc&) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -46,5 +47,12 @@ struct ErrorInfo {
   std::string message;
 };
 ErrorInfo describe_current_exception(const char* fallback);
+
+// The code for an error that a device reports, perhaps of an operator that was called earlier. CUDA and its
+// driver have the same numbers. `fallback` is the code for errors after which the device can be used.
+const char* code_of_device_error(int32_t number, const char* fallback);
+
+// The code of `info` if it is that of memory or of a failed device, whatever was called. Else `fallback`.
+const char* code_or(const ErrorInfo& info, const char* fallback);
 
 }  // namespace acc

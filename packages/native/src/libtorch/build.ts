@@ -28,10 +28,22 @@ export interface BuildProgress {
 /** The memory of one compiler process with torch's headers. */
 const JOB_BYTES = 1.5 * 2 ** 30;
 
-/** The number of compiler processes: one for each core, as far as the free memory suffices. */
-export function compilerJobs(cores: number, freeBytes: number): number {
-  return Math.max(1, Math.min(cores, Math.floor(freeBytes / JOB_BYTES)));
+/**
+ * The number of compiler processes: one for each core, as far as the free memory suffices.
+ *
+ * @param freeBytes On macOS, too little: memory that holds files counts as used. So two run there.
+ */
+export function compilerJobs(cores: number, freeBytes: number, platform = process.platform): number {
+  const least = platform === 'darwin' ? 2 : 1;
+  return Math.min(cores, Math.max(least, Math.floor(freeBytes / JOB_BYTES)));
 }
+
+/** The free memory of the host, or what is left under the limit of a container. */
+function availableBytes(): number {
+  const { availableMemory } = process as { availableMemory?: () => number };
+  return availableMemory?.() ?? freemem();
+}
+
 const LOG_TAIL_LINES = 30;
 
 /**
@@ -84,7 +96,7 @@ async function runNodeGyp(
     toolchain.nodeGyp,
     'rebuild',
     `--directory=${folder}`,
-    `--jobs=${compilerJobs(availableParallelism(), freemem())}`,
+    `--jobs=${compilerJobs(availableParallelism(), availableBytes())}`,
     ...(toolchain.nodeDir ? [`--nodedir=${toolchain.nodeDir}`] : []),
     `--acc_torch_include=${libtorch.includeDir}`,
     `--acc_torch_lib=${libtorch.libDir}`,

@@ -2,6 +2,7 @@ import { isAccError, type AccError } from '@acc/contract';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { compilerJobs } from './build.js';
 import { requireToolchain } from './toolchain.js';
 import { temporaryFolder } from './test-support.js';
 
@@ -43,4 +44,14 @@ describe('requireToolchain', () => {
     writeFileSync(join(fetched, 'include', 'node', 'node_api.h'), '');
     expect(requireToolchain({ env, offline: true }).nodeDir).toBe(fetched);
   });
+});
+
+it.each([
+  ['all cores', 4, 16, 'linux', 4],
+  ['as many as memory allows', 4, 4, 'linux', 2],
+  ['one, however little memory is free', 4, 0.5, 'linux', 1],
+  ['two on macOS', 4, 0.5, 'darwin', 2],
+  ['no more than cores', 1, 0.5, 'darwin', 1],
+] as const)('the compiler runs on %s', (_, cores, gibibytes, platform, jobs) => {
+  expect(compilerJobs(cores, gibibytes * 2 ** 30, platform)).toBe(jobs);
 });

@@ -199,7 +199,8 @@ void CudaDriver::check(int status, const char* what) const {
   if (status == 0) return;
   const char* text = nullptr;
   functions_->cuGetErrorString(status, &text);
-  fail(std::string("The CUDA driver could not ") + what + ": " + (text ? text : std::to_string(status)) + ".");
+  throw Error(code_of_device_error(status, kOperatorFailed),
+              std::string("The CUDA driver could not ") + what + ": " + (text ? text : std::to_string(status)) + ".");
 }
 
 }  // namespace acc::fused

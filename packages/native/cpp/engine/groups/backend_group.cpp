@@ -39,7 +39,7 @@ namespace {
 
 [[noreturn]] void rethrow_as_collective_error() {
   const auto info = describe_current_exception(kCollectiveFailed);
-  throw Error(code_of_failure(info.message), info.message);
+  throw Error(code_or(info, code_of_failure(info.message)), info.message);
 }
 
 // Views elements as bytes. Collectives that only move elements do not need their dtype.

@@ -17,11 +17,14 @@ at::Tensor room_on_host(const at::Tensor& tensor) {
 
 at::Tensor copy_on_host(const at::Tensor& tensor) { return room_on_host(tensor).copy_(tensor); }
 
-// The tensors that the call writes besides `output`: none, its input, or its list.
-bool writes_input(CollectiveKind kind) { return kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kReceive; }
+// Whether the call writes `input` on this rank.
+bool writes_input(const CollectiveCall& call, int rank) {
+  if (call.kind == CollectiveKind::kBroadcast) return call.root != rank;
+  return call.kind == CollectiveKind::kReceive;
+}
 
 // The call with its tensors on the host. Adds those that the call writes to `results`.
-CollectiveCall staged(const CollectiveCall& call, std::vector<Staged>& results) {
+CollectiveCall staged(const CollectiveCall& call, int rank, std::vector<Staged>& results) {
   auto made = call;
   for (auto& tensor : made.many) {
     auto copy = copy_on_host(tensor);
@@ -30,7 +33,7 @@ CollectiveCall staged(const CollectiveCall& call, std::vector<Staged>& results) 
   }
   if (call.input.defined()) {
     made.input = call.kind == CollectiveKind::kReceive ? room_on_host(call.input) : copy_on_host(call.input);
-    if (writes_input(call.kind)) results.push_back({call.input, made.input});
+    if (writes_input(call, rank)) results.push_back({call.input, made.input});
   }
   if (call.output.defined()) {
     made.output = call.output.is_same(call.input) ? made.input : room_on_host(call.output);
@@ -65,11 +68,11 @@ bool is_on_host(const CollectiveCall& call) {
   return call.input.is_cpu();
 }
 
-std::shared_ptr<Pending> start_on_host(const CollectiveCall& call,
+std::shared_ptr<Pending> start_on_host(const CollectiveCall& call, int rank,
                                        const std::function<std::shared_ptr<Pending>(CollectiveCall)>& start) {
   const c10::InferenceMode guard;
   std::vector<Staged> results;
-  auto made = staged(call, results);
+  auto made = staged(call, rank, results);
   return std::make_shared<StagedPending>(start(std::move(made)), std::move(results));
 }
 

@@ -10,9 +10,9 @@ namespace acc {
 bool is_on_host(const CollectiveCall& call);
 
 // Runs a call by `start`, for which tensors must be in host memory. The tensors of a device are copied
-// to pinned memory, which waits for the kernels that write them. The results are copied back by the
-// wait.
-std::shared_ptr<Pending> start_on_host(const CollectiveCall& call,
+// to pinned memory, which waits for the kernels that write them. The wait copies back what the call
+// writes on `rank`, which is this one.
+std::shared_ptr<Pending> start_on_host(const CollectiveCall& call, int rank,
                                        const std::function<std::shared_ptr<Pending>(CollectiveCall)>& start);
 
 }  // namespace acc

@@ -18,6 +18,9 @@ bool depends_on_data(const Operator& op) {
   return op.handle.hasTag(at::Tag::data_dependent_output) || op.handle.hasTag(at::Tag::dynamic_output_shape);
 }
 
+// True for an operator whose writes no operator of a step reads. Replays make it on the same memory.
+bool takes_notes(const std::string& name) { return name == "acc::note_indices"; }
+
 bool is_written(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
@@ -72,7 +75,7 @@ void Recorder::arguments(const torch::jit::Stack& stack, const double* end) {
 }
 
 // Called before the operator runs. A call that writes into memory from outside the step cannot be
-// replayed.
+// replayed, unless it takes notes there.
 void Recorder::note_writes(const torch::jit::Stack& stack) {
   const auto& op = *pending_.op;
   pending_.is_kept = op.handle.hasTag(at::Tag::nondeterministic_seeded);
@@ -80,6 +83,7 @@ void Recorder::note_writes(const torch::jit::Stack& stack) {
   for (size_t i = 0; i < stack.size(); ++i) {
     if (!is_written(declared[i])) continue;
     pending_.writes = true;
+    if (takes_notes(op.name)) continue;
     if (stack[i].isTensor()) {
       note_write(stack[i].toTensor());
     } else if (stack[i].isTensorList()) {

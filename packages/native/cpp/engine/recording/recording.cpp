@@ -246,9 +246,11 @@ void Recording::run_call(const RecordedCall& call) {
     }
   } catch (...) {
     const auto error = describe_current_exception(kOperatorFailed);
+    const auto* code = code_or(error, kOperatorFailed);
+    // The call that reports it may be innocent.
+    if (error.code == kDeviceFailed) throw Error(code, error.message);
     const auto name = call.program ? "Fused operators" : call.op->name;
-    throw Error(error.code == kOutOfMemory ? kOutOfMemory : kOperatorFailed,
-                name + ", in the replay of a recorded step: " + error.message);
+    throw Error(code, name + ", in the replay of a recorded step: " + error.message);
   }
 }
 

@@ -52,7 +52,7 @@ class GlooGroup final : public BackendGroup {
   std::shared_ptr<Pending> start(CollectiveCall call) override {
     if (is_on_host(call)) return BackendGroup::start(std::move(call));
     require_fitting(call, options_.rank, options_.size);
-    return start_on_host(call, [this](CollectiveCall staged) { return BackendGroup::start(std::move(staged)); });
+    return start_on_host(call, options_.rank, [this](CollectiveCall staged) { return BackendGroup::start(std::move(staged)); });
   }
 
   std::vector<Loss> losses() override { return links_->losses(); }

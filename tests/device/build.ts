@@ -1,3 +1,0 @@
-import { lateLibrary } from './late-device.js';
-
-console.log(lateLibrary());
