@@ -73,6 +73,30 @@ it.each(['before', 'after'] as const)(
   },
 );
 
+/** It reads its inputs as a list, and returns one. */
+class Listed extends tf.layers.Layer {
+  static readonly className = 'ListedOfHooks';
+  override call(inputs: tf.Tensor | tf.Tensor[]): tf.Tensor[] {
+    return [(inputs as tf.Tensor[])[0]!.mul(2)];
+  }
+}
+
+it('a layer that reads a list of inputs gets one, and its hooks get the tensor in it', () => {
+  const layer = new Listed({ inputShape: [2] });
+  const model = tf.sequential({ layers: [layer] });
+  const seen: unknown[] = [];
+  const watching = registerHook(layer, {
+    preForward: (_, inputs) => void seen.push(inputs),
+    postForward: (_, outputs) => void seen.push(outputs),
+  });
+  expect(values(model)).toEqual([2, 4, 6, 8]);
+  expect(seen.map((given) => given instanceof tf.Tensor)).toEqual([true, true]);
+  const adding = registerHook(layer, { preForward: (_, inputs) => tf.add(inputs as tf.Tensor, 1) });
+  expect(values(model)).toEqual([4, 6, 8, 10]);
+  adding.remove();
+  watching.remove();
+});
+
 const none: LayerHook = { preForward: () => undefined };
 it.each([
   [{}, none, 'ACC_INVALID_ARGUMENT'],

@@ -60,18 +60,24 @@ function hookUp(layer: LayerInternals): Hooked {
   const undo = patch(layer, 'call', 'layer hooks', (own) => (inputs, kwargs) => {
     let given = one(inputs);
     for (const hook of hooks) given = hook.preForward?.(layer, given) ?? given;
-    let outputs = one(own.call(layer, given, kwargs));
+    const computed = own.call(layer, inFormOf(inputs, given), kwargs);
+    let outputs = one(computed);
     for (const hook of hooks) outputs = hook.postForward?.(layer, outputs) ?? outputs;
-    return outputs;
+    return inFormOf(computed, outputs);
   });
   const hooked = { hooks, undo };
   hookedLayers.set(layer, hooked);
   return hooked;
 }
 
-/** The tensor of a list of one. Some callers give layers a list in any case. */
+/** The tensor of a list of one. Models give their layers a list in any case. */
 function one(tensors: LayerTensors): LayerTensors {
   return Array.isArray(tensors) && tensors.length === 1 ? tensors[0]! : tensors;
+}
+
+/** The tensors in a list if `form` is one. Layers of a program may read `inputs[0]`. */
+function inFormOf(form: LayerTensors, tensors: LayerTensors): LayerTensors {
+  return Array.isArray(form) && !Array.isArray(tensors) ? [tensors] : tensors;
 }
 
 function requireLayer(layer: unknown): asserts layer is LayerInternals {
