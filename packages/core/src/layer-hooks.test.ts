@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { Accelerator } from './accelerator.js';
 import { registerHook, type LayerHook } from './layer-hooks.js';
@@ -95,6 +95,27 @@ it('a layer that reads a list of inputs gets one, and its hooks get the tensor i
   expect(values(model)).toEqual([4, 6, 8, 10]);
   adding.remove();
   watching.remove();
+});
+
+it('compiled steps run without replay while a layer has a hook', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  accelerator = await Accelerator.create({ engine: 'acc' });
+  const model = one();
+  const step = accelerator.compile((given: tf.Tensor) => model.apply(given) as tf.Tensor);
+  const run = (times: number) => {
+    for (let i = 0; i < times; i++) tf.tidy(() => void step(x()));
+    return step.replays;
+  };
+  const before = run(4);
+  expect(before).toBeGreaterThan(0);
+  let calls = 0;
+  const hook = registerHook(model.getLayer('second'), { postForward: () => void calls++ });
+  expect(run(4)).toBe(before);
+  expect(calls).toBe(4);
+  expect(step.reason).toContain('registerHook');
+  hook.remove();
+  expect(run(1)).toBe(before + 1);
+  warn.mockRestore();
 });
 
 const none: LayerHook = { preForward: () => undefined };

@@ -26,11 +26,19 @@ interface Hooked {
 
 /** The layers that have hooks. */
 const hookedLayers = new WeakMap<object, Hooked>();
+/** The hooks of all layers. */
+const registered = new Set<LayerHook>();
+
+/** Whether some layer has a hook. */
+export function haveLayersHooks(): boolean {
+  return registered.size > 0;
+}
 
 /**
  * Adds a hook to a layer. Hooks of a layer run in the order in which they were registered. Gradients
- * flow through the operators in them. Register them before `accelerator.compile` records a step: the
- * JavaScript of a hook does not run in replays.
+ * flow through the operators in them. A pass frees its tensors, so a hook that keeps one for later
+ * keeps a copy: `tf.keep(tf.clone(x))`. While any layer has a hook, steps of `accelerator.compile` run
+ * without replay, because JavaScript does not run in replays.
  *
  * A hook may be added before or after `prepare`. A model computes with its layers, so hooks of the
  * model itself only run for `model.apply`, and where it is a layer of another model.
@@ -45,8 +53,10 @@ export function registerHook(layer: object, hook: LayerHook): RemovableHandle {
   const own = { ...hook };
   const hooked = hookedLayers.get(layer) ?? hookUp(layer);
   hooked.hooks.add(own);
+  registered.add(own);
   return {
     remove() {
+      registered.delete(own);
       hooked.hooks.delete(own);
       if (hooked.hooks.size > 0 || hookedLayers.get(layer) !== hooked) return;
       hookedLayers.delete(layer);
