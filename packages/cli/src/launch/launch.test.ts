@@ -77,7 +77,11 @@ describe('acc launch', { timeout: 120_000 }, () => {
     for (const name of ['torch_cpu', 'c10']) writeFileSync(join(root, `lib/lib${name}.${extension}`), '');
     writeFileSync(join(root, 'build-version'), '2.13.0+cpu');
     // No Python on the path, so that the cache is what is found.
-    const env = { PATH: folder, ACC_CACHE_DIR: folder, ACC_LIBTORCH: undefined, NODE_V8_COVERAGE: undefined };
+    const unset = ['ACC_LIBTORCH', 'NODE_V8_COVERAGE', 'NODE_COMPILE_CACHE', 'NODE_DISABLE_COMPILE_CACHE'];
+    const env = {
+      ...Object.fromEntries(unset.map((name) => [name, undefined])),
+      ...{ PATH: folder, ACC_CACHE_DIR: folder },
+    };
     const ranks = reported(await runAcc(['launch', '-n', '2', fixture('environment.mjs')], { env }));
     expect([ranks['0']!.env.ACC_LIBTORCH, ranks['1']!.env.ACC_LIBTORCH]).toEqual([root, root]);
     const compiled = join(folder, 'compiled');

@@ -19,8 +19,8 @@ import type { SetupProgress } from './progress.js';
 
 export interface SetupOptions {
   /**
-   * The version to install. Default: the version that is found, else the version that this release
-   * is tested with.
+   * The version to install. Default: the version that is found, else the newest that this release is
+   * tested with and PyTorch offers.
    */
   readonly libtorch?: string;
   /** The archive or wheel to install from: a path or URL. */
