@@ -101,6 +101,18 @@ describe('acc launch', { timeout: 120_000 }, () => {
     expect(common.stdout).toBe('common.cjs true\ncommon.cjs true\n');
   });
 
+  it('runs a module by its name, with its own arguments', async () => {
+    const cwd = mkdtempSync(join(tmpdir(), 'acc-module-'));
+    const folder = join(cwd, 'node_modules', 'trainings');
+    mkdirSync(folder, { recursive: true });
+    const manifest = { name: 'trainings', exports: { './tune': './tune.mjs' } };
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(folder, 'tune.mjs'), 'console.log(process.argv.slice(2).join());');
+    const run = await runAcc(['launch', '--module', 'trainings/tune', '--rate', '0.1'], { cwd });
+    expect(run).toMatchObject({ code: 0, stdout: '--rate,0.1\n' });
+    rmSync(cwd, { recursive: true });
+  });
+
   it('gives a single rank stdin and stdout unchanged', async () => {
     const run = await runAcc(['launch', fixture('echo-stdin.mjs')], { input: 'typed\r' });
     expect(run).toMatchObject({ code: 0, stdout: 'typed\rthe end of stdin', stderr: '' });
