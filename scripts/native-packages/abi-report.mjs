@@ -4,7 +4,8 @@
 //   node scripts/native-packages/abi-report.mjs [--check]
 //
 // The addon is the one of this machine (`acc env`). Uses `nm` and `c++filt`, which come with the compiler. --check
-// writes nothing, and fails if the addon needs a symbol of a kind that the report does not name.
+// writes nothing, and fails if the addon needs a symbol of a kind that the report does not name, or others
+// than those that ABI.md lists. `npm run test:release` calls it.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
