@@ -96,7 +96,12 @@ it.each([
 
 it('follows a map of the program, and refuses one of other layers', () => {
   const groups = groupsOf(10, 20, 30);
-  const limits = { ...LIMITS, device: undefined, host: undefined, map: { layer0: 'cpu', layer1: 'disk', layer2: 'cpu' } };
+  const limits = {
+    ...LIMITS,
+    device: undefined,
+    host: undefined,
+    map: { layer0: 'cpu', layer1: 'disk', layer2: 'cpu' },
+  };
   const map = followedMap(groups, limits, 'cpu');
   expect(map.resident).toEqual([groups[0]!.weights[0], groups[2]!.weights[0]]);
   expect(map.onDisk).toEqual(groups[1]!.weights);

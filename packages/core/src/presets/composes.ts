@@ -99,7 +99,11 @@ export const REFUSALS: readonly Refusal[] = [
 
   ...cannot('join', SHARDING, REPLICATED),
   ...cannot('join', ['context', 'sharedRows'], ROWS),
-  ...cannot('join', ['syncEachBatch'], 'Windows of ranks may end in different micro-batches, and weights would differ.'),
+  ...cannot(
+    'join',
+    ['syncEachBatch'],
+    'Windows of ranks may end in different micro-batches, and weights would differ.',
+  ),
   ...cannot('apart', SHARDING, REPLICATED),
   ...cannot('apart', ['context', 'sharedRows'], ROWS),
   ...cannot('noSync', SHARDING, REPLICATED),
