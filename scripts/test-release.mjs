@@ -17,6 +17,10 @@ await runMain(async () => {
     ...shuffled,
     ...releaseJobs(),
     commandJob('build', 'npm', ['run', '--silent', 'build'], { ...alone, seconds: 60 }),
+    commandJob('abi', process.execPath, ['scripts/native-packages/abi-report.mjs', '--check'], {
+      seconds: 10,
+      memoryGiB: 1,
+    }),
     countedJob('packages', ['tests/architecture/check-packages.mjs'], { ...alone, seconds: 120 }),
     countedJob('torch', ['scripts/test-torch.mjs'], { ...alone, seconds: 1200 }),
     countedJob('nodes', ['scripts/test-nodes.mjs'], { ...alone, seconds: 1200 }),

@@ -3,7 +3,7 @@
 // has, fetches each missing libtorch, and needs a compiler.
 //
 // For a libtorch with CUDA of a line that this machine has, with the headers of NCCL, it also builds an
-// addon with NCCL, `torch-<line>-cuda`.
+// addon with NCCL for this version of CUDA, such as `torch-2.13-cu130`.
 //
 //   --torch 2.13     only this line; may be repeated
 //   --out <folder>   the folder of the package (default: .native-packages)
@@ -23,10 +23,20 @@ function readManifest() {
   return JSON.parse(readFileSync(join(root, 'packages', 'native', 'package.json'), 'utf8'));
 }
 
-/** A CUDA build of the release line on this machine, beside the headers of NCCL. */
-function findCudaLibtorch(native, line) {
+/**
+ * A build of the release line for a version of CUDA on this machine, beside the headers of NCCL.
+ *
+ * @param plain The addon without NCCL.
+ */
+function findCudaLibtorch(native, line, plain) {
   const installs = native.describeSearch().candidates.flatMap(({ install }) => install ?? []);
-  return installs.find(({ variant, version }) => /^cu/.test(variant) && version.startsWith(`${line}.`));
+  const ofLine = installs.filter(
+    ({ variant, version }) => /^cu\d+$/.test(variant) && version.startsWith(`${line}.`),
+  );
+  const found = ofLine.find((install) => native.ncclState(install, plain) === 'buildable');
+  if (!found && ofLine.length > 0)
+    console.log(`… torch ${line}: ${ofLine[0].root} has no headers of CUDA and NCCL, so no addon with NCCL`);
+  return found;
 }
 
 /** A CPU build of the release line: one of this machine, otherwise one that is fetched. */
@@ -43,17 +53,13 @@ async function provideLibtorch(native, line) {
  * looks for them.
  */
 async function addLine(native, line, folder) {
-  await addAddon(
-    native,
-    { line, libtorch: await provideLibtorch(native, line), name: `torch-${line}` },
-    folder,
-  );
-  const cuda = findCudaLibtorch(native, line);
+  const libtorch = await provideLibtorch(native, line);
+  const plain = await addAddon(native, { line, libtorch, name: `torch-${line}` }, folder);
+  const cuda = findCudaLibtorch(native, line, plain);
   if (!cuda) return [`torch-${line}`];
-  const name = `torch-${line}-cuda`;
+  const name = `torch-${line}-${cuda.variant}`;
   const addon = await addAddon(native, { line, libtorch: cuda, name }, folder);
-  if (native.ncclState(cuda, addon) !== 'linked')
-    throw new Error(`${cuda.root} has no headers of CUDA and NCCL beside it, so ${name} has no NCCL.`);
+  if (native.ncclState(cuda, addon) !== 'linked') throw new Error(`${name} was built without NCCL.`);
   return [`torch-${line}`, name];
 }
 

@@ -14,6 +14,7 @@ const steps = (few: number): number => (inject('isRelease') ? 50 : few);
 const CASES: readonly DeterministicCase[] = [
   { model: 'mlp', loop: 'custom', steps: steps(10) },
   { model: 'mlp', loop: 'custom', accumulation: 3, steps: steps(6) },
+  { model: 'mlp', loop: 'custom', accumulation: 2, syncEachBatch: true, steps: 4 },
   { model: 'mlp', loop: 'fit', steps: steps(10) },
   { model: 'mlp', loop: 'fitDataset', accumulation: 2, steps: steps(6) },
   { model: 'convnet', loop: 'custom', steps: steps(10) },

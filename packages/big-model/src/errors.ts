@@ -121,3 +121,11 @@ export function notAModel(caller: string): AccError {
     },
   );
 }
+
+export function sameLayerNames(caller: string, name: string): AccError {
+  return new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `${caller}: several layers are named '${name}', so the name does not tell which one is meant.`,
+    { help: 'Give each layer a name of its own, also in models within the model.', details: { name } },
+  );
+}

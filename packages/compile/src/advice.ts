@@ -31,6 +31,7 @@ const ADVICE: readonly (readonly [reason: RegExp, advice: string])[] = [
   [/cannot record steps/, "Train on the backend 'acc'."],
   [/noSync/, 'Compile the part of the step that does not call noSync.'],
   [/deterministic/, 'Leave deterministic training, or run the step as it is.'],
+  [/registerHook/, 'Take the hook away by remove(), or run the step as it is.'],
   [/its replay failed/, 'Call accelerator.compile again when the cause is gone.'],
   [
     /from run to run|in one run|different|changing tensors|changes? |other calls/,

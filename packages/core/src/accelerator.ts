@@ -639,8 +639,8 @@ export class Accelerator {
   }
 
   /**
-   * Adds a hook that runs before each {@link loadState} reads a checkpoint. It is otherwise like
-   * {@link registerSaveStatePreHook}.
+   * Adds a hook that runs before each {@link loadState} reads a checkpoint, and not if `latest` finds
+   * none. It is otherwise like {@link registerSaveStatePreHook}.
    */
   registerLoadStatePreHook(hook: StatePreHook): RemovableHandle {
     return this.#run.addHook('loadState', hook);

@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { Accelerator } from './accelerator.js';
 import { registerHook, type LayerHook } from './layer-hooks.js';
@@ -72,6 +72,51 @@ it.each(['before', 'after'] as const)(
     expect(Object.hasOwn(layer, 'call')).toBe(false);
   },
 );
+
+/** It reads its inputs as a list, and returns one. */
+class Listed extends tf.layers.Layer {
+  static readonly className = 'ListedOfHooks';
+  override call(inputs: tf.Tensor | tf.Tensor[]): tf.Tensor[] {
+    return [(inputs as tf.Tensor[])[0]!.mul(2)];
+  }
+}
+
+it('a layer that reads a list of inputs gets one, and its hooks get the tensor in it', () => {
+  const layer = new Listed({ inputShape: [2] });
+  const model = tf.sequential({ layers: [layer] });
+  const seen: unknown[] = [];
+  const watching = registerHook(layer, {
+    preForward: (_, inputs) => void seen.push(inputs),
+    postForward: (_, outputs) => void seen.push(outputs),
+  });
+  expect(values(model)).toEqual([2, 4, 6, 8]);
+  expect(seen.map((given) => given instanceof tf.Tensor)).toEqual([true, true]);
+  const adding = registerHook(layer, { preForward: (_, inputs) => tf.add(inputs as tf.Tensor, 1) });
+  expect(values(model)).toEqual([4, 6, 8, 10]);
+  adding.remove();
+  watching.remove();
+});
+
+it('compiled steps run without replay while a layer has a hook', async () => {
+  const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+  accelerator = await Accelerator.create({ engine: 'acc' });
+  const model = one();
+  const step = accelerator.compile((given: tf.Tensor) => model.apply(given) as tf.Tensor);
+  const run = (times: number) => {
+    for (let i = 0; i < times; i++) tf.tidy(() => void step(x()));
+    return step.replays;
+  };
+  const before = run(4);
+  expect(before).toBeGreaterThan(0);
+  let calls = 0;
+  const hook = registerHook(model.getLayer('second'), { postForward: () => void calls++ });
+  expect(run(4)).toBe(before);
+  expect(calls).toBe(4);
+  expect(step.reason).toContain('registerHook');
+  hook.remove();
+  expect(run(1)).toBe(before + 1);
+  warn.mockRestore();
+});
 
 const none: LayerHook = { preForward: () => undefined };
 it.each([

@@ -26,11 +26,19 @@ interface Hooked {
 
 /** The layers that have hooks. */
 const hookedLayers = new WeakMap<object, Hooked>();
+/** The hooks of all layers. */
+const registered = new Set<LayerHook>();
+
+/** Whether some layer has a hook. */
+export function haveLayersHooks(): boolean {
+  return registered.size > 0;
+}
 
 /**
  * Adds a hook to a layer. Hooks of a layer run in the order in which they were registered. Gradients
- * flow through the operators in them. Register them before `accelerator.compile` records a step: the
- * JavaScript of a hook does not run in replays.
+ * flow through the operators in them. A pass frees its tensors, so a hook that keeps one for later
+ * keeps a copy: `tf.keep(tf.clone(x))`. While any layer has a hook, steps of `accelerator.compile` run
+ * without replay, because JavaScript does not run in replays.
  *
  * A hook may be added before or after `prepare`. A model computes with its layers, so hooks of the
  * model itself only run for `model.apply`, and where it is a layer of another model.
@@ -45,8 +53,10 @@ export function registerHook(layer: object, hook: LayerHook): RemovableHandle {
   const own = { ...hook };
   const hooked = hookedLayers.get(layer) ?? hookUp(layer);
   hooked.hooks.add(own);
+  registered.add(own);
   return {
     remove() {
+      registered.delete(own);
       hooked.hooks.delete(own);
       if (hooked.hooks.size > 0 || hookedLayers.get(layer) !== hooked) return;
       hookedLayers.delete(layer);
@@ -60,18 +70,24 @@ function hookUp(layer: LayerInternals): Hooked {
   const undo = patch(layer, 'call', 'layer hooks', (own) => (inputs, kwargs) => {
     let given = one(inputs);
     for (const hook of hooks) given = hook.preForward?.(layer, given) ?? given;
-    let outputs = one(own.call(layer, given, kwargs));
+    const computed = own.call(layer, inFormOf(inputs, given), kwargs);
+    let outputs = one(computed);
     for (const hook of hooks) outputs = hook.postForward?.(layer, outputs) ?? outputs;
-    return outputs;
+    return inFormOf(computed, outputs);
   });
   const hooked = { hooks, undo };
   hookedLayers.set(layer, hooked);
   return hooked;
 }
 
-/** The tensor of a list of one. Some callers give layers a list in any case. */
+/** The tensor of a list of one. Models give their layers a list in any case. */
 function one(tensors: LayerTensors): LayerTensors {
   return Array.isArray(tensors) && tensors.length === 1 ? tensors[0]! : tensors;
+}
+
+/** The tensors in a list if `form` is one. Layers of a program may read `inputs[0]`. */
+function inFormOf(form: LayerTensors, tensors: LayerTensors): LayerTensors {
+  return Array.isArray(form) && !Array.isArray(tensors) ? [tensors] : tensors;
 }
 
 function requireLayer(layer: unknown): asserts layer is LayerInternals {

@@ -37,8 +37,11 @@ export interface Logger {
   info(message: string, options?: MessageOptions): void;
   warn(message: string, options?: MessageOptions): void;
   error(message: string, options?: MessageOptions): void;
-  /** Like `warn`, but writes the same message once. */
-  warnOnce(message: string, options?: MessageOptions): void;
+  /**
+   * Like `warn`, but writes the same message once. Each rank counts its own calls, so it refuses
+   * `inOrder` (`ACC_INVALID_OPTION`), for which all ranks would have to write together.
+   */
+  warnOnce(message: string, options?: Pick<MessageOptions, 'mainProcessOnly'>): void;
 }
 
 /**
@@ -60,7 +63,8 @@ export function getLogger(name: string, options: LoggerOptions = {}): Logger {
   const warn = at('warn');
   return {
     ...{ name, level, debug: at('debug'), info: at('info'), warn, error: at('error') },
-    warnOnce(message, given) {
+    warnOnce(message, given: MessageOptions = {}) {
+      if (given.inOrder) throw cannotOrder();
       if (warned.has(message)) return;
       warned.add(message);
       warn(message, given);
@@ -99,6 +103,12 @@ function place() {
       });
     },
   };
+}
+
+function cannotOrder(): AccError {
+  return new AccError('ACC_INVALID_OPTION', 'logger.warnOnce cannot write in the order of ranks.', {
+    help: 'Leave inOrder out, or call warn on every rank.',
+  });
 }
 
 function requireLevel(level: unknown): void {

@@ -11,7 +11,7 @@ const ALL = Object.keys(FEATURES) as Feature[];
 /** Strategies other than those that `mesh` chooses exist for themselves. */
 const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding', 'sharedRows'];
 /** Options of ddp, which have no effect on fsdp. */
-const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'batchNorm'];
+const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'syncEachBatch', 'batchNorm'];
 /** Each of them has two ranks. */
 const isAxis = (feature: Feature) =>
   feature === 'sharedRows' || (AXES as readonly Feature[]).includes(feature);

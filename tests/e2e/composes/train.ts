@@ -69,6 +69,7 @@ function optionsOf(features: ReadonlySet<Feature>): AcceleratorOptions {
     ddp: {
       ...(hook && { commHook: hook }),
       ...(has('syncAtApply') && { syncAt: 'apply' }),
+      ...(has('syncEachBatch') && { syncEachBatch: true }),
       ...(has('batchNorm') && { batchNorm: 'broadcast' }),
     },
     ...(has('deterministic') && { deterministic: true }),

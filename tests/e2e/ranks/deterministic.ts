@@ -12,6 +12,8 @@ export interface DeterministicCase {
   readonly steps: number;
   /** The number of micro-batches in a step. */
   readonly accumulation?: number;
+  /** Whether each of them reduces its gradients. */
+  readonly syncEachBatch?: boolean;
   readonly backend?: 'acc' | 'cpu';
   readonly precision?: 'no' | 'bf16' | 'fp16';
   /** The number of layers between checkpoints. */
@@ -29,12 +31,13 @@ const GLOBAL_BATCH = 16;
 const EPOCHS = 2;
 
 async function train(given: DeterministicCase): Promise<Trained> {
-  const { backend = 'acc', accumulation = 1, precision = 'no', checkpointEvery } = given;
+  const { backend = 'acc', accumulation = 1, precision = 'no', checkpointEvery, syncEachBatch } = given;
   await tf.setBackend(backend);
   const accelerator = await Accelerator.create({
     deterministic: true,
     mixedPrecision: precision,
     ...(checkpointEvery !== undefined && { checkpointEvery }),
+    ...(syncEachBatch && { ddp: { syncEachBatch } }),
     gradientAccumulationSteps: accumulation,
     gradientClipping: { norm: 1 },
     dataLoader: { splitBatches: true },

@@ -75,6 +75,7 @@ it.each([
   [{ maxMemory: { cpu: 5, disk: 7 } }, 'cpu', { device: 5, host: 0, disk: 7 }],
   [{ maxMemory: { 'cuda:0': 5, cpu: 6 } }, 'cuda:0', { device: 5, host: 6, disk: Infinity }],
   [{ maxMemory: { cpu: 6 } }, 'cuda:0', { device: undefined, host: 6 }],
+  [{ maxMemory: { 'cuda:0': 5 } }, 'cuda:0', { device: 5, host: undefined }],
   [{ offloadFolder: 'here' }, 'cpu', { device: undefined, folder: 'here' }],
 ])('reads the limits %j on %s', (options, device, limits) => {
   expect(resolveLimits('dispatchModel', options, device)).toMatchObject(limits);
@@ -95,14 +96,21 @@ it.each([
 
 it('follows a map of the program, and refuses one of other layers', () => {
   const groups = groupsOf(10, 20, 30);
-  const limits = { ...LIMITS, device: undefined, map: { layer0: 'cpu', layer1: 'disk', layer2: 'cpu' } };
+  const limits = {
+    ...LIMITS,
+    device: undefined,
+    host: undefined,
+    map: { layer0: 'cpu', layer1: 'disk', layer2: 'cpu' },
+  };
   const map = followedMap(groups, limits, 'cpu');
   expect(map.resident).toEqual([groups[0]!.weights[0], groups[2]!.weights[0]]);
   expect(map.onDisk).toEqual(groups[1]!.weights);
   expect(map.roomBytes).toBe(80);
   expect(followedMap(groups, limits, 'cuda:0')).toMatchObject({ resident: [], roomBytes: 120 });
+  expect(followedMap(groups, { ...limits, host: 160 }, 'cuda:0').onHost).toHaveLength(2);
   const code = (name: string) => expect.objectContaining({ code: name }) as Error;
   expect(() => followedMap(groups, { ...limits, device: 239 }, 'cpu')).toThrow(code('ACC_MEMORY_TOO_SMALL'));
+  expect(() => followedMap(groups, { ...limits, host: 159 }, 'cuda:0')).toThrow(code('ACC_MEMORY_TOO_SMALL'));
   expect(() => followedMap(groups, { ...limits, map: { layer0: 'cpu', other: 'cpu' } }, 'cpu')).toThrow(
     'it lacks layer1, layer2; the model has no layer with weights named other',
   );

@@ -43,7 +43,7 @@ export function deviceMap(groups: readonly WeightGroup[], limits: Limits & { dev
   const widest = largest(moved);
   if (kept + widest.bytes > limits.device) throw tooSmall(widest, limits.device);
   const outside = moved.flatMap(({ weights }) => weights);
-  const onHost = taken(outside, limits.host);
+  const onHost = taken(outside, limits.host ?? 0);
   const onDisk = outside.slice(onHost.length);
   requireDisk(onDisk, limits);
   const resident = ordered.slice(0, count).flatMap(({ weights }) => weights);
@@ -69,6 +69,7 @@ export function followedMap(groups: readonly WeightGroup[], limits: Limits, devi
   const resident = weightsOn(device);
   const onHost = device === 'cpu' ? [] : weightsOn('cpu');
   const onDisk = weightsOn('disk');
+  requireHost(onHost, limits);
   requireDisk(onDisk, limits);
   const elsewhere = groups.filter(({ name }) => map[name] !== device);
   if (elsewhere.length === 0) return { resident, onHost, onDisk, roomBytes: 0 };
@@ -112,6 +113,16 @@ function taken(weights: readonly Variable[], limit: number): Variable[] {
   let bytes = 0;
   const end = weights.findIndex((weight) => (bytes += byteLength(weight)) > limit);
   return weights.slice(0, end < 0 ? weights.length : end);
+}
+
+function requireHost(onHost: readonly Variable[], { host = Infinity }: Limits): void {
+  const bytes = sum(onHost);
+  if (bytes <= host) return;
+  throw new AccError(
+    'ACC_MEMORY_TOO_SMALL',
+    `The device map has ${bytes} bytes of weights on cpu, but maxMemory.cpu is ${host}.`,
+    { help: 'Give cpu more memory, or map layers to another device.', details: { bytes, host } },
+  );
 }
 
 function requireDisk(onDisk: readonly Variable[], { disk, folder }: Limits): void {

@@ -8,7 +8,7 @@ import { memoryStats, resetPeakMemory } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
 import { emptyWeightOf, fillingEmpty } from '../empty/empty-weight.js';
 import { initEmptyWeights } from '../empty/init-empty-weights.js';
-import { planDispatch } from './dispatch-model.js';
+import { inferredMap, moduleSizes, planDispatch } from './dispatch-model.js';
 import { handingOver, isOffloaded } from './offloaded-weights.js';
 import type { DispatchOptions } from './options.js';
 import { requireValues } from './stored-values.js';
@@ -263,4 +263,15 @@ it('never has more weights in memory than it may', async () => {
   expect(peakAllocatedBytes - start).toBeLessThanOrEqual(maxMemory + 8 * 4 * 3 * WIDTH);
   expect(allocatedBytes - start).toBeLessThanOrEqual(1.02 * maxMemory);
   expect(peakAllocatedBytes - start).toBeGreaterThan(LAYER_BYTES);
+});
+
+it('what names layers needs a name for each', async () => {
+  await tf.setBackend('cpu');
+  const dense = () => tf.layers.dense({ name: 'same', units: WIDTH, inputShape: [WIDTH] });
+  const model = tf.sequential({ layers: [dense(), tf.sequential({ name: 'inner', layers: [dense()] })] });
+  const refused = expect.objectContaining({ code: 'ACC_INVALID_ARGUMENT' }) as Error;
+  expect(() => inferredMap('inferAutoDeviceMap', model, {})).toThrow(refused);
+  expect(() => moduleSizes('computeModuleSizes', model)).toThrow(refused);
+  expect(() => dispatch(model, { deviceMap: { same: 'cpu' } })).toThrow(refused);
+  dispatch(model, { maxMemory: 2 * LAYER_BYTES });
 });

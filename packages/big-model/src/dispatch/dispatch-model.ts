@@ -11,7 +11,7 @@ import { abandon, bringBack, isOffloaded, offloadedWeights } from './offloaded-w
 import { hasLimits, resolveLimits, type DispatchOptions, type Limits } from './options.js';
 import { onHost, PlacesOnDisk, type Place } from './places.js';
 import { Residency } from './residency.js';
-import { weightGroups, type Weighted } from './weight-groups.js';
+import { namedGroups, weightGroups, type Weighted } from './weight-groups.js';
 
 /** Where the weights of a model will be. */
 export interface Dispatch extends Disposable {
@@ -45,7 +45,8 @@ export function planDispatch(
 ): Dispatch {
   const kernels = kernelLayerOf(getBackend(), backend());
   const limits = resolveLimits(caller, options, kernels.device);
-  const groups = weightGroups(caller, model).map(offloadablePart);
+  const groupsOf = limits.map ? namedGroups : weightGroups;
+  const groups = groupsOf(caller, model).map(offloadablePart);
   const offloaded = groups.flatMap(({ weights }) => weights.filter(isOffloaded));
   if (offloaded.length > 0) {
     // New values go where the weights are.
@@ -84,7 +85,7 @@ function mapOf(
 
 /** The bytes of the weights of each layer. `''` is the whole model. */
 export function moduleSizes(caller: string, model: Weighted): Record<string, number> {
-  const sizes = weightGroups(caller, model).map(({ name, weights }): [string, number] => [
+  const sizes = namedGroups(caller, model).map(({ name, weights }): [string, number] => [
     name,
     weights.reduce((sum, weight) => sum + byteLength(weight), 0),
   ]);
@@ -107,7 +108,7 @@ export function inferredMap(
 ): Record<string, string> {
   const kernels = kernelLayerOf(getBackend(), backend());
   const limits = { ...resolveLimits(caller, options, kernels.device), folder: '' };
-  const groups = weightGroups(caller, model);
+  const groups = namedGroups(caller, model);
   const map = mapOf(groups.map(offloadablePart), limits, kernels, { areReplaced, processes });
   const places = (weights: readonly Variable[]) => {
     if (weights.some((weight) => map.onDisk.includes(weight))) return 'disk';

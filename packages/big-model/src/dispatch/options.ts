@@ -49,7 +49,8 @@ export function hasLimits(caller: string, options: DispatchOptions): boolean {
 export interface Limits {
   /** Undefined: what is free. */
   readonly device: number | undefined;
-  readonly host: number;
+  /** Undefined: not stated. Then only a map puts weights there. */
+  readonly host: number | undefined;
   readonly disk: number;
   readonly folder: string | undefined;
   /** Undefined: chosen by the other limits. */
@@ -66,11 +67,13 @@ export function resolveLimits(caller: string, options: DispatchOptions, device: 
   for (const name of Object.values(map ?? {})) {
     if (!known.includes(name)) throw noDevice(`${caller}.deviceMap`, name, known);
   }
-  if (typeof maxMemory !== 'object') return { device: maxMemory, host: 0, disk: Infinity, folder, map };
+  const unstated = device === 'cpu' ? 0 : undefined;
+  if (typeof maxMemory !== 'object')
+    return { device: maxMemory, host: unstated, disk: Infinity, folder, map };
   const unknown = Object.keys(maxMemory).find((name) => !known.includes(name));
   if (unknown !== undefined) throw noDevice(`${caller}.maxMemory`, unknown, known);
-  const { [device]: own, cpu = 0, disk = Infinity } = maxMemory;
-  return { device: own, host: device === 'cpu' ? 0 : cpu, disk, folder, map };
+  const { [device]: own, cpu, disk = Infinity } = maxMemory;
+  return { device: own, host: unstated ?? cpu, disk, folder, map };
 }
 
 function noDevice(where: string, name: string, known: readonly string[]): AccError {

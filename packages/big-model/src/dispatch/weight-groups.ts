@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
-import { notAModel } from '../errors.js';
+import { notAModel, sameLayerNames } from '../errors.js';
 import type { WeightGroup } from './device-map.js';
 
 interface Layer {
@@ -20,6 +20,21 @@ export function weightGroups(caller: string, model: Weighted): WeightGroup[] {
   if (isModel(model)) return groupsOf(model);
   if (!isVariables(model)) throw notAModel(caller);
   return model.map((variable) => ({ name: variable.name, weights: [variable] }));
+}
+
+/**
+ * The groups for what refers to each by its name.
+ *
+ * @throws AccError `ACC_INVALID_ARGUMENT` also if two groups have the same name.
+ */
+export function namedGroups(caller: string, model: Weighted): WeightGroup[] {
+  const groups = weightGroups(caller, model);
+  const seen = new Set<string>();
+  for (const { name } of groups) {
+    if (seen.has(name)) throw sameLayerNames(caller, name);
+    seen.add(name);
+  }
+  return groups;
 }
 
 function groupsOf(model: object): WeightGroup[] {

@@ -16,7 +16,7 @@ export function addConfigCommand(program: Command): void {
     .addArgument(
       new Argument(
         '[update]',
-        'keep the values of an existing file, change those given, add new options',
+        'keep the values of an existing file, change those given, add new options; your comments are lost',
       ).choices(['update']),
     )
     .optionsGroup('File:')

@@ -100,7 +100,7 @@ export function tensorflowThreads(threads: number | undefined, env: NodeJS.Proce
 
 /**
  * The folder in which Node.js keeps the compiled code of the ranks' modules, so that the next start
- * compiles nothing. Node.js 22.1 and newer have such a cache.
+ * compiles nothing. Node.js 22.8 and newer have such a cache.
  *
  * @returns undefined if this Node.js has none, if the user chose, or if coverage is measured, which
  * cached code makes less exact.

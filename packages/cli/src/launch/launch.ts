@@ -6,6 +6,7 @@ import { atStart, hostSettings, type HostSettings } from './host-settings.js';
 import { completeOptions, type LaunchOptions, type LaunchPlan } from './options.js';
 import { requirePlatform } from './platform.js';
 import { placementOf, supposedPlacement } from './placement.js';
+import { pruneCompiled } from './prune-compiled.js';
 import { rankCommands } from './rank-commands.js';
 import { runJob, type JobEnd } from './run-job.js';
 import { nodeProgram, resolveModule, resolveScript } from './script.js';
@@ -110,7 +111,11 @@ async function runElastic(plan: ElasticPlan, script: string): Promise<number> {
   const program = await nodeProgram(script, plan.args);
   const host = await hostSettings(plan, process.env);
   const { launchElastic } = await import('./elastic/launch-elastic.js');
-  return launchElastic(plan, program, host, token);
+  try {
+    return await launchElastic(plan, program, host, token);
+  } finally {
+    pruneCompiled(host.job.compileCache);
+  }
 }
 
 async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostSettings>): Promise<JobEnd> {
@@ -123,6 +128,7 @@ async function runOnce(plan: LaunchPlan, script: string, settings: Promise<HostS
     return await runJob({ script, commands, worldSize: place.worldSize, prefix, graceMs });
   } finally {
     await place.release();
+    pruneCompiled(host.job.compileCache);
   }
 }
 

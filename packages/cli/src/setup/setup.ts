@@ -19,8 +19,8 @@ import type { SetupProgress } from './progress.js';
 
 export interface SetupOptions {
   /**
-   * The version to install. Default: the version that is found, else the version that this release
-   * is tested with.
+   * The version to install. Default: the version that is found, else the newest that this release is
+   * tested with and PyTorch offers.
    */
   readonly libtorch?: string;
   /** The archive or wheel to install from: a path or URL. */
@@ -79,7 +79,7 @@ export async function setup(options: SetupOptions, progress: SetupProgress): Pro
 
 /**
  * The addon that was found, or one that is built here. For a libtorch with CUDA, one with NCCL is built
- * if the machine has the headers and a compiler.
+ * if the machine has the headers. If that fails, the one that was found stays.
  */
 async function provideAddon(
   libtorch: LibtorchInstall,
@@ -93,9 +93,9 @@ async function provideAddon(
   try {
     return await buildAddon(libtorch, { offline, onProgress });
   } catch (error) {
-    if (!located || !isAccError(error, 'ACC_TOOLCHAIN_MISSING')) throw error;
+    if (!located || !isAccError(error)) throw error;
     progress.note(
-      `this addon has no NCCL, so GPUs exchange tensors through the CPU. One with NCCL needs a compiler: ${error.message}`,
+      `this addon has no NCCL, so GPUs exchange tensors through the CPU. One with NCCL could not be built: ${error.message}`,
     );
     return located;
   }

@@ -27,6 +27,9 @@ it('tensors are found in the order of keys, and rows are those of Array.slice', 
       z: [1, 2, 3],
       a: [1, 1, 1, 1, 1],
     });
-    expect(listify(sliceTensors(batch.z, 9))).toEqual([]);
+    const cuts: [number, number?][] = [[9], [-9, 2], [2, -9], [-2], [1.7, Infinity], [NaN, 1]];
+    for (const [start, end] of cuts)
+      expect(listify(sliceTensors(batch.z, start, end))).toEqual(batch.z.arraySync().slice(start, end));
+    expect(() => sliceTensors(tf.scalar(1), 0)).toThrow(invalid('sliceTensors: a scalar has no rows.'));
   });
 });

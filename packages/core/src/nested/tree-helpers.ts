@@ -69,11 +69,27 @@ export function concatenate<T extends Nested>(list: readonly T[], dim = 0): T {
 /**
  * Takes rows of each tensor: those from `start` up to `end`, which is not included, as
  * `Array.prototype.slice` does. The caller disposes the result.
+ *
+ * @throws AccError `ACC_NOT_A_TENSOR`; `ACC_INVALID_ARGUMENT` for a scalar.
  */
 export function sliceTensors<T extends Nested>(values: T, start: number, end?: number): T {
   return mapNested(values, (x) => {
-    const rows = Array.from({ length: x.shape[0] ?? 0 }, (_, row) => row).slice(start, end);
-    return slice(x, rows[0] ?? 0, rows.length);
+    const [rows] = x.shape;
+    if (rows === undefined) throw noRows();
+    const first = rowAt(start, rows);
+    return slice(x, first, Math.max(0, rowAt(end ?? rows, rows) - first));
+  });
+}
+
+/** A row from 0 to `rows`. Negative numbers count from the end. */
+function rowAt(place: number, rows: number): number {
+  const whole = Math.trunc(place) || 0;
+  return Math.min(rows, Math.max(0, whole < 0 ? rows + whole : whole));
+}
+
+function noRows(): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', 'sliceTensors: a scalar has no rows.', {
+    help: 'Pass tensors of rank 1 and above, or arrays and records of them.',
   });
 }
 

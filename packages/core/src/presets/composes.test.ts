@@ -11,7 +11,7 @@ const COLUMNS: readonly Feature[] = [
 /** Strategies that exclude those of the mesh, so they are in the list of reasons only. */
 const STRATEGIES: readonly Feature[] = ['single', 'ownStrategy', 'ownSharding', 'sharedRows'];
 const ROWS = (Object.keys(FEATURES) as Feature[]).filter((feature) => !STRATEGIES.includes(feature));
-const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'batchNorm'];
+const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'syncEachBatch', 'batchNorm'];
 /** Names of options and calls are code, other words are not. */
 const codeOf = (feature: Feature) =>
   /^an? | or | other than /.test(FEATURES[feature]) ? FEATURES[feature] : `\`${FEATURES[feature]}\``;

@@ -20,6 +20,7 @@ export const FEATURES = {
   commHook: 'ddp.commHook',
   hookState: 'a ddp.commHook that keeps state',
   syncAtApply: "ddp.syncAt: 'apply'",
+  syncEachBatch: 'ddp.syncEachBatch',
   batchNorm: "ddp.batchNorm other than 'sync'",
   fsdpPrecision: 'fsdp.mixedPrecision',
   offload: 'fsdp.offload',
@@ -39,6 +40,7 @@ export type Feature = keyof typeof FEATURES;
 /** Features that one implies: a run with it also has the others. */
 export const INCLUDED: Partial<Readonly<Record<Feature, readonly Feature[]>>> = {
   hookState: ['commHook'],
+  syncEachBatch: ['accumulation'],
   offload: ['fsdp'],
   ownSharding: ['ownStrategy'],
   sharedRows: ['ownStrategy'],
@@ -97,6 +99,11 @@ export const REFUSALS: readonly Refusal[] = [
 
   ...cannot('join', SHARDING, REPLICATED),
   ...cannot('join', ['context', 'sharedRows'], ROWS),
+  ...cannot(
+    'join',
+    ['syncEachBatch'],
+    'Windows of ranks may end in different micro-batches, and weights would differ.',
+  ),
   ...cannot('apart', SHARDING, REPLICATED),
   ...cannot('apart', ['context', 'sharedRows'], ROWS),
   ...cannot('noSync', SHARDING, REPLICATED),

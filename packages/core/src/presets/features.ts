@@ -11,7 +11,7 @@ export function featuresOf(options: ResolvedOptions): Feature[] {
   const { gradientClipping, gradientAccumulationSteps, checkpointEvery } = options;
   const isSharded = isSharding(options);
   const isDdp = strategy === 'auto' || strategy === 'ddp' || (strategy === 'fsdp' && !isSharded);
-  const { commHook, syncAt } = resolveDdpOptions(ddp);
+  const { commHook, syncAt, syncEachBatch } = resolveDdpOptions(ddp);
   const batchNorm = ddp.batchNorm ?? (ddp.syncBatchNorm === false ? 'broadcast' : 'sync');
   const asked: Partial<Record<Feature, boolean>> = {
     fsdp: isSharded,
@@ -26,6 +26,7 @@ export function featuresOf(options: ResolvedOptions): Feature[] {
     commHook: isDdp && commHook !== undefined,
     hookState: isDdp && commHook !== undefined && ddpOf({ commHook }).state !== undefined,
     syncAtApply: isDdp && syncAt === 'apply',
+    syncEachBatch: isDdp && syncEachBatch && gradientAccumulationSteps > 1,
     batchNorm: isDdp && batchNorm !== 'sync',
     fsdpPrecision: strategy === 'fsdp' && fsdp?.mixedPrecision !== undefined,
     offload: isSharded && resolveFsdpOptions(fsdp).offload !== undefined,
@@ -47,7 +48,12 @@ export function featuresOfRun(
     // Such a strategy divides what its traits say, whatever the axes are.
     const isShared = axes.some((axis) => !DATA_AXES.includes(axis));
     const others = asked.filter((feature) => !(MESH_AXES as readonly Feature[]).includes(feature));
-    return new Set([...others, ...(isShared ? ['sharedRows' as const] : [])]);
+    const syncsEachBatch = asked.includes('accumulation') && traits.accumulates === 'afterReduction';
+    return new Set([
+      ...others,
+      ...(isShared ? ['sharedRows' as const] : []),
+      ...(syncsEachBatch ? ['syncEachBatch' as const] : []),
+    ]);
   }
   // One rank alone has all elements.
   const ofShards: readonly Feature[] = traits.parameters === 'replicated' ? ['fsdp', 'offload'] : [];

@@ -301,3 +301,14 @@ describe('callbacks with fields', () => {
     expect(told).toEqual([expect.stringContaining('callback earlyStopping')]);
   });
 });
+
+it('hooks before loadState run if there is something to load', async () => {
+  accelerator = await begin({}, {});
+  let calls = 0;
+  accelerator.registerLoadStatePreHook(() => void calls++);
+  expect(await accelerator.loadState('latest', { ifPresent: true })).toBeUndefined();
+  expect(calls).toBe(0);
+  await accelerator.saveState();
+  expect(await accelerator.loadState('latest', { ifPresent: true })).toMatchObject({ step: 0 });
+  expect(calls).toBe(1);
+});

@@ -36,6 +36,9 @@ export interface RestoredRun {
   readonly epoch: number;
 }
 
+/** Restores the run from a checkpoint that was found. Hooks of the program run before. */
+type Restore = (open: () => Promise<Checkpoint>) => Promise<RestoredRun>;
+
 /** Error codes of checkpoints that were damaged after they were written. `latest` skips them. */
 const DAMAGED = ['ACC_CHECKPOINT_CORRUPT', 'ACC_CHECKPOINT_INVALID'];
 
@@ -117,23 +120,28 @@ export class RunCheckpoints {
   async load(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     checkKeys('loadState', options, ['ifPresent']);
     await this.settle();
-    await this.#runHooks('loadState', path);
+    let ran: Promise<void> | undefined;
+    const runHooks = () => (ran ??= this.#runHooks('loadState', path));
+    const restore: Restore = async (open) => {
+      await runHooks();
+      return await this.#restore(open);
+    };
     const restored =
       path === 'latest'
-        ? ((await this.#loadKept()) ?? (await this.#loadNewest(options)))
-        : await this.#restore(() => this.#checkpoints.open(path));
+        ? ((await this.#loadKept(restore)) ?? (await this.#loadNewest(restore, options)))
+        : await restore(() => this.#checkpoints.open(path));
     if (restored) await this.rescuing?.hold();
     return restored;
   }
 
   /** Resumes from what ranks kept in memory, if it is not older than the newest checkpoint. */
-  async #loadKept(): Promise<RestoredRun | undefined> {
+  async #loadKept(restore: Restore): Promise<RestoredRun | undefined> {
     if (!this.rescuing) return undefined;
     const newest = await this.#checkpoints.newestSaved(new Set());
-    return await this.rescuing.resume(newest?.step, (open) => this.#restore(open));
+    return await this.rescuing.resume(newest?.step, restore);
   }
 
-  async #loadNewest(options: LoadStateOptions): Promise<RestoredRun | undefined> {
+  async #loadNewest(restore: Restore, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     const tried = new Set<string>();
     for (;;) {
       const name = await this.#checkpoints.newest(tried);
@@ -142,7 +150,7 @@ export class RunCheckpoints {
         throw this.#nothingFound(tried);
       }
       try {
-        const restored = await this.#restore(() => this.#checkpoints.openNamed(name));
+        const restored = await restore(() => this.#checkpoints.openNamed(name));
         this.#checkpoints.use(name);
         return restored;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { clone, keep, type Tensor } from '@tensorflow/tfjs-core';
 import { together, writeModel, type WriteModelOptions } from '@acc/checkpoint';
-import type { Collective, KernelLayer } from '@acc/contract';
+import { AccError, type Collective, type KernelLayer } from '@acc/contract';
 import { mapLeaves, mapNested, type Nested } from '@acc/tape';
 
 /** Writes tensors of rank 0 by their paths, as `encoder.weights[0]`. Every rank calls it. */
@@ -26,13 +26,22 @@ export async function saveTensors(
   });
 }
 
-/** @throws AccError `ACC_NOT_A_TENSOR`. */
+/** @throws AccError `ACC_NOT_A_TENSOR`; `ACC_INVALID_ARGUMENT` if two tensors have the same path. */
 function namedClones(values: Nested): { name: string; tensor: Tensor }[] {
   const tensors: Tensor[] = [];
   mapNested(values, (x) => (tensors.push(x), x));
   const names: string[] = [];
   mapLeaves(tensors.length > 0 ? values : [], isTensor, (_, where) => names.push(where || 'values'));
+  const repeated = names.find((name, i) => names.indexOf(name) < i);
+  if (repeated !== undefined) throw samePath(repeated);
   return tensors.map((x, i) => ({ name: names[i]!, tensor: keep(clone(x)) }));
 }
 
 const isTensor = (value: unknown) => typeof (value as Partial<Tensor> | null)?.dataSync === 'function';
+
+function samePath(path: string): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `save: two tensors would be named '${path}'.`, {
+    help: 'Use keys without dots and brackets, which paths contain.',
+    details: { path },
+  });
+}

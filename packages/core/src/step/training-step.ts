@@ -2,6 +2,7 @@ import type { NamedTensorMap, Optimizer, Tensor, Variable } from '@tensorflow/tf
 import { finallyAfter, type Collective, type Plugin, type RandomLayer } from '@acc/contract';
 import type { GradientAccumulation } from '@acc/grad-accumulation';
 import { tapeParticipants, type DriverHooks, type TapeParticipants } from '@acc/tape';
+import { haveLayersHooks } from '../layer-hooks.js';
 import { BackwardPasses, type PassSession } from './backward-passes.js';
 import type { BatchRows } from './batch-rows.js';
 import type { GradientClipping } from './clipping.js';
@@ -135,9 +136,9 @@ export class TrainingStep implements DriverHooks {
 
   /** The reason why a step cannot be recorded now. */
   get obstacle(): string | undefined {
-    return this.#options.isDeterministic
-      ? 'deterministic training tracks random numbers and shards of tensors in JavaScript'
-      : undefined;
+    if (this.#options.isDeterministic)
+      return 'deterministic training tracks random numbers and shards of tensors in JavaScript';
+    return haveLayersHooks() ? 'a layer has a hook of registerHook, which is JavaScript' : undefined;
   }
 
   /**

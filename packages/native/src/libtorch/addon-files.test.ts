@@ -3,9 +3,16 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { addonCacheFolder, addonIn, addonSources, locateAddon } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
 import { ncclState } from './nccl.js';
+import type * as packageRoots from './package-root.js';
 import { packageRoot, readManifest } from './package-root.js';
-import { libraryFile } from './platform.js';
+import { libraryFile, requirePlatform } from './platform.js';
 import { temporaryFolder, writeFiles } from './test-support.js';
+
+const installed = vi.hoisted(() => ({ root: undefined as string | undefined }));
+vi.mock('./package-root.js', async (importOriginal) => {
+  const real = await importOriginal<typeof packageRoots>();
+  return { ...real, packageRoot: () => installed.root ?? real.packageRoot() };
+});
 
 const LIBTORCH: LibtorchInstall = {
   root: '/torch',
@@ -24,6 +31,7 @@ beforeEach(() => {
 });
 
 afterEach(() => {
+  installed.root = undefined;
   vi.unstubAllEnvs();
   folder[Symbol.dispose]();
 });
@@ -87,6 +95,26 @@ describe('the addon in the cache', () => {
     expect(sources.filter(({ path }) => path.endsWith('.gyp'))).toHaveLength(1);
     expect(addonIn(folder.path, 'cache')).toBeUndefined();
   });
+});
+
+it('a prebuilt addon with NCCL is for one version of CUDA', () => {
+  const root = join(folder.path, 'installed');
+  const name = `@acc/native-${requirePlatform()}`;
+  const platform = join(root, 'node_modules', name);
+  const manifest = (name: string) => ({ 'package.json': JSON.stringify({ name, version: '1.0.0' }) });
+  writeFiles(join(root, 'cpp'), { 'acc.gyp': '' });
+  writeFiles(root, manifest('@acc/native'));
+  writeFiles(platform, manifest(name));
+  for (const each of ['torch-2.13', 'torch-2.13-cu130'])
+    writeFiles(join(platform, each), { 'acc_native.node': '', 'acc_loader.node': '' });
+  const libDir = join(folder.path, 'torch', 'lib');
+  writeFiles(libDir, { [libraryFile('torch_cuda')]: '' });
+  installed.root = root;
+  const folderFor = (libtorch: LibtorchInstall) => basename(dirname(locateAddon(libtorch)!.native));
+  expect(folderFor(LIBTORCH)).toBe('torch-2.13');
+  expect(folderFor({ ...LIBTORCH, libDir, variant: 'cu130' })).toBe('torch-2.13-cu130');
+  expect(folderFor({ ...LIBTORCH, libDir, variant: 'cu126' })).toBe('torch-2.13');
+  expect(folderFor({ ...LIBTORCH, libDir, variant: 'cuda' })).toBe('torch-2.13');
 });
 
 describe('packageRoot', () => {

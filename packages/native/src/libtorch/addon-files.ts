@@ -83,12 +83,15 @@ function addonKey({ version, variant }: LibtorchInstall): string {
   return `torch-${version}-${variant}-${requirePlatform()}-${hash.digest('hex').slice(0, 16)}`;
 }
 
-/** For a libtorch with CUDA, an addon with NCCL comes first. The others lack only NCCL. */
+/**
+ * For a libtorch with CUDA, an addon with NCCL for the same version of CUDA comes first: it contains
+ * structures of NCCL, whose sizes differ between versions. The others lack only NCCL.
+ */
 function addonInPackage(libtorch: LibtorchInstall): AddonFiles | undefined {
   const folder = platformPackage();
   if (folder === undefined) return undefined;
   const ofLine = `torch-${releaseLine(libtorch.version)}`;
-  const names = hasCuda(libtorch) ? [`${ofLine}-cuda`, ofLine] : [ofLine];
+  const names = hasCuda(libtorch) ? [`${ofLine}-${libtorch.variant}`, ofLine] : [ofLine];
   return names.map((name) => addonIn(join(folder, name), 'package')).find((files) => files !== undefined);
 }
 

@@ -18,6 +18,8 @@ describe('judgeChecksum', () => {
     const mismatch = expect.objectContaining({ code: 'ACC_CHECKSUM_MISMATCH' });
     expect(() => judgeChecksum(OTHER, archive)).toThrow(mismatch);
     expect(() => judgeChecksum(OTHER, { ...archive, given: 'e'.repeat(64) })).toThrow(mismatch);
+    expect(() => judgeChecksum(OTHER, { ...archive, given: OTHER })).toThrow(mismatch);
+    expect(() => judgeChecksum(publishedSha256(FILE)!, { ...archive, given: OTHER })).toThrow(mismatch);
   });
 
   it('accepts a given checksum, also in capitals', () => {

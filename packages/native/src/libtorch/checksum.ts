@@ -15,13 +15,13 @@ export interface ChecksumRequest {
   /** The file name at the source. It determines the published checksum. */
   readonly fileName: string;
   readonly kind: 'archive' | 'wheel';
-  /** The checksum that the user gave, in hexadecimal. If given, the file must match it. */
+  /** The checksum that the user or an index gave, in hexadecimal. The file must also match it. */
   readonly given: string | undefined;
 }
 
 /**
- * Decides whether a fetched file may be used. It must have the given or published checksum. A wheel
- * may be used without one, because its files are then checked against its own RECORD.
+ * Decides whether a fetched file may be used. It must have the given and the published checksum. A wheel
+ * may be used without either, because its files are then checked against its own RECORD.
  *
  * @returns How the file was verified: `checksum`, or `record` for a wheel that is not a published
  * one.
@@ -30,8 +30,8 @@ export interface ChecksumRequest {
  */
 export function judgeChecksum(sha256: string, request: ChecksumRequest): 'checksum' | 'record' {
   const { fileName, kind, given } = request;
-  const expected = given?.toLowerCase() ?? publishedSha256(fileName);
-  if (sha256 === expected) return 'checksum';
+  const all = [publishedSha256(fileName), given?.toLowerCase()].filter((each) => each !== undefined);
+  const expected = all.find((each) => each !== sha256);
   if (expected !== undefined) {
     throw new AccError(
       'ACC_CHECKSUM_MISMATCH',
@@ -42,7 +42,7 @@ export function judgeChecksum(sha256: string, request: ChecksumRequest): 'checks
       },
     );
   }
-  if (isPublishedSha256(sha256)) return 'checksum';
+  if (all.length > 0 || isPublishedSha256(sha256)) return 'checksum';
   if (kind === 'wheel') return 'record';
   throw new AccError(
     'ACC_CHECKSUM_MISSING',

@@ -131,7 +131,7 @@ function refuseUnsupported(version: string): void {
     'ACC_LIBTORCH_UNSUPPORTED',
     `torch ${version} is not supported. Supported versions are ${SUPPORTED_RANGE}.`,
     {
-      help: `npx acc setup (installs ${DEFAULT_VERSION})`,
+      help: 'npx acc setup (installs a tested version)',
       details: { version, supported: SUPPORTED_RANGE },
     },
   );

@@ -40,6 +40,15 @@ describe("PyTorch's index of wheels", () => {
     );
   });
 
+  it('is used by https only, because its checksums come on the same way', async () => {
+    expect(newestIn(PAGE, 'http://host.example/whl/cpu/torch/', 'linux-x64')).toBeUndefined();
+    const fetched = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('asked'));
+    vi.stubEnv('ACC_LIBTORCH_URL', 'http://host.example');
+    expect(await newestWheel()).toBeUndefined();
+    expect(fetched).not.toHaveBeenCalled();
+    fetched.mockRestore();
+  });
+
   it('is asked on the mirror, and is no error if there is none', async () => {
     const asked: string[] = [];
     const server = createServer(({ url }, response) => {

@@ -5,6 +5,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { expectClose } from '@acc/testkit';
+import { nestedLayers, patch, type LayerInternals } from '@acc/tfjs-internals';
 import {
   gpt2,
   llama,
@@ -173,6 +174,22 @@ describe('are refused:', () => {
     ['merging nothing', () => mergeLora(small()), 'ACC_LORA_MISSING'],
   ])('%s', (_, act, code) => {
     expect(act).toThrowError(expect.objectContaining({ code }));
+  });
+
+  it('a hook on a layer whose class changes, and on no other', () => {
+    const hook = (model: tf.LayersModel, name: string) => {
+      const layer = [...nestedLayers(model.layers)].find((each) => (each as tf.layers.Layer).name === name);
+      return patch(layer as unknown as LayerInternals, 'call', 'layer hooks', (own) => own);
+    };
+    const refused = expect.objectContaining({ code: 'ACC_LORA_TOO_LATE' }) as Error;
+    const model = small();
+    hook(model, 'norm');
+    const undo = hook(model, 'lm_head');
+    expect(() => lora(model, OPTIONS)).toThrow(refused);
+    undo();
+    lora(model, OPTIONS);
+    hook(model, 'lm_head');
+    expect(() => mergeLora(model)).toThrow(refused);
   });
 
   it('files of other adapters, of other models, and of none', async () => {

@@ -1,7 +1,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { AccError, matchesGlob, parseOptions } from '@acc/contract';
-import { isModel, nestedLayers } from '@acc/tfjs-internals';
+import { isModel, isPatched, isReplaced, nestedLayers } from '@acc/tfjs-internals';
 import { registerLayers } from '../layers/register.js';
 import { pathOf, requireAdapters, requireNoAdapters } from './adapted-layers.js';
 import { isDense, loraShape, makeLoraDense, mergeAdapter, type Dense } from './lora-dense.js';
@@ -39,7 +39,7 @@ const SCHEMA = z.object({
  * `tf.loadLayersModel` load it.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_INVALID_ARGUMENT` if it is no
  * model; `ACC_LORA_TARGETS` for a target that names no dense layer; `ACC_LORA_PRESENT`;
- * `ACC_LORA_TOO_LATE` after `compile` or `prepare`.
+ * `ACC_LORA_TOO_LATE` after `compile` or `prepare`, and for a dense layer that has a hook.
  */
 export function lora<M extends LayersModel>(model: M, options: LoraOptions): M {
   const { targets, ...settings } = parseOptions('lora', SCHEMA, options);
@@ -47,8 +47,9 @@ export function lora<M extends LayersModel>(model: M, options: LoraOptions): M {
   requireNoAdapters(model, 'lora');
   if (model.optimizer) throw tooLate('compiled');
   const layers = [...nestedLayers(model.layers)];
-  if (layers.some((layer) => Object.hasOwn(layer, 'call'))) throw tooLate('prepared');
+  if (layers.some((layer) => isReplaced(layer, 'call'))) throw tooLate('prepared');
   const chosen = chooseLayers(layers.filter(isDense), targets);
+  requireNoHooks(chosen, 'lora');
   registerLayers();
   for (const layer of layers) freeze(layer);
   for (const layer of chosen) makeLoraDense(layer, settings);
@@ -61,11 +62,14 @@ export function lora<M extends LayersModel>(model: M, options: LoraOptions): M {
  * to be compiled and prepared again.
  *
  * @returns The model itself.
- * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_LORA_MISSING`.
+ * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_LORA_MISSING`; `ACC_LORA_TOO_LATE` for a layer that has
+ * a hook.
  */
 export function mergeLora<M extends LayersModel>(model: M): M {
   requireModel(model, 'mergeLora');
-  for (const layer of requireAdapters(model, 'mergeLora')) mergeAdapter(layer);
+  const adapted = requireAdapters(model, 'mergeLora');
+  requireNoHooks(adapted, 'mergeLora');
+  for (const layer of adapted) mergeAdapter(layer);
   return model;
 }
 
@@ -111,6 +115,17 @@ export function requireModel(model: unknown, caller: string): void {
   if (isModel(model)) return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${caller} expects a tf.LayersModel.`, {
     help: `Write ${caller}(model, …) with a model that tf.model, gpt2 or llama made.`,
+  });
+}
+
+/** A hook calls the method of the class that the layer had when the hook was registered. */
+function requireNoHooks(dense: readonly Dense[], caller: 'lora' | 'mergeLora'): void {
+  const hooked = dense.find((layer) => isPatched(layer, 'call', 'layer hooks'));
+  if (!hooked) return;
+  const { name } = hooked;
+  throw new AccError('ACC_LORA_TOO_LATE', `${caller}: the layer '${name}' has a hook of registerHook.`, {
+    help: `Take the hook away by remove() before ${caller}, and register it afterwards.`,
+    details: { layer: name },
   });
 }
 
