@@ -7,6 +7,7 @@ describe('options of ddp', () => {
       bucketBytes: 25 * 1024 * 1024,
       batchNorm: 'broadcast',
       syncAt: 'backward',
+      syncEachBatch: false,
       findUnused: true,
     });
   });

@@ -64,6 +64,7 @@ export {
 } from './optimizer-steps/index.js';
 export { replaceInitial } from './initial-values.js';
 export { isLive, listedFor, livesWith, registeredVariable } from './live-variables.js';
+export { product as productOfMatrices } from './families/product.js';
 export { withIndicesChecked } from './families/indexing.js';
 export { droppedInputs } from './layers/recurrent.js';
 export { resultWithoutValues } from './gradients/saved-shapes.js';

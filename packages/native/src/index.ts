@@ -54,7 +54,7 @@ export {
   synchronize,
   torchVersion,
 } from './memory.js';
-export { observeCalls, type CallObserver } from './observe-calls.js';
+export { addCallObserver, observeCalls, type CallObserver } from './observe-calls.js';
 export { gpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
 export {
   operator,

@@ -1,6 +1,6 @@
 import { observeCollectives, type CollectiveObserver } from '@acc/collective';
 import { observeReplays, type ReplayObserver } from '@acc/kernels';
-import { observeCalls, type CallObserver } from '@acc/native';
+import { addCallObserver, type CallObserver } from '@acc/native';
 
 interface Listeners {
   readonly call: CallObserver;
@@ -8,32 +8,17 @@ interface Listeners {
   readonly replay: ReplayObserver;
 }
 
-/** Observes native calls, collectives and replays, beside observers that are there. */
+/** Observes native calls, collectives and replays. */
 export class Observers {
   #endReplays: (() => void) | undefined;
-  readonly #others: (() => void)[] = [];
+  #others: (() => void)[] = [];
 
   constructor(private readonly listeners: Listeners) {}
 
   begin(): void {
     const { call, collective, replay } = this.listeners;
-    const replays = observeReplays((report) => {
-      replays?.(report);
-      replay(report);
-    });
-    this.#endReplays = () => void observeReplays(replays);
-    const calls = observeCalls((...observed) => {
-      calls?.(...observed);
-      call(...observed);
-    });
-    const collectives = observeCollectives((...observed) => {
-      collectives?.(...observed);
-      collective(...observed);
-    });
-    this.#others.push(
-      () => observeCalls(calls),
-      () => observeCollectives(collectives),
-    );
+    this.#endReplays = observeReplays(replay);
+    this.#others = [addCallObserver(call), observeCollectives(collective)];
   }
 
   endAllButReplays(): void {

@@ -25,24 +25,26 @@ type Sum = { name: string; shapes: string; calls: number; ms: number; flops: num
 export class OperatorTimes {
   readonly #sums = new Map<string, Sum>();
   /** How often each recording was replayed, with what it called. */
-  readonly #replays = new Map<
-    object,
-    { report: ReplayReport; calls: ReturnType<ReplayReport['calls']>; times: number }
-  >();
+  readonly #replays = new Map<object, { calls: ReturnType<ReplayReport['calls']>; times: number }>();
   #flops = NO_FLOPS;
 
-  readonly observe: CallObserver = (name, args, ms) => {
+  /** Adds a call. Returns the shapes of its arguments. */
+  observe(...[name, args, ms]: Parameters<CallObserver>): string {
     const flops = flopsOfCall(name, args);
     if (flops) this.#flops = addFlops(this.#flops, flops);
-    this.#add({ name, shapes: shapesOf(args), calls: 1, ms, flops: flops?.hardware ?? 0 });
-  };
+    const shapes = shapesOf(args);
+    this.#add({ name, shapes, calls: 1, ms, flops: flops?.hardware ?? 0 });
+    return shapes;
+  }
 
   replayed(report: ReplayReport): void {
     const { recording, flops } = report;
     this.#flops = addFlops(this.#flops, flops);
     const known = this.#replays.get(recording);
-    if (known) known.times++;
-    else this.#replays.set(recording, { report, calls: report.calls(), times: 1 });
+    const times = (known?.times ?? 0) + 1;
+    // Reading the calls takes longer than a small replay, so it is done less and less often.
+    const calls = known && !isPowerOfTwo(times) ? known.calls : report.calls();
+    this.#replays.set(recording, { calls, times });
   }
 
   /** Of all steps together. */
@@ -79,8 +81,10 @@ export class OperatorTimes {
   }
 }
 
+const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;
+
 /** The shapes of tensors; of a list of tensors only the length. */
-export function shapesOf(args: Parameters<CallObserver>[1]): string {
+function shapesOf(args: Parameters<CallObserver>[1]): string {
   const shapes: string[] = [];
   for (const arg of args) {
     if (arg instanceof Tensor) shapes.push(`[${arg.shape.join()}]`);

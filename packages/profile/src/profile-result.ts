@@ -7,7 +7,7 @@ import type { StepParts } from './step-parts.js';
 export interface ProfilerContext {
   readonly rank: number;
   readonly size: number;
-  readonly kernels: Pick<KernelLayer, 'recorder'>;
+  readonly kernels: Pick<KernelLayer, 'recorder' | 'device'>;
   /** The dtype of products in training. */
   readonly dtype: NativeDtype;
 }

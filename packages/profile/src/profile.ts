@@ -8,24 +8,24 @@ import type { Profile, ProfilerContext } from './profile-result.js';
 import { chromeTrace, writeTrace } from './trace.js';
 
 interface Surroundings extends ProfilerContext {
-  readonly schedule: ResolvedProfileOptions['schedule'];
-  readonly traceDir: string | undefined;
+  readonly options: ResolvedProfileOptions;
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` if `fn` took no active step; the errors of `writeTrace`. */
 export function profileOf(session: Session, surroundings: Surroundings): Profile {
-  const { rank, size, dtype, schedule, traceDir } = surroundings;
+  const { rank, size, dtype, kernels, options } = surroundings;
+  const { schedule, traceDir } = options;
   const steps = session.ends.length;
   if (steps < schedule.active) throw tooFewSteps(session.steps, schedule);
   const ms = session.ends.at(-1)! - session.begin;
   const stepMs = ms / steps;
+  // Ranks that write traces of different sizes would not measure at the same time.
+  const peak = measurePeak(dtype, kernels);
+  const { spans } = session;
   const trace =
-    traceDir === undefined
-      ? undefined
-      : writeTrace(traceDir, chromeTrace(session.spans.all, rank, size), rank);
+    traceDir === undefined ? undefined : writeTrace(traceDir, chromeTrace(spans.all, rank, size), rank);
   const table = session.operators.rows(steps);
   const flops = addFlops(NO_FLOPS, session.operators.flops, 1 / steps);
-  const peak = measurePeak(dtype);
   const mfu = flops.model / (stepMs / 1000) / peak.flopsPerSecond;
   const memory = { peakBytes: session.peakBytes };
   const figures = {
@@ -39,7 +39,7 @@ export function profileOf(session: Session, surroundings: Surroundings): Profile
     memory,
     trace,
   };
-  return { ...figures, toString: () => reportOf(figures, { rank, size }) };
+  return { ...figures, toString: () => reportOf(figures, { rank, size, isTraceFull: spans.isFull }) };
 }
 
 function tooFewSteps(steps: number, { wait, warmup, active }: ResolvedProfileOptions['schedule']): AccError {

@@ -3,6 +3,7 @@ import { AccError, type Plugin } from '@acc/contract';
 import { resolveProfileOptions, type ProfileOptions } from './options.js';
 import { profileOf } from './profile.js';
 import { Session } from './session.js';
+import { chromeTrace, writeTrace } from './trace.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
 
 /** Takes profiles of the steps of an Accelerator, one at a time. Without a profile it costs nothing. */
@@ -28,11 +29,15 @@ export class Profiler {
 
   /** See `Accelerator.profile`. */
   async run(fn: () => unknown, options: ProfileOptions): Promise<Profile> {
-    const { schedule, traceDir } = resolveProfileOptions(options);
+    const resolved = resolveProfileOptions(options);
+    const { traceDir } = resolved;
+    const { rank, size, kernels } = this.context;
     if (this.#session) throw alreadyRuns();
     // A backend that records its native calls also reports them.
-    if (!this.context.kernels.recorder) throw otherBackend();
-    const session = (this.#session = new Session(schedule));
+    if (!kernels.recorder) throw otherBackend();
+    // A folder that cannot be written is told before the training.
+    if (traceDir !== undefined) writeTrace(traceDir, chromeTrace([], rank, size), rank);
+    const session = (this.#session = new Session(resolved));
     try {
       await fn();
       await session.collectGarbageTimes();
@@ -40,7 +45,7 @@ export class Profiler {
       session.end();
       this.#session = undefined;
     }
-    return profileOf(session, { ...this.context, schedule, traceDir });
+    return profileOf(session, { ...this.context, options: resolved });
   }
 }
 

@@ -6,7 +6,11 @@ const MOST_ROWS = 20;
 /** A profile as text. */
 export function reportOf(
   profile: Omit<Profile, 'toString'>,
-  { rank, size }: { readonly rank: number; readonly size: number },
+  {
+    rank,
+    size,
+    isTraceFull,
+  }: { readonly rank: number; readonly size: number; readonly isTraceFull: boolean },
 ): string {
   const { steps, stepMs, parts, memory, trace } = profile;
   const partLines = Object.entries(parts)
@@ -21,6 +25,7 @@ export function reportOf(
     '',
     ...tableLines(profile),
     ...(trace === undefined ? [] : ['', `Trace: ${trace} (open it in Perfetto)`]),
+    ...(trace !== undefined && isTraceFull ? ['  It has the first million operators only.'] : []),
   ].join('\n');
 }
 
@@ -31,7 +36,7 @@ function flopLines({ flops, mfu, peak, stepMs }: Omit<Profile, 'toString'>): str
   return [
     `FLOPs of products in a step: ${giga(flops.model)} G for the model${hidden}; ${giga(flops.hardware)} G with recomputation`,
     `MFU: ${percent(mfu).trim()} = ${giga(flops.model)} GFLOP / ${stepMs.toFixed(3)} ms / ${giga(peak.flopsPerSecond)} GFLOP/s`,
-    `  (peak: ${peak.dtype} products of 1024 × 1024 on ${peak.threads} threads, measured after the steps)`,
+    `  (peak: ${peak.dtype} products of ${peak.size} × ${peak.size} on ${peak.threads} threads, measured after the steps)`,
   ];
 }
 

@@ -1,10 +1,10 @@
 import type { CollectiveObserver } from '@acc/collective';
 import type { ReplayReport } from '@acc/kernels';
-import { memoryStats, resetPeakMemory, type CallObserver } from '@acc/native';
+import { memoryStats, resetPeakMemory, synchronize, type CallObserver } from '@acc/native';
 import { GarbageTimes } from './garbage-times.js';
 import { Observers } from './observers.js';
 import type { ResolvedProfileOptions } from './options.js';
-import { OperatorTimes, shapesOf } from './operator-times.js';
+import { OperatorTimes } from './operator-times.js';
 import { Spans } from './spans.js';
 import { PartsClock } from './step-parts.js';
 
@@ -17,7 +17,7 @@ type State = 'skipping' | 'active' | 'done';
 export class Session {
   readonly operators = new OperatorTimes();
   readonly parts = new PartsClock();
-  readonly spans = new Spans();
+  readonly spans: Spans;
   /** The ends of the steps in the active window, after its begin. */
   readonly ends: number[] = [];
   /** The number of steps that `fn` has taken. */
@@ -27,8 +27,8 @@ export class Session {
   /** The begin of the active steps, in milliseconds of `performance.now()`. */
   begin = 0;
   #state: State = 'skipping';
-  /** The end of the last backward pass of this step, and the collectives before it. */
-  #backwardEnd: { readonly at: number; readonly mark: number } | undefined;
+  /** The end of the last backward pass of this step. */
+  #backwardEnd: number | undefined;
   #depth = 0;
   readonly #garbage = new GarbageTimes();
   readonly #observers = new Observers({
@@ -37,7 +37,9 @@ export class Session {
     replay: (report) => this.#replay(report),
   });
 
-  constructor(private readonly schedule: ResolvedProfileOptions['schedule']) {
+  constructor(private readonly options: ResolvedProfileOptions) {
+    const { schedule, traceDir } = options;
+    this.spans = new Spans(traceDir !== undefined);
     if (schedule.wait + schedule.warmup === 0) this.#activate();
   }
 
@@ -48,18 +50,20 @@ export class Session {
     try {
       return this.#phase('backward', compute);
     } finally {
-      this.#backwardEnd = { at: performance.now(), mark: this.parts.mark };
+      this.#backwardEnd = performance.now();
     }
   };
 
   endStep(): void {
-    const now = performance.now();
-    const { wait, warmup, active } = this.schedule;
+    const { wait, warmup, active } = this.options.schedule;
     this.steps++;
-    if (this.#state === 'active') this.#endActiveStep(now);
+    const isLast = this.#state === 'active' && this.ends.length === active - 1;
+    // On a GPU the work of the last step may still be running.
+    if (isLast) synchronize();
+    if (this.#state === 'active') this.#endActiveStep(performance.now());
     this.#backwardEnd = undefined;
     if (this.#state === 'skipping' && this.steps === wait + warmup) this.#activate();
-    else if (this.#state === 'active' && this.ends.length === active) this.#finish();
+    else if (isLast) this.#finish();
   }
 
   /** Adds what Node reports about garbage collection, which it does between tasks only. */
@@ -78,6 +82,7 @@ export class Session {
 
   #activate(): void {
     this.#state = 'active';
+    synchronize();
     resetPeakMemory();
     this.#observers.begin();
     this.begin = performance.now();
@@ -92,9 +97,9 @@ export class Session {
 
   #endActiveStep(now: number): void {
     const end = this.#backwardEnd;
-    if (end) {
-      this.parts.add('optimizer', now - end.at, end.mark);
-      this.spans.add('phases', 'optimizer', [end.at, now]);
+    if (end !== undefined) {
+      this.parts.add('optimizer', end, now);
+      this.spans.add('phases', 'optimizer', [end, now]);
     }
     this.spans.add('steps', `step ${this.steps}`, [this.ends.at(-1) ?? this.begin, now]);
     this.ends.push(now);
@@ -104,38 +109,38 @@ export class Session {
     // A layer model within a loss predicts: that is a part of the forward pass around it.
     if (this.#state !== 'active' || this.#depth > 0) return compute();
     const start = performance.now();
-    const { mark } = this.parts;
     this.#depth++;
     try {
       return compute();
     } finally {
       this.#depth--;
       const now = performance.now();
-      this.parts.add(name, now - start, mark);
+      this.parts.add(name, start, now);
       this.spans.add('phases', name, [start, now]);
     }
   }
 
   #call(...[name, args, ms]: Parameters<CallObserver>): void {
-    this.operators.observe(name, args, ms);
     const now = performance.now();
-    this.spans.add('operators', name, [now - ms, now], { shapes: shapesOf(args) });
+    const shapes = this.operators.observe(name, args, ms);
+    this.spans.add('operators', name, [now - ms, now], { shapes });
   }
 
   #collective(...[name, ms]: Parameters<CollectiveObserver>): void {
-    this.parts.collective(ms);
     const now = performance.now();
+    this.parts.add('communication', now - ms, now);
     this.spans.add('collectives', name(), [now - ms, now]);
   }
 
   #replay(report: ReplayReport): void {
     const now = performance.now();
     const start = now - report.ms;
-    const last = this.#state === 'active' ? now : this.ends.at(-1)!;
+    // The end of a replay, after its step, does not count.
+    const end = this.#state === 'active' ? now : this.ends.at(-1)!;
     // A replay around the begin belongs to the step before, one that begins later to none.
-    if (start < this.begin || start >= last) return;
+    if (start < this.begin || start >= end) return;
     this.operators.replayed(report);
-    this.parts.add('replay', report.ms - this.spans.msSince(start), this.parts.mark);
-    this.spans.add('phases', 'replay', [start, now]);
+    this.parts.add('replay', start, end);
+    this.spans.add('phases', 'replay', [start, end]);
   }
 }

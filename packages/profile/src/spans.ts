@@ -10,18 +10,27 @@ export interface Span {
   readonly args?: Readonly<Record<string, unknown>>;
 }
 
+/** More operators than this are not traced, so that the trace can be opened. */
+const MOST_OPERATORS = 1_000_000;
+
 /** The spans of a profile, in the order of their ends. */
 export class Spans {
   readonly all: Span[] = [];
+  #operators = 0;
 
-  add(lane: Lane, name: string, [start, end]: readonly [number, number], args?: Span['args']): void {
-    this.all.push({ lane, name, start, ms: end - start, ...(args && { args }) });
+  /** @param hasOperators Whether operators and collectives are kept, for a trace. */
+  constructor(private readonly hasOperators: boolean) {}
+
+  /** Whether later operators are left out. */
+  get isFull(): boolean {
+    return this.#operators >= MOST_OPERATORS;
   }
 
-  /** The time of phases and collectives that began at `start` or later. */
-  msSince(start: number): number {
-    return this.all
-      .filter((span) => (span.lane === 'phases' || span.lane === 'collectives') && span.start >= start)
-      .reduce((sum, { ms }) => sum + ms, 0);
+  add(lane: Lane, name: string, [start, end]: readonly [number, number], args?: Span['args']): void {
+    if (lane === 'operators' || lane === 'collectives') {
+      if (!this.hasOperators || this.isFull) return;
+      this.#operators++;
+    }
+    this.all.push({ lane, name, start, ms: end - start, ...(args && { args }) });
   }
 }

@@ -17,30 +17,29 @@ export interface StepParts {
 const PARTS = ['forward', 'backward', 'communication', 'optimizer', 'replay'] as const;
 export type TimedPart = (typeof PARTS)[number];
 
-/** Divides the time of steps among their parts. Parts may lie in each other: the inner one counts. */
+/** How many ended parts are looked at for the parts inside another one. */
+const REMEMBERED = 4096;
+
+/** Divides the time of steps among their parts. Where parts lie in each other, the inner one counts. */
 export class PartsClock {
   readonly #ms = { forward: 0, backward: 0, communication: 0, optimizer: 0, replay: 0 };
-  /** The time of collectives inside the spans that have ended. */
-  #inCollectives = 0;
+  /** The last parts that ended, in the order of their ends, without those inside them. */
+  #ended: { readonly end: number; readonly ms: number }[] = [];
 
-  collective(ms: number): void {
-    this.#ms.communication += ms;
-    this.#inCollectives += ms;
-  }
-
-  /** The collectives so far. Give it to {@link add} at the end of a part that begins now. */
-  get mark(): number {
-    return this.#inCollectives;
-  }
-
-  /** Adds a part that began at `mark` and took `ms`, with the collectives in it. */
-  add(part: Exclude<TimedPart, 'communication'>, ms: number, mark: number): void {
-    this.#ms[part] += Math.max(0, ms - (this.#inCollectives - mark));
+  /** Adds a part that began at `start` and ends now, at `end`, without the parts in it. */
+  add(part: TimedPart, start: number, end: number): void {
+    let inner = 0;
+    for (let i = this.#ended.length - 1; i >= 0 && this.#ended[i]!.end > start; i--)
+      inner += this.#ended[i]!.ms;
+    const ms = Math.max(0, end - start - inner);
+    this.#ms[part] += ms;
+    this.#ended.push({ end, ms });
+    if (this.#ended.length > 2 * REMEMBERED) this.#ended = this.#ended.slice(-REMEMBERED);
   }
 
   /** The parts of steps that took `ms` together, each divided by `steps`. */
   parts(ms: number, steps: number): StepParts {
-    const of = (part: TimedPart) => Math.max(0, this.#ms[part]) / steps;
+    const of = (part: TimedPart) => this.#ms[part] / steps;
     const known = PARTS.reduce((sum, part) => sum + of(part), 0);
     return {
       forward: of('forward'),

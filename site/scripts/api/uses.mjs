@@ -16,7 +16,7 @@ const CORE = [
   ['Local steps', /core\/src\/local-steps\//],
   ['Optimizers', /optimizers\/src\//],
   ['Learning rates', /schedule\/src\//],
-  ['Layers and functions', /kernels\/src\//],
+  ['Layers and functions', /kernels\/src\/|core\/src\/layer-hooks/],
   [
     'Checkpoints and storages',
     /core\/src\/state\/run-checkpoints|(checkpoint|platform)\/src\/|contract\/src\/storage\//,
@@ -24,7 +24,7 @@ const CORE = [
   ['Large models', /big-model\/src\/|core\/src\/state\//],
   ['Parallel parts', /tensor-parallel\/src\//],
   ['Communication', /ddp\/src\/|contract\/src\/(collective|comm-hooks|mesh)|#MeshView$/],
-  ['Trackers and logging', /tracker\/src\/|contract\/src\/tracker\/|monitor\/src\//],
+  ['Trackers and logging', /tracker\/src\/|contract\/src\/tracker\/|(monitor|profile)\/src\/|core\/src\/logger/],
   ['Errors', /contract\/src\/errors\//],
   ['Plugins and strategies', /contract\/src\/(plugin|strategy)\//],
 ];
@@ -55,6 +55,9 @@ export const MEMBERS = {
         'saveState',
         'loadState',
         'registerForCheckpointing',
+        'registerSaveStatePreHook',
+        'registerLoadStatePreHook',
+        'save',
         'waitForCheckpoint',
         'checkPreemption',
         'saveModel',

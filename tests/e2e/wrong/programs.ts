@@ -127,7 +127,7 @@ await accelerator.loadState('latest'); // wrong`,
   {
     name: 'a marker that was cut off',
     code: 'ACC_CHECKPOINT_INVALID',
-    says: ['checkpoint.json is not a valid checkpoint file', "loadState('latest')"],
+    says: ['checkpoint.json is not a valid checkpoint file', 'load another checkpoint by its path'],
     source: `import { truncateSync } from 'node:fs';
 ${MODEL}await accelerator.saveState('saved');
 truncateSync('saved/checkpoint.json', 20);

@@ -1,30 +1,32 @@
 /**
  * A part of a collective in which this thread waited, or started work.
  *
- * @param name What the call was, such as `allReduce of float32 [10]`. Made when it is asked for.
+ * @param name The call, such as `allReduce of float32 [10]`. Its text is made when it is asked for.
  * @param ms How long the thread was in it, in milliseconds. Work that other threads do meanwhile is
  * not in it.
  */
 export type CollectiveObserver = (name: () => string, ms: number) => void;
 
-const observing: { observer?: CollectiveObserver | undefined } = {};
+const observers = new Set<CollectiveObserver>();
 
 /**
- * Calls `observer` after each part of every collective in this process, also after one that failed.
- * Undefined ends it. There is one observer at a time, which must not call collectives.
+ * Calls `observer` after each part of every collective in this process, also after one that failed. It
+ * must not call collectives.
  *
- * @returns The observer that it replaces.
+ * @returns Removes this observer.
  */
-export function observeCollectives(observer: CollectiveObserver | undefined): CollectiveObserver | undefined {
-  const before = observing.observer;
-  observing.observer = observer;
-  return before;
+export function observeCollectives(observer: CollectiveObserver): () => void {
+  const own: CollectiveObserver = (...part) => observer(...part);
+  observers.add(own);
+  return () => void observers.delete(own);
 }
 
 /** Called before a part begins. Returns what is to be called at its end; undefined if nobody observes. */
 export function beginObserved(): ((name: () => string) => void) | undefined {
-  const { observer } = observing;
-  if (!observer) return undefined;
+  if (observers.size === 0) return undefined;
   const start = performance.now();
-  return (name) => observer(name, performance.now() - start);
+  return (name) => {
+    const ms = performance.now() - start;
+    for (const observer of observers) observer(name, ms);
+  };
 }

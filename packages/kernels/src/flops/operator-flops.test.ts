@@ -1,10 +1,11 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { scaledDotProductAttention } from '../functions/index.js';
+import { tensorFrom } from '@acc/native';
 import { registerAccBackend } from '../register-backend.js';
 import { computingAgain } from './counting.js';
 import { countFlops } from './flop-counter.js';
-import type { Flops } from './operator-flops.js';
+import { operatorFlops, type Flops } from './operator-flops.js';
 
 registerAccBackend();
 beforeAll(() => tf.setBackend('acc'));
@@ -50,6 +51,24 @@ describe('products', () => {
     const product = (a: tf.Tensor, b: tf.Tensor) => tf.matMul(a, b);
     expect(ofGradients(product as never, [zeros(2, 3), zeros(3, 5)])).toBe(2 * 2 * 2 * 3 * 5);
   });
+});
+
+it('each operator by which a product can be computed', () => {
+  const matrix = (...shape: number[]) =>
+    tensorFrom(new Float32Array(shape[0]! * shape[1]!), 'float32', shape);
+  using a = matrix(2, 3);
+  using b = matrix(3, 5);
+  using turned = matrix(5, 3);
+  using sum = matrix(2, 5);
+  const calls: [string, Parameters<typeof operatorFlops>[1]][] = [
+    ['aten::mm', [a, b]],
+    ['aten::addmm', [sum, a, b]],
+    ['aten::addmm_', [sum, a, b]],
+    ['mkldnn::_linear_pointwise', [a, turned, null, 'none', [], null]],
+    ['acc::matmul', [a, turned, null, false, true, 'linear']],
+    ['acc::addmm_', [sum, a, turned, false, true]],
+  ];
+  for (const [name, args] of calls) expect(operatorFlops(name, args)?.model, name).toBe(60);
 });
 
 describe('convolutions', () => {

@@ -113,11 +113,12 @@ function ofEinsum([equation, tensors]: Arguments): number {
 const PRODUCTS: Readonly<Record<string, (args: Arguments) => number>> = {
   mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   bmm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
-  mv: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   _scaled_mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   matmul: ([a, b, , ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   addmm: ([, a, b, ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   addmm_: ([, a, b, ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
+  // oneDNN's product of a layer, whose weight is [n, k].
+  _linear_pointwise: ([x, weight]) => ofMatrices(shapeOf(x), shapeOf(weight), false, true),
   baddbmm: ([, a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   einsum: ofEinsum,
   convolution: ofConvolution,

@@ -15,21 +15,20 @@ export interface ReplayReport {
 
 export type ReplayObserver = (report: ReplayReport) => void;
 
-const replays: { observer?: ReplayObserver | undefined } = {};
+const observers = new Set<ReplayObserver>();
 
-/** Tells the observer of replays, if there is one. */
+/** Tells the observers of replays. */
 export function reportReplay(report: ReplayReport): void {
-  replays.observer?.(report);
+  for (const observer of observers) observer(report);
 }
 
 /**
- * Calls `observer` after every replay of a recorded step in this process. Undefined ends it. There is
- * one observer at a time.
+ * Calls `observer` after every replay of a recorded step in this process.
  *
- * @returns The observer that it replaces.
+ * @returns Removes this observer.
  */
-export function observeReplays(observer: ReplayObserver | undefined): ReplayObserver | undefined {
-  const before = replays.observer;
-  replays.observer = observer;
-  return before;
+export function observeReplays(observer: ReplayObserver): () => void {
+  const own: ReplayObserver = (report) => observer(report);
+  observers.add(own);
+  return () => void observers.delete(own);
 }

@@ -90,7 +90,10 @@ async function profileOf(
   const { wait, warmup, active } = schedule;
   // Two steps more than the schedule needs, which run as usual.
   const train = () => {
-    for (let i = 0; i < wait + warmup + active + 2; i++) step();
+    for (let i = 0; i < wait + warmup + active + 2; i++) {
+      globalThis.gc!();
+      step();
+    }
   };
   const { table, ...profile } = await accelerator.profile(train, { schedule, traceDir });
   accelerator.freeMemory();
