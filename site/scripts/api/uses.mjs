@@ -24,7 +24,10 @@ const CORE = [
   ['Large models', /big-model\/src\/|core\/src\/state\//],
   ['Parallel parts', /tensor-parallel\/src\//],
   ['Communication', /ddp\/src\/|contract\/src\/(collective|comm-hooks|mesh)|#MeshView$/],
-  ['Trackers and logging', /tracker\/src\/|contract\/src\/tracker\/|(monitor|profile)\/src\/|core\/src\/logger/],
+  [
+    'Trackers and logging',
+    /tracker\/src\/|contract\/src\/tracker\/|(monitor|profile)\/src\/|core\/src\/logger/,
+  ],
   ['Errors', /contract\/src\/errors\//],
   ['Plugins and strategies', /contract\/src\/(plugin|strategy)\//],
 ];
