@@ -9,13 +9,16 @@ vi.mock('./state/choices.js', () => ({ savedChoices: vi.fn(() => ({})), restoreC
 // A setup that registers a device has loaded the modules, which can then not be replaced.
 const isSetUp = registeredDevice() !== undefined;
 
-it.skipIf(isSetUp)('the choices of kernels are stored as those of the registered device, whatever backend is active', () => {
-  registerAccBackend({ device: 'late:1' });
-  const { state } = activeLayer({ hasNative: true });
-  state.setState(state.getState());
-  expect(savedChoices).toHaveBeenCalledWith('late:1');
-  expect(restoreChoices).toHaveBeenCalledWith('late:1', {});
-});
+it.skipIf(isSetUp)(
+  'the choices of kernels are stored as those of the registered device, whatever backend is active',
+  () => {
+    registerAccBackend({ device: 'late:1' });
+    const { state } = activeLayer({ hasNative: true });
+    state.setState(state.getState());
+    expect(savedChoices).toHaveBeenCalledWith('late:1');
+    expect(restoreChoices).toHaveBeenCalledWith('late:1', {});
+  },
+);
 
 it('a device that the program did not choose is not one that it registered', () => {
   const chosen = registeredDevice();
