@@ -1,6 +1,5 @@
 import { AccError } from '@acc/contract';
 import { operator, operatorInPlace, type Tensor as NativeTensor } from '@acc/native';
-import { areValuesRecorded } from '../pending/recorded-value.js';
 
 const clamp = operator('aten::clamp');
 const zeros = operator('aten::zeros');
@@ -58,6 +57,8 @@ export class IndexChecks {
   #isNoted = false;
   /** Whether a recorded step has lookups. Its replays may note at any time. */
   #isRecorded = false;
+  /** Whether a step is being recorded. */
+  isRecording = false;
 
   constructor() {
     this.#notes = zeros([MOST_LOOKUPS + 1, 2], 'int64');
@@ -112,7 +113,7 @@ export class IndexChecks {
 
   #note(indices: NativeTensor, lookup: Lookup): void {
     this.#isNoted = true;
-    this.#isRecorded ||= areValuesRecorded();
+    this.#isRecorded ||= this.isRecording;
     note(this.#notes, indices, this.#placeOf(lookup), lookup.size);
   }
 

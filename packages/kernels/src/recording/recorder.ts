@@ -146,6 +146,7 @@ class Session {
     this.#placeCalls();
     beginRecordedValues();
     recordValues(true);
+    this.#noteRecording(true);
     this.#endOfFlops = countFlops(() => !this.#isPaused);
   }
 
@@ -198,11 +199,18 @@ class Session {
 
   /** Call it also after an error. */
   end(): void {
+    this.#noteRecording(false);
     placeRecordedCalls(undefined);
     this.#endOfGradients?.();
     this.#endOfUsers?.();
     this.#variableChanges?.end();
     this.#flops();
+  }
+
+  /** Replays of lookups of the step note indices. */
+  #noteRecording(isRecording: boolean): void {
+    const { indexChecks } = this.backend;
+    if (indexChecks) indexChecks.isRecording = isRecording;
   }
 
   /** Ends counting. Zero in later calls. */
