@@ -1,5 +1,6 @@
 export const root: string;
 export function tool(name: string): string;
+export const tsc: string;
 export function run(
   command: string,
   args: readonly string[],

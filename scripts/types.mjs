@@ -3,7 +3,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { declarationsOf } from './packed-package.mjs';
-import { root, run, runMain, tool } from './process.mjs';
+import { root, run, runMain, tsc } from './process.mjs';
 
 await runMain(async () => {
   for (const name of readdirSync(join(root, 'packages'))) {
@@ -13,5 +13,5 @@ await runMain(async () => {
     // tsc does not check whether declarations that it wrote earlier still exist.
     if (missing.length > 0) rmSync(join(folder, 'dist', '.tsbuildinfo'), { force: true });
   }
-  return run(tool('tsc'), ['-b']);
+  return run(tsc, ['-b']);
 });

@@ -1,11 +1,12 @@
 // Lint and types of what changed.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { root, tool } from '../process.mjs';
+import { root, tool, tsc } from '../process.mjs';
 import { commandJob, type Job } from '../queue/index.mjs';
 
 /** With these, every file is linted again. */
-const SETTINGS = /^(eslint\.config\.js|\.prettierrc\.json|\.prettierignore|package-lock\.json)$/;
+const SETTINGS =
+  /^(eslint\.config\.js|\.oxlintrc\.json|\.prettierrc\.json|\.prettierignore|package-lock\.json)$/;
 const LINTED = /\.[cm]?[jt]s$/;
 const TYPED = /\.[cm]?ts$|(^|\/)(package|tsconfig[\w.]*)\.json$|^package-lock\.json$/;
 
@@ -19,10 +20,12 @@ export function checkJobs(changed: readonly string[], exists: (path: string) => 
   const linted = isAll ? ['.'] : present.filter((path) => LINTED.test(path));
   const formatted = isAll ? ['.'] : present;
   const jobs: Job[] = [];
-  const seconds = isAll ? 120 : 20;
+  const seconds = isAll ? 30 : 10;
   if (linted.length > 0) {
     const args = ['--no-warn-ignored', ...linted];
-    jobs.push(commandJob('eslint', tool('eslint'), args, { seconds, memoryGiB: 3 }));
+    jobs.push(commandJob('eslint', tool('eslint'), args, { seconds, memoryGiB: 2 }));
+    const typed = ['--type-aware', '--no-error-on-unmatched-pattern', ...linted];
+    jobs.push(commandJob('oxlint', tool('oxlint'), typed, { seconds, memoryGiB: 3 }));
   }
   if (formatted.length > 0) {
     const args = ['--check', '--ignore-unknown', '--log-level', 'warn', ...formatted];
@@ -37,7 +40,7 @@ function typeJobs(): Job[] {
   mkdirSync(folder, { recursive: true });
   const kept = ['--incremental', '--tsBuildInfoFile', join(folder, 'tests.tsbuildinfo')];
   return [
-    commandJob('types of tests', tool('tsc'), ['-p', 'tests', ...kept], { seconds: 60, memoryGiB: 3 }),
-    commandJob('types', tool('tsc'), ['-b'], { seconds: 30, memoryGiB: 2 }),
+    commandJob('types of tests', tsc, ['-p', 'tests', ...kept], { seconds: 15, memoryGiB: 3 }),
+    commandJob('types', tsc, ['-b'], { seconds: 10, memoryGiB: 2 }),
   ];
 }

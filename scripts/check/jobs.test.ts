@@ -6,8 +6,8 @@ const namesOf = (...changed: string[]) =>
   checkJobs(changed, (path) => path !== 'gone.ts').map(({ name }) => name);
 
 it('a change is linted, formatted and type-checked as its files need', () => {
-  expect(namesOf('packages/a/src/a.ts')).toEqual(['eslint', 'prettier', 'types of tests', 'types']);
-  expect(namesOf('scripts/a.mjs')).toEqual(['eslint', 'prettier']);
+  expect(namesOf('packages/a/src/a.ts')).toEqual(['eslint', 'oxlint', 'prettier', 'types of tests', 'types']);
+  expect(namesOf('scripts/a.mjs')).toEqual(['eslint', 'oxlint', 'prettier']);
   expect(namesOf('README.md')).toEqual(['prettier']);
   expect(namesOf('gone.ts')).toEqual(['types of tests', 'types']);
   expect(namesOf()).toEqual([]);

@@ -154,9 +154,10 @@ export function deviceJob() {
 export function checkJobs() {
   const prettier = ['--check', '--log-level', 'warn', '.'];
   return [
-    commandJob('eslint', tool('eslint'), ['.'], { seconds: 120, memoryGiB: 4 }),
+    commandJob('eslint', tool('eslint'), ['.'], { seconds: 30, memoryGiB: 2 }),
+    commandJob('oxlint', tool('oxlint'), ['--type-aware'], { seconds: 20, memoryGiB: 3 }),
     commandJob('prettier', tool('prettier'), prettier, { seconds: 40, memoryGiB: 1 }),
-    commandJob('types', 'npm', ['run', '--silent', 'typecheck'], { seconds: 120, memoryGiB: 3 }),
+    commandJob('types', 'npm', ['run', '--silent', 'typecheck'], { seconds: 15, memoryGiB: 3 }),
   ];
 }
 

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { createTrackerPackage } from 'create-acc-tracker';
+import { tsc } from '../../../scripts/process.mjs';
 import { run } from './packing.js';
 import { newFolder } from './record-run.js';
 
@@ -38,6 +39,5 @@ it('the tracker of "Write a tracker in an hour" passes the type check and the ca
   const printed = await run(process.execPath, [...conditions, '--test', 'test/conformance.test.ts'], dir);
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
   expect(printed).toMatch(/^# fail 0$/m);
-  const tsc = join(root, 'node_modules', '.bin', 'tsc');
   await run(tsc, ['--noEmit', '--customConditions', '@acc/source'], dir);
 }, 120_000);
