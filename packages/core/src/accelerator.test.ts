@@ -152,6 +152,15 @@ describe('plugins', () => {
   });
 });
 
+it('a member of an Accelerator that is read from the promise of one asks for await', async () => {
+  accelerator.freeMemory();
+  const promise = Accelerator.create() as unknown as Accelerator;
+  const reads = [() => promise.prepare, () => promise.processIndex];
+  for (const read of reads) expect(read).toThrow(expect.objectContaining({ code: 'ACC_NOT_CREATED' }));
+  accelerator = await promise;
+  expect(accelerator.processIndex).toBe(0);
+});
+
 it('a second Accelerator is an error until the first is freed', async () => {
   await expect(Accelerator.create()).rejects.toMatchObject({ code: 'ACC_ALREADY_CREATED' });
   accelerator.freeMemory();

@@ -36,6 +36,7 @@ import type { Gathered } from './nested/gather-real.js';
 import { JobCollectives } from './nested/job-collectives.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
+import { explainWithoutAwait } from './not-awaited.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { ModelInputs } from '@acc/pipeline';
 import type { PipelineOptions } from './pipelined/options.js';
@@ -107,9 +108,14 @@ export class Accelerator {
    * previous Accelerator was not freed with `freeMemory`. `ACC_GROUP_JOINED` if the process already
    * joined a process group with other options. `ACC_TRAINING_ENDED` after `endTraining` in a job of
    * several processes. `ACC_CONFIG_MISSING` and `ACC_CONFIG_INVALID` for a config file.
-   * `ACC_OPTIONS_DISAGREE` if the command line of `acc launch` gives another value.
+   * `ACC_OPTIONS_DISAGREE` if the command line of `acc launch` gives another value. `ACC_NOT_CREATED` if
+   * a member is read from the promise.
    */
-  static async create(options: AcceleratorOptions = {}): Promise<Accelerator> {
+  static create(options: AcceleratorOptions = {}): Promise<Accelerator> {
+    return explainWithoutAwait(Accelerator.#created(options), Accelerator, 'Accelerator.create()');
+  }
+
+  static async #created(options: AcceleratorOptions): Promise<Accelerator> {
     if (whatRuns()) {
       throw new AccError('ACC_ALREADY_CREATED', 'This process already has an Accelerator.', {
         help: 'Use that one, or call its freeMemory() before you create another.',
