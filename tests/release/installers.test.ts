@@ -129,6 +129,22 @@ describe('npm', LIMIT, () => {
     expectTrains(project, NPX, { cwd: 'apps/train' });
   });
 
+  it('in workspaces with two versions of tfjs: the error names the folders of both', () => {
+    const tfjs = '4.21.0';
+    const project = new Project({
+      'package.json': { private: true, workspaces: ['apps/*'] },
+      'apps/train/package.json': { name: 'train', type: 'module', dependencies: DEPENDENCIES },
+      'apps/old/package.json': { name: 'old', type: 'module', dependencies: { '@tensorflow/tfjs': tfjs } },
+      'apps/old/train.mjs': TRAINING,
+    });
+    project.must('npm', ['install', ...FLAGS]);
+    const { status, printed } = project.run(process.execPath, ['train.mjs'], { cwd: 'apps/old' });
+    expect(status, printed).toBe(1);
+    expect(printed).toContain('AccError [ACC_TFJS_COPIES]');
+    for (const folder of ['apps/old/node_modules', 'node_modules'])
+      expect(printed).toContain(`\n  ${join(project.folder, folder, '@tensorflow', 'tfjs-core')}\n`);
+  });
+
   it('with a node_modules that is read only', () => {
     const project = new Project();
     project.must('npm', ['install', ...FLAGS]);

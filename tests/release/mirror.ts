@@ -173,7 +173,7 @@ export async function startProxy(): Promise<AsyncDisposable & { readonly url: st
 }
 
 /**
- * Packs a libtorch as PyTorch's own archives are, without compression.
+ * Packs a libtorch as PyTorch's wheels have it, without compression.
  *
  * @returns The SHA-256 of the archive.
  */
@@ -191,5 +191,5 @@ with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
-            archive.write(path, os.path.join("libtorch", os.path.relpath(path, root)))
+            archive.write(path, os.path.join("torch", os.path.relpath(path, root)))
 `;

@@ -154,8 +154,9 @@ describe('plugins', () => {
 
 it('a member of an Accelerator that is read from the promise of one asks for await', async () => {
   accelerator.freeMemory();
-  const promise = Accelerator.create() as unknown as Accelerator;
-  const reads = [() => promise.prepare, () => promise.processIndex];
+  const promise = Accelerator.create();
+  const unawaited = promise as unknown as Accelerator;
+  const reads = [() => unawaited.prepare, () => unawaited.processIndex];
   for (const read of reads) expect(read).toThrow(expect.objectContaining({ code: 'ACC_NOT_CREATED' }));
   accelerator = await promise;
   expect(accelerator.processIndex).toBe(0);

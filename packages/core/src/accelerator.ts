@@ -37,6 +37,7 @@ import { JobCollectives } from './nested/job-collectives.js';
 import type { PadOptions } from './nested/pad-across.js';
 import type { SplitOptions, Splittable } from './nested/split-between.js';
 import { explainWithoutAwait } from './not-awaited.js';
+import { requireOneTfjs } from './one-tfjs.js';
 import { resolveOptions, type AcceleratorOptions } from './options.js';
 import type { ModelInputs } from '@acc/pipeline';
 import type { PipelineOptions } from './pipelined/options.js';
@@ -109,7 +110,7 @@ export class Accelerator {
    * joined a process group with other options. `ACC_TRAINING_ENDED` after `endTraining` in a job of
    * several processes. `ACC_CONFIG_MISSING` and `ACC_CONFIG_INVALID` for a config file.
    * `ACC_OPTIONS_DISAGREE` if the command line of `acc launch` gives another value. `ACC_NOT_CREATED` if
-   * a member is read from the promise.
+   * a member is read from the promise. `ACC_TFJS_COPIES` if the program imports another copy of tfjs.
    */
   static create(options: AcceleratorOptions = {}): Promise<Accelerator> {
     return explainWithoutAwait(Accelerator.#created(options), Accelerator, 'Accelerator.create()');
@@ -126,6 +127,7 @@ export class Accelerator {
     const { collective } = resolved;
     const environment = isCollective(collective) ? placeIn(collective, launched) : launched;
     const ofProcess = await kernelsOf(resolved, environment);
+    requireOneTfjs();
     const { kernels } = ofProcess;
     const joinable = new Joinable(await collectiveOf(environment, resolved, ofProcess));
     const determinism = determinismOf(resolved, joinable.collective, kernels);

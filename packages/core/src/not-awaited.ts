@@ -19,7 +19,7 @@ export function explainWithoutAwait<T extends object>(
         help: `Wait for it: await ${call}.`,
       });
     };
-    Object.defineProperty(promise, name, { get, configurable: true });
+    void Object.defineProperty(promise, name, { get, configurable: true });
   }
   return promise;
 }

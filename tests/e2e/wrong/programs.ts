@@ -340,13 +340,6 @@ await accelerator.waitForEveryone(); // wrong`,
     code: 'ACC_INVALID_OPTION',
   },
   {
-    name: 'a create that nobody waits for',
-    code: 'ACC_NOT_CREATED',
-    says: ["'prepare'", 'await Accelerator.create()'],
-    source: `const accelerator = Accelerator.create();
-accelerator.prepare(tf.variable(tf.ones([2]))); // wrong`,
-  },
-  {
     name: 'a fit that nobody waits for',
     code: 'ACC_TRAINING_ENDED',
     says: ['endTraining', 'fit() has been awaited'],

@@ -19,6 +19,7 @@ import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
 import { checkpointLayers, describe } from '@acc/tape';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
+import { requireOurOptimizer } from '../one-tfjs.js';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
 import type { PreparedObjects } from './prepared-objects.js';
@@ -92,7 +93,7 @@ export class Preparation {
    * The return value of `prepare` for `object`: the object itself, except for data.
    *
    * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`,
-   * `ACC_PIPELINE_OPTIMIZER`.
+   * `ACC_PIPELINE_OPTIMIZER`, `ACC_TFJS_COPIES`.
    */
   prepare(object: unknown): unknown {
     for (const plugin of this.#options.plugins) {
@@ -105,6 +106,7 @@ export class Preparation {
       return object;
     }
     if (isOptimizer(object)) {
+      requireOurOptimizer(object);
       this.#requireOnlyOptimizer(object);
       this.#prepareOptimizer(object);
       return object;
