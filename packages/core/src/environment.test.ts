@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readLaunchEnvironment } from './environment.js';
 
@@ -152,4 +155,55 @@ describe("mpirun's environment", () => {
       masterAddress: 'head',
     });
   });
+});
+
+/** The variables that jsrun gives the third of four processes on two hosts. */
+const lsf = {
+  LSB_JOBID: '4711',
+  JSM_NAMESPACE_SIZE: '4',
+  JSM_NAMESPACE_RANK: '2',
+  JSM_NAMESPACE_LOCAL_SIZE: '2',
+  JSM_NAMESPACE_LOCAL_RANK: '0',
+};
+
+function hostsFile(...hosts: readonly string[]): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'acc-lsf-')), 'hosts');
+  writeFileSync(file, `${hosts.join('\n')}\n`);
+  return file;
+}
+
+describe("jsrun's environment", () => {
+  it.each([
+    ['the first host', ['a1', 'a1', 'a2', 'a2']],
+    ['the host after the one that launches', ['batch2', 'a1', 'a1', 'a2', 'a2']],
+  ])('gives ranks, and %s of the list', (_, hosts) => {
+    const place = readLaunchEnvironment({ ...lsf, LSB_DJOB_HOSTFILE: hostsFile(...hosts) });
+    expect(place).toMatchObject({ rank: 2, size: 4, localRank: 0, localSize: 2, masterAddress: 'a1' });
+    expect(place.jobToken).toBe('lsf 4711');
+  });
+
+  it('needs MASTER_ADDR if the list does not tell where rank 0 is', () => {
+    const uneven = { ...lsf, JSM_NAMESPACE_SIZE: '3' };
+    const missing = { ...lsf, LSB_DJOB_HOSTFILE: '/no/such/file' };
+    for (const env of [{ ...uneven, LSB_DJOB_HOSTFILE: hostsFile('a1', 'a2') }, missing, lsf]) {
+      expect(() => readLaunchEnvironment(env)).toThrowError(
+        expect.objectContaining({ code: 'ACC_ENVIRONMENT', help: expect.stringContaining('MASTER_ADDR') }),
+      );
+      expect(readLaunchEnvironment({ ...env, MASTER_ADDR: 'head' }).masterAddress).toBe('head');
+    }
+  });
+
+  it("gives mpirun's processes on several hosts the host of rank 0", () => {
+    const several = { ...openMpi, OMPI_COMM_WORLD_LOCAL_SIZE: '1', OMPI_COMM_WORLD_LOCAL_RANK: '0' };
+    const env = { ...several, LSB_DJOB_HOSTFILE: hostsFile('a1', 'a2') };
+    expect(readLaunchEnvironment(env).masterAddress).toBe('a1');
+  });
+});
+
+it('each pod of a PyTorchJob of Kubeflow has one rank, also the pod that MASTER_ADDR names', () => {
+  const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1', WORLD_SIZE: '2', MASTER_PORT: '23456' };
+  for (const RANK of ['0', '1']) {
+    const place = readLaunchEnvironment({ ...pod, RANK, MASTER_ADDR: hostname() });
+    expect(place).toMatchObject({ rank: Number(RANK), localRank: 0, localSize: 1 });
+  }
 });

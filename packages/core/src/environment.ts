@@ -26,7 +26,7 @@ const ALONE: JobPlace = {
 };
 
 /**
- * Reads the variables of `acc launch`, torchrun, mpirun or srun. A launcher that was started by
+ * Reads the variables of `acc launch`, torchrun, mpirun, jsrun or srun. A launcher that was started by
  * another one takes precedence: `acc launch` may run under srun, and mpirun under Slurm.
  *
  * @throws AccError `ACC_ENVIRONMENT` for a variable that is missing or not a number in range.

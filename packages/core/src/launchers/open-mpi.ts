@@ -1,9 +1,10 @@
+import { firstHost } from './lsf.js';
 import { addressOnOneHost } from './this-host.js';
 import { environmentError, integer, portOfJob, type JobPlace, type Variables } from './variables.js';
 
 /**
  * Reads the variables that Open MPI's mpirun sets for its processes. They do not contain the host
- * of rank 0, so a job on several hosts needs MASTER_ADDR.
+ * of rank 0, so a job on several hosts needs MASTER_ADDR, or LSF's list of hosts.
  *
  * @throws AccError `ACC_ENVIRONMENT`.
  */
@@ -11,8 +12,9 @@ export function openMpiPlace(env: Variables): JobPlace | undefined {
   if (!env['OMPI_COMM_WORLD_SIZE']) return undefined;
   const size = integer(env, 'OMPI_COMM_WORLD_SIZE', { min: 1 });
   const localSize = integer(env, 'OMPI_COMM_WORLD_LOCAL_SIZE', { min: 1, max: size });
-  const masterAddress = env['MASTER_ADDR'] || '127.0.0.1';
-  if (localSize < size && !env['MASTER_ADDR']) {
+  const firstOfLsf = localSize < size ? firstHost(env, size / localSize) : undefined;
+  const masterAddress = env['MASTER_ADDR'] || firstOfLsf || '127.0.0.1';
+  if (localSize < size && masterAddress === '127.0.0.1') {
     throw environmentError(
       'MASTER_ADDR is not set, but mpirun started processes on several hosts',
       'Pass the host of rank 0: mpirun -x MASTER_ADDR=<host> …',
