@@ -185,11 +185,18 @@ export async function zipOf(libtorch: string, archive: string): Promise<string> 
 }
 
 const ZIP = `
-import os, sys, zipfile
+import base64, hashlib, os, sys, zipfile
 root, target = sys.argv[1:]
+record = []
 with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
     for folder, _, names in os.walk(root):
         for name in names:
             path = os.path.join(folder, name)
-            archive.write(path, os.path.join("torch", os.path.relpath(path, root)))
+            inside = os.path.join("torch", os.path.relpath(path, root))
+            archive.write(path, inside)
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+            text = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+            record.append(f"{inside},sha256={text},{os.path.getsize(path)}")
+    archive.writestr("torch-0.dist-info/RECORD", "\\n".join(record))
 `;
