@@ -141,8 +141,10 @@ describe('npm', LIMIT, () => {
     const { status, printed } = project.run(process.execPath, ['train.mjs'], { cwd: 'apps/old' });
     expect(status, printed).toBe(1);
     expect(printed).toContain('AccError [ACC_TFJS_COPIES]');
-    for (const folder of ['apps/old/node_modules', 'node_modules'])
-      expect(printed).toContain(`\n  ${join(project.folder, folder, '@tensorflow', 'tfjs-core')}\n`);
+    const folders = printed.match(/^ +\S+[/\\]@tensorflow[/\\]tfjs-core$/gm);
+    // npm decides which version lies where.
+    expect(new Set(folders).size, printed).toBe(2);
+    for (const folder of folders!) expect(folder).toContain(project.folder);
   });
 
   it('with a node_modules that is read only', () => {
