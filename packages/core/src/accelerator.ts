@@ -812,7 +812,7 @@ export class Accelerator {
   // The end.
 
   /**
-   * Waits for every rank and for a pending save, and leaves the job. Then trackers get the
+   * Waits for every rank and for saves, awaited or not, and leaves the job. Then trackers get the
    * remaining entries, and the run ends with `status`. Later collectives, and later steps that train
    * prepared variables, throw `ACC_TRAINING_ENDED`. A second call does nothing.
    *
@@ -822,7 +822,7 @@ export class Accelerator {
     requireRunStatus('endTraining', status);
     const { collective, lifetime, tracking } = this.#components;
     if (lifetime.hasEnded) return;
-    await this.waitForCheckpoint();
+    await this.#run.settle();
     collective.barrier();
     this.freeMemory();
     collective.close();

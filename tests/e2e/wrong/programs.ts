@@ -348,6 +348,14 @@ model.fit(tf.ones([16, 2]), tf.ones([16, 1]), { epochs: 3, verbose: 0 });
 await accelerator.endTraining();`,
   },
   {
+    name: 'a save that nobody waits for',
+    code: 'ACC_ACCELERATOR_FREED',
+    says: ['freeMemory() was called before saveState() had ended', 'Write await accelerator.saveState(…)'],
+    source: `${MODEL}accelerator.saveState('saved'); // wrong
+accelerator.freeMemory();
+await accelerator.endTraining();`,
+  },
+  {
     name: 'a module that is not there',
     says: ['ERR_MODULE_NOT_FOUND', 'modle.mjs'],
     source: "import { createModel } from './modle.mjs';\ncreateModel();",
