@@ -16,6 +16,7 @@ import { deadlock } from './deadlock.js';
 import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { beginObserved } from './flight/observe-collectives.js';
+import { Places } from './flight/places.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { GroupEngine } from './group-engine.js';
 import type { Member } from './member.js';
@@ -40,6 +41,7 @@ class Journal {
   readonly recorder = new FlightRecorder();
   readonly traffic: TrafficCounter;
   readonly fault: Fault;
+  readonly places: Places;
 
   constructor(
     group: GroupEngine,
@@ -47,6 +49,7 @@ class Journal {
   ) {
     this.traffic = new TrafficCounter(group.rank, group.size);
     this.fault = new Fault(group, this.recorder, members);
+    this.places = new Places(group);
   }
 }
 
@@ -161,6 +164,7 @@ export class Calls {
   #begin(call: CallDescription): Words {
     this.#requireOpen();
     const { journal } = this;
+    journal.places.forget();
     const number = ++journal.lastNumber;
     const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
     journal.recorder.record(number, words);
@@ -196,12 +200,10 @@ export class Calls {
   }
 
   #mismatch(calls: readonly Words[]): AccError {
-    const { rank } = this.group;
-    const { recorder } = this.journal;
-    const number = calls[rank]![NUMBER]!;
-    if (number === this.journal.lastNumber) recorder.locateLast();
-    const place = recorder.placeOf(number);
-    return mismatch(calls, { rank, place }, this.journal.members);
+    const { recorder, members, lastNumber, places } = this.journal;
+    const numbers = calls.map((words) => words[NUMBER]!);
+    if (numbers[this.group.rank] === lastNumber) recorder.locateLast();
+    return mismatch(calls, places.of(numbers, recorder.calls()), members);
   }
 
   #requireOpen(): void {

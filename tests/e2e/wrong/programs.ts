@@ -307,7 +307,8 @@ accelerator.prepare(model, tf.train.sgd(0.1)); // wrong`,
   {
     name: 'a collective that one rank calls',
     code: 'ACC_COLLECTIVE_MISMATCH',
-    says: ['barrier', 'rank 0'],
+    // Each rank has the place of its own call.
+    says: ['barrier', 'program.mjs:9:21\n      rank 1: barrier', 'barrier(), at ', 'program.mjs:11:19\n'],
     source: `${MODEL}if (accelerator.isMainProcess) {
   await accelerator.gather(tf.ones([2])); // wrong
 }

@@ -40,15 +40,11 @@ it('knows the line of a call that fails, and says of others that theirs is only 
   fromLine(8, () => recorder.record(2, 'second'));
   fromLine(9, () => {
     recorder.record(3, 'third');
-    expect(recorder.placeOf(3)).toBe(`last known line: ${process.execPath}:7:9`);
+    expect(recorder.calls()[2]).toMatchObject({ line: `${process.execPath}:7:9`, isNear: true });
     recorder.locateLast();
   });
-  const near = `last known line: ${process.execPath}:7:9`;
-  expect([1, 2, 3].map((call) => recorder.placeOf(call))).toEqual([
-    `at ${process.execPath}:7:9`,
-    near,
-    `at ${process.execPath}:9:9`,
-  ]);
+  const line = (number: number) => `${process.execPath}:${number}:9`;
+  expect(recorder.calls().map((call) => call.line)).toEqual([line(7), line(7), line(9)]);
   expect(recorder.calls().map(({ isNear }) => isNear)).toEqual([undefined, true, undefined]);
 });
 

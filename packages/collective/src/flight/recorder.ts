@@ -62,13 +62,6 @@ export class FlightRecorder {
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
   }
 
-  /** The place of a call, as {@link placeText} writes it. Undefined if the call or its line is unknown. */
-  placeOf(number: number): string | undefined {
-    const entry = this.#ring.find((one) => one.number === number);
-    const line = entry && lineOf(entry.site);
-    return line && placeText(line, !entry.isOwnSite);
-  }
-
   /**
    * Called where the last call fails. Its caller is then still on the stack, so that its line is known
    * even if it was not captured before.
