@@ -32,24 +32,37 @@ const FAULTS = [
   'ACC_COLLECTIVE_DEADLOCK',
 ];
 
+/** To format a line takes longer than a small collective, so it is done at most once in this time. */
+const NOTE_MS = 1_000;
+
 /** State that all `Calls` objects of one group share. */
 class Journal {
   isClosed = false;
   lastNumber = 0;
   /** The code of the name that calls are made for; see `codeOfName`. */
   name = 0;
+  #notedAt = 0;
   readonly recorder = new FlightRecorder();
   readonly traffic: TrafficCounter;
   readonly fault: Fault;
   readonly places: Places;
 
   constructor(
-    group: GroupEngine,
+    private readonly group: GroupEngine,
     readonly members: readonly Member[] | undefined,
   ) {
     this.traffic = new TrafficCounter(group.rank, group.size);
     this.fault = new Fault(group, this.recorder, members);
     this.places = new Places(group);
+  }
+
+  /** Tells the thread that speaks of long waits, while this one is blocked, what the call is. */
+  note(number: number, words: Words): void {
+    const now = Date.now();
+    if (Math.abs(now - this.#notedAt) < NOTE_MS) return;
+    this.#notedAt = now;
+    const line = this.recorder.lastLine;
+    if (line !== undefined) this.group.note(number, `${formatWords(words)} at ${line}`);
   }
 }
 
@@ -167,7 +180,7 @@ export class Calls {
     journal.places.forget();
     const number = ++journal.lastNumber;
     const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
-    journal.recorder.record(number, words);
+    if (journal.recorder.record(number, words)) journal.note(number, words);
     journal.traffic.add(call);
     return words;
   }

@@ -52,7 +52,8 @@ export class FlightRecorder {
   #siteAt = 0;
   #site: CallSite = {};
 
-  record(number: number, call: Words | string): void {
+  /** @returns Whether the call's own line was captured. */
+  record(number: number, call: Words | string): boolean {
     const at = Date.now();
     const isOwnSite = Math.abs(at - this.#siteAt) >= NEAR_MS;
     if (isOwnSite) {
@@ -60,6 +61,12 @@ export class FlightRecorder {
       this.#site = captureSite();
     }
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
+    return isOwnSite;
+  }
+
+  /** The line that was captured last. */
+  get lastLine(): string | undefined {
+    return lineOf(this.#site);
   }
 
   /**

@@ -55,6 +55,16 @@ describe('AccError', () => {
     expect(programStack('Error: x', 'x')).toBe('Error: x');
   });
 
+  it('leaves out sources of libraries that source maps name, and that are not installed', () => {
+    const library = '    at assert (/home/someone/tfjs-core/src/util_base.ts:153:11)';
+    const program = `    at async ${import.meta.url.replace(/[^/]*$/, 'errors.test.ts')}:7:3`;
+    expect(programStack(['Error: x', library, program].join('\n'), 'x')).toBe(`Error: x\n${program}`);
+    const plain = `    at train (${process.execPath}:7:3)`;
+    expect(programStack(['Error: x', library, plain].join('\n'), 'x')).toBe(`Error: x\n${plain}`);
+    // The sources of a program that was compiled elsewhere.
+    expect(programStack(['Error: x', library].join('\n'), 'x')).toBe(`Error: x\n${library}`);
+  });
+
   it('keeps a message that has frames of another error', () => {
     const message = 'rank 2 failed:\n    at layer dense_1 (a.js:1:1)\nsecond line';
     const { stack } = new AccError('ACC_X', message, { help: 'do this' });
