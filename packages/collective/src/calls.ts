@@ -32,16 +32,12 @@ const FAULTS = [
   'ACC_COLLECTIVE_DEADLOCK',
 ];
 
-/** To format a line takes longer than a small collective, so it is done at most once in this time. */
-const NOTE_MS = 1_000;
-
 /** State that all `Calls` objects of one group share. */
 class Journal {
   isClosed = false;
   lastNumber = 0;
   /** The code of the name that calls are made for; see `codeOfName`. */
   name = 0;
-  #notedAt = 0;
   readonly recorder = new FlightRecorder();
   readonly traffic: TrafficCounter;
   readonly fault: Fault;
@@ -58,9 +54,6 @@ class Journal {
 
   /** Tells the thread that speaks of long waits, while this one is blocked, what the call is. */
   note(number: number, words: Words): void {
-    const now = Date.now();
-    if (Math.abs(now - this.#notedAt) < NOTE_MS) return;
-    this.#notedAt = now;
     const line = this.recorder.lastLine;
     if (line !== undefined) this.group.note(number, `${formatWords(words)} at ${line}`);
   }

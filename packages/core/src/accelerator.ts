@@ -3,6 +3,7 @@ import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/
 import type { CompiledStep, CompileOptions } from '@acc/compile';
 import {
   AccError,
+  engineAdvice,
   finallyAfter,
   type AutocastOptions,
   type Mesh,
@@ -854,11 +855,8 @@ export class Accelerator {
 }
 
 function memoryNotMeasured(backendName: string): AccError {
-  return new AccError(
-    'ACC_MEMORY_NOT_MEASURED',
-    `The tfjs backend '${backendName}' does not measure its memory.`,
-    { help: "Use engine 'acc' (`npx acc setup` installs libtorch)." },
-  );
+  const message = `The tfjs backend '${backendName}' does not measure its memory.`;
+  return new AccError('ACC_MEMORY_NOT_MEASURED', message, { help: engineAdvice('leave this call out') });
 }
 
 function notConstructed(): AccError {
