@@ -1,10 +1,10 @@
-import { AccError } from '@acc/contract';
+import { AccError, engineAdvice } from '@acc/contract';
 
 /** The error of mixed precision on a backend without 16-bit tensors: `ACC_PRECISION_UNSUPPORTED`. */
 export function float32Only(backendName: string): AccError {
   return new AccError(
     'ACC_PRECISION_UNSUPPORTED',
     `The tfjs backend '${backendName}' computes in float32 only.`,
-    { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or mixedPrecision 'no'." },
+    { help: engineAdvice("give mixedPrecision 'no'") },
   );
 }

@@ -1,4 +1,4 @@
-import { AccError, type Plugin } from '@acc/contract';
+import { AccError, engineAdvice, type Plugin } from '@acc/contract';
 import { resolveAmpOptions, type AmpOptions } from './options.js';
 
 /**
@@ -18,7 +18,7 @@ export function float32Precision(options?: AmpOptions): Plugin {
       throw new AccError(
         'ACC_PRECISION_UNSUPPORTED',
         `The tfjs backend '${kernels.backendName}' computes in float32 only.`,
-        { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or leave amp.float32Precision out." },
+        { help: engineAdvice('leave amp.float32Precision out') },
       );
     },
   };

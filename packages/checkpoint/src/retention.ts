@@ -1,7 +1,9 @@
 import type { Marker } from './format/manifest.js';
 
 export interface RetentionOptions {
-  /** The number of newest checkpoints to keep. Default: all. */
+  /**
+   * The number of newest checkpoints to keep, besides the one from which the run resumed. Default: all.
+   */
   readonly keepLast?: number | undefined;
   /** Also keeps the checkpoints with the best values of a metric. Default: none. */
   readonly keepBest?: KeepBest | undefined;

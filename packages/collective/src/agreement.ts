@@ -164,13 +164,12 @@ export function doAgree(words: readonly Words[]): boolean {
 /**
  * Creates an `ACC_COLLECTIVE_MISMATCH` error with one line for each rank.
  *
- * @param own This rank. `place` is the line of the program that made the call, or the last known one,
- * if known.
+ * @param places By rank, the line of the program that made the call, or the last known one, if known.
  * @param members The members of the group, by rank, if known.
  */
 export function mismatch(
   words: readonly Words[],
-  local: { rank: number; place?: string | undefined },
+  places: readonly (string | undefined)[],
   members?: readonly Member[],
 ): AccError {
   const methods = METHODS.map(codeOfName);
@@ -179,8 +178,8 @@ export function mismatch(
   const isOfMethod = methods.some((code) => purposes.has(code));
   const isForDifferent = purposes.size > 1 && !isOfMethod;
   const lines = calls.map((call, rank) => {
-    const place = rank === local.rank && local.place ? `, ${local.place}` : '';
-    return `  ${rankName(rank, members)}: ${call}${place}`;
+    const place = places[rank];
+    return `  ${rankName(rank, members)}: ${call}${place ? `, ${place}` : ''}`;
   });
   return new AccError('ACC_COLLECTIVE_MISMATCH', `Ranks called different collectives:\n${lines.join('\n')}`, {
     help: isForDifferent

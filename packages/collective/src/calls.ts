@@ -16,6 +16,7 @@ import { deadlock } from './deadlock.js';
 import { tellFault } from './flight/fault-listeners.js';
 import { Fault } from './flight/fault.js';
 import { beginObserved } from './flight/observe-collectives.js';
+import { Places } from './flight/places.js';
 import { FlightRecorder } from './flight/recorder.js';
 import type { GroupEngine } from './group-engine.js';
 import type { Member } from './member.js';
@@ -40,13 +41,21 @@ class Journal {
   readonly recorder = new FlightRecorder();
   readonly traffic: TrafficCounter;
   readonly fault: Fault;
+  readonly places: Places;
 
   constructor(
-    group: GroupEngine,
+    private readonly group: GroupEngine,
     readonly members: readonly Member[] | undefined,
   ) {
     this.traffic = new TrafficCounter(group.rank, group.size);
     this.fault = new Fault(group, this.recorder, members);
+    this.places = new Places(group);
+  }
+
+  /** Tells the thread that speaks of long waits, while this one is blocked, what the call is. */
+  note(number: number, words: Words): void {
+    const line = this.recorder.lastLine;
+    if (line !== undefined) this.group.note(number, `${formatWords(words)} at ${line}`);
   }
 }
 
@@ -161,9 +170,10 @@ export class Calls {
   #begin(call: CallDescription): Words {
     this.#requireOpen();
     const { journal } = this;
+    journal.places.forget();
     const number = ++journal.lastNumber;
     const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
-    journal.recorder.record(number, words);
+    if (journal.recorder.record(number, words)) journal.note(number, words);
     journal.traffic.add(call);
     return words;
   }
@@ -196,12 +206,10 @@ export class Calls {
   }
 
   #mismatch(calls: readonly Words[]): AccError {
-    const { rank } = this.group;
-    const { recorder } = this.journal;
-    const number = calls[rank]![NUMBER]!;
-    if (number === this.journal.lastNumber) recorder.locateLast();
-    const place = recorder.placeOf(number);
-    return mismatch(calls, { rank, place }, this.journal.members);
+    const { recorder, members, lastNumber, places } = this.journal;
+    const numbers = calls.map((words) => words[NUMBER]!);
+    if (numbers[this.group.rank] === lastNumber) recorder.locateLast();
+    return mismatch(calls, places.of(numbers, recorder.calls()), members);
   }
 
   #requireOpen(): void {

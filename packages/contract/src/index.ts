@@ -20,6 +20,7 @@ export type { Defer, DeferredInfo, DeferredTensor } from './tensor/deferred-tens
 export type { RankPlace } from './job/rank-place.js';
 export { COMM_HOOKS, type CommHookName, type CommHookTraits } from './comm-hooks.js';
 export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
+export { engineAdvice } from './errors/engine-advice.js';
 export { AccError, isAccError, showsWholeStack, withoutHelp, type AccErrorOptions } from './errors/errors.js';
 export { programFrames, programStack } from './errors/program-frames.js';
 export { flattenConfig } from './tracker/flatten-config.js';

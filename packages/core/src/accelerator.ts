@@ -3,6 +3,7 @@ import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/
 import type { CompiledStep, CompileOptions } from '@acc/compile';
 import {
   AccError,
+  engineAdvice,
   finallyAfter,
   type AutocastOptions,
   type Mesh,
@@ -820,7 +821,7 @@ export class Accelerator {
   // The end.
 
   /**
-   * Waits for every rank and for a pending save, and leaves the job. Then trackers get the
+   * Waits for every rank and for saves, awaited or not, and leaves the job. Then trackers get the
    * remaining entries, and the run ends with `status`. Later collectives, and later steps that train
    * prepared variables, throw `ACC_TRAINING_ENDED`. A second call does nothing.
    *
@@ -830,7 +831,7 @@ export class Accelerator {
     requireRunStatus('endTraining', status);
     const { collective, lifetime, tracking } = this.#components;
     if (lifetime.hasEnded) return;
-    await this.waitForCheckpoint();
+    await this.#run.settle();
     collective.barrier();
     this.freeMemory();
     collective.close();
@@ -862,11 +863,8 @@ export class Accelerator {
 }
 
 function memoryNotMeasured(backendName: string): AccError {
-  return new AccError(
-    'ACC_MEMORY_NOT_MEASURED',
-    `The tfjs backend '${backendName}' does not measure its memory.`,
-    { help: "Use engine 'acc' (`npx acc setup` installs libtorch)." },
-  );
+  const message = `The tfjs backend '${backendName}' does not measure its memory.`;
+  return new AccError('ACC_MEMORY_NOT_MEASURED', message, { help: engineAdvice('leave this call out') });
 }
 
 function notConstructed(): AccError {

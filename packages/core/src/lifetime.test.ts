@@ -178,3 +178,26 @@ it.each([[], [{ mixedPrecision: 'bf16' }]])('new Accelerator(%j) states how to c
     }),
   );
 });
+
+it('endTraining waits for saves that the program does not await', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-lifetime-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  accelerator.prepare([w]);
+  void accelerator.saveState(join(folder, 'state'));
+  void accelerator.save([tf.ones([2])], join(folder, 'tensors'));
+  await accelerator.endTraining();
+  expect(readdirSync(join(folder, 'state'))).toContain('checkpoint.json');
+  expect(readdirSync(join(folder, 'tensors'))).toEqual([expect.stringMatching(/safetensors$/)]);
+});
+
+it('a save that freeMemory cuts off says so, with the line of the save', async () => {
+  accelerator.prepare([w]);
+  const saving = accelerator.saveState('/nowhere');
+  accelerator.freeMemory();
+  const error = await saving.then(undefined, (thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    code: 'ACC_ACCELERATOR_FREED',
+    message: expect.stringMatching(/^freeMemory\(\) was called before saveState\(\) had ended\.\n→ Write await/),
+    stack: expect.stringMatching(/lifetime\.test\.ts:\d+/),
+  });
+});

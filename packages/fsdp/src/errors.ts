@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, engineAdvice } from '@acc/contract';
 
 /** The error for `HYBRID_SHARD` in a job whose mesh does not say over which ranks to shard. */
 export function withoutMesh(): AccError {
@@ -14,6 +14,6 @@ export function cannotRound(backendName: string): AccError {
   return new AccError(
     'ACC_PRECISION_UNSUPPORTED',
     `fsdp.mixedPrecision: the tfjs backend '${backendName}' computes in float32 only.`,
-    { help: "Use engine 'acc' (`npx acc setup` installs libtorch), or leave mixedPrecision out." },
+    { help: engineAdvice('leave mixedPrecision out') },
   );
 }

@@ -115,6 +115,7 @@ export interface Addon {
   ncclUnavailableReason(): string;
   gpuFacts(index: number, driver: string): GpuFacts | undefined;
   groupPublish(group: number, report: string): void;
+  groupNote(group: number, number: number, call: string): void;
   groupAccounts(group: number): (boolean | string)[];
   shmUnavailableReason(): string;
   setCollectiveBuffer(buffer: Float64Array): void;

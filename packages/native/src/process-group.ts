@@ -261,6 +261,11 @@ export class ProcessGroup {
     return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
   }
 
+  /** What a message says of collective `number` if this rank waits long in it: the call and its line. */
+  note(number: number, call: string): void {
+    addon().groupNote(this.#id, number, call);
+  }
+
   /** Publishes `report` after a failure. Other ranks get it from {@link accounts}. */
   publish(report: string): void {
     addon().groupPublish(this.#id, report);

@@ -1,4 +1,7 @@
 // Calls methods of an Accelerator after freeMemory and endTraining, and reports the error codes.
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, type AccError } from '@acc/core';
 import { reportResult } from '@acc/testkit';
@@ -41,5 +44,10 @@ async function codes(calls: Record<string, () => unknown>): Promise<Record<strin
 
 accelerator.freeMemory();
 const freed = await codes(calls);
+const own = mkdtempSync(join(tmpdir(), 'acc-ended-'));
+const folder = accelerator.broadcastObject(own);
+void accelerator.saveModel(model, join(folder, 'model'));
 await accelerator.endTraining();
-reportResult({ freed, ended: await codes({ ...calls, ...steps }) });
+const saved = accelerator.isMainProcess ? readdirSync(join(folder, 'model')).length > 0 : true;
+rmSync(own, { recursive: true });
+reportResult({ freed, saved, ended: await codes({ ...calls, ...steps }) });

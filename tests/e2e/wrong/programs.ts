@@ -72,7 +72,7 @@ const ALONE: readonly Omit<WrongProgram, 'ranks'>[] = [
     name: 'a misspelt tracker',
     code: 'ACC_TRACKER_MISSING',
     says: ["'tensorbord' is not a known tracker", "Did you mean 'tensorboard'?"],
-    never: ['npm install', 'acc-tracker-tensorboard'],
+    never: ['npm install', 'acc-tracker-tensorboard', 'caused by'],
     source: `const accelerator = await Accelerator.create({ logWith: ['tensorbord'] });
 await accelerator.initTrackers('run'); // wrong`,
   },
@@ -115,6 +115,7 @@ accelerator.prepare(model); // wrong`,
     name: 'weights that are not there',
     code: 'ACC_WEIGHTS_NOT_FOUND',
     says: ['weights.safetensors', 'Check the path'],
+    never: ['disk or bucket'],
     source: `${MODEL}await accelerator.loadModel(model, 'nowhere/weights.safetensors'); // wrong`,
   },
   {
@@ -307,7 +308,8 @@ accelerator.prepare(model, tf.train.sgd(0.1)); // wrong`,
   {
     name: 'a collective that one rank calls',
     code: 'ACC_COLLECTIVE_MISMATCH',
-    says: ['barrier', 'rank 0'],
+    // Each rank has the place of its own call.
+    says: ['barrier', 'program.mjs:9:21\n      rank 1: barrier', 'barrier(), at ', 'program.mjs:11:19\n'],
     source: `${MODEL}if (accelerator.isMainProcess) {
   await accelerator.gather(tf.ones([2])); // wrong
 }
@@ -345,6 +347,23 @@ await accelerator.waitForEveryone(); // wrong`,
     says: ['endTraining', 'fit() has been awaited'],
     source: `${MODEL}model.compile({ loss: 'meanSquaredError', optimizer });
 model.fit(tf.ones([16, 2]), tf.ones([16, 1]), { epochs: 3, verbose: 0 });
+await accelerator.endTraining();`,
+  },
+  {
+    name: 'a rank that does not come',
+    code: 'ACC_COLLECTIVE_TIMEOUT',
+    says: ['s for rank 1, in allReduce(float32[],', 'program.mjs:5:19', 'rank 1 did not come within 4000 ms'],
+    source: `const collective = { timeoutMs: 4000, joinTimeoutMs: 60_000, noticeMs: 200 };
+const accelerator = await Accelerator.create({ collective });
+if (accelerator.processIndex === 0) await accelerator.reduce(tf.scalar(1)); // wrong
+await new Promise((resolve) => setTimeout(resolve, 20_000));`,
+  },
+  {
+    name: 'a save that nobody waits for',
+    code: 'ACC_ACCELERATOR_FREED',
+    says: ['freeMemory() was called before saveState() had ended', 'Write await accelerator.saveState(…)'],
+    source: `${MODEL}accelerator.saveState('saved'); // wrong
+accelerator.freeMemory();
 await accelerator.endTraining();`,
   },
   {

@@ -9,7 +9,7 @@ import { RankProcess, type RankCommand, type RankExit, type RankSurroundings } f
 import type { RescueFolder } from './rescue-folder.js';
 import { findRootCause, type Failure } from './root-cause.js';
 import { Screen } from './screen.js';
-import { describeEnding, describeFailure, describeLateErrors } from './summary.js';
+import { describeEnding, describeFailure, describeLateErrors, describeWaits } from './summary.js';
 import { Watchdog } from './watchdog.js';
 
 export interface Job {
@@ -126,8 +126,9 @@ export async function runJob({ commands, ...job }: Job): Promise<JobEnd> {
   };
 }
 
-/** The message that a rank has failed, if others must still be ended. */
+/** The message that a rank has failed, if others must still be ended, or who waited for whom until now. */
 function firstWords(ending: Ending, ranks: readonly RankProcess[]): string {
+  if (ending.kind === 'interrupted') return describeWaits(ranks);
   if (ending.kind !== 'failed' || !ranks.some(({ isRunning }) => isRunning)) return '';
   return describeEnding(ending.failure);
 }

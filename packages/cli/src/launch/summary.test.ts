@@ -4,6 +4,7 @@ import {
   describeEnding,
   describeFailure,
   describeLateErrors,
+  describeWaits,
   OUT_OF_MEMORY_HELP,
   uncaughtError,
 } from './summary.js';
@@ -163,4 +164,10 @@ describe('the message about the rank that ended a job', () => {
     ).toBe('acc: rank 0 failed while the job was being ended:\n    Error: no disk\n');
     expect(describeLateErrors([{ rank: 0, error: undefined, stderrTail: [] }], '')).toBe('');
   });
+});
+
+it('who waits for whom is said again, unless the rank has printed something since', () => {
+  const line = "acc: rank 0 has waited 10 s for rank 1, in allReduce(float32[], 'sum') at /a.mjs:7:13";
+  const tails = [[line], [line.replace('rank 0', 'rank 2'), 'epoch 3'], []];
+  expect(describeWaits(tails.map((stderrTail) => ({ stderrTail })))).toBe(`${line}\n`);
 });

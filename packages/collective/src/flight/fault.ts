@@ -69,7 +69,7 @@ export class Fault {
 }
 
 function callsOf({ report, calls = [] }: RankAccount): Pick<RankStory, 'calls' | 'isWaiting'> {
-  if (report !== undefined) return { calls: JSON.parse(report) as RecordedCall[], isWaiting: true };
+  if (report) return { calls: JSON.parse(report) as RecordedCall[], isWaiting: true };
   if (calls.length === 0) return {};
   const now = Date.now();
   const told = calls.map((one): RecordedCall => ({

@@ -36,20 +36,31 @@ const fromLine = (line: number, fn: () => void): void => {
 
 it('knows the line of a call that fails, and says of others that theirs is only the last known one', () => {
   const recorder = new FlightRecorder();
-  fromLine(7, () => recorder.record(1, 'first'));
-  fromLine(8, () => recorder.record(2, 'second'));
+  fromLine(7, () => recorder.record(101, 'first'));
+  fromLine(8, () => recorder.record(102, 'second'));
   fromLine(9, () => {
-    recorder.record(3, 'third');
-    expect(recorder.placeOf(3)).toBe(`last known line: ${process.execPath}:7:9`);
+    recorder.record(103, 'third');
+    expect(recorder.calls()[2]).toMatchObject({ line: `${process.execPath}:7:9`, isNear: true });
     recorder.locateLast();
   });
-  const near = `last known line: ${process.execPath}:7:9`;
-  expect([1, 2, 3].map((call) => recorder.placeOf(call))).toEqual([
-    `at ${process.execPath}:7:9`,
-    near,
-    `at ${process.execPath}:9:9`,
-  ]);
+  const line = (number: number) => `${process.execPath}:${number}:9`;
+  expect(recorder.calls().map((call) => call.line)).toEqual([line(7), line(7), line(9)]);
   expect(recorder.calls().map(({ isNear }) => isNear)).toEqual([undefined, true, undefined]);
+});
+
+it('knows the line of each of the first calls, and says for which call it was captured', () => {
+  const recorder = new FlightRecorder();
+  const captured = [1, 2, 33].map((number) => {
+    let isOwn = false;
+    fromLine(number, () => (isOwn = recorder.record(number, 'call')));
+    return [isOwn, recorder.lastLine];
+  });
+  const line = (number: number) => `${process.execPath}:${number}:9`;
+  expect(captured).toEqual([
+    [true, line(1)],
+    [true, line(2)],
+    [false, line(2)],
+  ]);
 });
 
 it("finds the user's line: not ours, not a package's, and not one of a source that exists only in a source map", () => {

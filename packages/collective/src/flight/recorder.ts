@@ -5,6 +5,8 @@ import { captureSite, lineOf, type CallSite } from './call-sites.js';
 const CALLS = 64;
 /** Milliseconds for which one captured source line stands for the calls that follow. */
 const NEAR_MS = 100;
+/** The first calls of a group are few, and each has its own line. */
+const FIRST_CALLS = 32;
 
 interface Entry {
   readonly number: number;
@@ -44,7 +46,7 @@ export function placeText(line: string, isNear: boolean): string {
 
 /**
  * Keeps the last calls of this rank. Capturing a caller's line takes longer than a small
- * collective, so it happens at most once in {@link NEAR_MS} milliseconds.
+ * collective, so after the first calls it happens at most once in {@link NEAR_MS} milliseconds.
  */
 export class FlightRecorder {
   readonly #ring: Entry[] = [];
@@ -52,21 +54,22 @@ export class FlightRecorder {
   #siteAt = 0;
   #site: CallSite = {};
 
-  record(number: number, call: Words | string): void {
+  /** @returns Whether the call's own line was captured. */
+  record(number: number, call: Words | string): boolean {
     const at = Date.now();
-    const isOwnSite = Math.abs(at - this.#siteAt) >= NEAR_MS;
+    const isFirst = number > 0 && number <= FIRST_CALLS;
+    const isOwnSite = isFirst || Math.abs(at - this.#siteAt) >= NEAR_MS;
     if (isOwnSite) {
       this.#siteAt = at;
       this.#site = captureSite();
     }
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
+    return isOwnSite;
   }
 
-  /** The place of a call, as {@link placeText} writes it. Undefined if the call or its line is unknown. */
-  placeOf(number: number): string | undefined {
-    const entry = this.#ring.find((one) => one.number === number);
-    const line = entry && lineOf(entry.site);
-    return line && placeText(line, !entry.isOwnSite);
+  /** The line that was captured last. */
+  get lastLine(): string | undefined {
+    return lineOf(this.#site);
   }
 
   /**

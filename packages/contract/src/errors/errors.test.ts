@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { engineAdvice } from './engine-advice.js';
 import { AccError, isAccError, withoutHelp } from './errors.js';
 import { programStack } from './program-frames.js';
 
@@ -53,6 +54,34 @@ describe('AccError', () => {
     ];
     expect(programStack(mixed.join('\n'), 'x')).toBe(['Error: x', ...program].join('\n'));
     expect(programStack('Error: x', 'x')).toBe('Error: x');
+  });
+
+  it('has its code in its name where the engine writes the stack before the name, as in Chromium', () => {
+    const { prepareStackTrace } = Error;
+    Error.prepareStackTrace = ({ message }) => `Error: ${message}\n    at a.js:1:1`;
+    const error = new AccError('ACC_X', 'no.');
+    Error.prepareStackTrace = prepareStackTrace;
+    expect(String(error)).toBe('AccError [ACC_X]: no.');
+    expect(error.stack).toMatch(/^AccError \[ACC_X\]: no\./);
+    expect([isAccError(error, 'ACC_X'), error.toJSON()]).toMatchObject([true, { name: 'AccError' }]);
+  });
+
+  it('names no command in a page', () => {
+    vi.stubGlobal('process', undefined);
+    const inPage = engineAdvice('leave it out');
+    vi.unstubAllGlobals();
+    expect(inPage).toBe('In a page, leave it out.');
+    expect(engineAdvice('leave it out')).toMatch(/npx acc setup.*, or leave it out\.$/);
+  });
+
+  it('leaves out sources of libraries that source maps name, and that are not installed', () => {
+    const library = '    at assert (/home/someone/tfjs-core/src/util_base.ts:153:11)';
+    const program = `    at async ${import.meta.url.replace(/[^/]*$/, 'errors.test.ts')}:7:3`;
+    expect(programStack(['Error: x', library, program].join('\n'), 'x')).toBe(`Error: x\n${program}`);
+    const plain = `    at train (${process.execPath}:7:3)`;
+    expect(programStack(['Error: x', library, plain].join('\n'), 'x')).toBe(`Error: x\n${plain}`);
+    // The sources of a program that was compiled elsewhere.
+    expect(programStack(['Error: x', library].join('\n'), 'x')).toBe(`Error: x\n${library}`);
   });
 
   it('keeps a message that has frames of another error', () => {

@@ -17,14 +17,15 @@ export interface AccErrorOptions {
  * and `details` where an error is printed.
  */
 export class AccError extends Error {
-  override readonly name = 'AccError';
+  override readonly name: string = 'AccError';
   readonly code: string;
   declare readonly help: string | undefined;
   declare readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: string, message: string, options: AccErrorOptions = {}) {
     const { help, details = {}, cause } = options;
-    super(help ? `${message}\n→ ${help}` : message, cause === undefined ? undefined : { cause });
+    // The message may be that of another error, with a next step of its own.
+    super(help ? `${message.replace(/\n→ [^\n]*$/, '')}\n→ ${help}` : message, cause === undefined ? undefined : { cause });
     this.code = code;
     const enumerable = showsWholeStack();
     const hidden = { writable: true, configurable: true, enumerable };
@@ -33,15 +34,17 @@ export class AccError extends Error {
       details: { value: details, ...hidden },
     });
     const { stack } = this;
+    // Browsers print the name and the message, and write no name of ours into the stack.
+    if (typeof stack !== 'string' || !stack.startsWith(this.name)) this.name += ` [${code}]`;
     if (typeof stack !== 'string') return;
     const short = enumerable ? stack : programStack(stack, this.message);
-    this.stack = short.replace(/^AccError: /, `AccError [${code}]: `);
+    this.stack = short.replace(/^(?:Acc)?Error(?=: )/, `AccError [${code}]`);
   }
 
   /** For logs in JSON. A cause is not part of it. */
   toJSON(): object {
-    const { name, code, message, help, details } = this;
-    return { name, code, message, help, details };
+    const { code, message, help, details } = this;
+    return { name: 'AccError', code, message, help, details };
   }
 }
 
@@ -61,6 +64,6 @@ export function showsWholeStack(): boolean {
  * `code`, only with that code.
  */
 export function isAccError(error: unknown, code?: string): error is AccError {
-  if (!(error instanceof Error) || error.name !== 'AccError') return false;
+  if (!(error instanceof Error) || !error.name.startsWith('AccError')) return false;
   return code === undefined || (error as AccError).code === code;
 }

@@ -19,11 +19,29 @@ export function programStack(stack: string, message: string): string {
   return [stack.slice(0, end) + rest!, ...kept].join('\n');
 }
 
-/** The first frames that are the program's own. All frames if a bundler has put this package into it. */
+/**
+ * The first frames that are the program's own. All frames if a bundler has put this package into it. A
+ * source map may place a frame of a library outside of `node_modules`, in a source that is not installed:
+ * such frames count only if no file of the program exists either.
+ */
 export function programFrames(frames: readonly string[]): readonly string[] {
   const packages = packagesFolder();
   if (packages === undefined) return frames;
-  return frames.filter((frame) => isProgram(frame, packages)).slice(0, MOST_FRAMES);
+  const own = frames.filter((frame) => isProgram(frame, packages));
+  const existing = own.filter(isInstalled);
+  return (existing.length > 0 ? existing : own).slice(0, MOST_FRAMES);
+}
+
+interface Builtins {
+  getBuiltinModule?(name: 'node:fs'): { existsSync(path: string | URL): boolean };
+}
+
+function isInstalled(frame: string): boolean {
+  const { process } = globalThis as { process?: Builtins };
+  const [, scheme, path] = /[( ](file:\/\/)?((?:[A-Za-z]:)?[\\/][^()]*):\d+:\d+\)?$/.exec(frame) ?? [];
+  if (path === undefined || !process?.getBuiltinModule) return true;
+  const { existsSync } = process.getBuiltinModule('node:fs');
+  return existsSync(scheme ? new URL(scheme + path) : path);
 }
 
 /** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */

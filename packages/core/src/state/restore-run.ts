@@ -297,12 +297,20 @@ function requireSameObjects(
     );
   }
   const keys = new Set(keyedPlugins(context).map(([key]) => key));
-  const missing = Object.keys(local.plugins).filter((key) => !keys.has(key));
+  const missing = Object.entries(local.plugins)
+    .filter(([key, state]) => !keys.has(key) && holdsSomething(state))
+    .map(([key]) => key);
   if (missing.length > 0 && context.collective.rank === 0) {
     console.warn(
       `acc: the checkpoint has the state of plugins that this run does not have: ${missing.join(', ')}. Their state is ignored.`,
     );
   }
+}
+
+/** Whether a state has any value: mixed precision in bfloat16, for example, has no loss scale. */
+function holdsSomething(state: unknown): boolean {
+  if (typeof state !== 'object' || state === null) return state !== null && state !== undefined;
+  return Object.values(state).some(holdsSomething);
 }
 
 function requireDtypes(restorations: readonly Restoration[], tensors: readonly Tensor[]): void {

@@ -312,3 +312,25 @@ it('hooks before loadState run if there is something to load', async () => {
   expect(await accelerator.loadState('latest', { ifPresent: true })).toMatchObject({ step: 0 });
   expect(calls).toBe(1);
 });
+
+it('names the plugins whose state is lost, but not mixed precision in bfloat16, which has none', async () => {
+  const told = vi.spyOn(console, 'warn').mockReturnValue();
+  const counts = (state: object) => ({ name: 'counter', getState: () => state, setState: () => undefined });
+  const resume = async (options: AcceleratorOptions) => {
+    told.mockClear();
+    const saving = await Accelerator.create({ engine: 'acc', ...options });
+    saving.prepare(network(), tf.train.sgd(0.1));
+    await saving.saveState(join(folder, 'state'));
+    saving.freeMemory();
+    accelerator = await Accelerator.create({ engine: 'acc' });
+    accelerator.prepare(network(), tf.train.sgd(0.1));
+    await accelerator.loadState(join(folder, 'state'));
+    accelerator.freeMemory();
+    return told.mock.calls.map(([message]) => String(message));
+  };
+  expect(await resume({ mixedPrecision: 'bf16' })).toEqual([]);
+  expect(await resume({ plugins: [counts({ seen: 3 })] })).toEqual([
+    expect.stringContaining('that this run does not have: counter.'),
+  ]);
+  told.mockRestore();
+});

@@ -1,6 +1,6 @@
 import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
-import { checkKeys, type Collective, type KernelLayer, type Stateful, type Strategy } from '@acc/contract';
+import { AccError, checkKeys, isAccError, type Collective, type KernelLayer, type Stateful, type Strategy } from '@acc/contract';
 import type { Lifetime } from '../lifetime.js';
 import { requirePath } from '../require-arguments.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';
@@ -23,6 +23,8 @@ export interface SavedRunContext {
  */
 export class SavedRun {
   readonly #context: SavedRunContext;
+  /** Saves and loads that have begun. */
+  readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(context: SavedRunContext) {
     this.#context = context;
@@ -31,13 +33,23 @@ export class SavedRun {
   async saveState(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
     this.#context.lifetime.requireRunning('saveState');
     if (path !== undefined) requirePath('saveState', path);
-    return await this.#context.checkpoints.save(path, options);
+    return await this.#follow('saveState', () => this.#context.checkpoints.save(path, options));
   }
 
   async loadState(path: string, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     this.#context.lifetime.requireRunning('loadState');
     requirePath('loadState', path);
-    return await this.#context.checkpoints.load(path, options);
+    return await this.#follow('loadState', () => this.#context.checkpoints.load(path, options));
+  }
+
+  /** Resolves when everything that the program saves or loads is complete, also what it does not await. */
+  async settle(): Promise<void> {
+    while (this.#underWay.size > 0) {
+      const outcomes = await Promise.allSettled(this.#underWay);
+      // An error that the program does not await ends the process before its rank waits for others.
+      if (outcomes.some(({ status }) => status === 'rejected')) await new Promise((end) => setTimeout(end));
+    }
+    await this.#context.checkpoints.settle();
   }
 
   register(objects: readonly Stateful[]): void {
@@ -54,22 +66,44 @@ export class SavedRun {
     this.#context.lifetime.requireJob('save');
     requirePath('save', path);
     checkKeys('save', options, ['maxShardSize', 'storage']);
-    return await saveTensors(values, path, options, this.#context);
+    return await this.#follow('save', () => saveTensors(values, path, options, this.#context));
   }
 
   async saveModel(model: Weighted, path: string, options: WriteModelOptions): Promise<void> {
     this.#context.lifetime.requireJob('saveModel');
     requirePath('saveModel', path);
-    return await saveModel(model, path, options, this.#context);
+    return await this.#follow('saveModel', () => saveModel(model, path, options, this.#context));
   }
 
   async loadModel(model: Weighted, path: string, options: LoadWeightsOptions): Promise<LoadedWeights> {
     this.#context.lifetime.requireJob('loadModel');
     requirePath('loadModel', path);
-    return await loadModel(model, path, options, this.#context);
+    return await this.#follow('loadModel', () => loadModel(model, path, options, this.#context));
   }
 
   stateDict(model: Weighted): NamedTensorMap {
     return stateDict(model, this.#context);
   }
+
+  async #follow<T>(method: string, work: () => Promise<T>): Promise<T> {
+    const { lifetime } = this.#context;
+    const couldTrain = lifetime.isRunning;
+    // Made here, where the line of the program is known.
+    const interrupted = interruptedBy(method);
+    const running = work();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } catch (error) {
+      throw couldTrain && !lifetime.isRunning && !isAccError(error) ? interrupted : error;
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+}
+
+function interruptedBy(method: string): AccError {
+  return new AccError('ACC_ACCELERATOR_FREED', `freeMemory() was called before ${method}() had ended.`, {
+    help: `Write await accelerator.${method}(…): it needs the prepared objects until it has ended.`,
+  });
 }

@@ -170,6 +170,13 @@ Napi::Value publish(const Napi::CallbackInfo& info, Distributed& held) {
   return info.Env().Undefined();
 }
 
+// groupNote(group, number, call)
+Napi::Value note(const Napi::CallbackInfo& info, Distributed& held) {
+  auto& group = *held.groups.get(number_at(info, 0), "process group");
+  group.watch().note(static_cast<int32_t>(number_at(info, 1)), string_at(info, 2));
+  return info.Env().Undefined();
+}
+
 // groupAccounts(group): [isReport, text, …], two entries per rank
 Napi::Value accounts(const Napi::CallbackInfo& info, Distributed& held) {
   const auto all = held.groups.get(number_at(info, 0), "process group")->watch().accounts();
@@ -246,6 +253,7 @@ void bind_distributed(Napi::Env env, Napi::Object exports, Context& context) {
   add("createMpiGroup", create_mpi);
   add("createNcclGroup", create_nccl);
   add("groupPublish", publish);
+  add("groupNote", note);
   add("groupAccounts", accounts);
   add("setCollectiveBuffer", set_buffer);
   add("waitWork", wait);

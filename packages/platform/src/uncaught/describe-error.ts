@@ -9,27 +9,36 @@ const SHOWN_ELSEWHERE = ['name', 'message', 'stack', 'code', 'cause', 'errors', 
 const FRAME = /^\s+at /;
 /** The end of the message of Node.js about a promise that was rejected with a value that is no error. */
 const REJECTED_VALUE = /with the reason (".*")\.$/s;
+/** The name of esbuild's errors, with which tsx compiles TypeScript. Their message has the places. */
+const COMPILER_ERROR = 'TransformError';
+const CAUSED_AT = 'caused at:';
 const PLACE = /^\S+:\d+\n/;
+/** The codes of errors that say no more than that something is not there. */
+const ABSENT = /^(?:ENOENT|(?:ERR_)?MODULE_NOT_FOUND|ACC_STORAGE_NOT_FOUND)$/;
+const OF_ABSENCE = /_(?:NOT_FOUND|MISSING)$/;
 
 /**
- * An error for the screen: its header, its next step, the program's own frames, and of its causes only
- * what is not said yet. The value of a `throw` may be anything.
+ * An error for the screen: its header, of its causes only what is not said yet, the next step, and last the
+ * program's own frames. The value of a `throw` may be anything.
  */
 export function describeError(error: unknown): string {
   if (!isError(error)) return describeValue(inspect(error));
   const rejection = REJECTED_VALUE.exec(String(error.message));
   if (rejection && (error as NodeJS.ErrnoException).code === 'ERR_UNHANDLED_REJECTION')
     return describeValue(rejection[1]!);
-  const lines = [...errorLines(error), ...propertyLines(error)];
+  if (error.name === COMPILER_ERROR) return describeCompilerError(error);
+  const { head, step, frames } = partsOf(error);
+  const lines = [...head, ...propertyLines(error)];
   const seen = new Set<unknown>([error]);
-  const causes = causesOf(error);
-  for (let cause = causes.shift(); cause !== undefined && seen.size <= MOST_CAUSES; cause = causes.shift()) {
-    if (seen.has(cause)) continue;
-    seen.add(cause);
-    lines.push(...causeLines(cause, lines));
-    causes.push(...causesOf(cause));
+  const causes = causesOf(error, step !== undefined);
+  for (let next = causes.shift(); next !== undefined && seen.size <= MOST_CAUSES; next = causes.shift()) {
+    if (seen.has(next.cause)) continue;
+    seen.add(next.cause);
+    const added = causeLines(next, [...lines, ...frames], error);
+    (added[0] === CAUSED_AT ? frames : lines).push(...added);
+    causes.push(...causesOf(next.cause, next.isAdvised || stepOf(next.cause) !== undefined));
   }
-  return lines.join('\n');
+  return [...lines, ...(step ?? []), ...frames].join('\n');
 }
 
 /** An error with everything that it has: causes with their frames, properties and details. */
@@ -51,8 +60,47 @@ function describeValue(value: string): string {
   return `Uncaught ${value}\n→ Throw an Error: other values do not keep the line that threw them.`;
 }
 
-/** The header, which may have several lines, and the program's own frames. */
-function errorLines(error: Error): string[] {
+function describeCompilerError({ name, message }: Error): string {
+  // The launcher says what to do about a module of the wrong kind.
+  const isOfModule = message.includes('Top-level await');
+  return `${name}: ${message}${isOfModule ? '' : '\n→ Correct what is named above: the file cannot be compiled.'}`;
+}
+
+/** A cause of an error. */
+interface Cause {
+  readonly cause: unknown;
+  /** Whether an error above it says what to do. */
+  readonly isAdvised: boolean;
+}
+
+interface Parts {
+  /** The header, which may have several lines, without the next step. */
+  readonly head: readonly string[];
+  readonly step: readonly string[] | undefined;
+  /** The program's own. */
+  readonly frames: string[];
+}
+
+function partsOf(error: Error): Parts {
+  const text = textOf(error);
+  const message = String(error.message);
+  const end = message === '' ? text.indexOf('\n') : text.indexOf(message) + message.length;
+  const [header, rest] = end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end)];
+  const step = stepOf(error);
+  const head = step && header.endsWith(`\n${step}`) ? header.slice(0, -step.length - 1) : header;
+  return {
+    head: head.split('\n'),
+    step: step?.split('\n'),
+    frames: rest.split('\n').filter((line) => line.trim() !== ''),
+  };
+}
+
+function stepOf(error: unknown): string | undefined {
+  return isAccError(error) && error.help ? `→ ${error.help}` : undefined;
+}
+
+/** The header, and the program's own frames. */
+function textOf(error: Error): string {
   const { name, code } = error as Error & { readonly code?: unknown };
   const message = String(error.message);
   const stack = typeof error.stack === 'string' ? error.stack : '';
@@ -67,7 +115,7 @@ function errorLines(error: Error): string[] {
   const coded = isCoded ? text.replace(/^\w+(?=:)/, `$& [${code}]`) : text;
   // A class that sets no name has the one of Error.
   const kind = name === 'Error' ? error.constructor?.name : name;
-  return (typeof kind === 'string' && kind ? coded.replace(/^Error\b/, () => kind) : coded).split('\n');
+  return typeof kind === 'string' && kind ? coded.replace(/^Error\b/, () => kind) : coded;
 }
 
 function hasProgramFrames(stack: string): boolean {
@@ -84,24 +132,32 @@ function propertyLines(error: Error): string[] {
   return [`    ${text.length > MOST_PROPERTIES ? `${text.slice(0, MOST_PROPERTIES)}…` : text}`];
 }
 
-function causesOf(error: unknown): unknown[] {
+function causesOf(error: unknown, isAdvised: boolean): Cause[] {
   const { cause, errors } = Object(error) as { readonly cause?: unknown; readonly errors?: unknown };
-  return [...(Array.isArray(errors) ? (errors as unknown[]) : []), cause].filter((one) => one !== undefined);
+  const all = [...(Array.isArray(errors) ? (errors as unknown[]) : []), cause];
+  return all.filter((one) => one !== undefined).map((one) => ({ cause: one, isAdvised }));
 }
 
 /** The lines that a cause adds to those before: its header if that is not said yet, and frames of the program. */
-function causeLines(cause: unknown, before: readonly string[]): string[] {
+function causeLines({ cause, isAdvised }: Cause, before: readonly string[], error: Error): string[] {
   const said = before.filter((line) => !FRAME.test(line)).join('\n');
   if (!isError(cause)) {
     const shown = typeof cause === 'string' ? cause : inspect(cause);
     return said.includes(shown) ? [] : [`caused by: ${shown}`];
   }
-  const lines = errorLines(cause);
-  const frames = programFrames(lines.filter((line) => FRAME.test(line) && !before.includes(line)));
-  const sentence = withoutHelp(String(cause.message));
-  if (!said.includes(sentence.replace(/\.$/, ''))) {
-    const [first, ...others] = lines.filter((line) => !FRAME.test(line));
-    return [`caused by: ${first}`, ...others, ...frames];
+  const { head, step = [], frames: all } = partsOf(cause);
+  const frames = programFrames(all.filter((line) => FRAME.test(line) && !before.includes(line)));
+  // Others name the file in another way, but say why it could not be read in the same.
+  const reason = withoutHelp(String(cause.message)).replace(/\.$/, '').split(' failed: ').at(-1)!;
+  if (!said.includes(reason) && !isOfAbsence(error, cause)) {
+    const [first, ...others] = head;
+    return [`caused by: ${first}`, ...others, ...(isAdvised ? [] : step), ...frames];
   }
-  return frames.length > 0 ? ['caused at:', ...frames] : [];
+  return frames.length > 0 ? [CAUSED_AT, ...frames] : [];
+}
+
+/** Whether an error of ours says that something is missing, and the cause is that it is not there. */
+function isOfAbsence(error: Error, cause: Error): boolean {
+  const { code } = cause as NodeJS.ErrnoException;
+  return isAccError(error) && OF_ABSENCE.test(error.code) && ABSENT.test(code ?? '');
 }

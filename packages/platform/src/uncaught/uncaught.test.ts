@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
-import { AccError } from '@acc/contract';
+import { AccError, type AccErrorOptions } from '@acc/contract';
 import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
 import { readReport, reportOf } from './error-report.js';
@@ -25,7 +25,7 @@ describe('an error on the screen', () => {
     const error = thrown(new TypeError('no'), LIBRARY, FRAME, '    at node:internal/x:1:1');
     expect(describeError(error)).toBe(`TypeError: no\n${FRAME}`);
     Object.assign(error, { code: 'ENO', status: 503, errno: -2 });
-    expect(describeError(error)).toBe(`TypeError [ENO]: no\n${FRAME}\n    { status: 503, errno: -2 }`);
+    expect(describeError(error)).toBe(`TypeError [ENO]: no\n    { status: 503, errno: -2 }\n${FRAME}`);
     // Without a frame of the program, those of the library are all that is known.
     expect(describeError(thrown(new Error('x'), LIBRARY))).toBe(`Error: x\n${LIBRARY}`);
     const changed = thrown(new Error('x'), FRAME);
@@ -41,17 +41,56 @@ describe('an error on the screen', () => {
     outer.cause = thrown(new Error('no such file.'), LIBRARY, other);
     expect(describeError(outer).split('\n').slice(2)).toEqual(['caused at:', other]);
     outer.cause = thrown(new RangeError('too long', { cause: outer }), LIBRARY);
-    expect(describeError(outer).split('\n').slice(2)).toEqual(['caused by: RangeError: too long']);
+    expect(describeError(outer).split('\n').slice(1)).toEqual(['caused by: RangeError: too long', FRAME]);
     outer.cause = 'a word';
-    expect(describeError(outer).split('\n').slice(2)).toEqual(['caused by: a word']);
+    expect(describeError(outer).split('\n').slice(1)).toEqual(['caused by: a word', FRAME]);
     const several = new AggregateError(
       [thrown(new Error('one'), LIBRARY), thrown(new Error('two'), LIBRARY)],
       'both',
     );
-    expect(describeError(thrown(several, FRAME)).split('\n').slice(2)).toEqual([
+    expect(describeError(thrown(several, FRAME)).split('\n').slice(1)).toEqual([
       'caused by: Error: one',
       'caused by: Error: two',
+      FRAME,
     ]);
+  });
+
+  it('has one next step, and no cause that says again why a file is not there', () => {
+    const own = (code: string, message: string, options: AccErrorOptions) => {
+      const error = new AccError(code, message, options);
+      error.stack = `AccError [${code}]: ${error.message}\n${FRAME}`;
+      return error;
+    };
+    const absent = (message: string) => Object.assign(thrown(new Error(message), LIBRARY), { code: 'ENOENT' });
+    const storage = own('ACC_STORAGE_NOT_FOUND', 'Reading /a/b failed: ENOENT.', {
+      help: 'Check the disk.',
+      cause: absent('ENOENT'),
+    });
+    const outer = own('ACC_X_NOT_FOUND', 'There is no b.', { help: 'Make one.', cause: storage });
+    expect(describeError(outer)).toBe(`AccError [ACC_X_NOT_FOUND]: There is no b.\n→ Make one.\n${FRAME}`);
+    // The message of the cause with its next step.
+    const again = own('ACC_Y', storage.message, { help: 'Look.', cause: storage });
+    expect(describeError(again)).toBe(`AccError [ACC_Y]: Reading /a/b failed: ENOENT.\n→ Look.\n${FRAME}`);
+    const named = own('ACC_Y', 'rank 1: Reading b failed: ENOENT', { help: 'Look.', cause: storage });
+    expect(describeError(named).split('\n').slice(1)).toEqual(['→ Look.', FRAME]);
+    const other = own('ACC_Y', 'no.', { help: 'Look.', cause: storage });
+    expect(describeError(other).split('\n').slice(1)).toEqual([
+      'caused by: AccError [ACC_STORAGE_NOT_FOUND]: Reading /a/b failed: ENOENT.',
+      '→ Look.',
+      FRAME,
+    ]);
+    const plain = thrown(new Error('x', { cause: storage }), FRAME);
+    expect(describeError(plain).split('\n').slice(-2)).toEqual(['→ Check the disk.', FRAME]);
+  });
+
+  it('of a compiler has the place and no frame of the compiler', () => {
+    const of = (message: string) => {
+      const error = Object.assign(new Error(message), { name: 'TransformError', errors: [{ text: 'x' }] });
+      return describeError(thrown(error, '    at wrong (/home/someone/node_modules/esbuild/lib/main.js:1:1)'));
+    };
+    const wrong = 'Transform failed with 1 error:\n/home/someone/a.ts:3:46: ERROR: Unexpected ";"';
+    expect(of(wrong)).toMatch(/^TransformError: Transform failed.*\n.*Unexpected ";"\n→ Correct .*$/);
+    expect(of('a.ts:1:1: ERROR: Top-level await is not supported')).toMatch(/not supported$/);
   });
 
   it('says how to find the line of a value that is no error', () => {

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, engineAdvice } from '@acc/contract';
 
 /** tfjs's message for an operator that the active backend does not have. */
 const MISSING = /^Kernel '(\w+)' not registered for backend '(\w+)'/;
@@ -15,7 +15,7 @@ export function explainMissingKernel(error: unknown): unknown {
     'ACC_KERNEL_MISSING',
     `The tfjs backend '${backendName}' cannot compute this training step: it has no kernel ${kernel}.`,
     {
-      help: "Train on another engine: give engine: 'acc' (`npx acc setup` installs libtorch), or use tfjs-node.",
+      help: engineAdvice('choose another tfjs backend, such as cpu'),
       cause: error,
       details: { kernel, backendName },
     },

@@ -181,6 +181,9 @@ export class ThreadGroup implements GroupEngine {
     });
   }
 
+  /** Nothing tells of long waits between threads. */
+  note(): void {}
+
   publish(report: string): void {
     this.#report = report;
   }

@@ -1,5 +1,7 @@
 #include "engine/groups/watch/watch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -24,6 +26,10 @@ constexpr milliseconds kWordsPatience(8000);
 // A live rank that was asked posts more often than this, and than 2.5 times the time of a notice.
 constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
+// A wait of so many notices is told to the user. Each further one must last twice as long.
+constexpr int kLongWait = 10;
+// The most ranks that a message names.
+constexpr size_t kShownRanks = 8;
 
 bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
 
@@ -48,7 +54,8 @@ Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupO
       keeper_(options.names.store_keeper()),
       bulletin_(line, options.name, options.rank),
       line_(line),
-      deadlocks_(std::move(line), options, log_) {
+      deadlocks_(std::move(line), options, log_),
+      long_wait_(kLongWait * options.patience.notice) {
   thread_ = thread_on_device([this] { run(); });
 }
 
@@ -93,7 +100,10 @@ void Watch::tick() {
   }
   if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
-  if (waiting) look_for_deadlock(*waiting);
+  if (waiting) {
+    look_for_deadlock(*waiting);
+    tell_long_wait(*waiting);
+  }
   if (engine_.judges_itself()) return;
   if (looks && is_inspector_) {
     if (auto verdict = different_calls()) return decide(*verdict);
@@ -118,6 +128,41 @@ void Watch::look_for_deadlock(const CallLog::Entry& waiting) {
     if (wait.group != options_.name) Bulletin(line_, wait.group, options_.rank).agree("verdict", verdict.text());
   }
   decide(verdict);
+}
+
+// Writes one line per wait to stderr, on the first of the ranks that wait.
+void Watch::tell_long_wait(const CallLog::Entry& waiting) {
+  const auto waited = Clock::now() - *waiting.awaited;
+  if (waiting.wait == told_wait_ || waited < long_wait_) return;
+  told_wait_ = waiting.wait;
+  const auto texts = posted_calls();
+  auto late = is_collective(waiting) ? missing_ranks(texts, waiting.number) : std::vector<int>{waiting.peer};
+  const auto waits = [&](const std::string& text) {
+    const auto entries = CallLog::from_text(text);
+    return std::any_of(entries.begin(), entries.end(), [](const CallLog::Entry& one) { return one.awaited.has_value(); });
+  };
+  const bool is_first = std::find_if(texts.begin(), texts.end(), waits) - texts.begin() == options_.rank;
+  if (late.empty() || (!is_first && is_collective(waiting))) return;
+  long_wait_ *= 2;
+  const auto more = late.size() > kShownRanks ? " and " + std::to_string(late.size() - kShownRanks) + " more" : "";
+  late.resize(std::min(late.size(), kShownRanks));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
+  const auto line = "acc: " + options_.names.of(options_.rank) + " has waited " + std::to_string(seconds) + " s for " +
+                    options_.names.of(late) + more + told_call(waiting.number) + "\n";
+  // The line has no other place to go if it cannot be written.
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string Watch::told_call(int32_t number) const {
+  const std::lock_guard guard(mutex_);
+  const auto& [noted, call] = noted_call_;
+  if (call.empty()) return "";
+  return (noted == number ? ", in " : ". Its last known call: ") + call;
+}
+
+void Watch::note(int32_t number, const std::string& call) {
+  const std::lock_guard guard(mutex_);
+  noted_call_ = {number, call};
 }
 
 bool Watch::is_deadlocked() {

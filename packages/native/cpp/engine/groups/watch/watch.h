@@ -46,6 +46,9 @@ class Watch {
   // to the call within 8 seconds gets zeros.
   std::vector<int32_t> words_of(int32_t number);
 
+  // What a message about a long wait says of collective `number`, while the rank itself is blocked.
+  void note(int32_t number, const std::string& call);
+
   // Publishes this rank's final report for the other ranks.
   void publish(const std::string& report);
   // The account of one rank: its report, else its calls as it last posted them (CallLog::text),
@@ -67,6 +70,8 @@ class Watch {
   void tick();
   void look_for_verdict();
   void look_for_deadlock(const CallLog::Entry& waiting);
+  void tell_long_wait(const CallLog::Entry& waiting);
+  std::string told_call(int32_t number) const;
   void judge(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> different_calls();
@@ -103,6 +108,9 @@ class Watch {
     std::vector<std::string> texts;
   };
   std::optional<Suspicion> suspicion_;
+  // The last wait about which a message was considered, and how long the next one must last.
+  uint64_t told_wait_ = 0;
+  std::chrono::milliseconds long_wait_;
 
   std::mutex words_mutex_;
   std::vector<int32_t> words_;
@@ -111,6 +119,7 @@ class Watch {
   std::condition_variable changed_;
   bool is_closed_ = false;
   bool has_failed_ = false;
+  std::pair<int32_t, std::string> noted_call_;
   std::optional<Verdict> verdict_;
   std::thread thread_;
 };
