@@ -4,11 +4,21 @@ import { memoryStats, resetPeakMemory, synchronize, type CallObserver } from '@a
 import { GarbageTimes } from './garbage-times.js';
 import { Observers } from './observers.js';
 import type { ResolvedProfileOptions } from './options.js';
-import { OperatorTimes } from './operator-times.js';
+import { LayerScopes } from './layer-scopes.js';
+import { LayerTimes, NO_LAYER, OPTIMIZER } from './layer-times.js';
+import { giveKnown, MemoryTimeline, type KnownTensors } from './memory-owners.js';
+import { namesOf, OperatorTimes } from './operator-times.js';
 import { Spans } from './spans.js';
 import { PartsClock } from './step-parts.js';
 
 type Pass = <T>(compute: () => T) => T;
+
+/** The training that a session observes. */
+export interface ProfiledTraining extends KnownTensors {
+  readonly isOnHost: boolean;
+  /** The prepared models. */
+  models(): Iterable<object>;
+}
 
 /** `skipping`: the steps before the active ones. `done`: the steps after them. */
 type State = 'skipping' | 'active' | 'done';
@@ -16,6 +26,7 @@ type State = 'skipping' | 'active' | 'done';
 /** Observes the steps of one profile. */
 export class Session {
   readonly operators = new OperatorTimes();
+  readonly layers = new LayerTimes();
   readonly parts = new PartsClock();
   readonly spans: Spans;
   /** The ends of the steps in the active window, after its begin. */
@@ -24,21 +35,28 @@ export class Session {
   steps = 0;
   /** Of the active steps. */
   peakBytes = 0;
+  readonly memory: MemoryTimeline;
   /** The begin of the active steps, in milliseconds of `performance.now()`. */
   begin = 0;
   #state: State = 'skipping';
   /** The end of the last backward pass of this step. */
   #backwardEnd: number | undefined;
+  #isInBackward = false;
   #depth = 0;
   readonly #garbage = new GarbageTimes();
+  readonly #scopes = new LayerScopes();
   readonly #observers = new Observers({
     call: (name, args, ms) => this.#call(name, args, ms),
     collective: (name, ms) => this.#collective(name, ms),
     replay: (report) => this.#replay(report),
   });
 
-  constructor(private readonly options: ResolvedProfileOptions) {
+  constructor(
+    private readonly options: ResolvedProfileOptions,
+    private readonly training: ProfiledTraining,
+  ) {
     const { schedule, traceDir } = options;
+    this.memory = new MemoryTimeline(training.isOnHost);
     this.spans = new Spans(traceDir !== undefined);
     if (schedule.wait + schedule.warmup === 0) this.#activate();
   }
@@ -47,9 +65,11 @@ export class Session {
   readonly forward: Pass = (compute) => this.#phase('forward', compute);
 
   readonly backward: Pass = (compute) => {
+    this.#isInBackward = true;
     try {
       return this.#phase('backward', compute);
     } finally {
+      this.#isInBackward = false;
       this.#backwardEnd = performance.now();
     }
   };
@@ -78,20 +98,26 @@ export class Session {
   end(): void {
     this.#garbage.end();
     this.#observers.end();
+    this.#scopes.end();
   }
 
   #activate(): void {
     this.#state = 'active';
     synchronize();
+    this.#scopes.begin(this.training.models());
+    giveKnown(this.training);
     resetPeakMemory();
     this.#observers.begin();
     this.begin = performance.now();
+    this.memory.sample(this.begin);
   }
 
   /** A replay whose step has just ended is reported later, so replays are observed until the end. */
   #finish(): void {
     this.#state = 'done';
     this.peakBytes = memoryStats().peakAllocatedBytes;
+    this.memory.end();
+    this.#scopes.end();
     this.#observers.endAllButReplays();
   }
 
@@ -103,6 +129,8 @@ export class Session {
     }
     this.spans.add('steps', `step ${this.steps}`, [this.ends.at(-1) ?? this.begin, now]);
     this.ends.push(now);
+    giveKnown(this.training);
+    this.memory.sample(now);
   }
 
   #phase<T>(name: 'forward' | 'backward', compute: () => T): T {
@@ -117,13 +145,18 @@ export class Session {
       const now = performance.now();
       this.parts.add(name, start, now);
       this.spans.add('phases', name, [start, now]);
+      this.memory.sample(now);
     }
   }
 
   #call(...[name, args, ms]: Parameters<CallObserver>): void {
     const now = performance.now();
-    const shapes = this.operators.observe(name, args, ms);
-    this.spans.add('operators', name, [now - ms, now], { shapes });
+    const { shapes, flops } = this.operators.observe(name, args, ms);
+    const scope = this.#scopes.current;
+    const outside = this.#backwardEnd === undefined ? NO_LAYER : OPTIMIZER;
+    this.layers.add(scope ?? { layer: outside, isBackward: this.#isInBackward }, ms, flops);
+    this.spans.add('operators', name, [now - ms, now], { shapes, ...(scope && { layer: scope.layer }) });
+    this.memory.maySample(now);
   }
 
   #collective(...[name, ms]: Parameters<CollectiveObserver>): void {
@@ -139,8 +172,17 @@ export class Session {
     const end = this.#state === 'active' ? now : this.ends.at(-1)!;
     // A replay around the begin belongs to the step before, one that begins later to none.
     if (start < this.begin || start >= end) return;
-    this.operators.replayed(report);
+    const calls = this.operators.replayed(report);
+    this.layers.addReplay(report);
+    if (this.spans.isOn) this.#traceCalls(calls, report.spans());
     this.parts.add('replay', start, end);
     this.spans.add('phases', 'replay', [start, end]);
+  }
+
+  #traceCalls(calls: ReturnType<ReplayReport['calls']>, times: Float64Array): void {
+    for (const [i, call] of calls.entries()) {
+      const { name, shapes } = namesOf(call);
+      this.spans.add('operators', name, [times[2 * i]!, times[2 * i + 1]!], { shapes });
+    }
   }
 }
