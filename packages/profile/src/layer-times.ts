@@ -1,5 +1,5 @@
 import type { Flops, ReplayReport } from '@acc/kernels';
-import type { LayerScope } from './layer-scopes.js';
+import { LayerScopes } from './layer-scopes.js';
 
 /** The operators of one layer in a step. */
 export interface LayerRow {
@@ -18,18 +18,24 @@ export interface LayerRow {
 }
 
 /** Rows of operators that belong to no layer. */
-export const NO_LAYER = '(no layer)';
-export const OPTIMIZER = '(optimizer)';
+const NO_LAYER = '(no layer)';
+const OPTIMIZER = '(optimizer)';
 const COMPILED = '(compiled steps)';
 
-/** Adds up native calls, by layer. */
-export class LayerTimes {
+/** Adds up native calls, by the layer that runs. */
+export class LayerTimes extends LayerScopes {
+  /** The part of the step that runs, for operators outside of layers. */
+  phase: 'forward' | 'backward' | 'optimizer' = 'forward';
   readonly #sums = new Map<string, { forwardMs: number; backwardMs: number; flops: number }>();
 
-  add({ layer, isBackward }: LayerScope, ms: number, flops: Flops | undefined): void {
+  /** Adds a call that has just run. Returns the name of its row. */
+  add(ms: number, flops: Flops | undefined): string {
+    const outside = this.phase === 'optimizer' ? OPTIMIZER : NO_LAYER;
+    const { layer, isBackward } = this.current ?? { layer: outside, isBackward: this.phase === 'backward' };
     const sum = this.#sumOf(layer);
     sum[isBackward ? 'backwardMs' : 'forwardMs'] += ms;
     sum.flops += flops?.hardware ?? 0;
+    return layer;
   }
 
   /** Its whole time counts as forward. */

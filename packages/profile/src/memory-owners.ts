@@ -1,7 +1,7 @@
 import { backend, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, isAccError, withoutHelp } from '@acc/contract';
 import type { AccBackend } from '@acc/kernels';
-import { bytesByOwner, giveMemory, setMemoryOwner } from '@acc/native';
+import { bytesByOwner, giveMemory, memoryStats, setMemoryOwner } from '@acc/native';
 
 /** The owners of memory, by their numbers in the addon. */
 export const MEMORY_OWNERS = [
@@ -54,7 +54,9 @@ const SAMPLE_MS = 0.2;
 /** The memory of each owner over time. On a GPU it stays empty: another allocator counts there. */
 export class MemoryTimeline {
   readonly samples: MemorySample[] = [];
-  /** The bytes of each owner at the peak. Undefined before {@link end}. */
+  /** The most bytes of tensors at one time. 0 before {@link end}. */
+  peakBytes = 0;
+  /** The bytes of each owner at that peak. Undefined before {@link end}, and on a GPU. */
   owners: BytesOfOwners | undefined;
 
   constructor(private readonly isOnHost: boolean) {}
@@ -69,6 +71,7 @@ export class MemoryTimeline {
   }
 
   end(): void {
+    this.peakBytes = memoryStats().peakAllocatedBytes;
     if (this.isOnHost) this.owners = named(bytesByOwner().atPeak);
   }
 }

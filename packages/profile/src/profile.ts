@@ -27,11 +27,8 @@ export function profileOf(session: Session, surroundings: Surroundings): Profile
   const table = session.operators.rows(steps);
   const flops = addFlops(NO_FLOPS, session.operators.flops, 1 / steps);
   const mfu = flops.model / (stepMs / 1000) / peak.flopsPerSecond;
-  const memory = {
-    peakBytes: session.peakBytes,
-    owners: session.memory.owners,
-    timeline: session.memory.samples,
-  };
+  const { peakBytes, owners, samples: timeline } = session.memory;
+  const memory = { peakBytes, owners, timeline };
   const figures = {
     steps,
     stepMs,

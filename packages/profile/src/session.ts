@@ -1,11 +1,9 @@
-import type { CollectiveObserver } from '@acc/collective';
 import type { ReplayReport } from '@acc/kernels';
-import { memoryStats, resetPeakMemory, synchronize, type CallObserver } from '@acc/native';
+import { resetPeakMemory, synchronize, type CallObserver } from '@acc/native';
 import { GarbageTimes } from './garbage-times.js';
 import { Observers } from './observers.js';
 import type { ResolvedProfileOptions } from './options.js';
-import { LayerScopes } from './layer-scopes.js';
-import { LayerTimes, NO_LAYER, OPTIMIZER } from './layer-times.js';
+import { LayerTimes } from './layer-times.js';
 import { giveKnown, MemoryTimeline, type KnownTensors } from './memory-owners.js';
 import { namesOf, OperatorTimes } from './operator-times.js';
 import { Spans } from './spans.js';
@@ -33,21 +31,21 @@ export class Session {
   readonly ends: number[] = [];
   /** The number of steps that `fn` has taken. */
   steps = 0;
-  /** Of the active steps. */
-  peakBytes = 0;
   readonly memory: MemoryTimeline;
   /** The begin of the active steps, in milliseconds of `performance.now()`. */
   begin = 0;
   #state: State = 'skipping';
   /** The end of the last backward pass of this step. */
   #backwardEnd: number | undefined;
-  #isInBackward = false;
   #depth = 0;
   readonly #garbage = new GarbageTimes();
-  readonly #scopes = new LayerScopes();
   readonly #observers = new Observers({
     call: (name, args, ms) => this.#call(name, args, ms),
-    collective: (name, ms) => this.#collective(name, ms),
+    collective: (name, ms) => {
+      const now = performance.now();
+      this.parts.add('communication', now - ms, now);
+      this.spans.add('collectives', name(), [now - ms, now]);
+    },
     replay: (report) => this.#replay(report),
   });
 
@@ -62,14 +60,17 @@ export class Session {
   }
 
   /** Runs a forward pass. Those in a backward pass are recomputations, and belong to it. */
-  readonly forward: Pass = (compute) => this.#phase('forward', compute);
+  readonly forward: Pass = (compute) => {
+    if (this.#depth === 0) this.layers.phase = 'forward';
+    return this.#phase('forward', compute);
+  };
 
   readonly backward: Pass = (compute) => {
-    this.#isInBackward = true;
+    this.layers.phase = 'backward';
     try {
       return this.#phase('backward', compute);
     } finally {
-      this.#isInBackward = false;
+      this.layers.phase = 'optimizer';
       this.#backwardEnd = performance.now();
     }
   };
@@ -82,6 +83,7 @@ export class Session {
     if (isLast) synchronize();
     if (this.#state === 'active') this.#endActiveStep(performance.now());
     this.#backwardEnd = undefined;
+    this.layers.phase = 'forward';
     if (this.#state === 'skipping' && this.steps === wait + warmup) this.#activate();
     else if (isLast) this.#finish();
   }
@@ -98,13 +100,13 @@ export class Session {
   end(): void {
     this.#garbage.end();
     this.#observers.end();
-    this.#scopes.end();
+    this.layers.end();
   }
 
   #activate(): void {
     this.#state = 'active';
     synchronize();
-    this.#scopes.begin(this.training.models());
+    this.layers.begin(this.training.models());
     giveKnown(this.training);
     resetPeakMemory();
     this.#observers.begin();
@@ -115,9 +117,8 @@ export class Session {
   /** A replay whose step has just ended is reported later, so replays are observed until the end. */
   #finish(): void {
     this.#state = 'done';
-    this.peakBytes = memoryStats().peakAllocatedBytes;
     this.memory.end();
-    this.#scopes.end();
+    this.layers.end();
     this.#observers.endAllButReplays();
   }
 
@@ -152,17 +153,9 @@ export class Session {
   #call(...[name, args, ms]: Parameters<CallObserver>): void {
     const now = performance.now();
     const { shapes, flops } = this.operators.observe(name, args, ms);
-    const scope = this.#scopes.current;
-    const outside = this.#backwardEnd === undefined ? NO_LAYER : OPTIMIZER;
-    this.layers.add(scope ?? { layer: outside, isBackward: this.#isInBackward }, ms, flops);
-    this.spans.add('operators', name, [now - ms, now], { shapes, ...(scope && { layer: scope.layer }) });
+    const layer = this.layers.add(ms, flops);
+    this.spans.add('operators', name, [now - ms, now], { shapes, layer });
     this.memory.maySample(now);
-  }
-
-  #collective(...[name, ms]: Parameters<CollectiveObserver>): void {
-    const now = performance.now();
-    this.parts.add('communication', now - ms, now);
-    this.spans.add('collectives', name(), [now - ms, now]);
   }
 
   #replay(report: ReplayReport): void {
@@ -174,15 +167,16 @@ export class Session {
     if (start < this.begin || start >= end) return;
     const calls = this.operators.replayed(report);
     this.layers.addReplay(report);
-    if (this.spans.isOn) this.#traceCalls(calls, report.spans());
+    if (this.spans.isOn) addCalls(this.spans, calls, report.spans());
     this.parts.add('replay', start, end);
     this.spans.add('phases', 'replay', [start, end]);
   }
+}
 
-  #traceCalls(calls: ReturnType<ReplayReport['calls']>, times: Float64Array): void {
-    for (const [i, call] of calls.entries()) {
-      const { name, shapes } = namesOf(call);
-      this.spans.add('operators', name, [times[2 * i]!, times[2 * i + 1]!], { shapes });
-    }
+/** @param times The begin and the end of each call. */
+function addCalls(spans: Spans, calls: ReturnType<ReplayReport['calls']>, times: Float64Array): void {
+  for (const [i, call] of calls.entries()) {
+    const { name, shapes } = namesOf(call);
+    spans.add('operators', name, [times[2 * i]!, times[2 * i + 1]!], { shapes });
   }
 }
