@@ -5,9 +5,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { numThreads } from '@acc/native';
+import { numThreads, observeCalls } from '@acc/native';
+import { OperatorTimes } from '@acc/profile';
 import { startTraining, versions, type Job } from '../training.js';
-import { timeOperators, type OperatorTime } from './operators.js';
 import { sampleFunctions } from './samples.js';
 
 const job = JSON.parse(readFileSync(process.argv[2]!, 'utf8')) as Job;
@@ -22,10 +22,13 @@ function timeSteps(): number {
 
 const stepMs = timeSteps();
 let observedStepMs = NaN;
-let operators: OperatorTime[] = [];
+const times = new OperatorTimes();
 const samples = await sampleFunctions(() => {
-  operators = timeOperators(() => (observedStepMs = timeSteps()), job.steps);
+  const end = observeCalls((...call) => void times.observe(...call));
+  observedStepMs = timeSteps();
+  end();
 }, job.steps);
+const operators = times.rows(job.steps);
 const operatorMs = operators.reduce((sum, { ms }) => sum + ms, 0);
 const result = {
   ...{ stepMs, observedStepMs, parameterCount, operators },

@@ -1,7 +1,8 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseRecords, type SampleRow, type StepRow } from '@acc/monitor';
 import { expectClose, runRanks } from '@acc/testkit';
 
 interface Result {
@@ -18,14 +19,23 @@ async function train(way: string, ranks: number) {
   const folder = mkdtempSync(join(tmpdir(), 'acc-auto-'));
   const found = await runRanks<Result>({ script, ranks, args: [way, folder] });
   for (const { exitCode, stderr } of found) expect(exitCode, stderr).toBe(0);
-  return { results: found.map(({ result }) => result!), stderr: found.map(({ stderr }) => stderr) };
+  return { folder, results: found.map(({ result }) => result!), stderr: found.map(({ stderr }) => stderr) };
+}
+
+async function recordsOf(folder: string, rank: number) {
+  const read = <T extends StepRow | SampleRow>(name: string) => {
+    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    const path = paths.find((path) => path.endsWith(`insight/${name}-rank-${rank}.acc`));
+    return parseRecords<T>(readFileSync(join(folder, path!)));
+  };
+  return { steps: await read<StepRow>('steps'), samples: await read<SampleRow>('samples') };
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 describe('autoLog', () => {
   it('logs the figures of all ranks at the given interval', async () => {
-    const { results } = await train('plain', 2);
+    const { results, folder } = await train('plain', 2);
     const [main, other] = results as [Result, Result];
     expect(main.rows.map(({ step }) => step)).toEqual([4, 8, 12]);
     expect(other.rows).toEqual([]);
@@ -47,6 +57,18 @@ describe('autoLog', () => {
       expect(metrics[`system/${name}`], name).toBeGreaterThanOrEqual(0);
     }
     expect(main.alerts).toEqual([]);
+    for (const rank of [0, 1]) {
+      const { steps, samples } = await recordsOf(folder, rank);
+      // The first step has no begin.
+      expect(steps.map(({ step }) => step)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+      const losses = steps.flatMap(({ step, loss }) => (step % 4 === 0 ? [loss] : []));
+      expectClose(losses, logged, { rtol: 1e-12 });
+      expect(steps.every((row) => row.samples === 4 && row.tokens === 20 && row.bytesSent > 0)).toBe(true);
+      // Two products of [2,2] and [2,1]: the input of the model needs no gradient.
+      expect(steps.every(({ flops }) => flops === 16)).toBe(true);
+      expect(steps.every(({ start, end, exposed }) => end > start && exposed <= end - start)).toBe(true);
+      expect(samples.length).toBeGreaterThan(0);
+    }
   });
 
   it('divides the time of a step into its parts', async () => {

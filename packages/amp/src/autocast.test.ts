@@ -187,7 +187,7 @@ describe('autocast', () => {
     const x = wave([2, 3]) as tf.Tensor2D;
     const conversions: number[] = [];
     const forward = () => tf.tidy(() => [...tf.matMul(x, weight as unknown as tf.Tensor2D).dataSync()]);
-    observeCalls((name, args) => {
+    const end = observeCalls((name, args) => {
       const [first] = args as readonly NativeTensor[];
       if (name === 'aten::_to_copy' && String(first!.shape) === '3,5') conversions.push(1);
     });
@@ -196,7 +196,7 @@ describe('autocast', () => {
     expect(conversions).toHaveLength(1);
     weight.assign(weight.mul(2));
     const after = autocast.forward(forward);
-    observeCalls(undefined);
+    end();
     expect(conversions).toHaveLength(2);
     after.forEach((value, i) => expect(Math.abs(value - 2 * before[i]!)).toBeLessThan(0.05));
   });
@@ -208,7 +208,7 @@ describe('autocast', () => {
     run: () => void,
   ): number => {
     let conversions = 0;
-    observeCalls((name, args) => {
+    const end = observeCalls((name, args) => {
       const [x, dtype] = args as readonly [NativeTensor, string];
       if (
         name === 'aten::_to_copy' &&
@@ -220,7 +220,7 @@ describe('autocast', () => {
       }
     });
     run();
-    observeCalls(undefined);
+    end();
     return conversions;
   };
 
@@ -263,12 +263,12 @@ describe('autocast', () => {
 
     it('that a product takes saves 16 bits', () => {
       const dtypes: string[] = [];
-      observeCalls((name, args) => {
+      const end = observeCalls((name, args) => {
         if (name !== 'aten::_softmax_backward_data') return;
         for (const x of args.slice(0, 2)) dtypes.push((x as NativeTensor).dtype);
       });
       gradientOf(attend).dispose();
-      observeCalls(undefined);
+      end();
       expect(dtypes).toEqual(['bfloat16', 'bfloat16']);
       expect(difference(gradientOf(attend), tf.grad(attend)(scores))).toBeLessThan(0.02);
     });

@@ -32,6 +32,7 @@ import { PreparedObjects } from './prepare/prepared-objects.js';
 import { meshOf } from './presets/mesh.js';
 import { builtInPlugins, dtypeOfProducts, precisionOf } from './presets/plugins.js';
 import { strategyOf } from './presets/strategy.js';
+import { profiledTraining } from './profiled-training.js';
 import { shareOrders, chosenOrderSeed } from './random/data-orders.js';
 import { installRandom, seedOfShard } from './random/math-random.js';
 import { Boundary } from './state/boundary.js';
@@ -135,7 +136,7 @@ function assembleOn(resolved: ResolvedOptions, given: Base, attached: Participan
 /** The training step, with the data and the plugins that use its parts. Nothing is attached yet. */
 function trainingOf(resolved: ResolvedOptions, given: Base) {
   const { environment, kernels, joinable, determinism, collective, strategy, mesh } = given;
-  const { rank, size } = environment;
+  const { rank, size, localSize } = environment;
   const { dataRanks, gradientRanks } = mesh;
   const countRanks = () => (joinable.isJoining ? joinable.countActive() : gradientRanks.size);
   const ranks = { dataRanks, gradientRanks, countRanks };
@@ -148,7 +149,9 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const precision = precisionOf(resolved, kernels);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();
-  const profiler = new Profiler({ rank, size, kernels, dtype: dtypeOfProducts(resolved) });
+  const dtype = dtypeOfProducts(resolved);
+  const profiled = profiledTraining(parts.trained, prepared);
+  const profiler = new Profiler({ rank, size, localSize, kernels, dtype, training: profiled });
   const surroundings = { ...given, tracking, precision, parts, data, prepared, boundary };
   // The first plugin is the outermost, so its times include those of the others.
   const plugins = [profiler.plugin, ...pluginsOf(resolved, surroundings)];

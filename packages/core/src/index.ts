@@ -31,7 +31,17 @@ export {
   type WriteModelOptions,
 } from '@acc/checkpoint';
 export type { CompiledStep, CompileOptions } from '@acc/compile';
-export type { OperatorRow, Peak, Profile, ProfileOptions, StepParts } from '@acc/profile';
+export type {
+  BytesOfOwners,
+  LayerRow,
+  MemoryOwner,
+  MemorySample,
+  OperatorRow,
+  Peak,
+  Profile,
+  ProfileOptions,
+  StepParts,
+} from '@acc/profile';
 export { DataLoader } from '@acc/data';
 export { checkpoint, currentPass, type Nested, type PassContext } from '@acc/tape';
 export {

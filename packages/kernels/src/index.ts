@@ -34,7 +34,7 @@ export {
   type RotaryOptions,
 } from './functions/index.js';
 export { computingAgain } from './flops/counting.js';
-export { addFlops, flopsOfCall } from './flops/flop-counter.js';
+export { addFlops, countFlops, flopsOfCall } from './flops/flop-counter.js';
 export { NO_FLOPS, type Flops } from './flops/operator-flops.js';
 export { observeReplays, type ReplayObserver, type ReplayReport } from './recording/observe-replays.js';
 export { kernelLayerOf } from './kernel-layer.js';

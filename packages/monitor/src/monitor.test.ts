@@ -21,6 +21,7 @@ function watch(sink: Partial<MonitorSink> = {}) {
     resolveAutoLog({ every: 2, system: false }),
     {
       isOpen: true,
+      folder: undefined,
       get step() {
         return state.step;
       },

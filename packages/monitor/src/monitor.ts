@@ -5,6 +5,7 @@ import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
 import { exchange, type Figures } from './exchange.js';
 import { metricsOf } from './metrics.js';
 import type { ResolvedAutoLog } from './options.js';
+import { StepRecords } from './records/step-records.js';
 import { StepClock } from './step-clock.js';
 import type { SystemFigures } from './system.js';
 
@@ -14,6 +15,8 @@ export interface MonitorSink {
   readonly isOpen: boolean;
   /** The number of optimizer steps taken so far. The same on all ranks. */
   readonly step: number;
+  /** The folder of the run. Undefined if no run is open. */
+  readonly folder: string | undefined;
   /** Called on every rank with the same figures of all ranks. */
   log(metrics: Readonly<Record<string, number>>, step: number): void;
   /** Called on rank 0. */
@@ -72,6 +75,7 @@ class Monitor {
   #context!: StrategyContext;
   #gpu: GpuClock | undefined;
   #stall: StallWatch | undefined;
+  #records: StepRecords | undefined;
   #norm: Tensor | undefined;
   #steps = 0;
   #samples = 0;
@@ -88,6 +92,7 @@ class Monitor {
 
   attach(context: StrategyContext): void {
     this.#context = context;
+    this.#records = new StepRecords(context, this.#options.tokensPerSample);
   }
 
   /**
@@ -122,7 +127,10 @@ class Monitor {
     const { step } = this.#sink;
     // A run may end, or go wrong, before its first report. Later, reading waits for the next one.
     if (!this.#hasReported) this.#seeLosses();
-    if (this.#isDue(step)) this.#report(step, info);
+    const { last } = this.clock;
+    this.#records?.endStep();
+    const metrics = this.#isDue(step) ? this.#report(step, info) : undefined;
+    this.#records?.step(this.#sink.folder, last, { step, samples: info.samples, metrics });
   }
 
   /** Stops the thread and the process that run beside the training. */
@@ -134,6 +142,7 @@ class Monitor {
     } finally {
       this.#gpu?.close();
       this.#stall?.close();
+      this.#records?.close();
       this.#norm?.dispose();
       this.#norm = undefined;
       for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
@@ -153,7 +162,7 @@ class Monitor {
     return this.#sink.isOpen && step % this.#options.every === 0;
   }
 
-  #report(step: number, { optimizer, isShared }: StepInfo): void {
+  #report(step: number, { optimizer, isShared }: StepInfo): Readonly<Record<string, number>> {
     const { collective } = this.#context;
     const system = this.#options.system ? this.#system.take() : undefined;
     this.#hasReported = true;
@@ -172,9 +181,10 @@ class Monitor {
     this.#steps = this.#samples = 0;
     this.#countsSamples = true;
     this.#sink.log(metrics, step);
-    if (collective.rank > 0) return;
+    if (collective.rank > 0) return metrics;
     if (Number.isFinite(own.lossSum)) this.#seeMean(metrics['train/loss'], step);
     this.#alert(ranks, step);
+    return metrics;
   }
 
   /** On rank 0, raises the alerts of losses that were not seen yet. */

@@ -12,6 +12,16 @@ export interface StepTimes {
   readonly optimizer: number;
 }
 
+/** One step. Times are in milliseconds, `start` and `end` those of the clock. */
+export interface LastStep {
+  readonly start: number;
+  readonly end: number;
+  readonly forward: number;
+  readonly backward: number;
+  readonly communication: number;
+  readonly optimizer: number;
+}
+
 const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 
 /**
@@ -21,6 +31,9 @@ const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 export class StepClock {
   readonly #now: () => number;
   #parts = { ...NOTHING };
+  /** {@link #parts} at the end of the last step. */
+  #before = { ...NOTHING };
+  #last: LastStep | undefined;
   #steps = 0;
   #startMs: number | undefined;
   #lastStepMs: number | undefined;
@@ -37,6 +50,11 @@ export class StepClock {
   /** The longest step since the last `take`. */
   get longestMs(): number {
     return this.#longestMs;
+  }
+
+  /** The step that has just ended. Undefined for the first one. */
+  get last(): LastStep | undefined {
+    return this.#last;
   }
 
   forward<T>(compute: () => T): T {
@@ -86,11 +104,26 @@ export class StepClock {
       // The first step is not counted, because it also creates state that later steps reuse.
       this.#startMs = this.#lastStepMs = now;
       this.#parts = { ...NOTHING };
+      this.#before = { ...NOTHING };
       return;
     }
     this.#longestMs = Math.max(this.#longestMs, now - this.#lastStepMs!);
+    this.#last = this.#stepUntil(now);
     this.#lastStepMs = now;
     this.#steps++;
+  }
+
+  #stepUntil(end: number): LastStep {
+    const [parts, before] = [this.#parts, this.#before];
+    this.#before = { ...parts };
+    return {
+      start: this.#lastStepMs!,
+      end,
+      forward: parts.forward - before.forward,
+      backward: parts.backward - before.backward,
+      communication: parts.communication - before.communication,
+      optimizer: parts.optimizer - before.optimizer,
+    };
   }
 
   /** The mean times of the steps since the last call. Undefined if there were no steps. */
@@ -107,6 +140,7 @@ export class StepClock {
     };
     const known = parts.forward + parts.backward + parts.communication + parts.optimizer;
     this.#parts = { ...NOTHING };
+    this.#before = { ...NOTHING };
     this.#steps = this.#longestMs = 0;
     this.#startMs = this.#lastStepMs;
     return { step: total, data: Math.max(0, total - known), ...parts };

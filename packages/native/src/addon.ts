@@ -68,6 +68,7 @@ export interface Addon {
   describeRecording(recording: number): string;
   recordedConstant(recording: number, value: number): number;
   recordingTimes(recording: number): string;
+  recordingSpans(recording: number): Float64Array;
   reasonAgainstPrograms(): string;
   rewriteRecording(recording: number, plan: Float64Array): void;
   sealRecording(recording: number): void;
@@ -83,6 +84,9 @@ export interface Addon {
   replaySegment(recording: number, segment: number): void;
   memoryStats(): MemoryStats;
   resetPeakMemory(): void;
+  memoryOwners(): Float64Array;
+  setMemoryOwner(owner: number): void;
+  giveMemory(tensors: Float64Array, owner: number): void;
   releaseCachedMemory(): void;
   totalDeviceMemory(): number;
   adjustExternalMemory(bytes: number): number;

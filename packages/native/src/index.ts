@@ -42,7 +42,10 @@ export {
   buildConfiguration,
   deviceCount,
   liveTensors,
+  bytesByOwner,
+  giveMemory,
   memoryStats,
+  setMemoryOwner,
   numThreads,
   releaseCachedMemory,
   totalDeviceMemory,
@@ -53,8 +56,9 @@ export {
   setSeed,
   synchronize,
   torchVersion,
+  type BytesByOwner,
 } from './memory.js';
-export { addCallObserver, observeCalls, type CallObserver } from './observe-calls.js';
+export { observeCalls, type CallObserver } from './observe-calls.js';
 export { gpuFacts, ncclUnavailableReason, shmUnavailableReason } from './engines.js';
 export {
   operator,

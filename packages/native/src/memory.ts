@@ -1,5 +1,7 @@
 import { addon, type MemoryStats } from './addon.js';
+import type { NativeTensor } from '@acc/contract';
 import { guarded } from './errors.js';
+import { idsOf } from './ids.js';
 
 /** The current and peak memory of native tensors on the default device, in bytes. */
 export function memoryStats(): MemoryStats {
@@ -9,6 +11,33 @@ export function memoryStats(): MemoryStats {
 /** Sets the peak to the current use. */
 export function resetPeakMemory(): void {
   addon().resetPeakMemory();
+}
+
+/** Bytes of tensors in memory of the CPU, by owner. */
+export interface BytesByOwner {
+  readonly now: readonly number[];
+  /** When {@link MemoryStats.peakAllocatedBytes} was reached. */
+  readonly atPeak: readonly number[];
+}
+
+/**
+ * How much memory of the CPU each owner has. Owners are numbers from 0 to 7, whose meaning the caller
+ * chooses. Memory belongs to the owner that {@link setMemoryOwner} has set when it is allocated.
+ */
+export function bytesByOwner(): BytesByOwner {
+  const bytes = [...addon().memoryOwners()];
+  const owners = bytes.length / 2;
+  return { now: bytes.slice(0, owners), atPeak: bytes.slice(owners) };
+}
+
+/** Sets the owner of what is allocated from now on, by any thread. Default 0. */
+export function setMemoryOwner(owner: number): void {
+  addon().setMemoryOwner(owner);
+}
+
+/** Gives the memory of tensors to another owner. Passes over tensors in memory of another device. */
+export function giveMemory(tensors: readonly NativeTensor[], owner: number): void {
+  guarded(() => addon().giveMemory(idsOf(tensors), owner));
 }
 
 /** Returns cached memory to the operating system, and that of the default device to the device. */

@@ -8,41 +8,29 @@ import type { OperatorArgument } from './call-buffer.js';
  */
 export type CallObserver = (name: string, args: readonly OperatorArgument[], ms: number) => void;
 
-/** Read at each call. Undefined unless a profile is being taken. */
+/** Read at each call. Undefined unless somebody observes calls. */
 export let callObserver: CallObserver | undefined;
 
-/** The observer of {@link observeCalls}. */
-const single: { observer?: CallObserver | undefined } = {};
-/** The observers of {@link addCallObserver}. */
-const others = new Set<CallObserver>();
+const observers = new Set<CallObserver>();
 
 /**
- * Calls `observer` after every operator call of this process. Undefined ends it. Calls of a replay,
- * and calls that throw, are not reported. It is meant for profiles: there is one observer at a
- * time, which must not call operators itself.
- */
-export function observeCalls(observer: CallObserver | undefined): void {
-  single.observer = observer;
-  combine();
-}
-
-/**
- * Like {@link observeCalls}, for an observer beside others.
+ * Calls `observer` after every operator call of this process. Calls of a replay, and calls that throw,
+ * are not reported. It is meant for profiles, and must not call operators itself.
  *
  * @returns Removes this observer, whatever came and went meanwhile.
  */
-export function addCallObserver(observer: CallObserver): () => void {
+export function observeCalls(observer: CallObserver): () => void {
   // The same function may be added twice.
   const own: CallObserver = (...call) => observer(...call);
-  others.add(own);
+  observers.add(own);
   combine();
   return () => {
-    others.delete(own);
+    observers.delete(own);
     combine();
   };
 }
 
 function combine(): void {
-  const all = [...(single.observer ? [single.observer] : []), ...others];
+  const all = [...observers];
   callObserver = all.length > 1 ? (...call) => all.forEach((observer) => observer(...call)) : all[0];
 }

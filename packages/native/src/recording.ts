@@ -3,6 +3,7 @@ import { addon } from './addon.js';
 import { replayHandles } from './call-buffer.js';
 import { dtypeOf } from './dtype.js';
 import { guarded } from './errors.js';
+import { idsOf } from './ids.js';
 import { Tensor } from './tensor.js';
 
 // The addon records a step while it runs: every operator call after `startRecording`, except those
@@ -219,6 +220,16 @@ export class Recording {
   }
 
   /**
+   * When each call of {@link times} began and ended in the last replay, in pairs, in milliseconds of
+   * `performance.now()`.
+   */
+  spans(): Float64Array {
+    const spans = guarded(() => addon().recordingSpans(this.#id));
+    const origin = Number(process.hrtime.bigint()) / 1e6 - performance.now();
+    return spans.map((at) => at - origin);
+  }
+
+  /**
    * A number that two recordings share if they make the same calls on the same values, whatever the
    * sizes. Other recordings hardly ever share it.
    */
@@ -299,8 +310,4 @@ export class Recording {
   dispose(): void {
     addon().releaseRecording(this.#id);
   }
-}
-
-function idsOf(tensors: readonly NativeTensor[]): Float64Array {
-  return Float64Array.from(tensors, (tensor) => (tensor as Tensor).id);
 }

@@ -1,4 +1,6 @@
-export type { OperatorRow } from './operator-times.js';
+export type { LayerRow } from './layer-times.js';
+export type { BytesOfOwners, MemoryOwner, MemorySample } from './memory-owners.js';
+export { OperatorTimes, type OperatorRow } from './operator-times.js';
 export type { ProfileOptions } from './options.js';
 export type { Peak } from './peak.js';
 export { Profiler } from './profiler.js';

@@ -1,6 +1,6 @@
 import { observeCollectives, type CollectiveObserver } from '@acc/collective';
 import { observeReplays, type ReplayObserver } from '@acc/kernels';
-import { addCallObserver, type CallObserver } from '@acc/native';
+import { observeCalls, type CallObserver } from '@acc/native';
 
 interface Listeners {
   readonly call: CallObserver;
@@ -18,7 +18,7 @@ export class Observers {
   begin(): void {
     const { call, collective, replay } = this.listeners;
     this.#endReplays = observeReplays(replay);
-    this.#others = [addCallObserver(call), observeCollectives(collective)];
+    this.#others = [observeCalls(call), observeCollectives(collective)];
   }
 
   endAllButReplays(): void {

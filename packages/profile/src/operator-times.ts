@@ -1,6 +1,6 @@
 import type { ReplayReport } from '@acc/kernels';
 import { addFlops, flopsOfCall, NO_FLOPS, type Flops } from '@acc/kernels';
-import { Tensor, type CallObserver } from '@acc/native';
+import { Tensor, type CallObserver, type ReplayedCall } from '@acc/native';
 
 /** The calls of one operator with the same shapes, in one step. */
 export interface OperatorRow {
@@ -28,16 +28,17 @@ export class OperatorTimes {
   readonly #replays = new Map<object, { calls: ReturnType<ReplayReport['calls']>; times: number }>();
   #flops = NO_FLOPS;
 
-  /** Adds a call. Returns the shapes of its arguments. */
-  observe(...[name, args, ms]: Parameters<CallObserver>): string {
+  /** Adds a call. Returns the shapes of its arguments, and its operations if it has products. */
+  observe(...[name, args, ms]: Parameters<CallObserver>): { shapes: string; flops: Flops | undefined } {
     const flops = flopsOfCall(name, args);
     if (flops) this.#flops = addFlops(this.#flops, flops);
     const shapes = shapesOf(args);
     this.#add({ name, shapes, calls: 1, ms, flops: flops?.hardware ?? 0 });
-    return shapes;
+    return { shapes, flops };
   }
 
-  replayed(report: ReplayReport): void {
+  /** Adds a replay. Returns its calls. */
+  replayed(report: ReplayReport): ReturnType<ReplayReport['calls']> {
     const { recording, flops } = report;
     this.#flops = addFlops(this.#flops, flops);
     const known = this.#replays.get(recording);
@@ -45,6 +46,7 @@ export class OperatorTimes {
     // Reading the calls takes longer than a small replay, so it is done less and less often.
     const calls = known && !isPowerOfTwo(times) ? known.calls : report.calls();
     this.#replays.set(recording, { calls, times });
+    return calls;
   }
 
   /** Of all steps together. */
@@ -55,10 +57,8 @@ export class OperatorTimes {
   /** The rows of one of `steps` steps, those that take most time first. */
   rows(steps: number): OperatorRow[] {
     for (const { calls, times } of this.#replays.values()) {
-      for (const { op = 'fused program', result, ms } of calls) {
-        const shapes = result ? `→ [${result.shape.join()}]` : '';
-        this.#add({ name: op, shapes, calls: times, ms: ms * times, flops: 0 });
-      }
+      for (const { ms, ...call } of calls)
+        this.#add({ ...namesOf(call), calls: times, ms: ms * times, flops: 0 });
     }
     this.#replays.clear();
     const sums = [...this.#sums.values()];
@@ -79,6 +79,11 @@ export class OperatorTimes {
     sum.ms += one.ms;
     sum.flops += one.flops;
   }
+}
+
+/** The name of a call of a replay, and the shape of its result. */
+export function namesOf({ op = 'fused program', result }: Pick<ReplayedCall, 'op' | 'result'>) {
+  return { name: op, shapes: result ? `→ [${result.shape.join()}]` : '' };
 }
 
 const isPowerOfTwo = (count: number): boolean => (count & (count - 1)) === 0;

@@ -1,11 +1,11 @@
 import { AccError } from '@acc/contract';
 import { addFlops, NO_FLOPS } from '@acc/kernels';
 import type { ResolvedProfileOptions } from './options.js';
-import { measurePeak } from './peak.js';
+import { peakOf } from './stored-peaks.js';
 import { reportOf } from './report.js';
 import type { Session } from './session.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
-import { chromeTrace, writeTrace } from './trace.js';
+import { writeTraces } from './trace.js';
 
 interface Surroundings extends ProfilerContext {
   readonly options: ResolvedProfileOptions;
@@ -13,31 +13,34 @@ interface Surroundings extends ProfilerContext {
 
 /** @throws AccError `ACC_INVALID_OPTION` if `fn` took no active step; the errors of `writeTrace`. */
 export function profileOf(session: Session, surroundings: Surroundings): Profile {
-  const { rank, size, dtype, kernels, options } = surroundings;
+  const { rank, size, localSize, dtype, kernels, options } = surroundings;
   const { schedule, traceDir } = options;
   const steps = session.ends.length;
   if (steps < schedule.active) throw tooFewSteps(session.steps, schedule);
   const ms = session.ends.at(-1)! - session.begin;
   const stepMs = ms / steps;
   // Ranks that write traces of different sizes would not measure at the same time.
-  const peak = measurePeak(dtype, kernels);
+  const peak = peakOf({ dtype, device: kernels.device, localSize });
   const { spans } = session;
-  const trace =
-    traceDir === undefined ? undefined : writeTrace(traceDir, chromeTrace(spans.all, rank, size), rank);
+  const content = { rank, size, spans: spans.all, memory: session.memory.samples };
+  const traces = traceDir === undefined ? undefined : writeTraces(traceDir, content);
   const table = session.operators.rows(steps);
   const flops = addFlops(NO_FLOPS, session.operators.flops, 1 / steps);
   const mfu = flops.model / (stepMs / 1000) / peak.flopsPerSecond;
-  const memory = { peakBytes: session.peakBytes };
+  const { peakBytes, owners, samples: timeline } = session.memory;
+  const memory = { peakBytes, owners, timeline };
   const figures = {
     steps,
     stepMs,
     parts: session.parts.parts(ms, steps),
     table,
+    layers: session.layers.rows(steps),
     flops,
     mfu,
     peak,
     memory,
-    trace,
+    trace: traces?.perfetto,
+    chromeTrace: traces?.chrome,
   };
   return { ...figures, toString: () => reportOf(figures, { rank, size, isTraceFull: spans.isFull }) };
 }

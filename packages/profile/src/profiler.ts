@@ -1,29 +1,51 @@
-import { getBackend } from '@tensorflow/tfjs-core';
+import { getBackend, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, type Plugin } from '@acc/contract';
 import { resolveProfileOptions, type ProfileOptions } from './options.js';
 import { profileOf } from './profile.js';
+import { allocateFor, give, withOwners, type MemoryOwner } from './memory-owners.js';
 import { Session } from './session.js';
-import { chromeTrace, writeTrace } from './trace.js';
+import { writeTraces } from './trace.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
 
-/** Takes profiles of the steps of an Accelerator, one at a time. Without a profile it costs nothing. */
+type Pass = <T>(compute: () => T) => T;
+
+/**
+ * Takes profiles of the steps of an Accelerator, one at a time. Without a profile it only tells the
+ * allocator which pass runs, so that an error for lack of memory can say who holds it.
+ */
 export class Profiler {
   #session: Session | undefined;
 
-  /** Observes passes and steps while a profile needs them. */
+  #owner: MemoryOwner = 'other';
+  readonly #isOnHost: boolean;
+
+  /** Observes passes and steps. */
   readonly plugin: Plugin;
 
   constructor(private readonly context: ProfilerContext) {
+    const { kernels } = context;
+    this.#isOnHost = kernels.recorder !== undefined && kernels.device === 'cpu';
     const session = () => this.#session;
+    const onHost = this.#isOnHost;
+    const forward: Pass = (compute) => this.#pass('activations', session()?.forward, compute);
+    const backward: Pass = (compute) => this.#pass('temporary', session()?.backward, compute);
+    const ready = (grad: Tensor) => give([grad], 'gradients');
     this.plugin = {
       name: 'profile',
       get forward() {
-        return session()?.forward;
+        return onHost ? forward : session()?.forward;
       },
       get backward() {
-        return session()?.backward;
+        return onHost ? backward : session()?.backward;
       },
-      afterStep: () => session()?.endStep(),
+      get ready() {
+        // A hook between its calls would divide a recorded step.
+        return onHost && session() && !kernels.recorder!.isRecording ? ready : undefined;
+      },
+      afterStep: () => {
+        this.#allocateFor('other');
+        session()?.endStep();
+      },
     };
   }
 
@@ -36,8 +58,9 @@ export class Profiler {
     // A backend that records its native calls also reports them.
     if (!kernels.recorder) throw otherBackend();
     // A folder that cannot be written is told before the training.
-    if (traceDir !== undefined) writeTrace(traceDir, chromeTrace([], rank, size), rank);
-    const session = (this.#session = new Session(resolved));
+    if (traceDir !== undefined) writeTraces(traceDir, { rank, size, spans: [], memory: [] });
+    const training = { ...this.context.training, isOnHost: this.#isOnHost };
+    const session = (this.#session = new Session(resolved, training));
     try {
       await fn();
       await session.collectGarbageTimes();
@@ -46,6 +69,26 @@ export class Profiler {
       this.#session = undefined;
     }
     return profileOf(session, { ...this.context, options: resolved });
+  }
+
+  /** Runs a pass on the host, with its part in the session, if there is one. */
+  #pass<T>(owner: MemoryOwner, observe: Pass | undefined, compute: () => T): T {
+    const outer = this.#owner;
+    this.#allocateFor(owner);
+    try {
+      return observe ? observe(compute) : compute();
+    } catch (error) {
+      throw withOwners(error, this.context.training);
+    } finally {
+      // After a backward pass follows the optimizer, whose state is known by what it is.
+      this.#allocateFor(this.#session && outer === 'other' && owner === 'temporary' ? owner : outer);
+    }
+  }
+
+  #allocateFor(owner: MemoryOwner): void {
+    if (owner === this.#owner) return;
+    this.#owner = owner;
+    if (this.#isOnHost) allocateFor(owner);
   }
 }
 

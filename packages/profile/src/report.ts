@@ -1,3 +1,4 @@
+import { ownerLines } from './memory-owners.js';
 import type { Profile } from './profile-result.js';
 
 /** Rows of the table of operators. */
@@ -21,11 +22,16 @@ export function reportOf(
     ...partLines,
     '',
     ...flopLines(profile),
-    `Peak of allocated tensors: ${(memory.peakBytes / 2 ** 20).toFixed(1)} MiB`,
+    `Peak of allocated tensors: ${(memory.peakBytes / 2 ** 20).toFixed(1)} MiB${memory.owners ? ', held by:' : ''}`,
+    ...(memory.owners ? ownerLines(memory.owners) : []),
     '',
     ...tableLines(profile),
+    '',
+    ...layerLines(profile),
     ...(trace === undefined ? [] : ['', `Trace: ${trace} (open it in Perfetto)`]),
-    ...(trace !== undefined && isTraceFull ? ['  It has the first million operators only.'] : []),
+    ...(trace !== undefined && isTraceFull
+      ? ['  It ends with the last step before the millionth operator.']
+      : []),
   ].join('\n');
 }
 
@@ -36,7 +42,8 @@ function flopLines({ flops, mfu, peak, stepMs }: Omit<Profile, 'toString'>): str
   return [
     `FLOPs of products in a step: ${giga(flops.model)} G for the model${hidden}; ${giga(flops.hardware)} G with recomputation`,
     `MFU: ${percent(mfu).trim()} = ${giga(flops.model)} GFLOP / ${stepMs.toFixed(3)} ms / ${giga(peak.flopsPerSecond)} GFLOP/s`,
-    `  (peak: ${peak.dtype} products of ${peak.size} × ${peak.size} on ${peak.threads} threads, measured after the steps)`,
+    `  (peak: ${peak.dtype} products of ${peak.size} × ${peak.size} on ${peak.threads} threads, measured ${ageOf(peak.measuredAt)})`,
+    `Copies reach ${giga(peak.bytesPerSecond)} GB/s.`,
   ];
 }
 
@@ -49,6 +56,24 @@ function tableLines({ table }: Omit<Profile, 'toString'>): string[] {
   const restMs = rest.reduce((sum, { ms }) => sum + ms, 0);
   const more = rest.length > 0 ? [`${number(restMs, 10)} ms in ${rest.length} other rows`] : [];
   return ['Operators of a step, those that take most time first:', ...rows, ...more];
+}
+
+function layerLines({ layers }: Omit<Profile, 'toString'>): string[] {
+  const rows = layers.slice(0, MOST_ROWS).map(({ layer, forwardMs, backwardMs, share, gigaflops }) => {
+    const flops = gigaflops > 0 ? `  ${gigaflops.toPrecision(4)} GFLOP` : '';
+    return `${number(forwardMs, 10)} + ${number(backwardMs, 0)} ms ${percent(share)} ${layer}${flops}`;
+  });
+  return ['Layers of a step, forward + backward:', ...rows];
+}
+
+/** How long ago something was measured. */
+function ageOf(measuredAt: number): string {
+  const minutes = (Date.now() - measuredAt) / 60_000;
+  if (minutes < 1) return 'just now';
+  if (minutes < 60) return `${Math.round(minutes)} minutes ago`;
+  return minutes < 2 * 24 * 60
+    ? `${Math.round(minutes / 60)} hours ago`
+    : `${Math.round(minutes / 1440)} days ago`;
 }
 
 const number = (value: number, width: number): string => value.toFixed(3).padStart(width);

@@ -1,5 +1,6 @@
-/** The rows of a trace, from outside in. A span of one row contains those of the next that it caused. */
-export type Lane = 'steps' | 'phases' | 'operators' | 'collectives' | 'garbage collection';
+/** The rows of a trace, from top to bottom. A span of one row contains those of the next that it caused. */
+export const LANES = ['steps', 'phases', 'operators', 'collectives', 'garbage collection'] as const;
+export type Lane = (typeof LANES)[number];
 
 /** Work of one rank. Times are in milliseconds of `performance.now()`. */
 export interface Span {
@@ -7,30 +8,49 @@ export interface Span {
   readonly name: string;
   readonly start: number;
   readonly ms: number;
-  readonly args?: Readonly<Record<string, unknown>>;
+  readonly args?: Readonly<Record<string, string | number>>;
 }
 
-/** More operators than this are not traced, so that the trace can be opened. */
+/** A trace with more operators and collectives than this is hard to open. */
 const MOST_OPERATORS = 1_000_000;
 
-/** The spans of a profile, in the order of their ends. */
+/** The spans of a profile. */
 export class Spans {
-  readonly all: Span[] = [];
+  readonly #all: Span[] = [];
   #operators = 0;
+  /** The earliest begin of a span that was left out. */
+  #leftOutFrom = Infinity;
 
-  /** @param hasOperators Whether operators and collectives are kept, for a trace. */
-  constructor(private readonly hasOperators: boolean) {}
+  /**
+   * @param isOn Whether spans are kept, for a trace.
+   * @param most The number of operators and collectives that are kept.
+   */
+  constructor(
+    readonly isOn: boolean,
+    private readonly most = MOST_OPERATORS,
+  ) {}
 
-  /** Whether later operators are left out. */
+  /** The spans that are kept: if there were too many, those of whole steps. */
+  get all(): readonly Span[] {
+    if (!this.isFull) return this.#all;
+    const ends = this.#all.flatMap(({ lane, start, ms }) => (lane === 'steps' ? [start + ms] : []));
+    const end = Math.max(...ends.filter((at) => at <= this.#leftOutFrom));
+    return this.#all.filter(({ start, ms }) => start + ms <= end);
+  }
+
+  /** Whether steps were left out. */
   get isFull(): boolean {
-    return this.#operators >= MOST_OPERATORS;
+    return this.#leftOutFrom < Infinity;
   }
 
   add(lane: Lane, name: string, [start, end]: readonly [number, number], args?: Span['args']): void {
-    if (lane === 'operators' || lane === 'collectives') {
-      if (!this.hasOperators || this.isFull) return;
-      this.#operators++;
+    if (!this.isOn) return;
+    const isOperator = lane === 'operators' || lane === 'collectives';
+    if (isOperator && this.#operators === this.most) {
+      this.#leftOutFrom = Math.min(this.#leftOutFrom, start);
+      return;
     }
-    this.all.push({ lane, name, start, ms: end - start, ...(args && { args }) });
+    if (isOperator) this.#operators++;
+    this.#all.push({ lane, name, start, ms: end - start, ...(args && { args }) });
   }
 }

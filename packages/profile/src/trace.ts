@@ -1,5 +1,6 @@
 import { files, join, storageErrorOf } from '@acc/platform';
-import type { Lane, Span } from './spans.js';
+import { perfettoTrace, type TraceContent } from './perfetto.js';
+import { LANES, type Lane, type Span } from './spans.js';
 
 const CODES: Readonly<Record<string, string>> = {
   ENOSPC: 'ACC_STORAGE_FULL',
@@ -8,14 +9,20 @@ const CODES: Readonly<Record<string, string>> = {
   EROFS: 'ACC_STORAGE_DENIED',
 };
 
-/** Rows of the trace, from top to bottom. */
-const LANES: readonly Lane[] = ['steps', 'phases', 'operators', 'collectives', 'garbage collection'];
+/** Categories by which tools for Kineto's traces know the events. */
+const CATEGORIES: Readonly<Record<Lane, string>> = {
+  steps: 'user_annotation',
+  phases: 'user_annotation',
+  operators: 'kernel',
+  collectives: 'kernel',
+  'garbage collection': 'user_annotation',
+};
 
 /**
  * The spans of a rank as Chrome's trace events ("Trace Event Format"), with times in microseconds since
  * 1970. Ranks are processes, so traces of several ranks can be opened together.
  */
-export function chromeTrace(spans: readonly Span[], rank: number, size: number): object {
+export function chromeTrace({ spans, rank, size }: TraceContent): object {
   const named = LANES.map((lane, tid) => [
     { ph: 'M', name: 'thread_name', pid: rank, tid, args: { name: lane } },
     { ph: 'M', name: 'thread_sort_index', pid: rank, tid, args: { sort_index: tid } },
@@ -26,28 +33,52 @@ export function chromeTrace(spans: readonly Span[], rank: number, size: number):
     traceEvents: [
       { ph: 'M', name: 'process_name', pid: rank, tid: 0, args: { name: `rank ${rank}` } },
       ...named,
-      ...spans.map(({ lane, name, start, ms, args }) => ({
-        ...{ ph: 'X', cat: lane, name, pid: rank, tid: LANES.indexOf(lane) },
-        ...{ ts: (performance.timeOrigin + start) * 1000, dur: ms * 1000 },
-        ...(args && { args }),
-      })),
+      ...spans.map((span) => chromeEvent(span, rank)),
     ],
   };
 }
 
 /**
- * Writes a trace to `folder`, and returns its path. A file of an earlier profile is replaced.
+ * Names as in Kineto's traces, by which HolisticTraceAnalysis finds steps and communication, whatever the
+ * collective engine.
+ */
+function kinetoName(lane: Lane, name: string): string {
+  if (lane === 'collectives') return `ncclKernel ${name}`;
+  return lane === 'steps' ? name.replace('step ', 'ProfilerStep#') : name;
+}
+
+function chromeEvent({ lane, name, start, ms, args }: Span, pid: number): object {
+  const tid = LANES.indexOf(lane);
+  const category = CATEGORIES[lane];
+  return {
+    ...{ ph: 'X', cat: category, name: kinetoName(lane, name), pid, tid },
+    ...{ ts: (performance.timeOrigin + start) * 1000, dur: ms * 1000 },
+    args: { ...args, lane, ...(category === 'kernel' && { stream: tid }) },
+  };
+}
+
+/**
+ * Writes the trace of a rank to `folder` in both formats, and returns the paths. Files of an earlier
+ * profile are replaced.
  *
  * @throws AccError `ACC_STORAGE_FULL`, `ACC_STORAGE_DENIED`, `ACC_STORAGE_FAILED`.
  */
-export function writeTrace(folder: string, trace: object, rank: number): string {
-  const path = join(folder, `trace-rank-${rank}.json`);
-  try {
+export function writeTraces(folder: string, content: TraceContent): { perfetto: string; chrome: string } {
+  const path = (extension: string) => join(folder, `trace-rank-${content.rank}.${extension}`);
+  const [perfetto, chrome] = [path('pftrace'), path('json')];
+  writing(perfetto, () => {
     files.makeFolder(folder);
-    files.replace(path, JSON.stringify(trace));
+    files.write(perfetto, perfettoTrace(content));
+  });
+  writing(chrome, () => files.write(chrome, JSON.stringify(chromeTrace(content))));
+  return { perfetto, chrome };
+}
+
+function writing(path: string, write: () => void): void {
+  try {
+    write();
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException;
     throw storageErrorOf(CODES[code] ?? 'ACC_STORAGE_FAILED', `Writing ${path}`, message, error);
   }
-  return path;
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { onRanks } from '../on-ranks.js';
 import { CONVNET, GPT, LSTM, type ProfileArgs, type ProfileCase, type Profiled } from './ranks/profile.js';
@@ -21,7 +22,7 @@ const CHECKPOINTED = 4;
 
 interface TraceEvent {
   readonly ph: string;
-  readonly cat: string;
+  readonly args: { readonly lane: string };
   readonly name: string;
   readonly pid: number;
   readonly ts: number;
@@ -59,6 +60,37 @@ function analytic(name: ProfileCase['model']): { model: number; hidden: number }
   }
   const { batch, steps, inputs, units } = LSTM;
   return { model: 2 * batch * steps * 4 * units * (2 * inputs + 3 * units), hidden: 0 };
+}
+
+/** Of each sequence of packets in a trace of Perfetto: its id, its spans, and their time in microseconds. */
+function sequencesOf(trace: Uint8Array): [sequence: number, spans: number, us: number][] {
+  const found = new Map<number, [number, number, number]>();
+  for (const packet of fieldsOf(trace).filter(([field]) => field === 1)) {
+    const fields = fieldsOf(packet[1] as Uint8Array);
+    const valueOf = (field: number) => fields.find(([number]) => number === field)?.[1];
+    const sequence = Number(valueOf(10));
+    const sums = found.get(sequence) ?? [sequence, 0, 0];
+    found.set(sequence, sums);
+    const event = valueOf(11) as Uint8Array | undefined;
+    const type = event && Number(fieldsOf(event).find(([field]) => field === 9)![1]);
+    const us = Number(valueOf(8)) / 1000;
+    if (type === 1) sums[1]++;
+    if (type === 1) sums[2] -= us;
+    if (type === 2) sums[2] += us;
+  }
+  return [...found.values()];
+}
+
+type Field = [field: number, value: Uint8Array | bigint];
+
+function fieldsOf(message: Uint8Array): Field[] {
+  const reader = new BinaryReader(message);
+  const fields: Field[] = [];
+  while (reader.pos < reader.len) {
+    const [field, type] = reader.tag();
+    fields.push([field, type === WireType.LengthDelimited ? reader.bytes() : BigInt(reader.uint64())]);
+  }
+  return fields;
 }
 
 describe.each([1, 2])('on %i ranks', (ranks) => {
@@ -116,11 +148,14 @@ describe.each([1, 2])('on %i ranks', (ranks) => {
 
   it('each rank writes a trace, whose steps contain its phases and operators', () => {
     for (const [rank, of] of profiles().entries()) {
-      for (const [i, { trace }] of of.entries()) {
-        expect(trace).toBe(join(traceDir, `${ranks}`, `${i}`, `trace-rank-${rank}.json`));
-        const { traceEvents } = JSON.parse(readFileSync(trace!, 'utf8')) as { traceEvents: TraceEvent[] };
+      for (const [i, { trace, chromeTrace }] of of.entries()) {
+        const path = join(traceDir, `${ranks}`, `${i}`, `trace-rank-${rank}`);
+        expect([trace, chromeTrace]).toEqual([`${path}.pftrace`, `${path}.json`]);
+        const { traceEvents } = JSON.parse(readFileSync(chromeTrace!, 'utf8')) as {
+          traceEvents: TraceEvent[];
+        };
         const spans = traceEvents.filter(({ ph }) => ph === 'X');
-        const named = (cat: string) => spans.filter((span) => span.cat === cat);
+        const named = (lane: string) => spans.filter(({ args }) => args.lane === lane);
         expect(named('steps')).toHaveLength(CASES[i]!.schedule.active);
         const begin = Math.min(...named('steps').map(({ ts }) => ts));
         const end = Math.max(...named('steps').map(({ ts, dur }) => ts + dur));
@@ -130,8 +165,49 @@ describe.each([1, 2])('on %i ranks', (ranks) => {
           expect(ts).toBeGreaterThan(begin - 1);
           expect(ts + dur).toBeLessThan(end + 1);
         }
+        expect(named('operators').length).toBeGreaterThan(5);
         expect(named('collectives').length > 0).toBe(ranks > 1);
         expect(named('garbage collection').length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it("Perfetto's trace of all ranks, one after the other, has the spans of Chrome's with their times", () => {
+    for (const i of CASES.keys()) {
+      const of = profiles().map((profiles) => profiles[i]!);
+      const bytes = Buffer.concat(of.map(({ trace }) => readFileSync(trace!)));
+      const expected = of.map(({ chromeTrace }, rank) => {
+        const { traceEvents } = JSON.parse(readFileSync(chromeTrace!, 'utf8')) as {
+          traceEvents: TraceEvent[];
+        };
+        const spans = traceEvents.filter(({ ph }) => ph === 'X');
+        return [rank + 1, spans.length, spans.reduce((sum, { dur }) => sum + dur, 0)];
+      });
+      const found = sequencesOf(bytes);
+      expect(found.map(([sequence, spans]) => [sequence, spans])).toEqual(
+        expected.map(([sequence, spans]) => [sequence, spans]),
+      );
+      for (const [rank, [, , us]] of found.entries()) expect(us / expected[rank]![2]!).toBeCloseTo(1, 4);
+    }
+  });
+
+  it('owners hold the whole peak of memory, and layers have the FLOPs', () => {
+    for (const of of profiles()) {
+      for (const [i, { memory, layers, flops }] of of.entries()) {
+        const held = Object.values(memory.owners!).reduce((sum, bytes) => sum + bytes, 0);
+        expect(held).toBe(memory.peakBytes);
+        expect(memory.owners!.parameters).toBeGreaterThan(1000);
+        const gigaflops = layers.reduce((sum, layer) => sum + layer.gigaflops, 0);
+        expect((gigaflops * 1e9) / flops.hardware).toBeCloseTo(1, 6);
+        const { model, compiled, schedule } = CASES[i]!;
+        // Adam makes its state, twice the parameters, in the first step.
+        if (schedule.wait > 0)
+          expect(memory.owners!['optimizer state'] / memory.owners!.parameters).toBeCloseTo(2, 1);
+        if (model !== 'convnet' || (compiled && schedule.wait > 0)) continue;
+        expect(memory.owners!.activations).toBeGreaterThan(0);
+        expect(
+          layers.filter(({ forwardMs, backwardMs }) => forwardMs > 0 && backwardMs > 0).length,
+        ).toBeGreaterThan(2);
       }
     }
   });
@@ -150,6 +226,9 @@ describe.each([1, 2])('on %i ranks', (ranks) => {
         thrown: 'OWN: of the program',
         nested: expect.stringContaining('ACC_INVALID_ARGUMENT: profile: another profile is being taken'),
         after: 'nothing',
+        memory: expect.stringMatching(
+          /^ACC_OUT_OF_MEMORY: .*Out of memory.*\nMemory of tensors, by who holds it:\n(.*MiB\n)* {2}parameters .* MiB\n/,
+        ),
       });
     }
   });

@@ -10,7 +10,6 @@ const ROWS = 3;
 
 let accelerator: Accelerator;
 afterEach(() => {
-  observeCalls(undefined);
   accelerator.freeMemory();
   tf.disposeVariables();
 });
@@ -48,9 +47,9 @@ async function training(options: AcceleratorOptions = {}) {
 
 function namesIn(action: () => void): string[] {
   const names: string[] = [];
-  observeCalls((name) => void names.push(name));
+  const end = observeCalls((name) => void names.push(name));
   action();
-  observeCalls(undefined);
+  end();
   return names;
 }
 

@@ -202,11 +202,11 @@ describe('accumulate', () => {
     const [x, y] = [features(4), labels(4)];
     const names: string[] = [];
     for (let i = 0; i < 3; i++) {
-      observeCalls((name) => void (name.includes('foreach') && names.push(name)));
+      const end = observeCalls((name) => void (name.includes('foreach') && names.push(name)));
       accelerator.accumulate(() =>
         optimizer.minimize(() => tf.losses.meanSquaredError(y, model.apply(x) as tf.Tensor).asScalar()),
       );
-      observeCalls(undefined);
+      end();
     }
     expect(names).toEqual(['aten::_foreach_add_.List', 'aten::_foreach_add_.List']);
   });

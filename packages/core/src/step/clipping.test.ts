@@ -66,12 +66,12 @@ it('takes one pass over all gradients, in place, without reading values', async 
   // tfjs's SGD keeps its rate in a tensor. The first step reads its value.
   optimizer.minimize(loss);
   const names: string[] = [];
-  observeCalls((name) => void (name.includes('foreach') && names.push(name)));
+  const end = observeCalls((name) => void (name.includes('foreach') && names.push(name)));
   const reads = tf.backend().readSync;
   tf.backend().readSync = () => expect.unreachable('a step reads nothing');
   optimizer.minimize(loss);
   tf.backend().readSync = reads;
-  observeCalls(undefined);
+  end();
   expect(names).toEqual(['aten::_foreach_norm.Scalar', 'aten::_foreach_mul_.Tensor']);
 });
 

@@ -26,6 +26,9 @@ export function trackingPlugins(
     get step() {
       return bus.step;
     },
+    get folder() {
+      return bus.run?.dir;
+    },
     log: (metrics: Readonly<Record<string, number>>, step: number) => bus.log(metrics, { step }),
     alert: (alert: Alert) => {
       warn(`acc: step ${alert.step}: ${alert.message}`);

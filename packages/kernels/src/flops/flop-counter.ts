@@ -1,4 +1,4 @@
-import { addCallObserver } from '@acc/native';
+import { observeCalls } from '@acc/native';
 import { counting } from './counting.js';
 import { NO_FLOPS, operatorFlops, type Flops } from './operator-flops.js';
 
@@ -28,7 +28,7 @@ export function flopsOfCall(name: string, args: Parameters<typeof operatorFlops>
  */
 export function countFlops(counts: () => boolean = () => true): () => Flops {
   let sum = NO_FLOPS;
-  const remove = addCallObserver((name, args) => {
+  const remove = observeCalls((name, args) => {
     const flops = counts() ? flopsOfCall(name, args) : undefined;
     if (flops) sum = addFlops(sum, flops);
   });

@@ -85,9 +85,9 @@ describe('products on acc', () => {
     );
   const namesIn = (action: () => void) => {
     const names: string[] = [];
-    observeCalls((name) => void names.push(name));
+    const end = observeCalls((name) => void names.push(name));
     action();
-    observeCalls(undefined);
+    end();
     return names;
   };
 
@@ -189,7 +189,7 @@ it('lists on acc take one native call in place, and very long ones a few', async
   const names: string[] = [];
   tf.tidy(() => {
     const long = Array.from({ length: 1200 }, (_, i) => tf.scalar(i));
-    observeCalls((name) => void names.push(name));
+    const end = observeCalls((name) => void names.push(name));
     const short = long.slice(0, 900);
     expect(lists.scale(short, 2)).toEqual(short);
     expect(names).toEqual(['aten::_foreach_mul_.Scalar']);
@@ -200,7 +200,7 @@ it('lists on acc take one native call in place, and very long ones a few', async
         1,
       ),
     ).toHaveLength(1200);
-    observeCalls(undefined);
+    end();
     expect(lists.norm(long).dataSync()[0]).toBeGreaterThan(0);
   });
   expect(names.filter((name) => name === 'aten::_foreach_add_.List')).toHaveLength(2);
@@ -221,9 +221,9 @@ it('sums that nobody shares are written in place in a recorded step', async () =
     });
   const x = tf.tensor1d([1, -2]);
   const names: string[] = [];
-  observeCalls((name) => void names.push(name));
+  const end = observeCalls((name) => void names.push(name));
   const { results, recording } = recorder!.record([x], () => step(x));
-  observeCalls(undefined);
+  end();
   expect(names.filter((name) => name.includes('foreach_add'))).toEqual([
     'aten::_foreach_add.List',
     'aten::_foreach_add_.List',

@@ -125,12 +125,12 @@ describe('results that wait', () => {
 describe('run as one program', () => {
   const programsOf = (compute: () => void): number => {
     let programs = 0;
-    observeCalls((name, [inputs]) => {
+    const end = observeCalls((name, [inputs]) => {
       if (name === 'acc::elementwise' || name === 'aten::_to_copy') programs++;
       if (Array.isArray(inputs)) expect(inputs).toHaveLength(1);
     });
     tf.tidy(compute);
-    observeCalls(undefined);
+    end();
     return programs;
   };
 

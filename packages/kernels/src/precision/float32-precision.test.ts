@@ -53,7 +53,7 @@ it.each(['bf16', 'tf32'] as const)(
 
 it('asks a GPU by a product that is large enough for its tensor cores', () => {
   const sizes: (readonly number[])[] = [];
-  observeCalls((name, args) => {
+  const end = observeCalls((name, args) => {
     if (name === 'aten::mm') sizes.push((args[0] as Tensor).shape);
   });
   try {
@@ -62,7 +62,7 @@ it('asks a GPU by a product that is large enough for its tensor cores', () => {
     // Where tensors are not on a GPU, nothing is rounded.
     expect(error).toEqual(unsupported);
   } finally {
-    observeCalls(undefined);
+    end();
     setFloat32Precision('cuda:0', undefined);
   }
   expect(sizes).toEqual([[1024, 1024]]);

@@ -11,6 +11,8 @@ export interface ReplayReport {
   readonly flops: Flops;
   /** The native calls, with their mean times in the last replays. */
   calls(): readonly ReplayedCall[];
+  /** When each of these calls began and ended in this replay. See `Recording.spans` of `@acc/native`. */
+  spans(): Float64Array;
 }
 
 export type ReplayObserver = (report: ReplayReport) => void;

@@ -151,7 +151,9 @@ export class StepRecording implements Recording {
   #ended(ms: number, actionsMs: ReadonlyMap<string, number>): void {
     this.#sealed?.explanation.times.add(ms, actionsMs);
     this.#planMemory();
-    reportReplay({ ms, recording: this, flops: this.flops, calls: () => this.#native.times() });
+    const native = this.#native;
+    const [calls, spans] = [() => native.times(), () => native.spans()];
+    reportReplay({ ms, recording: this, flops: this.flops, calls, spans });
   }
 
   dispose(): void {

@@ -48,6 +48,11 @@ struct Bytes {
   size_t size;
 };
 
+inline std::vector<double> numbers_at(const Napi::CallbackInfo& info, size_t index) {
+  const auto array = info[index].As<Napi::Float64Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
 inline Bytes bytes_at(const Napi::CallbackInfo& info, size_t index) {
   if (!info[index].IsTypedArray()) {
     throw Error(kInvalidArgument, not_a(index, "a typed array"));

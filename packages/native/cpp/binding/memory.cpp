@@ -27,6 +27,40 @@ Napi::Value stats(const Napi::CallbackInfo& info, const Context& context) {
   return result;
 }
 
+// An owner of memory by its number.
+uint8_t owner_at(const Napi::CallbackInfo& info, size_t index) {
+  const double owner = number_at(info, index);
+  if (!(owner >= 0 && owner < static_cast<double>(kMemoryOwners))) {
+    throw Error(kInvalidArgument, "There is no owner of memory with this number.");
+  }
+  return static_cast<uint8_t>(owner);
+}
+
+// memoryOwners(): the bytes of each owner now, then those at the peak
+Napi::Value owners(const Napi::CallbackInfo& info) {
+  const auto figures = memory_owners();
+  auto result = Napi::Float64Array::New(info.Env(), 2 * kMemoryOwners);
+  for (size_t i = 0; i < kMemoryOwners; ++i) {
+    result[i] = static_cast<double>(figures.now[i]);
+    result[kMemoryOwners + i] = static_cast<double>(figures.at_peak[i]);
+  }
+  return result;
+}
+
+void bind_owners(Napi::Env env, Napi::Object exports, Context& context) {
+  bind(env, exports, "memoryOwners", [](const Napi::CallbackInfo& info) { return owners(info); });
+  bind(env, exports, "setMemoryOwner", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_memory_owner(owner_at(info, 0));
+    return info.Env().Undefined();
+  });
+  // giveMemory(handles, owner)
+  bind(env, exports, "giveMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    const uint8_t owner = owner_at(info, 1);
+    for (const double id : numbers_at(info, 0)) give_memory(context.tensors.get(id), owner);
+    return info.Env().Undefined();
+  });
+}
+
 // The number of usable devices of a type; 0 if libtorch was built without that type.
 int device_count(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return 1;
@@ -87,6 +121,7 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
     reset_peak_memory(context.operators.default_device);
     return info.Env().Undefined();
   });
+  bind_owners(env, exports, context);
   bind(env, exports, "releaseCachedMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     release_cached_memory(context.operators.default_device);
     return info.Env().Undefined();

@@ -1,5 +1,6 @@
 #include "engine/recording/recording.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "binding/convert.h"
@@ -7,11 +8,6 @@
 
 namespace acc {
 namespace {
-
-std::vector<double> numbers_at(const Napi::CallbackInfo& info, size_t index) {
-  const auto array = info[index].As<Napi::Float64Array>();
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
 
 Recorder& recorder_of(Context& context) {
   if (!context.recorder) throw Error(kInvalidArgument, "A call needs a recording, but none is in progress.");
@@ -135,6 +131,13 @@ void bind_recording(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "recordingTimes", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::String::New(info.Env(), recording_at(info, 0, context).times());
+  });
+  // recordingSpans(recording): the begin and the end of each call in the last replay
+  bind(env, exports, "recordingSpans", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    const auto times = recording_at(info, 0, context).last_times();
+    auto result = Napi::Float64Array::New(info.Env(), times.size());
+    std::copy(times.begin(), times.end(), result.Data());
+    return result;
   });
   // reasonAgainstPrograms(): why fused programs cannot run on the default device; empty if they can
   bind(env, exports, "reasonAgainstPrograms", [&](const Napi::CallbackInfo& info) -> Napi::Value {

@@ -103,11 +103,22 @@ async function profileOf(
   return { ...profile, text: String(profile), operators: table.map(({ name }) => name) };
 }
 
+/** The message of the error that `run` throws. */
+function memoryError(run: () => unknown): string {
+  try {
+    run();
+    return 'nothing';
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    return `${code}: ${message}`;
+  }
+}
+
 /** The errors of wrong calls, by what is wrong. */
 async function problemsOf(): Promise<Record<string, string>> {
   const accelerator = await Accelerator.create();
   const x = tf.variable(tf.scalar(1));
-  const optimizer = tf.train.sgd(0.1);
+  const optimizer = tf.train.momentum(0.1, 0.9);
   accelerator.prepare([x], optimizer);
   const steps = (count: number) => () => {
     for (let i = 0; i < count; i++) optimizer.minimize(() => x.square().asScalar(), false, [x]);
@@ -130,6 +141,16 @@ async function problemsOf(): Promise<Record<string, string>> {
     nested: await codeOf(() => accelerator.profile(steps(5))),
     // After all of these, a profile works.
     after: await codeOf(steps(4)),
+    // With the table of who holds memory.
+    memory: memoryError(() =>
+      optimizer.minimize(
+        () =>
+          tf
+            .fill([2 ** 22, 2 ** 22], 1)
+            .mean()
+            .add(x) as tf.Scalar,
+      ),
+    ),
   };
   accelerator.freeMemory();
   disposeOptimizers(optimizer);

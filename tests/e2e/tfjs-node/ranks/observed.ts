@@ -97,16 +97,17 @@ const lossOf = () =>
 await accelerator.initTrackers('observed', { engine: accelerator.backendName });
 const losses: number[] = [];
 let allocatedBefore = 0;
+let endObserving = () => {};
 for (let step = 0; step < 3; step++) {
   if (step === 2) {
     Object.assign(moved, nothing);
     resetPeakMemory();
     allocatedBefore = memoryStats().allocatedBytes;
-    observeCalls((name) => moved.operators.push(name));
+    endObserving = observeCalls((name) => moved.operators.push(name));
   }
   const loss = optimizer.minimize(lossOf, true)!;
   // From here on, calls are not of the step.
-  observeCalls(undefined);
+  endObserving();
   moved.inLibtorch = memoryStats().peakAllocatedBytes - allocatedBefore;
   accelerator.log({ loss }, { step });
   losses.push(loss.dataSync()[0]!);

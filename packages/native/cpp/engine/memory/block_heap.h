@@ -20,6 +20,7 @@ struct alignas(64) Block {
   Block* after;
   bool is_free;
   BlockKind kind;
+  uint8_t owner = 0;    // see MemoryOwners
   // The number of the trace that waits for its release, and its index there. 0: none.
   uint64_t trace = 0;
   size_t index = 0;

@@ -73,6 +73,28 @@ class CachingAllocator final : public c10::Allocator {
   void reset_peak() {
     const std::lock_guard lock(mutex_);
     peak_ = allocated_;
+    at_peak_ = by_owner_;
+  }
+
+  MemoryOwners owners() {
+    const std::lock_guard lock(mutex_);
+    return {by_owner_, at_peak_};
+  }
+
+  void set_owner(uint8_t owner) {
+    const std::lock_guard lock(mutex_);
+    owner_ = owner;
+  }
+
+  void give(const at::Tensor& tensor, uint8_t owner) {
+    if (!tensor.has_storage()) return;
+    const auto& data = tensor.storage().data_ptr();
+    if (data.get() == nullptr || data.get_deleter() != &CachingAllocator::release) return;
+    const std::lock_guard lock(mutex_);
+    Block* block = Block::of(data.get());
+    by_owner_[block->owner] -= static_cast<int64_t>(block->bytes);
+    by_owner_[owner] += static_cast<int64_t>(block->bytes);
+    block->owner = owner;
   }
 
   void release_cached() {
@@ -106,7 +128,12 @@ class CachingAllocator final : public c10::Allocator {
     const std::lock_guard lock(mutex_);
     Block* block = bytes < kLarge ? take_small(size_class(bytes)) : take_large(bytes);
     allocated_ += static_cast<int64_t>(block->bytes);
-    peak_ = std::max(peak_, allocated_);
+    block->owner = owner_;
+    by_owner_[owner_] += static_cast<int64_t>(block->bytes);
+    if (allocated_ > peak_) {
+      peak_ = allocated_;
+      at_peak_ = by_owner_;
+    }
     ++allocations_;
     // The bytes added by rounding up stay forbidden.
     forbid_access(block->data(), block->bytes);
@@ -117,6 +144,7 @@ class CachingAllocator final : public c10::Allocator {
   void give_back(Block* block) {
     const std::lock_guard lock(mutex_);
     allocated_ -= static_cast<int64_t>(block->bytes);
+    by_owner_[block->owner] -= static_cast<int64_t>(block->bytes);
     forbid_access(block->data(), block->bytes);
     if (block->kind == BlockKind::kSmall) {
       small_[size_class(block->bytes).index].push_back(block);
@@ -210,6 +238,9 @@ class CachingAllocator final : public c10::Allocator {
   int64_t allocated_ = 0;
   int64_t peak_ = 0;
   int64_t allocations_ = 0;
+  uint8_t owner_ = 0;
+  BytesByOwner by_owner_{};
+  BytesByOwner at_peak_{};
 };
 
 }  // namespace
@@ -218,6 +249,9 @@ void install_caching_allocator() { c10::SetCPUAllocator(&CachingAllocator::insta
 MemoryStats memory_stats() { return CachingAllocator::instance().stats(); }
 void reset_peak_memory() { CachingAllocator::instance().reset_peak(); }
 void release_cached_memory() { CachingAllocator::instance().release_cached(); }
+MemoryOwners memory_owners() { return CachingAllocator::instance().owners(); }
+void set_memory_owner(uint8_t owner) { CachingAllocator::instance().set_owner(owner); }
+void give_memory(const at::Tensor& tensor, uint8_t owner) { CachingAllocator::instance().give(tensor, owner); }
 
 
 LockedAllocator lock_allocator() { return CachingAllocator::instance().locked(); }

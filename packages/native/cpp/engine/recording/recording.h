@@ -164,6 +164,8 @@ class Recording {
 
   // The calls that replays run, with their mean times, as JSON. Call it after seal().
   std::string times() const;
+  // The begin and the end of each of these calls in the last replay, see CallTimes.
+  std::vector<double> last_times() const { return times_.last_ms(); }
 
   // Releases the values that earlier segments keep for segments that have not run.
   void reset();

@@ -1,0 +1,1 @@
+export { Recorder } from '../records/recorder.js';

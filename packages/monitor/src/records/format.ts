@@ -1,0 +1,126 @@
+import { crc32 } from '@acc/platform';
+
+// A file of records is a list of blocks: the word MAGIC, the kind, the bytes of the payload, its CRC-32, and
+// the payload. All numbers are little-endian. The first block of a process has JSON, the others have rows
+// of numbers, deflated. Blocks are only appended. A block that a killed process has left unfinished is
+// passed over.
+
+/** `ACR1`. The digit is the version of the format. */
+export const MAGIC = 0x31524341;
+export const BLOCK_HEADER_BYTES = 16;
+export const KIND = { columns: 0, rows: 1 } as const;
+
+/** The columns of a row for each step. Times are in milliseconds, NaN stands for an unknown figure. */
+export const STEP_COLUMNS = [
+  // The number of the optimizer step, from 1.
+  'step',
+  // Since 1970.
+  'start',
+  'end',
+  'forward',
+  'backward',
+  'optimizer',
+  // The time in which the step waited for gradients of other ranks, and nothing else was done.
+  'exposed',
+  // The time in all collectives.
+  'collectives',
+  // The time in replays of compiled steps.
+  'replay',
+  // By this rank to others.
+  'bytesSent',
+  // Of all ranks.
+  'samples',
+  'tokens',
+  // Of this rank, by the products that the model needs.
+  'flops',
+  // Both once every `autoLog.every` steps.
+  'loss',
+  'gradNorm',
+  // Of tensors, at the same steps.
+  'allocatedBytes',
+  'peakBytes',
+] as const;
+
+/** The columns of a row every 250 ms. Other figures than the time and the memory count from a start on. */
+export const SAMPLE_COLUMNS = [
+  'time',
+  'rssBytes',
+  'cpuMs',
+  'stealMs',
+  'majorFaults',
+  'minorFaults',
+  'involuntarySwitches',
+] as const;
+
+export type StepRow = Readonly<Record<(typeof STEP_COLUMNS)[number], number>>;
+export type SampleRow = Readonly<Record<(typeof SAMPLE_COLUMNS)[number], number>>;
+type Row = Readonly<Record<string, number>>;
+
+/**
+ * The rows in a file of records, in the order in which they were written, in Node and in a page. Parts that
+ * are not whole, and bytes that are no records, are passed over.
+ *
+ * @param bytes The content of `steps-rank-<rank>.acc` or `samples-rank-<rank>.acc`, also while it is
+ * being written.
+ */
+export async function parseRecords<T extends Row = Row>(bytes: Uint8Array): Promise<T[]> {
+  const rows: T[] = [];
+  let columns: readonly string[] = [];
+  for (const { kind, payload } of blocksOf(bytes)) {
+    if (kind === KIND.columns)
+      ({ columns } = JSON.parse(new TextDecoder().decode(payload)) as { columns: string[] });
+    else if (kind === KIND.rows) addRows(await inflate(payload), columns, rows as Row[]);
+  }
+  return rows;
+}
+
+function* blocksOf(bytes: Uint8Array): Generator<{ kind: number; payload: Uint8Array }> {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  while (at + BLOCK_HEADER_BYTES <= bytes.length) {
+    const payload = payloadAt(view, bytes, at);
+    if (!payload) {
+      at++;
+      continue;
+    }
+    yield { kind: view.getUint32(at + 4, true), payload };
+    at += BLOCK_HEADER_BYTES + payload.length;
+  }
+}
+
+function payloadAt(view: DataView, bytes: Uint8Array, at: number): Uint8Array | undefined {
+  if (view.getUint32(at, true) !== MAGIC) return undefined;
+  const from = at + BLOCK_HEADER_BYTES;
+  const payload = bytes.subarray(from, from + view.getUint32(at + 8, true));
+  return crc32(payload) === view.getUint32(at + 12, true) ? payload : undefined;
+}
+
+/** Rows are stored by columns, which deflates better. */
+function addRows(payload: Uint8Array, columns: readonly string[], rows: Row[]): void {
+  const values = new Float64Array(payload.slice().buffer);
+  const count = values.length / columns.length;
+  for (let row = 0; row < count; row++)
+    rows.push(Object.fromEntries(columns.map((name, column) => [name, values[column * count + row]!])));
+}
+
+async function inflate(payload: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([payload as Uint8Array<ArrayBuffer>])
+    .stream()
+    .pipeThrough(new DecompressionStream('deflate-raw'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** A step with the figures of the machine while it ran. */
+export interface JoinedStep extends StepRow {
+  /** The last sample that was taken before the end of the step. Undefined before the first one. */
+  readonly sample: SampleRow | undefined;
+}
+
+/** Joins steps and samples of a rank by time. Both are in the order of time. */
+export function joinSamples(steps: readonly StepRow[], samples: readonly SampleRow[]): JoinedStep[] {
+  let next = 0;
+  return steps.map((step) => {
+    while (next < samples.length && samples[next]!.time <= step.end) next++;
+    return { ...step, sample: samples[next - 1] };
+  });
+}

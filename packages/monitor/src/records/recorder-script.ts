@@ -1,0 +1,92 @@
+/**
+ * The thread that writes records: every 250 ms it samples the process, takes the rows of steps from the
+ * ring, and appends both to their files. It is plain text, so that bundles need no extra file. See
+ * `format.ts` for the format, and `recorder.ts` for `control`.
+ */
+export const SCRIPT = `
+const { workerData } = require('node:worker_threads');
+const { openSync, writeSync, closeSync, readFileSync } = require('node:fs');
+const { crc32, deflateRawSync } = require('node:zlib');
+const { control, ring, files, rank, everyMs, magic, headerBytes, kind } = workerData;
+const state = new Int32Array(control);
+const [WRITTEN, TAKEN, CLOSING, DONE, DROPPED] = [0, 1, 2, 3, 4];
+const width = files.steps.columns.length;
+const rows = new Float64Array(ring);
+const capacity = rows.length / width;
+let hasFailed = false;
+
+function block(type, payload) {
+  const bytes = Buffer.alloc(headerBytes + payload.length);
+  [magic, type, payload.length, crc32(payload)].forEach((word, i) => bytes.writeUInt32LE(word, 4 * i));
+  bytes.set(payload, headerBytes);
+  return bytes;
+}
+
+function append(file, bytes) {
+  for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
+}
+
+function write(file, list) {
+  const values = new Float64Array(list.length * file.columns.length);
+  list.forEach((row, i) => file.columns.forEach((_, column) => { values[column * list.length + i] = row[column]; }));
+  append(file, block(kind.rows, deflateRawSync(Buffer.from(values.buffer), { level: 1 })));
+}
+
+function takeRows() {
+  const [from, to] = [Atomics.load(state, TAKEN), Atomics.load(state, WRITTEN)];
+  const list = [];
+  for (let i = from; i !== to; i++) {
+    const at = (i % capacity) * width;
+    list.push(rows.slice(at, at + width));
+  }
+  Atomics.store(state, TAKEN, to);
+  return list;
+}
+
+function stealMs() {
+  if (process.platform !== 'linux') return NaN;
+  const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\\n', 1)[0].split(/ +/);
+  // Of 10 ms each, as for every user of the system.
+  return 10 * Number(ticks[7]);
+}
+
+function sample() {
+  const used = process.resourceUsage();
+  const cpuMs = (used.userCPUTime + used.systemCPUTime) / 1000;
+  const time = performance.timeOrigin + performance.now();
+  return [time, process.memoryUsage.rss(), cpuMs, stealMs(), used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches];
+}
+
+function turn() {
+  const list = takeRows();
+  if (hasFailed) return;
+  try {
+    if (list.length > 0) write(files.steps, list);
+    write(files.samples, [sample()]);
+    const dropped = Atomics.exchange(state, DROPPED, 0);
+    if (dropped > 0) writeSync(2, 'acc: the records of rank ' + rank + ' lack ' + dropped + ' steps: the thread that writes them got no processor.\\n');
+  } catch (error) {
+    hasFailed = true;
+    writeSync(2, 'acc: the records of rank ' + rank + ' end here, and training goes on. ' + error.message + '. Free space or make the folder again, and start the next run.\\n');
+  }
+}
+
+try {
+  for (const file of Object.values(files)) {
+    file.fd = openSync(file.path, 'a');
+    append(file, block(kind.columns, Buffer.from(JSON.stringify({ columns: file.columns, rank }))));
+  }
+} catch (error) {
+  hasFailed = true;
+  writeSync(2, 'acc: rank ' + rank + ' keeps no records, and training goes on. ' + error.message + '\\n');
+}
+let isClosing = false;
+while (!isClosing) {
+  isClosing = Atomics.load(state, CLOSING) === 1;
+  if (!isClosing) Atomics.wait(state, CLOSING, 0, everyMs);
+  turn();
+}
+for (const { fd } of Object.values(files)) if (fd !== undefined) closeSync(fd);
+Atomics.store(state, DONE, 1);
+Atomics.notify(state, DONE);
+`;
