@@ -111,7 +111,7 @@ export class TensorData {
   reader: (() => BackendValues | undefined) | undefined;
   /** The shards of the data, if it is stored in shards. */
   inShards: DataShards | undefined;
-  /** What lies in memory in place of float32 values; see packed/. */
+  /** Values that lie in memory in place of float32 ones; see packed/. */
   packed: PackedValues | undefined;
   /** Called once, when the data is disposed. */
   onDisposed: (() => void) | undefined;

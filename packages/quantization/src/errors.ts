@@ -46,7 +46,7 @@ export function alreadyQuantized(name: string): AccError {
 
 export function frozen(name: string): AccError {
   return new AccError('ACC_QUANTIZED_FROZEN', `'${name}' is quantized, so it gets no other values.`, {
-    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora before it is quantized. To load other weights, load them before quantize.',
+    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora before it is quantized. To load other weights, load them before quantize. On several ranks, give all the same weights before.',
     details: { name },
   });
 }

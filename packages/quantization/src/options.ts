@@ -10,7 +10,7 @@ export type Algorithm = 'nearest' | 'hqq';
 
 interface WeightOptions {
   /**
-   * Which values share a scale. Default: `row` for int8, `{ group: 128 }` for int4, `{ group: 64 }` for
+   * The values that share a scale. Default: `row` for int8, `{ group: 128 }` for int4, `{ group: 64 }` for
    * nf4. Groups have consecutive values of an output channel, and are the only choice of int4 and nf4.
    */
   readonly granularity?: Granularity;
@@ -36,7 +36,7 @@ export interface QuantizeOptions extends WeightOptions {
 
 export interface QuantizeVariableOptions extends WeightOptions {
   readonly weights: StorageDtype;
-  /** Which dim has the output channels. Default `last`, as in kernels of layers. */
+  /** The dim of the output channels. Default `last`, as in kernels of layers. */
   readonly axis?: ChannelAxis;
 }
 

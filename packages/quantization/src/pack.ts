@@ -1,4 +1,4 @@
-import { keep, Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { hasOwnValues, packedOf, packedTensor, replaceInitial, requireAcc } from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
@@ -76,7 +76,16 @@ function takePacked(variable: Variable, tensor: Tensor): void {
 
 function freeze(variable: Variable): void {
   (variable as { trainable: boolean }).trainable = false;
-  patch(variable, 'assign', 'packed values', () => () => {
-    throw frozen(variable.name);
+  patch(variable, 'assign', 'packed values', () => (values) => {
+    if (!besideTape(() => areValuesOf(variable, values))) throw frozen(variable.name);
   });
+}
+
+/** Checkpoints and broadcasts give a variable the values that it has. */
+function areValuesOf(variable: Variable, values: Tensor): boolean {
+  const { shape, dtype } = values;
+  if (dtype !== variable.dtype || !util.arraysEqual(shape, variable.shape)) return false;
+  const backend = requireAcc();
+  using difference = sub(backend.native(values), backend.native(variable));
+  return power(difference) === 0;
 }

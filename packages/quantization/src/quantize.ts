@@ -8,7 +8,7 @@ import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.j
 import { reportOf, type VariableReport } from './report.js';
 import { settingsOf } from './settings.js';
 
-/** What quantizing a layer has given. */
+/** The result for a layer. */
 export interface LayerReport extends VariableReport {
   /** The name of the layer. */
   readonly layer: string;

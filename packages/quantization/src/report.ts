@@ -1,4 +1,4 @@
-/** What quantizing a variable has given. */
+/** The result for a variable. */
 export interface VariableReport {
   /** Bits of a value, with its share of scales and zero points. */
   readonly bits: number;

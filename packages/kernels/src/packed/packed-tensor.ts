@@ -66,7 +66,7 @@ export function packedTensorOn(backend: AccBackend, values: PackedValues): Tenso
   return engine().makeTensorFromTensorInfo(info, backend);
 }
 
-/** What lies in memory of a tensor with packed values; undefined for any other. Borrowed. */
+/** The packed values of a tensor; undefined for any other. Borrowed. */
 export function packedOf({ dataId }: Pick<TensorInfo, 'dataId'>): PackedValues | undefined {
   return dataId instanceof TensorData && !dataId.isDisposed ? dataId.packed : undefined;
 }

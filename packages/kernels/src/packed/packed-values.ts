@@ -6,7 +6,7 @@ import type { Tensor as NativeTensor } from '@acc/native';
  * when the operator ends; products and lookups may take what lies in memory.
  */
 export interface PackedValues {
-  /** What lies in memory. The data of the tensor owns it. A change of the list replaces tensors. */
+  /** The native tensors in memory. The data of the tensor owns them. */
   readonly tensors: readonly NativeTensor[];
   /** Of the variable. */
   readonly shape: readonly number[];

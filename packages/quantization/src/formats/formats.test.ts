@@ -13,7 +13,7 @@ interface Fixture {
   readonly int4: { readonly numbers: number[]; readonly values: number[] };
 }
 
-/** What bitsandbytes and torchao made of {@link testValues}: fixtures/formats.py. */
+/** The results of bitsandbytes and torchao for {@link testValues}: fixtures/formats.py. */
 const { nf4, int4 } = JSON.parse(
   readFileSync(new URL('../../fixtures/formats.json', import.meta.url), 'utf8'),
 ) as Fixture;

@@ -3,7 +3,7 @@ import type { Tensor } from '@acc/native';
 /** How a value is stored. */
 export type StorageDtype = 'bf16' | 'fp16' | 'int8' | 'int4' | 'nf4';
 
-/** Which values share a scale: all, those of a row (an output channel), or consecutive ones of a row. */
+/** The values that share a scale: all, those of a row (an output channel), or consecutive ones of a row. */
 export type Granularity = 'tensor' | 'row' | { readonly group: 32 | 64 | 128 };
 
 /**
@@ -13,7 +13,7 @@ export type Granularity = 'tensor' | 'row' | { readonly group: 32 | 64 | 128 };
 export interface PackedMatrix {
   readonly dtype: StorageDtype;
   readonly granularity: Granularity;
-  /** What lies in memory. Whoever holds the matrix disposes them. */
+  /** The tensors in memory. The owner of the matrix disposes them. */
   readonly tensors: readonly Tensor[];
   /** The values as float32 `[rows, columns]`. The caller disposes them. */
   values(): Tensor;
