@@ -5,7 +5,7 @@ import { Int8Matrix } from './formats/int8.js';
 import { Nf4Matrix } from './formats/nf4.js';
 import type { Granularity, PackedMatrix } from './formats/packed-matrix.js';
 import type { WeightSettings } from './options.js';
-import type { ChannelAxis } from './storage.js';
+import { isOnCpu, type ChannelAxis } from './storage.js';
 
 /** Packs a float32 matrix `[channels, others]`, which it borrows. */
 export function matrixOf(
@@ -20,7 +20,10 @@ export function matrixOf(
     case 'int8':
       return new Int8Matrix(matrix, granularity, activations === 'dynamic');
     case 'int4':
-      return new Int4Matrix(matrix, groupsIn(granularity), { algorithm, forProducts: axis === 'last' });
+      return new Int4Matrix(matrix, groupsIn(granularity), {
+        algorithm,
+        forProducts: axis === 'last' && isOnCpu(),
+      });
     case 'nf4':
       return new Nf4Matrix(matrix, groupsIn(granularity));
   }

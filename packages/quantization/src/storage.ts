@@ -1,5 +1,5 @@
 import type { Tensor } from '@acc/native';
-import type { PackedValues } from '@acc/kernels';
+import { registeredDevice, type PackedValues } from '@acc/kernels';
 import { mm, cast, reshape, transpose } from './formats/operators.js';
 import { operator } from '@acc/native';
 import type { PackedMatrix } from './formats/packed-matrix.js';
@@ -20,6 +20,9 @@ export function asMatrix(values: Tensor, axis: ChannelAxis): Tensor {
   using turned = transpose(rows);
   return contiguous(turned);
 }
+
+/** Whether tensors are in host memory, for which libtorch's kernels for packed weights are written here. */
+export const isOnCpu = (): boolean => (registeredDevice() ?? 'cpu') === 'cpu';
 
 /** The packed values of a variable: a packed matrix, and how the variable lies in it. */
 export class Storage implements PackedValues {
@@ -46,7 +49,7 @@ export class Storage implements PackedValues {
 
   product(x: Tensor, transposed: boolean): Tensor | undefined {
     const isOfRows = transposed === (this.axis === 'first');
-    const packed = isOfRows ? this.matrix.product?.(x) : undefined;
+    const packed = isOfRows && isOnCpu() ? this.matrix.product?.(x) : undefined;
     // The float32 values and float32 `x` have faster products in the backend.
     if (packed || x.dtype === 'float32') return packed;
     using values = this.matrix.values();

@@ -156,7 +156,7 @@ const PACKED: Readonly<Record<string, (matrix: Tensor) => PackedMatrix>> = {
 
 describe.each(Object.entries(PACKED))('the product of %s', (_, pack) => {
   /** Around the number of rows from which another kernel is taken. */
-  it.each([1, 8, 9])('is that of its values, to the rounding of 16 or 8 bits (%i rows)', (count) => {
+  it.each([1, 8, 9, 513])('is that of its values, to the rounding of 16 or 8 bits (%i rows)', (count) => {
     using matrix = matrixFrom(randomValues(64 * 96), 64);
     const x = randomValues(count * 96);
     const packed = pack(matrix);
@@ -165,7 +165,7 @@ describe.each(Object.entries(PACKED))('the product of %s', (_, pack) => {
     const before = liveTensors();
     const found = read(packed.product!(input)!);
     expect(liveTensors()).toBe(before);
-    for (let row = 0; row < count; row++) {
+    for (let row = Math.max(0, count - 9); row < count; row++) {
       for (let channel = 0; channel < 64; channel++) {
         let sum = 0;
         let size = 0;

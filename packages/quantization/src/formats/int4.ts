@@ -1,18 +1,8 @@
 import { operator, type Tensor } from '@acc/native';
-import {
-  addcmul,
-  amax,
-  amin,
-  cast,
-  FEW_ROWS,
-  indexSelect,
-  inGroups,
-  reshape,
-  shortProduct,
-} from './operators.js';
+import { addcmul, amax, amin, cast, indexSelect, inGroups, reshape, shortProduct } from './operators.js';
 import { improvedGroups } from './hqq.js';
 import { groupsBetween, numbersIn, type Int4Groups } from './int4-groups.js';
-import { isTiled, tile, tiledProduct, untile } from './int4-tiles.js';
+import { isTiled, MOST_TILED_ROWS, tile, tiledProduct, untile } from './int4-tiles.js';
 import { packNibbles, unpackNibbles } from './nibbles.js';
 import type { Granularity, PackedMatrix } from './packed-matrix.js';
 
@@ -65,7 +55,7 @@ export class Int4Matrix implements PackedMatrix {
 
   product(x: Tensor): Tensor {
     const [numbers, scalesAndZeros] = this.tensors;
-    if (this.#tiled && x.shape[0]! <= FEW_ROWS) {
+    if (this.#tiled && x.shape[0]! <= MOST_TILED_ROWS) {
       return tiledProduct(x, numbers, { group: this.granularity.group, scalesAndZeros });
     }
     using values = this.values();
