@@ -46,6 +46,7 @@ const LARGE_MODELS = [
   ['Mixtures of experts', '/guide/experts'],
   ['Attention', '/guide/attention'],
   ['Transformers', '/packages/transformer'],
+  ['Quantize a model', '/guide/quantization'],
   ['Plan a training', '/guide/planner'],
 ];
 
@@ -88,6 +89,7 @@ const ERRORS = [
   ['Sharding, large models', '/errors/sharding'],
   ['Pipelines', '/errors/pipeline'],
   ['Planner', '/errors/planner'],
+  ['Quantization', '/errors/quantization'],
   ['Kernels and tensors', '/errors/kernels'],
   ['Trackers', '/errors/trackers'],
   ['Federated training', '/errors/federated'],

@@ -129,3 +129,14 @@ export function sameLayerNames(caller: string, name: string): AccError {
     { help: 'Give each layer a name of its own, also in models within the model.', details: { name } },
   );
 }
+
+export function packedWeight(caller: string, name: string): AccError {
+  return new AccError(
+    'ACC_QUANTIZED_PLACE',
+    `${caller}: the weight '${name}' is quantized, and stays in memory.`,
+    {
+      help: 'Dispatch a model in float32, or quantize it and leave it where it is: int4 weights take an eighth of the memory.',
+      details: { name },
+    },
+  );
+}

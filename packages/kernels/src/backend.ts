@@ -189,11 +189,12 @@ export class AccBackend extends KernelBackend {
     return { dataId: shard, shape: localRowsShape(shape, at, inShards.count), dtype };
   }
 
-  /** The native dtype of `info`; undefined for strings. */
+  /** The native dtype of `info`; undefined for strings and for packed values. */
   nativeDtypeOf(info: TensorInfo): NativeDtype | undefined {
     const [shard] = this.shardsOf(info)?.shards ?? [];
     const data = this.#dataOf(info.dataId);
     if (data.pending) return 'float32';
+    if (data.packed) return undefined;
     if (shard) return this.nativeDtypeOf(shard);
     return data.held?.dtype ?? data.deferredDtype ?? data.native?.dtype;
   }

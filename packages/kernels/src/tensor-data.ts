@@ -2,6 +2,7 @@ import type { BackendValues, DataType, TensorInfo } from '@tensorflow/tfjs-core'
 import type { NativeDtype, ShardedInfo, ShardLayout } from '@acc/contract';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { PendingValue } from './pending/pending-value.js';
+import type { PackedValues } from './packed/packed-values.js';
 import type { LazyValues } from './pending/lazy-values.js';
 import { currentTape } from './tape.js';
 import { toDtype } from './families/conversion.js';
@@ -110,6 +111,10 @@ export class TensorData {
   reader: (() => BackendValues | undefined) | undefined;
   /** The shards of the data, if it is stored in shards. */
   inShards: DataShards | undefined;
+  /** Values that lie in memory in place of float32 ones; see packed/. */
+  packed: PackedValues | undefined;
+  /** Called once, when the data is disposed. */
+  onDisposed: (() => void) | undefined;
   /** Of data that nobody has read yet, how it is made. */
   lazy: LazyValues | undefined;
 
@@ -354,6 +359,8 @@ export class TensorData {
   /** Frees the native memory. */
   dispose(): void {
     this.isDisposed = true;
+    this.onDisposed?.();
+    if (this.packed) for (const tensor of this.packed.tensors) tensor.dispose();
     this.lazy?.release();
     if (this.#reshaped) for (const tensor of this.#reshaped) tensor.dispose();
     if (this.#attached) for (const tensor of this.#attached) tensor.dispose();

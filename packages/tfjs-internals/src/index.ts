@@ -46,7 +46,7 @@ export {
 } from './layers/model.js';
 export { buffersOf } from './layers/buffers.js';
 export { layersOfModels, nestedLayers, type LayerNesting } from './layers/nested-layers.js';
-export { addWeightTo, buildPart, removeWeightsFrom, takeWeightsOf } from './layers/parts.js';
+export { addWeightTo, buildPart, freezeWeight, removeWeightsFrom, takeWeightsOf } from './layers/parts.js';
 export { lossTable, type Loss } from './losses.js';
 export {
   optimizerInternals,

@@ -11,6 +11,7 @@ export const PATCH_LAYERS = [
   'unprepared optimizers',
   'prepared optimizer',
   'outermost operator',
+  'packed values',
   // Variables whose values are elsewhere.
   'empty weights',
   'offloaded weights',

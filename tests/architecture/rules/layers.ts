@@ -21,6 +21,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/placement': 3,
   '@acc/ddp': 3,
   '@acc/amp': 3,
+  '@acc/quantization': 3,
   '@acc/deterministic': 3,
   '@acc/grad-accumulation': 3,
   '@acc/schedule': 3,

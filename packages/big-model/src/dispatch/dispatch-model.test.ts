@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { registerAccBackend } from '@acc/kernels';
-import { memoryStats, resetPeakMemory } from '@acc/native';
+import { packedTensor, registerAccBackend } from '@acc/kernels';
+import { memoryStats, resetPeakMemory, tensorFrom } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
 import { emptyWeightOf, fillingEmpty } from '../empty/empty-weight.js';
 import { initEmptyWeights } from '../empty/init-empty-weights.js';
@@ -263,6 +263,17 @@ it('never has more weights in memory than it may', async () => {
   expect(peakAllocatedBytes - start).toBeLessThanOrEqual(maxMemory + 8 * 4 * 3 * WIDTH);
   expect(allocatedBytes - start).toBeLessThanOrEqual(1.02 * maxMemory);
   expect(peakAllocatedBytes - start).toBeGreaterThan(LAYER_BYTES);
+});
+
+it('packed weights are refused', async () => {
+  await tf.setBackend('acc');
+  const unpack = () => tensorFrom(new Float32Array(4), 'float32', [2, 2]);
+  const packed = packedTensor({ tensors: [], shape: [2, 2], unpack });
+  const variable = tf.variable(packed, false, 'packed');
+  expect(() => planDispatch('dispatchModel', [variable], {})).toThrow(
+    expect.objectContaining({ code: 'ACC_QUANTIZED_PLACE' }),
+  );
+  tf.dispose([packed, variable]);
 });
 
 it('what names layers needs a name for each', async () => {

@@ -1,8 +1,8 @@
 import { backend, getBackend, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import { kernelLayerOf } from '@acc/kernels';
+import { kernelLayerOf, packedOf } from '@acc/kernels';
 import { emptyWeightOf, EmptyLoan } from '../empty/empty-weight.js';
-import { alreadyDispatched, cannotDefer } from '../errors.js';
+import { alreadyDispatched, cannotDefer, packedWeight } from '../errors.js';
 import { isOffloadable } from '../value-bytes.js';
 import { byteLength, deviceMap, followedMap, type DeviceMap, type WeightGroup } from './device-map.js';
 import { bytesForWeights } from '#platform/host-memory';
@@ -53,6 +53,8 @@ export function planDispatch(
     if (areReplaced && !hasLimits(caller, options)) return staying();
     throw alreadyDispatched(caller, offloaded[0]!.name);
   }
+  const packed = groups.flatMap(({ weights }) => weights).find((weight) => packedOf(weight));
+  if (packed) throw packedWeight(caller, packed.name);
   const map = mapOf(groups, limits, kernels, { areReplaced, processes });
   const outside = [...map.onHost, ...map.onDisk];
   if (outside.length > 0 && !kernels.defer) throw cannotDefer(caller, kernels.backendName);

@@ -1,9 +1,11 @@
 import { Tensor, util, type TensorInfo } from '@tensorflow/tfjs-core';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
-import { activated, isLinear, type Activation } from './activation.js';
+import { activated, isLinear } from './activation.js';
 import { takeSum } from './added-product.js';
 import { toDtype, wrapElements } from './conversion.js';
+import { isPackedProduct, packedProduct } from '../packed/packed-product.js';
+import type { MatMulAttrs, MatMulInputs } from './matmul-inputs.js';
 import { addProduct, isEnded, product } from './product.js';
 
 // Every matrix product of the backend runs through `product` (two matrices) or `products` (stacks
@@ -30,24 +32,12 @@ function productsAndBias(a: NativeTensor, b: NativeTensor, bias: NativeTensor): 
   return add(product, bias);
 }
 
-export interface MatMulAttrs {
-  readonly transposeA: boolean;
-  readonly transposeB: boolean;
-  readonly activation?: Activation;
-  readonly leakyreluAlpha?: number | undefined;
-}
-
-export interface MatMulInputs {
-  readonly a: TensorInfo;
-  readonly b: TensorInfo;
-  readonly bias?: TensorInfo | undefined;
-  readonly preluActivationWeights?: TensorInfo | undefined;
-}
-
 /** BatchMatMul, and _FusedMatMul with bias and activation. */
 export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
   const { a, b, bias, preluActivationWeights } = inputs;
   checkInnerDims(a, b, attrs);
+  const packed = isPackedProduct(inputs, attrs) && packedProduct(backend, inputs, attrs);
+  if (packed) return packed;
   if (isOneProduct(inputs)) return oneProduct(backend, inputs, attrs);
   // Integers are multiplied as float64, in which sums are exact as in tfjs. This is faster and
   // works on every device.

@@ -10,6 +10,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { withIndicesChecked } from '../families/indexing.js';
 import { kernel } from '../kernel.js';
+import { packedOf } from '../packed/packed-tensor.js';
 
 const castTo = operator('aten::_to_copy');
 const expand = operator('aten::expand');
@@ -30,6 +31,11 @@ export const gatherV2 = kernel<GatherV2Inputs, GatherV2Attrs>(
     const lookup = { kernelName: GatherV2, size: shapes.dimSize };
     return withIndicesChecked(backend, lookup, backend.native(indices), (index) => {
       if (batchDims) return gatherInBatches(backend, x, index, shapes);
+      const rows = dim === 0 && packedRows(x, index);
+      if (rows) {
+        using found = rows;
+        return backend.wrap(reshape(found, shapes.outputShape), x.dtype);
+      }
       if (indices.shape.length === 1) return backend.wrap(select(backend.native(x), dim, index), x.dtype);
       using flatIndex = reshape(index, [-1]);
       using selected = select(backend.native(x), dim, flatIndex);
@@ -37,6 +43,14 @@ export const gatherV2 = kernel<GatherV2Inputs, GatherV2Attrs>(
     });
   },
 );
+
+/** Slices of packed values, without those of other indices. */
+function packedRows(x: TensorInfo, index: NativeTensor): NativeTensor | undefined {
+  const packed = packedOf(x);
+  if (!packed?.rows || !util.arraysEqual(x.shape, packed.shape as number[])) return undefined;
+  using flat = reshape(index, [-1]);
+  return packed.rows(flat);
+}
 
 function gatherInBatches(
   backend: AccBackend,

@@ -19,6 +19,8 @@ export const AccBackend = class AccBackend {
   }
 } as unknown as Acc['AccBackend'];
 export const kernelChoices: Acc['kernelChoices'] = () => [];
+export const packedTensor: Acc['packedTensor'] = refuse;
+export const requireAcc: Acc['requireAcc'] = refuse;
 export const randomLayer: Acc['randomLayer'] = refuse;
 export const registerAccBackend: Acc['registerAccBackend'] = refuse;
 export const registerAccBackendFor: Acc['registerAccBackendFor'] = refuse;

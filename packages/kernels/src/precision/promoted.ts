@@ -1,7 +1,9 @@
-import type { KernelConfig, TensorInfo } from '@tensorflow/tfjs-core';
+import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
 import { toDtype } from '../families/conversion.js';
+import { isPackedProduct } from '../packed/packed-product.js';
+import { packedOf } from '../packed/packed-tensor.js';
 
 /** Kernels whose libtorch operators need the same float type for all inputs. */
 const WANTS_ONE_TYPE: ReadonlySet<string> = new Set([
@@ -16,6 +18,13 @@ const WANTS_ONE_TYPE: ReadonlySet<string> = new Set([
 
 /** Kernels whose operators do not support 16-bit floats. */
 const WANTS_FLOAT32: ReadonlySet<string> = new Set(['AvgPool3D', 'AvgPool3DGrad']);
+
+type KernelCall = Parameters<KernelFunc>[0];
+
+/** A packed matrix takes the other factor in any dtype. */
+const isProductOfPacked = (kernelName: string, { inputs, attrs }: Pick<KernelCall, 'inputs' | 'attrs'>) =>
+  (kernelName === 'BatchMatMul' || kernelName === '_FusedMatMul') &&
+  isPackedProduct(inputs as object, (attrs ?? {}) as object);
 
 type Input = TensorInfo | null | undefined;
 /** Inputs are a record, or a list for some kernels. */
@@ -35,6 +44,7 @@ export function promoted(config: KernelConfig): KernelConfig {
     kernelFunc(call) {
       const backend = call.backend as AccBackend;
       const inputs = call.inputs as Inputs;
+      if (isProductOfPacked(kernelName, call)) return kernelFunc(call);
       const { isMixed, isShort } = floatsOf(inputs, backend);
       return isMixed || (wantsFloat32 && isShort)
         ? inFloat32(inputs, backend, (wide) => kernelFunc({ ...call, inputs: wide as typeof call.inputs }))
@@ -50,7 +60,7 @@ function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isSh
   for (const name in inputs) {
     const info = (inputs as Record<string, Input>)[name];
     if (info?.dtype !== 'float32') continue;
-    const dtype = backend.nativeDtypeOf(info);
+    const dtype = packedOf(info) ? 'float32' : backend.nativeDtypeOf(info);
     // A stand-in has no native tensor.
     if (dtype === undefined) continue;
     isMixed ||= first !== undefined && dtype !== first;
@@ -63,6 +73,7 @@ function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isSh
 function inFloat32<T>(inputs: Inputs, backend: AccBackend, compute: (inputs: Inputs) => T): T {
   const created: TensorInfo[] = [];
   const widened = (info: Input): Input => {
+    if (info && packedOf(info)) return info;
     const dtype = info?.dtype === 'float32' ? backend.nativeOfData(info)?.dtype : undefined;
     if (!info || dtype === undefined || dtype === 'float32') return info;
     const wide = backend.wrap(toDtype(backend.native(info), 'float32'), 'float32');

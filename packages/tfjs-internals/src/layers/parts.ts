@@ -49,3 +49,12 @@ export function removeWeightsFrom(layer: object, weights: readonly LayerVariable
   const part = layer as Part & { _addedWeightNames: string[] };
   part._trainableWeights = part._trainableWeights.filter((weight) => !weights.includes(weight));
 }
+
+/**
+ * Freezes a weight for good. tfjs-layers gives each weight of a model the `trainable` that the model
+ * gets, also in `compile`.
+ */
+export function freezeWeight(weight: { read(): { trainable: boolean } }): void {
+  weight.read().trainable = false;
+  Object.defineProperty(weight, 'trainable', { configurable: true, get: () => false, set: () => {} });
+}

@@ -1,0 +1,115 @@
+import { operator, type Tensor } from '@acc/native';
+import { addcmul, amax, amin, cast, indexSelect, inGroups, reshape, shortProduct } from './operators.js';
+import { improvedGroups } from './hqq.js';
+import { groupsBetween, numbersIn, type Int4Groups } from './int4-groups.js';
+import { isTiled, MOST_TILED_ROWS, tile, tiledProduct, untile } from './int4-tiles.js';
+import { packNibbles, unpackNibbles } from './nibbles.js';
+import type { Granularity, PackedMatrix } from './packed-matrix.js';
+
+const stack = operator('aten::stack');
+const select = operator('aten::select.int');
+const transposeDims = operator('aten::transpose.int');
+const contiguous = operator('aten::contiguous');
+const subScalar = operator('aten::sub.Scalar');
+
+export interface Int4Options {
+  readonly algorithm: 'nearest' | 'hqq';
+  /** Whether products with few rows are to be fast. Lookups of rows then unpack the whole matrix. */
+  readonly forProducts: boolean;
+}
+
+/**
+ * Asymmetric int4 as torchao has it: w ≈ (q - 8) · scale + zero. The groups' scales and zeros are bfloat16,
+ * q is rounded to the nearest even in [0, 15].
+ */
+export class Int4Matrix implements PackedMatrix {
+  readonly dtype = 'int4';
+  /**
+   * Pairs of numbers, uint8 `[rows, columns / 2]` or as libtorch's kernel wants them, and bfloat16
+   * `[groups, rows, 2]`: scales and zeros.
+   */
+  readonly tensors: readonly [Tensor, Tensor];
+  readonly #tiled: boolean;
+  readonly #shape: readonly [rows: number, columns: number];
+
+  constructor(
+    matrix: Tensor,
+    readonly granularity: Exclude<Granularity, string>,
+    { algorithm, forProducts }: Int4Options,
+  ) {
+    this.#shape = matrix.shape as [number, number];
+    const { group } = granularity;
+    using grouped = inGroups(matrix, group);
+    using groups = nearestGroups(grouped);
+    using better = algorithm === 'hqq' ? improvedGroups(grouped, groups) : undefined;
+    using numbers = numbersIn(grouped, better ?? groups);
+    using flat = reshape(numbers, matrix.shape as number[]);
+    this.#tiled = forProducts && isTiled(this.#shape);
+    this.tensors = [this.#tiled ? tile(flat) : packNibbles(flat), joined(better ?? groups)];
+  }
+
+  values(): Tensor {
+    using numbers = this.#tiled ? untile(this.tensors[0], this.#shape) : unpackNibbles(this.tensors[0]);
+    return this.#valuesOf(numbers, this.tensors[1]);
+  }
+
+  product(x: Tensor): Tensor {
+    const [numbers, scalesAndZeros] = this.tensors;
+    if (this.#tiled && x.shape[0]! <= MOST_TILED_ROWS) {
+      return tiledProduct(x, numbers, { group: this.granularity.group, scalesAndZeros });
+    }
+    using values = this.values();
+    return shortProduct(x, values);
+  }
+
+  rows(indices: Tensor): Tensor {
+    if (this.#tiled) {
+      using values = this.values();
+      return indexSelect(values, 0, indices);
+    }
+    using bytes = indexSelect(this.tensors[0], 0, indices);
+    using numbers = unpackNibbles(bytes);
+    using scalesAndZeros = indexSelect(this.tensors[1], 1, indices);
+    return this.#valuesOf(numbers, scalesAndZeros);
+  }
+
+  #valuesOf(numbers: Tensor, scalesAndZeros: Tensor): Tensor {
+    using grouped = inGroups(numbers, this.granularity.group);
+    using centered = shifted(grouped);
+    using scales = part(scalesAndZeros, 0);
+    using zeros = part(scalesAndZeros, 1);
+    using values = addcmul(zeros, centered, scales);
+    return reshape(values, numbers.shape as number[]);
+  }
+}
+
+/** q - 8 as float32. */
+function shifted(numbers: Tensor): Tensor {
+  using wide = cast(numbers, 'float32');
+  return subScalar(wide, 8);
+}
+
+/** Scales or zeros, float32 `[rows, groups, 1]`. */
+function part(scalesAndZeros: Tensor, index: 0 | 1): Tensor {
+  const [groups, rows] = scalesAndZeros.shape as [number, number, number];
+  using chosen = select(scalesAndZeros, 2, index);
+  using turned = transposeDims(chosen, 0, 1);
+  using wide = cast(turned, 'float32');
+  return reshape(wide, [rows, groups, 1]);
+}
+
+/** bfloat16 `[groups, rows, 2]`. */
+function joined({ scales, zeros }: Int4Groups): Tensor {
+  const [rows, groups] = scales.shape as [number, number, number];
+  using both = stack([scales, zeros], -1);
+  using pairs = reshape(both, [rows, groups, 2]);
+  using turned = transposeDims(pairs, 0, 1);
+  using dense = contiguous(turned);
+  return cast(dense, 'bfloat16');
+}
+
+function nearestGroups(grouped: Tensor): Int4Groups & Disposable {
+  using least = amin(grouped, [2], true);
+  using largest = amax(grouped, [2], true);
+  return groupsBetween(least, largest);
+}

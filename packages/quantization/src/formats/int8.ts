@@ -1,0 +1,133 @@
+import type { NativeDtype } from '@acc/contract';
+import { operator, type Tensor } from '@acc/native';
+import {
+  abs,
+  amax,
+  cast,
+  clampScalar,
+  div,
+  divScalar,
+  FEW_ROWS,
+  indexSelect,
+  inGroups,
+  mul,
+  reshape,
+  round,
+  shortProduct,
+  transpose,
+} from './operators.js';
+import type { Granularity, PackedMatrix } from './packed-matrix.js';
+
+const weightProduct = operator('aten::_weight_int8pack_mm');
+const intProduct = operator('aten::_int_mm');
+const ones = operator('aten::ones');
+
+const LARGEST = 127;
+/** The smallest magnitude that a scale is made for. Smaller values become 0. */
+const LEAST = 1e-30;
+/** Of columns, for which libtorch's weight-only kernel is written. It reads beyond others. */
+const COLUMNS_STEP = 32;
+
+/**
+ * Symmetric int8: w ≈ q · scale, scale = max |w| / 127, q = w / scale, rounded to the nearest even,
+ * in [-127, 127].
+ */
+export class Int8Matrix implements PackedMatrix {
+  readonly dtype = 'int8';
+  /** The numbers int8 `[rows, columns]`, and scales float32 `[rows or 1, groups, 1]`. */
+  readonly tensors: readonly [Tensor, Tensor];
+
+  /** @param dynamic Whether products round `x` to int8 too, by a scale for each of its rows. */
+  constructor(
+    matrix: Tensor,
+    readonly granularity: Granularity,
+    private readonly dynamic: boolean,
+  ) {
+    const columns = matrix.shape[1]!;
+    const group = typeof granularity === 'object' ? granularity.group : columns;
+    using grouped = inGroups(matrix, group);
+    const scales = scalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
+    using numbers = rounded(grouped, scales);
+    this.tensors = [reshape(numbers, matrix.shape as number[]), scales];
+  }
+
+  values(): Tensor {
+    const [numbers, scales] = this.tensors;
+    using grouped = inGroups(numbers, this.#group);
+    using values = mul(grouped, scales);
+    return reshape(values, numbers.shape as number[]);
+  }
+
+  product(x: Tensor): Tensor | undefined {
+    if (this.tensors[1].shape[1] !== 1) return undefined;
+    if (this.dynamic) return this.#intProduct(x);
+    return x.shape[0]! <= FEW_ROWS && x.shape[1]! % COLUMNS_STEP === 0
+      ? this.#weightProduct(x)
+      : this.#shortProduct(x);
+  }
+
+  rows(indices: Tensor): Tensor {
+    const [numbers, scales] = this.tensors;
+    using found = indexSelect(numbers, 0, indices);
+    using grouped = inGroups(found, this.#group);
+    using ofRows = scales.shape[0] === 1 ? scales.alias() : indexSelect(scales, 0, indices);
+    using values = mul(grouped, ofRows);
+    return reshape(values, found.shape as number[]);
+  }
+
+  get #group(): number {
+    return this.tensors[0].shape[1]! / this.tensors[1].shape[1]!;
+  }
+
+  /**
+   * libtorch's kernel for float32 `x` is a loop over single numbers, so `x` is bfloat16. The kernel's own
+   * scales are bfloat16, so they are 1 here.
+   */
+  #weightProduct(x: Tensor): Tensor {
+    const [numbers] = this.tensors;
+    using short = cast(x, 'bfloat16');
+    using units = ones([numbers.shape[0]!], 'bfloat16');
+    using product = weightProduct(short, numbers, units);
+    return this.#scaled(product, x.dtype);
+  }
+
+  #shortProduct(x: Tensor): Tensor {
+    using product = shortProduct(x, this.tensors[0]);
+    return this.#scaled(product, x.dtype);
+  }
+
+  /** The sums of products of whole numbers are exact. */
+  #intProduct(x: Tensor): Tensor {
+    const [numbers] = this.tensors;
+    using wide = cast(x, 'float32');
+    using scalesOfX = scalesOf(wide, [1]);
+    using numbersOfX = rounded(wide, scalesOfX);
+    using turned = transpose(numbers);
+    using sums = intProduct(numbersOfX, turned);
+    using product = mul(sums, scalesOfX);
+    return this.#scaled(product, x.dtype);
+  }
+
+  /** Times the scale of each channel, as `dtype`. */
+  #scaled(product: Tensor, dtype: NativeDtype): Tensor {
+    using scales = reshape(this.tensors[1], [-1]);
+    using values = mul(product, scales);
+    return cast(values, dtype);
+  }
+}
+
+/** The scale of the values along `dims`, which the result has with length 1. */
+function scalesOf(values: Tensor, dims: number[]): Tensor {
+  using magnitudes = abs(values);
+  using largest = amax(magnitudes, dims, true);
+  using atLeast = clampScalar(largest, LEAST, null);
+  return divScalar(atLeast, LARGEST);
+}
+
+/** values / scales as int8. */
+function rounded(values: Tensor, scales: Tensor): Tensor {
+  using scaled = div(values, scales);
+  using whole = round(scaled);
+  using limited = clampScalar(whole, -LARGEST, LARGEST);
+  return cast(limited, 'int8');
+}

@@ -1,0 +1,72 @@
+import * as z from 'zod';
+import type { Granularity, StorageDtype } from './formats/packed-matrix.js';
+import type { ChannelAxis } from './storage.js';
+
+/** How products treat what is multiplied with quantized weights. */
+export type Activations = 'none' | 'dynamic';
+
+/** How the numbers of weights are chosen. */
+export type Algorithm = 'nearest' | 'hqq';
+
+interface WeightOptions {
+  /**
+   * The values that share a scale. Default: `row` for int8, `{ group: 128 }` for int4, `{ group: 64 }` for
+   * nf4. Groups have consecutive values of an output channel, and are the only choice of int4 and nf4.
+   */
+  readonly granularity?: Granularity;
+  /** `hqq` needs int4: it moves zero points. Default `nearest`. */
+  readonly algorithm?: Algorithm;
+  /**
+   * `dynamic` rounds each row of the input of a product to int8 too, and needs int8 weights by row or
+   * tensor. Default `none`: the input has 16 bits in fast products, and 32 in others.
+   */
+  readonly activations?: Activations;
+}
+
+export interface QuantizeOptions extends WeightOptions {
+  readonly weights: 'int8' | 'int4' | 'nf4';
+  /**
+   * The names of the layers, or globs: `*` stands for any characters but `/`, `**` for any. Default: all
+   * that can be quantized.
+   */
+  readonly layers?: readonly string[];
+  /** The names of layers that stay as they are, or globs. Default: none. */
+  readonly exclude?: readonly string[];
+}
+
+export interface QuantizeVariableOptions extends WeightOptions {
+  readonly weights: StorageDtype;
+  /** The dim of the output channels. Default `last`, as in kernels of layers. */
+  readonly axis?: ChannelAxis;
+}
+
+const group = z.union([z.literal(32), z.literal(64), z.literal(128)]);
+
+const weightShape = {
+  granularity: z.union([z.enum(['tensor', 'row']), z.strictObject({ group })]).optional(),
+  algorithm: z.enum(['nearest', 'hqq']).default('nearest'),
+  activations: z.enum(['none', 'dynamic']).default('none'),
+};
+
+const globs = z.array(z.string().min(1)).min(1);
+
+export const MODEL_SCHEMA = z.object({
+  weights: z.enum(['int8', 'int4', 'nf4']),
+  ...weightShape,
+  layers: globs.optional(),
+  exclude: globs.default([]),
+});
+
+export const VARIABLE_SCHEMA = z.object({
+  weights: z.enum(['bf16', 'fp16', 'int8', 'int4', 'nf4']),
+  ...weightShape,
+  axis: z.enum(['first', 'last']).default('last'),
+});
+
+/** Options with all defaults, which fit each other. */
+export interface WeightSettings {
+  readonly weights: StorageDtype;
+  readonly granularity: Granularity;
+  readonly algorithm: Algorithm;
+  readonly activations: Activations;
+}
