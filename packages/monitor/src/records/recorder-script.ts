@@ -78,7 +78,7 @@ try {
   }
 } catch (error) {
   hasFailed = true;
-  writeSync(2, 'acc: rank ' + rank + ' keeps no records, and training goes on. ' + error.message + '\\n');
+  writeSync(2, 'acc: rank ' + rank + ' keeps no records, and training goes on. ' + error.message + '. Free space or set another projectDir, and start the next run.\\n');
 }
 let isClosing = false;
 while (!isClosing) {
