@@ -45,6 +45,7 @@ export {
   dropout,
   gelu,
   layerNorm,
+  linearCrossEntropy,
   rmsNorm,
   rotaryEmbedding,
   scaledDotProductAttention,
@@ -52,6 +53,7 @@ export {
   type DropoutOptions,
   type GeluOptions,
   type LayerNormOptions,
+  type LinearCrossEntropyOptions,
   type RmsNormOptions,
   type RotaryOptions,
 } from '@acc/kernels';

@@ -17,6 +17,7 @@ export {
   dropout,
   gelu,
   layerNorm,
+  linearCrossEntropy,
   onFullSequences,
   rmsNorm,
   rotaryEmbedding,
@@ -30,6 +31,7 @@ export {
   type DropoutPlace,
   type GeluOptions,
   type LayerNormOptions,
+  type LinearCrossEntropyOptions,
   type RmsNormOptions,
   type RotaryOptions,
 } from './functions/index.js';
