@@ -31,8 +31,14 @@ function plain(labels: tf.Tensor1D, ignoreLabel?: number) {
 const valuesOf = (value: tf.Tensor, grads: readonly tf.Tensor[]) =>
   [value, ...grads].map((x) => [...x.dataSync()]);
 
+interface Case {
+  readonly isBiased: boolean;
+  readonly chunk?: number;
+  readonly ignoreLabel?: number;
+}
+
 describe.each(['acc', 'cpu'])('linearCrossEntropy on %s', (backend) => {
-  it.each([
+  it.each<[string, Case]>([
     ['with bias', { isBiased: true }],
     ['without bias', { isBiased: false }],
     ['in chunks that do not divide the rows', { isBiased: true, chunk: 3 }],
