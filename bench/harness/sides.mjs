@@ -70,6 +70,9 @@ export const timeDeterministic = (job, { ranks }) => runOurs('deterministic/ours
 /** Trains with parameters and optimizer state in files or in memory. */
 export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job, ranks);
 
+/** Trains with optimizer state in some bits. */
+export const trainSmallState = (job) => runAlone('small-state/train.ts', { ...job, threads: 1 });
+
 /** Trains on a sequence that ranks have in pieces. */
 export const trainInPieces = (job, { ranks }) => runOurs('context/ours.ts', job, ranks);
 

@@ -1,4 +1,4 @@
-import { checkpoint, gelu, layerNorm, scaledDotProductAttention } from '@acc/core';
+import { checkpoint, gelu, layerNorm, linearCrossEntropy, scaledDotProductAttention } from '@acc/core';
 import type { Rank, Scalar, Tensor, Tensor1D, Tensor2D, Tensor4D, Variable } from '@tensorflow/tfjs';
 import { attentionInPlainOps, geluInPlainOps, layerNormInPlainOps } from './gpt-in-plain-ops.js';
 import { randomIds, type BenchModel, type Tf } from './model.js';
@@ -15,6 +15,8 @@ export interface GptSizes {
   readonly plainOps?: boolean;
   /** Whether GELU has its tanh form also where it is fused. */
   readonly tanhGelu?: boolean;
+  /** Whether the loss never holds the logits of all rows. */
+  readonly chunkedHead?: boolean;
 }
 
 interface Norm {
@@ -47,7 +49,7 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
   const { sequence: T, vocabulary: V } = sizes;
   const { variables, weights } = createWeights(tf, sizes);
 
-  function logitsOf(ids: Tensor): Tensor2D {
+  function hiddenOf(ids: Tensor): Tensor2D {
     const [B] = ids.shape as [number];
     const embed = () => tf.add(tf.gather(weights.tokens, ids.toInt()), weights.positions);
     let x = tf.tidy(() => embed().reshape([B * T, -1])) as Tensor2D;
@@ -57,7 +59,7 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
       x = sizes.checkpointed ? checkpoint(layer, [x]) : layer(x);
       before.dispose();
     }
-    return tf.matMul(normalized(tf, sizes, x, weights.finalNorm), weights.head);
+    return normalized(tf, sizes, x, weights.finalNorm);
   }
 
   return {
@@ -69,8 +71,11 @@ export function createGpt(tf: Tf, sizes: GptSizes): BenchModel {
     }),
     loss: ({ xs, ys }): Scalar =>
       tf.tidy(() => {
-        const oneHot = tf.oneHot(ys.flatten().toInt(), V).toFloat();
-        return tf.losses.softmaxCrossEntropy(oneHot, logitsOf(xs)) as Tensor<Rank.R0>;
+        const labels = ys.flatten().toInt() as Tensor1D;
+        const hidden = hiddenOf(xs);
+        if (sizes.chunkedHead) return linearCrossEntropy(hidden, tf.transpose(weights.head), labels);
+        const oneHot = tf.oneHot(labels, V).toFloat();
+        return tf.losses.softmaxCrossEntropy(oneHot, tf.matMul(hidden, weights.head)) as Tensor<Rank.R0>;
       }),
   };
 }

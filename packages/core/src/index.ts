@@ -55,6 +55,7 @@ export {
   dropout,
   gelu,
   layerNorm,
+  linearCrossEntropy,
   rmsNorm,
   rotaryEmbedding,
   scaledDotProductAttention,
@@ -62,6 +63,7 @@ export {
   type DropoutOptions,
   type GeluOptions,
   type LayerNormOptions,
+  type LinearCrossEntropyOptions,
   type RmsNormOptions,
   type RotaryOptions,
 } from '@acc/kernels';

@@ -39,6 +39,7 @@
 #include "engine/kernels/max_pool/operator.cpp"
 #include "engine/kernels/max_pool/rows.cpp"
 #include "engine/kernels/norm.cpp"
+#include "engine/kernels/packed_state.cpp"
 #include "engine/kernels/product/packed_matrix.cpp"
 #include "engine/kernels/product/widened.cpp"
 #include "engine/kernels/random_operators.cpp"

@@ -1,10 +1,18 @@
-import { mul, type serialization, sub, zerosLike } from '@tensorflow/tfjs-core';
+import { mul, type serialization, sub } from '@tensorflow/tfjs-core';
 import { adamDirection } from './adam-direction.js';
-import { adamStep, SlotOptimizer, type StepChunk, type Update } from '@acc/kernels/optimizer-steps';
+import {
+  adamStep,
+  momentList,
+  packedAdamW,
+  type PackedRule,
+  type StepChunk,
+  type Update,
+} from '@acc/kernels/optimizer-steps';
+import { MomentOptimizer, STATE_BITS, type StateBitsOption } from './moment-optimizer.js';
 import { FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
 
-export interface AdamWOptions extends WeightDecayOptions {
+export interface AdamWOptions extends WeightDecayOptions, StateBitsOption {
   /** η. Default 0.001. */
   readonly learningRate?: number;
   /** β₁. Default 0.9. */
@@ -24,6 +32,7 @@ const DEFAULTS: Required<AdamWOptions> = {
   epsilon: 1e-8,
   weightDecay: 0.01,
   excludeFromWeightDecay: [],
+  stateBits: 32,
 };
 
 const KINDS = {
@@ -32,6 +41,7 @@ const KINDS = {
   beta2: FRACTION,
   epsilon: NON_NEGATIVE,
   ...WEIGHT_DECAY_KINDS,
+  stateBits: STATE_BITS,
 };
 
 /**
@@ -48,21 +58,18 @@ export function adamw(options: AdamWOptions = {}): AdamW {
 }
 
 /** See {@link adamw}. */
-export class AdamW extends SlotOptimizer {
+export class AdamW extends MomentOptimizer {
   static readonly className = 'AdamW';
   static readonly updatesShards = true;
 
   readonly #options: Required<AdamWOptions>;
-  readonly #decay: WeightDecay;
 
   constructor(options: AdamWOptions = {}) {
     const resolved = resolveOptions('adamw', options, DEFAULTS, KINDS);
-    super(
-      ['m', 'v'].map((suffix) => ({ slots: [], suffix, initial: zerosLike })),
-      resolved.learningRate,
-    );
+    const { learningRate, stateBits } = resolved;
+    const lists = [momentList('m', stateBits, true), momentList('v', stateBits, false)];
+    super(lists, { learningRate, decay: new WeightDecay(resolved) });
     this.#options = resolved;
-    this.#decay = new WeightDecay(resolved);
   }
 
   /** The options that do not change. For kernel layers. */
@@ -70,34 +77,35 @@ export class AdamW extends SlotOptimizer {
     return this.#options;
   }
 
-  /** λ of the variable with this name. For kernel layers. */
-  decayOf(name: string): number {
-    return this.#decay.of(name);
-  }
-
-  protected override updateChunk(chunk: StepChunk): void {
+  protected override updateFloats(chunk: StepChunk): void {
     const { beta1, beta2, epsilon } = this.#options;
     const constants = { learningRate: this.learningRate, beta1, beta2, epsilon, step: this.step };
-    const { decaying, others } = this.#decay.split(chunk);
-    adamStep(decaying, { ...constants, weightDecay: this.#decay.rate });
+    const { decaying, others } = this.decay.split(chunk);
+    adamStep(decaying, { ...constants, weightDecay: this.decay.rate });
     adamStep(others, constants);
   }
 
-  protected override updateOne(update: Update): void {
+  protected override updateFloat(update: Update): void {
     const { variable: w } = update;
     const direction = adamDirection(update, { ...this.#options, step: this.step });
-    const kept = 1 - this.learningRate * this.#decay.of(w.name);
+    const kept = 1 - this.learningRate * this.decay.of(w.name);
     w.assign(sub(mul(w, kept), mul(direction, this.learningRate)));
   }
 
+  protected override packedRule(weightDecay: number): PackedRule {
+    const { learningRate, step } = this;
+    return packedAdamW({ ...this.#options, learningRate, weightDecay, step });
+  }
+
   override getConfig(): serialization.ConfigDict {
-    const { beta1, beta2, epsilon } = this.#options;
+    const { beta1, beta2, epsilon, stateBits } = this.#options;
     return {
       learningRate: this.learningRate,
       beta1,
       beta2,
       epsilon,
-      ...this.#decay.toConfig('adamw'),
+      ...this.decay.toConfig('adamw'),
+      stateBits,
     };
   }
 }

@@ -1,15 +1,19 @@
-import { add, mul, type serialization, sub, zerosLike } from '@tensorflow/tfjs-core';
+import { add, mul, type serialization, sub } from '@tensorflow/tfjs-core';
+import { AccError } from '@acc/contract';
 import {
+  momentList,
   momentumStep,
+  packedMomentum,
   plainSgdStep,
-  SlotOptimizer,
+  type PackedRule,
   type StepChunk,
   type Update,
 } from '@acc/kernels/optimizer-steps';
+import { MomentOptimizer, STATE_BITS, type StateBitsOption } from './moment-optimizer.js';
 import { BOOLEAN, FRACTION, NON_NEGATIVE, resolveOptions } from './options.js';
 import { WEIGHT_DECAY_KINDS, WeightDecay, type WeightDecayOptions } from './weight-decay.js';
 
-export interface SgdWOptions extends WeightDecayOptions {
+export interface SgdWOptions extends WeightDecayOptions, StateBitsOption {
   /** η. Default 0.01. */
   readonly learningRate?: number;
   /** μ. Default 0: no momentum, no state. */
@@ -26,6 +30,7 @@ const DEFAULTS: Required<SgdWOptions> = {
   nesterov: false,
   weightDecay: 0,
   excludeFromWeightDecay: [],
+  stateBits: 32,
 };
 
 const KINDS = {
@@ -33,6 +38,7 @@ const KINDS = {
   momentum: FRACTION,
   nesterov: BOOLEAN,
   ...WEIGHT_DECAY_KINDS,
+  stateBits: STATE_BITS,
 };
 
 /**
@@ -53,21 +59,21 @@ export function sgdw(options: SgdWOptions = {}): SgdW {
 }
 
 /** See {@link sgdw}. */
-export class SgdW extends SlotOptimizer {
+export class SgdW extends MomentOptimizer {
   static readonly className = 'SGDW';
   static readonly updatesShards = true;
 
   readonly #options: Required<SgdWOptions>;
-  readonly #decay: WeightDecay;
 
   constructor(options: SgdWOptions = {}) {
     const resolved = resolveOptions('sgdw', options, DEFAULTS, KINDS);
-    super(
-      resolved.momentum > 0 ? [{ slots: [], suffix: 'momentum', initial: zerosLike }] : [],
-      resolved.learningRate,
-    );
+    const { learningRate, momentum, stateBits } = resolved;
+    if (momentum === 0 && stateBits < 32) throw withoutState(stateBits);
+    super(momentum > 0 ? [momentList('momentum', stateBits, true)] : [], {
+      learningRate,
+      decay: new WeightDecay(resolved),
+    });
     this.#options = resolved;
-    this.#decay = new WeightDecay(resolved);
   }
 
   /** The options that do not change. For kernel layers. */
@@ -75,29 +81,38 @@ export class SgdW extends SlotOptimizer {
     return this.#options;
   }
 
-  /** λ of the variable with this name. For kernel layers. */
-  decayOf(name: string): number {
-    return this.#decay.of(name);
-  }
-
-  protected override updateChunk(chunk: StepChunk): void {
+  protected override updateFloats(chunk: StepChunk): void {
+    if (chunk.weights.length === 0) return;
     const { learningRate } = this;
     const { momentum, nesterov } = this.#options;
-    this.#decay.shrink(chunk, learningRate);
+    this.decay.shrink(chunk, learningRate);
     if (momentum > 0) momentumStep(chunk, { learningRate, momentum, nesterov });
     else plainSgdStep(chunk, learningRate);
   }
 
-  protected override updateOne({ variable: w, grad: g, state: [a] }: Update): void {
+  protected override updateFloat({ variable: w, grad: g, state: [a] }: Update): void {
     const { momentum, nesterov } = this.#options;
     if (a) a.assign(add(mul(a, momentum), g));
     const direction = a ? (nesterov ? add(g, mul(a, momentum)) : a) : g;
-    const kept = 1 - this.learningRate * this.#decay.of(w.name);
+    const kept = 1 - this.learningRate * this.decay.of(w.name);
     w.assign(sub(mul(w, kept), mul(direction, this.learningRate)));
   }
 
-  override getConfig(): serialization.ConfigDict {
-    const { momentum, nesterov } = this.#options;
-    return { learningRate: this.learningRate, momentum, nesterov, ...this.#decay.toConfig('sgdw') };
+  protected override packedRule(weightDecay: number): PackedRule {
+    return packedMomentum({ ...this.#options, learningRate: this.learningRate, weightDecay });
   }
+
+  override getConfig(): serialization.ConfigDict {
+    const { learningRate } = this;
+    const { momentum, nesterov, stateBits } = this.#options;
+    return { learningRate, momentum, nesterov, ...this.decay.toConfig('sgdw'), stateBits };
+  }
+}
+
+function withoutState(stateBits: number): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `sgdw: stateBits is ${stateBits}, but without momentum there is no state.`,
+    { help: 'Leave out stateBits, or give a momentum above 0.' },
+  );
 }

@@ -5,4 +5,10 @@ export { estimateMemory, type Estimate, type EstimateOptions, type Moment } from
 export { isKnownKind, readHubConfig } from './memory/hub-config.js';
 export { sizesOf, type ModelSizes } from './memory/model-sizes.js';
 export type { StrategyName } from './memory/layouts.js';
-export { memoryOf, OPTIMIZER_NAMES, type OptimizerName } from './memory/optimizers.js';
+export {
+  memoryOf,
+  OPTIMIZER_NAMES,
+  PACKING_NAMES,
+  type OptimizerName,
+  type StateBits,
+} from './memory/optimizers.js';

@@ -11,6 +11,7 @@ import {
   LocalSGD,
   parallelize,
   setSeed,
+  sgdw,
   type AcceleratorOptions,
   type CompiledStep,
 } from '@acc/core';
@@ -89,7 +90,9 @@ export async function train(given: readonly Feature[], isAlone = false): Promise
   const model = modelOf(features.has('expert'));
   const optimizer = features.has('adafactor')
     ? adafactor({ learningRate: RATE })
-    : tf.train.momentum(RATE, 0.9);
+    : features.has('stateBits')
+      ? sgdw({ learningRate: RATE, momentum: 0.9, stateBits: 8 })
+      : tf.train.momentum(RATE, 0.9);
   const data = rowsFor(stepsOf(features));
   try {
     if (features.has('tensor')) parallelize(model, 'auto');

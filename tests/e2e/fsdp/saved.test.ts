@@ -116,6 +116,45 @@ it.each(pairs)(
   },
 );
 
+/** Elements of the weights with packed state. */
+const PACKED_ELEMENTS = 64 * 64 + 131 * 37 + 4999;
+
+/** With 8 and 4 bits: what a moment takes, with the scales of blocks. */
+const PACKED_BYTES: Readonly<Record<string, number>> = {
+  adamw8: (2 * 260) / 256,
+  adamw4: (2 * 68) / 128,
+  lion8: 260 / 256,
+  sgdw4: 68 / 128,
+};
+
+describe.each(Object.keys(PACKED_BYTES))('packed state of %s', (kind) => {
+  it('gives the same bits on any number of ranks, under ddp and each stage', () => {
+    const all = SIZES.flatMap((size) => saved.get(size)!.map(({ packed }) => packed[kind]!));
+    const found = all.flatMap((byWay) => WAYS.map((way) => byWay[way].last));
+    expect(new Set(found).size).toBe(1);
+    expect(found).toHaveLength((1 + 2 + 3) * WAYS.length);
+  });
+
+  it('goes on as if not interrupted, on any number of ranks and by another way', () => {
+    const expected = saved.get(1)![0]!.packed[kind]!.ddp.last;
+    for (const size of SIZES) {
+      for (const { packed } of loaded.get(size)!) {
+        const found = Object.keys(packed).filter((name) => name.includes(`-${kind}-`));
+        expect(found).toHaveLength(SIZES.length * WAYS.length);
+        for (const name of found) expect(packed[name], name).toBe(expected);
+      }
+    }
+  });
+
+  it('is saved packed', () => {
+    // Beside the weights: indexes, and the last blocks of weights, which are as long as the others.
+    const most = PACKED_ELEMENTS * (4 + PACKED_BYTES[kind]!) + 20_000;
+    for (const way of WAYS) {
+      expect(saved.get(2)![0]!.packed[kind]![way].fileBytes).toBeLessThan(most);
+    }
+  });
+});
+
 /** The most resident memory of `acc merge-weights`, in bytes, as the kernel counts it. */
 async function residentOfMerge(from: string, to: string): Promise<number> {
   const status = `${to}.status`;

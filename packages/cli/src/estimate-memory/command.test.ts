@@ -134,6 +134,8 @@ describe('refused:', () => {
 
   it.each([
     ['an unknown optimizer', { optimizer: 'adamv' }, 'ACC_BAD_OPTION'],
+    ['other bits of state', { stateBits: 16 }, 'ACC_BAD_OPTION'],
+    ['bits of state that is not packed', { optimizer: 'lamb', stateBits: 8 }, 'ACC_BAD_OPTION'],
     ['an unknown precision', { mixedPrecision: ['bf8'] }, 'ACC_BAD_OPTION'],
     ['a number of ranks below 2', { ranks: [1] }, 'ACC_BAD_OPTION'],
     ['more tokens than the model takes', { sequence: 5 }, 'ACC_BAD_OPTION'],

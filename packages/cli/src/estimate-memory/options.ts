@@ -1,12 +1,14 @@
 import { AccError, nearestName } from '@acc/contract';
 import {
   OPTIMIZER_NAMES,
+  PACKING_NAMES,
   type Architecture,
   type BatchSizes,
   type EstimateOptions,
   type ModelSizes,
   type OptimizerName,
   type Precision,
+  type StateBits,
 } from '@acc/planner/memory';
 
 /** The options of the command, as commander gives them. */
@@ -19,6 +21,7 @@ export interface EstimateFlags {
   readonly batch?: number;
   readonly sequence?: number;
   readonly optimizer: string;
+  readonly stateBits?: number;
   readonly mixedPrecision: readonly string[];
   readonly ranks: readonly number[];
   readonly ranksPerHost?: number;
@@ -42,8 +45,10 @@ export function estimateOptions(flags: EstimateFlags, model: ModelSizes): Estima
       help: 'The estimate for one process is always shown.',
     });
   }
+  const optimizer = requireOptimizer(flags.optimizer);
   return {
-    optimizer: requireOptimizer(flags.optimizer),
+    optimizer,
+    stateBits: stateBitsOf(optimizer, flags.stateBits),
     precisions,
     ranks: flags.ranks,
     ranksPerHost: flags.ranksPerHost,
@@ -58,6 +63,17 @@ function requireOptimizer(name: string): OptimizerName {
   throw new AccError('ACC_BAD_OPTION', `--optimizer: unknown optimizer '${name}'.`, {
     help: `${nearest ? `Did you mean ${nearest}? ` : ''}Known: ${OPTIMIZER_NAMES.join(', ')}.`,
     details: { name, nearest },
+  });
+}
+
+/** @throws AccError `ACC_BAD_OPTION` for other bits, and for an optimizer that packs no state. */
+function stateBitsOf(optimizer: OptimizerName, bits = 32): StateBits {
+  if (bits !== 32 && bits !== 8 && bits !== 4) {
+    throw new AccError('ACC_BAD_OPTION', `--state-bits is ${bits}.`, { help: 'Known: 32, 8, 4.' });
+  }
+  if (bits === 32 || PACKING_NAMES.includes(optimizer)) return bits;
+  throw new AccError('ACC_BAD_OPTION', `--state-bits: the state of ${optimizer} is float32.`, {
+    help: `Optimizers whose state may be packed: ${PACKING_NAMES.join(', ')}.`,
   });
 }
 

@@ -13,6 +13,7 @@ export interface Report {
     readonly trainable: number;
   };
   readonly optimizer: OptimizerName;
+  readonly stateBits: number;
   readonly batch: BatchSizes | null;
   /** The assumptions behind the figures. */
   readonly assumptions: readonly string[];
@@ -28,6 +29,7 @@ export async function report(path: string | undefined, flags: EstimateFlags): Pr
   return {
     model: { path: path ?? null, kind: architecture?.kind ?? null, parameters, trainable },
     optimizer: options.optimizer,
+    stateBits: options.stateBits ?? 32,
     batch: options.batch ?? null,
     assumptions: assumptionsOf(options.batch !== undefined, model.layerSizes !== undefined),
     estimates: estimateMemory(model, options),
@@ -51,7 +53,7 @@ function assumptionsOf(hasActivations: boolean, hasUnits: boolean): string[] {
       : 'Activations are not known for this model, and come on top of the peak.',
     'Bytes a parameter, with Adam. 16: float32 weights 4, gradients 4, moments 8; or by ZeRO 16-bit weights 2, gradients ' +
       '2, float32 weights 4, moments 8. 20: those 16 with float32 gradients (4) beside the 16-bit ones. 10: 16-bit ' +
-      'weights 2, gradients 2, float32 weights 4, and moments in 8 bits (2), which no optimizer here has.',
+      'weights 2, gradients 2, float32 weights 4, and moments in 8 bits (2).',
   ];
 }
 
@@ -69,7 +71,7 @@ const HEADER = [
 ];
 
 /** Formats the report for people. Numbers of ranks with equal figures share a row. */
-export function formatReport({ model, optimizer, batch, assumptions, estimates }: Report): string {
+export function formatReport({ model, optimizer, stateBits, batch, assumptions, estimates }: Report): string {
   const { path, kind, parameters, trainable } = model;
   const count = (n: number) => n.toLocaleString('en-US');
   const facts = [
@@ -77,7 +79,7 @@ export function formatReport({ model, optimizer, batch, assumptions, estimates }
     ...(trainable < parameters ? [`${count(trainable)} trained`] : []),
     ...(kind ? [`kind ${kind}`] : []),
     ...(batch ? [`batch ${batch.batch} a rank, sequence ${count(batch.sequence)}`] : []),
-    optimizer,
+    stateBits === 32 ? optimizer : `${optimizer} with state in ${stateBits} bits`,
   ];
   const precisions = [...new Set(estimates.map(({ precision }) => precision))];
   const tables = precisions.map((precision) => {

@@ -48,11 +48,11 @@ function ofLayers(model: tf.LayersModel, inputShape: number[]): Model {
   };
 }
 
-const mlp = () =>
+const mlp = (units = 8) =>
   ofLayers(
     tf.sequential({
       layers: [
-        tf.layers.dense({ units: 8, activation: 'relu', inputShape: [6] }),
+        tf.layers.dense({ units, activation: 'relu', inputShape: [6] }),
         tf.layers.dense({ units: 3 }),
       ],
     }),
@@ -209,6 +209,7 @@ describe('a compiled training gives the weights of an uncompiled one, bit for bi
     ['an MLP with Adam', { model: mlp, optimizer: adam }],
     ['an MLP with momentum', { model: mlp, optimizer: () => tf.train.momentum(0.1, 0.9) }],
     ['an MLP with AdamW', { model: mlp, optimizer: () => adamw({ learningRate: 0.01 }) }],
+    ['a wide MLP with packed state', { model: () => mlp(700), optimizer: () => adamw({ stateBits: 8 }) }],
     ['a convnet with batch norm and max pooling', { model: convnet, optimizer: adam }],
     [
       'an LSTM with dropout of the same seed',

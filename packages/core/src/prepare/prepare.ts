@@ -15,6 +15,7 @@ import type { FitProgress } from '../fit/fit-progress.js';
 import type { Turns } from '../fit/turns.js';
 import type { Pipelines } from '@acc/pipeline';
 import type { TrainingStep } from '../step/training-step.js';
+import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
 import { checkpointLayers, describe } from '@acc/tape';
@@ -144,6 +145,7 @@ export class Preparation {
   #prepareOptimizer(optimizer: Optimizer): void {
     const { trainingStep, kernels, strategy, collective } = this.#options;
     if (!this.#done.has(optimizer) && !trainingStep.sync.isOff) requireSameSettings(optimizer, collective);
+    if ((optimizerStateOf(optimizer)?.stateBits ?? 32) < 32) trainingStep.limits.require('stateBits');
     strategy.prepareOptimizer?.(optimizer);
     this.prepared.add(optimizer);
     const adopt = (list: readonly Variable[] | undefined) => this.adoption.adopt(optimizer, list);

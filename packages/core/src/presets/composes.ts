@@ -33,6 +33,7 @@ export const FEATURES = {
   noiseScale: 'gradientNoiseScale',
   dispatchModel: 'dispatchModel',
   adafactor: 'adafactor',
+  stateBits: 'stateBits',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Feature = keyof typeof FEATURES;
@@ -114,6 +115,17 @@ export const REFUSALS: readonly Refusal[] = [
     MODEL_AXES,
     'The state of adafactor has means over rows and columns of whole weights.',
   ),
+  ...cannot('stateBits', ['offload'], 'Files have float32 state.'),
+  ...cannot(
+    'stateBits',
+    ['tensor', 'expert', 'ownSharding'],
+    'Blocks of packed state do not end where the parts of a weight end.',
+  ),
+  {
+    of: ['stateBits', 'fsdp', 'pipeline'],
+    code: 'ACC_STRATEGY_CANNOT',
+    reason: 'A stage divides the state that it has loaded by elements.',
+  },
 ];
 
 function deterministic(others: readonly Feature[], reason: string): Refusal[] {

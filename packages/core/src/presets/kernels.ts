@@ -5,7 +5,9 @@ import {
   BACKEND_NAME,
   kernelLayerOf,
   optimizerState,
+  packedShape,
   registerAccBackendFor,
+  type Packing,
   registeredDevice,
 } from '@acc/kernels';
 import { registerOptimizers } from '@acc/optimizers';
@@ -23,7 +25,7 @@ import { activateBackend, chosenBackend, type Choice } from '../backend/chosen-b
 import type { LaunchEnvironment } from '../environment.js';
 import type { ResolvedOptions } from '../options.js';
 
-export { optimizerState as optimizerStateOf };
+export { optimizerState as optimizerStateOf, packedShape as packedShapeOf, type Packing };
 
 /** The kernel layer of this process. */
 export interface ProcessKernels {

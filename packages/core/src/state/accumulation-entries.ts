@@ -204,7 +204,7 @@ export function shardedSums(
       if (sum !== IN_SHARDS) return [];
       const variable = variableOf(variables[place] as string);
       const holder = names.localOf(variable);
-      const shards = names.shardsOf(holder, variable, folderOf(entry), storedName);
+      const shards = names.shardsOf(holder, variable, folderOf(entry), { storedName });
       if (!isReduced && !shards?.every((shard) => isStored(shard, checkpoint))) throw otherParameters();
       return [{ entry, place, want: { name: folderOf(entry), held: { shape: holder.shape, shards } } }];
     }),

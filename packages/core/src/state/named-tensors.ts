@@ -1,8 +1,15 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorShard } from '@acc/contract';
+import type { Packing } from '../presets/kernels.js';
 import { accumulatesReduced } from '../step/pass.js';
 import { weightName } from '../prepare/model-weights.js';
+import { packedShards } from './packed-shards.js';
+
+interface ShardNaming {
+  readonly storedName?: (name: string) => string;
+  readonly packing?: Packing | undefined;
+}
 
 /** A whole tensor of which this rank holds all or some elements. */
 export interface NamedShape {
@@ -69,11 +76,12 @@ export class NamedTensors {
    * Adds a parameter, or optimizer state of it, to a save.
    *
    * @param folder The prefix of the names.
+   * @param packing That of state that is packed.
    * @returns The names of the whole tensors, without the folder.
    * @throws AccError as {@link shardsOf}.
    */
-  add(tensor: Tensor, parameter: Variable, folder: string): string[] {
-    const shards = this.shardsOf(tensor, parameter, folder);
+  add(tensor: Tensor, parameter: Variable, folder: string, packing?: Packing): string[] {
+    const shards = this.shardsOf(tensor, parameter, folder, { packing });
     if (!shards) return this.addWhole(tensor, this.nameOf(parameter), folder);
     this.#added.push({ name: `${folder}/${this.nameOf(parameter)}`, tensor, shards });
     return this.fullTensorsOf(parameter).map(({ name }) => name);
@@ -89,19 +97,22 @@ export class NamedTensors {
    * The shards that `held` consists of. `held` is a parameter or optimizer state of it. Undefined if
    * it is a whole tensor.
    *
-   * @param storedName Maps the name of a whole tensor to its name in the checkpoint. Default: the
+   * @param about.storedName Maps the name of a whole tensor to its name in the checkpoint. Default: the
    * same name.
+   * @param about.packing That of state that is packed.
    * @throws AccError `ACC_STATE_INVALID` for state of a sharded parameter that has another shape.
    */
   shardsOf(
     held: { readonly shape: readonly number[] },
     parameter: Variable,
     folder: string,
-    storedName = (name: string) => name,
+    { storedName = (name) => name, packing }: ShardNaming = {},
   ): TensorShard[] | undefined {
-    const shards = this.#strategy.layout?.shardsOf(parameter);
-    if (!shards) return undefined;
-    if (held.shape.join() !== this.localOf(parameter).shape.join()) {
+    const own = this.#strategy.layout?.shardsOf(parameter);
+    if (!own) return undefined;
+    const shards = packing ? packedShards(parameter, own, packing) : own;
+    const expected = packing ? (shards[0]?.sizes[0] ?? 0) : this.localOf(parameter).shape.join();
+    if ((packing ? held.shape[0] : held.shape.join()) !== expected) {
       throw new AccError(
         'ACC_STATE_INVALID',
         `The optimizer keeps a tensor of shape [${held.shape.join()}] for '${parameter.name}', but ranks hold shards of that parameter with the shape [${parameter.shape.join()}].`,

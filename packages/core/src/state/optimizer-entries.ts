@@ -8,6 +8,8 @@ export interface OptimizerEntry<T> {
   readonly kind: string;
   readonly iterations?: number;
   readonly learningRate?: number;
+  /** Bits of an element of packed state. Absent: no state is packed. */
+  readonly stateBits?: number;
   /**
    * For each kind of state, the names of the whole tensors that have it, in the order of the
    * optimizer's own list.
@@ -51,10 +53,11 @@ export async function optimizerEntry(
       addSlot(variable, originalName.slice(0, -suffix.length - 1), suffix, { ...context, state }),
     ),
   ]);
-  const { iterations, learningRate, scalars } = state;
+  const { iterations, learningRate, scalars, stateBits } = state;
   return {
     kind,
     iterations,
+    ...(stateBits < 32 && { stateBits }),
     ...(learningRate !== undefined && { learningRate }),
     slots: Object.fromEntries(slots),
     scalars,
@@ -90,7 +93,7 @@ function addSlot(
   if (isFullOnRanks(suffix, owner, { names, state })) {
     return names.addWhole(slot, names.nameOf(owner), folderOf(suffix));
   }
-  return names.add(slot, owner, folderOf(suffix));
+  return names.add(slot, owner, folderOf(suffix), state.packingOf(suffix, owner));
 }
 
 /** Whether every rank has the whole state of one kind of a parameter, whatever it holds of the parameter. */

@@ -1,7 +1,7 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import type { StoredReference, Want } from '@acc/checkpoint';
 import { AccError, type NativeDtype } from '@acc/contract';
-import { optimizerStateOf } from '../presets/kernels.js';
+import { optimizerStateOf, packedShapeOf, type Packing } from '../presets/kernels.js';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
 import { isFullOnRanks, type OptimizerEntry } from './optimizer-entries.js';
@@ -62,11 +62,26 @@ function wantOf(
   { names, storedName }: ModelContext,
 ): Want {
   const holder = names.localOf(parameter);
-  const shards = names.shardsOf(holder, parameter, folder, storedName);
+  const shards = names.shardsOf(holder, parameter, folder, { storedName });
   const name = `${folder}/${storedName(names.nameOf(parameter))}`;
   if (!shards && !shape) return { name };
   const dtype = parameter.dtype as NativeDtype;
   return { name, held: { shape: shape ?? holder.shape, shards, dtype } };
+}
+
+/** As {@link wantOf}, for state that is packed. */
+function wantPacked(
+  parameter: Variable,
+  packing: Packing,
+  folder: string,
+  { names, storedName }: ModelContext,
+): Want {
+  const shape = packedShapeOf(names.localOf(parameter).size, packing);
+  const shards = names.shardsOf({ shape }, parameter, folder, { storedName, packing });
+  return {
+    name: `${folder}/${storedName(names.nameOf(parameter))}`,
+    held: { shape, shards, dtype: 'int32' },
+  };
 }
 
 interface OptimizerContext extends ModelContext {
@@ -88,6 +103,10 @@ function restoreOptimizer(
   const kinds = Object.keys(state.slots);
   if (kinds.join() !== Object.keys(slots).join() || scalars.length !== state.scalars.length) {
     throw otherOptimizer(`${kind} with ${Object.keys(slots).join()}`, `${kind} with ${kinds.join()}`);
+  }
+  const stateBits = entry.stateBits ?? 32;
+  if (stateBits !== state.stateBits) {
+    throw otherOptimizer(`${kind} with stateBits ${stateBits}`, `${kind} with stateBits ${state.stateBits}`);
   }
   const wanted = kinds.flatMap((suffix) => slotsOf(suffix, slots[suffix]!, { ...context, state }));
   return {
@@ -127,10 +146,13 @@ function slotsOf(
   context: OptimizerContext & Pick<Parameters<typeof isFullOnRanks>[2], 'state'>,
 ): WantedSlot[] {
   const { parameters, stored, folderOf, names, storedName } = context;
-  const wanted = (parameter: Variable): Want =>
-    isFullOnRanks(suffix, parameter, context)
+  const wanted = (parameter: Variable): Want => {
+    const packing = context.state.packingOf(suffix, parameter);
+    if (packing) return wantPacked(parameter, packing, folderOf(suffix), context);
+    return isFullOnRanks(suffix, parameter, context)
       ? { name: `${folderOf(suffix)}/${storedName(names.nameOf(parameter))}` }
       : wantOf(parameter, undefined, folderOf(suffix), context);
+  };
   const places = new Map(storedFor.map((name, i) => [name, i]));
   const hasStoredOrder = ascends(
     parameters.flatMap(

@@ -16,6 +16,7 @@ const optimizer = z.looseObject({
   kind: z.string(),
   iterations: count.optional(),
   learningRate: number.optional(),
+  stateBits: count.optional(),
   slots: z.record(z.string(), z.array(named)).optional(),
   scalars: z.array(reference).optional(),
   weights: z.array(z.looseObject({ name: z.string(), value: reference })).optional(),

@@ -2,6 +2,7 @@ export { canUpdateShards } from './can-update-shards.js';
 export { canUpdateInGroups, updateInGroups, type UpdateGroup } from './in-groups.js';
 export { fusedApply, hasTfjsRule } from './fused/fused-apply.js';
 export { optimizerState, slotListsOf, type OptimizerState } from './optimizer-state.js';
+export { packedShape, stateAlignment, type Packing } from './packed/packing.js';
 export {
   shardedUpdate,
   withShards,
@@ -14,6 +15,7 @@ export {
   namedGradients,
   noteUse,
   placeSlots,
+  stateTypeOf,
   updatesOf,
   withStateOf,
   type Gradients,

@@ -1,6 +1,7 @@
 import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
 import { optimizerInternals } from '@acc/tfjs-internals';
 import { ruleOf } from './fused/fused-apply.js';
+import { mayPack, type Packing, type StateBits } from './packed/packing.js';
 import type { SlotOptimizer } from './slot-optimizer.js';
 import type { Slot, SlotList } from './slots.js';
 
@@ -21,6 +22,10 @@ export interface OptimizerState {
    * hold shards of the variable.
    */
   isWhole(kind: string, variable: { readonly shape: readonly number[] }): boolean;
+  /** Bits of an element of state that may be packed: 32 if none is. */
+  readonly stateBits: StateBits;
+  /** How the state of one kind of a variable is packed. Undefined: it is float32. */
+  packingOf(kind: string, variable: Variable): Packing | undefined;
   /** Further variables, which depend on the number of steps. */
   readonly scalars: readonly Variable[];
 }
@@ -59,12 +64,15 @@ export function slotListsOf(optimizer: Optimizer): readonly SlotList[] | undefin
   return (optimizer as Partial<SlotOptimizer>).stateLists ?? ruleOf(optimizer)?.slotLists(optimizer);
 }
 
-function kindsOf(optimizer: Optimizer): Pick<OptimizerState, 'slots' | 'scalars' | 'isWhole'> | undefined {
+function kindsOf(optimizer: Optimizer): Omit<OptimizerState, 'iterations' | 'learningRate'> | undefined {
   const lists = slotListsOf(optimizer);
   return (
     lists && {
       slots: bySuffix(lists),
       isWhole: (kind, variable) => lists.find(({ suffix }) => suffix === kind)?.isWhole?.(variable) ?? false,
+      stateBits: lists.find(({ packing }) => packing)?.packing?.bits ?? 32,
+      packingOf: (kind, variable) =>
+        mayPack(variable) ? lists.find(({ suffix }) => suffix === kind)?.packing : undefined,
       scalars: ruleOf(optimizer)?.scalars?.(optimizer) ?? [],
     }
   );

@@ -1,6 +1,7 @@
 import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { OptimizerVariable } from '@acc/tfjs-internals';
 import { registeredVariable } from '../live-variables.js';
+import { mayPack, type Packing } from './packed/packing.js';
 
 /** The gradients that tfjs's optimizers accept: a record, or a list in the order of the state. */
 export type Gradients = Parameters<Optimizer['applyGradients']>[0];
@@ -31,11 +32,19 @@ export interface SlotList {
   readonly initial: (variable: Variable) => Tensor;
   /** The shape of the state of a variable. Default: the variable's own shape. */
   readonly shapeFor?: (variable: Variable) => readonly number[];
+  /** How the state of variables that are large enough is packed. Default: all state is float32. */
+  readonly packing?: Packing;
   /**
    * Whether the state of a variable of that shape is whole, and the same, on ranks that hold shards
    * of the variable. Default: no, each rank has the state of its elements.
    */
   readonly isWhole?: (variable: { readonly shape: readonly number[] }) => boolean;
+}
+
+/** The dtype and shape that an optimizer keeps for a variable. */
+export function stateTypeOf({ shapeFor, packing }: SlotList, variable: Variable) {
+  const dtype = packing && mayPack(variable) ? ('int32' as const) : ('float32' as const);
+  return { dtype, shape: shapeFor?.(variable) ?? variable.shape };
 }
 
 /** One variable's part of a step. */

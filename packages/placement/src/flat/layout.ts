@@ -1,4 +1,5 @@
 import type { MemoryRange } from '@acc/contract';
+import { stateAlignment } from '@acc/kernels';
 
 /** Elements: 64 bytes of float32, one cache line. */
 const ALIGNMENT = 16;
@@ -23,19 +24,25 @@ export const FLOAT_BYTES = 4;
 /** Elements `begin` to `end` of a variable, row-major; empty if they are equal. */
 export type Range = MemoryRange;
 
-/** @param alignment Variables and chunks begin at multiples of it. */
-export function layoutOf(sizes: readonly number[], ranks: number, alignment = ALIGNMENT): UnitLayout {
-  const aligned = (length: number) => Math.ceil(length / alignment) * alignment;
+/**
+ * @param alignment Variables and chunks begin at multiples of it. Default: a cache line, and for large
+ * variables also the blocks of packed optimizer state, which are then the same on any number of ranks.
+ */
+export function layoutOf(sizes: readonly number[], ranks: number, alignment?: number): UnitLayout {
+  const alignments = sizes.map((size) => alignment ?? Math.max(ALIGNMENT, stateAlignment(size)));
   const offsets: number[] = [];
   let length = 0;
-  for (const size of sizes) {
-    offsets.push(length);
-    length += aligned(size);
-  }
-  const chunk = aligned(Math.ceil(length / ranks));
+  sizes.forEach((size, i) => {
+    const offset = roundedUp(length, alignments[i]!);
+    offsets.push(offset);
+    length = offset + size;
+  });
+  const chunk = roundedUp(Math.ceil(length / ranks), Math.max(...alignments));
   const ends = [...offsets.slice(1), chunk * ranks];
   return { offsets, sizes, gaps: sizes.map((size, i) => ends[i]! - offsets[i]! - size), chunk };
 }
+
+const roundedUp = (length: number, multiple: number) => Math.ceil(length / multiple) * multiple;
 
 /** The elements of the variable at `place` that lie in the chunk of `rank`. */
 export function rangeOf({ offsets, sizes, chunk }: UnitLayout, place: number, rank: number): Range {

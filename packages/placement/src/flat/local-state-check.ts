@@ -1,6 +1,6 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective } from '@acc/contract';
-import { placeSlots, registeredVariable, slotListsOf } from '@acc/kernels';
+import { placeSlots, registeredVariable, slotListsOf, stateTypeOf } from '@acc/kernels';
 import type { Shard } from './shard.js';
 
 export interface LocalStateContext {
@@ -27,9 +27,10 @@ export function requireLocalState(
   const wrong = names.flatMap((name, i) => {
     const local = distributed.has(name) ? registeredVariable(name) : undefined;
     if (!local) return [];
-    return lists.flatMap(({ slots, suffix, shapeFor }) => {
+    return lists.flatMap((list) => {
+      const { slots, suffix } = list;
       const found = (slots[i] as (typeof slots)[number] | undefined)?.variable.shape;
-      const needed = shapeFor?.(local) ?? local.shape;
+      const needed = stateTypeOf(list, local).shape;
       if (!found || found.join() === needed.join()) return [];
       return `${name}/${suffix} has the shape [${found.join()}] instead of [${needed.join()}]`;
     });

@@ -47,6 +47,15 @@ describe('7.5 G parameters on 64 ranks', () => {
     expect(estimate.bytesPerParameter).toBe(16);
   });
 
+  // The moments have 260 bytes a block of 256 elements, or 68 a block of 128.
+  it.each([
+    [8, 4 + 4 + (2 * 260) / 256],
+    [4, 4 + 4 + (2 * 68) / 128],
+  ] as const)('state in %i bits', (stateBits, expected) => {
+    const single = find(estimateMemory(model, { ...OPTIONS, stateBits }), 'single');
+    expect(single.bytesPerParameter).toBeCloseTo(expected, 6);
+  });
+
   it('stage 3 takes 16 / N bytes a parameter', () => {
     expect(find(estimates, 'zero-3').bytesPerParameter).toBeCloseTo(16 / 64, 6);
   });

@@ -3,10 +3,12 @@ import { activationsOf, partsOf, type Activations, type BatchSizes, type Precisi
 import type { Architecture } from './architecture.js';
 import { replicated, sharded, type Layout, type OptimizerElements, type StrategyName } from './layouts.js';
 import type { ModelSizes } from './model-sizes.js';
-import { memoryOf, type OptimizerName } from './optimizers.js';
+import { memoryOf, type OptimizerName, type StateBits } from './optimizers.js';
 
 export interface EstimateOptions {
   readonly optimizer: OptimizerName;
+  /** Bits of an element of its state. Default 32. */
+  readonly stateBits?: StateBits | undefined;
   readonly precisions: readonly Precision[];
   /** The numbers of ranks, each above 1. */
   readonly ranks: readonly number[];
@@ -49,7 +51,7 @@ export interface Estimate {
  * @throws AccError `ACC_BAD_OPTION` for Adafactor and a model whose shapes are not known.
  */
 export function estimateMemory(model: ModelSizes, options: EstimateOptions): Estimate[] {
-  const optimizer = elementsOf(model, options.optimizer);
+  const optimizer = elementsOf(model, options);
   return options.precisions.flatMap((precision) =>
     layoutsOf(model, optimizer, precision, options).map((layout) =>
       estimateOf(model, layout, precision, options.batch),
@@ -59,9 +61,9 @@ export function estimateMemory(model: ModelSizes, options: EstimateOptions): Est
 
 function elementsOf(
   { trainable, factored, largestTensor }: ModelSizes,
-  optimizer: OptimizerName,
+  { optimizer, stateBits }: EstimateOptions,
 ): OptimizerElements {
-  const { state, temporary } = memoryOf(optimizer);
+  const { state, temporary } = memoryOf(optimizer, stateBits);
   if (state !== 'factored') return { state: state * trainable, temporary: temporary * trainable };
   if (factored !== undefined && largestTensor !== undefined) {
     return { state: factored, temporary: temporary * trainable + largestTensor, isStateWhole: true };

@@ -25,7 +25,20 @@ const OPTIMIZERS = {
 export type OptimizerName = keyof typeof OPTIMIZERS;
 export const OPTIMIZER_NAMES = Object.keys(OPTIMIZERS) as OptimizerName[];
 
-export const memoryOf = (name: OptimizerName): OptimizerMemory => OPTIMIZERS[name];
+/** The optimizers whose state may be packed. */
+export const PACKING_NAMES: readonly OptimizerName[] = ['adamw', 'lion', 'momentum'];
+
+/** The bits of an element of state, with its share of the scale of a block. */
+const PACKED_BITS = { 32: 32, 8: 8 + 32 / 256, 4: 4 + 32 / 128 } as const;
+
+export type StateBits = keyof typeof PACKED_BITS;
+
+/** @param bits For an optimizer of {@link PACKING_NAMES}: those of an element of its state. */
+export function memoryOf(name: OptimizerName, bits: StateBits = 32): OptimizerMemory {
+  const memory = OPTIMIZERS[name];
+  if (memory.state === 'factored' || bits === 32) return memory;
+  return { state: (memory.state * PACKED_BITS[bits]) / 32, temporary: 0 };
+}
 
 /** The elements of Adafactor's state for a tensor: rows and columns of a matrix, else all. */
 export function factoredElements(shape: readonly number[]): number {

@@ -1,9 +1,10 @@
 // Saves training by each strategy in the middle, or goes on from every save by every strategy.
 // The first also measures what saves and loads take.
-import { readdirSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, adafactor, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, adafactor, adamw, lion, sgdw, type AcceleratorOptions } from '@acc/core';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
 
@@ -37,6 +38,15 @@ export interface Saved {
   /** Of each way: the model's weights by name as `getStateDict` gives them. */
   readonly stateDicts: Record<Way, Record<string, number[]>>;
   readonly memory: Record<Way, Memory>;
+  /** By optimizer with packed state, then by way. */
+  readonly packed: Record<string, Record<Way, PackedRun>>;
+}
+
+export interface PackedRun {
+  /** The bits of all weights after the last step. */
+  readonly last: string;
+  /** Of the checkpoint of all ranks. */
+  readonly fileBytes: number;
 }
 
 /** By the save (`2-adam-stage1`: that way on two ranks), then the way that loaded. */
@@ -44,6 +54,8 @@ export interface Loaded {
   readonly trained: Record<string, Partial<Record<Way, Trained>>>;
   /** Weights that `loadModel` gave. */
   readonly models: Record<string, Partial<Record<Way, number[]>>>;
+  /** Of packed state, by the save: the bits of all weights after the last step. */
+  readonly packed: Record<string, string>;
 }
 
 /** Bytes of the allocator at the highest, above those before the call: on the rank with the most. */
@@ -114,7 +126,7 @@ async function start(way: Way, kind: Kind) {
 }
 
 async function save(folder: string): Promise<Saved> {
-  const result = { trained: {}, adafactor: {}, stateDicts: {}, memory: {} } as Saved;
+  const result = { trained: {}, adafactor: {}, stateDicts: {}, memory: {}, packed: {} } as Saved;
   for (const way of Object.keys(WAYS) as Way[]) {
     result.trained[way] = await saveOne(
       folder,
@@ -124,6 +136,7 @@ async function save(folder: string): Promise<Saved> {
     if (world === '2') result.adafactor[way] = await saveOne(folder, { way, kind: 'adafactor' });
     result.memory[way] = await measure(folder, way);
   }
+  for (const kind of Object.keys(PACKED)) result.packed[kind] = await savePacked(folder, kind);
   if (world === '2') await saveLarge(folder);
   return result;
 }
@@ -215,7 +228,7 @@ function waysThatLoad(from: string): Way[] {
 }
 
 async function load(folder: string): Promise<Loaded> {
-  const result: Loaded = { trained: {}, models: {} };
+  const result: Loaded = { trained: {}, models: {}, packed: {} };
   for (const from of readdirSync(join(folder, 'runs'))) {
     const trained: Loaded['trained'][string] = (result.trained[from] = {});
     const models: Loaded['models'][string] = (result.models[from] = {});
@@ -232,7 +245,81 @@ async function load(folder: string): Promise<Loaded> {
       end();
     }
   }
+  for (const from of readdirSync(join(folder, 'packed')))
+    result.packed[from] = await loadPacked(folder, from);
   return result;
+}
+
+const PACKED: Readonly<Record<string, () => tf.Optimizer>> = {
+  adamw8: () => adamw({ learningRate: 0.125, stateBits: 8 }),
+  adamw4: () => adamw({ learningRate: 0.125, stateBits: 4 }),
+  lion8: () => lion({ learningRate: 0.125, stateBits: 8 }),
+  sgdw4: () => sgdw({ learningRate: 0.125, momentum: 0.875, stateBits: 4 }),
+};
+/** Whole blocks; blocks that end early, which no number of ranks divides; one that is not packed. */
+const PACKED_SHAPES = [[64, 64], [131, 37], [4999], [7]];
+const PACKED_STEPS = 6;
+
+/** A run whose gradients are the same powers of two on each rank, so means over ranks are exact. */
+async function startPacked(way: Way, kind: string) {
+  const options = WAYS[way] as FsdpOptions | undefined;
+  const accelerator = await Accelerator.create({ ...(options && { strategy: 'fsdp', fsdp: options }) });
+  const values = (shape: number[], seed: number) => {
+    const length = tf.util.sizeFromShape(shape);
+    const power = (i: number) => (i % 3 === 0 ? -1 : 1) * 2 ** -((i * 37 + seed * 11) % 13);
+    return tf.tensor(
+      Float32Array.from({ length }, (_, i) => power(i)),
+      shape,
+    );
+  };
+  const variables = PACKED_SHAPES.map((shape, i) =>
+    tf.tidy(() => tf.variable(values(shape, i), true, `packed${i}`)),
+  );
+  const optimizer = PACKED[kind]!();
+  accelerator.prepare(variables, optimizer);
+  const train = (from: number, to: number) => {
+    for (let step = from; step < to; step++) {
+      const loss = () => tf.addN(variables.map((w, i) => tf.mul(w, values(w.shape, 5 * step + i)).sum()));
+      tf.tidy(() => void optimizer.minimize(loss as () => tf.Scalar, false, variables));
+    }
+  };
+  const end = () => {
+    const bits = variables.map((w) => Buffer.from(w.dataSync().slice().buffer).toString('hex')).join();
+    accelerator.freeMemory(...variables, optimizer);
+    disposeOptimizers(optimizer);
+    tf.dispose(variables);
+    return createHash('sha256').update(bits).digest('hex');
+  };
+  return { accelerator, train, end };
+}
+
+async function savePacked(folder: string, kind: string): Promise<Record<Way, PackedRun>> {
+  const runs = {} as Record<Way, PackedRun>;
+  for (const way of Object.keys(WAYS) as Way[]) {
+    const { accelerator, train, end } = await startPacked(way, kind);
+    train(0, PACKED_STEPS / 2);
+    const place = join(folder, 'packed', `${world}-${kind}-${way}`);
+    await accelerator.saveState(place);
+    accelerator.waitForEveryone();
+    const files = readdirSync(place, { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
+    const fileBytes = files.reduce((sum, each) => sum + statSync(join(each.parentPath, each.name)).size, 0);
+    train(PACKED_STEPS / 2, PACKED_STEPS);
+    runs[way] = { last: end(), fileBytes };
+  }
+  return runs;
+}
+
+/** By another way than that of the save. */
+async function loadPacked(folder: string, from: string): Promise<string> {
+  const [, kind, way] = from.split('-') as [string, string, Way];
+  const ways = Object.keys(WAYS) as Way[];
+  const { accelerator, train, end } = await startPacked(ways[(ways.indexOf(way) + Number(world)) % 4]!, kind);
+  train(0, 1);
+  await accelerator.loadState(join(folder, 'packed', from));
+  train(PACKED_STEPS / 2, PACKED_STEPS);
+  return end();
 }
 
 interface Args {

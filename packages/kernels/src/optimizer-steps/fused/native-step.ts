@@ -2,7 +2,7 @@ import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NativeTensor } from '@acc/contract';
 import { MemoryFlag, memoryFlags, operator } from '@acc/native';
 import type { AccBackend } from '../../backend.js';
-import type { SlotList, Update } from '../slots.js';
+import { stateTypeOf, type SlotList, type Update } from '../slots.js';
 import { Temporaries, type TensorList } from '../../list-math/foreach.js';
 import { isVariable, MAX_LIST } from '../../list-math/list-members.js';
 
@@ -14,8 +14,8 @@ const ROW_MAJOR = 0;
 const OWN_BLOCK = MemoryFlag.contiguous | MemoryFlag.exclusive;
 
 /**
- * Native tensors of a step in lists of equal length. All are float32 and row-major; tensors that
- * the step writes share their memory with no other tensor.
+ * Native tensors of a step in lists of equal length. All are row-major, and float32 but for packed state;
+ * tensors that the step writes share their memory with no other tensor.
  */
 export interface StepChunk {
   /** The variables' names. */
@@ -39,6 +39,13 @@ export function selected(chunk: StepChunk, passes: (name: string) => boolean): S
   const flags = chunk.names.map(passes);
   if (flags.every((flag) => flag)) return chunk;
   return mapChunk(chunk, (list) => list.filter((_, i) => flags[i]));
+}
+
+/** The variables of a chunk with packed state, and the others. */
+export function splitPacked(chunk: StepChunk): { readonly packed: StepChunk; readonly others: StepChunk } {
+  const isPacked = chunk.names.map((_, i) => chunk.state[0]?.[i]!.dtype === 'int32');
+  const part = (of: boolean) => mapChunk(chunk, (list) => list.filter((_, i) => isPacked[i] === of));
+  return { packed: part(true), others: part(false) };
 }
 
 function mapChunk(
@@ -129,22 +136,22 @@ function makeOwn(backend: AccBackend, variable: Variable): NativeTensor {
 /** Checks shapes and dtypes, because the fused kernels do not check them. */
 function fits(backend: AccBackend, { variable, grad, state }: Update, kinds: readonly SlotList[]): boolean {
   return (
-    isFloat32(backend, variable) &&
+    isStored(backend, variable, 'float32') &&
     grad.dtype === 'float32' &&
     hasShape(grad, variable.shape) &&
-    kinds.every(
-      ({ shapeFor }, k) =>
-        isFloat32(backend, state[k]!) && hasShape(state[k]!, shapeFor?.(variable) ?? variable.shape),
-    )
+    kinds.every((kind, k) => {
+      const { dtype, shape } = stateTypeOf(kind, variable);
+      return isStored(backend, state[k]!, dtype) && hasShape(state[k]!, shape);
+    })
   );
 }
 
 /**
- * Whether `x` is float32 in both tfjs and libtorch: a tensor that tfjs sees as float32 may hold
+ * Whether `x` has that dtype in both tfjs and libtorch: a tensor that tfjs sees as float32 may hold
  * 16-bit floats.
  */
-function isFloat32(backend: AccBackend, x: Tensor): boolean {
-  return x.dtype === 'float32' && backend.native(x).dtype === 'float32';
+function isStored(backend: AccBackend, x: Tensor, dtype: 'float32' | 'int32'): boolean {
+  return x.dtype === dtype && backend.native(x).dtype === dtype;
 }
 
 function hasShape(x: Tensor, shape: readonly number[]): boolean {
