@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { registerAccBackend } from '@acc/kernels';
+import { activeLayer, castDtype, registerAccBackend } from '@acc/kernels';
 import { memoryStats } from '@acc/native';
 import { quantize, type QuantizeOptions } from './index.js';
 
@@ -111,6 +111,27 @@ it('trains what is not quantized', async () => {
   expect(losses.at(-1)!).toBeLessThan(losses[0]!);
   expect(kernel.dataSync()).toEqual(values);
   tf.dispose([x, y]);
+  model.dispose();
+});
+
+it('recurrent layers compute in bfloat16 where all but their packed weights are', async () => {
+  const model = MODELS['embedding, LSTM and GRU']!();
+  await quantize(model, { weights: 'int4', granularity: { group: 32 } });
+  const kernels = activeLayer({ hasNative: true });
+  const undo = kernels.fuseLayers(model.layers);
+  const short = (x: tf.Tensor) => castDtype(x, 'bfloat16', 'float32');
+  tf.tidy(() => {
+    const x = tf.randomUniform([2, 7, 32], -1, 1, 'float32', 4);
+    const run = (input: tf.Tensor) => model.layers[1]!.apply(input) as tf.Tensor;
+    const expected = tf.grad(run)(x);
+    // Mixed precision gives layers their biases in 16 bits, too.
+    for (const variable of variablesOf(model)) if (variable.rank === 1) variable.assign(short(variable));
+    expect(kernels.precision!.dtypeOf(run(short(x)))).toBe('bfloat16');
+    const found = tf.grad((input: tf.Tensor) => castDtype(run(short(input)), 'float32', 'bfloat16'))(x);
+    const difference = tf.max(tf.abs(tf.sub(found, expected))).dataSync()[0]!;
+    expect(difference).toBeLessThan(0.05 * tf.max(tf.abs(expected)).dataSync()[0]!);
+  });
+  undo();
   model.dispose();
 });
 

@@ -45,46 +45,60 @@ export function promoted(config: KernelConfig): KernelConfig {
       const backend = call.backend as AccBackend;
       const inputs = call.inputs as Inputs;
       if (isProductOfPacked(kernelName, call)) return kernelFunc(call);
-      const { isMixed, isShort } = floatsOf(inputs, backend);
-      return isMixed || (wantsFloat32 && isShort)
-        ? inFloat32(inputs, backend, (wide) => kernelFunc({ ...call, inputs: wide as typeof call.inputs }))
-        : kernelFunc(call);
+      const to = commonDtype(inputs, backend, wantsFloat32);
+      return to === undefined
+        ? kernelFunc(call)
+        : inDtype(inputs, { backend, to }, (same) =>
+            kernelFunc({ ...call, inputs: same as typeof call.inputs }),
+          );
     },
   };
 }
 
-function floatsOf(inputs: Inputs, backend: AccBackend): { isMixed: boolean; isShort: boolean } {
+/**
+ * The dtype that inputs are to be converted to: float32 if they differ, and that of the others for
+ * packed ones. Undefined if none is converted.
+ */
+function commonDtype(inputs: Inputs, backend: AccBackend, wantsFloat32: boolean): NativeDtype | undefined {
   let first: NativeDtype | undefined;
   let isMixed = false;
   let isShort = false;
+  let isPacked = false;
   for (const name in inputs) {
     const info = (inputs as Record<string, Input>)[name];
     if (info?.dtype !== 'float32') continue;
-    const dtype = packedOf(info) ? 'float32' : backend.nativeDtypeOf(info);
-    // A stand-in has no native tensor.
+    isPacked ||= packedOf(info) !== undefined;
+    const dtype = backend.nativeDtypeOf(info);
+    // A stand-in has no native tensor, and packed values have every dtype.
     if (dtype === undefined) continue;
     isMixed ||= first !== undefined && dtype !== first;
     isShort ||= dtype !== 'float32';
     first = dtype;
   }
-  return { isMixed, isShort };
+  if (isMixed || (wantsFloat32 && isShort)) return 'float32';
+  return isPacked && isShort ? first : undefined;
 }
 
-function inFloat32<T>(inputs: Inputs, backend: AccBackend, compute: (inputs: Inputs) => T): T {
+interface Conversion {
+  readonly backend: AccBackend;
+  readonly to: NativeDtype;
+}
+
+function inDtype<T>(inputs: Inputs, { backend, to }: Conversion, compute: (inputs: Inputs) => T): T {
   const created: TensorInfo[] = [];
-  const widened = (info: Input): Input => {
-    if (info && packedOf(info)) return info;
-    const dtype = info?.dtype === 'float32' ? backend.nativeOfData(info)?.dtype : undefined;
-    if (!info || dtype === undefined || dtype === 'float32') return info;
-    const wide = backend.wrap(toDtype(backend.native(info), 'float32'), 'float32');
-    created.push(wide);
-    return wide;
+  const converted = (info: Input): Input => {
+    if (info?.dtype !== 'float32') return info;
+    const dtype = packedOf(info) ? 'float32' : backend.nativeOfData(info)?.dtype;
+    if (dtype === undefined || dtype === to) return info;
+    const same = backend.wrap(toDtype(backend.native(info), to), 'float32');
+    created.push(same);
+    return same;
   };
   try {
     return compute(
       Array.isArray(inputs)
-        ? inputs.map(widened)
-        : Object.fromEntries(Object.entries(inputs).map(([name, info]) => [name, widened(info)])),
+        ? inputs.map(converted)
+        : Object.fromEntries(Object.entries(inputs).map(([name, info]) => [name, converted(info)])),
     );
   } finally {
     for (const info of created) backend.disposeInfo(info);
