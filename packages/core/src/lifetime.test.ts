@@ -197,7 +197,9 @@ it('a save that freeMemory cuts off says so, with the line of the save', async (
   const error = await saving.then(undefined, (thrown: unknown) => thrown);
   expect(error).toMatchObject({
     code: 'ACC_ACCELERATOR_FREED',
-    message: expect.stringMatching(/^freeMemory\(\) was called before saveState\(\) had ended\.\n→ Write await/),
+    message: expect.stringMatching(
+      /^freeMemory\(\) was called before saveState\(\) had ended\.\n→ Write await/,
+    ),
     stack: expect.stringMatching(/lifetime\.test\.ts:\d+/),
   });
 });

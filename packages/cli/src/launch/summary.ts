@@ -24,7 +24,10 @@ const LONG_WAIT = /^acc: rank .* has waited \d+ s for rank/;
 /** Says again who waits for whom: the lines of ranks that have printed nothing since. */
 export function describeWaits(ranks: readonly Pick<ObservedRank, 'stderrTail'>[]): string {
   const last = ranks.map(({ stderrTail }) => stderrTail.at(-1) ?? '');
-  return last.filter((line) => LONG_WAIT.test(line)).map((line) => `${line}\n`).join('');
+  return last
+    .filter((line) => LONG_WAIT.test(line))
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 /** The message while the other ranks are being ended, which may take as long as their grace period. */

@@ -25,7 +25,10 @@ export class AccError extends Error {
   constructor(code: string, message: string, options: AccErrorOptions = {}) {
     const { help, details = {}, cause } = options;
     // The message may be that of another error, with a next step of its own.
-    super(help ? `${message.replace(/\n→ [^\n]*$/, '')}\n→ ${help}` : message, cause === undefined ? undefined : { cause });
+    super(
+      help ? `${message.replace(/\n→ [^\n]*$/, '')}\n→ ${help}` : message,
+      cause === undefined ? undefined : { cause },
+    );
     this.code = code;
     const enumerable = showsWholeStack();
     const hidden = { writable: true, configurable: true, enumerable };

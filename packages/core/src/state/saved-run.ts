@@ -1,6 +1,14 @@
 import type { NamedTensorMap } from '@tensorflow/tfjs-core';
 import type { LoadedWeights, LoadWeightsOptions, WriteModelOptions } from '@acc/checkpoint';
-import { AccError, checkKeys, isAccError, type Collective, type KernelLayer, type Stateful, type Strategy } from '@acc/contract';
+import {
+  AccError,
+  checkKeys,
+  isAccError,
+  type Collective,
+  type KernelLayer,
+  type Stateful,
+  type Strategy,
+} from '@acc/contract';
 import type { Lifetime } from '../lifetime.js';
 import { requirePath } from '../require-arguments.js';
 import { loadModel, saveModel, stateDict, type Weighted } from './model-weights.js';

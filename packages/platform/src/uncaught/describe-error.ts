@@ -146,7 +146,8 @@ function causeLines({ cause, isAdvised }: Cause, before: readonly string[], erro
     return said.includes(shown) ? [] : [`caused by: ${shown}`];
   }
   const { head, step = [], frames: all } = partsOf(cause);
-  const frames = programFrames(all.filter((line) => FRAME.test(line) && !before.includes(line)));
+  const known = new Set(before.map(lineOfFrame));
+  const frames = programFrames(all.filter((line) => FRAME.test(line) && !known.has(lineOfFrame(line))));
   // Others name the file in another way, but say why it could not be read in the same.
   const reason = withoutHelp(String(cause.message)).replace(/\.$/, '').split(' failed: ').at(-1)!;
   if (!said.includes(reason) && !isOfAbsence(error, cause)) {
@@ -154,6 +155,11 @@ function causeLines({ cause, isAdvised }: Cause, before: readonly string[], erro
     return [`caused by: ${first}`, ...others, ...(isAdvised ? [] : step), ...frames];
   }
   return frames.length > 0 ? [CAUSED_AT, ...frames] : [];
+}
+
+/** The file and the line of a frame, without the function and the column. */
+function lineOfFrame(frame: string): string {
+  return /[^\s(]+:\d+(?=:\d+\)?$)/.exec(frame)?.[0] ?? frame;
 }
 
 /** Whether an error of ours says that something is missing, and the cause is that it is not there. */

@@ -61,7 +61,8 @@ describe('an error on the screen', () => {
       error.stack = `AccError [${code}]: ${error.message}\n${FRAME}`;
       return error;
     };
-    const absent = (message: string) => Object.assign(thrown(new Error(message), LIBRARY), { code: 'ENOENT' });
+    const absent = (message: string) =>
+      Object.assign(thrown(new Error(message), LIBRARY), { code: 'ENOENT' });
     const storage = own('ACC_STORAGE_NOT_FOUND', 'Reading /a/b failed: ENOENT.', {
       help: 'Check the disk.',
       cause: absent('ENOENT'),
@@ -70,6 +71,10 @@ describe('an error on the screen', () => {
     expect(describeError(outer)).toBe(`AccError [ACC_X_NOT_FOUND]: There is no b.\n→ Make one.\n${FRAME}`);
     // The message of the cause with its next step.
     const again = own('ACC_Y', storage.message, { help: 'Look.', cause: storage });
+    storage.stack = storage.stack!.replace(
+      FRAME,
+      FRAME.replace('at load (', 'at async (').replace('7:3', '7:9'),
+    );
     expect(describeError(again)).toBe(`AccError [ACC_Y]: Reading /a/b failed: ENOENT.\n→ Look.\n${FRAME}`);
     const named = own('ACC_Y', 'rank 1: Reading b failed: ENOENT', { help: 'Look.', cause: storage });
     expect(describeError(named).split('\n').slice(1)).toEqual(['→ Look.', FRAME]);
@@ -86,7 +91,9 @@ describe('an error on the screen', () => {
   it('of a compiler has the place and no frame of the compiler', () => {
     const of = (message: string) => {
       const error = Object.assign(new Error(message), { name: 'TransformError', errors: [{ text: 'x' }] });
-      return describeError(thrown(error, '    at wrong (/home/someone/node_modules/esbuild/lib/main.js:1:1)'));
+      return describeError(
+        thrown(error, '    at wrong (/home/someone/node_modules/esbuild/lib/main.js:1:1)'),
+      );
     };
     const wrong = 'Transform failed with 1 error:\n/home/someone/a.ts:3:46: ERROR: Unexpected ";"';
     expect(of(wrong)).toMatch(/^TransformError: Transform failed.*\n.*Unexpected ";"\n→ Correct .*$/);
