@@ -2,7 +2,7 @@ import { oldNode } from '@acc/platform/node-version';
 
 /** The exit code for what the user has to change. */
 const USAGE_ERROR = 2;
-/** They work everywhere, and show what is wrong. */
+/** The arguments that work everywhere, and show what is wrong. */
 const SHOW_THE_MACHINE = ['env', '--version', '-V'];
 
 const problem = oldNode(process.versions.node);

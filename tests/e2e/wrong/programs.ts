@@ -27,10 +27,6 @@ export const IMPORTS = `import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, consoleTracker } from '@acc/core';
 `;
 
-/** Makes Node.js say that it has another version. */
-export const OLD_NODE =
-  "--import=data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'18.20.8'}})";
-
 const CREATE = 'const accelerator = await Accelerator.create();\n';
 const MODEL = `${CREATE}const model = tf.sequential({ layers: [tf.layers.dense({ units: 1, inputShape: [2] })] });
 const optimizer = tf.train.sgd(0.1);
@@ -79,25 +75,6 @@ const ALONE: readonly Omit<WrongProgram, 'ranks'>[] = [
     never: ['npm install', 'acc-tracker-tensorboard'],
     source: `const accelerator = await Accelerator.create({ logWith: ['tensorbord'] });
 await accelerator.initTrackers('run'); // wrong`,
-  },
-  {
-    name: 'a Node.js that is too old',
-    code: 'ACC_NODE_TOO_OLD',
-    says: ['Node.js 18.20.8 is too old', 'Install Node.js 22 or 24'],
-    never: ['it runs'],
-    env: { NODE_OPTIONS: OLD_NODE },
-    source: "console.log('it runs');",
-  },
-  {
-    name: 'options of a tracker that is not in logWith',
-    isLate: true,
-    code: 'ACC_UNKNOWN_OPTION',
-    says: [
-      "initTrackers has options for 'mlflow', which logWith does not name",
-      "logWith: ['jsonl', 'mlflow']",
-    ],
-    source: `const accelerator = await Accelerator.create({ logWith: ['jsonl'] });
-await accelerator.initTrackers('run', {}, { mlflow: {} }); // wrong`,
   },
   {
     name: 'a tracker that nobody knows',
