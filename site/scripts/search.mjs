@@ -54,17 +54,16 @@ export function fuzziness(term) {
  * @param id The path of a section of a page.
  */
 export function boostDocument(id, term, { title = '', titles }) {
-  const isPage = titles.length === 0 ? 2 : 1;
+  const isPage = titles.length === 0 ? 3.5 : 1;
   const isGuide = /\/(start|install|support|performance)\b|\/(guide|learn)\//;
   const isWritten = isGuide.test(id) || /\/(concepts|coming-from|errors|write)\//.test(id);
   // A heading that equals the query. A plain word is rather that of a guide than the name of a function.
   const isPlain = !/[A-Z]/.test(title.slice(1));
-  if (term.startsWith('='))
-    return /\/api\//.test(id)
-      ? (/\/api\/core\//.test(id) ? 40 : 20) / (isPlain ? 20 : 1)
-      : isWritten
-        ? 20
-        : 5;
+  if (term.startsWith('=')) {
+    if (!/\/api\//.test(id)) return isWritten ? 20 : 5;
+    const ofCore = /\/api\/core\//.test(id) ? 40 : 20;
+    return (ofCore * (/#property-/.test(id) ? 0.5 : 1)) / (isPlain ? 20 : 1);
+  }
   if (isGuide.test(id)) return 8 * isPage;
   if (isWritten) return 3 * isPage;
   return (/\/api\//.test(id) ? 0.5 : 1) * isPage;
