@@ -3,7 +3,7 @@ import { withIndents } from '../scripts/code.mjs';
 import { anchorOf } from '../scripts/links.mjs';
 import { pages } from '../scripts/pages.mjs';
 import { read } from '../scripts/repository.mjs';
-import { boostDocument, renderForSearch } from '../scripts/search.mjs';
+import { boostDocument, fuzziness, isWord, renderForSearch, tokenize } from '../scripts/search.mjs';
 import { sidebars } from './sidebar.mjs';
 
 const base = process.env.SITE_BASE || '/';
@@ -62,7 +62,15 @@ export default defineConfig({
     footer: { message: `${license} · Version ${version}` },
     search: {
       provider: 'local',
-      options: { _render: renderForSearch, miniSearch: { searchOptions: { boostDocument } } },
+      options: {
+        _render: renderForSearch,
+        // Rows have an excerpt.
+        detailedView: true,
+        miniSearch: {
+          options: { tokenize },
+          searchOptions: { boostDocument, prefix: isWord, fuzzy: fuzziness },
+        },
+      },
     },
     docFooter: { prev: 'Previous', next: 'Next' },
   },

@@ -1,15 +1,15 @@
-import { endByUncaught } from '@acc/platform/uncaught';
-import { main } from './main.js';
+import { oldNode } from '@acc/platform/node-version';
 
-/** The exit codes 128 + SIGHUP, SIGINT, SIGTERM. */
-const INTERRUPTED = [129, 130, 143];
-const OUTPUT_MS = 1_000;
+/** The exit code for what the user has to change. */
+const USAGE_ERROR = 2;
+/** The arguments that work everywhere, and show what is wrong. */
+const SHOW_THE_MACHINE = ['env', '--version', '-V'];
 
-endByUncaught();
-process.exitCode = await main(process.argv.slice(2));
-// Waits for output that is still to be written to a pipe, then exits. Open handles of libraries,
-// for example the connection to an etcd that no longer answers, must not keep the program alive.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
-process.stdout.write('', () => process.stderr.write('', () => process.exit()));
-// An interrupted program does not wait for a reader that has stopped reading.
-if (INTERRUPTED.includes(process.exitCode)) setTimeout(() => process.exit(), OUTPUT_MS).unref();
+const problem = oldNode(process.versions.node);
+if (problem && !SHOW_THE_MACHINE.includes(process.argv[2]!)) {
+  process.stderr.write(`acc: ${problem.code}: ${problem.message}\n→ ${problem.help}\n`);
+  process.exitCode = USAGE_ERROR;
+} else {
+  // Modules of the command may not load in a Node.js that is too old, so they are imported after the check.
+  await import('./run-command.js');
+}

@@ -26,8 +26,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc estimate-memory --parameters 110e6 --optimizer adamw --mixed-precision bf16',
   ],
   'acc merge-weights': [
-    'npx acc merge-weights checkpoints/step-1000 merged',
-    'npx acc merge-weights checkpoints/step-1000 merged --max-shard-size 5GB',
+    'npx acc merge-weights checkpoints/step-00001000 merged',
+    'npx acc merge-weights checkpoints/step-00001000 merged --max-shard-size 5GB',
   ],
   'acc test': [
     'npx acc test -n 2',

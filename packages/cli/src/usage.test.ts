@@ -19,12 +19,14 @@ describe('a wrong command line', () => {
   });
 
   it.each([
-    [['launch', '-n', 'two', 'train.ts'], 'ACC_BAD_OPTION', 'acc launch --help'],
-    [['launch', '--zzzzzzzz', 'train.ts'], 'ACC_UNKNOWN_OPTION', 'acc launch --help'],
-    [['launch'], 'ACC_USAGE', 'acc launch --help'],
-    [['setup', '--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc setup --help'],
-    [['env', 'zzzzzzzz'], 'ACC_USAGE', 'acc env --help'],
-    [['--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'acc --help'],
+    [['launch', '-n', 'two', 'train.ts'], 'ACC_BAD_OPTION', 'npx acc launch --help'],
+    [['launch', '-n', '0', 'train.ts'], 'ACC_BAD_OPTION', 'npx acc launch --help'],
+    [['test', '-n', '0'], 'ACC_BAD_OPTION', 'npx acc test --help'],
+    [['launch', '--zzzzzzzz', 'train.ts'], 'ACC_UNKNOWN_OPTION', 'npx acc launch --help'],
+    [['launch'], 'ACC_USAGE', 'npx acc launch --help'],
+    [['setup', '--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'npx acc setup --help'],
+    [['env', 'zzzzzzzz'], 'ACC_USAGE', 'npx acc env --help'],
+    [['--zzzzzzzz'], 'ACC_UNKNOWN_OPTION', 'npx acc --help'],
   ])('points to the help of its own command: %j', async (args, code, help) => {
     const said = await refusal(...args);
     expect(said).toContain(code);
@@ -60,6 +62,27 @@ describe('help', () => {
 
   it('is printed with exit code 2 if no command is given', async () => {
     expect(await runAcc([])).toMatchObject({ code: 2, stderr: expect.stringContaining('launch') as unknown });
+  });
+});
+
+describe('a Node.js that is too old', () => {
+  const old =
+    "--import=data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'18.20.8'}})";
+  const onOld = (...args: string[]) => runAcc(args, { env: { NODE_OPTIONS: old } });
+
+  it('is the only error of every command', async () => {
+    const runs = await Promise.all([['launch', 'x.ts'], ['--help'], ['lauch']].map((args) => onOld(...args)));
+    for (const run of runs) {
+      expect(run).toMatchObject({ code: 2, stdout: '' });
+      expect(run.stderr).toMatch(/^acc: ACC_NODE_TOO_OLD: Node\.js 18\.20\.8 .*\n→ Install Node\.js .*\n$/);
+    }
+  });
+
+  it('is marked by acc env', async () => {
+    const { code, stdout } = await onOld('env');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^node .*, too old$/m);
+    expect(stdout).toContain('✗ ACC_NODE_TOO_OLD: Node.js 18.20.8');
   });
 });
 

@@ -32,7 +32,7 @@ function usageError(error: CommanderError, command: Command): AccError {
   const help =
     (command.name() === 'launch' ? oursFor(option) : undefined) ??
     nearestChoice(message) ??
-    (suggestion.join(' ').replace(/^\(|\)$/g, '') || `${name} --help lists the arguments and options.`);
+    (suggestion.join(' ').replace(/^\(|\)$/g, '') || `npx ${name} --help lists the arguments and options.`);
   return new AccError(code, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, '.'), {
     help,
     cause: error,

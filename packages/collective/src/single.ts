@@ -257,6 +257,6 @@ function joined(x: Tensor): Tensor {
 
 function alone(): AccError {
   return new AccError('ACC_COLLECTIVE_RANK', 'There is no other rank.', {
-    help: 'Start several ranks, for example by acc launch -n 2, or leave out the message.',
+    help: 'Start several ranks, for example by npx acc launch -n 2, or leave out the message.',
   });
 }

@@ -93,7 +93,7 @@ describe('a config file', () => {
     ['launch:\n  nproc: 0', 'ACC_INVALID_OPTION', 'acc.yaml:2', 'whole number from 1'],
     ['accelerator:\n  seed: true', 'ACC_INVALID_OPTION', 'acc.yaml:2', 'whole number from 0'],
     ['accelerator: [1]', 'ACC_INVALID_OPTION', 'acc.yaml:1', 'strategy'],
-    ['accelerator: {', 'ACC_CONFIG_INVALID', 'acc.yaml', 'acc config'],
+    ['accelerator: {', 'ACC_CONFIG_INVALID', 'acc.yaml', 'npx acc config --force'],
   ])('with a mistake is refused with its line: %j', async (text, code, place, help) => {
     const refused = parseConfig(text, 'acc.yaml');
     await expect(refused).rejects.toThrow(coded(code));

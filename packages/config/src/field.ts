@@ -98,8 +98,8 @@ export function expected(field: Field): string {
     case 'switch':
       return 'true or false';
     case 'text':
-      return 'a text';
+      return 'a string';
     case 'texts':
-      return 'a list of texts';
+      return 'a list of strings';
   }
 }

@@ -1,7 +1,17 @@
+import { resolve } from 'node:path';
 import { AccError, isAccError, nearestName } from '@acc/contract';
-import { isMap, isScalar, LineCounter, parseDocument, type Node, type YAMLMap } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  type Node,
+  type YAMLMap,
+  type YAMLParseError,
+} from 'yaml';
 import { ACCELERATOR_FIELDS } from './accelerator-fields.js';
 import { invalidValue, isValue, keysBelow, type Field, type FieldValue } from './field.js';
+import { PROJECT_FILE, workingFolder } from './find-file.js';
 import { LAUNCH_FIELDS } from './launch-fields.js';
 
 /** A value of a file. */
@@ -38,11 +48,15 @@ export function parseConfigText(text: string, path: string): FileContent {
   return { path, ...found };
 }
 
-function notYaml(path: string, problems: readonly Error[]): AccError {
+/** The mistakes, one of a line: others at the same place are consequences. */
+function notYaml(path: string, problems: readonly YAMLParseError[]): AccError {
   const [problem] = problems;
-  const reasons = problems.map(({ message }) => message.trimEnd());
+  const firsts = problems.filter(
+    ({ linePos }, i) => problems.findIndex((other) => other.linePos?.[0].line === linePos?.[0].line) === i,
+  );
+  const reasons = firsts.map(({ message }) => message.trimEnd());
   return new AccError('ACC_CONFIG_INVALID', `${path} is not valid YAML: ${reasons.join('\n')}`, {
-    help: 'Correct it, or write a new one with: npx acc config',
+    help: `Correct it, or replace it with: ${replacing(path)}`,
     cause: problem,
     details: { path },
   });
@@ -55,9 +69,17 @@ function mistakenFile(path: string, mistakes: readonly AccError[]): AccError {
   const code = others.every((one) => one.code === first!.code) ? first!.code : 'ACC_CONFIG_INVALID';
   const lines = mistakes.map(({ message }) => `  ${message.replace('\n→ ', ' ')}`);
   return new AccError(code, `${path} has ${mistakes.length} mistakes:\n${lines.join('\n')}`, {
-    help: 'Correct these lines, or write a new file with: npx acc config --force',
+    help: `Correct these lines, or replace the file with: ${replacing(path)}`,
     details: { path, mistakes: mistakes.map((one) => one.toJSON()) },
   });
+}
+
+/** The command that writes this file anew, whatever file a plain `acc config` writes. */
+function replacing(path: string): string {
+  const isOfProject = path === PROJECT_FILE || path === resolve(workingFolder(), PROJECT_FILE);
+  if (isOfProject) return 'npx acc config --force';
+  const word = /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+  return `npx acc config --force --config-file ${word}`;
 }
 
 interface Section {

@@ -14,7 +14,7 @@ export function configText({ launch, accelerator }: ConfigValues): string {
     '# Options of `acc launch` and of `Accelerator.create`. Lines with # show the defaults. Where nothing',
     '# stands after the colon, write a value when you remove the #.',
     '# The program comes first, then ACC_* variables, then this file. `npx acc env --explain` shows',
-    '# what holds and where it comes from.',
+    '# the options in effect, and where each comes from.',
     '',
     'launch:',
     ...sectionLines(LAUNCH_FIELDS, launch, ''),

@@ -24,7 +24,7 @@ export interface CollectiveOptions {
   readonly graceMs?: number;
   /** A host that has not answered for longer is lost. At least 2,000. Default 5,000. */
   readonly silenceMs?: number;
-  /** For a wait that lasts longer, a deadlock is searched for. Default 2,000. */
+  /** How long a wait lasts before a deadlock is looked for, in milliseconds. Default 2,000. */
   readonly deadlockMs?: number;
 }
 

@@ -79,15 +79,25 @@ describe('the package', () => {
 
 describe('the command line', () => {
   it.each([
-    [[], 2],
-    [['--help'], 0],
-    [['a', 'b'], 2],
-    [['Bad_Name'], 2],
-    [['--nope'], 2],
-  ])('%j exits with %i', (args, code) => {
-    vi.spyOn(console, 'log').mockImplementation(() => undefined);
-    vi.spyOn(console, 'error').mockImplementation(() => undefined);
-    expect(main(args)).toBe(code);
+    [[], 'ACC_USAGE', 'Write: npm create acc-tracker my-service'],
+    [['a', 'b'], 'ACC_USAGE', 'Write: npm create acc-tracker my-service'],
+    [['Bad_Name'], 'ACC_BAD_OPTION', 'lower-case letters'],
+    [['x', '--dri', 'y'], 'ACC_UNKNOWN_OPTION', 'Did you mean --dir?'],
+    [['x', '--nowhere', 'y'], 'ACC_UNKNOWN_OPTION', 'Write: npm create acc-tracker my-service'],
+    [['x', '--dir'], 'ACC_BAD_OPTION', 'Write: npm create acc-tracker my-service'],
+  ])('%j ends with %s and a next step', (args, code, help) => {
+    const lines: string[] = [];
+    vi.spyOn(console, 'error').mockImplementation((line: string) => void lines.push(line));
+    expect(main(args)).toBe(2);
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^create-acc-tracker: ${code}: [^\n]+\n→ .*${help}`)),
+    ]);
+  });
+
+  it('prints its form with --help', () => {
+    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
+    expect(main(['--help'])).toBe(0);
+    expect(log).toHaveBeenCalledWith(expect.stringContaining('--dir <folder>'));
   });
 
   it('prints the next steps', () => {

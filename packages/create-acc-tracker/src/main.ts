@@ -1,12 +1,14 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { isAccError } from '@acc/contract';
+import { AccError, isAccError, nearestName } from '@acc/contract';
 import { createTrackerPackage } from './create.js';
 
 const USAGE = `npm create acc-tracker <name> [-- --dir <folder>]
 
 Makes the package acc-tracker-<name>: a tracker for Accelerate for TensorFlow.js that works and
 passes the conformance tests, to be changed into one for your service.`;
+
+const FORM = 'Write: npm create acc-tracker my-service -- --dir my-folder. The option is not required.';
 
 /** The exit code for an invalid command line. */
 const USAGE_ERROR = 2;
@@ -18,17 +20,15 @@ const USAGE_ERROR = 2;
  */
 export function main(args: readonly string[]): number {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      options: { dir: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
-      allowPositionals: true,
-    });
-    const [name] = positionals;
-    if (values.help || name === undefined || positionals.length > 1) {
+    const { values, positionals } = parsed(args);
+    if (values.help) {
       console.log(USAGE);
-      return values.help ? 0 : USAGE_ERROR;
+      return 0;
     }
-    const created = createTrackerPackage({ name, ...(values.dir !== undefined && { dir: values.dir }) });
+    const created = createTrackerPackage({
+      name: onlyName(positionals),
+      ...(values.dir !== undefined && { dir: values.dir }),
+    });
     const folder = relative(process.cwd(), created.dir) || '.';
     console.log(
       `Made ${created.packageName} in ${folder}:\n${created.files.map((file) => `  ${file}`).join('\n')}`,
@@ -38,9 +38,39 @@ export function main(args: readonly string[]): number {
     );
     return 0;
   } catch (error) {
-    const isUsage = (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS') ?? false;
-    if (!isAccError(error) && !isUsage) throw error;
-    console.error(`create-acc-tracker: ${(error as Error).message}`);
+    if (!isAccError(error)) throw error;
+    console.error(`create-acc-tracker: ${error.code}: ${error.message}`);
     return USAGE_ERROR;
   }
+}
+
+const OPTIONS = { dir: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const;
+
+/** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_BAD_OPTION`. */
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!code?.startsWith('ERR_PARSE_ARGS')) throw error;
+    const [, option] = /^Unknown option '(.*?)'/.exec(message) ?? [];
+    if (option === undefined)
+      throw new AccError('ACC_BAD_OPTION', '--dir needs a folder, and --help no value.', {
+        help: FORM,
+        cause: error,
+      });
+    const nearest = nearestName(option, ['--dir', '--help']);
+    throw new AccError('ACC_UNKNOWN_OPTION', `There is no option ${option}.`, {
+      help: nearest ? `Did you mean ${nearest}?` : FORM,
+      cause: error,
+    });
+  }
+}
+
+/** @throws AccError `ACC_USAGE`. */
+function onlyName([name, ...others]: readonly string[]): string {
+  if (name === undefined)
+    throw new AccError('ACC_USAGE', 'The name of the service is missing.', { help: FORM });
+  if (others.length === 0) return name;
+  throw new AccError('ACC_USAGE', `There is one name, and not also ${others.join(', ')}.`, { help: FORM });
 }

@@ -119,6 +119,7 @@ export const LARGE_CLASSES: readonly string[] = [
 export const SIDE_EFFECTS: readonly Exception[] = [
   { where: 'packages/kernels/src/register.ts', reason: 'its purpose is to register the backend' },
   { where: 'packages/cli/src/acc.ts', reason: 'the program `acc` itself' },
+  { where: 'packages/cli/src/run-command.ts', reason: 'the program `acc` itself' },
   {
     where: 'packages/cli/src/launch/function/run-function.ts',
     reason: 'the program of a rank that runs a function',
@@ -142,6 +143,10 @@ export const SIDE_EFFECTS: readonly Exception[] = [
   {
     where: 'packages/core/src/end-by-uncaught.ts',
     reason: 'an error before `create` must end the program with a short text, too',
+  },
+  {
+    where: 'packages/core/src/require-node.ts',
+    reason: 'a Node.js that is too old must be named before anything else fails',
   },
   {
     where: 'packages/core/src/random/note-shuffles.ts',

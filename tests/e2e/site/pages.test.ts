@@ -147,6 +147,22 @@ describe('the site', () => {
     expect(await first.getAttribute('href')).toMatch(guide);
   });
 
+  it.each([
+    ['setSeed', '/api/core/training-steps.html#setseed'],
+    ['clipGradNorm', '/api/core/accelerator.html#clipgradnorm'],
+    ['isMainProcess', '/api/core/accelerator.html#property-ismainprocess'],
+    ['splitBatches', '/api/core/options.html#property-splitbatches'],
+  ])('finds the API of %s first, and rows have an excerpt', async (name, place) => {
+    await page.setViewportSize(DESKTOP);
+    await openSearch();
+    await page.locator('.VPLocalSearchBox input').fill(name);
+    const first = page.locator('.VPLocalSearchBox .result').first();
+    await first.waitFor();
+    expect(await first.getAttribute('href')).toBe(place);
+    const excerpts = page.locator('.VPLocalSearchBox .excerpt');
+    expect((await excerpts.allTextContents()).join('')).toContain(name);
+  });
+
   it('lists the members of the Accelerator by use, create and prepare first, on a page of its own', async () => {
     await page.goto(`${site.url}api/core/accelerator.html`);
     const members = await page.locator('.vp-doc td:first-child a').allTextContents();

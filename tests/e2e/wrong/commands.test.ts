@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
@@ -40,7 +40,16 @@ const WRONG: readonly Wrong[] = [
   ['setup --vesion 2', 'ACC_UNKNOWN_OPTION', 'acc setup --help'],
   ['env --jsn', 'ACC_UNKNOWN_OPTION', 'Did you mean --json?'],
   ['completion bsh', 'ACC_BAD_OPTION', "Did you mean 'bash'?"],
-  ['test -n 0', 'ACC_BAD_OPTION', 'a whole number from 1'],
+  ['test -n 0', 'ACC_BAD_OPTION', 'npx acc test --help'],
+  [
+    'launch --config-file broken.yaml train.mjs',
+    'ACC_CONFIG_INVALID',
+    'npx acc config --force --config-file',
+  ],
+  ['convert-config broken.yaml', 'ACC_CONVERT_INVALID', 'Give a file of accelerate config'],
+  ['convert-config nowhere.yaml --output wrong.yaml', 'ACC_CONVERT_MISSING', 'nowhere.yaml cannot be read'],
+  ['convert-config config.yaml --output other.yaml', 'ACC_CONVERT_UNKNOWN', 'npx acc launch --config-file'],
+  ['merge-weights saves out', 'ACC_CHECKPOINT_NOT_FOUND', 'saves/step-00000160?'],
 ];
 
 let ended: readonly Ended[];
@@ -48,6 +57,12 @@ beforeAll(async () => {
   const cwd = newFolder();
   writeFileSync(join(cwd, 'train.mjs'), "throw new Error('it runs');\n");
   writeFileSync(join(cwd, 'wrong.yaml'), 'launch:\n  nprocs: 2\n  threads: many\n');
+  writeFileSync(join(cwd, 'broken.yaml'), 'launch:\n nproc: 2\n  x: 1\n');
+  writeFileSync(join(cwd, 'config.yaml'), 'launch:\n  nproc: 2\n');
+  for (const step of ['step-00000128', 'step-00000160']) {
+    mkdirSync(join(cwd, 'saves', step), { recursive: true });
+    writeFileSync(join(cwd, 'saves', step, 'checkpoint.json'), '{}');
+  }
   ended = await forEach(WRONG, ([line]) => runNode([ACC, ...line.split(' ')], { cwd }));
   rmSync(cwd, { recursive: true });
 }, 120_000);
@@ -62,4 +77,7 @@ it.each(WRONG.map((wrong, i) => [...wrong, i] as const))('acc %s: %s', (_line, e
   expect(lines[0], output).toMatch(new RegExp(`^acc: ${errorCode}: `));
   expect(lines.at(-1), output).toMatch(/^→ /);
   expect(output).toContain(says);
+  // Nothing is said twice, and no line holds a mark alone.
+  expect(new Set(lines).size, output).toBe(lines.length);
+  expect(output).not.toMatch(/^\.$/m);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
 import { GUILTY, IMPORTS, PROGRAMS, type WrongProgram } from './programs.js';
+import { WRONG_INSTALLATIONS } from './wrong-installations.js';
 
 /** A terminal has so many lines that a reader sees without scrolling. */
 const MOST_LINES = 25;
@@ -10,7 +11,9 @@ const MOST_LINES = 25;
 const nameOf = ({ name, ranks }: WrongProgram): string =>
   `${ranks === 1 ? 'alone' : 'on two ranks'}: ${name}`;
 
-const chosen = PROGRAMS.filter(({ isLate = false }) => inject('isRelease') || !isLate);
+const chosen = [...PROGRAMS, ...WRONG_INSTALLATIONS].filter(
+  ({ isLate = false }) => inject('isRelease') || !isLate,
+);
 
 let ended: ReadonlyMap<string, Ended>;
 beforeAll(async () => {

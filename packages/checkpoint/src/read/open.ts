@@ -60,11 +60,21 @@ async function readMarker(location: Location): Promise<Marker> {
       'ACC_CHECKPOINT_NOT_FOUND',
       `There is no complete checkpoint in ${describeLocation(location)}.`,
       {
-        help: `A complete checkpoint contains a file ${MARKER}. loadState('latest') loads the newest complete one.`,
+        help: await adviceFor(location),
         cause: error,
       },
     );
   }
+}
+
+/** The newest checkpoint one level below, or what a complete one has. */
+async function adviceFor({ storage, prefix }: Location): Promise<string> {
+  const keys = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
+  const names = keys.filter((key) => key.split('/').length === 2 && key.endsWith(`/${MARKER}`)).sort();
+  const newest = names.at(-1)?.slice(0, -1 - MARKER.length);
+  return newest === undefined
+    ? `Check the path. A complete checkpoint contains a file ${MARKER}.`
+    : `It is a folder of checkpoints. Did you mean ${describeLocation({ storage, prefix: `${prefix}${newest}/` })}?`;
 }
 
 async function present<T>(location: Location, read: () => Promise<T>, file: string): Promise<T> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfigFile, type Configuration } from '@acc/config';
 import { fixture, runAcc } from '../../fixtures/run-acc.js';
+import { ranksFor } from './machine.js';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'acc-config-'))));
@@ -13,6 +14,17 @@ const acc = (args: readonly string[], env: Record<string, string> = {}) =>
   runAcc(args, { cwd: folder, env: { XDG_CONFIG_HOME: join(folder, 'xdg'), ...env } });
 
 describe('acc config', () => {
+  it.each([
+    [1, 0, 1],
+    [2, 0, 2],
+    [4, 0, 2],
+    [8, 0, 4],
+    [64, 0, 8],
+    [8, 3, 3],
+  ])('suggests for %i cores and %i GPUs %i ranks', (cores, gpus, ranks) =>
+    expect(ranksFor(cores, gpus)).toBe(ranks),
+  );
+
   it('writes what flags say, and defaults for this machine, and replaces no file unasked', async () => {
     const file = join(folder, 'acc.yaml');
     expect(await acc(['config', '--default'])).toMatchObject({ code: 0, stdout: `${file}\n` });
@@ -128,6 +140,6 @@ it('acc launch reads the file, and options of the command line come first', asyn
   expect(given.stdout).toContain('ACC_MIXED_PRECISION=bf16 ACC_COMMAND_LINE=ACC_MIXED_PRECISION');
   expect(given.stdout).not.toContain('TORCHELASTIC_MAX_RESTARTS');
   expect(none.stdout).toMatch(/rank 0 of 1/);
-  expect(none.stderr).toContain('Write: acc launch --dry-run --config-file none --threads 2 ');
+  expect(none.stderr).toContain('Write: npx acc launch --dry-run --config-file none --threads 2 ');
   expect(none.stdout).toContain('ACC_CONFIG_FILE=none');
 });

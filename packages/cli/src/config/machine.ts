@@ -13,13 +13,20 @@ export interface Suggested {
 /** The most ranks that are suggested. More than that is a choice of the user. */
 const MOST_RANKS = 8;
 
-/** Suggests a rank for each GPU, or for each two cores, because ranks gain from threads. */
+/**
+ * A rank for each GPU, or for each two cores, because ranks gain from threads. Two cores are two ranks: one
+ * is what runs without a file.
+ */
+export function ranksFor(cores: number, gpus: number): number {
+  return gpus > 0 ? gpus : Math.min(MOST_RANKS, Math.max(Math.min(2, cores), Math.floor(cores / 2)));
+}
+
+/** The settings for this machine. */
 export async function suggestFor(): Promise<Suggested> {
   const cores = availableParallelism();
   const gpus = await countGpus();
-  const nproc = gpus > 0 ? gpus : Math.min(MOST_RANKS, Math.max(1, Math.floor(cores / 2)));
   return {
-    launch: { nproc },
+    launch: { nproc: ranksFor(cores, gpus) },
     accelerator: gpus > 0 ? { mixedPrecision: 'bf16' } : {},
     reason: gpus > 0 ? `${gpus} GPUs` : `${cores} cores, no GPU that libtorch can use`,
   };

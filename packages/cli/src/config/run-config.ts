@@ -51,8 +51,9 @@ export async function updateConfig(
 ): Promise<void> {
   if (flags.default || flags.force) {
     const option = flags.default ? '--default' : '--force';
+    const anew = flags.default ? '--default --force' : '--force';
     throw new AccError('ACC_BAD_OPTION', `acc config update takes no ${option}.`, {
-      help: `Leave ${option} out, or write a new file: acc config ${option} …`,
+      help: `Leave ${option} out, or replace the file: npx acc config ${anew}`,
       details: { option },
     });
   }

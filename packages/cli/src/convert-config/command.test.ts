@@ -161,21 +161,21 @@ describe('acc convert-config', () => {
     },
   );
 
-  it('says what has another meaning and what has none', async () => {
+  it('says what was converted with a difference and what was not', async () => {
     const run = await convert(join(FOLDER, 'multi-gpu.yaml'));
     expect(run).toMatchObject({ code: 0, stderr: '' });
     expect(run.stdout).toContain('is a file of Hugging Face Accelerate.');
     expect(run.stdout).toMatch(
-      /another meaning \(2\):[^]*num_processes: 8 +launch\.nproc: 4 \(the number on each host\)/,
+      /with a difference \(2\):[^]*num_processes: 8 +launch\.nproc: 4 \(the number on each host\)/,
     );
-    expect(run.stdout).toMatch(/without a meaning here \(\d\):[^]*machine_rank: 0 .*--node-rank 0/);
+    expect(run.stdout).toMatch(/not converted \(\d\):[^]*machine_rank: 0 .*--node-rank 0/);
     expect(run.stdout).toContain(join(folder, 'acc.yaml'));
     const again = await convert(join(FOLDER, 'multi-gpu.yaml'));
     expect(again).toMatchObject({ code: 2, stdout: '' });
     expect(again.stderr).toContain('ACC_CONFIG_EXISTS');
     const shown = await convert(join(FOLDER, 'multi-gpu.yaml'), '--output', '-');
     expect(shown.stdout).toBe(readFileSync(join(folder, 'acc.yaml'), 'utf8'));
-    expect(shown.stderr).toContain('another meaning');
+    expect(shown.stderr).toContain('with a difference');
   });
 
   it('lists values that an option does not take, keys that contradict others, and unknown keys', async () => {

@@ -24,8 +24,8 @@ async function runConvert(file: string, { output, force, json }: ConvertFlags, c
   const [{ convertConfig }, { conversionReport, formatConversion }, { requireAbsent, writeConfig }] =
     await Promise.all([import('./convert.js'), import('./report.js'), import('../config/write-config.js')]);
   const path = resolve(cwd, output);
-  if (output !== '-' && !force) requireAbsent(path);
   const conversion = await convertConfig(resolve(cwd, file));
+  if (output !== '-' && !force) requireAbsent(path);
   const list = json
     ? `${JSON.stringify(conversionReport(conversion, output === '-' ? '-' : path), undefined, 2)}\n`
     : formatConversion(conversion, file);

@@ -22,6 +22,7 @@ interface Format {
 
 const ACCELERATE: Format = { name: 'Hugging Face Accelerate', rules: ACCELERATE_RULES };
 const DEEPSPEED: Format = { name: 'DeepSpeed', rules: DEEPSPEED_RULES };
+const OTHER_FORMATS = 'Give a file of accelerate config, or a JSON configuration of DeepSpeed.';
 /** A key of Accelerate's files that names a file of DeepSpeed. */
 const OTHER_FILE = 'deepspeed_config.deepspeed_config_file';
 
@@ -65,9 +66,9 @@ function readForeign(path: string): Readonly<Record<string, unknown>> {
   try {
     content = parseText(text);
   } catch (cause) {
-    throw invalid(path, `is neither JSON nor YAML: ${(cause as Error).message}`, cause);
+    throw invalid(path, `is neither JSON nor YAML: ${(cause as Error).message.trimEnd()}`, cause);
   }
-  if (!isRecord(content)) throw invalid(path, 'holds no options by name');
+  if (!isRecord(content)) throw invalid(path, 'holds no options by name.');
   return content;
 }
 
@@ -94,7 +95,11 @@ function formatOf(content: Readonly<Record<string, unknown>>, path: string): For
     throw unknown(path, 'is for SageMaker, which starts jobs by its own interface');
   }
   if ('launch' in content || 'accelerator' in content)
-    throw unknown(path, 'looks like a file of acc config already');
+    throw unknown(
+      path,
+      'is a file of acc config already',
+      `Use it as it is: npx acc launch --config-file ${path} SCRIPT`,
+    );
   const keys = leavesOf(content).map(([key]) => key);
   const countOf = ({ rules }: Format) => keys.filter((key) => ruleFor(key, rules)).length;
   const [ofAccelerate, ofDeepspeed] = [countOf(ACCELERATE), countOf(DEEPSPEED)];
@@ -103,16 +108,16 @@ function formatOf(content: Readonly<Record<string, unknown>>, path: string): For
 }
 
 function invalid(path: string, what: string, cause?: unknown): AccError {
-  return new AccError('ACC_CONVERT_INVALID', `${path} ${what}.`, {
-    help: 'Give a file of accelerate config, or a JSON configuration of DeepSpeed.',
+  return new AccError('ACC_CONVERT_INVALID', `${path} ${what}`, {
+    help: OTHER_FORMATS,
     details: { path },
     cause,
   });
 }
 
-function unknown(path: string, what: string): AccError {
+function unknown(path: string, what: string, help = OTHER_FORMATS): AccError {
   return new AccError('ACC_CONVERT_UNKNOWN', `${path} ${what}.`, {
-    help: 'Give a file of accelerate config, or a JSON configuration of DeepSpeed. npx acc config writes a new file.',
+    help,
     details: { path },
   });
 }

@@ -53,13 +53,13 @@ export const same =
   (value) =>
     taken(setting(value));
 
-/** For keys without a meaning here. */
+/** For keys that have no effect here. */
 export const without =
   (note: string): Rule =>
   () =>
     leftOut(note);
 
-/** For what is always so here: true is taken, and false is not possible. */
+/** For what is always on here: true is taken, and false is not possible. */
 export const always =
   (note: string): Rule =>
   (value) =>

@@ -3,9 +3,9 @@ import type { ConvertedKey } from './draft.js';
 import type { Outcome } from './outcome.js';
 
 const TITLES: readonly (readonly [Outcome['kind'], string])[] = [
-  ['taken', 'taken'],
-  ['changed', 'taken with another meaning'],
-  ['leftOut', 'without a meaning here'],
+  ['taken', 'converted'],
+  ['changed', 'converted, with a difference'],
+  ['leftOut', 'not converted'],
 ];
 
 /** A list of the keys of a converted file, by what became of them. */

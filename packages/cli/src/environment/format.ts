@@ -1,3 +1,4 @@
+import { oldNode } from '@acc/platform/node-version';
 import pc from 'picocolors';
 import type { AddonState, EnvironmentReport } from './inspect.js';
 
@@ -8,10 +9,11 @@ const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
 export function formatReport(report: EnvironmentReport): string {
   const { libtorch, addon, collective, tfjs, tfjsNode, engine, variables, missing } = report;
   const chosen = libtorch.chosen;
+  const isOldNode = oldNode(process.versions.node) !== undefined;
   const lines = [
     row('acc', report.acc),
     row('platform', report.platform),
-    row('node', report.node),
+    row('node', `${report.node}${isOldNode ? ', too old' : ''}`),
     row('cores', String(report.cores)),
     row('memory', `${(report.memoryBytes / 2 ** 30).toFixed(1)} GiB`),
     row(

@@ -9,6 +9,7 @@ import {
   type LibtorchInstall,
   type LibtorchSearch,
 } from '@acc/native';
+import { oldNode } from '@acc/platform/node-version';
 import {
   findTfjsNode,
   inspectTfjsNode,
@@ -116,11 +117,17 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
     engine: inspectEngine(libtorch.chosen, addon, tfjsNode),
     variables: visibleVariables(env),
     missing: [
+      ...nodeProblems(),
       ...listMissing(libtorch, addon),
       ...tfjsProblems(cwd, tfjs),
       ...tfjsNode.flatMap(missingTensorflow),
     ],
   };
+}
+
+function nodeProblems(): Missing[] {
+  const problem = oldNode(process.versions.node);
+  return problem ? [{ what: `${problem.code}: ${problem.message}`, mend: problem.help }] : [];
 }
 
 function inspectAddon(libtorch: LibtorchInstall | undefined): AddonState {

@@ -156,7 +156,7 @@ export function requireOneModel(path: string | undefined, flags: EstimateFlags):
   }
   if (path === undefined && flags.parameters === undefined) {
     throw new AccError('ACC_USAGE', 'Neither a model nor --parameters is given.', {
-      help: 'acc estimate-memory --help lists the arguments and options.',
+      help: 'npx acc estimate-memory --help lists the arguments and options.',
     });
   }
 }

@@ -20,7 +20,7 @@ export function optionsAfterScript({ before, script, args, options }: Given): st
   if (before.at(-1) === '--') return undefined;
   const { own, others } = divided(args, options);
   if (own.length === 0) return undefined;
-  const line = (words: readonly string[]) => `acc launch ${shellWords([...before, ...words])}`;
+  const line = (words: readonly string[]) => `npx acc launch ${shellWords([...before, ...words])}`;
   const names = own.filter((word) => word.startsWith('-')).map((word) => word.split('=')[0]);
   const [is, it] = names.length === 1 ? ['is', 'an option'] : ['are', 'options'];
   return (

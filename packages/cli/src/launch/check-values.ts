@@ -36,7 +36,7 @@ export function requireInteger(option: string, value: unknown, from: number, to 
 
 export function badOption(option: string, value: unknown, expected: string): AccError {
   return new AccError('ACC_BAD_OPTION', `${option} must be ${expected}, not '${String(value)}'.`, {
-    help: 'acc launch --help lists the options.',
+    help: 'npx acc launch --help lists the options.',
     details: { option, value },
   });
 }

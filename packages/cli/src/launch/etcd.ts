@@ -212,7 +212,7 @@ class Meeting {
     throw new AccError(
       'ACC_RENDEZVOUS_FAILED',
       `Hosts are missing after ${TIMEOUT_MS} ms. ${await this.#whoIsThere()}.`,
-      { help: 'Start acc launch on every host, with the same --nnodes and --rdzv-id.' },
+      { help: 'Start npx acc launch on every host, with the same --nnodes and --rdzv-id.' },
     );
   }
 

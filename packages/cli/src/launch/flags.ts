@@ -17,7 +17,7 @@ function flagOf(option: CommandOption): Option {
     case 'choice':
       return flag.choices(option.choices.map(String));
     case 'whole':
-      return flag.argParser((text) => (option.words?.includes(text) ? text : parseInteger(text)));
+      return flag.argParser((text) => parseWhole(text, option));
     case 'hosts':
       return flag.argParser(parseHosts);
     case 'ranks':
@@ -35,9 +35,11 @@ function helpOf(option: CommandOption): string {
     : option.help;
 }
 
-export function parseInteger(text: string): number {
-  if (/^\d+$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected a whole number.');
+function parseWhole(text: string, { least, words = [] }: CommandOption & { kind: 'whole' }): number | string {
+  if (words.includes(text)) return text;
+  if (/^\d+$/.test(text) && Number(text) >= least) return Number(text);
+  const others = words.length > 0 ? `, or ${words.join(', ')}` : '';
+  throw new InvalidArgumentError(`Expected a whole number from ${least}${others}.`);
 }
 
 function parseHosts(text: string): string {

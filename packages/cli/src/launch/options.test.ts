@@ -179,8 +179,8 @@ describe('optionsAfterScript', () => {
   ])('says where %s belongs', (args, names, line) => {
     const [warning, write, otherwise] = warningOf(args)!;
     expect(warning).toContain(`acc: ${names}`);
-    expect(write).toBe(`Write: acc launch ${line}`);
-    expect(otherwise).toBe(`If the program is meant: acc launch -- train.ts ${args}\n`);
+    expect(write).toBe(`Write: npx acc launch ${line}`);
+    expect(otherwise).toBe(`If the program is meant: npx acc launch -- train.ts ${args}\n`);
   });
 
   it.each([['--lr 0.1 -name n'], ['-- -n 2'], ['']])("leaves the program's own arguments: '%s'", (args) =>
@@ -189,8 +189,8 @@ describe('optionsAfterScript', () => {
 
   it('keeps the options before the script', () =>
     expect(warningOf('--threads 2', ['-n', '4', '--strategy', 'fsdp'])!.slice(1)).toEqual([
-      'Write: acc launch -n 4 --strategy fsdp --threads 2 train.ts',
-      'If the program is meant: acc launch -n 4 --strategy fsdp -- train.ts --threads 2\n',
+      'Write: npx acc launch -n 4 --strategy fsdp --threads 2 train.ts',
+      'If the program is meant: npx acc launch -n 4 --strategy fsdp -- train.ts --threads 2\n',
     ]));
 
   it('is silent after --', () => expect(warningOf('-n 2', ['-n', '4', '--'])).toBeUndefined());

@@ -124,7 +124,7 @@ function elasticPlan(options: Complete, common: CommonPlan): LaunchPlan {
     throw missingOption(
       `--nnodes ${nnodes} needs --rdzv-endpoint.`,
       '--rdzv-endpoint',
-      'Start on every host: acc launch --nnodes A:B --rdzv-endpoint HOST:PORT …, where HOST is the first host.',
+      'Start on every host: npx acc launch --nnodes A:B --rdzv-endpoint HOST:PORT …, where HOST is the first host.',
     );
   }
   const endpoint = parseEndpoint(rdzvEndpoint);
@@ -192,7 +192,7 @@ function etcdRendezvous({ rdzvEndpoint, rdzvId }: Complete): EtcdRendezvous {
     throw missingOption(
       `A rendezvous through etcd needs ${missing}.`,
       missing,
-      'Start on every host: acc launch --nnodes A --rdzv-backend etcd --rdzv-endpoint ETCD:2379 --rdzv-id NAME …',
+      'Start on every host: npx acc launch --nnodes A --rdzv-backend etcd --rdzv-endpoint ETCD:2379 --rdzv-id NAME …',
     );
   }
   if (!/^[\w.-]+$/.test(rdzvId!)) throw badOption('--rdzv-id', rdzvId, 'letters, digits, and _ . -');
@@ -206,7 +206,7 @@ function fixedEndpoint({ nodeRank, rdzvEndpoint, rdzvId }: Complete, nnodes: num
     throw missingOption(
       `Several hosts need ${missing}.`,
       missing,
-      'Start on every host: acc launch --nnodes A --node-rank R --rdzv-endpoint HOST:PORT …, where HOST is the host of node rank 0.',
+      'Start on every host: npx acc launch --nnodes A --node-rank R --rdzv-endpoint HOST:PORT …, where HOST is the host of node rank 0.',
     );
   }
   const endpoint = rdzvEndpoint === undefined ? undefined : parseEndpoint(rdzvEndpoint);

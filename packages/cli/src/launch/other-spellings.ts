@@ -39,7 +39,7 @@ const IN_PROGRAM: Readonly<Record<string, string>> = {
 export function oursFor(option: string): string | undefined {
   const name = option.replaceAll('_', '-');
   const ours = OPTIONS[name] ?? HYPHENATED.find((one) => one === name);
-  if (ours) return `Here it is ${ours}. acc launch --help lists the options.`;
+  if (ours) return `Here it is ${ours}. npx acc launch --help lists the options.`;
   const given = IN_PROGRAM[name];
   return given && `Set it in the program: Accelerator.create({ ${given} }).`;
 }

@@ -66,7 +66,7 @@ export function resolveScript(script: string, cwd: string): string {
   }
   if (isFile) return path;
   throw new AccError('ACC_SCRIPT_NOT_FILE', `'${script}' is not a file.`, {
-    help: 'Name the script itself: acc launch train.ts',
+    help: 'Name the script itself: npx acc launch train.ts',
     details: { path },
   });
 }

@@ -22,7 +22,12 @@ export function addSetupCommand(program: Command): void {
         import('./setup.js'),
         import('./progress.js'),
       ]);
-      await setup(flags, new SetupProgress(process.stderr));
+      const progress = new SetupProgress(process.stderr);
+      try {
+        await setup(flags, progress);
+      } finally {
+        progress.close();
+      }
     });
   addTfjsNodeCommand(setupCommand);
 }

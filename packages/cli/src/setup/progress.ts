@@ -7,6 +7,9 @@ const MIB = 2 ** 20;
 /** The number of bytes between two progress lines on an output that cannot rewrite lines. */
 const LINE_EVERY_BYTES = 50 * MIB;
 
+/** A step that takes longer says so as often. */
+const STILL_EVERY_MS = 10_000;
+
 /**
  * Shows the progress of `acc setup`: one line that rewrites itself on a terminal, and a few whole
  * lines elsewhere.
@@ -16,14 +19,25 @@ export class SetupProgress {
   #isRewriting = false;
   #lastPhase = '';
   #lastBytes = 0;
+  #waiting: NodeJS.Timeout | undefined;
 
   constructor(output: Output) {
     this.#output = output;
   }
 
-  /** Reports the start of a step that takes some time. */
-  step(text: string): void {
-    this.#line(`  ${text}`);
+  /** Reports the start of a step that takes some time, and every 10 s that it still runs. */
+  step(what: string, more = ''): void {
+    this.#line(`  ${what}${more}`);
+    let seconds = 0;
+    this.#waiting = setInterval(() => {
+      seconds += STILL_EVERY_MS / 1000;
+      this.#rewrite(`  still ${what}, ${seconds} s`);
+    }, STILL_EVERY_MS).unref();
+  }
+
+  /** Ends the reports of the last step. */
+  close(): void {
+    clearInterval(this.#waiting);
   }
 
   done(text: string): void {
@@ -41,8 +55,8 @@ export class SetupProgress {
     const total = totalBytes === undefined ? '' : ` of ${Math.round(totalBytes / MIB)}`;
     const text = `  ${phase} ${Math.round(doneBytes / MIB)}${total} MiB`;
     if (this.#output.isTTY) {
-      this.#output.write(ERASE_LINE + text);
-      this.#isRewriting = true;
+      this.close();
+      this.#rewrite(text);
     } else if (phase !== this.#lastPhase || doneBytes - this.#lastBytes >= LINE_EVERY_BYTES) {
       this.#lastPhase = phase;
       this.#lastBytes = doneBytes;
@@ -50,7 +64,14 @@ export class SetupProgress {
     }
   }
 
+  /** A line that the next one replaces, on a terminal. */
+  #rewrite(text: string): void {
+    this.#output.write(this.#output.isTTY ? ERASE_LINE + text : `${text}\n`);
+    this.#isRewriting = this.#output.isTTY === true;
+  }
+
   #line(text: string): void {
+    this.close();
     this.#output.write(`${this.#isRewriting ? ERASE_LINE : ''}${text}\n`);
     this.#isRewriting = false;
   }

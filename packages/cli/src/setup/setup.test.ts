@@ -48,6 +48,27 @@ it.each(['ACC_ADDON_BUILD_FAILED', 'ACC_TOOLCHAIN_MISSING', 'ACC_DISK_FULL'])(
   },
 );
 
+it('a step says every 10 s that it still runs, until the next line', () => {
+  vi.useFakeTimers();
+  try {
+    const output = new PassThrough();
+    const progress = new SetupProgress(output);
+    progress.step('compiling', '; log: build.log');
+    vi.advanceTimersByTime(25_000);
+    progress.done('addon');
+    vi.advanceTimersByTime(25_000);
+    const lines = String(output.read()).split('\n');
+    expect(lines.slice(0, 3)).toEqual([
+      '  compiling; log: build.log',
+      '  still compiling, 10 s',
+      '  still compiling, 20 s',
+    ]);
+    expect(lines.slice(4)).toEqual(['']);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 it('an error that is no refusal ends setup', async () => {
   located.addon = { native: '/addon/acc_native.node', loader: '/addon/acc_loader.node', origin: 'package' };
   located.error = new TypeError('a mistake');

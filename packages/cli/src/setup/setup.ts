@@ -89,7 +89,8 @@ async function provideAddon(
 ): Promise<AddonFiles> {
   const isComplete = located && ncclState(libtorch, located) !== 'buildable';
   if (isComplete) return located;
-  const onProgress = ({ message, log }: BuildProgress) => progress.step(`${message}; log: ${log}`);
+  const onProgress = ({ message, log }: BuildProgress) =>
+    progress.step(message, `, one to three minutes; log: ${log}`);
   try {
     return await buildAddon(libtorch, { offline, onProgress });
   } catch (error) {

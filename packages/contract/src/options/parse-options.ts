@@ -64,7 +64,7 @@ export function parseOptions<T>(
     help:
       correction(issue, value) ??
       path.map((key) => help[String(key)]).find(Boolean) ??
-      'Correct it, or leave it out if it has a default.',
+      otherwise(schema as InnerSchema, path),
   });
 }
 
@@ -81,17 +81,34 @@ interface InnerSchema {
   readonly shape?: Readonly<Record<PropertyKey, InnerSchema>>;
   /** Of an optional value, and one with a default. */
   unwrap?(): InnerSchema;
+  safeParse?(value: unknown): { readonly success: boolean; readonly data?: unknown };
   /** Of a union. */
   readonly options?: readonly InnerSchema[];
 }
 
-/** The keys of an object in options, at the place of an issue that names an unknown one. */
-function knownKeys(schema: InnerSchema, path: readonly PropertyKey[], { keys = [] }: OptionIssue): string[] {
-  const inner = path.reduce<readonly InnerSchema[]>(
+/** The advice for a value that no other fits: what holds if the option is left out. */
+function otherwise(schema: InnerSchema, path: readonly PropertyKey[]): string {
+  const [option] = schemasAt(schema, path);
+  const absent = option?.safeParse?.(undefined);
+  if (!absent?.success) return 'Correct it.';
+  return absent.data === undefined
+    ? 'Correct it, or leave it out.'
+    : `Correct it, or leave it out: the default is ${showValue(absent.data)}.`;
+}
+
+/** The schemas that the value at a path may have. */
+function schemasAt(schema: InnerSchema, path: readonly PropertyKey[]): readonly InnerSchema[] {
+  return path.reduce<readonly InnerSchema[]>(
     (schemas, key) => schemas.flatMap(objectsIn).flatMap(({ shape }) => shape?.[key] ?? []),
     [schema],
   );
-  const known = inner.flatMap(objectsIn).flatMap(({ shape }) => Object.keys(shape ?? {}));
+}
+
+/** The keys of an object in options, at the place of an issue that names an unknown one. */
+function knownKeys(schema: InnerSchema, path: readonly PropertyKey[], { keys = [] }: OptionIssue): string[] {
+  const known = schemasAt(schema, path)
+    .flatMap(objectsIn)
+    .flatMap(({ shape }) => Object.keys(shape ?? {}));
   return [...new Set(known)].filter((key) => !keys.includes(key));
 }
 

@@ -1,4 +1,4 @@
-import { AccError, checkKeys, isAccError, nearestName } from '@acc/contract';
+import { AccError, isAccError, nearestName } from '@acc/contract';
 import {
   checkTracker,
   consoleTracker,
@@ -39,13 +39,29 @@ export function trackersOf(
     });
   }
   const names = logWith.filter((entry) => typeof entry === 'string');
-  checkKeys('initTrackers', perTracker, names);
+  const other = Object.keys(perTracker).find((name) => !names.includes(name));
+  if (other !== undefined) throw notNamed(other, names);
   return Promise.all(
     logWith.map(async (entry) =>
       typeof entry === 'string'
         ? makeTracker(await trackerMaker(entry), perTracker[entry])
         : { tracker: checkTracker('logWith', entry) },
     ),
+  );
+}
+
+/** The error for options of a tracker that `logWith` does not name. */
+function notNamed(key: string, names: readonly string[]): AccError {
+  const isKnown = key in BUILT_IN_TRACKERS || key in TRACKER_PACKAGES;
+  const nearest = isKnown ? undefined : nearestName(key, names);
+  const all = [...names, key].map((name) => `'${name}'`).join(', ');
+  return new AccError(
+    'ACC_UNKNOWN_OPTION',
+    `initTrackers has options for '${key}', which logWith does not name.`,
+    {
+      help: nearest ? `Did you mean '${nearest}'?` : `Name it: logWith: [${all}]. Or leave its options out.`,
+      details: { where: 'initTrackers', key, nearest, known: names },
+    },
   );
 }
 

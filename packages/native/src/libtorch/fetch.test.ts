@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planSources, type SourceRequest } from './fetch.js';
+import { downloadIn } from './pip.js';
 
 const REQUEST: SourceRequest = {
   platform: 'linux-x64',
@@ -20,6 +21,15 @@ const kinds = (request: Partial<SourceRequest>) =>
   });
 
 describe('planSources', () => {
+  it('knows the size of what pip downloads', () => {
+    const line =
+      'Downloading https://a.example/torch-2.13.0%2Bcpu-cp311-manylinux_2_28_x86_64.whl (190.1 MB)';
+    expect(downloadIn(`Collecting torch\n  ${line}\n`)).toBe(
+      'torch-2.13.0+cpu-cp311-manylinux_2_28_x86_64.whl (190.1 MB)',
+    );
+    expect(downloadIn('Processing ./torch.whl')).toBeUndefined();
+  });
+
   it('tries the official archive, then pip', () => {
     expect(kinds({})).toEqual(['download.pytorch.org', 'pip']);
   });

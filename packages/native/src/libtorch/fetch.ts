@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { asDiskError } from './disk.js';
 import { downloadFile } from './download.js';
-import { downloadWheelByPip } from './pip.js';
+import { downloadIn, downloadWheelByPip } from './pip.js';
 import type { Platform } from './platform.js';
 import { OFFICIAL_HOST, fileNameOf, officialUrl, publishedSha256 } from './sources.js';
 import { claimPartialFile } from './staging.js';
@@ -141,7 +141,7 @@ function urlSource(url: string, { offline, downloadDir, onProgress }: SourceRequ
   };
 }
 
-function pipSource({ platform, version, offline, stagingDir }: SourceRequest): Source {
+function pipSource({ platform, version, offline, stagingDir, onProgress }: SourceRequest): Source {
   return {
     name: `pip's index, torch ${version}${offline ? ' (offline)' : ''}`,
     async fetch() {
@@ -151,7 +151,11 @@ function pipSource({ platform, version, offline, stagingDir }: SourceRequest): S
       } catch (error) {
         throw asDiskError(error, folder);
       }
-      const path = await downloadWheelByPip(folder, { platform, version, offline });
+      const onOutput = (text: string): void => {
+        const file = downloadIn(text);
+        if (file) onProgress({ phase: 'fetch', source: `pip's index: ${file}` });
+      };
+      const path = await downloadWheelByPip(folder, { platform, version, offline, onOutput });
       return { path, fileName: basename(path), source: 'pip', temporary: true };
     },
   };

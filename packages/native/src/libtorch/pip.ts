@@ -16,6 +16,8 @@ export interface PipOptions {
   readonly version: string;
   /** Does not use the network: only places on this machine that `pip` is configured to use. */
   readonly offline: boolean;
+  /** Receives what pip prints, as it comes. */
+  readonly onOutput?: (text: string) => void;
 }
 
 /** A wheel for `pip` to fetch. */
@@ -29,6 +31,8 @@ export interface WheelRequest {
   readonly attempts: readonly (readonly string[])[];
   /** The next step if the wheel cannot be fetched. */
   readonly help: string;
+  /** Receives what pip prints, as it comes. */
+  readonly onOutput?: ((text: string) => void) | undefined;
 }
 
 /**
@@ -39,12 +43,12 @@ export interface WheelRequest {
  */
 export function downloadWheelByPip(
   folder: string,
-  { platform, version, offline }: PipOptions,
+  { platform, version, offline, onOutput }: PipOptions,
 ): Promise<string> {
   const forPython = ['--implementation', 'cp', '--python-version', FALLBACK_PYTHON];
   return downloadWheel(folder, {
     requirement: pipRequirement(platform, version),
-    offline,
+    ...{ offline, onOutput },
     attempts: [[], [...forPython, '--platform', pipPlatformTag(platform)]],
     help: 'Check the network and pip, or give a file: npx acc setup --from <file>',
   });
@@ -59,11 +63,11 @@ export function downloadWheelByPip(
  * @throws AccError `ACC_DOWNLOAD_UNREACHABLE`, `ACC_DISK_FULL`.
  */
 export async function downloadWheel(folder: string, request: WheelRequest): Promise<string> {
-  const { requirement, offline, attempts, help } = request;
+  const { requirement, offline, attempts, help, onOutput } = request;
   const common = ['--no-deps', '--only-binary=:all:', ...(offline ? ['--no-index'] : []), '-d', folder];
   let output = '';
   for (const extra of attempts) {
-    const result = await runPip(['download', ...common, ...extra, requirement]);
+    const result = await runPip(['download', ...common, ...extra, requirement], onOutput);
     output = result.output;
     // A failed pip may have left an incomplete wheel.
     const wheel = result.ok && readdirSync(folder).find((name) => name.endsWith('.whl'));
@@ -78,13 +82,23 @@ export async function downloadWheel(folder: string, request: WheelRequest): Prom
   });
 }
 
+/** The file that pip says it downloads, with its size: `torch-2.13.0.whl (190.1 MB)`. */
+export function downloadIn(output: string): string | undefined {
+  const [, file, size] = /^ *Downloading (\S+) (\([\d.]+ ?[kMG]?B\))/m.exec(output) ?? [];
+  return file && `${decodeURIComponent(file.split('/').at(-1)!)} ${size}`;
+}
+
 /** Runs pip and returns what it wrote to stdout and stderr. */
-export function runPip(args: readonly string[]): Promise<{ ok: boolean; output: string }> {
+export function runPip(
+  args: readonly string[],
+  onOutput: (text: string) => void = () => undefined,
+): Promise<{ ok: boolean; output: string }> {
   const all = ['-m', 'pip', '--disable-pip-version-check', '--no-input', ...args];
   return new Promise((resolve) => {
-    execFile('python3', all, { maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {
+    const child = execFile('python3', all, { maxBuffer: OUTPUT_LIMIT_BYTES }, (error, stdout, stderr) => {
       const missing = (error as NodeJS.ErrnoException | null)?.code === 'ENOENT';
       resolve({ ok: !error, output: missing ? 'no python3 on the PATH' : `${stdout}\n${stderr}` });
     });
+    child.stdout?.on('data', (text: string | Buffer) => onOutput(String(text)));
   });
 }

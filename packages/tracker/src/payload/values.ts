@@ -31,7 +31,7 @@ export function valuesOf(where: string, key: string, tensor: Tensor): ArrayLike<
 
 export function show(value: unknown): string {
   if (isTensor(value)) return `a tensor of ${value.dtype} [${value.shape.join(', ')}]`;
-  if (typeof value === 'string') return `the text '${value.slice(0, 40)}'`;
+  if (typeof value === 'string') return `the string '${value.slice(0, 40)}'`;
   if (typeof value === 'function') return 'a function';
   if (value === null || typeof value !== 'object') return String(value);
   return Array.isArray(value) ? 'an array' : `an object (${value.constructor?.name ?? 'no class'})`;

@@ -108,7 +108,7 @@ function sameOnHosts(options: LaunchOptions): string[] {
 export function requireImage(image: string | undefined): string {
   if (image !== undefined) return image;
   throw new AccError('ACC_MISSING_OPTION', '--print k8s needs --image.', {
-    help: 'Name an image with Node.js, the program, its node_modules and libtorch: acc launch --print k8s --image registry/train:1 …',
+    help: 'Name an image with Node.js, the program, its node_modules and libtorch: npx acc launch --print k8s --image registry/train:1 …',
     details: { option: '--image' },
   });
 }

@@ -1,0 +1,2 @@
+/** A page has no Node.js. */
+export function requireNode(): void {}

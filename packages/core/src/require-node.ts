@@ -1,0 +1,3 @@
+import { requireNode } from '#platform/node-version';
+
+requireNode();

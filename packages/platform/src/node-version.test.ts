@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { oldNode } from './node-version.js';
+
+it.each(['18.20.8', '20.18.3', '21.7.3', '22.1.0'])('Node.js %s is too old', (version) =>
+  expect(oldNode(version)!.message).toContain(version),
+);
+
+it.each(['20.19.0', '20.20.2', '22.2.0', '24.0.0', '26.10.0'])('Node.js %s works', (version) =>
+  expect(oldNode(version)).toBeUndefined(),
+);
