@@ -2,7 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
-import { GUILTY, IMPORTS, PROGRAMS, type WrongProgram } from './programs.js';
+import { PROGRAMS } from './programs.js';
+import { GUILTY, IMPORTS, type WrongProgram } from './wrong-program.js';
 
 /** A terminal has so many lines that a reader sees without scrolling. */
 const MOST_LINES = 25;
