@@ -13,5 +13,5 @@ await runMain(async () => {
     // tsc does not check whether declarations that it wrote earlier still exist.
     if (missing.length > 0) rmSync(join(folder, 'dist', '.tsbuildinfo'), { force: true });
   }
-  return run(tsc, ['-b']);
+  return run(tsc, ['-b', 'tsconfig.build.json']);
 });

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { root, tool } from '../../scripts/process.mjs';
 import {
   isForTests,
   packages,
@@ -73,10 +75,27 @@ describe('the layer table', () => {
   });
 });
 
-it('the tsconfig.json of the root builds every package', () => {
-  const built = pathsOfReferences('tsconfig.json');
+it('tsconfig.build.json builds every package', () => {
+  const built = pathsOfReferences('tsconfig.build.json');
   const missing = packages.map(({ folder }) => folder).filter((folder) => !built.includes(folder));
-  expect(missing, 'are not in references of tsconfig.json').toEqual([]);
+  expect(missing, 'are not in references of tsconfig.build.json').toEqual([]);
+});
+
+it('oxlint knows the types of each kind of TypeScript file', () => {
+  const files = [
+    'packages/core/src/accelerator.ts',
+    'packages/core/src/accelerator.test.ts',
+    'scripts/check/check.ts',
+    'examples/base.ts',
+    'bench/ours.ts',
+    'tests/e2e/on-ranks.ts',
+  ];
+  const { stdout, stderr } = spawnSync(tool('oxlint'), ['--type-aware', ...files], {
+    cwd: root,
+    env: { ...process.env, OXC_LOG: 'debug' },
+    encoding: 'utf8',
+  });
+  expect(stdout + stderr).toContain('Unmatched files: 0');
 });
 
 it('a rank loads neither the command acc nor what transpiles programs', () => {

@@ -96,7 +96,7 @@ const EXAMPLES: Readonly<Record<string, () => [string, (index: number, first: st
     );
     expect(worker).toEqual(master);
     const variables = (index: number, first: string) => ({
-      KUBERNETES_SERVICE_HOST: '10.96.0.1',
+      PET_NNODES: '2',
       WORLD_SIZE: '2',
       RANK: String(index),
       MASTER_ADDR: first,

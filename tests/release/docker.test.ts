@@ -31,14 +31,15 @@ let wheels: Awaited<ReturnType<typeof serveLibtorch>>;
 beforeAll(async () => {
   mirror = await startMirror();
   wheels = await serveLibtorch();
-  await run('sh', ['-c', 'command -v debootstrap || apt-get install -y -q debootstrap'], system);
+  if (spawnSync('debootstrap', ['--version']).error)
+    throw new Error('Install debootstrap, and run this as root.');
   const include = '--include=ca-certificates,libstdc++6,libatomic1';
   await run('debootstrap', ['--variant=minbase', include, 'bookworm', system], tmpdir());
   addNode();
 }, 1_200_000);
 
 afterAll(async () => {
-  for (const each of [mirror, wheels]) await each[Symbol.asyncDispose]();
+  for (const each of [mirror, wheels]) await each?.[Symbol.asyncDispose]();
   rmSync(system, { recursive: true, force: true });
 });
 

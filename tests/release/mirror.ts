@@ -130,6 +130,7 @@ async function freePort(): Promise<number> {
 }
 
 async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const end = once(child, 'exit');
   child.kill();
   await end;

@@ -185,7 +185,8 @@ describe("jsrun's environment", () => {
   it('needs MASTER_ADDR if the list does not tell where rank 0 is', () => {
     const uneven = { ...lsf, JSM_NAMESPACE_SIZE: '3' };
     const missing = { ...lsf, LSB_DJOB_HOSTFILE: '/no/such/file' };
-    for (const env of [{ ...uneven, LSB_DJOB_HOSTFILE: hostsFile('a1', 'a2') }, missing, lsf]) {
+    const some = { ...lsf, LSB_DJOB_HOSTFILE: hostsFile('batch', 'a1', 'a2', 'a3', 'a4') };
+    for (const env of [{ ...uneven, LSB_DJOB_HOSTFILE: hostsFile('a1', 'a2') }, missing, some, lsf]) {
       expect(() => readLaunchEnvironment(env)).toThrowError(
         expect.objectContaining({ code: 'ACC_ENVIRONMENT', help: expect.stringContaining('MASTER_ADDR') }),
       );
@@ -201,7 +202,7 @@ describe("jsrun's environment", () => {
 });
 
 it('each pod of a PyTorchJob of Kubeflow has one rank, also the pod that MASTER_ADDR names', () => {
-  const pod = { KUBERNETES_SERVICE_HOST: '10.0.0.1', WORLD_SIZE: '2', MASTER_PORT: '23456' };
+  const pod = { PET_NNODES: '2', WORLD_SIZE: '2', MASTER_PORT: '23456' };
   for (const RANK of ['0', '1']) {
     const place = readLaunchEnvironment({ ...pod, RANK, MASTER_ADDR: hostname() });
     expect(place).toMatchObject({ rank: Number(RANK), localRank: 0, localSize: 1 });

@@ -261,7 +261,7 @@ export class ProcessGroup {
     return this.#start(Kind.receive, tensor, undefined, 0, fromRank, options);
   }
 
-  /** What a message says of collective `number` if this rank waits long in it: the call and its line. */
+  /** Notes the call and the line that a message names if this rank waits long in collective `number`. */
   note(number: number, call: string): void {
     addon().groupNote(this.#id, number, call);
   }

@@ -2,8 +2,9 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { ACC, forEach, newFolder, runNode, type Ended } from './run-wrong.js';
-import { GUILTY, IMPORTS, PROGRAMS, type WrongProgram } from './programs.js';
+import { PROGRAMS } from './programs.js';
 import { WRONG_INSTALLATIONS } from './wrong-installations.js';
+import { GUILTY, IMPORTS, type WrongProgram } from './wrong-program.js';
 
 /** A terminal has so many lines that a reader sees without scrolling. */
 const MOST_LINES = 25;

@@ -1,4 +1,4 @@
-import type { WrongProgram } from './programs.js';
+import type { WrongProgram } from './wrong-program.js';
 
 /** Makes Node.js say that it has another version. */
 const OLD_NODE =

@@ -47,5 +47,7 @@ export function firstHost(env: Variables, count: number): string | undefined {
     return undefined;
   }
   const hosts = [...new Set(text.split(/\s+/).filter(Boolean))];
-  return hosts[hosts.length - count];
+  const others = hosts.length - count;
+  // With more hosts, the ranks are on some of them only.
+  return others === 0 || others === 1 ? hosts[others] : undefined;
 }

@@ -1,4 +1,3 @@
-import { isLoopback } from '@acc/collective';
 import { addressOnOneHost, isThisHost } from './this-host.js';
 import { environmentError, integer, text, type JobPlace, type Variables } from './variables.js';
 
@@ -43,11 +42,11 @@ function requireNoRank({ RANK }: Variables): undefined {
 /**
  * The number of ranks on this host if LOCAL_WORLD_SIZE is not set. It is all ranks on the host of
  * rank 0, and one on any other host. The host of rank 0 may not be the only one, so MASTER_ADDR
- * remains the rendezvous address. A PyTorchJob of Kubeflow starts one process a pod and sets neither
- * LOCAL_RANK nor LOCAL_WORLD_SIZE.
+ * remains the rendezvous address. A PyTorchJob of Kubeflow starts one process a pod, and gives the
+ * number of pods.
  */
 function usualLocalSize(env: Variables, masterAddress: string, size: number): number {
-  if (env['KUBERNETES_SERVICE_HOST'] && !env['LOCAL_RANK'] && !isLoopback(masterAddress)) return 1;
+  if (Number(env['PET_NNODES']) === size) return 1;
   if (isThisHost(masterAddress)) return size;
   if (env['LOCAL_WORLD_SIZE'] || !Number(env['LOCAL_RANK'])) return 1;
   throw environmentError(

@@ -181,7 +181,7 @@ export class ThreadGroup implements GroupEngine {
     });
   }
 
-  /** Nothing tells of long waits between threads. */
+  /** Does nothing: long waits between threads are not told. */
   note(): void {}
 
   publish(report: string): void {
