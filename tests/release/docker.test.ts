@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   createReadStream,
   cpSync,
   mkdirSync,
@@ -36,6 +37,8 @@ beforeAll(async () => {
   const include = '--include=ca-certificates,libstdc++6,libatomic1';
   await run('debootstrap', ['--variant=minbase', include, 'bookworm', system], tmpdir());
   addNode();
+  // All users of the system enter its root.
+  chmodSync(system, 0o755);
 }, 1_200_000);
 
 afterAll(async () => {
@@ -67,7 +70,8 @@ function addNode(): void {
 async function serveLibtorch(): Promise<AsyncDisposable & { readonly url: string }> {
   const libtorch = requireLibtorch();
   const folder = mkdtempSync(join(tmpdir(), 'acc-wheels-'));
-  const name = `torch-${libtorch.version}+cpu-cp311-cp311-manylinux_2_28_x86_64.whl`;
+  // A wheel that PyTorch has not published, whose checksum is not known.
+  const name = `torch-${libtorch.version}+cpu-cp310-cp310-manylinux_2_28_x86_64.whl`;
   const path = join(folder, name);
   const sha256 = await zipOf(libtorch.root, path);
   const link = `<a href="../${encodeURIComponent(name)}#sha256=${sha256}">${name}</a>`;
