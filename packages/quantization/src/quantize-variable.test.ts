@@ -131,7 +131,7 @@ it('nor do a checkpoint, a broadcast and a second load', async () => {
     isFree();
     tf.tidy(() => variable.assign(tf.tensor(variable.dataSync(), [512, 512])));
     isFree();
-    borrow(variable);
+    borrow!(variable);
     await Promise.resolve();
     isFree();
   }
