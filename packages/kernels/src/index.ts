@@ -81,7 +81,7 @@ export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
 export type { RegisterOptions } from './register-backend.js';
-export { hasOwnValues, packedOf, type PackedValues } from './packed/index.js';
+export { hasOwnValues, packedOf, unpackedOf, type PackedValues } from './packed/index.js';
 export { packedTensor, requireAcc } from '#platform/acc-backend';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';

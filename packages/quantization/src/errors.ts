@@ -9,9 +9,24 @@ export function groupDoesNotDivide(name: string, columns: number, group: number)
     'ACC_QUANTIZE_SHAPE',
     `'${name}' has ${columns} values for each output channel, which groups of ${group} do not divide.`,
     {
-      help: "Choose a smaller group: granularity: { group: 32 }. Or weights: 'int8', which needs no groups, or leave the layer out with exclude.",
+      help: `${smallerGroups(columns)}Write weights: 'int8', which needs no groups, or leave the layer out with exclude.`,
       details: { name, columns, group },
     },
+  );
+}
+
+function smallerGroups(columns: number): string {
+  const groups = [32, 64, 128].filter((size) => columns % size === 0);
+  return groups.length > 0 ? `Write granularity: { group: ${groups.at(-1)!} }. Or: ` : '';
+}
+
+/** For weights whose products take no int8 input. */
+export function notRounded(caller: string, names: readonly string[]): AccError {
+  const shown = names.map((name) => `'${name}'`).join(', ');
+  return invalid(
+    caller,
+    `activations: 'dynamic' has no effect on ${shown}: only matrix products round their input.`,
+    'Leave them out with exclude, and quantize them by a second call without activations.',
   );
 }
 
@@ -46,7 +61,7 @@ export function alreadyQuantized(name: string): AccError {
 
 export function frozen(name: string): AccError {
   return new AccError('ACC_QUANTIZED_FROZEN', `'${name}' is quantized, so it gets no other values.`, {
-    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora before it is quantized. To load other weights, load them before quantize. On several ranks, give all the same weights before.',
+    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora after it is quantized. To load other weights, load them before quantize. On several ranks, give all the same weights before.',
     details: { name },
   });
 }
@@ -77,4 +92,11 @@ export function notHere(name: string): AccError {
       details: { name },
     },
   );
+}
+
+export function prepared(name: string): AccError {
+  return new AccError('ACC_QUANTIZE_TOO_LATE', `'${name}' is prepared already.`, {
+    help: 'Quantize the model first, then call accelerator.prepare, which notes the weights that are trained.',
+    details: { name },
+  });
 }

@@ -17,8 +17,8 @@ interface WeightOptions {
   /** `hqq` needs int4: it moves zero points. Default `nearest`. */
   readonly algorithm?: Algorithm;
   /**
-   * `dynamic` rounds each row of the input of a product to int8 too, and needs int8 weights by row or
-   * tensor. Default `none`: the input has 16 bits in fast products, and 32 in others.
+   * `dynamic` rounds each row of the input of a product to int8 too. It needs int8 weights by row or
+   * tensor, a CPU, and matrix products: dense layers and tables of tied output layers. Default `none`: the input has 16 bits in fast products, and 32 in others.
    */
   readonly activations?: Activations;
 }

@@ -1,5 +1,6 @@
 import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
-import { hasOwnValues, packedOf, packedTensor, replaceInitial, requireAcc } from '@acc/kernels';
+import { isPrepared } from '@acc/contract';
+import { hasOwnValues, packedOf, packedTensor, replaceInitial, requireAcc, unpackedOf } from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
 import {
@@ -10,12 +11,16 @@ import {
   notFinite,
   notFloat,
   notHere,
+  prepared,
 } from './errors.js';
 import { sub } from './formats/operators.js';
 import { matrixOf } from './matrix-of.js';
 import type { WeightSettings } from './options.js';
 import type { PackedFacts } from './report.js';
 import { asMatrix, Storage, type ChannelAxis } from './storage.js';
+
+/** A tensor that moves to another backend loses its packed data, so packed data do not tell. */
+const quantized = new WeakSet<Variable>();
 
 const abs = operator('aten::abs');
 const max = operator('aten::max');
@@ -30,9 +35,10 @@ export function requireQuantizable(
 ): void {
   const { name, dtype, shape, size, rank } = variable;
   const backend = requireAcc();
-  if (packedOf(variable)) throw alreadyQuantized(name);
+  if (quantized.has(variable) || packedOf(variable)) throw alreadyQuantized(name);
   if (dtype !== 'float32') throw notFloat(name, dtype);
   if (rank < 2 || size === 0) throw noMatrix(name, shape);
+  if (isPrepared(variable)) throw prepared(name);
   if (!hasOwnValues(variable)) throw notHere(name);
   const columns = size / (axis === 'first' ? shape[0]! : shape.at(-1)!);
   if (typeof granularity === 'object' && columns % granularity.group !== 0) {
@@ -47,8 +53,9 @@ function isFinite(values: NativeTensor): boolean {
   return Number.isFinite((largest.read('float32') as Float32Array)[0]);
 }
 
-/** Packs the values of a variable that {@link requireQuantizable} has checked, and freezes it. */
+/** Packs the values of a variable, and freezes it. @throws AccError as {@link requireQuantizable}. */
 export function pack(variable: Variable, settings: WeightSettings, axis: ChannelAxis): PackedFacts {
+  requireQuantizable(variable, settings, axis);
   const { storage, signal, noise } = packed(variable, settings, axis);
   besideTape(() => takePacked(variable, packedTensor(storage)));
   freeze(variable);
@@ -75,6 +82,7 @@ function takePacked(variable: Variable, tensor: Tensor): void {
 }
 
 function freeze(variable: Variable): void {
+  quantized.add(variable);
   (variable as { trainable: boolean }).trainable = false;
   patch(variable, 'assign', 'packed values', () => (values) => {
     if (!besideTape(() => areValuesOf(variable, values))) throw frozen(variable.name);
@@ -86,6 +94,8 @@ function areValuesOf(variable: Variable, values: Tensor): boolean {
   const { shape, dtype } = values;
   if (dtype !== variable.dtype || !util.arraysEqual(shape, variable.shape)) return false;
   const backend = requireAcc();
-  using difference = sub(backend.native(values), backend.native(variable));
+  using given = unpackedOf(values);
+  using own = unpackedOf(variable);
+  using difference = sub(given ?? backend.native(values), own ?? backend.native(variable));
   return power(difference) === 0;
 }

@@ -19,6 +19,8 @@ export interface QuantizableLayer {
   /** The name as weights have it, which tells nested layers of one name apart. */
   readonly path: string;
   readonly weights: readonly QuantizableWeight[];
+  /** Whether the layer is a product with its matrix, which may round its input. */
+  readonly isProduct: boolean;
 }
 
 const KERNEL: readonly (readonly [string, ChannelAxis])[] = [['kernel', 'last']];
@@ -42,6 +44,9 @@ const WEIGHTS: Readonly<Record<string, typeof KERNEL>> = {
   SimpleRNN: RECURRENT,
 };
 
+/** The classes that multiply with their matrix. A table is also a matrix of tied output layers. */
+const PRODUCTS: ReadonlySet<string> = new Set(['Dense', 'LoraDense', 'TokenEmbedding']);
+
 interface Candidate {
   readonly name: string;
   readonly cell?: object;
@@ -55,7 +60,8 @@ export function quantizableLayers(layers: readonly unknown[]): QuantizableLayer[
 }
 
 function quantizable(layer: Candidate): QuantizableLayer | undefined {
-  const members = WEIGHTS[layer.getClassName?.() ?? ''];
+  const className = layer.getClassName?.() ?? '';
+  const members = WEIGHTS[className];
   if (!members) return undefined;
   const holder = (layer.cell ?? layer) as Readonly<Record<string, LayerWeight | undefined>>;
   const weights = members.flatMap(([member, axis]) => {
@@ -64,7 +70,7 @@ function quantizable(layer: Candidate): QuantizableLayer | undefined {
   });
   if (weights.length < members.length) return undefined;
   const path = weights[0]!.weight.originalName.replace(/\/[^/]*$/, '');
-  return { name: layer.name, path, weights };
+  return { name: layer.name, path, weights, isProduct: PRODUCTS.has(className) };
 }
 
 /** For a class that keeps its weight in a private member. */

@@ -1,8 +1,10 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { registerAccBackend } from '@acc/kernels';
+import { notePrepared } from '@acc/contract';
+import { activeLayer, registerAccBackend } from '@acc/kernels';
 import { memoryStats } from '@acc/native';
 import { quantizeVariable, type QuantizeVariableOptions } from './index.js';
+import { settingsOf } from './settings.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -67,8 +69,31 @@ describe.each(FORMATS)('%o', (options) => {
         bias: tf.range(0, 128),
         activation: 'relu',
       });
+
       const expected = tf.relu(tf.add(tf.matMul(tf.ones([3, 64]), values), tf.range(0, 128)));
       expect(largest(tf.sub(fused, expected))).toBeLessThan(0.01 * largest(expected));
+    });
+    variable.dispose();
+  });
+
+  it('takes rows in any order of memory, and slopes for each position', () => {
+    const variable = variableOf([64, 128]);
+    quantizeVariable(variable, options);
+    tf.tidy(() => {
+      const values = tf.tensor(variable.dataSync(), [64, 128]);
+      const packed = variable as unknown as tf.Tensor2D;
+      const turned = tf.transpose(tf.randomUniform([1, 64, 5], -1, 1, 'float32', 2), [0, 2, 1]);
+      const plain = tf.matMul(turned, tf.reshape(values, [1, 64, 128]));
+      expect(largest(tf.sub(tf.matMul(turned, packed), plain))).toBeLessThan(0.02 * largest(plain));
+      const slopes = tf.randomUniform([5, 128], 0, 1, 'float32', 6);
+      const fused = tf.fused.matMul({
+        a: tf.concat([turned, turned]) as tf.Tensor3D,
+        b: packed as unknown as tf.Tensor3D,
+        activation: 'prelu',
+        preluActivationWeights: slopes,
+      });
+      const expected = tf.prelu(tf.concat([plain, plain]), slopes);
+      expect(largest(tf.sub(fused, expected))).toBeLessThan(0.02 * largest(expected));
     });
     variable.dispose();
   });
@@ -87,6 +112,43 @@ it('an operator leaves no float32 values in memory', () => {
   }
   variable.dataSync();
   expect(memoryStats().allocatedBytes - before).toBeLessThan(4096);
+  variable.dispose();
+});
+
+it('nor do a checkpoint, a broadcast and a second load', async () => {
+  const variables = [variableOf([512, 512]), variableOf([512, 512])];
+  for (const variable of variables) quantizeVariable(variable, { weights: 'nf4' });
+  const { borrow, state, toNative } = activeLayer({ hasNative: true });
+  const before = memoryStats().allocatedBytes;
+  const isFree = () => expect(memoryStats().allocatedBytes - before).toBeLessThan(4096);
+  for (const variable of variables) {
+    expect(state.dtypeOf(variable)).toBe('float32');
+    isFree();
+    state.bytesNow(variable).dispose();
+    (await state.bytesOf(variable)).dispose();
+    isFree();
+    (toNative(variable) as Disposable)[Symbol.dispose]();
+    isFree();
+    tf.tidy(() => variable.assign(tf.tensor(variable.dataSync(), [512, 512])));
+    isFree();
+    borrow!(variable);
+    await Promise.resolve();
+    isFree();
+  }
+  tf.dispose(variables);
+});
+
+it('gradients of the input take float32 values along each axis', () => {
+  const variable = variableOf([128, 64]);
+  quantizeVariable(variable, { weights: 'int8', activations: 'dynamic', axis: 'first' });
+  tf.tidy(() => {
+    const values = tf.tensor(variable.dataSync(), [128, 64]) as tf.Tensor2D;
+    const packed = variable as unknown as tf.Tensor2D;
+    const x = tf.ones([4, 128]) as tf.Tensor2D;
+    const dy = tf.randomUniform([4, 64], -1, 1, 'float32', 9) as tf.Tensor2D;
+    const gradient = tf.grad((input: tf.Tensor) => tf.matMul(input as tf.Tensor2D, packed))(x, dy);
+    expect(largest(tf.sub(gradient, tf.matMul(dy, values, false, true)))).toBeLessThan(1e-5 * 64);
+  });
   variable.dispose();
 });
 
@@ -130,6 +192,12 @@ describe('is refused', () => {
       { weights: 'int8', granularity: { group: 100 } },
     ].map((options) => codeOf(() => quantizeVariable(variable, options as QuantizeVariableOptions)));
     expect(new Set(codes)).toEqual(new Set(['ACC_INVALID_OPTION']));
+    const filter = tf.variable(tf.zeros([3, 3, 8, 8]));
+    const dynamic = { weights: 'int8', activations: 'dynamic' } as const;
+    expect(codeOf(() => quantizeVariable(filter, dynamic))).toBe('ACC_INVALID_OPTION');
+    filter.dispose();
+    const onGpu = () => settingsOf('quantize', { ...dynamic, algorithm: 'nearest' }, false);
+    expect(codeOf(onGpu)).toBe('ACC_INVALID_OPTION');
     const unknown = { weights: 'int8', bitsPerWeight: 4.5 } as QuantizeVariableOptions;
     expect(codeOf(() => quantizeVariable(variable, unknown))).toBe('ACC_UNKNOWN_OPTION');
     variable.dispose();
@@ -147,6 +215,15 @@ describe('is refused', () => {
       expect(codeOf(() => quantizeVariable(variable, { weights: 'int4' }))).toBe(code);
       variable.dispose();
     }
+    const inThrees = make(tf.zeros([96, 8]));
+    expect(() => quantizeVariable(inThrees, { weights: 'int4' })).toThrow(
+      expect.objectContaining({ help: expect.stringContaining('{ group: 32 }') }),
+    );
+    inThrees.dispose();
+    const inPrepared = variableOf([128, 8]);
+    notePrepared([inPrepared], { isOver: false });
+    expect(codeOf(() => quantizeVariable(inPrepared, { weights: 'int4' }))).toBe('ACC_QUANTIZE_TOO_LATE');
+    inPrepared.dispose();
     const variable = variableOf([128, 8]);
     quantizeVariable(variable, { weights: 'int4' });
     expect(codeOf(() => quantizeVariable(variable, { weights: 'int4' }))).toBe('ACC_QUANTIZED');
@@ -171,12 +248,17 @@ describe('is refused', () => {
     variable.dispose();
   });
 
-  it('on another backend', async () => {
+  it('on another backend, and after its values were there', async () => {
     await import('@tensorflow/tfjs-backend-cpu');
+    const moved = variableOf([128, 8]);
+    quantizeVariable(moved, { weights: 'int8' });
     await tf.setBackend('cpu');
+    tf.tidy(() => void tf.add(moved, 1).dataSync());
     const variable = variableOf([128, 8]);
     expect(codeOf(() => quantizeVariable(variable, { weights: 'int8' }))).toBe('ACC_QUANTIZE_BACKEND');
     variable.dispose();
     await tf.setBackend('acc');
+    expect(codeOf(() => quantizeVariable(moved, { weights: 'int8' }))).toBe('ACC_QUANTIZED');
+    moved.dispose();
   });
 });

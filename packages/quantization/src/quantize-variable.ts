@@ -1,7 +1,8 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { parseOptions } from '@acc/contract';
 import { VARIABLE_SCHEMA, type QuantizeVariableOptions } from './options.js';
-import { pack, requireQuantizable } from './pack.js';
+import { notRounded } from './errors.js';
+import { pack } from './pack.js';
 import { reportOf, type VariableReport } from './report.js';
 import { settingsOf } from './settings.js';
 
@@ -15,12 +16,13 @@ import { settingsOf } from './settings.js';
  * shape and dtype.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_QUANTIZE_BACKEND` without the backend
  * `acc`; `ACC_QUANTIZE_SHAPE` for a group that does not divide the values of an output channel;
- * `ACC_QUANTIZE_VALUES` for another dtype, NaN and infinities; `ACC_QUANTIZED` for the second time. Later,
- * an assignment throws `ACC_QUANTIZED_FROZEN`.
+ * `ACC_QUANTIZE_VALUES` for another dtype, NaN and infinities; `ACC_QUANTIZE_TOO_LATE` for a prepared
+ * variable; `ACC_QUANTIZED` for the second time. Later, an assignment throws `ACC_QUANTIZED_FROZEN`.
  */
 export function quantizeVariable(variable: Variable, options: QuantizeVariableOptions): VariableReport {
   const { axis, ...given } = parseOptions('quantizeVariable', VARIABLE_SCHEMA, options);
   const settings = settingsOf('quantizeVariable', given);
-  requireQuantizable(variable, settings, axis);
+  if (settings.activations === 'dynamic' && variable.rank > 2)
+    throw notRounded('quantizeVariable', [variable.name]);
   return reportOf([pack(variable, settings, axis)]);
 }

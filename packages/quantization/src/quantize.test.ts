@@ -56,8 +56,12 @@ function inputOf(model: tf.LayersModel): tf.Tensor {
   return model.layers[0]!.getClassName() === 'Embedding' ? tf.floor(tf.mul(random, 20)) : random;
 }
 
-describe.each(Object.entries(MODELS))('a model of %s', (_, make) => {
-  it.each(QUANTIZED)('computes with packed weights as with their values (%o)', async (options) => {
+/** Only matrix products round their input. */
+const optionsFor = (kind: string) =>
+  QUANTIZED.filter(({ activations }) => activations !== 'dynamic' || kind === 'dense');
+
+describe.each(Object.entries(MODELS))('a model of %s', (kind, make) => {
+  it.each(optionsFor(kind))('computes with packed weights as with their values (%o)', async (options) => {
     const model = make();
     const weights = variablesOf(model);
     const before = memoryStats().allocatedBytes;
@@ -158,7 +162,22 @@ describe('is refused', () => {
       expect(await codeOf(quantize(subject, options as QuantizeOptions))).toBe(code);
     }
     expect(tf.memory().numTensors).toBe(before);
+    const others = MODELS['convolutions']!();
+    const names = others.layers.filter(({ name }) => name.startsWith('conv')).map(({ name }) => `'${name}'`);
+    await expect(quantize(others, { weights: 'int8', activations: 'dynamic' })).rejects.toMatchObject({
+      code: 'ACC_INVALID_OPTION',
+      message: expect.stringContaining(names.join(', ')),
+    });
+    others.dispose();
     expect((await quantize(model, { weights: 'int8' })).length).toBe(2);
+    model.dispose();
+  });
+
+  it('while another call quantizes the model', async () => {
+    const model = MODELS['dense']!();
+    const first = codeOf(quantize(model, { weights: 'int8' }));
+    const second = codeOf(quantize(model, { weights: 'int8', layers: ['head'] }));
+    expect(await Promise.all([first, second])).toEqual(['ACC_QUANTIZED', 'nothing thrown']);
     model.dispose();
   });
 });

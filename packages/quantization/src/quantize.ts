@@ -1,7 +1,7 @@
 import { nextFrame } from '@tensorflow/tfjs-core';
 import { AccError, matchesGlob, parseOptions } from '@acc/contract';
 import { freezeWeight, isModel } from '@acc/tfjs-internals';
-import { noLayers } from './errors.js';
+import { noLayers, notRounded } from './errors.js';
 import { MODEL_SCHEMA, type QuantizeOptions } from './options.js';
 import { pack, requireQuantizable } from './pack.js';
 import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.js';
@@ -17,7 +17,7 @@ export interface LayerReport extends VariableReport {
 /**
  * Packs the weights of a model in place: the kernels of dense, convolution, LSTM, GRU and simple recurrent
  * layers, and the tables of embeddings, also within layers of `@acc/transformer` and nested models. Biases
- * and all other weights stay as they are. The packed weights are frozen; see {@link quantizeVariable}.
+ * and all other weights, such as those of `Experts`, stay as they are. The packed weights are frozen; see {@link quantizeVariable}.
  *
  * Call it once the model has its weights, and before `prepare`.
  *
@@ -32,6 +32,7 @@ export async function quantize(model: object, options: QuantizeOptions): Promise
   const settings = settingsOf('quantize', given);
   if (!isModel(model)) throw noModel();
   const chosen = chosenLayers(quantizableLayers(model.layers), layers, exclude);
+  if (settings.activations === 'dynamic') requireProducts(chosen);
   for (const { weights } of chosen) {
     for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
   }
@@ -48,6 +49,12 @@ export async function quantize(model: object, options: QuantizeOptions): Promise
     await nextFrame();
   }
   return reports;
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for layers whose input is not rounded. */
+function requireProducts(chosen: readonly QuantizableLayer[]): void {
+  const others = chosen.filter(({ isProduct }) => !isProduct).map(({ name }) => name);
+  if (others.length > 0) throw notRounded('quantize', others);
 }
 
 function noModel(): AccError {

@@ -1,4 +1,5 @@
 import { invalid } from './errors.js';
+import { isOnCpu } from './storage.js';
 import type { Granularity, StorageDtype } from './formats/packed-matrix.js';
 import type { Activations, Algorithm, WeightSettings } from './options.js';
 
@@ -20,9 +21,14 @@ interface Given {
 /**
  * Fills in defaults, and refuses options that do not go together.
  *
+ * @param isHost Whether tensors are in host memory.
  * @throws AccError `ACC_INVALID_OPTION`.
  */
-export function settingsOf(caller: string, { granularity, ...given }: Given): WeightSettings {
+export function settingsOf(
+  caller: string,
+  { granularity, ...given }: Given,
+  isHost = isOnCpu(),
+): WeightSettings {
   const { weights, algorithm, activations } = given;
   const settings = { ...given, granularity: granularity ?? DEFAULTS[weights] };
   const isGrouped = typeof settings.granularity === 'object';
@@ -44,12 +50,22 @@ export function settingsOf(caller: string, { granularity, ...given }: Given): We
       "Write weights: 'int4', or algorithm: 'nearest'.",
     );
   }
-  if (activations === 'dynamic' && (weights !== 'int8' || isGrouped)) {
+  if (activations === 'dynamic') requireIntProducts(caller, weights === 'int8' && !isGrouped, isHost);
+  return settings;
+}
+
+function requireIntProducts(caller: string, hasOneScale: boolean, isHost: boolean): void {
+  if (!hasOneScale) {
     throw invalid(
       caller,
       "activations: 'dynamic' multiplies whole numbers, which needs int8 weights with one scale for each row.",
       "Write weights: 'int8' with granularity 'row' or 'tensor', or activations: 'none'.",
     );
   }
-  return settings;
+  if (isHost) return;
+  throw invalid(
+    caller,
+    "activations: 'dynamic' is for CPUs. On a GPU, products take the unpacked weights.",
+    'Leave activations out.',
+  );
 }

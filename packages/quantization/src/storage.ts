@@ -1,7 +1,8 @@
 import type { Tensor } from '@acc/native';
 import { registeredDevice, type PackedValues } from '@acc/kernels';
-import { mm, cast, reshape, transpose } from './formats/operators.js';
 import { operator } from '@acc/native';
+import { engineInternals } from '@acc/tfjs-internals';
+import { mm, cast, reshape, transpose } from './formats/operators.js';
 import type { PackedMatrix } from './formats/packed-matrix.js';
 
 const contiguous = operator('aten::contiguous');
@@ -23,6 +24,12 @@ export function asMatrix(values: Tensor, axis: ChannelAxis): Tensor {
 
 /** Whether tensors are in host memory, for which libtorch's kernels for packed weights are written here. */
 export const isOnCpu = (): boolean => (registeredDevice() ?? 'cpu') === 'cpu';
+
+/** Whether tfjs walks a tape back. Gradients are products with the float32 values. */
+function isInGradient(): boolean {
+  const { activeTape, gradientDepth } = engineInternals().state;
+  return Boolean(activeTape) && gradientDepth === 0;
+}
 
 /** The packed values of a variable: a packed matrix, and how the variable lies in it. */
 export class Storage implements PackedValues {
@@ -49,7 +56,8 @@ export class Storage implements PackedValues {
 
   product(x: Tensor, transposed: boolean): Tensor | undefined {
     const isOfRows = transposed === (this.axis === 'first');
-    const packed = isOfRows && isOnCpu() ? this.matrix.product?.(x) : undefined;
+    const isFast = isOfRows && isOnCpu() && !isInGradient();
+    const packed = isFast ? this.matrix.product?.(x) : undefined;
     // The float32 values and float32 `x` have faster products in the backend.
     if (packed || x.dtype === 'float32') return packed;
     using values = this.matrix.values();

@@ -2,7 +2,7 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { quantize } from '@acc/quantization';
-import { llama, lora } from './index.js';
+import { llama, lora, mergeLora } from './index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -37,6 +37,9 @@ it('adapters are trained on a base of 4 bits, which stays as it is', async () =>
   for (let step = 0; step < 4; step++) losses.push((await model.trainOnBatch(tokens, plain)) as number);
   expect(losses.at(-1)!).toBeLessThan(losses[0]!);
   base.forEach((variable, i) => expect(variable.dataSync()).toEqual(before[i]));
+  expect(() => mergeLora(model)).toThrow(expect.objectContaining({ code: 'ACC_LORA_QUANTIZED' }));
+  const adapters = model.weights.filter(({ originalName }) => originalName.includes('lora_'));
+  expect(adapters).toHaveLength(8);
   tf.dispose([tokens, plain]);
   model.dispose();
 });

@@ -2,6 +2,7 @@ import { type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type Collective } from '@acc/contract';
 import type { TrainingStep } from '../step/training-step.js';
 import { variablesOf } from '../prepare/model-weights.js';
+import { packedOf } from '@acc/kernels';
 import { isModel } from '@acc/tfjs-internals';
 import { averageTensors } from './average.js';
 
@@ -36,7 +37,8 @@ export abstract class LocalSteps implements Disposable {
     isEnabled: boolean,
   ) {
     const variables = isModel(trained) ? variablesOf(trained) : (trained as readonly Variable[]);
-    const isFloat = ({ dtype }: Variable) => dtype === 'float32';
+    // Packed variables are frozen, and the same on all ranks.
+    const isFloat = (variable: Variable) => variable.dtype === 'float32' && !packedOf(variable);
     this.trained = variables.filter((variable) => variable.trainable && isFloat(variable));
     this.#statistics = variables.filter((variable) => !variable.trainable && isFloat(variable));
     trainingStep.trained.require(new.target.name, this.trained);

@@ -1,7 +1,8 @@
 import * as tf from '@tensorflow/tfjs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { expectClose } from '@acc/testkit';
-import { liveTensors, observeCalls } from '@acc/native';
+import { packedTensor } from '@acc/kernels';
+import { liveTensors, observeCalls, tensorFrom } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
 import { DataLoader, DiLoCo, LocalSGD } from '../index.js';
 import type { AcceleratorOptions } from '../options.js';
@@ -337,4 +338,23 @@ describe('unprepared variables', () => {
     expect(() => new DiLoCo(accelerator, network())).toThrowError(notPrepared);
     new LocalSGD(accelerator, prepared).end();
   });
+});
+
+it('LocalSGD and DiLoCo leave packed variables as they are', async () => {
+  await create({});
+  const prepared = accelerator.prepare(network());
+  const unpack = vi.fn(() => tensorFrom(new Float32Array(4), 'float32', [2, 2]));
+  const packed = tf.variable(packedTensor({ tensors: [], shape: [2, 2], unpack }), false);
+  const assign = vi.spyOn(packed, 'assign');
+  const variables = [...prepared.trainableWeights.map((weight) => weight.read() as tf.Variable), packed];
+  for (const steps of [
+    new LocalSGD(accelerator, variables, { localSgdSteps: 1 }),
+    new DiLoCo(accelerator, variables, { innerSteps: 1 }),
+  ]) {
+    steps.step();
+    steps.end();
+  }
+  expect(assign).not.toHaveBeenCalled();
+  expect(unpack).not.toHaveBeenCalled();
+  packed.dispose();
 });

@@ -1,5 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { expect, it } from 'vitest';
+import { packedTensor, registerAccBackend } from '@acc/kernels';
 import { startCoordinator } from './coordinator.js';
 import type { CoordinatorOptions } from './options.js';
 
@@ -20,6 +21,13 @@ const start = async (options: object) => {
     weight.dispose();
   }
 };
+
+async function packedVariable(): Promise<tf.Variable> {
+  registerAccBackend();
+  await tf.setBackend('acc');
+  const unpack = () => expect.unreachable('nothing reads it');
+  return tf.variable(packedTensor({ tensors: [], shape: [2, 2], unpack }), false);
+}
 
 it('options that contradict each other, or are none, are refused', async () => {
   const invalid: object[] = [
@@ -61,6 +69,7 @@ it('options that contradict each other, or are none, are refused', async () => {
   // An address for documentation, which no machine has.
   expect(await start({ host: '192.0.2.1' })).toBe('ACC_FEDERATED_LISTEN');
   expect(await start({ variables: [] })).toBe('ACC_FEDERATED_MODEL');
+  expect(await start({ variables: [await packedVariable()] })).toBe('ACC_FEDERATED_MODEL');
   expect(await start({ tls: { cert: 'no certificate', key: 'no key' } })).toBe('ACC_INVALID_OPTION');
   expect(await start({ origins: ['https://example.org'] })).toBe('started');
 });

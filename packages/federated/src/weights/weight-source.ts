@@ -1,5 +1,6 @@
 import { tensor, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { packedOf } from '@acc/kernels';
 import { eachWeight, layoutOf, type WeightInfo, type WeightLayout } from '../protocol/layout.js';
 
 /** The members of `tf.LayersModel` that are used. */
@@ -80,6 +81,7 @@ function ofVariables(variables: readonly Variable[]): Source {
 
 function requireAveragable(where: string, { infos, tensors }: Source): void {
   const other = tensors().findIndex(({ dtype }) => dtype !== 'float32');
+  const packed = tensors().findIndex((each) => packedOf(each));
   const names = infos.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   const problem =
@@ -87,9 +89,11 @@ function requireAveragable(where: string, { infos, tensors }: Source): void {
       ? 'there are no weights'
       : other >= 0
         ? `'${names[other]}' has the dtype ${tensors()[other]!.dtype}; only float32 can be averaged`
-        : twice !== undefined
-          ? `two weights have the name '${twice}'`
-          : undefined;
+        : packed >= 0
+          ? `'${names[packed]}' is quantized, so it gets no averaged values`
+          : twice !== undefined
+            ? `two weights have the name '${twice}'`
+            : undefined;
   if (problem === undefined) return;
   throw new AccError('ACC_FEDERATED_MODEL', `${where}: ${problem}.`, {
     help: 'Pass the float32 variables that all clients train, each with its own name.',

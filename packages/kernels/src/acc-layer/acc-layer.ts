@@ -14,6 +14,7 @@ import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizer-steps/index.js';
+import { unpackedOf } from '../packed/packed-tensor.js';
 import { localShards } from '../shards/local-shards.js';
 import { nativeShards } from '../shards/native-shards.js';
 import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';
@@ -39,7 +40,10 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
   backendName: BACKEND_NAME,
   slotsOf(backend) {
     const bridge: TensorBridge = {
-      toNative: (x) => contiguous(backend.native(x)),
+      toNative(x) {
+        using values = unpackedOf(x);
+        return contiguous(values ?? backend.native(x));
+      },
       borrow: (x) => backend.native(x),
       writable: (xs) => writable(backend, xs),
       fromNative: (native, dtype) => backend.tensorOf(libtorchTensor(native), dtype),

@@ -63,6 +63,9 @@ it('each operator by which a product can be computed', () => {
   const calls: [string, Parameters<typeof operatorFlops>[1]][] = [
     ['aten::mm', [a, b]],
     ['aten::addmm', [sum, a, b]],
+    ['aten::_int_mm', [a, b]],
+    ['aten::_weight_int8pack_mm', [a, turned, sum]],
+    ['aten::_weight_int4pack_mm_for_cpu', [a, turned, 32, sum]],
     ['aten::addmm_', [sum, a, b]],
     ['mkldnn::_linear_pointwise', [a, turned, null, 'none', [], null]],
     ['acc::matmul', [a, turned, null, false, true, 'linear']],

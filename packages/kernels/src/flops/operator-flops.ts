@@ -113,6 +113,10 @@ function ofEinsum([equation, tensors]: Arguments): number {
 const PRODUCTS: Readonly<Record<string, (args: Arguments) => number>> = {
   mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   bmm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
+  _int_mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
+  // Packed weights have a row for each column of the product.
+  _weight_int8pack_mm: ([x, weight]) => ofMatrices(shapeOf(x), shapeOf(weight), false, true),
+  _weight_int4pack_mm_for_cpu: ([x, weight]) => ofMatrices(shapeOf(x), shapeOf(weight), false, true),
   _scaled_mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   matmul: ([a, b, , ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   addmm: ([, a, b, ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),

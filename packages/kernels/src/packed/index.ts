@@ -1,2 +1,2 @@
-export { hasOwnValues, packedOf } from './packed-tensor.js';
+export { hasOwnValues, packedOf, unpackedOf } from './packed-tensor.js';
 export type { PackedValues } from './packed-values.js';

@@ -6,6 +6,7 @@ import type { MatMulAttrs, MatMulInputs } from '../families/matmul-inputs.js';
 import { packedOf } from './packed-tensor.js';
 
 const add = operator('aten::add.Tensor');
+const contiguous = operator('aten::contiguous');
 const castTo = operator('aten::_to_copy');
 const reshape = operator('aten::reshape');
 
@@ -27,17 +28,17 @@ export function packedProduct(
   { a, b, bias, preluActivationWeights }: MatMulInputs,
   { transposeB, activation, leakyreluAlpha }: MatMulAttrs,
 ): TensorInfo | undefined {
-  const x = backend.native(a);
-  using rows = reshape(x, [-1, a.shape.at(-1)!]);
+  using flat = reshape(backend.native(a), [-1, a.shape.at(-1)!]);
+  // libtorch's kernels for packed weights take no other order.
+  using rows = contiguous(flat);
   const product = packedOf(b)!.product!(rows, transposeB);
   if (!product) return undefined;
-  const y = bias ? withBias(product, backend.native(bias)) : product;
-  const alpha = preluActivationWeights && backend.native(preluActivationWeights);
-  using ended = activated(y, activation, { alpha, leakyreluAlpha });
+  using y = bias ? withBias(product, backend.native(bias)) : product;
+  using alpha = preluActivationWeights && castTo(backend.native(preluActivationWeights), y.dtype);
   const rank = Math.max(a.shape.length, b.shape.length);
   const lead = Array.from({ length: rank - a.shape.length }, () => 1);
   const shape = [...lead, ...a.shape.slice(0, -1), b.shape.at(transposeB ? -2 : -1)!];
-  return backend.wrap(reshape(ended, shape), 'float32');
+  return backend.wrap(activated(reshape(y, shape), activation, { alpha, leakyreluAlpha }), 'float32');
 }
 
 function withBias(product: NativeTensor, bias: NativeTensor): NativeTensor {

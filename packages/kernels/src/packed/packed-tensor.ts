@@ -1,11 +1,13 @@
 import { engine, type Tensor, type TensorInfo } from '@tensorflow/tfjs-core';
 import { engineInternals, patch, type Undo } from '@acc/tfjs-internals';
-import type { Tensor as NativeTensor } from '@acc/native';
+import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { TensorData } from '../tensor-data.js';
 import type { PackedValues } from './packed-values.js';
 
-/** Packed data whose float32 values exist until the operator that uses them ends. */
+const reshape = operator('aten::reshape');
+
+/** Packed data whose float32 values exist until the operator that uses them ends, or the current task. */
 const unpacked = new Set<TensorData>();
 
 /** Frees float32 values when an operator ends. There is none while no tensor is packed. */
@@ -13,6 +15,12 @@ class OperatorEnds {
   #live = 0;
   #depth = 0;
   #undo: Undo | undefined;
+
+  /** Notes that `data` has float32 values. Outside an operator they live until the current task ends. */
+  note(data: TensorData): void {
+    if (this.#depth === 0 && unpacked.size === 0) queueMicrotask(freeUnpacked);
+    unpacked.add(data);
+  }
 
   begin(): void {
     if (this.#live++ > 0) return;
@@ -48,7 +56,7 @@ const collected = new FinalizationRegistry<readonly NativeTensor[]>((tensors) =>
 /** A tensor with `values`, which it takes over. The caller owns it. */
 export function packedTensorOn(backend: AccBackend, values: PackedValues): Tensor {
   const data: TensorData = new TensorData('float32', undefined, undefined, undefined, () => {
-    unpacked.add(data);
+    operatorEnds.note(data);
     return values.unpack();
   });
   data.packed = values;
@@ -64,6 +72,15 @@ export function packedTensorOn(backend: AccBackend, values: PackedValues): Tenso
   collected.register(data, values.tensors, data);
   const info = { dataId: backend.hold(data), shape: [...values.shape], dtype: 'float32' as const };
   return engine().makeTensorFromTensorInfo(info, backend);
+}
+
+/**
+ * The float32 values of a packed tensor for one use outside an operator; undefined for any other tensor.
+ * The caller disposes them.
+ */
+export function unpackedOf(info: TensorInfo): NativeTensor | undefined {
+  using values = packedOf(info)?.unpack();
+  return values && reshape(values, info.shape);
 }
 
 /** The packed values of a tensor; undefined for any other. Borrowed. */

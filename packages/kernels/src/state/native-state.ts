@@ -12,6 +12,7 @@ import {
   type Tensor as NativeTensor,
 } from '@acc/native';
 import type { AccBackend } from '../backend.js';
+import { packedOf, unpackedOf } from '../packed/packed-tensor.js';
 import { labelOf, sizeOf } from './dtypes.js';
 import { bytesUnder, plainBytes, unfilled } from './plain-bytes.js';
 import { restoreChoices, savedChoices } from './choices.js';
@@ -23,10 +24,9 @@ const empty = operator('aten::empty.memory_format');
 export function nativeState(backend: AccBackend): StateLayer {
   const isHost = backend.device === 'cpu';
   return {
-    dtypeOf: (x) => backend.native(x).dtype,
+    dtypeOf: (x) => (packedOf(x) ? 'float32' : backend.native(x).dtype),
     bytesOf: async (x) => (isHost ? hostBytes(backend, x) : copiedBytes(backend, x)),
-    bytesNow: (x) =>
-      isHost ? hostBytes(backend, x) : plainBytes(bytesUnder(backend.native(x).read() as NodeJS.TypedArray)),
+    bytesNow: (x) => (isHost ? hostBytes(backend, x) : copiedBytesNow(backend, x)),
     allocate: (dtype, shape) => (isHost ? onHost(backend, dtype, shape) : forDevice(backend, dtype, shape)),
     ...(hasChecksum() && {
       checksum,
@@ -81,10 +81,17 @@ function wrapped(backend: AccBackend, native: NativeTensor): Tensor {
 }
 
 function hostBytes(backend: AccBackend, x: Tensor): TensorBytes {
-  using rows = contiguous(backend.native(x));
+  using values = unpackedOf(x);
+  using rows = contiguous(values ?? backend.native(x));
   return new TensorMemory(rows);
 }
 
 async function copiedBytes(backend: AccBackend, x: Tensor): Promise<TensorBytes> {
-  return plainBytes(bytesUnder(await backend.native(x).readAsync()));
+  using values = unpackedOf(x);
+  return plainBytes(bytesUnder(await (values ?? backend.native(x)).readAsync()));
+}
+
+function copiedBytesNow(backend: AccBackend, x: Tensor): TensorBytes {
+  using values = unpackedOf(x);
+  return plainBytes(bytesUnder((values ?? backend.native(x)).read() as NodeJS.TypedArray));
 }

@@ -4,6 +4,7 @@ import { liveTensors, tensorFrom, type Tensor } from '@acc/native';
 import { HalfMatrix } from './half.js';
 import { Int4Matrix } from './int4.js';
 import { Int8Matrix } from './int8.js';
+import { cast } from './operators.js';
 import { packNibbles, unpackNibbles } from './nibbles.js';
 import { Nf4Matrix } from './nf4.js';
 import type { Granularity, PackedMatrix } from './packed-matrix.js';
@@ -178,6 +179,21 @@ describe.each(Object.entries(PACKED))('the product of %s', (_, pack) => {
     }
     dispose(packed);
   });
+});
+
+it('sums of whole numbers that exceed float16 are scaled before they become float16', () => {
+  using matrix = matrixFrom(new Float32Array(64 * 96).fill(0.5), 64);
+  using wide = matrixFrom(new Float32Array(9 * 96).fill(8), 9);
+  using x = cast(wide, 'float16');
+  for (const dynamic of [false, true]) {
+    const packed = new Int8Matrix(matrix, 'row', dynamic);
+    const product = packed.product(x)!;
+    expect(product.dtype).toBe('float16');
+    using float32 = cast(product, 'float32');
+    product.dispose();
+    for (const value of float32.read()) expect(Math.abs((value as number) - 384)).toBeLessThan(4);
+    dispose(packed);
+  }
 });
 
 it('rows of odd lengths never reach the kernel that reads beyond them', () => {

@@ -91,8 +91,10 @@ export class Int8Matrix implements PackedMatrix {
     return this.#scaled(product, x.dtype);
   }
 
+  /** The sums of float16 `x` and whole numbers may exceed float16, so they are scaled in bfloat16. */
   #shortProduct(x: Tensor): Tensor {
-    using product = shortProduct(x, this.tensors[0]);
+    using short = cast(x, 'bfloat16');
+    using product = shortProduct(short, this.tensors[0]);
     return this.#scaled(product, x.dtype);
   }
 

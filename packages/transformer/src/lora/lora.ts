@@ -1,6 +1,7 @@
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import * as z from 'zod';
 import { AccError, matchesGlob, parseOptions } from '@acc/contract';
+import { packedOf } from '@acc/kernels';
 import { isModel, isPatched, isReplaced, nestedLayers } from '@acc/tfjs-internals';
 import { registerLayers } from '../layers/register.js';
 import { pathOf, requireAdapters, requireNoAdapters } from './adapted-layers.js';
@@ -63,14 +64,26 @@ export function lora<M extends LayersModel>(model: M, options: LoraOptions): M {
  *
  * @returns The model itself.
  * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_LORA_MISSING`; `ACC_LORA_TOO_LATE` for a layer that has
- * a hook.
+ * a hook; `ACC_LORA_QUANTIZED` for a quantized kernel. Nothing has changed then.
  */
 export function mergeLora<M extends LayersModel>(model: M): M {
   requireModel(model, 'mergeLora');
   const adapted = requireAdapters(model, 'mergeLora');
   requireNoHooks(adapted, 'mergeLora');
+  requireFloatKernels(adapted);
   for (const layer of adapted) mergeAdapter(layer);
   return model;
+}
+
+/** A packed kernel gets no other values. */
+function requireFloatKernels(adapted: readonly Dense[]): void {
+  const packed = adapted.find(({ kernel }) => packedOf(kernel.read()));
+  if (!packed) return;
+  const { name } = packed;
+  throw new AccError('ACC_LORA_QUANTIZED', `mergeLora: the kernel of the layer '${name}' is quantized.`, {
+    help: 'Keep the adapters beside the quantized model. Or load them into the model in float32, merge there, and quantize then.',
+    details: { layer: name },
+  });
 }
 
 interface Freezable {
