@@ -5,7 +5,7 @@ const USAGE_ERROR = 2;
 /** The arguments that work everywhere, and show what is wrong. */
 const SHOW_THE_MACHINE = ['env', '--version', '-V'];
 
-const problem = oldNode(process.versions.node);
+const problem = oldNode(process.versions);
 if (problem && !SHOW_THE_MACHINE.includes(process.argv[2]!)) {
   process.stderr.write(`acc: ${problem.code}: ${problem.message}\n→ ${problem.help}\n`);
   process.exitCode = USAGE_ERROR;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import os from 'node:os';
 import type { Member } from './member.js';
 
 /**
@@ -21,7 +21,7 @@ export function allowedCores(): string | undefined {
 export function coresOfRank(
   members: readonly Member[],
   rank: number,
-  cores: number = availableParallelism(),
+  cores: number = os.availableParallelism(),
 ): number {
   const local = members[rank]!;
   const sharing = members.filter(({ host, cpus }) => host === local.host && cpus === local.cpus).length;

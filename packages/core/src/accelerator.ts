@@ -738,7 +738,8 @@ export class Accelerator {
    * @param run The name and tags of the run, or the earlier run to resume.
    * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`,
    * `ACC_TRACKER_START`, `ACC_TRACKER_CANNOT`, `ACC_TRACKER_DUPLICATE`, `ACC_TRACKERS_RUNNING`,
-   * `ACC_RUN_MISSING`, `ACC_PROJECT_DIR`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_ARGUMENT`.
+   * `ACC_RUN_MISSING`, `ACC_PROJECT_DIR`, `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`,
+   * `ACC_INVALID_ARGUMENT`.
    */
   initTrackers(
     project: string,

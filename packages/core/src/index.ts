@@ -1,3 +1,5 @@
+// The first import: later modules may fail in a Node.js that is too old.
+import './require-node.js';
 export { initEmptyWeights, type DeviceBytes, type DispatchOptions, type LayerDevices } from '@acc/big-model';
 export {
   AccError,

@@ -94,6 +94,15 @@ describe('the command line', () => {
     ]);
   });
 
+  it.each([
+    [['a', 'b'], "Give one name: 'b' is one too many."],
+    [['a', 'b', 'c'], "Give one name: 'b', 'c' are too many."],
+  ])('%j names what is too many', (args, message) => {
+    const print = vi.spyOn(console, 'error').mockImplementation(() => undefined);
+    main(args);
+    expect(print).toHaveBeenCalledWith(expect.stringContaining(message));
+  });
+
   it('prints its form with --help', () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
     expect(main(['--help'])).toBe(0);

@@ -72,5 +72,7 @@ function onlyName([name, ...others]: readonly string[]): string {
   if (name === undefined)
     throw new AccError('ACC_USAGE', 'The name of the service is missing.', { help: FORM });
   if (others.length === 0) return name;
-  throw new AccError('ACC_USAGE', `There is one name, and not also ${others.join(', ')}.`, { help: FORM });
+  const surplus = others.map((other) => `'${other}'`).join(', ');
+  const tooMany = others.length === 1 ? 'is one too many' : 'are too many';
+  throw new AccError('ACC_USAGE', `Give one name: ${surplus} ${tooMany}.`, { help: FORM });
 }

@@ -1,3 +1,4 @@
+import { newestIn } from '#platform/newest-in';
 import { AccError, isAccError } from '@acc/contract';
 import { checksumOf } from '../checksum.js';
 import {
@@ -68,10 +69,9 @@ async function readMarker(location: Location): Promise<Marker> {
 }
 
 /** The newest checkpoint one level below, or what a complete one has. */
-async function adviceFor({ storage, prefix }: Location): Promise<string> {
-  const keys = (await storage.list(prefix)).map(({ key }) => key.slice(prefix.length));
-  const names = keys.filter((key) => key.split('/').length === 2 && key.endsWith(`/${MARKER}`)).sort();
-  const newest = names.at(-1)?.slice(0, -1 - MARKER.length);
+async function adviceFor(location: Location): Promise<string> {
+  const { storage, prefix } = location;
+  const newest = await newestIn(location);
   return newest === undefined
     ? `Check the path. A complete checkpoint contains a file ${MARKER}.`
     : `It is a folder of checkpoints. Did you mean ${describeLocation({ storage, prefix: `${prefix}${newest}/` })}?`;

@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import fs from 'node:fs';
 import { freemem } from 'node:os';
 import { AccError } from '@acc/contract';
 import { byteLengthOf, type RunSnapshot } from './run-snapshot.js';
@@ -24,7 +24,7 @@ export function rescueMemory(held: RunSnapshot, { folder, ranks, isReplicated }:
 
 /** The number of bytes that files in a folder may still take. */
 export function freeBytesOf(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
+  const { bavail, bsize } = fs.statfsSync(folder);
   return Math.min(bavail * bsize, freemem());
 }
 

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { open, mkdir, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import fs, { open, mkdir, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
 import { AccError, type GetOptions, type Storage, type StoredObject } from '@acc/contract';
 import { storageErrorOf } from '@acc/platform';
@@ -155,7 +155,7 @@ const LOCAL_FILE_SYSTEMS = new Set([
 ]);
 
 async function mappable(path: string): Promise<string | undefined> {
-  return LOCAL_FILE_SYSTEMS.has((await statfs(path)).type) ? path : undefined;
+  return LOCAL_FILE_SYSTEMS.has((await fs.statfs(path)).type) ? path : undefined;
 }
 
 async function listFiles(root: string, prefix: string): Promise<StoredObject[]> {

@@ -1,8 +1,9 @@
 import * as tf from '@tensorflow/tfjs';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { AccError } from '@acc/contract';
 import { registerAccBackend } from '@acc/kernels';
 import { liveTensors } from '@acc/native';
 import { expectNoLeak } from '@acc/testkit';
@@ -154,6 +155,23 @@ describe('a checkpoint', () => {
     await expect(openCheckpoint(locationOf(join(folder, 'step-00000003'), undefined))).rejects.toThrowError(
       error('ACC_CHECKPOINT_NOT_FOUND'),
     );
+  });
+
+  it('that is missing is an error with the newest one in the folder, however that looks', async () => {
+    for (const epoch of [9, 10])
+      await checkpointsOf().save(join(folder, `epoch-${epoch}`), request({}), false);
+    const advice = async (path: string) => {
+      const open = openCheckpoint(locationOf(path, undefined));
+      return ((await open.catch((error: unknown) => error)) as AccError).help;
+    };
+    const plain = 'Check the path. A complete checkpoint contains a file checkpoint.json.';
+    expect(await advice(folder)).toContain(`Did you mean ${join(folder, 'epoch-10')}?`);
+    // Nothing below can be read where a link leads to itself.
+    await mkdir(join(folder, 'other'));
+    await symlink('loop', join(folder, 'other', 'loop'));
+    expect(await advice(folder)).toContain('epoch-10');
+    expect(await advice(join(folder, 'other'))).toBe(plain);
+    expect(await advice(join(folder, 'epoch-9', 'checkpoint.json'))).toBe(plain);
   });
 
   it('with a later format version is refused', async () => {

@@ -30,7 +30,7 @@ const hostsOf = (at: ValueAt): number => Number(at('num_machines') ?? 1);
 
 /** Keys of the YAML files of `accelerate config`, as of Accelerate 1.15. */
 export const ACCELERATE_RULES: Rules = {
-  compute_environment: () => isDefault('this is how it always works'),
+  compute_environment: () => isDefault('acc launch starts ranks on the hosts where it runs'),
   distributed_type: distributedType,
   use_cpu: (value) => (value === true ? taken(accelerator('device', 'cpu')) : isDefault('device: auto')),
   num_processes: processes,

@@ -63,7 +63,7 @@ export const DEEPSPEED_RULES: Rules = {
   'zero_optimization.overlap_comm': always('communication always overlaps backward'),
   'zero_optimization.reduce_scatter': always('gradients are always reduced and scattered in stages 2 and 3'),
   'zero_optimization.contiguous_gradients': always('gradients of a unit are always one buffer'),
-  'zero_optimization.allgather_partitions': always('this is how it always works'),
+  'zero_optimization.allgather_partitions': always('weights of a unit are always gathered by one all-gather'),
   'zero_optimization.ignore_unused_parameters': always('variables without a gradient are permitted'),
   'zero_optimization.offload_optimizer.device': (_, at) => offload('optimizer', offloadOf(at)),
   'zero_optimization.offload_param.device': (_, at) => offload('params', offloadOf(at)),

@@ -9,7 +9,7 @@ const OUTCOMES = { found: '✓', refused: '✗', absent: '–' } as const;
 export function formatReport(report: EnvironmentReport): string {
   const { libtorch, addon, collective, tfjs, tfjsNode, engine, variables, missing } = report;
   const chosen = libtorch.chosen;
-  const isOldNode = oldNode(process.versions.node) !== undefined;
+  const isOldNode = oldNode(process.versions) !== undefined;
   const lines = [
     row('acc', report.acc),
     row('platform', report.platform),

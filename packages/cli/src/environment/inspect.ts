@@ -126,7 +126,7 @@ export function inspectEnvironment(cwd: string, env: NodeJS.ProcessEnv): Environ
 }
 
 function nodeProblems(): Missing[] {
-  const problem = oldNode(process.versions.node);
+  const problem = oldNode(process.versions);
   return problem ? [{ what: `${problem.code}: ${problem.message}`, mend: problem.help }] : [];
 }
 

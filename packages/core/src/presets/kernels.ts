@@ -18,7 +18,6 @@ import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/mend-tfjs-node.js';
 import '../end-by-uncaught.js';
-import '../require-node.js';
 import '../backend/note-choices.js';
 import '../random/note-shuffles.js';
 import '../state/register-file-addresses.js';

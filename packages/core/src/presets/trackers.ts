@@ -1,4 +1,4 @@
-import { AccError, isAccError, nearestName } from '@acc/contract';
+import { AccError, isAccError, isRecord, nearestName, showValue } from '@acc/contract';
 import {
   checkTracker,
   consoleTracker,
@@ -11,23 +11,23 @@ import {
 } from '@acc/tracker';
 import type { ResolvedOptions } from '../options.js';
 
-const BUILT_IN_TRACKERS: Readonly<Record<string, TrackerMaker['make']>> = {
-  console: consoleTracker,
-  jsonl: jsonlTracker,
-  csv: csvTracker,
-};
-const TRACKER_PACKAGES: Readonly<Record<string, string>> = {
-  tensorboard: '@acc/tracker-tensorboard',
-  mlflow: '@acc/tracker-mlflow',
-  wandb: '@acc/tracker-wandb',
-};
+const BUILT_IN_TRACKERS: ReadonlyMap<string, TrackerMaker['make']> = new Map(
+  Object.entries({ console: consoleTracker, jsonl: jsonlTracker, csv: csvTracker }),
+);
+const TRACKER_PACKAGES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    tensorboard: '@acc/tracker-tensorboard',
+    mlflow: '@acc/tracker-mlflow',
+    wandb: '@acc/tracker-wandb',
+  }),
+);
 
 /**
  * Returns the trackers of the options, which are names or objects.
  *
  * @param perTracker Options of the trackers that are given by name.
  * @throws AccError `ACC_NO_TRACKERS`, `ACC_TRACKER_MISSING`, `ACC_TRACKER_INVALID`,
- * `ACC_UNKNOWN_OPTION`.
+ * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export function trackersOf(
   { logWith }: Pick<ResolvedOptions, 'logWith'>,
@@ -38,6 +38,7 @@ export function trackersOf(
       help: "Name trackers with Accelerator.create({ logWith: ['console', 'jsonl'] }). To run without trackers, give an empty list.",
     });
   }
+  if (!isRecord(perTracker)) throw noRecord(perTracker);
   const names = logWith.filter((entry) => typeof entry === 'string');
   const other = Object.keys(perTracker).find((name) => !names.includes(name));
   if (other !== undefined) throw notNamed(other, names);
@@ -50,9 +51,16 @@ export function trackersOf(
   );
 }
 
+function noRecord(perTracker: unknown): AccError {
+  const given = `initTrackers: the options of trackers are ${showValue(perTracker)}; expected an object.`;
+  return new AccError('ACC_INVALID_OPTION', given, {
+    help: "Give them by the tracker's name: initTrackers('run', {}, { jsonl: {} }). Or leave the argument out.",
+  });
+}
+
 /** The error for options of a tracker that `logWith` does not name. */
 function notNamed(key: string, names: readonly string[]): AccError {
-  const isKnown = key in BUILT_IN_TRACKERS || key in TRACKER_PACKAGES;
+  const isKnown = BUILT_IN_TRACKERS.has(key) || TRACKER_PACKAGES.has(key);
   const nearest = isKnown ? undefined : nearestName(key, names);
   const all = [...names, key].map((name) => `'${name}'`).join(', ');
   return new AccError(
@@ -70,10 +78,10 @@ function notNamed(key: string, names: readonly string[]): AccError {
  * before it.
  */
 async function trackerMaker(name: string): Promise<TrackerMaker> {
-  const make = BUILT_IN_TRACKERS[name];
+  const make = BUILT_IN_TRACKERS.get(name);
   if (make) return { name, make };
   const isWhole = name.startsWith('@') || name.startsWith('acc-tracker-');
-  const packageName = TRACKER_PACKAGES[name] ?? (isWhole ? name : `acc-tracker-${name}`);
+  const packageName = TRACKER_PACKAGES.get(name) ?? (isWhole ? name : `acc-tracker-${name}`);
   try {
     return await loadTracker(packageName);
   } catch (error) {
@@ -88,17 +96,16 @@ function missingTracker(
   packageName: string,
   { code, message, help, cause }: AccError,
 ): AccError {
-  const packages = Object.values(TRACKER_PACKAGES);
-  const known = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES), ...packages];
+  const packages = [...TRACKER_PACKAGES.values()];
+  const short = [...BUILT_IN_TRACKERS.keys(), ...TRACKER_PACKAGES.keys()];
   const [sentence] = message.split('\n');
   const details = { package: packageName };
   if (packages.includes(packageName)) {
     return new AccError(code, sentence!, { help: `Install it: npm install ${packageName}`, details, cause });
   }
-  const nearest = nearestName(name, known);
-  const names = [...Object.keys(BUILT_IN_TRACKERS), ...Object.keys(TRACKER_PACKAGES)].join(', ');
+  const nearest = nearestName(name, [...short, ...packages]);
   return new AccError(code, `logWith: '${name}' is not a known tracker. ${sentence}`, {
-    help: nearest ? `Did you mean '${nearest}'?` : `Known trackers: ${names}. ${help}`,
+    help: nearest ? `Did you mean '${nearest}'?` : `Known trackers: ${short.join(', ')}. ${help}`,
     details: { ...details, nearest },
     cause,
   });

@@ -2,7 +2,7 @@ import { AccError, checkKeys } from '@acc/contract';
 import { spawn } from 'node:child_process';
 import { closeSync, copyFileSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism, freemem } from 'node:os';
+import os from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { addonCacheFolder, addonIn, addonSources, type AddonFiles } from './addon-files.js';
 import { asDiskError, makeCacheFolder } from './disk.js';
@@ -41,7 +41,7 @@ export function compilerJobs(cores: number, freeBytes: number, platform = proces
 /** The free memory of the host, or what is left under the limit of a container. */
 function availableBytes(): number {
   const { availableMemory } = process as { availableMemory?: () => number };
-  return availableMemory?.() ?? freemem();
+  return availableMemory?.() ?? os.freemem();
 }
 
 const LOG_TAIL_LINES = 30;
@@ -96,7 +96,7 @@ async function runNodeGyp(
     toolchain.nodeGyp,
     'rebuild',
     `--directory=${folder}`,
-    `--jobs=${compilerJobs(availableParallelism(), availableBytes())}`,
+    `--jobs=${compilerJobs(os.availableParallelism(), availableBytes())}`,
     ...(toolchain.nodeDir ? [`--nodedir=${toolchain.nodeDir}`] : []),
     `--acc_torch_include=${libtorch.includeDir}`,
     `--acc_torch_lib=${libtorch.libDir}`,

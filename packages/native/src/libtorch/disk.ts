@@ -1,6 +1,6 @@
 import { AccError } from '@acc/contract';
 import { mkdirSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
+import fs from 'node:fs/promises';
 
 const MIB = 1024 * 1024;
 
@@ -58,7 +58,7 @@ export function diskFull(path: string, cause?: unknown): AccError {
  * @throws AccError `ACC_DISK_FULL`.
  */
 export async function requireFreeSpace(path: string, bytes: number): Promise<void> {
-  const { bavail, bsize } = await statfs(path);
+  const { bavail, bsize } = await fs.statfs(path);
   const free = bavail * bsize;
   if (free >= bytes) return;
   throw new AccError(
