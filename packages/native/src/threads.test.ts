@@ -70,6 +70,8 @@ it('files of two threads with the same label have different names', () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-threads-'));
   const body = `
     const file = new native.TensorFile(${JSON.stringify(folder)}, 'same');
+    // The thread lives on: when the last of them ends, the addon is unloaded, and counts from 0 again.
+    parent.on('message', () => file.path);
     parent.postMessage(file.path);`;
   const { stdout, stderr } = run(withThreads(2, body, 'console.log(JSON.stringify(said));'));
   expect(stderr).toBe('');
