@@ -56,7 +56,9 @@ export const SAMPLE_COLUMNS = [
   'involuntarySwitches',
 ] as const;
 
+/** The figures of a step of one rank. Times are in milliseconds, and NaN stands for an unknown figure. */
 export type StepRow = Readonly<Record<(typeof STEP_COLUMNS)[number], number>>;
+/** The figures of a rank's process at a time, in milliseconds since 1970. */
 export type SampleRow = Readonly<Record<(typeof SAMPLE_COLUMNS)[number], number>>;
 type Row = Readonly<Record<string, number>>;
 
