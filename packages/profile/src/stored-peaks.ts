@@ -31,7 +31,7 @@ export class StoredPeaks {
     this.#path = join(readEnvironment().cacheDir, 'peaks', `${name}.json`);
   }
 
-  /** What an earlier profile has measured. */
+  /** The peaks that an earlier profile has measured. */
   get stored(): Peak | undefined {
     const peak = readPeak(this.#path);
     return peak && Date.now() - peak.measuredAt < VALID_DAYS * DAY_MS ? peak : undefined;
