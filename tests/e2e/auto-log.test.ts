@@ -65,7 +65,10 @@ describe('autoLog', () => {
       expectClose(losses, logged, { rtol: 1e-12 });
       expect(steps.every((row) => row.samples === 4 && row.tokens === 20 && row.bytesSent > 0)).toBe(true);
       // Two products of [2,2] and [2,1]: the input of the model needs no gradient.
-      expect(steps.every(({ flops }) => flops === 16)).toBe(true);
+      expect(steps.map(({ flops }) => flops)).toEqual(
+        steps.map(({ step }) => ([2, 4, 8].includes(step) ? 16 : NaN)),
+      );
+      expect(steps.every(({ blocked, replay }) => blocked > 0 && replay === 0)).toBe(true);
       expect(steps.every(({ start, end, exposed }) => end > start && exposed <= end - start)).toBe(true);
       expect(samples.length).toBeGreaterThan(0);
     }
@@ -84,13 +87,21 @@ describe('autoLog', () => {
   });
 
   it('gets the loss of a compiled step too', async () => {
-    const { results } = await train('compiled', 1);
+    const { results, folder } = await train('compiled', 1);
     const { rows, losses } = results[0]!;
     const logged = rows.map(({ metrics }) => metrics['train/loss']!);
     expectClose(
       logged,
       [0, 4, 8, 12, 16, 20].map((i) => mean(losses.slice(i, i + 4))),
       { rtol: 1e-5 },
+    );
+    const { steps } = await recordsOf(folder, 0);
+    // Each replay is in the row of its own step, the last one too.
+    const replayed = steps.filter(({ replay }) => replay > 0);
+    expect(replayed.at(-1)!.step).toBe(steps.at(-1)!.step);
+    expect(replayed.length).toBeGreaterThan(15);
+    expect(replayed.every(({ replay, start, end, flops }) => replay <= end - start && flops === 16)).toBe(
+      true,
     );
   });
 

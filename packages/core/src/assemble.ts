@@ -151,7 +151,12 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const prepared = new PreparedObjects();
   const dtype = dtypeOfProducts(resolved);
   const profiled = profiledTraining(parts.trained, prepared);
-  const profiler = new Profiler({ rank, size, localSize, kernels, dtype, training: profiled });
+  const profiler = new Profiler({
+    ...{ rank, size, localSize, collective },
+    kernels,
+    dtype,
+    training: profiled,
+  });
   const surroundings = { ...given, tracking, precision, parts, data, prepared, boundary };
   // The first plugin is the outermost, so its times include those of the others.
   const plugins = [profiler.plugin, ...pluginsOf(resolved, surroundings)];

@@ -44,6 +44,7 @@ export type {
   ProfileOptions,
   StepParts,
 } from '@acc/profile';
+export { joinSamples, parseRecords, type JoinedStep, type SampleRow, type StepRow } from '@acc/monitor';
 export { DataLoader } from '@acc/data';
 export { checkpoint, currentPass, type Nested, type PassContext } from '@acc/tape';
 export {

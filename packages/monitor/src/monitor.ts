@@ -5,6 +5,7 @@ import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
 import { exchange, type Figures } from './exchange.js';
 import { metricsOf } from './metrics.js';
 import type { ResolvedAutoLog } from './options.js';
+import { OwnWork } from './records/own-work.js';
 import { StepRecords } from './records/step-records.js';
 import { StepClock } from './step-clock.js';
 import type { SystemFigures } from './system.js';
@@ -38,18 +39,22 @@ export interface MonitorSink {
  */
 export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: number): Plugin {
   const measuring = new Monitor(options, sink);
-  const { clock } = measuring;
+  const { clock, own } = measuring;
   return {
     name: 'autoLog',
     attach: (context) => measuring.attach(context),
-    forward: (compute) => clock.forward(compute),
-    backward: (compute) => clock.backward(compute),
+    forward: (compute) => own.run('forward', () => clock.forward(compute)),
+    backward: (compute) => own.run('backward', () => clock.backward(compute)),
     loss: (value, info) => measuring.loss(value, info),
     // A single rank does not wait for others. Without these hooks, a recorded step stays in one
     // piece.
     ...(size > 1 && {
-      ready: () => clock.gradient(),
+      ready: () => {
+        own.ready();
+        clock.gradient();
+      },
       settle: () => {
+        own.hook();
         clock.reduced();
         return true;
       },
@@ -62,6 +67,7 @@ export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: numbe
 
 class Monitor {
   readonly clock = new StepClock();
+  readonly own = new OwnWork();
   readonly #options: ResolvedAutoLog;
   readonly #sink: MonitorSink;
   readonly #system = new SystemClock();
@@ -92,13 +98,16 @@ class Monitor {
 
   attach(context: StrategyContext): void {
     this.#context = context;
-    this.#records = new StepRecords(context, this.#options.tokensPerSample);
+    const { tokensPerSample } = this.#options;
+    const warn = (message: string) => this.#sink.warn(message);
+    this.#records = new StepRecords(context, { tokensPerSample, own: this.own, warn });
   }
 
   /**
    * Keeps the loss, and reads it later together with others, because reading waits for the device.
    */
   loss(value: Tensor, { items }: LossInfo): void {
+    this.own.hook();
     // The mean of an empty batch is not a number.
     if (!this.#sink.isOpen || items === 0) return;
     this.#losses.push({
@@ -109,6 +118,7 @@ class Monitor {
   }
 
   transform(grads: NamedTensorMap): void {
+    this.own.hook();
     if (this.#isDue(this.#sink.step + 1)) {
       this.#norm?.dispose();
       this.#norm = keep(this.#sink.norm(grads));
@@ -117,6 +127,7 @@ class Monitor {
   }
 
   afterStep(info: StepInfo): void {
+    this.own.endStep();
     this.clock.endStep();
     if (!this.#sink.isOpen) return;
     this.#begin();

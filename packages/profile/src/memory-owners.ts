@@ -10,7 +10,6 @@ export const MEMORY_OWNERS = [
   'gradients',
   'optimizer state',
   'activations',
-  'buckets',
   'temporary',
 ] as const;
 export type MemoryOwner = (typeof MEMORY_OWNERS)[number];
@@ -48,26 +47,40 @@ export function giveKnown(known: KnownTensors): void {
   give(known.optimizerState(), 'optimizer state');
 }
 
-/** The time between two samples of a step, at least, in milliseconds. */
+/** The time between two samples of a step, at least, in milliseconds, until there are many. */
 const SAMPLE_MS = 0.2;
+const MOST_SAMPLES = 100_000;
 
 /** The memory of each owner over time. On a GPU it stays empty: another allocator counts there. */
 export class MemoryTimeline {
-  readonly samples: MemorySample[] = [];
+  #samples: MemorySample[] = [];
+  #everyMs = SAMPLE_MS;
   /** The most bytes of tensors at one time. 0 before {@link end}. */
   peakBytes = 0;
   /** The bytes of each owner at that peak. Undefined before {@link end}, and on a GPU. */
   owners: BytesOfOwners | undefined;
 
-  constructor(private readonly isOnHost: boolean) {}
+  constructor(
+    private readonly isOnHost: boolean,
+    private readonly most = MOST_SAMPLES,
+  ) {}
 
+  get samples(): readonly MemorySample[] {
+    return this.#samples;
+  }
+
+  /** Beyond a number of samples, every second one is left out, and later ones are rarer. */
   sample(at: number): void {
-    if (this.isOnHost) this.samples.push({ at, bytes: bytesByOwner().now });
+    if (!this.isOnHost) return;
+    this.#samples.push({ at, bytes: bytesByOwner().now });
+    if (this.#samples.length <= this.most) return;
+    this.#samples = this.#samples.filter((_, i) => i % 2 === 0);
+    this.#everyMs *= 2;
   }
 
   /** Samples if the last sample is not too new. */
   maySample(at: number): void {
-    if (at - (this.samples.at(-1)?.at ?? 0) >= SAMPLE_MS) this.sample(at);
+    if (at - (this.#samples.at(-1)?.at ?? 0) >= this.#everyMs) this.sample(at);
   }
 
   end(): void {

@@ -1,4 +1,4 @@
-import type { KernelLayer, NativeDtype } from '@acc/contract';
+import type { Collective, KernelLayer, NativeDtype } from '@acc/contract';
 import type { Flops } from '@acc/kernels';
 import type { LayerRow } from './layer-times.js';
 import type { BytesOfOwners, KnownTensors, MemorySample } from './memory-owners.js';
@@ -9,6 +9,8 @@ import type { StepParts } from './step-parts.js';
 export interface ProfilerContext {
   readonly rank: number;
   readonly size: number;
+  /** All ranks. */
+  readonly collective: Pick<Collective, 'allGatherObject'>;
   readonly kernels: Pick<KernelLayer, 'recorder' | 'device'>;
   /** The dtype of products in training. */
   readonly dtype: NativeDtype;

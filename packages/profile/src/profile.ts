@@ -1,7 +1,7 @@
 import { AccError } from '@acc/contract';
 import { addFlops, NO_FLOPS } from '@acc/kernels';
 import type { ResolvedProfileOptions } from './options.js';
-import { peakOf } from './stored-peaks.js';
+import type { Peak } from './peak.js';
 import { reportOf } from './report.js';
 import type { Session } from './session.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
@@ -9,20 +9,24 @@ import { writeTraces } from './trace.js';
 
 interface Surroundings extends ProfilerContext {
   readonly options: ResolvedProfileOptions;
+  /** Called once, after the steps. */
+  readonly peak: () => Peak;
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` if `fn` took no active step; the errors of `writeTrace`. */
 export function profileOf(session: Session, surroundings: Surroundings): Profile {
-  const { rank, size, localSize, dtype, kernels, options } = surroundings;
+  const { rank, size, options } = surroundings;
   const { schedule, traceDir } = options;
   const steps = session.ends.length;
   if (steps < schedule.active) throw tooFewSteps(session.steps, schedule);
   const ms = session.ends.at(-1)! - session.begin;
   const stepMs = ms / steps;
   // Ranks that write traces of different sizes would not measure at the same time.
-  const peak = peakOf({ dtype, device: kernels.device, localSize });
+  const peak = surroundings.peak();
   const { spans } = session;
-  const content = { rank, size, spans: spans.all, memory: session.memory.samples };
+  const { end: traceEnd } = spans;
+  const kept = session.memory.samples.filter(({ at }) => at <= traceEnd);
+  const content = { rank, size, spans: spans.all, memory: kept };
   const traces = traceDir === undefined ? undefined : writeTraces(traceDir, content);
   const table = session.operators.rows(steps);
   const flops = addFlops(NO_FLOPS, session.operators.flops, 1 / steps);
@@ -42,7 +46,7 @@ export function profileOf(session: Session, surroundings: Surroundings): Profile
     trace: traces?.perfetto,
     chromeTrace: traces?.chrome,
   };
-  return { ...figures, toString: () => reportOf(figures, { rank, size, isTraceFull: spans.isFull }) };
+  return { ...figures, toString: () => reportOf(figures, { rank, size, traceEnd }) };
 }
 
 function tooFewSteps(steps: number, { wait, warmup, active }: ResolvedProfileOptions['schedule']): AccError {

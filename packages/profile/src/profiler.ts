@@ -4,7 +4,9 @@ import { resolveProfileOptions, type ProfileOptions } from './options.js';
 import { profileOf } from './profile.js';
 import { allocateFor, give, withOwners, type MemoryOwner } from './memory-owners.js';
 import { Session } from './session.js';
+import { StoredPeaks } from './stored-peaks.js';
 import { writeTraces } from './trace.js';
+import type { Peak } from './peak.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
 
 type Pass = <T>(compute: () => T) => T;
@@ -30,6 +32,7 @@ export class Profiler {
     const forward: Pass = (compute) => this.#pass('activations', session()?.forward, compute);
     const backward: Pass = (compute) => this.#pass('temporary', session()?.backward, compute);
     const ready = (grad: Tensor) => give([grad], 'gradients');
+    const transform = () => this.#allocateFor('temporary');
     this.plugin = {
       name: 'profile',
       get forward() {
@@ -41,6 +44,10 @@ export class Profiler {
       get ready() {
         // A hook between its calls would divide a recorded step.
         return onHost && session() && !kernels.recorder!.isRecording ? ready : undefined;
+      },
+      // A step that is skipped has no optimizer.
+      get transform() {
+        return onHost && session() && !kernels.recorder!.isRecording ? transform : undefined;
       },
       afterStep: () => {
         this.#allocateFor('other');
@@ -59,6 +66,7 @@ export class Profiler {
     if (!kernels.recorder) throw otherBackend();
     // A folder that cannot be written is told before the training.
     if (traceDir !== undefined) writeTraces(traceDir, { rank, size, spans: [], memory: [] });
+    const peak = this.#peak();
     const training = { ...this.context.training, isOnHost: this.#isOnHost };
     const session = (this.#session = new Session(resolved, training));
     try {
@@ -68,7 +76,16 @@ export class Profiler {
       session.end();
       this.#session = undefined;
     }
-    return profileOf(session, { ...this.context, options: resolved });
+    return profileOf(session, { ...this.context, options: resolved, peak });
+  }
+
+  /** Ranks agree before the training, because later one of them may have failed. */
+  #peak(): () => Peak {
+    const { collective, kernels, dtype, localSize } = this.context;
+    const peaks = new StoredPeaks({ dtype, device: kernels.device, localSize });
+    const { stored } = peaks;
+    const isKnown = collective.allGatherObject(stored !== undefined).every(Boolean);
+    return () => (isKnown && stored ? stored : peaks.measure());
   }
 
   /** Runs a pass on the host, with its part in the session, if there is one. */
@@ -80,8 +97,7 @@ export class Profiler {
     } catch (error) {
       throw withOwners(error, this.context.training);
     } finally {
-      // After a backward pass follows the optimizer, whose state is known by what it is.
-      this.#allocateFor(this.#session && outer === 'other' && owner === 'temporary' ? owner : outer);
+      this.#allocateFor(outer);
     }
   }
 

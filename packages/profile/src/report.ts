@@ -7,11 +7,7 @@ const MOST_ROWS = 20;
 /** A profile as text. */
 export function reportOf(
   profile: Omit<Profile, 'toString'>,
-  {
-    rank,
-    size,
-    isTraceFull,
-  }: { readonly rank: number; readonly size: number; readonly isTraceFull: boolean },
+  { rank, size, traceEnd }: { readonly rank: number; readonly size: number; readonly traceEnd: number },
 ): string {
   const { steps, stepMs, parts, memory, trace } = profile;
   const partLines = Object.entries(parts)
@@ -29,10 +25,16 @@ export function reportOf(
     '',
     ...layerLines(profile),
     ...(trace === undefined ? [] : ['', `Trace: ${trace} (open it in Perfetto)`]),
-    ...(trace !== undefined && isTraceFull
-      ? ['  It ends with the last step before the millionth operator.']
-      : []),
+    ...(trace === undefined ? [] : cutLines(traceEnd)),
   ].join('\n');
+}
+
+/** @param end The end of the last step in the trace. Infinity for a whole trace, -Infinity without a step. */
+function cutLines(end: number): string[] {
+  if (end === Infinity) return [];
+  return end === -Infinity
+    ? ['  It is empty: the first step alone has more than a million operators.']
+    : ['  It ends with the last step before the millionth operator.'];
 }
 
 function flopLines({ flops, mfu, peak, stepMs }: Omit<Profile, 'toString'>): string[] {

@@ -17,4 +17,13 @@ it('a trace with too many operators ends with the last whole step', () => {
     'step 1',
   ]);
   expect(spans.all).toHaveLength(8);
+  expect(spans.end).toBe(20);
+});
+
+it('a trace whose first step has too many operators has no step', () => {
+  const spans = new Spans(true, 1);
+  spans.add('operators', 'a', [1, 2]);
+  spans.add('operators', 'b', [2, 3]);
+  spans.add('steps', 'step 0', [0, 10]);
+  expect([spans.all, spans.end]).toEqual([[], -Infinity]);
 });

@@ -32,10 +32,17 @@ export class Spans {
 
   /** The spans that are kept: if there were too many, those of whole steps. */
   get all(): readonly Span[] {
-    if (!this.isFull) return this.#all;
-    const ends = this.#all.flatMap(({ lane, start, ms }) => (lane === 'steps' ? [start + ms] : []));
-    const end = Math.max(...ends.filter((at) => at <= this.#leftOutFrom));
-    return this.#all.filter(({ start, ms }) => start + ms <= end);
+    const { end } = this;
+    return this.isFull ? this.#all.filter(({ start, ms }) => start + ms <= end) : this.#all;
+  }
+
+  /** The end of the last step that is kept, if steps were left out; -Infinity if no step is kept. */
+  get end(): number {
+    if (!this.isFull) return Infinity;
+    return this.#all.reduce((last, { lane, start, ms }) => {
+      const isKept = lane === 'steps' && start + ms <= this.#leftOutFrom;
+      return isKept ? Math.max(last, start + ms) : last;
+    }, -Infinity);
   }
 
   /** Whether steps were left out. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { files, hostName } from '@acc/platform';
 import { numThreads, readEnvironment, torchVersion } from '@acc/native';
 import { measurePeak, type Peak } from './peak.js';
@@ -17,24 +17,44 @@ const VALID_DAYS = 30;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The peaks of this machine: those that an earlier profile has measured and stored in the cache folder,
- * else new ones. If they cannot be stored, the next profile measures them again.
+ * The peaks of this machine, stored in the cache folder. Ranks that measure at different times would not
+ * share the machine as in training, so either all of them measure or none does.
  */
-export function peakOf({ dtype, device, localSize }: Asked): Peak {
-  const key = { host: hostName(), device, torch: torchVersion(), dtype, threads: numThreads(), localSize };
-  const name = createHash('sha256').update(JSON.stringify(key)).digest('hex').slice(0, 16);
-  const folder = join(readEnvironment().cacheDir, 'peaks');
-  const path = join(folder, `${name}.json`);
-  const stored = readPeak(path);
-  if (stored && Date.now() - stored.measuredAt < VALID_DAYS * DAY_MS) return stored;
-  const peak = measurePeak(dtype, { device });
-  try {
-    files.makeFolder(folder);
-    files.replace(path, JSON.stringify({ ...key, ...peak }, null, 2));
-  } catch {
-    // A cache that cannot be written is no reason to lose the profile.
+export class StoredPeaks {
+  readonly #key: object;
+  readonly #path: string;
+
+  constructor(private readonly asked: Asked) {
+    const { dtype, device, localSize } = asked;
+    this.#key = { host: hostName(), device, torch: torchVersion(), dtype, threads: numThreads(), localSize };
+    const name = createHash('sha256').update(JSON.stringify(this.#key)).digest('hex').slice(0, 16);
+    this.#path = join(readEnvironment().cacheDir, 'peaks', `${name}.json`);
   }
-  return peak;
+
+  /** The peaks that an earlier profile has measured. */
+  get stored(): Peak | undefined {
+    const peak = readPeak(this.#path);
+    return peak && Date.now() - peak.measuredAt < VALID_DAYS * DAY_MS ? peak : undefined;
+  }
+
+  /** Measures the peaks, and returns the higher ones of the new and the stored, which are stored. */
+  measure(): Peak {
+    const { dtype, device } = this.asked;
+    return this.keepHigher(measurePeak(dtype, { device }));
+  }
+
+  /** If peaks cannot be stored, the next profile measures them again. */
+  keepHigher(peak: Peak): Peak {
+    const { stored } = this;
+    if (stored && stored.flopsPerSecond >= peak.flopsPerSecond) return stored;
+    try {
+      files.makeFolder(dirname(this.#path));
+      files.replace(this.#path, JSON.stringify({ ...this.#key, ...peak }, null, 2));
+    } catch {
+      // A cache that cannot be written is no reason to lose the profile.
+    }
+    return peak;
+  }
 }
 
 function readPeak(path: string): Peak | undefined {

@@ -19,21 +19,24 @@ const CATEGORIES: Readonly<Record<Lane, string>> = {
 };
 
 /**
- * The spans of a rank as Chrome's trace events ("Trace Event Format"), with times in microseconds since
- * 1970. Ranks are processes, so traces of several ranks can be opened together.
+ * The spans of a rank as Chrome's trace events ("Trace Event Format"), with times in microseconds from
+ * `baseTimeNanoseconds` on, which is since 1970. A number has too few digits for microseconds since 1970. Ranks are processes, so traces of several ranks can be opened together.
  */
 export function chromeTrace({ spans, rank, size }: TraceContent): object {
+  const base = quarterOf(performance.timeOrigin);
+  const toMicroseconds = (at: number) => (performance.timeOrigin - base + at) * 1000;
   const named = LANES.map((lane, tid) => [
     { ph: 'M', name: 'thread_name', pid: rank, tid, args: { name: lane } },
     { ph: 'M', name: 'thread_sort_index', pid: rank, tid, args: { sort_index: tid } },
   ]).flat();
   return {
     displayTimeUnit: 'ms',
+    baseTimeNanoseconds: base * 1e6,
     distributedInfo: { rank, world_size: size },
     traceEvents: [
       { ph: 'M', name: 'process_name', pid: rank, tid: 0, args: { name: `rank ${rank}` } },
       ...named,
-      ...spans.map((span) => chromeEvent(span, rank)),
+      ...spans.map((span) => chromeEvent(span, rank, toMicroseconds)),
     ],
   };
 }
@@ -47,12 +50,24 @@ function kinetoName(lane: Lane, name: string): string {
   return lane === 'steps' ? name.replace('step ', 'ProfilerStep#') : name;
 }
 
-function chromeEvent({ lane, name, start, ms, args }: Span, pid: number): object {
+/** The begin of the quarter of a year, from which Kineto counts too. The same on all ranks. */
+function quarterOf(ms: number): number {
+  const date = new Date(ms);
+  return Date.UTC(date.getUTCFullYear(), 3 * Math.floor(date.getUTCMonth() / 3));
+}
+
+function chromeEvent(
+  { lane, name, start, ms, args }: Span,
+  pid: number,
+  toMicroseconds: (at: number) => number,
+): object {
   const tid = LANES.indexOf(lane);
   const category = CATEGORIES[lane];
+  const ts = toMicroseconds(start);
   return {
     ...{ ph: 'X', cat: category, name: kinetoName(lane, name), pid, tid },
-    ...{ ts: (performance.timeOrigin + start) * 1000, dur: ms * 1000 },
+    // An event ends where the next one begins, also after both have been rounded.
+    ...{ ts, dur: toMicroseconds(start + ms) - ts },
     args: { ...args, lane, ...(category === 'kernel' && { stream: tid }) },
   };
 }

@@ -20,23 +20,27 @@ export const STEP_COLUMNS = [
   'forward',
   'backward',
   'optimizer',
-  // The time in which the step waited for gradients of other ranks, and nothing else was done.
+  // From the last gradient of this rank until the gradients were reduced over the ranks, without the part
+  // that belongs to other phases.
   'exposed',
-  // The time in all collectives.
-  'collectives',
-  // The time in replays of compiled steps.
+  // The time in which the main thread was blocked in collectives of passes, of the reduction of gradients and
+  // of the optimizer. Collectives that run beside it count only while it waits for them. NaN in steps with
+  // replays.
+  'blocked',
+  // The time in replays of compiled steps of this training.
   'replay',
-  // By this rank to others.
+  // By this rank to others, in the group of all ranks and in those of the mesh, since the row before.
   'bytesSent',
   // Of all ranks.
   'samples',
   'tokens',
-  // Of this rank, by the products that the model needs.
+  // Of this rank, by the products that the model needs in passes. Known in steps that are only replays, and
+  // else in the second, fourth, eighth step and so on.
   'flops',
-  // Both once every `autoLog.every` steps.
+  // Both once every `autoLog.every` steps: the mean loss since then, and the norm of this step.
   'loss',
   'gradNorm',
-  // Of tensors, at the same steps.
+  // Of tensors of the whole process, at the same steps.
   'allocatedBytes',
   'peakBytes',
 ] as const;
@@ -52,7 +56,9 @@ export const SAMPLE_COLUMNS = [
   'involuntarySwitches',
 ] as const;
 
+/** The figures of a step of one rank. Times are in milliseconds, and NaN stands for an unknown figure. */
 export type StepRow = Readonly<Record<(typeof STEP_COLUMNS)[number], number>>;
+/** The figures of a rank's process at a time, in milliseconds since 1970. */
 export type SampleRow = Readonly<Record<(typeof SAMPLE_COLUMNS)[number], number>>;
 type Row = Readonly<Record<string, number>>;
 
@@ -95,8 +101,9 @@ function payloadAt(view: DataView, bytes: Uint8Array, at: number): Uint8Array | 
   return crc32(payload) === view.getUint32(at + 12, true) ? payload : undefined;
 }
 
-/** Rows are stored by columns, which deflates better. */
+/** Rows are stored by columns, which deflates better. Those without known columns are passed over. */
 function addRows(payload: Uint8Array, columns: readonly string[], rows: Row[]): void {
+  if (columns.length === 0 || payload.length % (8 * columns.length) !== 0) return;
   const values = new Float64Array(payload.slice().buffer);
   const count = values.length / columns.length;
   for (let row = 0; row < count; row++)

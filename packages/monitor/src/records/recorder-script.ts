@@ -15,6 +15,13 @@ const rows = new Float64Array(ring);
 const capacity = rows.length / width;
 let hasFailed = false;
 
+/** Training goes on also if nobody reads what it says. */
+function tell(text) {
+  try {
+    writeSync(2, 'acc: ' + text + '\\n');
+  } catch {}
+}
+
 function block(type, payload) {
   const bytes = Buffer.alloc(headerBytes + payload.length);
   [magic, type, payload.length, crc32(payload)].forEach((word, i) => bytes.writeUInt32LE(word, 4 * i));
@@ -64,29 +71,44 @@ function turn() {
     if (list.length > 0) write(files.steps, list);
     write(files.samples, [sample()]);
     const dropped = Atomics.exchange(state, DROPPED, 0);
-    if (dropped > 0) writeSync(2, 'acc: the records of rank ' + rank + ' lack ' + dropped + ' steps: the thread that writes them got no processor.\\n');
+    if (dropped > 0) tell('the records of rank ' + rank + ' lack ' + dropped + ' steps: the thread that writes them got no processor.');
   } catch (error) {
     hasFailed = true;
-    writeSync(2, 'acc: the records of rank ' + rank + ' end here, and training goes on. ' + error.message + '. Free space or make the folder again, and start the next run.\\n');
+    tell('the records of rank ' + rank + ' end here, and training goes on. ' + error.message + '. Free space or make the folder again, and start the next run.');
+  }
+}
+
+function open() {
+  try {
+    for (const file of Object.values(files)) {
+      file.fd = openSync(file.path, 'a');
+      append(file, block(kind.columns, Buffer.from(JSON.stringify({ columns: file.columns, rank }))));
+    }
+  } catch (error) {
+    hasFailed = true;
+    tell('rank ' + rank + ' keeps no records, and training goes on. ' + error.message + '. Free space or set another projectDir, and start the next run.');
+  }
+}
+
+function close() {
+  try {
+    for (const { fd } of Object.values(files)) if (fd !== undefined) closeSync(fd);
+  } catch (error) {
+    if (!hasFailed) tell('the last records of rank ' + rank + ' may be missing. ' + error.message + '. Free space, and start the next run.');
   }
 }
 
 try {
-  for (const file of Object.values(files)) {
-    file.fd = openSync(file.path, 'a');
-    append(file, block(kind.columns, Buffer.from(JSON.stringify({ columns: file.columns, rank }))));
+  open();
+  let isClosing = false;
+  while (!isClosing) {
+    isClosing = Atomics.load(state, CLOSING) === 1;
+    if (!isClosing) Atomics.wait(state, CLOSING, 0, everyMs);
+    turn();
   }
-} catch (error) {
-  hasFailed = true;
-  writeSync(2, 'acc: rank ' + rank + ' keeps no records, and training goes on. ' + error.message + '. Free space or set another projectDir, and start the next run.\\n');
+  close();
+} finally {
+  Atomics.store(state, DONE, 1);
+  Atomics.notify(state, DONE);
 }
-let isClosing = false;
-while (!isClosing) {
-  isClosing = Atomics.load(state, CLOSING) === 1;
-  if (!isClosing) Atomics.wait(state, CLOSING, 0, everyMs);
-  turn();
-}
-for (const { fd } of Object.values(files)) if (fd !== undefined) closeSync(fd);
-Atomics.store(state, DONE, 1);
-Atomics.notify(state, DONE);
 `;

@@ -1,13 +1,14 @@
 import { Worker } from 'node:worker_threads';
 import { observeCollectives } from '@acc/collective';
-import { countFlops, observeReplays } from '@acc/kernels';
-import { memoryStats } from '@acc/native';
+import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
+import { memoryStats, observeCalls } from '@acc/native';
 import { files, join } from '@acc/platform';
 import { BLOCK_HEADER_BYTES, KIND, MAGIC, SAMPLE_COLUMNS, STEP_COLUMNS, type StepRow } from './format.js';
+import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
-export type StepFigures = Omit<StepRow, 'collectives' | 'replay' | 'flops' | 'allocatedBytes' | 'peakBytes'>;
+export type StepFigures = Omit<StepRow, 'blocked' | 'replay' | 'flops' | 'allocatedBytes' | 'peakBytes'>;
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
 const CAPACITY = 8192;
@@ -20,6 +21,19 @@ const CLOSING = 2;
 const DONE = 3;
 const DROPPED = 4;
 
+interface Given {
+  readonly folder: string;
+  readonly rank: number;
+  /** Whether tensors are those of the addon, which counts their memory and their products. */
+  readonly hasNative: boolean;
+  readonly own: OwnWork;
+  readonly warn: (message: string) => void;
+  /** How long {@link Recorder.close} waits for the thread, at most. */
+  readonly closeMs?: number;
+}
+
+const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
+
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
  * `samples-rank-<rank>.acc`. A thread writes both. Problems with the files are told once, and training
@@ -28,95 +42,156 @@ const DROPPED = 4;
 export class Recorder {
   readonly #control = new Int32Array(new SharedArrayBuffer(4 * (DROPPED + 1)));
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
-  readonly #worker: Worker;
+  readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
-  #collectivesMs = 0;
-  #replayMs = 0;
-  #replayFlops = 0;
-  /** Of the operators outside of replays, as they were counted in the last step that was counted. */
-  #flops = 0;
+  #blockedMs = 0;
+  /** Of the step that runs. */
+  #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
-  #measured = { collectives: NaN, replay: NaN, flops: NaN };
-  #endCounting: ReturnType<typeof countFlops> | undefined = countFlops();
+  #measured = { blocked: NaN, flops: NaN, replay: { ...NO_REPLAY } };
+  /** The last step. It waits for the report of the replay that it ended in, if there is one. */
+  #last: (StepFigures & Pick<StepRow, 'allocatedBytes' | 'peakBytes'>) | undefined;
+  #endCounting: (() => void) | undefined;
 
-  /** @param given hasNative: whether tensors are those of the addon, which counts their memory. */
-  constructor(private readonly given: { folder: string; rank: number; hasNative: boolean }) {
+  constructor(private readonly given: Given) {
     const { folder, rank } = given;
     tryToMake(folder);
     const file = (name: string, columns: readonly string[]) => ({
       path: join(folder, `${name}-rank-${rank}.acc`),
       columns,
     });
-    const parts = {
+    this.#worker = this.#start({
       files: { steps: file('steps', STEP_COLUMNS), samples: file('samples', SAMPLE_COLUMNS) },
       ...{ control: this.#control.buffer, ring: this.#rows.buffer, rank, everyMs: EVERY_MS },
       ...{ magic: MAGIC, headerBytes: BLOCK_HEADER_BYTES, kind: KIND },
-    };
-    this.#worker = new Worker(SCRIPT, { eval: true, execArgv: [], workerData: parts });
-    this.#worker.unref();
+    });
     this.#ends = [
-      observeCollectives((_, ms) => void (this.#collectivesMs += ms)),
-      observeReplays(({ ms, flops }) => {
-        this.#replayMs += ms;
-        this.#replayFlops += flops.model;
-      }),
+      observeCollectives((_, ms) => this.blocked(ms)),
+      observeReplays((report) => this.replayed(report)),
     ];
+    this.#count();
   }
 
   /** Ends the figures of a step. Collectives from here on belong to the next one. */
   endStep(): void {
-    this.#measured = {
-      collectives: this.#collectivesMs,
-      replay: this.#replayMs,
-      flops: this.#countFlops() || NaN,
-    };
-    this.#collectivesMs = this.#replayMs = this.#replayFlops = 0;
+    this.#publish();
+    const flops = this.given.own.takeFlops();
+    const isCounted = this.#endCounting !== undefined;
+    this.#endCounting?.();
+    this.#measured = { blocked: this.#blockedMs, flops: isCounted ? flops : NaN, replay: this.#replay };
+    this.#blockedMs = 0;
+    this.#replay = { ...NO_REPLAY };
+    this.#running++;
+    this.#count();
   }
 
   /** @param isDue Whether the step has the figures that take longer. */
   step(figures: StepFigures, isDue: boolean): void {
-    const control = this.#control;
-    const written = Atomics.load(control, WRITTEN);
-    if (written - Atomics.load(control, TAKEN) < CAPACITY) {
-      const memory = isDue && this.given.hasNative ? memoryStats() : undefined;
-      const row: StepRow = {
-        ...figures,
-        start: performance.timeOrigin + figures.start,
-        end: performance.timeOrigin + figures.end,
-        ...this.#measured,
-        allocatedBytes: memory?.allocatedBytes ?? NaN,
-        peakBytes: memory?.peakAllocatedBytes ?? NaN,
-      };
-      const at = (written % CAPACITY) * STEP_COLUMNS.length;
-      for (const [i, name] of STEP_COLUMNS.entries()) this.#rows[at + i] = row[name];
-      Atomics.store(control, WRITTEN, written + 1);
-    } else {
-      Atomics.add(control, DROPPED, 1);
+    const memory = isDue && this.given.hasNative ? memoryStats() : undefined;
+    this.#last = {
+      ...figures,
+      allocatedBytes: memory?.allocatedBytes ?? NaN,
+      peakBytes: memory?.peakAllocatedBytes ?? NaN,
+    };
+  }
+
+  /** The main thread was in a collective. */
+  blocked(ms: number): void {
+    if (this.given.own.isRunning) this.#blockedMs += ms;
+  }
+
+  /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */
+  replayed({ ms, flops }: Pick<ReplayReport, 'ms' | 'flops'>): void {
+    const now = performance.now();
+    const start = now - ms;
+    if (!this.given.own.endReplay(start)) return;
+    const end = this.#last?.end ?? -Infinity;
+    if (start >= end) {
+      add(this.#replay, ms, flops.model);
+      return;
     }
+    add(this.#measured.replay, end - start, flops.model);
+    this.#replay.ms += now - end;
+    this.#publish();
   }
 
   /** Waits until the thread has written the last rows. */
   close(): void {
+    this.#publish();
     for (const end of this.#ends) end();
     this.#endCounting?.();
+    if (!this.#worker) return;
     Atomics.store(this.#control, CLOSING, 1);
     Atomics.notify(this.#control, CLOSING);
-    Atomics.wait(this.#control, DONE, 0, CLOSE_MS);
+    const { closeMs = CLOSE_MS } = this.given;
+    const isLate = Atomics.wait(this.#control, DONE, 0, closeMs) === 'timed-out';
+    if (isLate) this.#warn(`the last records may be missing, because their thread got no processor`);
     void this.#worker.terminate();
   }
 
-  /**
-   * The operations of the step that ends. Those of operators outside of replays are counted in steps 2, 4,
-   * 8 and so on, because counting takes as long as a small step.
-   */
-  #countFlops(): number {
-    if (this.#endCounting) this.#flops = this.#endCounting().model;
-    this.#endCounting = undefined;
-    const next = ++this.#running;
-    if ((next & (next - 1)) === 0) this.#endCounting = countFlops();
-    return this.#flops + this.#replayFlops;
+  #start(workerData: object): Worker | undefined {
+    try {
+      const worker = new Worker(SCRIPT, { eval: true, execArgv: [], workerData });
+      worker.unref();
+      worker.on('error', ({ message }) => this.#warn(`the records end here: ${message}`));
+      worker.on('exit', () => Atomics.store(this.#control, DONE, 1));
+      return worker;
+    } catch (error) {
+      this.#warn(`there are no records: ${(error as Error).message}`);
+      return undefined;
+    }
   }
+
+  #warn(problem: string): void {
+    this.given.warn(`acc: rank ${this.given.rank}: ${problem}. Training goes on.`);
+  }
+
+  #publish(): void {
+    const last = this.#last;
+    if (!last) return;
+    this.#last = undefined;
+    const { timeOrigin } = performance;
+    const work = this.#figuresOfWork(last);
+    this.#write({ ...last, start: timeOrigin + last.start, end: timeOrigin + last.end, ...work });
+  }
+
+  /** A replay runs collectives before the first hook, so it is not known whose they are. */
+  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, 'blocked' | 'replay' | 'flops'> {
+    const { blocked, flops, replay } = this.#measured;
+    const hasPasses = forward > 0 || backward > 0;
+    const outside = replay.count > 0 && !hasPasses ? 0 : flops;
+    return { blocked: replay.count > 0 ? NaN : blocked, replay: replay.ms, flops: outside + replay.flops };
+  }
+
+  #write(row: StepRow): void {
+    const control = this.#control;
+    const written = Atomics.load(control, WRITTEN);
+    if (!this.#worker) return;
+    if (written - Atomics.load(control, TAKEN) >= CAPACITY) {
+      Atomics.add(control, DROPPED, 1);
+      return;
+    }
+    const at = (written % CAPACITY) * STEP_COLUMNS.length;
+    for (const [i, name] of STEP_COLUMNS.entries()) this.#rows[at + i] = row[name];
+    Atomics.store(control, WRITTEN, written + 1);
+  }
+
+  /** Counts products in steps 2, 4, 8 and so on, because counting takes as long as a small step. */
+  #count(): void {
+    const { hasNative, own } = this.given;
+    const isPower = (this.#running & (this.#running - 1)) === 0;
+    this.#endCounting =
+      hasNative && isPower
+        ? observeCalls((name, args) => own.count(flopsOfCall(name, args)?.model ?? 0))
+        : undefined;
+  }
+}
+
+function add(replay: { ms: number; flops: number; count: number }, ms: number, flops: number): void {
+  replay.ms += ms;
+  replay.flops += flops;
+  replay.count++;
 }
 
 /** Opening the files says what is wrong with the folder. */

@@ -1,8 +1,29 @@
-import { appendFileSync, mkdtempSync, readFileSync, truncateSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { joinSamples, parseRecords, STEP_COLUMNS, type SampleRow, type StepRow } from './format.js';
+import {
+  BLOCK_HEADER_BYTES,
+  joinSamples,
+  KIND,
+  MAGIC,
+  parseRecords,
+  SAMPLE_COLUMNS,
+  STEP_COLUMNS,
+  type SampleRow,
+  type StepRow,
+} from './format.js';
+import { OwnWork } from './own-work.js';
+import { SCRIPT } from './recorder-script.js';
 import { Recorder, type StepFigures } from './recorder.js';
 
 const figuresOf = (step: number) =>
@@ -11,17 +32,26 @@ const figuresOf = (step: number) =>
     step,
   }) as unknown as StepFigures;
 
+/** A busy machine may take long to start the thread. */
+const closeMs = 60_000;
+const problems: string[] = [];
+const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-records-'));
+const warn = (message: string) => void problems.push(message);
+const newRecorder = (folder: string, own = new OwnWork()) =>
+  new Recorder({ folder, rank: 0, hasNative: true, own, warn, closeMs });
+
 function record(folder: string, steps: readonly number[]): void {
-  const recorder = new Recorder({ folder, rank: 0, hasNative: false });
+  const recorder = newRecorder(folder);
   for (const step of steps) {
     recorder.endStep();
     recorder.step(figuresOf(step), false);
   }
   recorder.close();
+  expect(problems.splice(0)).toEqual([]);
 }
 
 it('rows survive a torn block, bytes of others, and a process that goes on', async () => {
-  const folder = join(mkdtempSync(join(tmpdir(), 'acc-records-')), 'insight');
+  const folder = join(newFolder(), 'insight');
   const path = join(folder, 'steps-rank-0.acc');
   record(folder, [1, 2, 3]);
   const whole = readFileSync(path).length;
@@ -34,18 +64,15 @@ it('rows survive a torn block, bytes of others, and a process that goes on', asy
   record(folder, [6]);
   const rows = await parseRecords<StepRow>(readFileSync(path));
   expect(rows.map(({ step }) => step)).toEqual([1, 2, 3, 6]);
-  const { optimizer, start, collectives, replay, flops } = rows[1]!;
-  expect({ optimizer, collectives, replay, flops }).toEqual({
-    optimizer: 205,
-    collectives: 0,
-    replay: 0,
-    flops: NaN,
-  });
+  const { optimizer, start, blocked, replay } = rows[1]!;
+  expect({ optimizer, blocked, replay }).toEqual({ optimizer: 205, blocked: 0, replay: 0 });
+  // Counted in steps 2, 4, 8 and so on, of which none has products here.
+  expect(rows.map(({ flops }) => flops)).toEqual([0, NaN, 0, 0]);
   expect(start).toBeCloseTo(performance.timeOrigin + 201, 2);
 });
 
 it('steps get the last sample before their end', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'acc-records-'));
+  const folder = newFolder();
   record(folder, [1]);
   const samples = await parseRecords<SampleRow>(readFileSync(join(folder, 'samples-rank-0.acc')));
   expect(samples.length).toBeGreaterThan(0);
@@ -56,4 +83,83 @@ it('steps get the last sample before their end', async () => {
     samples.slice(0, 1),
   );
   expect(joined.map(({ sample }) => sample)).toEqual([undefined, samples[0]]);
+});
+
+it('the work of a step is that between its own hooks, and its replay is in its row', async () => {
+  const folder = newFolder();
+  const own = new OwnWork();
+  const recorder = newRecorder(folder, own);
+  const replay = (ms: number, model: number) =>
+    recorder.replayed({ ms, flops: { model, hardware: model, hidden: 0 } });
+  const end = (step: number, from: number, pass: number) => {
+    own.endStep();
+    recorder.endStep();
+    const times = { start: from, end: performance.now(), forward: pass, backward: pass };
+    recorder.step({ ...figuresOf(step), ...times }, false);
+  };
+  const start = performance.now();
+  // Of another training.
+  recorder.blocked(1000);
+  replay(1, 1000);
+  own.run('backward', () => recorder.blocked(5));
+  recorder.blocked(1000);
+  own.ready();
+  recorder.blocked(7);
+  end(1, start, 1);
+  recorder.blocked(1000);
+  // The replay began before step 2 ended, and its report comes after.
+  const begin = performance.now();
+  end(2, begin, 0);
+  replay(performance.now() - begin + 1, 64);
+  end(3, performance.now(), 1);
+  recorder.close();
+  const rows = await parseRecords<StepRow>(readFileSync(join(folder, 'steps-rank-0.acc')));
+  expect(rows.map(({ blocked, flops }) => [blocked, flops])).toEqual([
+    [12, 0],
+    [NaN, 64],
+    [0, 0],
+  ]);
+  expect(rows.map(({ replay }) => replay > 0)).toEqual([false, true, true]);
+});
+
+it('rows without columns, or of other columns, are passed over', async () => {
+  const folder = newFolder();
+  record(folder, [1, 2]);
+  const bytes = readFileSync(join(folder, 'steps-rank-0.acc'));
+  const columns = BLOCK_HEADER_BYTES + bytes.readUInt32LE(8);
+  const samples = readFileSync(join(folder, 'samples-rank-0.acc'));
+  const sampleRows = samples.subarray(BLOCK_HEADER_BYTES + samples.readUInt32LE(8));
+  expect(await parseRecords(bytes.subarray(columns))).toEqual([]);
+  expect(await parseRecords(Buffer.concat([bytes, sampleRows]))).toHaveLength(2);
+});
+
+it('a folder that cannot be written does not end the training', () => {
+  const folder = newFolder();
+  writeFileSync(join(folder, 'file'), '');
+  record(join(folder, 'file', 'insight'), [1, 2]);
+});
+
+it.runIf(process.platform === 'linux')('neither do a full disk and a full stderr', () => {
+  const file = join(newFolder(), 'run.cjs');
+  const [steps, samples] = [STEP_COLUMNS, SAMPLE_COLUMNS].map((columns) => ({ path: '/dev/full', columns }));
+  const given = { files: { steps, samples }, rank: 0, everyMs: 10, magic: MAGIC, kind: KIND };
+  writeFileSync(
+    file,
+    `const control = new SharedArrayBuffer(20);
+const workerData = { ...${JSON.stringify(given)}, headerBytes: 16, control, ring: new SharedArrayBuffer(8192) };
+const { Worker } = require('node:worker_threads');
+const worker = new Worker(${JSON.stringify(SCRIPT)}, { eval: true, workerData });
+Atomics.store(new Int32Array(control), 2, 1);
+Atomics.wait(new Int32Array(control), 3, 0);
+worker.on('exit', () => console.log('goes on'));
+`,
+  );
+  const full = openSync('/dev/full', 'w');
+  const { stdout, status } = spawnSync(process.execPath, [file], {
+    stdio: ['ignore', 'pipe', full],
+    encoding: 'utf8',
+    timeout: 60_000,
+  });
+  closeSync(full);
+  expect([stdout, status]).toEqual(['goes on\n', 0]);
 });

@@ -1,6 +1,7 @@
 import { Recorder } from '#platform/recorder';
-import type { StrategyContext } from '@acc/contract';
+import type { Collective, StrategyContext } from '@acc/contract';
 import type { LastStep } from '../step-clock.js';
+import type { OwnWork } from './own-work.js';
 
 /** Information about a step that has just ended. */
 export interface EndedStep {
@@ -15,20 +16,26 @@ export interface EndedStep {
 export class StepRecords {
   #recorder: Recorder | undefined;
   #folder: string | undefined;
+  #groups: ReadonlySet<Collective> = new Set();
   #bytesSent = 0;
   #bytesOfStep = 0;
 
   constructor(
-    private readonly context: Pick<StrategyContext, 'collective' | 'kernels'>,
-    private readonly tokensPerSample: number | undefined,
+    private readonly context: Pick<StrategyContext, 'collective' | 'kernels' | 'mesh'>,
+    private readonly given: {
+      readonly tokensPerSample: number | undefined;
+      readonly own: OwnWork;
+      readonly warn: (message: string) => void;
+    },
   ) {}
 
   /** Ends the figures of a step, before others are exchanged. */
   endStep(): void {
-    const { bytes = 0 } = this.context.collective.traffic ?? {};
+    if (!this.#recorder) return;
+    const bytes = this.#countBytes();
     this.#bytesOfStep = bytes - this.#bytesSent;
     this.#bytesSent = bytes;
-    this.#recorder?.endStep();
+    this.#recorder.endStep();
   }
 
   /**
@@ -40,7 +47,7 @@ export class StepRecords {
     if (!this.#recorder || !times) return;
     const { step, samples = NaN, metrics } = ended;
     const { communication, ...parts } = times;
-    const about = { step, samples, tokens: samples * (this.tokensPerSample ?? NaN) };
+    const about = { step, samples, tokens: samples * (this.given.tokensPerSample ?? NaN) };
     const bytesSent = this.#bytesOfStep;
     const learning = { loss: metrics?.['train/loss'] ?? NaN, gradNorm: metrics?.['train/grad_norm'] ?? NaN };
     this.#recorder.step(
@@ -57,9 +64,21 @@ export class StepRecords {
   #begin(folder: string | undefined): void {
     this.close();
     this.#folder = folder;
-    const { collective, kernels } = this.context;
+    if (folder === undefined) return;
+    const { collective, kernels, mesh } = this.context;
+    const { own, warn } = this.given;
+    this.#groups = new Set([
+      collective,
+      ...mesh.axes.map((axis) => mesh.along(axis)),
+      ...[mesh.dataRanks, mesh.gradientRanks],
+    ]);
+    this.#bytesSent = this.#countBytes();
     const hasNative = kernels.recorder !== undefined;
-    if (folder !== undefined)
-      this.#recorder = new Recorder({ folder: `${folder}/insight`, rank: collective.rank, hasNative });
+    const about = { folder: `${folder}/insight`, rank: collective.rank, hasNative };
+    this.#recorder = new Recorder({ ...about, own, warn });
+  }
+
+  #countBytes(): number {
+    return [...this.#groups].reduce((sum, { traffic }) => sum + (traffic?.bytes ?? 0), 0);
   }
 }
