@@ -1,5 +1,5 @@
-// The first import: later modules may fail in a Node.js that is too old.
-import './require-node.js';
+// It comes first: later modules may fail in a Node.js that is too old.
+export {} from './require-node.js';
 export { initEmptyWeights, type DeviceBytes, type DispatchOptions, type LayerDevices } from '@acc/big-model';
 export {
   AccError,
