@@ -15,7 +15,11 @@ export function explainMissingKernel(error: unknown): unknown {
     'ACC_KERNEL_MISSING',
     `The tfjs backend '${backendName}' cannot compute this training step: it has no kernel ${kernel}.`,
     {
-      help: engineAdvice('choose another tfjs backend, such as cpu'),
+      help: engineAdvice(
+        backendName === 'cpu'
+          ? 'train without the operator that needs it'
+          : 'choose another tfjs backend, such as cpu',
+      ),
       cause: error,
       details: { kernel, backendName },
     },
