@@ -170,7 +170,6 @@ export class Calls {
   #begin(call: CallDescription): Words {
     this.#requireOpen();
     const { journal } = this;
-    journal.places.forget();
     const number = ++journal.lastNumber;
     const words = encodeDescription(call, number, { name: journal.name, coalesced: this.coalesced });
     if (journal.recorder.record(number, words)) journal.note(number, words);

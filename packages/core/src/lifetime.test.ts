@@ -201,5 +201,6 @@ it('a save that freeMemory cuts off says so, with the line of the save', async (
       /^freeMemory\(\) was called before saveState\(\) had ended\.\n→ Write await/,
     ),
     stack: expect.stringMatching(/lifetime\.test\.ts:\d+/),
+    cause: expect.any(Error),
   });
 });

@@ -118,9 +118,9 @@ export interface Addon {
   createNcclGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
   ncclUnavailableReason(): string;
   gpuFacts(index: number, driver: string): GpuFacts | undefined;
-  groupPublish(group: number, report: string): void;
+  groupPublish(group: number, topic: string, report: string): void;
   groupNote(group: number, number: number, call: string): void;
-  groupAccounts(group: number): (boolean | string)[];
+  groupAccounts(group: number, topic: string): (boolean | string)[];
   shmUnavailableReason(): string;
   setCollectiveBuffer(buffer: Float64Array): void;
   startCollective(): number;

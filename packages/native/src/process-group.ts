@@ -266,14 +266,14 @@ export class ProcessGroup {
     addon().groupNote(this.#id, number, call);
   }
 
-  /** Publishes `report` after a failure. Other ranks get it from {@link accounts}. */
-  publish(report: string): void {
-    addon().groupPublish(this.#id, report);
+  /** Publishes `report` on `topic` after a failure. Other ranks get it from {@link accounts}. */
+  publish(topic: string, report: string): void {
+    addon().groupPublish(this.#id, topic, report);
   }
 
-  /** The reports of all ranks, by rank. Waits some seconds for ranks that can still report. */
-  accounts(): RankAccount[] {
-    const all = addon().groupAccounts(this.#id);
+  /** The reports of all ranks on `topic`, by rank. Waits some seconds for ranks that can still report. */
+  accounts(topic: string): RankAccount[] {
+    const all = addon().groupAccounts(this.#id, topic);
     return Array.from({ length: this.size }, (_, rank) => {
       const [isReport, text] = [all[2 * rank], all[2 * rank + 1] as string];
       return isReport ? { report: text } : { calls: text.split('\n').filter(Boolean).map(loggedCall) };

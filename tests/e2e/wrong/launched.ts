@@ -112,11 +112,19 @@ await accelerator.endTraining();`,
   {
     name: 'a rank that does not come',
     code: 'ACC_COLLECTIVE_TIMEOUT',
-    says: ['s for rank 1, in allReduce(float32[],', 'program.mjs:5:', 'rank 1 did not come within 4000 ms'],
-    source: `const collective = { timeoutMs: 4000, joinTimeoutMs: 60_000, noticeMs: 200 };
+    says: [
+      's for rank 1, in allReduce(float32[],',
+      'rank 0 no longer waits for rank 1',
+      'program.mjs:8:',
+      'rank 1 did not come within 4000 ms',
+    ],
+    source: `const collective = { timeoutMs: 4000, joinTimeoutMs: 60_000, noticeMs: 100 };
 const accelerator = await Accelerator.create({ collective });
+const seconds = (count) => new Promise((resolve) => setTimeout(resolve, 1000 * count));
+if (accelerator.processIndex === 1) await seconds(2);
+await accelerator.reduce(tf.scalar(1));
 if (accelerator.processIndex === 0) await accelerator.reduce(tf.scalar(1)); // wrong
-await new Promise((resolve) => setTimeout(resolve, 20_000));`,
+await seconds(20);`,
   },
   {
     name: 'a save that nobody waits for',

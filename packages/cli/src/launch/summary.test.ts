@@ -166,8 +166,9 @@ describe('the message about the rank that ended a job', () => {
   });
 });
 
-it('who waits for whom is said again, unless the rank has printed something since', () => {
+it('who waits for whom is said again, unless that wait has ended', () => {
   const line = "acc: rank 0 has waited 10 s for rank 1, in allReduce(float32[], 'sum') at /a.mjs:7:13";
-  const tails = [[line], [line.replace('rank 0', 'rank 2'), 'epoch 3'], []];
+  const of2 = line.replace('rank 0', 'rank 2');
+  const tails = [[line], [of2, 'acc: rank 2 no longer waits for rank 1'], [of2, 'epoch 3'], []];
   expect(describeWaits(tails.map((stderrTail) => ({ stderrTail })))).toBe(`${line}\n`);
 });

@@ -21,7 +21,7 @@ export interface AboutJob {
 /** The line that @acc/native writes on a rank that waits long in a collective. */
 const LONG_WAIT = /^acc: rank .* has waited \d+ s for rank/;
 
-/** Says again who waits for whom: the lines of ranks that have printed nothing since. */
+/** Says again who waits for whom. A rank whose wait has ended has written another line since. */
 export function describeWaits(ranks: readonly Pick<ObservedRank, 'stderrTail'>[]): string {
   const last = ranks.map(({ stderrTail }) => stderrTail.at(-1) ?? '');
   return last

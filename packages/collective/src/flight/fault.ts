@@ -50,8 +50,8 @@ export class Fault {
   #tell(error: AccError, call: string): { lines: string; help: string } {
     this.recorder.locateLast();
     const calls = this.recorder.calls();
-    this.group.publish(JSON.stringify(calls));
-    const accounts = this.group.accounts();
+    this.group.publish('fault', JSON.stringify(calls));
+    const accounts = this.group.accounts('fault');
     const stories = accounts.map((account, rank): RankStory => {
       const member = this.members?.[rank];
       return {

@@ -103,7 +103,9 @@ export class SavedRun {
     try {
       return await running;
     } catch (error) {
-      throw couldTrain && !lifetime.isRunning && !isAccError(error) ? interrupted : error;
+      if (!couldTrain || lifetime.isRunning || isAccError(error)) throw error;
+      interrupted.cause = error;
+      throw interrupted;
     } finally {
       this.#underWay.delete(running);
     }

@@ -164,9 +164,9 @@ Napi::Value create_nccl(const Napi::CallbackInfo& info, Distributed& held) {
   });
 }
 
-// groupPublish(group, report)
+// groupPublish(group, topic, report)
 Napi::Value publish(const Napi::CallbackInfo& info, Distributed& held) {
-  held.groups.get(number_at(info, 0), "process group")->watch().publish(string_at(info, 1));
+  held.groups.get(number_at(info, 0), "process group")->watch().publish(string_at(info, 1), string_at(info, 2));
   return info.Env().Undefined();
 }
 
@@ -177,9 +177,9 @@ Napi::Value note(const Napi::CallbackInfo& info, Distributed& held) {
   return info.Env().Undefined();
 }
 
-// groupAccounts(group): [isReport, text, …], two entries per rank
+// groupAccounts(group, topic): [isReport, text, …], two entries per rank
 Napi::Value accounts(const Napi::CallbackInfo& info, Distributed& held) {
-  const auto all = held.groups.get(number_at(info, 0), "process group")->watch().accounts();
+  const auto all = held.groups.get(number_at(info, 0), "process group")->watch().accounts(string_at(info, 1));
   auto list = Napi::Array::New(info.Env(), 2 * all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     list.Set(static_cast<uint32_t>(2 * i), Napi::Boolean::New(info.Env(), all[i].is_report));

@@ -9,8 +9,6 @@ const SHOWN_ELSEWHERE = ['name', 'message', 'stack', 'code', 'cause', 'errors', 
 const FRAME = /^\s+at /;
 /** The end of the message of Node.js about a promise that was rejected with a value that is no error. */
 const REJECTED_VALUE = /with the reason (".*")\.$/s;
-/** The name of esbuild's errors, with which tsx compiles TypeScript. Their message has the places. */
-const COMPILER_ERROR = 'TransformError';
 const CAUSED_AT = 'caused at:';
 const PLACE = /^\S+:\d+\n/;
 /** The codes of errors that say no more than that something is not there. */
@@ -26,7 +24,7 @@ export function describeError(error: unknown): string {
   const rejection = REJECTED_VALUE.exec(String(error.message));
   if (rejection && (error as NodeJS.ErrnoException).code === 'ERR_UNHANDLED_REJECTION')
     return describeValue(rejection[1]!);
-  if (error.name === COMPILER_ERROR) return describeCompilerError(error);
+  if (isOfCompiler(error)) return describeCompilerError(error);
   const { head, step, frames } = partsOf(error);
   const lines = [...head, ...propertyLines(error)];
   const seen = new Set<unknown>([error]);
@@ -60,6 +58,11 @@ function describeValue(value: string): string {
   return `Uncaught ${value}\n→ Throw an Error: other values do not keep the line that threw them.`;
 }
 
+/** Whether the error is one of esbuild, with which tsx compiles TypeScript. Its message has the places. */
+function isOfCompiler(error: Error & { readonly errors?: unknown }): boolean {
+  return error.name === 'TransformError' && Array.isArray(error.errors);
+}
+
 function describeCompilerError({ name, message }: Error): string {
   // The launcher says what to do about a module of the wrong kind.
   const isOfModule = message.includes('Top-level await');
@@ -84,7 +87,7 @@ interface Parts {
 function partsOf(error: Error): Parts {
   const text = textOf(error);
   const message = String(error.message);
-  const end = message === '' ? text.indexOf('\n') : text.indexOf(message) + message.length;
+  const end = message === '' ? text.indexOf('\n') : endOfMessage(text, message);
   const [header, rest] = end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end)];
   const step = stepOf(error);
   const head = step && header.endsWith(`\n${step}`) ? header.slice(0, -step.length - 1) : header;
@@ -93,6 +96,12 @@ function partsOf(error: Error): Parts {
     step: step?.split('\n'),
     frames: rest.split('\n').filter((line) => line.trim() !== ''),
   };
+}
+
+/** The message may be a part of the error's name, too. */
+function endOfMessage(text: string, message: string): number {
+  const separator = text.indexOf(`: ${message}`);
+  return (separator < 0 ? text.indexOf(message) : separator + 2) + message.length;
 }
 
 function stepOf(error: unknown): string | undefined {
@@ -110,7 +119,7 @@ function textOf(error: Error): string {
   const whole = programStack([header, ...frames].join('\n'), message);
   // An error of the parser begins with its place, and has frames of Node.js only. Ours say what to do.
   const isPlaced = PLACE.test(whole) || (isAccError(error) && !hasProgramFrames(whole));
-  const text = isPlaced ? whole.slice(0, whole.indexOf(message) + message.length) : whole;
+  const text = isPlaced ? whole.slice(0, endOfMessage(whole, message)) : whole;
   const isCoded = typeof code === 'string' && !text.includes(code);
   const coded = isCoded ? text.replace(/^\w+(?=:)/, `$& [${code}]`) : text;
   // A class that sets no name has the one of Error.

@@ -28,6 +28,19 @@ describe('an error on the screen', () => {
     expect(describeError(error)).toBe(`TypeError [ENO]: no\n    { status: 503, errno: -2 }\n${FRAME}`);
     // Without a frame of the program, those of the library are all that is known.
     expect(describeError(thrown(new Error('x'), LIBRARY))).toBe(`Error: x\n${LIBRARY}`);
+    for (const [kind, message] of [
+      [Error, 'Error'],
+      [TypeError, 'Type'],
+    ] as const) {
+      const named = new kind(message);
+      const cause = thrown(new kind('other'), FRAME);
+      named.cause = cause;
+      expect(describeError(thrown(named, FRAME)).split('\n')).toEqual([
+        `${named.name}: ${message}`,
+        `caused by: ${named.name}: other`,
+        FRAME,
+      ]);
+    }
     const changed = thrown(new Error('x'), FRAME);
     changed.message = 'epoch 3: x';
     expect(describeError(changed)).toBe(`Error: epoch 3: x\n${FRAME}`);
@@ -98,6 +111,9 @@ describe('an error on the screen', () => {
     const wrong = 'Transform failed with 1 error:\n/home/someone/a.ts:3:46: ERROR: Unexpected ";"';
     expect(of(wrong)).toMatch(/^TransformError: Transform failed.*\n.*Unexpected ";"\n→ Correct .*$/);
     expect(of('a.ts:1:1: ERROR: Top-level await is not supported')).toMatch(/not supported$/);
+    // Others use the name, too.
+    const other = Object.assign(new Error('x'), { name: 'TransformError' });
+    expect(describeError(thrown(other, FRAME))).toBe(`TransformError: x\n${FRAME}`);
   });
 
   it('says how to find the line of a value that is no error', () => {

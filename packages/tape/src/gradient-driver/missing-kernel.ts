@@ -15,7 +15,7 @@ export function explainMissingKernel(error: unknown): unknown {
     'ACC_KERNEL_MISSING',
     `The tfjs backend '${backendName}' cannot compute this training step: it has no kernel ${kernel}.`,
     {
-      help: engineAdvice('choose another tfjs backend, such as cpu'),
+      help: engineAdvice('choose a tfjs backend that has this kernel'),
       cause: error,
       details: { kernel, backendName },
     },

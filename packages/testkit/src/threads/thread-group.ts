@@ -184,7 +184,7 @@ export class ThreadGroup implements GroupEngine {
   /** Does nothing: long waits between threads are not told. */
   note(): void {}
 
-  publish(report: string): void {
+  publish(_topic: string, report: string): void {
     this.#report = report;
   }
 

@@ -30,6 +30,7 @@ uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited, bool meets_
   entry.started = now;
   entry.ended.reset();
   entry.awaited.reset();
+  entry.wait = 0;
   if (is_awaited) {
     entry.awaited = now;
     entry.wait = ++waits_;

@@ -35,8 +35,10 @@ class CallLog {
     std::optional<Clock::time_point> ended;
     // Set while the rank's main thread waits for the call.
     std::optional<Clock::time_point> awaited;
-    // Counts the main thread's waits in this group.
+    // Counts the main thread's waits in this group. 0 if it has not waited for the call.
     uint64_t wait = 0;
+
+    bool is_collective() const { return peer < 0; }
   };
 
   // The calls that the rank has begun on the group.

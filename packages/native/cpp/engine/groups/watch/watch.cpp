@@ -1,7 +1,5 @@
 #include "engine/groups/watch/watch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <tuple>
 
@@ -28,10 +26,6 @@ constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
 // A wait of so many notices is told to the user. Each further one must last twice as long.
 constexpr int kLongWait = 10;
-// The most ranks that a message names.
-constexpr size_t kShownRanks = 8;
-
-bool is_collective(const CallLog::Entry& entry) { return entry.peer < 0; }
 
 struct BegunCall {
   int rank;
@@ -100,10 +94,9 @@ void Watch::tick() {
   }
   if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
-  if (waiting) {
-    look_for_deadlock(*waiting);
-    tell_long_wait(*waiting);
-  }
+  if (!told_late_.empty() && (!waiting || waiting->wait != told_wait_)) tell_end_of_wait();
+  if (waiting) look_for_deadlock(*waiting);
+  if (waiting && looks) tell_long_wait(*waiting);
   if (engine_.judges_itself()) return;
   if (looks && is_inspector_) {
     if (auto verdict = different_calls()) return decide(*verdict);
@@ -130,41 +123,6 @@ void Watch::look_for_deadlock(const CallLog::Entry& waiting) {
   decide(verdict);
 }
 
-// Writes one line per wait to stderr, on the first of the ranks that wait.
-void Watch::tell_long_wait(const CallLog::Entry& waiting) {
-  const auto waited = Clock::now() - *waiting.awaited;
-  if (waiting.wait == told_wait_ || waited < long_wait_) return;
-  told_wait_ = waiting.wait;
-  const auto texts = posted_calls();
-  auto late = is_collective(waiting) ? missing_ranks(texts, waiting.number) : std::vector<int>{waiting.peer};
-  const auto waits = [&](const std::string& text) {
-    const auto entries = CallLog::from_text(text);
-    return std::any_of(entries.begin(), entries.end(), [](const CallLog::Entry& one) { return one.awaited.has_value(); });
-  };
-  const bool is_first = std::find_if(texts.begin(), texts.end(), waits) - texts.begin() == options_.rank;
-  if (late.empty() || (!is_first && is_collective(waiting))) return;
-  long_wait_ *= 2;
-  const auto more = late.size() > kShownRanks ? " and " + std::to_string(late.size() - kShownRanks) + " more" : "";
-  late.resize(std::min(late.size(), kShownRanks));
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
-  const auto line = "acc: " + options_.names.of(options_.rank) + " has waited " + std::to_string(seconds) + " s for " +
-                    options_.names.of(late) + more + told_call(waiting.number) + "\n";
-  // The line has no other place to go if it cannot be written.
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
-}
-
-std::string Watch::told_call(int32_t number) const {
-  const std::lock_guard guard(mutex_);
-  const auto& [noted, call] = noted_call_;
-  if (call.empty()) return "";
-  return (noted == number ? ", in " : ". Its last known call: ") + call;
-}
-
-void Watch::note(int32_t number, const std::string& call) {
-  const std::lock_guard guard(mutex_);
-  noted_call_ = {number, call};
-}
-
 bool Watch::is_deadlocked() {
   look_for_verdict();
   const std::lock_guard guard(mutex_);
@@ -189,7 +147,7 @@ std::optional<Verdict> Watch::lost_ranks(const std::optional<CallLog::Entry>& wa
   const auto losses = engine_.losses();
   const auto first = [&](Kind kind) {
     return std::find_if(losses.begin(), losses.end(), [&](const ProcessGroup::Loss& loss) {
-      const bool concerns = !waiting || is_collective(*waiting) || waiting->peer == loss.rank;
+      const bool concerns = !waiting || waiting->is_collective() || waiting->peer == loss.rank;
       return concerns && loss.kind == kind;
     });
   };
@@ -237,7 +195,7 @@ std::optional<Verdict> Watch::different_calls() {
 
 // The ranks that are late. Returns nothing while they are not known.
 std::optional<std::vector<int>> Watch::late_ranks(const CallLog::Entry& waiting) {
-  if (!is_collective(waiting)) return std::vector<int>{waiting.peer};
+  if (!waiting.is_collective()) return std::vector<int>{waiting.peer};
   const auto texts = posted_calls();
   // If the store's holder does not answer, no other rank can be asked.
   if (!bulletin_.is_reachable() && options_.rank != keeper_ && keeper_ >= 0) return std::vector<int>{keeper_};
@@ -335,7 +293,7 @@ std::vector<int32_t> Watch::words_of(int32_t number) {
     const auto words = own.value_or(std::array<int32_t, kCallWords>{});
     words_.insert(words_.end(), words.begin(), words.end());
   }
-  wait_for_readers(started + kWordsPatience);
+  wait_for_readers("words", started + kWordsPatience);
   return words_;
 }
 
@@ -348,12 +306,13 @@ std::optional<std::array<int32_t, kCallWords>> Watch::called_words(int rank, int
 }
 
 // The process that holds the store often ends after this error. It first waits until the others
-// have read what they need.
-void Watch::wait_for_readers(Clock::time_point deadline) {
-  bulletin_.put_own("has-read", "1");
+// have read what they need. `what` is the key of what they read.
+void Watch::wait_for_readers(const std::string& what, Clock::time_point deadline) {
+  const auto key = "has-read/" + what;
+  bulletin_.put_own(key, "1");
   if (options_.rank != keeper_) return;
   for (int rank = 0; rank < options_.size; ++rank) {
-    while (rank != keeper_ && !is_lost(rank) && !bulletin_.find_of("has-read", rank) && Clock::now() < deadline) {
+    while (rank != keeper_ && !is_lost(rank) && !bulletin_.find_of(key, rank) && Clock::now() < deadline) {
       std::this_thread::sleep_for(kPoll);
     }
   }
@@ -365,16 +324,19 @@ void Watch::wait_for_other_groups() {
   if (options_.rank == keeper_) std::this_thread::sleep_for(2 * options_.patience.notice);
 }
 
-void Watch::publish(const std::string& report) { bulletin_.put_own("report", report); }
+void Watch::publish(const std::string& topic, const std::string& report) {
+  bulletin_.put_own("report/" + topic, report);
+}
 
-std::vector<Watch::Account> Watch::accounts() {
+std::vector<Watch::Account> Watch::accounts(const std::string& topic) {
+  const auto key = "report/" + topic;
   // Asks all ranks to post their calls, also those that compute.
   bulletin_.agree("asked", std::to_string(options_.rank));
   std::vector<Account> accounts(static_cast<size_t>(options_.size));
   const auto started = Clock::now();
   for (int rank = 0; rank < options_.size;) {
     auto& account = accounts[static_cast<size_t>(rank)];
-    const auto report = bulletin_.find_of("report", rank);
+    const auto report = bulletin_.find_of(key, rank);
     account = {report.has_value(), report ? *report : bulletin_.find_of("calls", rank).value_or("")};
     const auto patience = account.text.empty() ? kSignOfLife : kPatience;
     const bool is_final = account.is_report || is_lost(rank) || Clock::now() - started > patience;
@@ -384,7 +346,7 @@ std::vector<Watch::Account> Watch::accounts() {
       std::this_thread::sleep_for(kPoll);
     }
   }
-  wait_for_readers(started + kPatience);
+  wait_for_readers(key, started + kPatience);
   return accounts;
 }
 

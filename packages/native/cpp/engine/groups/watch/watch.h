@@ -49,16 +49,16 @@ class Watch {
   // What a message about a long wait says of collective `number`, while the rank itself is blocked.
   void note(int32_t number, const std::string& call);
 
-  // Publishes this rank's final report for the other ranks.
-  void publish(const std::string& report);
-  // The account of one rank: its report, else its calls as it last posted them (CallLog::text),
+  // Publishes this rank's final report on `topic` for the other ranks.
+  void publish(const std::string& topic, const std::string& report);
+  // The account of one rank: its report on the topic, else its calls as it last posted them (CallLog::text),
   // else an empty text. accounts() returns one per rank. It waits at most 3 seconds for the reports
   // of ranks that are not lost.
   struct Account {
     bool is_report = false;
     std::string text;
   };
-  std::vector<Account> accounts();
+  std::vector<Account> accounts(const std::string& topic);
 
   // Announces that this rank closes the group on purpose.
   void leave();
@@ -71,12 +71,14 @@ class Watch {
   void look_for_verdict();
   void look_for_deadlock(const CallLog::Entry& waiting);
   void tell_long_wait(const CallLog::Entry& waiting);
+  void tell_end_of_wait();
+  void tell(const std::string& what) const;
   std::string told_call(int32_t number) const;
   void judge(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> lost_ranks(const std::optional<CallLog::Entry>& waiting, bool has_failed);
   std::optional<Verdict> different_calls();
   std::optional<std::array<int32_t, kCallWords>> called_words(int rank, int32_t number);
-  void wait_for_readers(Clock::time_point deadline);
+  void wait_for_readers(const std::string& what, Clock::time_point deadline);
   void wait_for_other_groups();
   std::optional<std::vector<int>> late_ranks(const CallLog::Entry& waiting);
   // CallLog::text as last posted, of every rank or of one rank.
@@ -108,8 +110,9 @@ class Watch {
     std::vector<std::string> texts;
   };
   std::optional<Suspicion> suspicion_;
-  // The last wait about which a message was considered, and how long the next one must last.
+  // The last wait that a message told, for whom it was while it lasts, and how long the next one must last.
   uint64_t told_wait_ = 0;
+  std::string told_late_;
   std::chrono::milliseconds long_wait_;
 
   std::mutex words_mutex_;
