@@ -38,7 +38,15 @@ await exitOnError(async () => {
 
 function format(rows) {
   const [first] = rows;
-  const header = ['state', 'logits', 'bytes a parameter', 'peak, MB', 'of float32', 'ms a step', 'loss after one step'];
+  const header = [
+    'state',
+    'logits',
+    'bytes a parameter',
+    'peak, MB',
+    'of float32',
+    'ms a step',
+    'loss after one step',
+  ];
   const cells = rows.map((row) => [
     `${row.stateBits} bits`,
     row.isChunked ? 'in parts' : 'whole',
