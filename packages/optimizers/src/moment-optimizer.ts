@@ -67,10 +67,11 @@ export abstract class MomentOptimizer extends SlotOptimizer {
 
   protected override updateChunk(chunk: StepChunk): void {
     const { packed, others } = splitPacked(chunk);
-    this.updateFloats(others);
     const parts = this.decay.split(packed);
+    // First: where it is refused, nothing has changed.
     packedStep(parts.decaying, this.#packings(), this.packedRule(this.decay.rate));
     packedStep(parts.others, this.#packings(), this.packedRule(0));
+    this.updateFloats(others);
   }
 
   protected override updateOne(update: Update): void {

@@ -73,7 +73,7 @@ function stateBitsOf(optimizer: OptimizerName, bits = 32): StateBits {
   }
   if (bits === 32 || PACKING_NAMES.includes(optimizer)) return bits;
   throw new AccError('ACC_BAD_OPTION', `--state-bits: the state of ${optimizer} is float32.`, {
-    help: `Optimizers whose state may be packed: ${PACKING_NAMES.join(', ')}.`,
+    help: `Optimizers whose state may be packed: ${PACKING_NAMES.join(', ')}; momentum is also sgdw with momentum.`,
   });
 }
 

@@ -1,5 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { linearCrossEntropy } from '@acc/kernels';
 import { operator, setFloat32Precision } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
 import type { AcceleratorOptions } from '../options.js';
@@ -200,4 +201,19 @@ describe('fp16', () => {
     expect(await gradient(2 ** 16)).toBeCloseTo(-(2 ** -6), 6);
     await create({});
   });
+});
+
+it('the loss of linearCrossEntropy is at least 0 in bf16, whose logits are rounded', async () => {
+  await create({ mixedPrecision: 'bf16' });
+  const [hidden, weight] = [
+    tf.tensor2d([[20.06, 0]]),
+    tf.tensor2d([
+      [1, 0],
+      [0, 1],
+    ]),
+  ];
+  const labels = tf.tensor1d([0], 'int32');
+  const loss = accelerator.autocast(() => linearCrossEntropy(hidden, weight, labels)).dataSync()[0]!;
+  expect(loss).toBeGreaterThanOrEqual(0);
+  expect(loss).toBeLessThan(1e-3);
 });

@@ -38,6 +38,19 @@ interface Case {
 }
 
 describe.each(['acc', 'cpu'])('linearCrossEntropy on %s', (backend) => {
+  it('refuses a label outside of the vocabulary', async () => {
+    await tf.setBackend(backend);
+    const refused = backend === 'acc' ? { code: 'ACC_INDEX_OUT_OF_RANGE' } : { name: 'Error' };
+    tf.tidy(() => {
+      const [hidden, weight] = inputsOf(3, 5, 11);
+      for (const label of [11, -1]) {
+        const labels = tf.tensor1d([label, 0, 0], 'int32');
+        const call = () => linearCrossEntropy(hidden, weight, labels).dataSync();
+        expect(call).toThrow(expect.objectContaining(refused));
+      }
+    });
+  });
+
   it.each<[string, Case]>([
     ['with bias', { isBiased: true }],
     ['without bias', { isBiased: false }],

@@ -9,6 +9,7 @@ import {
   exp,
   expandDims,
   gather,
+  gatherND,
   logSumExp,
   matMul,
   mul,
@@ -16,6 +17,7 @@ import {
   range,
   scalar,
   slice,
+  stack,
   sub,
   sum,
   Tensor,
@@ -53,8 +55,8 @@ interface Head {
 
 /**
  * The mean over rows of the cross entropy between labels and the softmax of hidden · weightᵀ + bias, as
- * a language model has at its end. The logits of all rows are never in memory together: forward takes
- * rows in chunks and keeps one number a row, and backward computes the logits again, for a part of the
+ * a language model has at its end. Logits of more than 2²³ elements are not in memory together: forward
+ * takes rows in chunks and keeps one number a row, and backward computes the logits again, for a part of the
  * vocabulary at a time (Wijmans et al., "Cut Your Losses in Large-Vocabulary Language Models", 2025).
  * Works on every backend. Caller disposes.
  *
@@ -62,7 +64,7 @@ interface Head {
  * @param weight `[vocabulary, width]`, float32.
  * @param labels `[rows]`, int32, from 0.
  * @returns 0 if no row counts.
- * @throws AccError `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_UNKNOWN_OPTION`,
+ * @throws AccError `ACC_INDEX_OUT_OF_RANGE` for a label outside the vocabulary, `ACC_DTYPE_UNSUPPORTED`, `ACC_SHAPE_MISMATCH`, `ACC_UNKNOWN_OPTION`,
  * `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT`. `ACC_NO_SECOND_GRADIENT` for second derivatives.
  * `ACC_STRATEGY_CANNOT` where ranks along the axis
  * `tensor` have shards of a tensor.
@@ -109,7 +111,9 @@ function forward(head: Head, labels: Tensor1D, { ignoreLabel, chunk }: ForwardOp
   const { hidden, weight, bias } = head;
   const [rows, width] = hidden.shape;
   const counts = ignoreLabel === undefined ? undefined : notEqual(labels, scalar(ignoreLabel, 'int32'));
-  const known = counts ? (where(counts, labels, zerosLike(labels)) as Tensor1D) : labels;
+  const some = counts ? where(counts, labels, zerosLike(labels)) : labels;
+  // Also refuses labels outside of the vocabulary, which gatherND on tfjs cpu does not.
+  const known = gather(range(0, weight.shape[0], 1, 'int32'), some) as Tensor1D;
   const counted = cast(counts ?? equal(labels, labels), 'float32');
   const shares = div(counted, clipByValue(sum(counted), 1, Math.max(rows, 1))) as Tensor1D;
   const sums: Tensor[] = [];
@@ -119,9 +123,9 @@ function forward(head: Head, labels: Tensor1D, { ignoreLabel, chunk }: ForwardOp
     const [ofRows, loss] = tidy(() => {
       const part = slice(hidden, [begin, 0], [count, width]);
       const own = slice(known, begin, count);
-      const logarithms = logSumExp(logitsOf(part, weight, bias), -1);
-      const products = sum(mul(part, gather(weight, own)), -1);
-      const chosen = bias ? add(products, gather(bias, own)) : products;
+      const logits = logitsOf(part, weight, bias);
+      const logarithms = logSumExp(logits, -1);
+      const chosen = gatherND(logits, stack([range(0, count, 1, 'int32'), own], -1));
       return [logarithms, sub(logarithms, chosen)];
     }) as [Tensor, Tensor];
     sums.push(ofRows);
@@ -150,7 +154,8 @@ function gradients(
   const factors = expandDims(mul(shares, dy), -1);
   const ofWeight: Tensor[] = [];
   const ofBias: Tensor[] = [];
-  let ofHidden: Tensor = zerosLike(hidden);
+  // Of float32, also where `hidden` has 16 bits.
+  let ofHidden: Tensor = zeros(hidden.shape);
   for (let begin = 0; begin < vocabulary; begin += part) {
     const count = Math.min(part, vocabulary - begin);
     const [sumHidden, dWeight, dBias] = tidy(() => {

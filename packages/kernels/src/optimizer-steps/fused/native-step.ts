@@ -71,9 +71,9 @@ export function openStep(
   kinds: readonly SlotList[],
   scalars: readonly Variable[],
 ): NativeStep | undefined {
-  if (!updates.every((update) => fits(backend, update, kinds)) || hasRepeats(updates)) return undefined;
   // libtorch's fused kernels do not support tensors without elements.
   const filled = updates.filter(({ variable }) => variable.size > 0);
+  if (!filled.every((update) => fits(backend, update, kinds)) || hasRepeats(updates)) return undefined;
   const written = [...filled.map(({ variable }) => variable)];
   kinds.forEach((_, k) => written.push(...filled.map(({ state }) => state[k]!)));
   written.push(...scalars);

@@ -3,9 +3,10 @@ const { fround } = Math;
 /**
  * The values that codes of a packed moment stand for, ascending, between -1 and 1, or 0 and 1: the
  * dynamic type (Dettmers, "8-Bit Approximations for Parallelism in Deep Learning", 2015). Each power of
- * ten has twice as many values as the one below it. Codes of 4 bits without a sign are linear and have
- * no 0 (Li et al., "Memory Efficient Optimizers with 4-bit States", 2023), so nothing is divided by 0.
- * The bits of the values are torchao's.
+ * ten has twice as many values as the one below it. Codes of 4 bits without a sign are linear (Li et al.,
+ * "Memory Efficient Optimizers with 4-bit States", 2023). Values without a sign have no 0, because
+ * updates are divided by their roots: the lowest is half of the next. The bits of all other values are
+ * torchao's.
  */
 export function codebookOf(bits: 8 | 4, isSigned: boolean): Float32Array {
   if (bits === 4 && !isSigned) return Float32Array.from({ length: 16 }, (_, code) => (code + 1) / 16);
@@ -20,7 +21,9 @@ export function codebookOf(bits: 8 | 4, isSigned: boolean): Float32Array {
       if (isSigned) values.push(-value);
     }
   }
-  return Float32Array.from(values).sort();
+  const sorted = Float32Array.from(values).sort();
+  if (!isSigned) sorted[0] = sorted[1]! / 2;
+  return sorted;
 }
 
 /** Numbers from 0.1 to 1, rounded as libtorch's linspace does: the second half is counted from 1. */

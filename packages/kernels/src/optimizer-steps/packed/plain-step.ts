@@ -72,8 +72,9 @@ class PackedMoment {
     this.#bytes.set(bytes, at);
   }
 
-  /** The code of the nearest value, and of the higher one of two that are as near. */
+  /** The code of the nearest value, and of the higher one of two that are as near; of NaN the last. */
   #codeOf(x: number): number {
+    if (Number.isNaN(x)) return this.#limits.length;
     let [least, most] = [0, this.#limits.length];
     while (least < most) {
       const middle = (least + most) >> 1;
