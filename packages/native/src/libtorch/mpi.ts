@@ -74,7 +74,10 @@ export function buildMpi(options: BuildMpiOptions = {}): MpiLibrary {
   } catch (cause) {
     throw asDiskError(cause, staging.path);
   }
-  staging.replace(staging.path, destination);
+  const found = locateMpi();
+  // Programs may be about to load it.
+  const isSame = found?.mpicc === mpicc && readFileSync(found.path).equals(readFileSync(output));
+  if (!isSame) staging.replace(staging.path, destination);
   return { path: join(destination, 'acc_mpi.so'), mpicc };
 }
 

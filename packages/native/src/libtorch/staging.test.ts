@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { claimPartialFile, createStaging } from './staging.js';
 import { temporaryFolder, writeFiles } from './test-support.js';
@@ -29,6 +30,23 @@ describe('createStaging', () => {
     writeFiles(staging.path, { 'out/file': 'mine' });
     expect(staging.publish(join(staging.path, 'out'), destination)).toBe(false);
     expect(readFileSync(join(destination, 'file'), 'utf8')).toBe('theirs');
+  });
+
+  it('replaces a folder that other processes replace at the same time', async () => {
+    using folder = temporaryFolder();
+    const program = `
+      import { mkdirSync, writeFileSync } from 'node:fs';
+      import { createStaging } from '${new URL('../../dist/install-tools.js', import.meta.url).href}';
+      for (let i = 0; i < 60; i++) {
+        const staging = createStaging(${JSON.stringify(folder.path)});
+        mkdirSync(staging.path + '/out');
+        for (let k = 0; k < 20; k++) writeFileSync(staging.path + '/out/' + k, '');
+        staging.replace(staging.path + '/out', ${JSON.stringify(join(folder.path, 'final'))});
+      }`;
+    const run = promisify(execFile);
+    const runs = [1, 2, 3].map(() => run(process.execPath, ['--input-type=module', '--eval', program]));
+    expect((await Promise.all(runs)).map(({ stderr }) => stderr)).toEqual(['', '', '']);
+    expect(readdirSync(join(folder.path, 'final'))).toHaveLength(20);
   });
 
   it('removes what ended processes of this host left, and nothing else', () => {

@@ -30,7 +30,8 @@ export function createStaging(parent: string): Staging {
   for (const name of abandoned(parent, '.staging')) {
     rmSync(join(parent, name), { recursive: true, force: true });
   }
-  const path = join(parent, `.staging-${randomBytes(4).toString('hex')}${OWNER}${process.pid}`);
+  const newPath = () => join(parent, `.staging-${randomBytes(4).toString('hex')}${OWNER}${process.pid}`);
+  const path = newPath();
   try {
     mkdirSync(path);
   } catch (error) {
@@ -40,11 +41,23 @@ export function createStaging(parent: string): Staging {
     path,
     publish,
     replace(folder, destination) {
-      rmSync(destination, { recursive: true, force: true });
-      publish(folder, destination);
+      // Another process may replace it at the same time.
+      do remove(destination, newPath());
+      while (!publish(folder, destination));
     },
     [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
   };
+}
+
+/** Removes a folder at once: by the rename to `aside`. */
+function remove(folder: string, aside: string): void {
+  try {
+    renameSync(folder, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw asDiskError(error, folder);
+  }
+  rmSync(aside, { recursive: true, force: true });
 }
 
 function publish(folder: string, destination: string): boolean {
@@ -52,8 +65,9 @@ function publish(folder: string, destination: string): boolean {
     renameSync(folder, destination);
     return true;
   } catch (error) {
-    // Renaming onto a non-empty folder fails, because another process was first.
-    if (existsSync(destination)) return false;
+    // Renaming onto a non-empty folder fails, because another process was first. It may be replacing it.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || existsSync(destination)) return false;
     throw asDiskError(error, destination);
   }
 }
