@@ -151,9 +151,10 @@ describe("mpirun's environment", () => {
     expect(() => readLaunchEnvironment(several)).toThrowError(
       expect.objectContaining({ code: 'ACC_ENVIRONMENT' }),
     );
-    expect(readLaunchEnvironment({ ...several, MASTER_ADDR: 'head' })).toMatchObject({
-      masterAddress: 'head',
-    });
+    for (const masterAddress of ['head', '127.0.0.1']) {
+      const place = readLaunchEnvironment({ ...several, MASTER_ADDR: masterAddress });
+      expect(place).toMatchObject({ masterAddress });
+    }
   });
 });
 
