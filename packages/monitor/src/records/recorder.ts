@@ -63,8 +63,13 @@ export class Recorder {
     });
     this.#worker = this.#start({
       files: { steps: file('steps', STEP_COLUMNS), samples: file('samples', SAMPLE_COLUMNS) },
-      ...{ control: this.#control.buffer, ring: this.#rows.buffer, rank, everyMs: EVERY_MS },
-      ...{ magic: MAGIC, headerBytes: BLOCK_HEADER_BYTES, kind: KIND },
+      control: this.#control.buffer,
+      ring: this.#rows.buffer,
+      rank,
+      everyMs: EVERY_MS,
+      magic: MAGIC,
+      headerBytes: BLOCK_HEADER_BYTES,
+      kind: KIND,
     });
     this.#ends = [
       observeCollectives((_, ms) => this.blocked(ms)),
