@@ -45,7 +45,18 @@ const maxWorkersOfRanks = Math.max(2, Math.floor(availableParallelism() / 2));
 /** Counts what files take, if that was asked for: `npm test -- --counts <folder>`. */
 const setupFiles = ['tests/counts/count-file.ts'];
 
+/**
+ * How long a test, a hook and a polled expectation may take. A hang ends by them; nothing that is slow
+ * because the machine is busy does. No test has a shorter limit of its own (tests/architecture).
+ */
+const limits = {
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
+};
+
 const unit = {
+  ...limits,
   env,
   setupFiles,
   execArgv,
@@ -53,16 +64,14 @@ const unit = {
   globalSetup: setupWithEngines,
   provide: { isRelease: false },
   maxWorkers,
-  testTimeout: 120_000,
 };
 const e2e = {
+  ...limits,
   env,
   setupFiles,
   server,
   globalSetup: setupWithEngines,
   provide: { isRelease: false },
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
 };
 
 /**
@@ -87,20 +96,20 @@ const projects: Readonly<Record<ProjectName, TestProjectInlineConfiguration>> = 
     },
   },
   unit: { ...source, test: unit },
-  architecture: { ...source, test: { globalSetup: ownFolder, isolate: false, testTimeout: 120_000 } },
+  architecture: { ...source, test: { ...limits, globalSetup: ownFolder, isolate: false } },
   e2e: { resolve, test: { ...e2e, maxWorkers: maxWorkersOfRanks } },
   ranks: { resolve, test: { ...e2e, isolate: false, maxWorkers: 1 } },
   threads: { resolve, test: { ...e2e, testTimeout: 600_000, fileParallelism: false } },
   hosts: {
-    test: { ...e2e, globalSetup: hostsSetup, testTimeout: 180_000, maxWorkers: maxWorkersOfRanks },
+    test: { ...e2e, globalSetup: hostsSetup, maxWorkers: maxWorkersOfRanks },
   },
   release: {
     test: {
+      ...limits,
       env,
       globalSetup: hostsSetup,
       provide: { isRelease: true },
       testTimeout: 600_000,
-      hookTimeout: 120_000,
       fileParallelism: false,
     },
   },

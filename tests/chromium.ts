@@ -38,6 +38,7 @@ export async function startChromium(): Promise<TestBrowser> {
     args: FLAGS,
     viewport: { width: 1200, height: 900 },
   });
+  context.setDefaultTimeout(240_000);
   return {
     context,
     async [Symbol.asyncDispose]() {

@@ -65,7 +65,7 @@ beforeAll(() => {
   const args = ['--out', out, '--platforms', platforms];
   execFileSync(process.execPath, [join(root, 'scripts', 'release', 'sbom.mjs'), ...args], { stdio: 'pipe' });
   bom = JSON.parse(readFileSync(out, 'utf8')) as Bom;
-}, 60_000);
+});
 
 /** The names that npm installs with a package. */
 function askedBy({

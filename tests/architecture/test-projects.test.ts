@@ -28,6 +28,21 @@ describe("vitest's projects", () => {
   });
 });
 
+/** The limit of a test or hook: its last argument, or its options before the function. */
+const LIMIT_OF_TEST = /^\s*\}, ([\d_]+)\);$|[('"`], \{ timeout: ([\d_]+) \}, (?:async )?\(/gm;
+
+it('no test has a limit of its own below that of all tests, which a busy machine could reach', () => {
+  const files = [...Object.values(projects).flat(), ...filesUnder('tests/release', ['.test.ts'])];
+  const limits = files.flatMap((file) =>
+    [...readText(file).matchAll(LIMIT_OF_TEST)].map(([, last, option]) => {
+      return { file, ms: Number((last ?? option)!.replaceAll('_', '')) };
+    }),
+  );
+  // 0 ms: the end of a timer in the test itself.
+  expect(limits.filter(({ ms }) => ms > 0 && ms < 300_000)).toEqual([]);
+  expect(limits.length).toBeGreaterThan(20);
+});
+
 it('what is read from the text misses no import that the parser finds', () => {
   const files = [...packages.flatMap(sourcesOf), ...filesUnder('tests/layers-parity', ['.ts'])];
   const missed = files.flatMap((file) => {

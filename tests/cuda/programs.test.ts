@@ -27,7 +27,7 @@ it('random programs for CUDA compute as on a CPU', () => {
     property(randomPrograms, (program) => check(caseOf(program))),
     { numRuns: 60 },
   );
-}, 120_000);
+});
 
 const [first] = CASES as [ProgramCase];
 

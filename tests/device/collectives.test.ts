@@ -9,9 +9,9 @@ const stores: Store[] = [];
 const groups: ProcessGroup[] = [];
 
 beforeAll(async () => {
-  const join = { host: '127.0.0.1', port: await freePort(), worldSize: 2, timeoutMs: 60_000 };
+  const join = { host: '127.0.0.1', port: await freePort(), worldSize: 2, timeoutMs: 240_000 };
   for (const isServer of [true, false]) stores.push(await Store.connect({ ...join, isServer }));
-  const options = { name: 'staged', size: 2, timeoutMs: 60_000 };
+  const options = { name: 'staged', size: 2, timeoutMs: 240_000 };
   const spec = { engine: 'gloo', address: '127.0.0.1' } as const;
   groups.push(
     ...(await Promise.all(

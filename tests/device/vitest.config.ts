@@ -19,7 +19,7 @@ export default defineConfig({
     setupFiles: ['tests/device/choose-device.ts'],
     globalSetup: ['tests/device/build-device.ts'],
     maxWorkers: '100%',
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -17,7 +17,6 @@ async function outcomesOf(engine: string, what: string, patience = {}): Promise<
     ranks: 4,
     args: [engine, what, JSON.stringify(patience)],
     env,
-    timeoutMs: 110_000,
   });
   return results.map(({ result, stderr }) => {
     expect(result, stderr).toBeDefined();
@@ -63,11 +62,10 @@ it('one pipelined step more than the others is told on every rank of a mesh', as
     script: new URL('./pipeline/ranks/one-step-more.ts', import.meta.url),
     ranks: 4,
     env: { OMP_NUM_THREADS: '1', ...patienceVariables('noticeMs', 'deadlockMs') },
-    timeoutMs: 110_000,
   });
   for (const { result, stderr } of results) {
     expect(result?.code, stderr).toBe('ACC_COLLECTIVE_DEADLOCK');
     expect(result!.message).toMatch(/rank 1 waits in .* the group of ranks 1, 3, for rank 3\b/);
     expect(result!.message).toMatch(/rank 3 waits in barrier\(\), call \d+ of all ranks, for rank 1\b/);
   }
-}, 120_000);
+});

@@ -62,7 +62,7 @@ it(
   async () => {
     const module = programOf('deterministic-resume');
     const run = async (ranks: number, dir: string, endsAfter: number) => {
-      const options = { module, ranks, args: { dir, endsAfter }, timeoutMs: 120_000 };
+      const options = { module, ranks, args: { dir, endsAfter } };
       const [first] = await onRanks<{ step: number; weights: string }>(options);
       return first!;
     };
@@ -82,23 +82,19 @@ describe('sums over ranks', () => {
     [2, 'auto'],
     [4, 'auto'],
     [4, 'gloo'],
-  ])('are pairwise sums on %d ranks (engine %s)', { timeout: 240_000 }, async (ranks, engine) => {
+  ])('are pairwise sums on %d ranks (engine %s)', async (ranks, engine) => {
     const module = programOf('tree-sums');
     const env = engine === 'auto' ? {} : { ACC_COLLECTIVE_ENGINE: engine };
-    const results = await onRanks<{ wrong: string[] }>({ module, ranks, env, timeoutMs: 200_000 });
+    const results = await onRanks<{ wrong: string[] }>({ module, ranks, env });
     for (const { wrong } of results) expect(wrong).toEqual([]);
   });
 });
 
-it(
-  'a number of ranks that does not divide the virtual shards is refused on every rank',
-  { timeout: 120_000 },
-  async () => {
-    const script = programOf('deterministic-refused');
-    const results = await runRanks({ script, ranks: 3, timeoutMs: 100_000 });
-    for (const { exitCode, stderr } of results) {
-      expect(exitCode).toBe(1);
-      expect(stderr).toContain('ACC_INVALID_OPTION');
-    }
-  },
-);
+it('a number of ranks that does not divide the virtual shards is refused on every rank', async () => {
+  const script = programOf('deterministic-refused');
+  const results = await runRanks({ script, ranks: 3 });
+  for (const { exitCode, stderr } of results) {
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('ACC_INVALID_OPTION');
+  }
+});

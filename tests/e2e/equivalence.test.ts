@@ -18,7 +18,7 @@ beforeAll(async () => {
   const module = new URL('./ranks/train.ts', import.meta.url);
   for (const ranks of [1, 2, 3]) {
     const env = { OMP_NUM_THREADS: '1' };
-    const options = { module, ranks, args: TRAININGS, env, timeoutMs: 110_000 };
+    const options = { module, ranks, args: TRAININGS, env };
     trained.set(ranks, await onRanks<Trained[]>(options));
   }
 }, 360_000);

@@ -26,7 +26,7 @@ async function launch(
   const folder = mkdtempSync(join(tmpdir(), 'acc-faults-'));
   const env = { OMP_NUM_THREADS: '1', ...patience };
   const args = [engine, folder, ...whats];
-  const results = await runRanks<Faults>({ script, ranks: 3, args, env, timeoutMs: 110_000 });
+  const results = await runRanks<Faults>({ script, ranks: 3, args, env });
   rmSync(folder, { recursive: true });
   return results.map(({ result, stderr, rank }) => {
     if (rank !== 1) expect(Object.keys(result ?? {}), stderr).toEqual(whats);

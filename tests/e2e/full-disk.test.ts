@@ -29,7 +29,7 @@ function launch(way: string): Ended {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [acc, 'launch', '-n', '2', '--threads', '1', '--max-restarts', '1', script, way, disk],
-    { encoding: 'utf8', timeout: 90_000 },
+    { encoding: 'utf8', timeout: 240_000 },
   );
   return { status, stdout, stderr, disk };
 }
@@ -42,7 +42,7 @@ const filesIn = (folder: string) =>
 
 describe('a disk that is full at the end of a recorded training', () => {
   let ended: Ended;
-  beforeAll(() => void (ended = launch('log')), 120_000);
+  beforeAll(() => void (ended = launch('log')));
 
   it('does not make the training fail, nor start again', () => {
     expect(ended.status, ended.stderr).toBe(0);

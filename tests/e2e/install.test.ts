@@ -117,7 +117,7 @@ describe('`npm install @acc/core`', () => {
     expect(Math.abs(installed / 1e6 / unpacked - 1)).toBeLessThan(0.1);
   });
 
-  it('provides the command acc, which launches programs', { timeout: 120_000 }, async () => {
+  it('provides the command acc, which launches programs', async () => {
     const script =
       "import { Accelerator } from '@acc/core';\nconsole.log(typeof Accelerator.create, process.env.RANK);\n";
     writeFileSync(join(program, 'train.mjs'), script);
@@ -213,7 +213,7 @@ describe('without compiler, make, node-gyp and Python', () => {
   const load =
     'import("@acc/native").then((n) => n.loadAddon()).catch((e) => console.log(e.code, e.help, e.details.prebuilt))';
 
-  it('setup uses the prebuilt addon, and two ranks train', { timeout: 300_000 }, () => {
+  it('setup uses the prebuilt addon, and two ranks train', () => {
     const setup = ended('npx', ['--no-install', 'acc', 'setup'], env);
     expect(setup).toMatchObject({ status: 0 });
     expect(setup.printed).toMatch(/addon, package, .*@acc\/native-[\w-]+\/torch-/);
@@ -303,7 +303,7 @@ console.log(kept, text);
 `;
 
 describe('the types of the packed packages', () => {
-  it('are valid in a strict program', { timeout: 300_000 }, async () => {
+  it('are valid in a strict program', async () => {
     const others = [...tarballs].filter(([name]) => !brought.has(name)).map(([, tarball]) => tarball);
     await npm(['install', '--no-save', ...others], program);
     // A command and an addon, which programs do not import.

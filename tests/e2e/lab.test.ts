@@ -31,4 +31,4 @@ it('reports the same losses, less memory if sharded, and draws a line for each r
     expect(read(`${name}.svg`).match(/mark-line/g)).toHaveLength(lines);
   }
   rmSync(cwd, { recursive: true, force: true });
-}, 300_000);
+});

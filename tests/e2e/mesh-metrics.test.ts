@@ -19,7 +19,7 @@ beforeAll(async () => {
   const module = new URL('./ranks/mesh-metrics.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   found = await onRanks<Found[]>({ module, ranks: 4, args: MESHES, env });
-}, 120_000);
+});
 
 it.each(CASES)('gatherForMetrics on $name gives each row once, in order', ({ at }) => {
   for (const { [at]: own } of found) {

@@ -103,7 +103,7 @@ describe('installing libtorch', () => {
     const ended = new Promise((resolve) => child.on('close', (_, signal) => resolve(signal)));
     await whenHalfSent;
     const partial = join(folder, 'cache', 'downloads');
-    await expect.poll(() => readdirSync(partial).length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => readdirSync(partial).length, { timeout: 240_000 }).toBe(1);
     child.kill('SIGINT');
     expect(await ended).toBe('SIGINT');
     const { value: left } = await evaluate('native.describeSearch().candidates.at(-1).outcome', env);

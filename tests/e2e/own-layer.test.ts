@@ -45,7 +45,7 @@ function trainPlainly(kind: 'sgd' | 'adam'): number[][] {
 it.each([1, 2])('on %d ranks a backend with its own kernel layer trains like plain tfjs', async (ranks) => {
   const module = new URL('./ranks/own-layer.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await onRanks<Result>({ module, ranks, env, timeoutMs: 120_000 });
+  const results = await onRanks<Result>({ module, ranks, env });
   for (const { registered, portable, kept } of results) {
     expect(kept).toBe(0);
     for (const kind of ['sgd', 'adam'] as const) {

@@ -30,7 +30,7 @@ beforeAll(() => tf.setBackend('cpu'));
 
 async function train(when: 'after' | 'before', ranks: number) {
   const env = { OMP_NUM_THREADS: '1' };
-  const results = await runRanks<Cases>({ script, ranks, args: [when, folder], env, timeoutMs: 120_000 });
+  const results = await runRanks<Cases>({ script, ranks, args: [when, folder], env });
   for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
   return {
     cases: results.map(({ result }) => result!),
@@ -55,7 +55,7 @@ describe.each([1, 2, 3])('tf.setBackend after create, on %d ranks', (ranks) => {
   beforeAll(async () => {
     launched = await train('after', ranks);
     ({ cases } = launched);
-  }, 150_000);
+  });
 
   it.each([
     ['clipped', { batches: 6, norm: 0.3 }, 1e-4],

@@ -11,7 +11,7 @@ beforeAll(async () => {
   const module = new URL('./ranks/sharded.ts', import.meta.url);
   for (const ranks of SIZES) {
     const env = { OMP_NUM_THREADS: '1' };
-    results.set(ranks, await onRanks<Result>({ module, ranks, env, timeoutMs: 110_000 }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, env }));
   }
 }, 360_000);
 

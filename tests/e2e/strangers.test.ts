@@ -156,7 +156,7 @@ it("bytes of strangers at the store and at Gloo's port change nothing, and later
   const codes = await Promise.all(ranks.map(exitOf));
   expect(codes, outputs.join('\n')).toEqual([0, 0]);
   for (const output of outputs) expect(output).toContain('::result::6');
-}, 240_000);
+});
 
 /** c10d's commands: the greeting of a client, and a key with its value. */
 const GREETING = Buffer.concat([Uint8Array.of(0), new Uint8Array(Uint32Array.of(0x3c85f7ce).buffer)]);
@@ -195,7 +195,7 @@ it('connections that send more than a rank, or in more packets, are ended while 
   await Promise.all([once(large, 'close'), once(many, 'close').then(() => clearInterval(sending))]);
   await expectToJoin();
   expect(outputs[0]).toContain(`acc: rank 0 ended 2 connections to port ${port} while ranks joined`);
-}, 240_000);
+});
 
 it('connections that say nothing are ended while ranks join, and a rank is let in among too many', async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
@@ -207,7 +207,7 @@ it('connections that say nothing are ended while ranks join, and a rank is let i
   await poll(() => (closed === 200 ? true : undefined));
   await expectToJoin();
   expect(outputs[0]).toContain(`acc: rank 0 ended 200 connections to port ${port} while ranks joined`);
-}, 240_000);
+});
 
 it('a store to which strangers have sent too much lets nobody in, and says so', async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
@@ -224,7 +224,7 @@ it('a store to which strangers have sent too much lets nobody in, and says so', 
   expect(outputs[0]).toMatch(
     new RegExp(`rank 0 ended \\d+ connections? to port ${port} .* it let nobody in any more`),
   );
-}, 240_000);
+});
 
 it('a stranger without the token that replaces a rank makes the start fail, and receives nothing', async () => {
   await poll(() => (portsOfRank0().includes(port) ? true : undefined));
@@ -245,4 +245,4 @@ it('a stranger without the token that replaces a rank makes the start fail, and 
   }
   socket.destroy();
   expect(received).toBe(0);
-}, 240_000);
+});

@@ -21,7 +21,7 @@ interface Found {
 describe.each(['shm', 'gloo'])('sub-groups of ranks 2 and 0, and of rank 1, over %s', (engine) => {
   it('name failures with ranks of the sub-group and of the job, and leave other groups usable', async () => {
     const env = { OMP_NUM_THREADS: '1' };
-    const results = await runRanks<Found>({ script, ranks: 3, args: [engine], env, timeoutMs: 110_000 });
+    const results = await runRanks<Found>({ script, ranks: 3, args: [engine], env });
     const [first, second, third] = results;
     expect(third!.signal, third!.stderr).toBe('SIGKILL');
     expect(first!.result, first!.stderr).toBeDefined();

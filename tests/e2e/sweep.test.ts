@@ -58,7 +58,6 @@ it.each([1, 2, 3])(
       ranks,
       args: [folder, ...BACKENDS],
       env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 120_000,
     });
     for (const { exitCode, stderr, result } of results) {
       expect(exitCode, stderr).toBe(0);

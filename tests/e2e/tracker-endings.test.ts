@@ -95,7 +95,7 @@ it('on two ranks by Ctrl-C while they wait for each other, as aborted', async ()
   let output = '';
   launcher.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   launcher.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  await vi.waitUntil(() => output.match(/waiting/g)?.length === 2, { timeout: 60_000 });
+  await vi.waitUntil(() => output.match(/waiting/g)?.length === 2, { timeout: 240_000 });
   process.kill(-launcher.pid!, 'SIGINT');
   await once(launcher, 'close');
   expect(linesOf(projectDir).at(-1), output).toMatchObject({ _status: 'aborted' });

@@ -58,7 +58,7 @@ beforeAll(async () => {
   for (const [count, args] of Object.entries(WAYS)) {
     const ranks = Number(count);
     const env = { OMP_NUM_THREADS: '1' };
-    results.set(ranks, await onRanks<Results>({ module, ranks, args, env, timeoutMs: 170_000 }));
+    results.set(ranks, await onRanks<Results>({ module, ranks, args, env }));
   }
 }, 520_000);
 

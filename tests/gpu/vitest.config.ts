@@ -25,7 +25,7 @@ export default defineConfig({
     // Each process creates a context on the GPU, which takes seconds and half a gigabyte of its
     // memory.
     maxWorkers: 8,
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

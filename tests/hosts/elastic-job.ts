@@ -17,7 +17,7 @@ export interface ElasticProgram {
 
 /** Saves checkpoints, in a folder that every host reaches. */
 export const SAVING: ElasticProgram = { kind: 'saving' };
-const PATIENCE = { timeout: 120_000, interval: 20 };
+const PATIENCE = { timeout: 240_000, interval: 20 };
 
 /** A rank that reported its place. */
 export interface RankPlace {

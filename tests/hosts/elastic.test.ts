@@ -72,7 +72,7 @@ it('saves before a host joins, and goes on where it was', async () => {
   expect(Number(saved)).toBeGreaterThan(0);
   // Round 2 begins with the step that round 1 ended with, although the program itself never saves.
   expect(output.match(/resumed at (\d+) with 2 ranks/)?.[1], output).toBe(saved);
-}, 300_000);
+});
 
 /** Cuts a host off, waits until its launcher gives up, and starts it again. */
 async function cutOff(job: ElasticJob, host: number): Promise<void> {

@@ -51,7 +51,7 @@ async function startOnHosts({ cases, folder }: Args): Promise<Trained[][]> {
 beforeAll(async () => {
   await comparison.trainAlone();
   found = await comparison.trainBy({ ...CASES, ...comparison.resumed(RESUMED) }, startOnHosts);
-}, 300_000);
+});
 
 describe('a mesh of two ranks on each of two hosts', () => {
   it.each(Object.keys(CASES))('%s: ranks train as one', (name) => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
   buildMpi();
   await comparison.trainAlone();
   found = await comparison.trainBy({ ...CASES, ...RESUMED }, startByMpi);
-}, 300_000);
+});
 
 it.each(Object.keys(CASES))('%s by mpirun: ranks train as one', (name) => {
   comparison.expectTrainedAsOne(CASES[name]!, found[name]!);

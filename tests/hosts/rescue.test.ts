@@ -105,7 +105,7 @@ it('repeats a window that was open, with the same bits', async () => {
   // After 3 micro-batches the second window is open, and after 5 more that of the next epoch.
   expect(startsOf(job).map(({ at }) => at)).toEqual([0, 0, 2, 2, 7, 7]);
   expect(weightsIn(output)).toEqual(weightsIn(alone.output));
-}, 300_000);
+});
 
 it('frees the memory that it has resumed from, and goes on from disk where there is not enough', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-rescue-'));
@@ -144,7 +144,7 @@ it('frees the memory that it has resumed from, and goes on from disk where there
   const ends = await Promise.all(job.agents.map(({ ended }) => ended));
   expect(ends[0]!.code, output).toBe(130);
   rmSync(folder, { recursive: true, force: true });
-}, 300_000);
+});
 
 it('goes on from the checkpoint if nobody has kept the state, and leaves nothing after Ctrl-C', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-rescue-'));
@@ -161,7 +161,7 @@ it('goes on from the checkpoint if nobody has kept the state, and leaves nothing
   rmSync(folder, { recursive: true, force: true });
   expect(code, output).toBe(130);
   expect(foldersOf(job)).toEqual([]);
-}, 300_000);
+});
 
 /** Leaves nothing of `/dev/shm` of a host. */
 function fillMemory(job: ElasticJob, host: number): void {

@@ -50,7 +50,7 @@ it('several steps of one job at the same time', async () => {
   });
   // sbatch with --wait would only poll every half minute.
   await cluster.run('sbatch', ['-N2', '-n4', '-o', log, script]);
-  await vi.waitUntil(() => existsSync(end), { timeout: 150_000, interval: 200 });
+  await vi.waitUntil(() => existsSync(end), { timeout: 240_000, interval: 200 });
   const output = readFileSync(log, 'utf8');
   rmSync(folder, { recursive: true });
   expect(output).toContain('met 0/1 local 0/1 sum 1');
@@ -74,7 +74,7 @@ it('the script of acc launch --print slurm', async () => {
   const submitted = await cluster.run('sbatch', ['--parsable', '--cpus-per-task=2', '-o', log, script]);
   const after = ['-N1', '-n1', `--dependency=afterany:${submitted.trim()}`, '-o', '/dev/null'];
   await cluster.run('sbatch', [...after, '--wrap', `touch ${end}`]);
-  await vi.waitUntil(() => existsSync(end), { timeout: 150_000, interval: 200 });
+  await vi.waitUntil(() => existsSync(end), { timeout: 240_000, interval: 200 });
   const output = readFileSync(log, 'utf8');
   rmSync(folder, { recursive: true });
   for (let rank = 0; rank < 4; rank++) expect(output).toContain(`met ${rank}/4 local ${rank % 2}/2 sum 10`);

@@ -6,7 +6,7 @@ afterAll(closeThreads);
 
 it('the example of a sharded strategy passes the cases of every strategy on 1, 2 and 3 ranks', async () => {
   const module = new URL('../../../examples/own-strategy/conformance.ts', import.meta.url);
-  const results = await runOnThreads<Record<number, CaseResult[]>>({ module, ranks: 3, timeoutMs: 110_000 });
+  const results = await runOnThreads<Record<number, CaseResult[]>>({ module, ranks: 3 });
   for (const [rank, ofRank] of results.entries()) {
     expect(Object.keys(ofRank)).toEqual(['1', '2', '3'].slice(rank));
     for (const cases of Object.values(ofRank)) {

@@ -19,7 +19,7 @@ const SUMS = { rtol: 1e-4, atol: 1e-6 };
 /** Sums in 16 bits. Adam divides by the size of gradients, so small ones make a difference. */
 const NARROW = { rtol: 5e-2, atol: 5e-3 };
 
-describe('ddp', { timeout: 120_000 }, () => {
+describe('ddp', () => {
   it.each([
     'plain',
     'on tfjs, in small buckets',

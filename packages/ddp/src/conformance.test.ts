@@ -13,7 +13,6 @@ it.each<DdpOptions>([{}, { bucketBytes: 64, findUnused: true }, { commHook: { na
       module,
       ranks: 3,
       args,
-      timeoutMs: 110_000,
     });
     for (const [rank, ofRank] of results.entries()) {
       expect(Object.keys(ofRank)).toEqual(['1', '2', '3'].slice(rank));

@@ -103,37 +103,33 @@ describe('messages of a client that does not keep to the protocol', () => {
     valuesOf(model).forEach((value, i) => expect(value).toBeCloseTo(before[i]! + 2, 5));
   });
 
-  it(
-    'one that does not read is not asked, so that messages for it do not pile up',
-    { timeout: 120_000 },
-    async () => {
-      // More than the buffers of the system take.
-      const bigs = [0, 1, 2].map(() => tf.variable(tf.zeros([3_500_000])));
-      onTestFinished(() => tf.dispose(bigs));
-      const askedAgain = gate();
-      const quietRounds = 2;
-      const { coordinator, records } = await coordinatorOf({
-        ...{ rounds: 10_000, variables: [bigs[0]!], waitForClients: 2, enoughClients: 1 },
-        onRound: ({ round, asked }) => {
-          // It says that it is ready for more, but has not read the first round.
-          if (round === 0) raw.send(encodeFrame({ type: 'ready' }));
-          if (round === quietRounds) raw.resume();
-          if (round > 0 && asked.includes('raw')) askedAgain.open();
-        },
-      });
-      const raw = await rawClient(coordinator);
-      raw.pause();
-      const train = () => () => ({ samples: 1 });
-      const onRefused = () => {};
-      await clientOf(coordinator, { name: 'reads', variables: [bigs[1]!], train, onRefused });
-      await clientOf(coordinator, { name: 'reads-too', variables: [bigs[2]!], train, onRefused });
-      await askedAgain.passed;
-      await coordinator.close();
-      const rounds = records.flatMap(({ round, asked }) => (asked.includes('raw') ? [round] : []));
-      expect(rounds[0]).toBe(0);
-      expect(rounds[1]).toBeGreaterThan(quietRounds);
-    },
-  );
+  it('one that does not read is not asked, so that messages for it do not pile up', async () => {
+    // More than the buffers of the system take.
+    const bigs = [0, 1, 2].map(() => tf.variable(tf.zeros([3_500_000])));
+    onTestFinished(() => tf.dispose(bigs));
+    const askedAgain = gate();
+    const quietRounds = 2;
+    const { coordinator, records } = await coordinatorOf({
+      ...{ rounds: 10_000, variables: [bigs[0]!], waitForClients: 2, enoughClients: 1 },
+      onRound: ({ round, asked }) => {
+        // It says that it is ready for more, but has not read the first round.
+        if (round === 0) raw.send(encodeFrame({ type: 'ready' }));
+        if (round === quietRounds) raw.resume();
+        if (round > 0 && asked.includes('raw')) askedAgain.open();
+      },
+    });
+    const raw = await rawClient(coordinator);
+    raw.pause();
+    const train = () => () => ({ samples: 1 });
+    const onRefused = () => {};
+    await clientOf(coordinator, { name: 'reads', variables: [bigs[1]!], train, onRefused });
+    await clientOf(coordinator, { name: 'reads-too', variables: [bigs[2]!], train, onRefused });
+    await askedAgain.passed;
+    await coordinator.close();
+    const rounds = records.flatMap(({ round, asked }) => (asked.includes('raw') ? [round] : []));
+    expect(rounds[0]).toBe(0);
+    expect(rounds[1]).toBeGreaterThan(quietRounds);
+  });
 
   it('a message longer than any about the weights ends the connection unread', async () => {
     const { coordinator } = await coordinatorOf({ rounds: 1, minClients: 2 });

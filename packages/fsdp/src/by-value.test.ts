@@ -18,7 +18,7 @@ const train = (args: string): Promise<Record<number, Trained>[]> =>
 
 const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 
-describe('fsdp', { timeout: 120_000 }, () => {
+describe('fsdp', () => {
   it.each([
     'stage 1',
     'stage 2, clipped by norm',

@@ -16,7 +16,6 @@ it.each<FsdpOptions>([
     module,
     ranks: 3,
     args,
-    timeoutMs: 110_000,
   });
   for (const [rank, ofRank] of results.entries()) {
     expect(Object.keys(ofRank)).toEqual(['1', '2', '3'].slice(rank));
@@ -40,6 +39,6 @@ it.each([
   ['weights of each rank', expect.arrayContaining(['every rank starts from the values of rank 0'])],
 ] as [string, string[]][])('the cases find a fault: %s', async (args, expected) => {
   const module = new URL('../fixtures/broken.ts', import.meta.url);
-  const failed = await runOnThreads<string[]>({ module, ranks: 2, args, timeoutMs: 110_000 });
+  const failed = await runOnThreads<string[]>({ module, ranks: 2, args });
   expect(failed.flat().filter((name, i, all) => all.indexOf(name) === i)).toEqual(expected);
 });

@@ -6,7 +6,7 @@ import { GpuClock } from './gpu.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
-const until = (isSo: () => boolean) => vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 110_000 });
+const until = (isSo: () => boolean) => vi.waitFor(() => expect(isSo()).toBe(true), { timeout: 240_000 });
 
 /** A program that says what nvidia-smi says, for machines without a GPU. */
 function standIn(): string {

@@ -5,7 +5,7 @@ import { Store } from './store.js';
 it('connections that send as much as ranks do are no strangers to the store', async () => {
   const port = await freePort();
   const worldSize = 4;
-  const options = { host: '127.0.0.1', port, worldSize, timeoutMs: 60_000 };
+  const options = { host: '127.0.0.1', port, worldSize, timeoutMs: 240_000 };
   const first = await Store.connect({ ...options, isServer: true });
   const stores = [first];
   // A rank has two.

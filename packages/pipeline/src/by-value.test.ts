@@ -17,7 +17,7 @@ const train = (args: string): Promise<Record<number, Trained>[]> =>
 
 const CLOSE = { rtol: 1e-4, atol: 1e-6 };
 
-describe('a pipeline', { timeout: 120_000 }, () => {
+describe('a pipeline', () => {
   it.each([
     'gpipe',
     '1f1b, clipped by norm',

@@ -19,7 +19,7 @@ const train = (args: string): Promise<Record<number, Trained>[]> =>
 
 const CLOSE = { rtol: 1e-4, atol: 1e-5 };
 
-describe('tensor parallelism', { timeout: 120_000 }, () => {
+describe('tensor parallelism', () => {
   it.each([
     'columns, rows and vocabulary',
     'table by columns',

@@ -80,7 +80,7 @@ describe('runRanks', () => {
     });
     const started = JSON.parse(readFileSync(pids, 'utf8')) as number[];
     expect(started).toHaveLength(2);
-    await vi.waitUntil(() => !started.some(isRunning), { timeout: 60_000 });
+    await vi.waitUntil(() => !started.some(isRunning), { timeout: 240_000 });
   });
 
   it.each(['caller', 'parent'])(
@@ -89,12 +89,12 @@ describe('runRanks', () => {
       const options = ['--conditions=@acc/source', '--import', createRequire(import.meta.url).resolve('tsx')];
       const caller = fork(fixture('run-and-wait.ts'), [folder], { execArgv: options });
       onTestFinished(() => void caller.kill('SIGKILL'));
-      const started = await vi.waitUntil(() => pidsIn(folder), { timeout: 60_000 });
+      const started = await vi.waitUntil(() => pidsIn(folder), { timeout: 240_000 });
       expect(started.every(isRunning)).toBe(true);
       // A parent's end closes the channel.
       if (who === 'caller') caller.kill('SIGKILL');
       else caller.disconnect();
-      await vi.waitUntil(() => !started.some(isRunning), { timeout: 60_000 });
+      await vi.waitUntil(() => !started.some(isRunning), { timeout: 240_000 });
     },
     90_000,
   );

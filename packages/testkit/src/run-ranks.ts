@@ -27,7 +27,7 @@ export interface RunRanksOptions {
   readonly nodeArgs?: readonly string[];
   /** The working directory of the ranks. Default: that of this process. */
   readonly cwd?: string;
-  /** All ranks are killed if they have not ended after this time, in milliseconds. Default 60,000. */
+  /** All ranks are killed if they have not ended after this time, in milliseconds. Default 240,000. */
   readonly timeoutMs?: number;
 }
 
@@ -57,7 +57,7 @@ const KEYS = ['script', 'ranks', 'args', 'env', 'nodeArgs', 'cwd', 'timeoutMs'];
  */
 export async function runRanks<T = unknown>(options: RunRanksOptions): Promise<RankResult<T>[]> {
   checkKeys('runRanks', options, KEYS);
-  const { ranks, timeoutMs = 60_000 } = options;
+  const { ranks, timeoutMs = 240_000 } = options;
   if (!Number.isInteger(ranks) || ranks < 1) {
     throw new AccError('ACC_BAD_OPTION', `runRanks: ranks must be a whole number from 1, not ${ranks}.`, {
       help: 'Give the number of ranks: runRanks({ ranks: 2, … }).',

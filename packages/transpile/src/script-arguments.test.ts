@@ -47,9 +47,7 @@ async function expectAsByTsx(files: Readonly<Record<string, string>>) {
 }
 
 // Each starts Node several times, beside other tests that do.
-const startsPrograms = { timeout: 120_000 };
-
-describe('a transpiled program prints what it prints with tsx', startsPrograms, () => {
+describe('a transpiled program prints what it prints with tsx', () => {
   it('with imports of its own modules, whose paths are those of their sources, and of packages', async () => {
     const { stdout, stderr } = await expectAsByTsx({
       'train.ts': `
@@ -186,7 +184,7 @@ describe('tsx runs a program', () => {
   });
 });
 
-describe('scriptArguments', startsPrograms, () => {
+describe('scriptArguments', () => {
   it('leaves the program to tsx if its own variable names a tsconfig.json', async () => {
     write({ 'train.ts': '' });
     vi.stubEnv('TSX_TSCONFIG_PATH', join(folder, 'other.json'));

@@ -18,7 +18,7 @@ beforeAll(async () => {
     ) as [string, string];
     const env = { OMP_NUM_THREADS: '1' };
     const args = { root: folder, offloadFolder: offload };
-    results.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 110_000 }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, args, env }));
     left.push(...readdirSync(offload));
   }
 }, 360_000);

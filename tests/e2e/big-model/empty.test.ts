@@ -17,7 +17,6 @@ beforeAll(async () => {
       ranks,
       args: [mkdtempSync(join(tmpdir(), 'acc-empty-'))],
       env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 110_000,
     });
     for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
     results.set(

@@ -34,7 +34,7 @@ function run(
   const command = ['-c', script, ...limits, process.execPath, SCRIPT, mode];
   const env = { ...process.env, OMP_NUM_THREADS: '1' };
   return new Promise((resolve) => {
-    const options = { env, timeout: 100_000, maxBuffer: 8 * MIB };
+    const options = { env, timeout: 240_000, maxBuffer: 8 * MIB };
     execFile('/bin/sh', [...command, join(folder, 'model'), offload], options, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
     );
@@ -45,14 +45,14 @@ beforeAll(async () => {
   const { code, stdout, stderr } = await run('write');
   expect(code, stderr).toBe(0);
   written = JSON.parse(stdout) as Written;
-}, 120_000);
+});
 
 it('a model that is larger than the memory which the process may have does not load', async () => {
   expect(written.weights).toBeGreaterThan(2 * ROOM);
   const { code, stderr } = await run('plain', { data: written.base + ROOM });
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/ACC_OUT_OF_MEMORY|out of memory|bad_alloc/i);
-}, 120_000);
+});
 
 it.each(['dispatched', 'inferred'])(
   'and predicts when it is %s, with the numbers of a process without a limit',
@@ -73,4 +73,4 @@ it('a file for offloaded weights that cannot grow is an error with a code', asyn
   const { code, stderr } = await run('dispatched', { file: MIB });
   expect(code).toBe(1);
   expect(stderr).toContain('ACC_STORAGE_FULL');
-}, 120_000);
+});

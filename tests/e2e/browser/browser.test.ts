@@ -188,7 +188,7 @@ describe('trackers', () => {
   it('finish a run, as failed, whose page was closed before its end', async () => {
     const dir = await call('record', false);
     const table = () => call('text', `${dir}/metrics.csv`).catch(() => '');
-    await expect.poll(table, { timeout: 60_000 }).toContain('\n2,');
+    await expect.poll(table, { timeout: 240_000 }).toContain('\n2,');
     await open();
     await call('record', true);
     const record = JSON.parse(await call('text', `${dir}/run.json`)) as { status: string; unsent: string[] };
@@ -284,7 +284,7 @@ it('the storages of a page are refused in Node.js', async () => {
   accelerator.freeMemory();
 });
 
-it('the MNIST example learns digits in a page', { timeout: 180_000 }, async () => {
+it('the MNIST example learns digits in a page', async () => {
   await using example = await serve(join(import.meta.dirname, '../../../examples/browser-mnist'));
   const tab = await browser.context.newPage();
   const errors: string[] = [];
@@ -292,7 +292,7 @@ it('the MNIST example learns digits in a page', { timeout: 180_000 }, async () =
   tab.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
   await tab.goto(`${example.url}?backend=webgl&epochs=3&digits=1000`);
   await tab.locator('#train:enabled').click();
-  await tab.locator('html[data-state=trained]').waitFor({ timeout: 150_000 });
+  await tab.locator('html[data-state=trained]').waitFor({ timeout: 240_000 });
   expect(await tab.locator('#line').textContent()).toMatch(/^Trained in [\d.]+ s on webgl\./);
   // Of ten classes. The same digits, weights and order in every run.
   expect(parseFloat((await tab.locator('#accuracy').textContent())!)).toBeGreaterThan(60);

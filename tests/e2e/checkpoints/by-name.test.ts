@@ -24,7 +24,7 @@ async function job(ranks: number, action: 'save' | 'load'): Promise<Outcomes> {
   const module = new URL('./ranks/by-name.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   const args = { action, folder };
-  const [first] = await onRanks<Outcomes>({ module, ranks, args, env, timeoutMs: 180_000 });
+  const [first] = await onRanks<Outcomes>({ module, ranks, args, env });
   return first!;
 }
 

@@ -85,21 +85,17 @@ function undisturbed(loop: string, ranks: number): Promise<string> {
 const between = (low: number, high: number) => low + Math.floor(Math.random() * (high - low));
 
 describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
-  it(
-    'a job that is stopped at random steps and restarted ends with the same weights',
-    { timeout: 240_000 },
-    async () => {
-      const strikes: Strike[] = [
-        { atStep: between(2, 9), signal: 'SIGTERM', at: 'rank' },
-        { atStep: between(20, 27), signal: 'SIGKILL', at: 'rank' },
-        { atStep: between(38, 45), signal: 'SIGUSR1', at: 'rank' },
-      ];
-      const ended = await launch(loop, `${loop} killed`, { strikes });
-      expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(3);
-      expect(ended.stderr.match(/^\[\d\] acc: the checkpoint was saved to /gm)).toHaveLength(2);
-      expect(weightsOf(ended)).toBe(await undisturbed(loop, 2));
-    },
-  );
+  it('a job that is stopped at random steps and restarted ends with the same weights', async () => {
+    const strikes: Strike[] = [
+      { atStep: between(2, 9), signal: 'SIGTERM', at: 'rank' },
+      { atStep: between(20, 27), signal: 'SIGKILL', at: 'rank' },
+      { atStep: between(38, 45), signal: 'SIGUSR1', at: 'rank' },
+    ];
+    const ended = await launch(loop, `${loop} killed`, { strikes });
+    expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(3);
+    expect(ended.stderr.match(/^\[\d\] acc: the checkpoint was saved to /gm)).toHaveLength(2);
+    expect(weightsOf(ended)).toBe(await undisturbed(loop, 2));
+  });
 });
 
 describe('if the whole job should end', () => {
@@ -123,7 +119,6 @@ describe('if the whole job should end', () => {
       expect(weightsOf(second)).toBe(await undisturbed('custom', ranks));
       expect(second.stdout).not.toContain('step 1\n');
     },
-    240_000,
   );
 
   it('a second Ctrl-C ends a rank at once that does not reach the end of its step', async () => {
@@ -131,5 +126,5 @@ describe('if the whole job should end', () => {
     const ended = await launch('stuck', 'stuck', { ranks: 1, restarts: 0, strikes, presses: 2 });
     expect(ended).toMatchObject({ code: 130, stderr: expect.not.stringContaining('was saved') as string });
     expect(ended.stdout).toMatch(/step 3\n$/);
-  }, 120_000);
+  });
 });

@@ -31,7 +31,6 @@ async function train(ranks: number, action: string, place: string): Promise<Weig
     ranks,
     args: [action, place],
     env: SAME_KERNELS,
-    timeoutMs: 240_000,
   });
   for (const { exitCode, stderr } of results) expect(exitCode, stderr).toBe(0);
   return results.map(({ result }) => result!);
@@ -88,7 +87,7 @@ const AHEAD = [...NOISY, 'a stream with noise'].map((training) => `${training}, 
 function keep(ranks: number, action: KeptArgs['action'], savedBy = ranks): Promise<Kept[]> {
   const module = new URL('./ranks/kept.ts', import.meta.url);
   const args: KeptArgs = { action, folder: join(folder, `kept ${savedBy}`) };
-  return onRanks<Kept>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 240_000 });
+  return onRanks<Kept>({ module, ranks, args, env: { OMP_NUM_THREADS: '1' } });
 }
 
 describe('state that ranks hold for themselves', () => {

@@ -27,7 +27,7 @@ let ranks: Record<string, Result>[];
 beforeAll(async () => {
   const module = new URL('./ranks/traffic.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  ranks = await onRanks<Record<string, Result>>({ module, ranks: 2, env, timeoutMs: 110_000 });
+  ranks = await onRanks<Record<string, Result>>({ module, ranks: 2, env });
 });
 
 describe.each(['acc', 'cpu'])('communication hooks on %s', (backend) => {
@@ -79,7 +79,7 @@ describe('on data × tensor, a checkpoint has the state of a hook for the pieces
   beforeAll(async () => {
     const module = new URL('./ranks/resumed.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    all = await onRanks({ module, ranks: 4, args: newFolder(), env, timeoutMs: 110_000 });
+    all = await onRanks({ module, ranks: 4, args: newFolder(), env });
     ofRanks = all.map(({ hooks }) => hooks);
   });
 

@@ -104,7 +104,7 @@ describe.each([1, 2, 3])('on %i ranks', (size) => {
     await tf.setBackend('cpu');
     const module = new URL('./ranks/values.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    ranks = await onRanks<Report>({ module, ranks: size, env, timeoutMs: 110_000 });
+    ranks = await onRanks<Report>({ module, ranks: size, env });
   });
 
   describe.each(['acc', 'cpu'] as const)('%s', (backend) => {

@@ -22,7 +22,7 @@ it('each piece of a sequence has a mask of its own, from one seed', async () => 
     expect(again).toEqual(late);
     expect(plain).toBe(alone!.plain);
   }
-}, 120_000);
+});
 
 it('ranks with one piece draw the same mask of it', async () => {
   // The axis tensor is the innermost one.
@@ -31,4 +31,4 @@ it('ranks with one piece draw the same mask of it', async () => {
   expect(c!.early).toEqual(d!.early);
   expect(new Set([...a!.early, ...c!.early]).size).toBe(2 * 4);
   expect(c!.late).toEqual(d!.late);
-}, 120_000);
+});

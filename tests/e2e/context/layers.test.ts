@@ -34,7 +34,7 @@ let together!: Results[];
 beforeAll(async () => {
   [alone] = (await resultsOn(1, { data: 1 })) as [Results];
   together = await resultsOn(2, { context: 2 });
-}, 120_000);
+});
 
 describe('layers that compute each position by itself', () => {
   it.each(TRAINED)('%s: two ranks with pieces train as one', (name) => {

@@ -28,7 +28,7 @@ let alone!: Results;
 beforeAll(async () => {
   const ways = [...new Set(MESHES.flatMap(({ ways: own }) => own as readonly string[]))];
   [alone] = (await trainOn({ data: 1 }, ways)) as [Results];
-}, 300_000);
+});
 
 it.each(MESHES)(
   '$mesh: ranks with pieces of sequences train as one',

@@ -52,7 +52,7 @@ beforeAll(async () => {
     const args = { mode: ranks === 2 ? 'save' : 'go-on', folder, address };
     const module = new URL('./ranks/formats.ts', import.meta.url);
     const env = { OMP_NUM_THREADS: '1' };
-    runs.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 240_000 }));
+    runs.set(ranks, await onRanks<Result>({ module, ranks, args, env }));
     // The first byte of a file is asked for to learn its size.
     ranges.set(
       ranks,

@@ -78,7 +78,6 @@ const train = (ranks: number, cases: readonly Case[]) =>
     ranks,
     args: [JSON.stringify(cases)],
     env,
-    timeoutMs: 110_000,
   });
 
 const numbersOf = ({ losses, weights, read }: Trained) => ({ losses, weights, read });
@@ -90,7 +89,7 @@ describe.each([1, 2, 3, 4])('on %i ranks', (ranks) => {
   beforeAll(async () => {
     const cases = Object.values(CASES[ranks]!).flatMap((each) => ways.map((way) => ({ ...each, ...way })));
     found = await train(ranks, cases);
-  }, 120_000);
+  });
 
   it.each(names)('replays give the same bits: %s', (name) => {
     const place = ways.length * names.indexOf(name);
@@ -139,7 +138,7 @@ describe('on two ranks', () => {
   let found: Trained[][];
   beforeAll(async () => {
     found = await train(2, [...mixed, ...saved, ...refused]);
-  }, 120_000);
+  });
 
   const perStage = Object.keys(LATER).length;
   const of = (stage: number, way: string, rank: number) =>
@@ -211,7 +210,6 @@ describe('on two ranks', () => {
         ranks: 2,
         args: [way],
         env,
-        timeoutMs: 60_000,
       });
       const [other, dying] = ended;
       expect(dying!.exitCode).not.toBe(0);

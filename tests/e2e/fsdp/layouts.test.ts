@@ -17,9 +17,8 @@ beforeAll(async () => {
     ranks: RANKS,
     args: mkdtempSync(join(tmpdir(), 'acc-fsdp-')),
     env: { OMP_NUM_THREADS: '1' },
-    timeoutMs: 150_000,
   });
-}, 180_000);
+});
 
 const sum = (sent: Record<string, number>) => Object.values(sent).reduce((a, b) => a + b, 0);
 

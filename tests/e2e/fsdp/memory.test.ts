@@ -8,7 +8,7 @@ const results = new Map<number, Memory[]>();
 beforeAll(async () => {
   const module = new URL('./ranks/memory.ts', import.meta.url);
   for (const ranks of [1, 2]) results.set(ranks, await onRanks<Memory>({ module, ranks }));
-}, 120_000);
+});
 
 /** Activations, and tensors of a few elements. */
 const SMALL = 0.2;

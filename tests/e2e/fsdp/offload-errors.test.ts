@@ -25,12 +25,11 @@ beforeAll(async () => {
       ranks: 2,
       args: [folder, file, end],
       env: { OMP_NUM_THREADS: '1' },
-      timeoutMs: 60_000,
     });
     results.set(end, ended);
     for (const { result, stderr } of ended) expect(result, stderr).toBeDefined();
   }
-}, 150_000);
+});
 
 afterAll(() => {
   for (const folder of folders.values()) {

@@ -25,7 +25,7 @@ beforeAll(async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-offload-'));
     folders.set(ranks, folder);
     const env = { OMP_NUM_THREADS: '1' };
-    results.set(ranks, await onRanks<Result>({ module, ranks, args: folder, env, timeoutMs: 150_000 }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, args: folder, env }));
   }
 }, 480_000);
 

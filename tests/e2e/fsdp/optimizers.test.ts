@@ -30,7 +30,7 @@ beforeAll(async () => {
   const module = new URL('./ranks/optimizers.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const { ranks, layouts: args } of JOBS)
-    results.set(ranks, await onRanks<Result>({ module, ranks, args, env, timeoutMs: 110_000 }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, args, env }));
 }, 400_000);
 
 const norm = (values: readonly number[]) => Math.hypot(...values);

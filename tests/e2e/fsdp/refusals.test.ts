@@ -17,12 +17,11 @@ const disagreeing = (mistake: Mistake) =>
     ranks: 2,
     args: [mistake],
     env,
-    timeoutMs: 110_000,
   });
 
 beforeAll(async () => {
-  results = await onRanks<Result>({ module: urlOf('refusals'), ranks: 2, env, timeoutMs: 110_000 });
-}, 120_000);
+  results = await onRanks<Result>({ module: urlOf('refusals'), ranks: 2, env });
+});
 
 describe.each(SHARDED)('%s, on every rank,', (layout) => {
   it.each([

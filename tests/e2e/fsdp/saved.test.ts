@@ -26,7 +26,7 @@ const folder = mkdtempSync(join(tmpdir(), 'acc-fsdp-'));
 
 function run<T>(ranks: number, phase: 'save' | 'load'): Promise<T[]> {
   const env = { OMP_NUM_THREADS: '1' };
-  return onRanks<T>({ module, ranks, args: { phase, folder }, env, timeoutMs: 110_000 });
+  return onRanks<T>({ module, ranks, args: { phase, folder }, env });
 }
 
 beforeAll(async () => {

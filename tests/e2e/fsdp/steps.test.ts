@@ -14,8 +14,7 @@ const results = new Map<number, Result[]>();
 beforeAll(async () => {
   const module = new URL('./ranks/steps.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  for (const ranks of SIZES)
-    results.set(ranks, await onRanks<Result>({ module, ranks, env, timeoutMs: 110_000 }));
+  for (const ranks of SIZES) results.set(ranks, await onRanks<Result>({ module, ranks, env }));
 }, 360_000);
 
 /** Rounding of float32. Elements of about 1 that have come near 0 keep the errors of their size. */

@@ -83,7 +83,7 @@ beforeAll(async () => {
   refused = Object.fromEntries(
     Object.keys(REFUSED).map((name, i) => [name, found.map((each) => each[cases.length + i]!)]),
   ) as typeof refused;
-}, 300_000);
+});
 
 it.each(Object.keys(CASES))('%s: replays give the same bits', (name) => {
   plain[name]!.forEach(({ losses, weights, change, left }, rank) => {

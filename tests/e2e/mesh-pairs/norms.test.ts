@@ -7,8 +7,7 @@ type Results = Record<string, Normed>;
 
 const CLOSE = { rtol: 1e-4, atol: 1e-5 };
 const module = new URL('./ranks/norms.ts', import.meta.url);
-const run = (ranks: number) =>
-  onRanks<Results>({ module, ranks, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 150_000 });
+const run = (ranks: number) => onRanks<Results>({ module, ranks, env: { OMP_NUM_THREADS: '1' } });
 
 let alone: Normed;
 let found: Results[];

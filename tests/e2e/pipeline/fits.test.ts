@@ -18,13 +18,12 @@ const run = (mesh: Readonly<Record<string, number>>, data: number) =>
   onRanks<Fits>({
     ...{ module, ranks: Object.values(mesh).reduce((all, size) => all * size, 1) },
     ...{ args: { mesh, data } satisfies Args, env: { OMP_NUM_THREADS: '1' } },
-    timeoutMs: 110_000,
   });
 
 let alone: Fits;
 beforeAll(async () => {
   [alone] = (await run({}, 1)) as [Fits];
-}, 120_000);
+});
 
 function expectSame(found: Record<string, unknown[]>, expected: Record<string, unknown[]>): void {
   expect(Object.keys(found)).toEqual(Object.keys(expected));
@@ -37,7 +36,7 @@ describe.each(MESHES)('fit on %j', (mesh, data) => {
   let results: Fits[];
   beforeAll(async () => {
     results = await run(mesh, data);
-  }, 120_000);
+  });
 
   it.each(WAYS)('%s', (way) => {
     const expected = alone[way]!;

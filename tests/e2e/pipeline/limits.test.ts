@@ -54,7 +54,7 @@ it('refuses on all ranks what a pipeline cannot do', async () => {
       'a model that was compiled later': 'ACC_PIPELINE_OPTIMIZER',
     });
   }
-}, 90_000);
+});
 
 it('refuses steps that would train copies of a model, before weights change', async () => {
   const found = await onRanks<Record<string, string>>({ module: urlOf('undivided'), ranks: 2, env });
@@ -72,7 +72,7 @@ it('refuses steps that would train copies of a model, before weights change', as
       'steps after all that': 'fall',
     });
   }
-}, 90_000);
+});
 
 it('refuses different batches of ranks of one pipeline', async () => {
   const found = await onRanks<Record<string, string>>({
@@ -99,7 +99,7 @@ it('refuses different batches of ranks of one pipeline', async () => {
       'more in the second step': '0,0',
     });
   }
-}, 90_000);
+});
 
 it.each([
   ['promise', 'returned a promise', 'without async'],
@@ -146,4 +146,4 @@ it('keeps the weights and the activations that a stage needs', async () => {
       expect(each.grown).toBe(0);
     }
   }
-}, 90_000);
+});

@@ -21,7 +21,6 @@ const loaded = new Map<number, Results[]>();
 const run = (ranks: number, phase: Args['phase'], data: number) =>
   onRanks<Results>({
     ...{ module, ranks, args: { phase, folder, data } satisfies Args, env: { OMP_NUM_THREADS: '1' } },
-    timeoutMs: 110_000,
   });
 
 beforeAll(async () => {

@@ -33,7 +33,7 @@ const PLAIN: Readonly<Record<string, string>> = {
 const results = new Map<string, Results[]>();
 
 const run = (ranks: number, data: number, only: readonly string[]) =>
-  onRanks<Results>({ module, ranks, args: { data, only }, env: SAME_KERNELS, timeoutMs: 170_000 });
+  onRanks<Results>({ module, ranks, args: { data, only }, env: SAME_KERNELS });
 
 beforeAll(async () => {
   results.set('1 1', await run(1, 1, []));

@@ -45,4 +45,4 @@ it('terms that layers add to a loss of some items count as on one process, or ar
     }
     expect(found['1f1b']).toMatchObject({ code: 'ACC_LOSS_SEED_UNKNOWN', losses: [] });
   }
-}, 90_000);
+});

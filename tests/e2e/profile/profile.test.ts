@@ -36,9 +36,9 @@ beforeAll(async () => {
   const module = new URL('./ranks/profile.ts', import.meta.url);
   for (const ranks of [1, 2]) {
     const args: ProfileArgs = { cases: CASES, traceDir: join(traceDir, `${ranks}`) };
-    results.set(ranks, await onRanks<Profiled>({ module, ranks, args, timeoutMs: 120_000 }));
+    results.set(ranks, await onRanks<Profiled>({ module, ranks, args }));
   }
-}, 240_000);
+});
 
 /** The products of a step, by the usual formulas: backward has twice the products of forward. */
 function analytic(name: ProfileCase['model']): { model: number; hidden: number } {

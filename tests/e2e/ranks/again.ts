@@ -9,7 +9,7 @@ import { reportResult } from '@acc/testkit';
 const [folder] = process.argv.slice(2) as [string];
 const rank = Number(process.env['RANK']);
 const SHORT = { collective: { timeoutMs: 1_000 } };
-const LONG: AcceleratorOptions = { collective: { timeoutMs: 60_000, engine: 'gloo' } };
+const LONG: AcceleratorOptions = { collective: { timeoutMs: 240_000, engine: 'gloo' } };
 const tell = (name: string) => writeFileSync(`${folder}/${name}`, '');
 const told = async (name: string) => {
   while (!existsSync(`${folder}/${name}`)) await sleep(20);

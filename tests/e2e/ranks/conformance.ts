@@ -59,7 +59,7 @@ async function tfjsSubject(joined: JoinedGroup, backend: string): Promise<Collec
 const results: Record<string, CaseResult[]> = {};
 for (const argument of groups) {
   const [engine, tensors] = argument.split(':') as [EngineChoice, string];
-  const joined = await joinGroup({ ...startedRank(), engine, timeoutMs: 60_000 });
+  const joined = await joinGroup({ ...startedRank(), engine, timeoutMs: 240_000 });
   const subject = tensors === 'native' ? nativeSubject(joined) : await tfjsSubject(joined, tensors);
   results[argument] = runCollectiveCases(subject as CollectiveSubject<tf.Tensor>);
   subject.collective.close();

@@ -28,7 +28,7 @@ const joined = await joinGroup({
   ...started,
   isOneHost: false,
   engine: 'gloo',
-  timeoutMs: 60_000,
+  timeoutMs: 240_000,
 });
 const { group, close } = joined;
 // A sub-group meets when the store accepts no more connections, and has its own port.

@@ -7,7 +7,7 @@ import { reportResult, startedRank } from '@acc/testkit';
 const engine = process.argv[2] as 'shm' | 'gloo';
 const started = startedRank();
 const { rank } = started;
-const joined = await joinGroup({ ...started, isOneHost: true, engine, timeoutMs: 60_000 });
+const joined = await joinGroup({ ...started, isOneHost: true, engine, timeoutMs: 240_000 });
 const world = new GroupCollective({ joined, bridge: nativeBridge });
 
 /** The sum of ones over the ranks. */

@@ -86,6 +86,13 @@ async function openSearch(): Promise<void> {
   await page.locator('.VPNavBarSearch button').first().click();
 }
 
+/** Where the first result of a search leads. */
+async function firstResultOf(word: string): Promise<string | null> {
+  await openSearch();
+  await page.locator('.VPLocalSearchBox input').fill(word);
+  return page.locator('.VPLocalSearchBox .result').first().getAttribute('href');
+}
+
 describe('the site', () => {
   it('fits a phone: no page scrolls sideways, and no code is cut', async () => {
     await page.setViewportSize(PHONE);
@@ -140,11 +147,7 @@ describe('the site', () => {
     ['gan', /^\/(guide|learn)\//],
   ])('finds a guide for "%s" before the API', async (word, guide) => {
     await page.setViewportSize(DESKTOP);
-    await openSearch();
-    await page.locator('.VPLocalSearchBox input').fill(word);
-    const first = page.locator('.VPLocalSearchBox .result').first();
-    await first.waitFor();
-    expect(await first.getAttribute('href')).toMatch(guide);
+    expect(await firstResultOf(word)).toMatch(guide);
   });
 
   it.each([
@@ -154,13 +157,12 @@ describe('the site', () => {
     ['splitBatches', '/api/core/options.html#property-splitbatches'],
   ])('finds the API of %s first, and rows have an excerpt', async (name, place) => {
     await page.setViewportSize(DESKTOP);
-    await openSearch();
-    await page.locator('.VPLocalSearchBox input').fill(name);
-    const first = page.locator('.VPLocalSearchBox .result').first();
-    await first.waitFor();
-    expect(await first.getAttribute('href')).toBe(place);
-    const excerpts = page.locator('.VPLocalSearchBox .excerpt');
-    expect((await excerpts.allTextContents()).join('')).toContain(name);
+    expect(await firstResultOf(name)).toBe(place);
+    // The excerpts come after the results.
+    await page
+      .locator('.VPLocalSearchBox .excerpt', { hasText: name })
+      .first()
+      .waitFor({ state: 'attached' });
   });
 
   it('lists the members of the Accelerator by use, create and prepare first, on a page of its own', async () => {

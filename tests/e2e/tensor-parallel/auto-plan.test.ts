@@ -29,7 +29,7 @@ beforeAll(async () => {
   const module = new URL('./ranks/auto-plan.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
   for (const ranks of [1, 2, 3]) {
-    const given = { module, ranks, args: NAMES, env, timeoutMs: 110_000 };
+    const given = { module, ranks, args: NAMES, env };
     reports.set(ranks, await onRanks<Report>(given));
   }
 }, 340_000);

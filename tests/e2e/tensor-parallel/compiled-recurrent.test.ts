@@ -11,10 +11,10 @@ const found = new Map<number, Record<string, Ways>[]>();
 beforeAll(async () => {
   const module = new URL('./ranks/compiled-recurrent.ts', import.meta.url);
   for (const ranks of [1, 2]) {
-    const given = { module, ranks, env: SAME_KERNELS, timeoutMs: 120_000 };
+    const given = { module, ranks, env: SAME_KERNELS };
     found.set(ranks, await onRanks<Record<string, Ways>>(given));
   }
-}, 240_000);
+});
 
 it.each(NAMES)('%s: replays on two ranks give the bits of plain steps, and train as one process', (name) => {
   const alone = found.get(1)![0]![name]!.plain;

@@ -34,9 +34,9 @@ describe.each([1, 2, 3])('models on %i ranks', (ranks) => {
       const plain: Case = { ...MODELS[name], ...mesh };
       return [plain, ...ways.map((compile) => ({ ...plain, compile }))];
     });
-    const given = { module: urlOf('models'), ranks, args: cases, env, timeoutMs: 170_000 };
+    const given = { module: urlOf('models'), ranks, args: cases, env };
     found = await onRanks<Trained[]>(given);
-  }, 180_000);
+  });
 
   it.each(NAMES)('%s: replays give the same bits', (name) => {
     const place = (1 + ways.length) * NAMES.indexOf(name);
@@ -69,7 +69,7 @@ describe('a window of gradient accumulation', () => {
       expect(compiled.losses).toEqual(expected.losses);
       expect(compiled.weights).toEqual(expected.weights);
     }
-  }, 60_000);
+  });
 });
 
 describe('a plain program with cut variables', () => {
@@ -88,7 +88,7 @@ describe('a plain program with cut variables', () => {
     const args = Object.values<Way>(WAYS);
     const ofRanks = await onRanks<Found[]>({ module: urlOf('compiled'), ranks: 2, args, env });
     found = Object.fromEntries(names.map((name, i) => [name, ofRanks.map((each) => each[i]!)])) as never;
-  }, 120_000);
+  });
 
   const numbersOf = ({ losses, weights, squares, hidden, read }: Found) => ({
     ...{ losses, weights, squares, hidden, read },

@@ -16,19 +16,19 @@ async function train(ranks: number): Promise<Trained[][]> {
   }));
   const module = new URL('./ranks/models.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  return onRanks<Trained[]>({ module, ranks, args: cases, env, timeoutMs: 110_000 });
+  return onRanks<Trained[]>({ module, ranks, args: cases, env });
 }
 
 let alone: Trained[];
 beforeAll(async () => {
   [alone] = (await train(1)) as [Trained[]];
-}, 120_000);
+});
 
 describe.each([2, 3])('columns of a table on %i ranks', (ranks) => {
   let found: Trained[][];
   beforeAll(async () => {
     found = await train(ranks);
-  }, 120_000);
+  });
 
   it.each(NAMES.map((name, place) => [name, place] as const))(
     '%s: losses, and weights after steps with their gradients, are those of one process',

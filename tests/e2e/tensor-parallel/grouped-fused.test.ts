@@ -19,13 +19,12 @@ const train = (ranks: number, cases: readonly Case[]) =>
     ranks,
     args: cases,
     env: { OMP_NUM_THREADS: '1' },
-    timeoutMs: 170_000,
   });
 
 let alone: Trained[];
 beforeAll(async () => {
   [alone] = (await train(1, CASES)) as [Trained[]];
-}, 180_000);
+});
 
 it.each([2, 3])(
   'heads of one matrix in groups train on %i ranks as in one process',

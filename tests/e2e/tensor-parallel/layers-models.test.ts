@@ -43,7 +43,7 @@ beforeAll(async () => {
   const env = { OMP_NUM_THREADS: '1' };
   for (const [ranks, names] of SIZES) {
     const args: Args = { folder, names };
-    reports.set(ranks, await onRanks<Report>({ module, ranks, args, env, timeoutMs: 110_000 }));
+    reports.set(ranks, await onRanks<Report>({ module, ranks, args, env }));
   }
 }, 340_000);
 

@@ -39,7 +39,6 @@ async function train(ranks: number): Promise<Record<Name, Trained[]>> {
     ranks,
     args: NAMES.map((name): Case => ({ ...CASES[name], ...mesh })),
     env: SAME_KERNELS,
-    timeoutMs: 170_000,
   });
   return Object.fromEntries(NAMES.map((name, i) => [name, found.map((each) => each[i]!)])) as never;
 }
@@ -47,13 +46,13 @@ async function train(ranks: number): Promise<Record<Name, Trained[]>> {
 let alone: Record<Name, Trained[]>;
 beforeAll(async () => {
   alone = await train(1);
-}, 180_000);
+});
 
 describe.each([2, 3])('Llama on %i ranks', (ranks) => {
   let found: Record<Name, Trained[]>;
   beforeAll(async () => {
     found = await train(ranks);
-  }, 180_000);
+  });
 
   it.each(NAMES)('%s: losses and weights are those of one process', (name) => {
     const [expected] = alone[name] as [Trained];

@@ -60,7 +60,6 @@ async function kept(ranks: number): Promise<Map<string, readonly [whole: number,
     ranks,
     args: cases,
     env: SAME_KERNELS,
-    timeoutMs: 110_000,
   });
   const peaks = cases.map((_, i) => Math.max(...ofRanks.map((each) => each[i]!.peakBytes)));
   return new Map(

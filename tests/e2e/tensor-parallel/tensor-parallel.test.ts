@@ -61,7 +61,7 @@ async function train<N extends string>(
   const list = names.map((name): Case => ({ ...cases[name], ...(mesh && { mesh }) }));
   const module = new URL('./ranks/models.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const found = await onRanks<Trained[]>({ module, ranks, args: list, env, timeoutMs: 170_000 });
+  const found = await onRanks<Trained[]>({ module, ranks, args: list, env });
   return Object.fromEntries(names.map((name, i) => [name, found.map((each) => each[i]!)])) as never;
 }
 
@@ -145,14 +145,14 @@ describe('other sizes', () => {
     expectSame(alone['resumed from two'], alone.resumed[0]!);
     expectSame(three.one, alone.resumed[0]!);
     expectSame(three.two, alone.resumed[0]!);
-  }, 120_000);
+  });
 
   it('computes a sequence whole that the ranks do not divide', async () => {
     const uneven = { model: 'gpt2', plan: SEQUENCE, ...SHORT } as const;
     const three = await train<'uneven'>(3, { tensor: 3 }, { uneven });
     const { losses } = alone.gpt2[0]!;
     for (const found of three.uneven) expectClose(found.losses, losses.slice(0, 6), { rtol: 1e-4 });
-  }, 120_000);
+  });
 });
 
 describe('a plain program with cut variables', () => {
@@ -164,7 +164,7 @@ describe('a plain program with cut variables', () => {
     const run = (ranks: number) => resultsOfRanks<Result>({ script, ranks, args: [String(ranks)], env });
     [one] = (await run(1)) as [Result];
     plain = await run(2);
-  }, 120_000);
+  });
 
   it('trains as in one process', () => {
     for (const { losses, weights } of plain) {
@@ -247,4 +247,4 @@ it('refuses different batches of ranks of one line, and warns without the axis',
     { ...expected, 'without the axis': 1 },
     { ...expected, 'without the axis': 0 },
   ]);
-}, 60_000);
+});

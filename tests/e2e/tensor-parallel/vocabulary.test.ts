@@ -30,19 +30,18 @@ const run = (ranks: number) =>
     module: new URL('./ranks/vocabulary.ts', import.meta.url),
     ranks,
     env: SAME_KERNELS,
-    timeoutMs: 110_000,
   });
 
 let alone: Report;
 beforeAll(async () => {
   [alone] = (await run(1)) as [Report];
-}, 120_000);
+});
 
 describe.each([2, 3])('cross-entropy over a vocabulary on %i ranks', (ranks) => {
   let found: Report[];
   beforeAll(async () => {
     found = await run(ranks);
-  }, 120_000);
+  });
 
   it.each(NAMES.flatMap((name) => (name === 'sparse' ? [name] : [name, trained(name)])))(
     '%s: losses and weights are those of one process',

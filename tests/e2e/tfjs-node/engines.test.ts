@@ -30,7 +30,6 @@ async function start(engine: string, ranks: number, earlier?: Run): Promise<Run>
       TF_NUM_INTEROP_THREADS: '1',
       TF_CPP_MIN_LOG_LEVEL: '2',
     },
-    timeoutMs: 120_000,
   });
   for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
   const [first, ...others] = ended.map(({ result }) => weightsIn(result!));

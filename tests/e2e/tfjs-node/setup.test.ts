@@ -49,7 +49,7 @@ function runUser(options: object = {}, node = process.execPath) {
   return { status, stderr, result: line === undefined ? undefined : (JSON.parse(line) as object) };
 }
 
-describe('acc setup tfjs-node', { timeout: 120_000 }, () => {
+describe('acc setup tfjs-node', () => {
   it('acc env shows a tfjs-node that cannot be loaded, and the command', async () => {
     const { tfjsNode: states, engine, missing } = await report();
     expect(states).toMatchObject([{ name: '@tensorflow/tfjs-node', version: '4.22.0' }]);
@@ -157,7 +157,7 @@ function writeWheel(name: string, version: string, files: Record<string, string>
   return path;
 }
 
-describe('acc setup tfjs-node refuses', { timeout: 60_000 }, () => {
+describe('acc setup tfjs-node refuses', () => {
   it('a project without tfjs-node, with the command that installs it', () => {
     const { stderr } = spawnSync(process.execPath, [acc, 'setup', 'tfjs-node'], {
       cwd: '/',

@@ -40,4 +40,4 @@ it('the tracker of "Write a tracker in an hour" passes the type check and the ca
   expect(printed).toMatch(/^# pass 1[0-9]$/m);
   expect(printed).toMatch(/^# fail 0$/m);
   await run(tsc, ['--noEmit', '--customConditions', '@acc/source'], dir);
-}, 120_000);
+});

@@ -45,7 +45,7 @@ async function startedRun(bus: TrackerBus): Promise<string> {
   return tracker.runId!;
 }
 
-itDoesWhatEveryTrackerDoes(subject, 120_000);
+itDoesWhatEveryTrackerDoes(subject);
 
 it('a run has its metrics, params, tags, text, images, tables and files', async () => {
   const { bus } = await beginRun(make(), {
@@ -105,7 +105,7 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
   ]);
   expect(await server.artifact(runId, 'checkpoint/weights/model.bin')).toEqual(Buffer.alloc(300_000, 7));
   expect(files).toContain('checkpoint/state.json');
-}, 300_000);
+});
 
 it('a server that is restarted during a run loses and doubles nothing', async () => {
   const { bus, said } = await beginRun(make(), { limits: { retryMinMs: 100, batchMs: 100 } });
@@ -126,7 +126,7 @@ it('a server that is restarted during a run loses and doubles nothing', async ()
   const history = await server.history(runId, 'loss');
   expect(history.map(({ step }) => step)).toEqual(Array.from({ length: 10_000 }, (_, i) => i));
   expect((await server.run(runId)).info.status).toBe('FINISHED');
-}, 300_000);
+});
 
 it('a server that is down until the end gets the run from the next run', async () => {
   const projectDir = newFolder();
@@ -144,7 +144,7 @@ it('a server that is down until the end gets the run from the next run', async (
   await second.bus.finish('completed');
   expect(await server.history(runId, 'loss')).toHaveLength(700);
   expect((await server.run(runId)).info.status).toBe('FAILED');
-}, 300_000);
+});
 
 it('a run continues by our id, and by that of MLflow; a changed param becomes a tag', async () => {
   const projectDir = newFolder();
@@ -169,7 +169,7 @@ it('a run continues by our id, and by that of MLflow; a changed param becomes a 
   expect(info.status).toBe('FINISHED');
   expect(pairs(data.params)).toEqual({ lr: '1', wd: '2', new: '4' });
   expect(pairs(data.tags)).toMatchObject({ 'config.lr': '3' });
-}, 300_000);
+});
 
 it('a url that is not an MLflow server stops initTrackers, with advice', async () => {
   const starting = beginRun(mlflowTracker({ url: `${server.url}/elsewhere` }));

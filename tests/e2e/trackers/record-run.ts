@@ -44,6 +44,6 @@ export const PICTURE = { width: 3, height: 2, data: Uint8Array.from({ length: 18
 
 /** Waits until the condition holds. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const isSoAtLast = await poll(async () => (await isSo()) || undefined, { timeoutMs: 180_000 });
+  const isSoAtLast = await poll(async () => (await isSo()) || undefined, { timeoutMs: 240_000 });
   if (!isSoAtLast) throw new Error(`never so: ${String(isSo)}`);
 }

@@ -55,7 +55,7 @@ function numberOf(value: number | string): number {
   return typeof value === 'number' ? value : { nan: NaN, inf: Infinity, '-inf': -Infinity }[value]!;
 }
 
-itDoesWhatEveryTrackerDoes(subject, 60_000);
+itDoesWhatEveryTrackerDoes(subject);
 
 async function recordRun(logDir: string, name: string) {
   const begun = await beginRun(tensorboardTracker({ logDir }), {
@@ -108,7 +108,7 @@ it("TensorBoard's own readers find everything, with right checksums", async () =
     end: 1,
   });
   expect(found.starts).toEqual([0]);
-}, 60_000);
+});
 
 /**
  * All messages of a file. Each field has the form that `fields` in `read_tensorboard.py` returns.
@@ -148,7 +148,7 @@ it('a resumed run has the earlier steps once, also after a damaged file', async 
   expect(starts).toEqual([0, 60]);
   expect(scalars['loss']!.map(([step]) => step)).toEqual(Array.from({ length: 120 }, (_, i) => i));
   expect(scalars['loss']!.slice(58, 62).map(([, value]) => value)).toEqual([58, 59, 1_060, 1_061]);
-}, 60_000);
+});
 
 describe('the server shows the run', () => {
   it.each([true, false])(
@@ -176,7 +176,7 @@ describe('the server shows the run', () => {
           return answer.ok ? answer.json() : undefined;
         };
         const shows = (path: string, request?: RequestInit) =>
-          expect.poll(() => get(path, request), { timeout: 60_000 });
+          expect.poll(() => get(path, request), { timeout: 240_000 });
         await shows('scalars/scalars?run=shown&tag=loss').toHaveLength(1_200);
         await shows('images/tags').toMatchObject({ shown: { digit: {} } });
         await shows('text/tags').toMatchObject({

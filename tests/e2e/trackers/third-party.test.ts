@@ -16,7 +16,7 @@ let tarball: string;
 beforeAll(async () => {
   const names = ['contract', 'create-acc-tracker', 'testkit', 'transpile'];
   [contract, create, ...testkit] = (await packWorkspace(names, work)) as [string, string, ...string[]];
-}, 300_000);
+});
 
 it('npm create acc-tracker makes a package that passes the cases unchanged, and can be packed', async () => {
   // Like `npm create acc-tracker demo`, with packages as they would be published.

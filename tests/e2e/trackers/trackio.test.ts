@@ -63,7 +63,7 @@ const subject: TrackerSubject = {
   },
 };
 
-itDoesWhatEveryTrackerDoes(subject, 120_000);
+itDoesWhatEveryTrackerDoes(subject);
 
 it('a run has its metrics, config, text, tables, alerts and system figures', async () => {
   const { bus, id } = await beginRun(trackioTracker({ url: `${url}/?write_token=${writeToken}` }), {
@@ -92,7 +92,7 @@ it('a run has its metrics, config, text, tables, alerts and system figures', asy
   expect(system).toHaveLength(1_000);
   const configs = await ask<Record<string, object>>('get_run_configs', { project: 'digits' });
   expect(Object.values(configs)).toMatchObject([{ lr: 0.001, model: CONFIG.model }]);
-}, 60_000);
+});
 
 it('a wrong token stops initTrackers', async () => {
   const starting = beginRun(trackioTracker({ url, writeToken: 'wrong' }));

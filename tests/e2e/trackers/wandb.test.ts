@@ -75,7 +75,7 @@ const subject: TrackerSubject = {
   },
 };
 
-itDoesWhatEveryTrackerDoes(subject, 60_000);
+itDoesWhatEveryTrackerDoes(subject);
 
 /** The environment of a user whose service is on this machine. */
 const environment = () => ({
@@ -141,7 +141,7 @@ it('wandb sync uploads every row, the summary, config, media, files and the end'
   const events = backend.streams.get(id)!['wandb-events.jsonl']!.flatMap(({ content }) => content);
   expect(events.map((line) => JSON.parse(line) as unknown)).toMatchObject([{ 'system.cpu': 50 }]);
   expect(backend.exits.get(id)).toBe(1);
-}, 120_000);
+});
 
 it('a file that ends inside a record is uploaded up to there', async () => {
   const { bus, dir, id } = await recordRun();
@@ -152,7 +152,7 @@ it('a file that ends inside a record is uploaded up to there', async () => {
   const steps = backend.rows(id).map(({ _step }) => _step);
   expect(steps.length).toBeGreaterThan(100);
   expect(steps).toEqual(steps.map((_, i) => i));
-}, 120_000);
+});
 
 it('a resumed run is appended', async () => {
   const projectDir = newFolder();
@@ -167,7 +167,7 @@ it('a resumed run is appended', async () => {
     { loss: 1, _step: 0 },
     { loss: 2, _step: 1 },
   ]);
-}, 120_000);
+});
 
 it('the last row of a killed run is written by the next training', async () => {
   const projectDir = newFolder();
@@ -181,7 +181,7 @@ it('the last row of a killed run is written by the next training', async () => {
   await sync(join(projectDir, 'runs', 'digits', id, 'wandb'));
   expect(backend.rows(id)).toMatchObject([0, 1, 2].map((step) => ({ loss: step, _step: step })));
   expect(backend.exits.get(id)).toBe(1);
-}, 120_000);
+});
 
 describe('the upload', () => {
   it.each(['end', 'live'] as const)(
@@ -215,5 +215,5 @@ describe('the upload', () => {
     } finally {
       console.log = log;
     }
-  }, 60_000);
+  });
 });

@@ -68,9 +68,9 @@ describe.each(Object.entries(JOBS))('%s', (_, { kind, ranks, options, sameRows, 
     const args: Args = { kind, options, sameRows, eosToken, isObject };
     results = await onRanks<Made>({
       module: new URL('./ranks/generate.ts', import.meta.url),
-      ...{ ranks, args, env: { OMP_NUM_THREADS: '1' }, timeoutMs: 120_000 },
+      ...{ ranks, args, env: { OMP_NUM_THREADS: '1' } },
     });
-  }, 180_000);
+  });
 
   it.each(Object.entries(WAYS))('%s', (name, way) => {
     const expected = alone(PROMPTS, way);

@@ -65,7 +65,7 @@ beforeAll(async () => {
   }
   ended = await forEach(WRONG, ([line]) => runNode([ACC, ...line.split(' ')], { cwd }));
   rmSync(cwd, { recursive: true });
-}, 120_000);
+});
 
 it('there are at least 25', () => expect(WRONG.length).toBeGreaterThanOrEqual(25));
 

@@ -20,7 +20,7 @@ let ended: ReadonlyMap<string, Ended>;
 beforeAll(async () => {
   const results = await forEach(chosen, run);
   ended = new Map(chosen.map((program, i) => [nameOf(program), results[i]!]));
-}, 240_000);
+});
 
 async function run({ ranks, source, files = {}, env }: WrongProgram): Promise<Ended> {
   const cwd = newFolder();

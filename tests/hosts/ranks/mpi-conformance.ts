@@ -14,7 +14,7 @@ const joined = await joinGroup({
   jobToken: PMIX_NAMESPACE!,
   isOneHost: true,
   engine: 'mpi',
-  timeoutMs: 60_000,
+  timeoutMs: 240_000,
 });
 const to = operator('aten::to.dtype');
 const reshape = operator('aten::reshape');

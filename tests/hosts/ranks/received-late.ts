@@ -6,7 +6,7 @@ import { tensorFrom } from '@acc/native';
 import { reportResult, startedRank } from '@acc/testkit';
 
 const started = startedRank();
-const joined = await joinGroup({ ...started, isOneHost: false, engine: 'gloo', timeoutMs: 60_000 });
+const joined = await joinGroup({ ...started, isOneHost: false, engine: 'gloo', timeoutMs: 240_000 });
 const collective = new GroupCollective({ joined, bridge: nativeBridge });
 const pair = (a: number, b: number) => tensorFrom(Float32Array.of(a, b), 'float32', [2]);
 // Only later messages of a slot are received before they are waited for.

@@ -97,7 +97,7 @@ const filesClosed = () =>
       collectGarbage();
       expect(openFiles()).toBe(0);
     },
-    { timeout: 110_000 },
+    { timeout: 240_000 },
   );
 
 describe.each(['acc', 'cpu'])('on %s', (backend) => {

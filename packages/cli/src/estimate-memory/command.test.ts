@@ -15,7 +15,7 @@ beforeAll(async () => {
   await import('@acc/checkpoint');
   folder = await mkdtemp(join(tmpdir(), 'estimate-memory-'));
   await write('config.json', GPT2);
-}, 120_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 /** The path of a new file below the folder. */

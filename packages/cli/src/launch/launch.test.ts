@@ -23,7 +23,7 @@ function reported({ stdout }: AccRun): Record<string, Reported> {
   );
 }
 
-describe('acc launch', { timeout: 120_000 }, () => {
+describe('acc launch', () => {
   it("gives ranks torchrun's environment, one token and the script's own arguments", async () => {
     const args = ['launch', '-n', '2', '--', fixture('environment.mjs'), '-n', '5', '--lr=0.1', '--', 'x'];
     const run = await runAcc(args, { env: { NODE_OPTIONS: '--title=from-options' } });
@@ -146,7 +146,7 @@ describe('acc launch', { timeout: 120_000 }, () => {
   });
 });
 
-describe('acc launch with wrong arguments', { timeout: 120_000 }, () => {
+describe('acc launch with wrong arguments', () => {
   it.each([
     ['a missing script', ['evironment.mjs'], 'ACC_SCRIPT_NOT_FOUND', `'environment.mjs'`],
     ['its options after the script', ['no.mjs', '-n', '2'], 'ACC_SCRIPT_NOT_FOUND', 'launch -n 2 no.mjs\n'],

@@ -141,6 +141,6 @@ describe.each(['no', 'bf16'] as const)(
         /The option fuse is 'plain'.*\n[^]*calls run as \d+ fused programs/,
       );
       expect(compiled.explanation).not.toMatch(/after the pass 'merge/);
-    }, 120_000);
+    });
   },
 );

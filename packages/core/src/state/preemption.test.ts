@@ -97,10 +97,13 @@ it('takes a copy of Ctrl-C that comes late, after a blocking save, as the same p
   // The timer of the press is due, and the event loop has not turned since.
   process.emit('SIGINT', 'SIGINT');
   expect(exit).not.toHaveBeenCalled();
-  await vi.waitFor(() => {
-    process.emit('SIGINT', 'SIGINT');
-    expect(exit).toHaveBeenCalledWith(130);
-  });
+  await vi.waitFor(
+    () => {
+      process.emit('SIGINT', 'SIGINT');
+      expect(exit).toHaveBeenCalledWith(130);
+    },
+    { timeout: 240_000 },
+  );
 });
 
 it.each([

@@ -203,7 +203,6 @@ describe.each<[string, AcceleratorOptions, typeof ALL]>([
 ])('on %s', (_, options, loops) => {
   it.each(loops)(
     '%s, stopped at any step and resumed, ends with the weights of an uninterrupted run',
-    { timeout: 120_000 },
     async (_name, run, batches) => {
       const full = await run({}, options);
       expect(full.weights[0]!.some((x) => x !== 0)).toBe(true);

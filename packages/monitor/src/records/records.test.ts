@@ -158,7 +158,7 @@ worker.on('exit', () => console.log('goes on'));
   const { stdout, status } = spawnSync(process.execPath, [file], {
     stdio: ['ignore', 'pipe', full],
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: 240_000,
   });
   closeSync(full);
   expect([stdout, status]).toEqual(['goes on\n', 0]);

@@ -28,7 +28,7 @@ const runs = channel(RUNS_CHANNEL);
  */
 export async function runOnRanks<T = unknown>(options: RunOnRanksOptions): Promise<T[]> {
   checkKeys('runOnRanks', options, KEYS);
-  const { ranks, args, timeoutMs = 60_000 } = options;
+  const { ranks, args, timeoutMs = 240_000 } = options;
   if (!Number.isInteger(ranks) || ranks < 1) {
     throw new AccError('ACC_BAD_OPTION', `runOnRanks: ranks must be a whole number from 1, not ${ranks}.`, {
       help: 'Give the number of ranks: runOnRanks({ ranks: 2, … }).',
@@ -55,7 +55,7 @@ export function closeRanks(): void {
 async function warmUp(job: Job, { warmUp, group }: RunOnRanksOptions): Promise<void> {
   if (warmUp === undefined) return;
   const message = { id: randomUUID(), url: await urlOf(warmUp), args: encodeResult(group) };
-  const found = await job.run(message, 60_000);
+  const found = await job.run(message, 240_000);
   requireSuccess(
     { module: warmUp },
     job,

@@ -21,6 +21,6 @@ export interface RunOnRanksOptions {
    * lasts as long as a process, such as its process group, and is not checked for what it leaves.
    */
   readonly warmUp?: string | URL;
-  /** The time limit of the module in milliseconds. Default 60,000. */
+  /** The time limit of the module in milliseconds. Default 240,000. */
   readonly timeoutMs?: number;
 }

@@ -11,7 +11,7 @@ export interface RunOnThreadsOptions<Args = unknown> {
   readonly ranks: number;
   /** The first argument of the module's function, as a structured clone. */
   readonly args?: Args;
-  /** The threads are ended if a rank has no result after this time, in milliseconds. Default 60,000. */
+  /** The threads are ended if a rank has no result after this time, in milliseconds. Default 240,000. */
   readonly timeoutMs?: number;
 }
 
@@ -53,7 +53,12 @@ export async function closeThreads(): Promise<void> {
   await job?.end();
 }
 
-async function runNext({ module, ranks, args, timeoutMs = 60_000 }: RunOnThreadsOptions): Promise<unknown[]> {
+async function runNext({
+  module,
+  ranks,
+  args,
+  timeoutMs = 240_000,
+}: RunOnThreadsOptions): Promise<unknown[]> {
   const path = resolve(module instanceof URL ? fileURLToPath(module) : module);
   if (kept?.module !== path) {
     await kept?.end();

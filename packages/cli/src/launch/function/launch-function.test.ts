@@ -23,7 +23,7 @@ beforeAll(async () => {
   await once(child, 'close');
   const [, json] = /^outcomes (.*)$/m.exec(output) ?? expect.unreachable(output);
   outcomes = JSON.parse(json!) as Record<string, Outcome>;
-}, 60_000);
+});
 
 describe('launch(fn)', () => {
   it('runs a function on ranks with copies of its arguments, and returns their values by rank', () => {
