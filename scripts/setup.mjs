@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isInRange } from './node-range.mjs';
 import { root, run, runMain, tool } from './process.mjs';
 
 /** npm's own notes on what it installed, and ours. Relative to the root. */
@@ -59,16 +60,10 @@ function showProgress(name, text) {
 }
 
 function checkNode() {
-  const wanted = readJson('package.json').engines.node.replace('>=', '');
-  const parts = (version) => version.split('.').map(Number);
-  const [major, minor = 0] = parts(wanted);
-  const [ownMajor, ownMinor] = parts(process.versions.node);
-  if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) return;
-  throw new SetupError(
-    'ACC_NODE_TOO_OLD',
-    `This is Node ${process.versions.node}.`,
-    `Install Node ${wanted} or newer.`,
-  );
+  const { node } = process.versions;
+  const range = readJson('package.json').engines.node;
+  if (isInRange(node, range)) return;
+  throw new SetupError('ACC_NODE_TOO_OLD', `This is Node.js ${node}.`, `Install Node.js ${range}.`);
 }
 
 /**

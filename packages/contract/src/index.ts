@@ -22,7 +22,7 @@ export { COMM_HOOKS, type CommHookName, type CommHookTraits } from './comm-hooks
 export { ENGINE_CHOICES, type EngineChoice } from './job/engine-choice.js';
 export { engineAdvice } from './errors/engine-advice.js';
 export { AccError, isAccError, showsWholeStack, withoutHelp, type AccErrorOptions } from './errors/errors.js';
-export { programFrames, programStack } from './errors/program-frames.js';
+export { isOfThisProject, programFrames, programStack } from './errors/program-frames.js';
 export { flattenConfig } from './tracker/flatten-config.js';
 export { SAVED_EXIT_CODE } from './job/exit-codes.js';
 export { finallyAfter } from './async/finally-after.js';

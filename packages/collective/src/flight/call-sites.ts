@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { isOfThisProject } from '@acc/contract';
 
 /** The place in a program where a call was made. The stack is formatted only when it is read. */
 export interface CallSite {
@@ -25,9 +25,6 @@ export function captureSite(): CallSite {
   return site;
 }
 
-/** The folder of this project's packages: `packages/` of a checkout, or `node_modules/@acc/`. */
-const OURS = fileURLToPath(import.meta.url).replace(/collective[\\/](src|dist)[\\/].*$/, '');
-
 /**
  * The first line of a trace in the user's own code, as `file:line:column`. Undefined if there is
  * none.
@@ -42,7 +39,7 @@ export function lineOf({ stack = '' }: CallSite): string | undefined {
 
 function isUsers(place: string): boolean {
   const path = place.replace('file://', '').replace(/:\d+:\d+$/, '');
-  if (path.includes('/node_modules/') || path.startsWith(OURS)) return false;
+  if (path.includes('/node_modules/') || isOfThisProject(path)) return false;
   // Source maps of installed packages may name source files that are not installed.
   return existsSync(path);
 }

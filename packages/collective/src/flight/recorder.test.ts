@@ -28,21 +28,19 @@ it('shares the source line between calls that follow each other closely', () => 
   expect(recorder.calls().every(({ line, isNear }) => line !== undefined || isNear === undefined)).toBe(true);
 });
 
-/** Calls a function from a line of a file of the user. */
-const fromLine = (line: number, fn: () => void): void => {
+/** Calls a bound function, which has no frame of its own, from a line of a file of the user. */
+const fromLine = <T>(line: number, fn: () => T): T => {
   const call = runInThisContext('(fn) => fn()', { filename: process.execPath, lineOffset: line - 1 });
-  (call as (fn: () => void) => void)(fn);
+  return (call as (fn: () => T) => T)(fn);
 };
 
 it('knows the line of a call that fails, and says of others that theirs is only the last known one', () => {
   const recorder = new FlightRecorder();
-  fromLine(7, () => recorder.record(101, 'first'));
-  fromLine(8, () => recorder.record(102, 'second'));
-  fromLine(9, () => {
-    recorder.record(103, 'third');
-    expect(recorder.calls()[2]).toMatchObject({ line: `${process.execPath}:7:9`, isNear: true });
-    recorder.locateLast();
-  });
+  fromLine(7, recorder.record.bind(recorder, 101, 'first'));
+  fromLine(8, recorder.record.bind(recorder, 102, 'second'));
+  fromLine(9, recorder.record.bind(recorder, 103, 'third'));
+  expect(recorder.calls()[2]).toMatchObject({ line: `${process.execPath}:7:9`, isNear: true });
+  fromLine(9, recorder.locateLast.bind(recorder));
   const line = (number: number) => `${process.execPath}:${number}:9`;
   expect(recorder.calls().map((call) => call.line)).toEqual([line(7), line(7), line(9)]);
   expect(recorder.calls().map(({ isNear }) => isNear)).toEqual([undefined, true, undefined]);
@@ -51,8 +49,7 @@ it('knows the line of a call that fails, and says of others that theirs is only 
 it('knows the line of each of the first calls, and says for which call it was captured', () => {
   const recorder = new FlightRecorder();
   const captured = [1, 2, 33].map((number) => {
-    let isOwn = false;
-    fromLine(number, () => (isOwn = recorder.record(number, 'call')));
+    const isOwn = fromLine(number, recorder.record.bind(recorder, number, 'call'));
     return [isOwn, recorder.lastLine];
   });
   const line = (number: number) => `${process.execPath}:${number}:9`;
@@ -67,7 +64,7 @@ it("finds the user's line: not ours, not a package's, and not one of a source th
   const path = process.execPath;
   const stack = [
     'Error',
-    `    at captureSite (${import.meta.url}:3:5)`,
+    `    at captureSite (${new URL('call-sites.js', import.meta.url).href}:3:5)`,
     '    at Engine.gradients (file:///app/node_modules/@tensorflow/tfjs-core/dist/tf-core.js:1:1)',
     '    at Engine.tidy (/app/tfjs-core/src/engine.ts:469:20)',
     '    at node:internal/process/task_queues:95:5',

@@ -25,9 +25,8 @@ export function programStack(stack: string, message: string): string {
  * such frames count only if no file of the program exists either.
  */
 export function programFrames(frames: readonly string[]): readonly string[] {
-  const packages = packagesFolder();
-  if (packages === undefined) return frames;
-  const own = frames.filter((frame) => isProgram(frame, packages));
+  if (packagesFolder() === undefined) return frames;
+  const own = frames.filter(isProgram);
   const existing = own.filter(isInstalled);
   return (existing.length > 0 ? existing : own).slice(0, MOST_FRAMES);
 }
@@ -51,10 +50,21 @@ function packagesFolder(): string | undefined {
   return /^(?:file:\/\/)?(.*\/)contract\/(?:src|dist)\//.exec(url)?.[1];
 }
 
-function isProgram(frame: string, packages: string): boolean {
-  const path = frame.replaceAll('\\', '/').replace('file://', '');
+/**
+ * Whether a file is code of this project's packages, installed or in a checkout. Tests beside their sources
+ * are not. Nothing is if a bundler has put this package into a program.
+ *
+ * @param path A path or URL with `/` between folders, or a frame of a stack with one.
+ */
+export function isOfThisProject(path: string): boolean {
+  if (path.includes('/node_modules/@acc/')) return true;
+  const packages = packagesFolder();
+  const [, inPackages] = packages === undefined ? [] : path.replace('file://', '').split(packages);
+  return inPackages !== undefined && /^[\w-]+\/(src|dist)\//.test(inPackages) && !path.includes('.test.');
+}
+
+function isProgram(frame: string): boolean {
+  const path = frame.replaceAll('\\', '/');
   if (!/:\d+:\d+\)?$/.test(path) || path.includes('/node_modules/') || /[( ]node:/.test(path)) return false;
-  const [, inPackages] = path.split(packages);
-  // In a checkout, tests lie beside the sources.
-  return inPackages === undefined || !/^[\w-]+\/(src|dist)\//.test(inPackages) || path.includes('.test.');
+  return !isOfThisProject(path);
 }

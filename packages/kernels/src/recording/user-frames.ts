@@ -1,3 +1,5 @@
+import { isOfThisProject } from '@acc/contract';
+
 /**
  * The numbers of stack frames in which one of the user's program is searched. A frame costs about a
  * microsecond, and most are found among the first.
@@ -113,14 +115,7 @@ function isUsers(script: string): boolean {
   return answer;
 }
 
-/** The folder that holds this package: in a checkout, that of all packages. */
-const here = import.meta.url.replace('file://', '');
-const packages = here.slice(0, here.lastIndexOf('/kernels/') + 1);
-
 function isOutside(path: string): boolean {
-  if (path.startsWith('node:')) return false;
-  if (path.includes('/node_modules/@tensorflow/') || path.includes('/node_modules/@acc/')) return false;
-  const [, inPackages] = packages === '' ? [] : path.split(packages);
-  // In a checkout, tests lie beside the sources.
-  return inPackages === undefined || !/^[\w-]+\/(src|dist)\//.test(inPackages) || path.includes('.test.');
+  if (path.startsWith('node:') || path.includes('/node_modules/@tensorflow/')) return false;
+  return !isOfThisProject(path);
 }

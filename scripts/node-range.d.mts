@@ -1,0 +1,1 @@
+export function isInRange(version: string, range: string): boolean;
