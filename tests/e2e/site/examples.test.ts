@@ -60,7 +60,7 @@ const SHOWN: readonly (readonly [name: string, line: RegExp])[] = [
   ['learn/recipes#2', /^enough after epoch [1-9]$/],
   // 256 rows, 32 in a step of two ranks, three epochs.
   ['learn/recipes#3', /^24 steps$/],
-  ['learn/recipes#4', /^accuracy \d+ of 101, recall 0\.\d\d$/],
+  ['learn/recipes#4', /^confusion matrix: Tensor\s+\[\[\d+.*\naccuracy \d+ of 101, recall 0\.\d\d$/s],
   ['learn/recipes#5', /^46 parameters learn from 354$/],
   ['learn/recipes#6', /^8 steps of each$/],
   ['learn/recipes#8', /^losses 0\.\d+, 0\.\d+, 0\.\d+$/],

@@ -16,6 +16,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { Strategy } from '@acc/contract';
 import { require } from '../collectives/subject.js';
+import { expectClose } from '../expect-close.js';
 import type { StrategySubject } from './subject.js';
 
 /** Some sizes that no number of ranks divides, one that is smaller than most numbers of ranks. */
@@ -157,18 +158,13 @@ export function assignNumbers(to: Variable, values: readonly number[]): void {
   tensor.dispose();
 }
 
-/** @throws Error at the first difference of more than 1e-4, beside 1e-5 of the size. */
+/** @throws Error with the worst difference of more than 1e-5 + 1e-4 of the size, or a difference in shape. */
 export function requireClose(actual: readonly number[][], expected: readonly number[][], what: string): void {
-  expected.forEach((values, i) => {
-    const found = actual[i]!;
-    if (found.length !== values.length) {
-      throw new Error(`${what}: variable ${i} has ${found.length} elements, expected ${values.length}`);
-    }
-    values.forEach((value, k) => {
-      if (Math.abs(found[k]! - value) <= 1e-5 + 1e-4 * Math.abs(value)) return;
-      throw new Error(`${what}: element ${k} of variable ${i} is ${found[k]}, expected ${value}`);
-    });
-  });
+  try {
+    expectClose(actual, expected, { rtol: 1e-4, atol: 1e-5 });
+  } catch (error) {
+    throw new Error(`${what}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** @throws Error if `fn` leaves tensors. */
