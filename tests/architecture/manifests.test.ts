@@ -1,6 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { oldNode } from '@acc/platform/node-version';
+import { isInRange } from '../../scripts/node-range.mjs';
 import {
   filesUnder,
   packages,
@@ -86,6 +88,14 @@ describe('what npm shows of each package', () => {
       "need the keyword 'acc-tracker'",
     ).toEqual([]);
   });
+
+  it.each(['18.20.8', '20.18.3', '20.19.0', '21.7.3', '22.11.0', '22.12.0', '23.0.0', '24.0.0', '26.10.0'])(
+    'Node.js %s is in engines if it can run the packages',
+    (version) => {
+      const canRun = oldNode({ node: version }) === undefined;
+      expect(isInRange(version, own.engines!['node']!)).toBe(canRun);
+    },
+  );
 
   it('is license, source, engines and proof of its origin', () => {
     expect(

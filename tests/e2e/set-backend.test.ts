@@ -122,5 +122,4 @@ it.each([1, 2, 3])(
     expect(warnings).toEqual([1, 0, 0].slice(0, ranks));
     expect(stderr).toContain("training uses the tfjs backend 'cpu'");
   },
-  150_000,
 );

@@ -65,7 +65,6 @@ it.each([1, 2, 3])(
       for (const [backend, runs] of Object.entries(result!)) expectLeftNothing(backend, runs);
     }
   },
-  150_000,
 );
 
 function expectLeftNothing(backend: string, runs: Record<string, Round[]>): void {

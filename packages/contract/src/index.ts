@@ -161,6 +161,7 @@ export {
   type RunStatus,
   type Stamp,
   type TrackedArtifact,
+  type TrackedModel,
   type TrackedFile,
   type TrackedHistogram,
   type TrackedImage,

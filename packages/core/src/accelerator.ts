@@ -18,6 +18,7 @@ import type { Profile, ProfileOptions } from '@acc/profile';
 import type { Nested } from '@acc/tape';
 import type {
   ArtifactOptions,
+  ModelOptions,
   HistogramInput,
   HistogramOptions,
   ImageInputs,
@@ -808,6 +809,19 @@ export class Accelerator {
    */
   logArtifact(name: string, path: string, options?: ArtifactOptions): void {
     this.#components.tracking.bus.logArtifact(name, path, options);
+  }
+
+  /**
+   * Writes a model into the run's folder as {@link saveModel} does, and logs its files. With
+   * `registeredName`, a tracker with a registry of models adds it as a new version, to which `aliases` then
+   * point. Every rank calls it, and rank 0 writes.
+   *
+   * @param name The name of its files in the run: letters, digits, `_`, `-` and `.`.
+   * @throws AccError also `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, and those of {@link saveModel}.
+   */
+  logModel(name: string, model: Weighted, options: ModelOptions = {}): Promise<void> {
+    const write = (path: string) => this.saveModel(model, path);
+    return this.#components.tracking.bus.logModel(name, options, write);
   }
 
   /**

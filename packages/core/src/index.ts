@@ -114,6 +114,7 @@ export {
   csvTracker,
   jsonlTracker,
   type ArtifactOptions,
+  type ModelOptions,
   type ConsoleOptions,
   type CsvOptions,
   type HistogramInput,

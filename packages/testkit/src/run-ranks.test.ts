@@ -83,21 +83,17 @@ describe('runRanks', () => {
     await vi.waitUntil(() => !started.some(isRunning), { timeout: 240_000 });
   });
 
-  it.each(['caller', 'parent'])(
-    'leaves no process behind if its %s is killed',
-    async (who) => {
-      const options = ['--conditions=@acc/source', '--import', createRequire(import.meta.url).resolve('tsx')];
-      const caller = fork(fixture('run-and-wait.ts'), [folder], { execArgv: options });
-      onTestFinished(() => void caller.kill('SIGKILL'));
-      const started = await vi.waitUntil(() => pidsIn(folder), { timeout: 240_000 });
-      expect(started.every(isRunning)).toBe(true);
-      // A parent's end closes the channel.
-      if (who === 'caller') caller.kill('SIGKILL');
-      else caller.disconnect();
-      await vi.waitUntil(() => !started.some(isRunning), { timeout: 240_000 });
-    },
-    90_000,
-  );
+  it.each(['caller', 'parent'])('leaves no process behind if its %s is killed', async (who) => {
+    const options = ['--conditions=@acc/source', '--import', createRequire(import.meta.url).resolve('tsx')];
+    const caller = fork(fixture('run-and-wait.ts'), [folder], { execArgv: options });
+    onTestFinished(() => void caller.kill('SIGKILL'));
+    const started = await vi.waitUntil(() => pidsIn(folder), { timeout: 240_000 });
+    expect(started.every(isRunning)).toBe(true);
+    // A parent's end closes the channel.
+    if (who === 'caller') caller.kill('SIGKILL');
+    else caller.disconnect();
+    await vi.waitUntil(() => !started.some(isRunning), { timeout: 240_000 });
+  });
 
   it('refuses a wrong number of ranks and unknown options', async () => {
     await expect(runRanks({ script: 'x.mjs', ranks: 0 })).rejects.toMatchObject({ code: 'ACC_BAD_OPTION' });

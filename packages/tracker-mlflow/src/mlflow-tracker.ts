@@ -10,6 +10,7 @@ import { ArtifactFolder, imagePath } from './artifacts.js';
 import { MlflowClient } from './client.js';
 import { metricName, metricValue } from './names.js';
 import { resolveOptions, type MlflowOptions } from './options.js';
+import { registerVersion } from './registry.js';
 import { createRun, reopenRun, type MlflowRun } from './run.js';
 
 const STATUS: Readonly<Record<RunStatus, string>> = {
@@ -69,6 +70,16 @@ export function mlflowTracker(options: MlflowOptions = {}): Tracker {
     async logArtifact(_step, { name, files }, { signal }) {
       for (const file of files) await recorder.files.putFile(`${name}/${file.name}`, file, signal);
     },
+    async logModel(step, { name, files, registeredName, aliases }, { signal }) {
+      const folder = `models/${name}/${step}`;
+      for (const file of files) await recorder.files.putFile(`${folder}/${file.name}`, file, signal);
+      if (registeredName === undefined) return;
+      await registerVersion(
+        recorder.client,
+        { name: registeredName, aliases, ...recorder.folder(folder) },
+        signal,
+      );
+    },
     finish: (status) => recorder.finish(status),
   });
 }
@@ -76,7 +87,7 @@ export function mlflowTracker(options: MlflowOptions = {}): Tracker {
 /** Records one run on one server. */
 class MlflowRecorder {
   readonly #options: ReturnType<typeof resolveOptions>;
-  readonly #client: MlflowClient;
+  readonly client: MlflowClient;
   /** The last table of each name, which the run's page lists. */
   readonly #tables = new Map<string, string>();
   #tries = 0;
@@ -84,20 +95,26 @@ class MlflowRecorder {
 
   constructor(options: ReturnType<typeof resolveOptions>) {
     this.#options = options;
-    this.#client = new MlflowClient(options);
+    this.client = new MlflowClient(options);
   }
 
   get files(): ArtifactFolder {
-    return new ArtifactFolder(this.#client, this.run!.artifactUri);
+    return new ArtifactFolder(this.client, this.run!.artifactUri);
+  }
+
+  /** A folder of the run's files, as a source of models. */
+  folder(path: string): { runId: string; source: string } {
+    const { runId, artifactUri } = this.run!;
+    return { runId, source: `${artifactUri}/${path}` };
   }
 
   get handle(): MlflowHandle | undefined {
     if (!this.run) return undefined;
     const { experimentId, runId } = this.run;
     return {
-      runUrl: `${this.#client.url}/#/experiments/${experimentId}/runs/${runId}`,
+      runUrl: `${this.client.url}/#/experiments/${experimentId}/runs/${runId}`,
       experimentId,
-      call: (method, path, parameters) => this.#client.call(method, path, parameters),
+      call: (method, path, parameters) => this.client.call(method, path, parameters),
     };
   }
 
@@ -106,11 +123,11 @@ class MlflowRecorder {
     if (runId !== undefined) return this.resume(info, runId);
     // A run that began long ago was begun by an earlier process, which may have succeeded.
     const isRetry = this.#tries++ > 0 || Date.now() - info.startTimeMs > RECENT_MS;
-    this.run = await createRun(this.#client, info, { experiment, isRetry });
+    this.run = await createRun(this.client, info, { experiment, isRetry });
   }
 
   async resume(_info: RunInfo, runId: string): Promise<void> {
-    this.run = await reopenRun(this.#client, runId);
+    this.run = await reopenRun(this.client, runId);
   }
 
   async logMetrics(rows: readonly MetricsRow[], signal: AbortSignal): Promise<void> {
@@ -147,7 +164,7 @@ class MlflowRecorder {
   }
 
   async setTag(key: string, value: string, signal: AbortSignal): Promise<void> {
-    await this.#client.call('POST', 'runs/set-tag', { run_id: this.run!.runId, key, value }, signal);
+    await this.client.call('POST', 'runs/set-tag', { run_id: this.run!.runId, key, value }, signal);
   }
 
   async listTable(key: string, path: string, signal: AbortSignal): Promise<void> {
@@ -158,11 +175,11 @@ class MlflowRecorder {
 
   async finish(status: RunStatus): Promise<void> {
     const end = { run_id: this.run!.runId, status: STATUS[status], end_time: Date.now() };
-    await this.#client.call('POST', 'runs/update', end);
+    await this.client.call('POST', 'runs/update', end);
   }
 
   async #logBatch(batch: Readonly<Record<string, readonly object[]>>, signal: AbortSignal): Promise<void> {
-    await this.#client.call('POST', 'runs/log-batch', { run_id: this.run!.runId, ...batch }, signal);
+    await this.client.call('POST', 'runs/log-batch', { run_id: this.run!.runId, ...batch }, signal);
   }
 }
 

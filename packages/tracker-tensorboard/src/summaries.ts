@@ -56,6 +56,12 @@ export function histogram(tag: string, { edges, counts }: TrackedHistogram): Sum
   return valueOf(tag, tensor, { pluginName: 'histograms', dataClass: DataClass.TENSOR });
 }
 
+/** The graph of a Keras model, which TensorBoard draws from the model's JSON. */
+export function kerasGraph(tag: string, json: string): SummaryValue {
+  const tensor = { dtype: DataType.DT_STRING, tensorShape: {}, stringVal: [Buffer.from(json)] };
+  return valueOf(tag, tensor, { pluginName: 'graph_keras_model', content: Buffer.from('1') });
+}
+
 /** An empty value of the HParams plugin, whose content is in the metadata. */
 function hparamsValue(
   tag: string,

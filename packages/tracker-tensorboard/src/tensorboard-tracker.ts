@@ -9,8 +9,18 @@ import {
   type Tracker,
 } from '@acc/contract';
 import { EventFile } from './event-file.js';
+import { topologyIn } from './keras-model.js';
 import { markdownTable } from './markdown.js';
-import { histogram, image, scalar, sessionEnd, sessionStart, text, type SummaryValue } from './summaries.js';
+import {
+  histogram,
+  image,
+  kerasGraph,
+  scalar,
+  sessionEnd,
+  sessionStart,
+  text,
+  type SummaryValue,
+} from './summaries.js';
 
 export interface TensorBoardOptions {
   /**
@@ -22,7 +32,7 @@ export interface TensorBoardOptions {
 
 /**
  * Writes event files for TensorBoard: scalars, images, histograms, text and hyperparameters.
- * Tables, lists of artifact files, the run's name and its tags become text. A resumed run writes a
+ * The graph of a tf.LayersModel is shown if its files are logged as a `model`. Tables, lists of artifact files, the run's name and its tags become text. A resumed run writes a
  * further file to its folder.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
@@ -77,7 +87,11 @@ export function tensorboardTracker(options: TensorBoardOptions = {}): Tracker {
     logArtifact(step, { name, type, files }, { timeMs }) {
       const rows = files.map((of) => [of.name, of.bytes, of.path]);
       const table = markdownTable({ columns: [type, 'bytes', 'path'], rows });
-      flushed(() => add(step, timeMs, text(`artifacts/${name}`, table)));
+      const topology = type === 'model' ? topologyIn(files) : undefined;
+      flushed(() => {
+        add(step, timeMs, text(`artifacts/${name}`, table));
+        if (topology !== undefined) add(step, timeMs, kerasGraph(name, topology));
+      });
     },
     finish(status) {
       file.addAside(0, Date.now(), [sessionEnd(status === 'completed', Date.now())]);

@@ -57,6 +57,8 @@ function give(tracker: Tracker, entry: Entry, signal: AbortSignal): void | Promi
       return tracker.logTable!(step, entry.key, entry.table, stamp);
     case 'artifact':
       return tracker.logArtifact!(step, entry.artifact, stamp);
+    case 'model':
+      return tracker.logModel!(step, entry.artifact, stamp);
     case 'image': {
       const { key } = entry;
       const log = (image: TrackedImage) => tracker.logImage!(step, key, image, stamp);
@@ -75,16 +77,17 @@ const METHODS = {
   histogram: 'logHistogram',
   table: 'logTable',
   artifact: 'logArtifact',
+  model: 'logModel',
 } as const satisfies Record<Entry['kind'], keyof Tracker>;
 
 export function methodFor(kind: Entry['kind']): (typeof METHODS)[Entry['kind']] {
   return METHODS[kind];
 }
 
-/** The time limit of a call, in milliseconds. Artifacts get one more second for each MiB. */
+/** The time limit of a call, in milliseconds. Files get one more second for each MiB. */
 export function limitOf({ entries }: Call, callMs: number): number {
   const [entry] = entries;
-  if (entry?.kind !== 'artifact') return callMs;
+  if (entry?.kind !== 'artifact' && entry?.kind !== 'model') return callMs;
   const bytes = entry.artifact.files.reduce((sum, file) => sum + file.bytes, 0);
   return callMs + (1000 * bytes) / 2 ** 20;
 }

@@ -1,4 +1,4 @@
-import type { RunConfig, TrackedArtifact, TrackedHistogram, TrackedTable } from '@acc/contract';
+import type { RunConfig, TrackedArtifact, TrackedHistogram, TrackedModel, TrackedTable } from '@acc/contract';
 import type { Picture } from './payload/picture.js';
 
 /** Logged data, without step and time. */
@@ -9,7 +9,8 @@ export type Payload =
   | { readonly kind: 'image'; readonly key: string; readonly image: Picture }
   | { readonly kind: 'histogram'; readonly key: string; readonly histogram: TrackedHistogram }
   | { readonly kind: 'table'; readonly key: string; readonly table: TrackedTable }
-  | { readonly kind: 'artifact'; readonly artifact: TrackedArtifact };
+  | { readonly kind: 'artifact'; readonly artifact: TrackedArtifact }
+  | { readonly kind: 'model'; readonly artifact: TrackedModel };
 
 /** One logged item that waits for a tracker. */
 export type Entry = Payload & {
@@ -35,6 +36,7 @@ export function bytesOf(entry: Entry): number {
     case 'table':
       return OVERHEAD + 50 * entry.table.columns.length * entry.table.rows.length;
     case 'artifact':
+    case 'model':
       return OVERHEAD + 200 * entry.artifact.files.length;
     case 'config':
       return OVERHEAD;

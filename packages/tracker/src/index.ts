@@ -14,6 +14,7 @@ export { identifyRun, type RunIdentity, type RunOptions, type TrackersState } fr
 export {
   TrackerBus,
   type ArtifactOptions,
+  type ModelOptions,
   type BusOptions,
   type BusRun,
   type HistogramOptions,

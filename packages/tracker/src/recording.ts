@@ -1,5 +1,5 @@
 import { ProcessEnding } from '#platform/process';
-import { AccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
+import { AccError, type RunInfo, type RunStatus, type TrackedModel, type Tracker } from '@acc/contract';
 import { files, hostName, processId, unref } from '@acc/platform';
 import { methodFor } from './calls.js';
 import type { Entry, Payload } from './entry.js';
@@ -116,6 +116,23 @@ export class Recording {
     );
   }
 
+  /**
+   * Gives a model to the trackers with a registry, and its files to the others. The first model that is to be
+   * registered warns which trackers do not register it.
+   */
+  giveModel(model: TrackedModel, step: number): void {
+    const isRegistered = model.registeredName !== undefined;
+    const registering = isRegistered
+      ? this.#takersOf('model')
+      : this.#lanes.filter(({ tracker }) => tracker.logModel);
+    this.#push(registering, { kind: 'model', artifact: model }, step);
+    const { name, type, files: listed } = model;
+    const others = this.#lanes.filter((lane) => !registering.includes(lane));
+    const canList = others.every(({ tracker }) => tracker.logArtifact);
+    const listing = canList ? others : this.#takersOf('artifact').filter((lane) => others.includes(lane));
+    this.#push(listing, { kind: 'artifact', artifact: { name, type, files: listed } }, step);
+  }
+
   #push(lanes: readonly Lane[], payload: Payload, step: number): void {
     const entry: Entry = { ...payload, step, sequence: this.#sequence++, timeMs: Date.now() };
     for (const lane of lanes) lane.push(entry);
@@ -188,6 +205,12 @@ export class Recording {
     const others = this.#lanes.filter((lane) => !takers.includes(lane));
     const names = (lanes: readonly Lane[]) => lanes.map(({ tracker }) => tracker.name).join(', ');
     const lack = `These trackers lack ${methodFor(kind)}: ${names(others)}.`;
+    if (kind === 'model') {
+      this.#given.warn(
+        `acc: ${names(others)}: models are not registered, only their files are logged. ${lack}`,
+      );
+      return;
+    }
     this.#given.warn(
       takers.length > 0
         ? `acc: entries of kind ${kind} go to ${names(takers)}. ${lack}`

@@ -7,7 +7,7 @@ import {
   type RunStatus,
   type Tracker,
 } from '@acc/contract';
-import { resolve, settleFiles } from '@acc/platform';
+import { join, resolve, settleFiles } from '@acc/platform';
 import { invalidValue } from './errors.js';
 import { DEFAULT_LIMITS, type TrackerLimits } from './limits.js';
 import { takeArtifact } from './payload/artifact.js';
@@ -15,6 +15,7 @@ import { takeConfig } from './payload/config.js';
 import { takeHistogram, type HistogramInput } from './payload/histogram.js';
 import { takeImages, type ImageInputs } from './payload/images.js';
 import { takeMetrics, type MetricValues } from './payload/metrics.js';
+import { takeRegistration, type RegistrationOptions } from './payload/model.js';
 import { takeTable, type TableInput } from './payload/table.js';
 import { requireRecord } from './payload/values.js';
 import type { RecordedTracker } from './recorded-tracker.js';
@@ -36,6 +37,10 @@ export interface ArtifactOptions extends LogOptions {
   /** The type of the artifact: `model`, `dataset`, `checkpoint`. Default `file`. */
   readonly type?: string;
 }
+
+export interface ModelOptions extends LogOptions, RegistrationOptions {}
+
+const MODEL_OPTIONS = ['step', 'registeredName', 'aliases'] as const;
 
 export interface BusOptions {
   readonly rank: number;
@@ -177,6 +182,20 @@ export class TrackerBus {
     if (!this.#recording?.takes('artifact')) return;
     const { type = 'file' } = options;
     this.#recording.give({ kind: 'artifact', artifact: takeArtifact(name, path, type) }, step);
+  }
+
+  /**
+   * Every rank calls it, and rank 0 logs the files.
+   *
+   * @param write Writes the model into a folder. Every rank calls it with the same path.
+   */
+  async logModel(name: string, options: ModelOptions, write: (path: string) => Promise<void>): Promise<void> {
+    const step = this.#stepOf('logModel', options, MODEL_OPTIONS);
+    const registration = takeRegistration(name, options);
+    const path = join(this.#run!.dir, 'models', name, String(step));
+    await write(path);
+    if (this.#options.rank > 0) return;
+    this.#recording?.giveModel({ ...takeArtifact(name, path, 'model'), ...registration }, step);
   }
 
   /**

@@ -66,7 +66,6 @@ it.each(['dispatched', 'inferred'])(
     expectClose(predicted, written.predicted, { rtol: 0, atol: 3e-6 });
     expect(readdirSync(offload)).toEqual([]);
   },
-  120_000,
 );
 
 it('a file for offloaded weights that cannot grow is an error with a code', async () => {

@@ -202,21 +202,17 @@ describe('on two ranks', () => {
     }
   });
 
-  it.each(['error', 'signal'])(
-    'a rank that ends within a replay ends the other: by %s',
-    async (way) => {
-      const ended = await runRanks({
-        script: urlOf('compiled-dying'),
-        ranks: 2,
-        args: [way],
-        env,
-      });
-      const [other, dying] = ended;
-      expect(dying!.exitCode).not.toBe(0);
-      expect(dying!.stdout).toMatch(/replays: 3/);
-      expect(other!.exitCode).not.toBe(0);
-      expect(other!.stderr).toMatch(/rank 1/);
-    },
-    70_000,
-  );
+  it.each(['error', 'signal'])('a rank that ends within a replay ends the other: by %s', async (way) => {
+    const ended = await runRanks({
+      script: urlOf('compiled-dying'),
+      ranks: 2,
+      args: [way],
+      env,
+    });
+    const [other, dying] = ended;
+    expect(dying!.exitCode).not.toBe(0);
+    expect(dying!.stdout).toMatch(/replays: 3/);
+    expect(other!.exitCode).not.toBe(0);
+    expect(other!.stderr).toMatch(/rank 1/);
+  });
 });

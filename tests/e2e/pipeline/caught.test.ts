@@ -52,6 +52,5 @@ describe('a failed loss or layer whose error the program catches is told on all 
         expect(leaked).toBe(0);
       }
     },
-    120_000,
   );
 });

@@ -26,7 +26,6 @@ it.each(['tensor', 'number'] as const)(
     expect(compiled.map(({ replays }) => replays > 0)).toEqual([true, counts === 'number']);
     compiled.forEach(({ losses }, rank) => expect(losses).toEqual(plain[rank]!.losses));
   },
-  60_000,
 );
 
 it('terms that layers add to a loss of some items count as on one process, or are refused', async () => {

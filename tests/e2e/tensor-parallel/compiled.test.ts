@@ -126,16 +126,12 @@ describe('a plain program with cut variables', () => {
   });
 });
 
-it.each(['error', 'signal'])(
-  'a rank that ends in a replay by an %s ends the others',
-  async (how) => {
-    const [waiting, ending] = await runRanks({ script: urlOf('dying'), ranks: 2, args: [how], env });
-    expect(waiting!.exitCode).toBe(1);
-    expect(waiting!.stderr).toContain('ACC_PEER_LOST');
-    expect(waiting!.stdout).toContain('replays: 3');
-    expect(waiting!.stdout).not.toContain('replays: 4');
-    if (how === 'error') expect(ending!.stderr).toContain('the plugin of rank 1');
-    else expect(ending!.signal).toBe('SIGKILL');
-  },
-  60_000,
-);
+it.each(['error', 'signal'])('a rank that ends in a replay by an %s ends the others', async (how) => {
+  const [waiting, ending] = await runRanks({ script: urlOf('dying'), ranks: 2, args: [how], env });
+  expect(waiting!.exitCode).toBe(1);
+  expect(waiting!.stderr).toContain('ACC_PEER_LOST');
+  expect(waiting!.stdout).toContain('replays: 3');
+  expect(waiting!.stdout).not.toContain('replays: 4');
+  if (how === 'error') expect(ending!.stderr).toContain('the plugin of rank 1');
+  else expect(ending!.signal).toBe('SIGKILL');
+});

@@ -5,7 +5,7 @@ import type { TrackerBus } from '@acc/tracker';
 import { mlflowTracker, type MlflowOptions } from '@acc/tracker-mlflow';
 import { MlflowServer } from './mlflow-server.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
-import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until } from './record-run.js';
+import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, until, writeModel } from './record-run.js';
 
 const server = new MlflowServer(await freePort('127.0.0.1'));
 
@@ -105,6 +105,29 @@ it('a run has its metrics, params, tags, text, images, tables and files', async 
   ]);
   expect(await server.artifact(runId, 'checkpoint/weights/model.bin')).toEqual(Buffer.alloc(300_000, 7));
   expect(files).toContain('checkpoint/state.json');
+});
+
+it('a model is registered as the next version, to which its alias points', async () => {
+  const { bus, said } = await beginRun(make());
+  const options = { registeredName: "digits' nets", aliases: ['champion'] };
+  await bus.logModel('net', { ...options, step: 3 }, writeModel);
+  await bus.logModel('net', { ...options, step: 7 }, writeModel);
+  await bus.logModel('other', {}, writeModel);
+  const runId = await startedRun(bus);
+  await bus.finish('completed');
+  expect(said).toEqual([]);
+  const query = { name: options.registeredName, alias: 'champion' };
+  const { model_version: found } = await server.call<{ model_version: { source: string } }>(
+    'GET',
+    'registered-models/alias',
+    query,
+  );
+  expect(found).toMatchObject({ version: '2', run_id: runId, status: 'READY' });
+  expect(found.source).toMatch(/\/models\/net\/7$/);
+  const files = await server.artifacts(runId);
+  expect(files).toEqual(
+    expect.arrayContaining(['models/net/7/model.json', 'models/other/0/model.safetensors']),
+  );
 });
 
 it('a server that is restarted during a run loses and doubles nothing', async () => {

@@ -39,6 +39,22 @@ export function makeArtifact(): string {
   return folder;
 }
 
+const HIDDEN = { name: 'hidden', units: 2, batch_input_shape: [null, 3], dtype: 'float32' };
+const MODEL = {
+  class_name: 'Sequential',
+  config: { name: 'net', layers: [{ class_name: 'Dense', config: HIDDEN }] },
+  keras_version: 'tfjs-layers 4.22.0',
+  backend: 'tensor_flow.js',
+};
+
+/** A model as `saveModel` writes it, in a folder. */
+export function writeModel(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'model.json'), JSON.stringify({ format: 'layers-model', modelTopology: MODEL }));
+  writeFileSync(join(folder, 'model.safetensors'), Buffer.alloc(1_000, 7));
+  return Promise.resolve();
+}
+
 /** A picture of 3 x 2 pixels. */
 export const PICTURE = { width: 3, height: 2, data: Uint8Array.from({ length: 18 }, (_, i) => 10 * i) };
 

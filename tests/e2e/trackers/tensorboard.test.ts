@@ -8,7 +8,7 @@ import { file_hparams } from '../../../packages/tracker-tensorboard/src/generate
 import { file_tensorboard } from '../../../packages/tracker-tensorboard/src/generated/tensorboard_pb.js';
 import { startServer } from './background.js';
 import { itDoesWhatEveryTrackerDoes } from './every-tracker.js';
-import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE } from './record-run.js';
+import { beginRun, CONFIG, makeArtifact, newFolder, PICTURE, writeModel } from './record-run.js';
 import type { Reader } from './python/reader.js';
 import { venv, type Venv } from './python/venv.js';
 
@@ -71,6 +71,7 @@ async function recordRun(logDir: string, name: string) {
   bus.logHistogram({ weights: [0, 1, 2, 3, 3] }, { step: 7, bins: 3 });
   bus.logTable('predictions', [{ label: 'a|b', p: 0.5 }], { step: 8 });
   bus.logArtifact('checkpoint', makeArtifact(), { type: 'model', step: 9 });
+  await bus.logModel('net', { step: 10 }, writeModel);
   return begun;
 }
 
@@ -151,49 +152,48 @@ it('a resumed run has the earlier steps once, also after a damaged file', async 
 });
 
 describe('the server shows the run', () => {
-  it.each([true, false])(
-    'with --load_fast=%s',
-    async (isFast) => {
-      const logDir = newFolder();
-      const { bus } = await recordRun(logDir, 'shown');
-      const port = await freePort('127.0.0.1');
-      const url = `http://127.0.0.1:${port}`;
-      const args = [
-        '--logdir',
-        logDir,
-        '--port',
-        String(port),
-        `--load_fast=${isFast}`,
-        '--reload_interval=1',
-        '--samples_per_plugin=scalars=2000',
-      ];
-      const server = await startServer(python.bin('tensorboard'), args, { url: `${url}/data/environment` });
-      try {
-        await bus.finish('completed');
-        // The server reads the files while they grow, so each answer can come later than the others.
-        const get = async (path: string, request?: RequestInit): Promise<unknown> => {
-          const answer = await fetch(`${url}/data/plugin/${path}`, request);
-          return answer.ok ? answer.json() : undefined;
-        };
-        const shows = (path: string, request?: RequestInit) =>
-          expect.poll(() => get(path, request), { timeout: 240_000 });
-        await shows('scalars/scalars?run=shown&tag=loss').toHaveLength(1_200);
-        await shows('images/tags').toMatchObject({ shown: { digit: {} } });
-        await shows('text/tags').toMatchObject({
-          shown: expect.arrayContaining(['note', 'run']) as unknown,
-        });
-        await shows('histograms/tags').toMatchObject({ shown: { weights: {} } });
-        const question = { startIndex: 0, sliceSize: 10, allowedStatuses: ['STATUS_SUCCESS'], colParams: [] };
-        await shows('hparams/session_groups', {
-          method: 'POST',
-          body: JSON.stringify(question),
-        }).toMatchObject({
-          sessionGroups: [{ hparams: { lr: 0.001, 'model.name': 'convnet', amp: true } }],
-        });
-      } finally {
-        await server.stop();
-      }
-    },
-    120_000,
-  );
+  it.each([true, false])('with --load_fast=%s', async (isFast) => {
+    const logDir = newFolder();
+    const { bus } = await recordRun(logDir, 'shown');
+    const port = await freePort('127.0.0.1');
+    const url = `http://127.0.0.1:${port}`;
+    const args = [
+      '--logdir',
+      logDir,
+      '--port',
+      String(port),
+      `--load_fast=${isFast}`,
+      '--reload_interval=1',
+      '--samples_per_plugin=scalars=2000',
+    ];
+    const server = await startServer(python.bin('tensorboard'), args, { url: `${url}/data/environment` });
+    try {
+      await bus.finish('completed');
+      // The server reads the files while they grow, so each answer can come later than the others.
+      const get = async (path: string, request?: RequestInit): Promise<unknown> => {
+        const answer = await fetch(`${url}/data/plugin/${path}`, request);
+        return answer.ok ? answer.json() : undefined;
+      };
+      const shows = (path: string, request?: RequestInit) =>
+        expect.poll(() => get(path, request), { timeout: 240_000 });
+      await shows('scalars/scalars?run=shown&tag=loss').toHaveLength(1_200);
+      await shows('images/tags').toMatchObject({ shown: { digit: {} } });
+      await shows('text/tags').toMatchObject({
+        shown: expect.arrayContaining(['note', 'run']) as unknown,
+      });
+      await shows('histograms/tags').toMatchObject({ shown: { weights: {} } });
+      const drawn = async () =>
+        (await fetch(`${url}/data/plugin/graphs/graph?run=shown&tag=net&conceptual=true`)).text();
+      await expect.poll(drawn).toContain('name: "net/hidden"');
+      const question = { startIndex: 0, sliceSize: 10, allowedStatuses: ['STATUS_SUCCESS'], colParams: [] };
+      await shows('hparams/session_groups', {
+        method: 'POST',
+        body: JSON.stringify(question),
+      }).toMatchObject({
+        sessionGroups: [{ hparams: { lr: 0.001, 'model.name': 'convnet', amp: true } }],
+      });
+    } finally {
+      await server.stop();
+    }
+  });
 });

@@ -94,6 +94,17 @@ export interface TrackedArtifact {
   readonly files: readonly TrackedFile[];
 }
 
+/** The files of a model. */
+export interface TrackedModel extends TrackedArtifact {
+  /**
+   * The name in the service's registry of models, of which this model becomes the next version. Undefined:
+   * it is not registered.
+   */
+  readonly registeredName: string | undefined;
+  /** Names such as `champion` that then point to this version, and no longer to an earlier one. */
+  readonly aliases: readonly string[];
+}
+
 export interface TrackedFile {
   /** The name within the artifact. Folders are separated by `/`. */
   readonly name: string;
@@ -147,6 +158,8 @@ export interface Tracker {
   logHistogram?(step: number, key: string, histogram: TrackedHistogram, stamp: Stamp): void | Promise<void>;
   logTable?(step: number, key: string, table: TrackedTable, stamp: Stamp): void | Promise<void>;
   logArtifact?(step: number, artifact: TrackedArtifact, stamp: Stamp): void | Promise<void>;
+  /** Only a tracker with a registry of models has it. The others get models by `logArtifact`. */
+  logModel?(step: number, model: TrackedModel, stamp: Stamp): void | Promise<void>;
   /**
    * Called instead of `start` to continue a run of an earlier process. `runId` is the id that the
    * tracker gave the run then.
@@ -173,5 +186,6 @@ export const TRACKER_KEYS = [
   'logHistogram',
   'logTable',
   'logArtifact',
+  'logModel',
   'resume',
 ] as const;

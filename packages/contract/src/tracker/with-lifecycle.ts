@@ -10,6 +10,7 @@ const GUARDED = [
   'logHistogram',
   'logTable',
   'logArtifact',
+  'logModel',
 ] as const;
 
 type State = 'new' | 'running' | 'finished';

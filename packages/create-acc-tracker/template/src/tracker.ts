@@ -40,7 +40,7 @@ export function myServiceTracker(options: MyServiceOptions = {}): Tracker {
     logBatch: (rows) => store.addMetrics(rows),
     logConfig: (config) => store.add({ kind: 'config', config }),
     logText: (step, key, text) => store.add({ kind: 'text', step, key, text }),
-    // Other methods that a tracker can have: logImage, logHistogram, logTable, logArtifact.
+    // Other methods that a tracker can have: logImage, logHistogram, logTable, logArtifact, logModel.
     finish(status) {
       store.add({ kind: 'finish', status });
       store.close();

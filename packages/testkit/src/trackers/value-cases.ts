@@ -97,6 +97,8 @@ async function logOthers(caller: Caller, run: RunInfo): Promise<void> {
   await tracker.logTable?.(2, 'table/a', deepFreeze({ columns: ['a', 'b'], rows }), caller.stamp());
   const files = [{ name: 'sub/a.txt', path, bytes: 7 }];
   await tracker.logArtifact?.(2, deepFreeze({ name: 'artifact', type: 'file', files }), caller.stamp());
+  const model = { name: 'model', type: 'model', files, registeredName: 'cases', aliases: ['last-case'] };
+  await tracker.logModel?.(2, deepFreeze(model), caller.stamp());
 }
 
 const ONE_PIXEL = Buffer.from(
