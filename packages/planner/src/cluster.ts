@@ -1,7 +1,7 @@
-import type * as z from 'zod';
 import { AccError, nearestName, parseOptions, showValue } from '@acc/contract';
 import type { Calibration } from './hardware/calibrations.js';
 import { PRESET_NAMES, PRESETS, type ClusterType, type PresetName } from './hardware/clusters.js';
+import { measuredType, type CheckedCluster } from './hardware/measured.js';
 import { clusterSchema, type ClusterOptions } from './options.js';
 import { readJsonFile } from './read-json-file.js';
 
@@ -32,7 +32,7 @@ export const readClusterFile = (path: string): ClusterOptions =>
 
 function clusterOfOptions(given: object, where: string): Cluster {
   const options = parseOptions(where, clusterSchema, given);
-  const type = PRESETS[requirePreset(options.preset)] as ClusterType;
+  const type = typeOf(options, where);
   const { clock, devices, devicesPerHost = type.devicesPerHost } = options;
   const { device, link, network, hostLink } = type;
   return {
@@ -60,12 +60,20 @@ function clusterOfOptions(given: object, where: string): Cluster {
   };
 }
 
+/** The preset, or the type of a device that was measured. */
+function typeOf(options: CheckedCluster, where: string): ClusterType {
+  const { preset, measured } = options;
+  if (measured && preset === undefined) return measuredType(options, where);
+  if (preset !== undefined && !measured) return PRESETS[requirePreset(preset)];
+  throw new AccError(
+    'ACC_PLAN_CLUSTER',
+    `${where} has ${measured ? 'both preset and measured' : 'neither preset nor measured'}.`,
+    { help: `Give one of them. Presets: ${PRESET_NAMES.join(', ')}.` },
+  );
+}
+
 /** Memory and disks of a host. A host with fewer devices than the preset's has as much of them for each. */
-function hostOf(
-  { hostMemoryBytes, nvmeBytesPerSecond }: ClusterType,
-  options: z.infer<typeof clusterSchema>,
-  part: number,
-) {
+function hostOf({ hostMemoryBytes, nvmeBytesPerSecond }: ClusterType, options: CheckedCluster, part: number) {
   return {
     hostMemoryBytes: options.hostMemoryBytes ?? hostMemoryBytes * part,
     nvmeBytesPerSecond: options.nvmeBytesPerSecond ?? (nvmeBytesPerSecond && nvmeBytesPerSecond * part),

@@ -16,6 +16,7 @@ export {
 export type { Constant } from './constants.js';
 export type {
   ClusterOptions,
+  MeasuredDevice,
   ModelSizesOptions,
   OffloadPlan,
   PlanOptions,

@@ -23,10 +23,22 @@ export const modelSchema = z.object({
   ...{ vocabulary: count, sequence: count, gated: z.boolean().default(false) },
 });
 
+/** A device that no preset has. */
+export interface MeasuredDevice {
+  readonly name: string;
+  /** FLOP/s of large products of matrices, as `accelerator.profile` measures them. */
+  readonly flopsPerSecond: Readonly<Partial<Record<'float32' | 'tf32' | 'fp16' | 'bf16', number>>>;
+}
+
 /** Constants of the hardware that differ from a preset's, as measured on the cluster. */
 export interface ClusterOptions {
   /** The name of a preset, such as `a100-sxm`. */
-  readonly preset: string;
+  readonly preset?: string;
+  /**
+   * In place of a preset: a device by what it reaches. The fields below then have no defaults; those of the
+   * network and of disks are needed only where there are several hosts, or offload to disks.
+   */
+  readonly measured?: MeasuredDevice;
   readonly devices: number;
   readonly devicesPerHost?: number;
   /** FLOP/s of products as a part of the data sheet's, such as 0.8 under a lower limit of power. Default 1. */
@@ -49,9 +61,20 @@ export interface ClusterOptions {
 
 const positive = z.number().positive();
 
+const measuredSchema = z.strictObject({
+  name: z.string(),
+  flopsPerSecond: z
+    .strictObject({
+      ...{ float32: positive.optional(), tf32: positive.optional() },
+      ...{ fp16: positive.optional(), bf16: positive.optional() },
+    })
+    .refine((rates) => Object.keys(rates).length > 0, 'expected the rate of a precision'),
+});
+
 export const clusterSchema = z.object({
   ...{
-    preset: z.string(),
+    preset: z.string().optional(),
+    measured: measuredSchema.optional(),
     devices: count,
     devicesPerHost: count.optional(),
     clock: positive.max(1).default(1),

@@ -187,8 +187,11 @@ function requireScheduleFits(
   );
 }
 
+/** The default is the first that the device has. */
+export const PRECISIONS = ['bf16', 'fp16', 'tf32', 'float32'] as const;
+
 function precisionOf(given: ComputePrecision | undefined, { device }: Cluster): ComputePrecision {
-  const precision = given ?? (device.peakFlops.bf16 === undefined ? 'fp16' : 'bf16');
+  const precision = given ?? PRECISIONS.find((each) => device.peakFlops[each] !== undefined)!;
   if (device.peakFlops[precision] !== undefined) return precision;
   throw new AccError('ACC_PLAN_SHAPE', `${device.name} does not compute in ${precision}.`, {
     help: `Give plan.precision as one of ${Object.keys(device.peakFlops).join(', ')}.`,

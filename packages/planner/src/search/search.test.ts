@@ -223,6 +223,20 @@ describe('memory', () => {
   });
 });
 
+it('plans of a host that was measured are in the precision that it has', () => {
+  const { plans } = findPlans({
+    model: 'gpt2',
+    cluster: {
+      ...{ measured: { name: 'a host', flopsPerSecond: { float32: 1e11, bf16: 5e10 } }, devices: 2 },
+      ...{ devicesPerHost: 2, memoryBytes: 16e9, memoryBytesPerSecond: 1e10, hostMemoryBytes: 32e9 },
+      ...{ linkBytesPerSecond: 3.68e9, linkLatencySeconds: 6e-6 },
+    },
+    globalBatch: 8,
+  });
+  expect(plans[0]!.plan.precision).toBe('float32');
+  expect(plans[0]!.plan.mesh).toMatchObject({ tensor: 1, pipeline: 1 });
+});
+
 it('constants name where they are from, those of the user among them', () => {
   const { constants } = findPlans({ ...ON_8, cluster: { ...ON_8.cluster, linkBytesPerSecond: 5e10 } });
   expect(constants.find(({ name }) => name === 'link on a host')).toMatchObject({

@@ -2,7 +2,7 @@ import type { Cluster } from '../cluster.js';
 import type { ComputePrecision } from '../hardware/devices.js';
 import { deviceMemory, hostBytes, totalBytes, type DeviceMemory } from '../memory/device-memory.js';
 import { layerActivationBytes } from '../memory/transformer-activations.js';
-import type { CheckedPlan } from '../plan.js';
+import { PRECISIONS, type CheckedPlan } from '../plan.js';
 import { largestRows, settingOfParts } from '../predict.js';
 import { tokensOf, type Setting } from '../time/layer.js';
 import { mostKeptLayers } from '../time/step.js';
@@ -46,13 +46,16 @@ const recomputeOf = ({ recompute, checkpointEvery }: Kept): Omit<Choice, 'precis
     ? { recompute: recompute ?? 'none', checkpointEvery: recompute === 'full' ? 1 : undefined }
     : { recompute: 'full', checkpointEvery };
 
-/** The fastest precision, and one that takes fewer bytes for weights, which has no 16-bit copies. */
+/** The fastest precision, and one of another width: wide ones have no 16-bit copies of weights. */
 function precisionsOf(
   { precision }: Kept,
   { device: { peakFlops } }: Cluster,
 ): readonly [ComputePrecision, ComputePrecision | undefined] {
   if (precision !== undefined) return [precision, undefined];
-  return [peakFlops.bf16 === undefined ? 'fp16' : 'bf16', peakFlops.tf32 === undefined ? 'float32' : 'tf32'];
+  const known = PRECISIONS.filter((each) => peakFlops[each] !== undefined);
+  const first = known.reduce((best, each) => (peakFlops[each]! > peakFlops[best]! ? each : best));
+  const isWide = (each: ComputePrecision) => each === 'tf32' || each === 'float32';
+  return [first, known.find((each) => isWide(each) !== isWide(first))];
 }
 
 const MOST_LAYERS_OF_A_SECTION = 16;
