@@ -158,6 +158,7 @@ describe('constraints', () => {
   it.each<[string, SearchOptions['constraints'], string]>([
     ['an axis', { mesh: { tensor: 3 } }, 'mesh.tensor (3) does not divide the devices'],
     ['a micro-batch', { microBatch: 7 }, 'a micro-batch of 7 does not divide the batch of'],
+    ['micro-batches', { microBatch: 2, accumulation: 2 }, '2 micro-batches of 2 are not the batch of'],
     ['stages', { mesh: { pipeline: 8 }, chunks: 2 }, '16 stages are more than the 8 layers'],
     [
       'sections',

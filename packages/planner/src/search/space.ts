@@ -131,7 +131,12 @@ function microBatchesOf(
   return divisors.filter((microBatch) => {
     const microBatches = batch / microBatch;
     if (kept.microBatch !== undefined && microBatch !== kept.microBatch) return false;
-    if (kept.accumulation !== undefined && microBatches !== kept.accumulation) return false;
+    if (kept.accumulation !== undefined && microBatches !== kept.accumulation) {
+      refuse(
+        () => `${kept.accumulation} micro-batches of ${microBatch} are not the batch of ${batch} of a device`,
+      );
+      return false;
+    }
     if (!hasUnevenGroups({ ranks: mesh.pipeline, chunks, microBatches })) return true;
     refuse(
       () => `${microBatches} micro-batches do not go with the schedule ${schedule} of ${mesh.pipeline} ranks`,
