@@ -54,6 +54,7 @@ describe('the help of each command', () => {
     ['acc launch', ['Ranks', 'Several hosts', 'Failures', 'Output', 'Without a start', 'Training']],
     ['acc config', ['File', 'Values']],
     ['acc estimate-memory', ['Model', 'Training', 'Output']],
+    ['acc plan', ['Model', 'Cluster', 'Choices that every plan keeps', 'Cost of a training', 'Output']],
     ['acc test', ['Ranks', 'Output', 'Training']],
     ['acc setup', ['libtorch', 'Addon']],
   ])('%s has its options in groups', (name, groups) => {

@@ -25,6 +25,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc estimate-memory ./gpt2 --batch 8 --sequence 512 --ranks 2,8',
     'npx acc estimate-memory --parameters 110e6 --optimizer adamw --mixed-precision bf16',
   ],
+  'acc plan': [
+    'npx acc plan gpt3 --cluster a100-sxm --devices 1024 --batch 1536',
+    'npx acc plan ./llama --cluster h100-sxm --devices 64 --batch 512 --tensor 8',
+    'npx acc plan llama-3-8b --cluster cluster.json --batch 256 --json',
+  ],
   'acc merge-weights': [
     'npx acc merge-weights checkpoints/step-00001000 merged',
     'npx acc merge-weights checkpoints/step-00001000 merged --max-shard-size 5GB',

@@ -6,6 +6,7 @@ import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
+import { addPlanCommand } from './plan/command.js';
 import { addTestCommand } from './self-check/command.js';
 import { addSetupCommand } from './setup/command.js';
 import { addExamples } from './examples.js';
@@ -28,6 +29,7 @@ export function createProgram(setExitCode: (code: number) => void): Command {
   addConvertConfigCommand(program);
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
+  addPlanCommand(program);
   addMergeWeightsCommand(program);
   addTestCommand(program, setExitCode);
   addSetupCommand(program);

@@ -41,7 +41,7 @@ describe('an unknown command', () => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
       expect(said).toContain(
-        'The commands are launch, config, convert-config, env, estimate-memory, merge-weights, test, setup, completion.',
+        'The commands are launch, config, convert-config, env, estimate-memory, plan, merge-weights, test, setup, completion.',
       );
     },
   );

@@ -1,12 +1,15 @@
 import { AccError, nearestName, parseOptions, showValue } from '@acc/contract';
 import type { Calibration } from './hardware/calibrations.js';
 import { PRESET_NAMES, PRESETS, type ClusterType, type PresetName } from './hardware/clusters.js';
+import { measuredType, type CheckedCluster } from './hardware/measured.js';
 import { clusterSchema, type ClusterOptions } from './options.js';
 import { readJsonFile } from './read-json-file.js';
 
 /** Hosts of one kind, with so many devices together. */
 export interface Cluster extends ClusterType {
   readonly devices: number;
+  /** The names of constants that are not those of the preset. */
+  readonly given: readonly string[];
 }
 
 /**
@@ -15,21 +18,28 @@ export interface Cluster extends ClusterType {
  */
 export function clusterOf(given: ClusterOptions | string): Cluster {
   if (typeof given !== 'string') return clusterOfOptions(given, 'cluster');
-  const { path, json } = readJsonFile(given, 'cluster.json', {
-    missing: 'ACC_PLAN_CLUSTER',
-    invalid: 'ACC_PLAN_CLUSTER',
-  });
-  return clusterOfOptions(json, path);
+  return clusterOfOptions(readClusterFile(given), given);
 }
+
+/**
+ * The fields of a file, which are not checked yet.
+ *
+ * @throws AccError `ACC_PLAN_CLUSTER` if it cannot be read, or is no JSON object.
+ */
+export const readClusterFile = (path: string): ClusterOptions =>
+  readJsonFile(path, 'cluster.json', { missing: 'ACC_PLAN_CLUSTER', invalid: 'ACC_PLAN_CLUSTER' })
+    .json as unknown as ClusterOptions;
 
 function clusterOfOptions(given: object, where: string): Cluster {
   const options = parseOptions(where, clusterSchema, given);
-  const type = PRESETS[requirePreset(options.preset)] as ClusterType;
+  const type = typeOf(options, where);
   const { clock, devices, devicesPerHost = type.devicesPerHost } = options;
-  const { device, link, network } = type;
+  const { device, link, network, hostLink } = type;
   return {
     ...type,
-    ...{ devices, devicesPerHost },
+    given: Object.keys(given),
+    ...{ devices, devicesPerHost, ...hostOf(type, options, devicesPerHost / type.devicesPerHost) },
+    hostLink: { ...hostLink, bytesPerSecond: options.hostLinkBytesPerSecond ?? hostLink.bytesPerSecond },
     device: {
       ...device,
       memoryBytes: options.memoryBytes ?? device.memoryBytes,
@@ -47,6 +57,26 @@ function clusterOfOptions(given: object, where: string): Cluster {
     calibration: slowedDown(type.calibration, clock),
     flashCalibration: slowedDown(type.flashCalibration, clock),
     calibration8Bit: slowedDown(type.calibration8Bit, clock),
+  };
+}
+
+/** The preset, or the type of a device that was measured. */
+function typeOf(options: CheckedCluster, where: string): ClusterType {
+  const { preset, measured } = options;
+  if (measured && preset === undefined) return measuredType(options, where);
+  if (preset !== undefined && !measured) return PRESETS[requirePreset(preset)];
+  throw new AccError(
+    'ACC_PLAN_CLUSTER',
+    `${where} has ${measured ? 'both preset and measured' : 'neither preset nor measured'}.`,
+    { help: `Give one of them. Presets: ${PRESET_NAMES.join(', ')}.` },
+  );
+}
+
+/** Memory and disks of a host. A host with fewer devices than the preset's has as much of them for each. */
+function hostOf({ hostMemoryBytes, nvmeBytesPerSecond }: ClusterType, options: CheckedCluster, part: number) {
+  return {
+    hostMemoryBytes: options.hostMemoryBytes ?? hostMemoryBytes * part,
+    nvmeBytesPerSecond: options.nvmeBytesPerSecond ?? (nvmeBytesPerSecond && nvmeBytesPerSecond * part),
   };
 }
 

@@ -1,6 +1,8 @@
-import { AccError, parseOptions } from '@acc/contract';
+import { existsSync } from 'node:fs';
+import { AccError, nearestName, parseOptions, showValue } from '@acc/contract';
 import { readHubConfig } from './memory/hub-config.js';
 import type { Architecture } from './memory/architecture.js';
+import { MODEL_NAMES, MODELS, type ModelName } from './models.js';
 import { modelSchema, type ModelSizesOptions } from './options.js';
 import { readJsonFile } from './read-json-file.js';
 
@@ -10,12 +12,13 @@ export interface Model extends Architecture {
 }
 
 /**
+ * @param given Sizes, the name of a published model, or the path of its config.json.
  * @param sequence Tokens of a sequence, in place of those of the model.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_PLAN_SHAPE`,
  * `ACC_MODEL_NOT_FOUND`, `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
 export function modelOf(given: ModelSizesOptions | string, sequence?: number): Model {
-  const model = typeof given === 'string' ? modelOfFile(given) : modelOfSizes(given);
+  const model = typeof given === 'string' ? modelOfText(given, sequence) : modelOfSizes(given);
   if (sequence === undefined) return model;
   if (model.kind === 'gpt2') requirePositions(sequence, model.positions);
   return { ...model, sequence };
@@ -28,6 +31,25 @@ function requirePositions(sequence: number, positions: number): void {
     'ACC_PLAN_SHAPE',
     `plan.sequence (${sequence}) is longer than the model, which has an embedding of ${positions} positions.`,
     { help: `Give plan.sequence as at most ${positions}.`, details: { sequence, positions } },
+  );
+}
+
+/** A model by its name, or by the path of its file, which goes before a name. */
+function modelOfText(given: string, sequence: number | undefined): Model {
+  if (existsSync(given)) return modelOfFile(given);
+  if (Object.hasOwn(MODELS, given)) {
+    const sizes = MODELS[given as ModelName];
+    return modelOfSizes({ ...sizes, sequence: sequence ?? sizes.sequence });
+  }
+  if (!/^[\w-]+$/.test(given)) return modelOfFile(given);
+  const nearest = nearestName(given, MODEL_NAMES);
+  throw new AccError(
+    'ACC_MODEL_NOT_FOUND',
+    `There is no model ${showValue(given)}, and no file of that name.`,
+    {
+      help: `${nearest ? `Did you mean '${nearest}'? ` : ''}Give the path of a config.json, or one of: ${MODEL_NAMES.join(', ')}.`,
+      details: { given, nearest, known: MODEL_NAMES },
+    },
   );
 }
 

@@ -23,10 +23,22 @@ export const modelSchema = z.object({
   ...{ vocabulary: count, sequence: count, gated: z.boolean().default(false) },
 });
 
+/** A device that no preset has. */
+export interface MeasuredDevice {
+  readonly name: string;
+  /** FLOP/s of large products of matrices, as `accelerator.profile` measures them. */
+  readonly flopsPerSecond: Readonly<Partial<Record<'float32' | 'tf32' | 'fp16' | 'bf16', number>>>;
+}
+
 /** Constants of the hardware that differ from a preset's, as measured on the cluster. */
 export interface ClusterOptions {
   /** The name of a preset, such as `a100-sxm`. */
-  readonly preset: string;
+  readonly preset?: string;
+  /**
+   * In place of a preset: a device by what it reaches. The fields below then have no defaults; those of the
+   * network and of disks are needed only where there are several hosts, or offload to disks.
+   */
+  readonly measured?: MeasuredDevice;
   readonly devices: number;
   readonly devicesPerHost?: number;
   /** FLOP/s of products as a part of the data sheet's, such as 0.8 under a lower limit of power. Default 1. */
@@ -39,13 +51,30 @@ export interface ClusterOptions {
   /** A device's card of the network. */
   readonly networkBytesPerSecond?: number;
   readonly networkLatencySeconds?: number;
+  /** Between a device and its host's memory, in one direction. Offload uses it. */
+  readonly hostLinkBytesPerSecond?: number;
+  /** Memory of the CPUs of a host. */
+  readonly hostMemoryBytes?: number;
+  /** The bytes that the disks of a host read or write together. */
+  readonly nvmeBytesPerSecond?: number;
 }
 
 const positive = z.number().positive();
 
+const measuredSchema = z.strictObject({
+  name: z.string(),
+  flopsPerSecond: z
+    .strictObject({
+      ...{ float32: positive.optional(), tf32: positive.optional() },
+      ...{ fp16: positive.optional(), bf16: positive.optional() },
+    })
+    .refine((rates) => Object.keys(rates).length > 0, 'expected the rate of a precision'),
+});
+
 export const clusterSchema = z.object({
   ...{
-    preset: z.string(),
+    preset: z.string().optional(),
+    measured: measuredSchema.optional(),
     devices: count,
     devicesPerHost: count.optional(),
     clock: positive.max(1).default(1),
@@ -53,7 +82,19 @@ export const clusterSchema = z.object({
   ...{ memoryBytes: positive.optional(), memoryBytesPerSecond: positive.optional() },
   ...{ linkBytesPerSecond: positive.optional(), linkLatencySeconds: positive.optional() },
   ...{ networkBytesPerSecond: positive.optional(), networkLatencySeconds: positive.optional() },
+  ...{ hostLinkBytesPerSecond: positive.optional(), hostMemoryBytes: positive.optional() },
+  nvmeBytesPerSecond: positive.optional(),
 });
+
+/** The values that lie outside the device between their uses, as by `fsdp.offload` of `@acc/core`. */
+export interface OffloadPlan {
+  /** The device's share of the parameters. For stage 3. Default false. */
+  readonly params?: boolean;
+  /** The optimizer's state and the gradients. Default false. */
+  readonly optimizer?: boolean;
+  /** `cpu`: host memory. `nvme`: files on the host's disks. Default `cpu`. */
+  readonly to?: 'cpu' | 'nvme';
+}
 
 /** How a model is trained on a cluster. */
 export interface PlanOptions {
@@ -67,10 +108,12 @@ export interface PlanOptions {
     readonly fsdp?: number;
   };
   /**
-   * ZeRO over `data` and `context`: 0 divides nothing, 1 the optimizer's state. Default: 1 with
-   * `flashAttention`, else 0. For stage 3, give the axis `fsdp`.
+   * ZeRO over `data` and `context`: 0 divides nothing, 1 the optimizer's state, 2 gradients as well.
+   * Default: 1 with `flashAttention`, else 0. The axis `fsdp` is stage 3, which may be given beside it.
    */
-  readonly stage?: 0 | 1;
+  readonly stage?: 0 | 1 | 2 | 3;
+  /** Default: nothing. */
+  readonly offload?: OffloadPlan | null;
   /**
    * Tokens of a sequence. Default: those of `model`; of a config.json, the longest sequence that the
    * model takes.
@@ -80,10 +123,14 @@ export interface PlanOptions {
   readonly globalBatch: number;
   /** Sequences of a device in one forward pass. */
   readonly microBatch: number;
+  /** Micro-batches of a step, as a check: without a pipeline `globalBatch` ÷ data ÷ fsdp ÷ `microBatch`, else 1. */
+  readonly accumulation?: number;
   /** Stages of a device in a pipeline; above 1 the schedule is interleaved. Default 1. */
   readonly chunks?: number;
   /** The part of forward that backward computes again. `selective`: the core of attention. Default `none`. */
   readonly recompute?: 'none' | 'selective' | 'full';
+  /** With `recompute: 'full'`, which it implies: the layers of a section. Only what is between sections is kept. Default 1. */
+  readonly checkpointEvery?: number | null;
   /** Whether norms and residuals are divided over the axis `tensor`, too. Default false. */
   readonly sequenceParallel?: boolean;
   /** Default false. */
@@ -103,9 +150,16 @@ export const planSchema = z.object({
     ...{ data: count.optional(), tensor: count.default(1), pipeline: count.default(1) },
     ...{ context: count.default(1), fsdp: count.default(1) },
   }),
-  stage: z.union([z.literal(0), z.literal(1)]).optional(),
+  stage: z.literal([0, 1, 2, 3]).optional(),
+  offload: z
+    .strictObject({
+      ...{ params: z.boolean().default(false), optimizer: z.boolean().default(false) },
+      to: z.enum(['cpu', 'nvme']).default('cpu'),
+    })
+    .nullish(),
+  ...{ accumulation: count.optional(), checkpointEvery: count.nullish() },
   ...{ sequence: count.optional(), globalBatch: count, microBatch: count, chunks: count.default(1) },
-  recompute: z.enum(['none', 'selective', 'full']).default('none'),
+  recompute: z.enum(['none', 'selective', 'full']).optional(),
   ...{ sequenceParallel: z.boolean().default(false), flashAttention: z.boolean().default(false) },
   precision: z.enum(['float32', 'tf32', 'fp16', 'bf16', 'fp8']).optional(),
   schedule: z.enum(['gpipe', '1f1b', 'interleaved', 'zeroBubble']).optional(),
@@ -113,7 +167,7 @@ export const planSchema = z.object({
 });
 
 export interface PredictOptions {
-  /** Sizes, or the path of a config.json of the Hub or of its folder. */
+  /** Sizes, the name of one of `MODELS`, or the path of a config.json of the Hub or of its folder. */
   readonly model: ModelSizesOptions | string;
   /** A preset with `devices`, or the path of a JSON file with the same fields. */
   readonly cluster: ClusterOptions | string;

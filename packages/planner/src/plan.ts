@@ -6,10 +6,18 @@ import { hasTooManyChunks, hasUnevenGroups } from './schedule/schedule.js';
 import { requireDivides, type Model } from './model.js';
 import { planSchema, type PlanOptions } from './options.js';
 
+export interface Offload {
+  readonly params: boolean;
+  readonly optimizer: boolean;
+  readonly to: 'cpu' | 'nvme';
+}
+
 /** The options with all defaults, after every check. */
 export interface Plan {
   readonly mesh: Readonly<Record<'data' | 'tensor' | 'pipeline' | 'context' | 'fsdp', number>>;
-  readonly stage: 0 | 1;
+  /** The stage of ZeRO over `data` and `context`. 3: those of `fsdp` divide all, and these nothing. */
+  readonly stage: 0 | 1 | 2 | 3;
+  readonly offload: Offload | undefined;
   readonly microBatch: number;
   readonly globalBatch: number;
   /** Sequences of a step on each device. */
@@ -18,6 +26,8 @@ export interface Plan {
   readonly microBatches: number;
   readonly chunks: number;
   readonly recompute: 'none' | 'selective' | 'full';
+  /** Layers of a section of activation checkpointing. */
+  readonly checkpointEvery: number;
   readonly sequenceParallel: boolean;
   readonly flashAttention: boolean;
   readonly precision: ComputePrecision;
@@ -27,7 +37,7 @@ export interface Plan {
 }
 
 /** The options with defaults, before numbers are compared with each other. */
-type CheckedPlan = ReturnType<typeof checkedPlan>;
+export type CheckedPlan = ReturnType<typeof checkedPlan>;
 
 /** @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`. */
 export const checkedPlan = (given: PlanOptions) => parseOptions('plan', planSchema, given);
@@ -44,9 +54,76 @@ export function planOf(plan: CheckedPlan, model: Model, cluster: Cluster): Plan 
   }
   const schedule = plan.schedule ?? (plan.chunks > 1 ? 'interleaved' : '1f1b');
   requireScheduleFits(schedule, { ranks: mesh.pipeline, chunks: plan.chunks, microBatches }, plan);
-  const stage = plan.stage ?? (plan.flashAttention ? 1 : 0);
-  const precision = precisionOf(plan.precision, cluster);
-  return { ...plan, mesh, stage, batchOfDevice, microBatches, schedule, precision };
+  requireAccumulation(plan.accumulation, mesh.pipeline > 1 ? 1 : microBatches);
+  return {
+    ...plan,
+    ...{ mesh, batchOfDevice, microBatches, schedule },
+    stage: stageOf(plan, mesh),
+    offload: offloadOf(plan.offload, mesh, cluster),
+    precision: precisionOf(plan.precision, cluster),
+    ...recomputeOf(plan, model.layers / (mesh.pipeline * plan.chunks)),
+  };
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` for stage 3 without its axis. */
+function stageOf({ stage, flashAttention }: CheckedPlan, { fsdp }: Plan['mesh']): Plan['stage'] {
+  if (fsdp > 1) return 3;
+  if (stage !== 3) return stage ?? (flashAttention ? 1 : 0);
+  throw new AccError('ACC_PLAN_SHAPE', 'plan.stage is 3, and plan.mesh has no axis fsdp.', {
+    help: 'Give plan.mesh.fsdp as the number of devices that share the parameters, or plan.stage as 0, 1 or 2.',
+    details: { stage, fsdp },
+  });
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` for what offload cannot do. */
+function offloadOf(given: CheckedPlan['offload'], mesh: Plan['mesh'], cluster: Cluster): Offload | undefined {
+  if (!given || (!given.params && !given.optimizer)) return undefined;
+  const refused = (message: string, help: string) =>
+    new AccError('ACC_PLAN_SHAPE', message, { help, details: { offload: given } });
+  if (mesh.pipeline > 1)
+    throw refused(
+      'plan.offload does not go with plan.mesh.pipeline: the values of a stage stay in memory.',
+      'Leave one of them out.',
+    );
+  if (given.params && mesh.fsdp === 1 && cluster.devices > 1)
+    throw refused(
+      'plan.offload.params moves shards of parameters, and plan.mesh has no axis fsdp.',
+      'Give plan.mesh.fsdp, or offload the optimizer only.',
+    );
+  if (given.to === 'nvme' && cluster.nvmeBytesPerSecond === null)
+    throw refused(
+      'plan.offload.to is nvme, and the hosts of the cluster have no disks.',
+      "Give plan.offload.to as 'cpu', or cluster.nvmeBytesPerSecond.",
+    );
+  return given;
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE`. */
+function requireAccumulation(given: number | undefined, expected: number): void {
+  if (given === undefined || given === expected) return;
+  throw new AccError(
+    'ACC_PLAN_SHAPE',
+    `plan.accumulation is ${given}; by globalBatch, microBatch and mesh it is ${expected}.`,
+    { help: 'Leave it out, or change one of the others.', details: { given, expected } },
+  );
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` for sections with another kind of recomputation, or larger than a stage. */
+function recomputeOf({ recompute, checkpointEvery }: CheckedPlan, layers: number) {
+  if (checkpointEvery == null) return { recompute: recompute ?? ('none' as const), checkpointEvery: 1 };
+  const fail = (message: string, help: string) =>
+    new AccError('ACC_PLAN_SHAPE', message, { help, details: { checkpointEvery, recompute } });
+  if (recompute !== undefined && recompute !== 'full')
+    throw fail(
+      `plan.checkpointEvery is for plan.recompute 'full', which is '${recompute}'.`,
+      'Leave one of them out.',
+    );
+  if (checkpointEvery > Math.max(1, layers))
+    throw fail(
+      `plan.checkpointEvery (${checkpointEvery}) is more than the ${layers} layers of a stage.`,
+      `Give at most ${Math.floor(layers)}.`,
+    );
+  return { recompute: 'full' as const, checkpointEvery };
 }
 
 function meshOf(
@@ -110,8 +187,11 @@ function requireScheduleFits(
   );
 }
 
+/** The default is the first that the device has. */
+export const PRECISIONS = ['bf16', 'fp16', 'tf32', 'float32'] as const;
+
 function precisionOf(given: ComputePrecision | undefined, { device }: Cluster): ComputePrecision {
-  const precision = given ?? (device.peakFlops.bf16 === undefined ? 'fp16' : 'bf16');
+  const precision = given ?? PRECISIONS.find((each) => device.peakFlops[each] !== undefined)!;
   if (device.peakFlops[precision] !== undefined) return precision;
   throw new AccError('ACC_PLAN_SHAPE', `${device.name} does not compute in ${precision}.`, {
     help: `Give plan.precision as one of ${Object.keys(device.peakFlops).join(', ')}.`,

@@ -92,6 +92,54 @@ describe('predictions', () => {
     expect(divided).toBe(whole! / 2);
   });
 
+  it('stage 2 divides gradients, too, and reduces them in each micro-batch', () => {
+    const [two, one] = ([2, 1] as const).map((stage) => predict(withPlan({ stage })));
+    expect(two!.memory.gradients).toBeCloseTo(one!.memory.gradients / 8, -1);
+    expect(two!.memory.optimizer).toBe(one!.memory.optimizer);
+    // Without overlap a reduce-scatter, half of the all-reduce, for each of the other micro-batches.
+    const { dataCommunication } = two!.breakdown;
+    const microBatches = 64 / 8 / 4;
+    expect(dataCommunication / one!.breakdown.dataCommunication).toBeCloseTo(1 + (microBatches - 1) / 2, 9);
+  });
+
+  it('sections of several layers keep less between them and compute more again at a time', () => {
+    const of = (checkpointEvery: number) => predict(withPlan({ checkpointEvery }));
+    const [one, four] = [of(1), of(4)];
+    expect(one).toEqual(predict(withPlan({ recompute: 'full' })));
+    expect(four.memory.activations).toBe(one.memory.activations / 4);
+    const whole = predict(withPlan({})).memory.activations / MODEL.layers;
+    expect(four.memory.recomputed - one.memory.recomputed).toBeCloseTo(3 * whole, 3);
+    expect(four.stepSeconds).toBe(one.stepSeconds);
+  });
+
+  describe('of offload', () => {
+    const onHost = withPlan({ mesh: { fsdp: 16 }, offload: { params: true, optimizer: true } });
+    const cluster = { ...CLUSTER, hostLinkBytesPerSecond: 1e9, nvmeBytesPerSecond: 2e9 };
+    const { layers: L, hidden: h, vocabulary: V, sequence: s } = MODEL;
+    const parameters = L * (12 * h * h + 13 * h) + (V + s) * h + 2 * h;
+
+    it('move weights, gradients and state from the device to the host', () => {
+      const { memory, hostMemoryBytes } = predict(onHost);
+      expect([memory.weights, memory.gradients, memory.optimizer]).toEqual([0, 0, 0]);
+      // 4 bytes of a weight, 4 of its gradient, 8 of its moments, for the 8 devices of a host.
+      expect(hostMemoryBytes).toBeCloseTo((8 * 16 * parameters) / 16, -1);
+      expect(predict({ ...onHost, cluster: { ...CLUSTER, hostMemoryBytes: 1e9 } }).fits).toBe(false);
+    });
+
+    it('take the time of their bytes, on disks that the devices of a host share in both directions', () => {
+      const state = withPlan({ mesh: { data: 16 }, stage: 0, offload: { optimizer: true } });
+      const of = (to: 'cpu' | 'nvme') =>
+        predict({ ...state, cluster, plan: { ...state.plan, offload: { optimizer: true, to } } });
+      // An update reads moments and gradients, and writes moments. Gradients of one micro-batch leave before.
+      const [cpu, nvme] = [of('cpu').breakdown.offload, of('nvme').breakdown.offload];
+      expect(cpu).toBeGreaterThan((12 * parameters) / 1e9);
+      expect(cpu).toBeLessThan((16 * parameters) / 1e9);
+      expect(nvme).toBeGreaterThan((20 * parameters) / (2e9 / 8));
+      expect(nvme).toBeLessThan((24.1 * parameters) / (2e9 / 8));
+      expect(of('nvme').hostMemoryBytes).toBe(0);
+    });
+  });
+
   it('say if a model does not fit', () => {
     const large = { ...MODEL, layers: 96, hidden: 12_288, heads: 96 };
     expect(predict({ model: large, cluster: CLUSTER, plan: PLAN }).fits).toBe(false);
@@ -293,6 +341,29 @@ describe('wrong input', () => {
       'ACC_PLAN_SHAPE Give plan.sequence as at most 2048.',
     ],
     ['a batch that ranks cannot share', withPlan({ globalBatch: 63 }), 'ACC_PLAN_SHAPE'],
+    [
+      'offload in a pipeline',
+      withPlan({ mesh: { pipeline: 2 }, offload: { optimizer: true } }),
+      'ACC_PLAN_SHAPE Leave one of them out.',
+    ],
+    [
+      'offload to disks that hosts lack',
+      {
+        ...withPlan({ offload: { optimizer: true, to: 'nvme' } }),
+        cluster: { preset: 'a100-slingshot', devices: 16 },
+      },
+      "ACC_PLAN_SHAPE Give plan.offload.to as 'cpu', or cluster.nvmeBytesPerSecond.",
+    ],
+    [
+      'offload of parameters that are not divided',
+      withPlan({ offload: { params: true } }),
+      'ACC_PLAN_SHAPE Give plan.mesh.fsdp, or offload the optimizer only.',
+    ],
+    ['stage 3 without an axis', withPlan({ stage: 3 }), 'ACC_PLAN_SHAPE Give plan.mesh.fsdp'],
+    ['sections without recomputation', withPlan({ recompute: 'none', checkpointEvery: 2 }), 'ACC_PLAN_SHAPE'],
+    ['sections larger than the model', withPlan({ checkpointEvery: 25 }), 'ACC_PLAN_SHAPE Give at most 24.'],
+    ['another accumulation', withPlan({ accumulation: 3 }), 'ACC_PLAN_SHAPE Leave it out'],
+    ['an unknown name of a model', { ...withPlan({}), model: 'lama-7b' }, "Did you mean 'llama-7b'?"],
     [
       'a precision that the device lacks',
       { ...withPlan({ precision: 'fp8' }) },

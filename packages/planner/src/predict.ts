@@ -1,9 +1,9 @@
 import { calibrationOf, clusterOf, type Cluster } from './cluster.js';
 import { stepFlops, type StepFlops } from './flops.js';
-import { deviceMemory, totalBytes, type DeviceMemory } from './memory/device-memory.js';
-import { modelOf } from './model.js';
+import { deviceMemory, hostBytes, totalBytes, type DeviceMemory } from './memory/device-memory.js';
+import { modelOf, type Model } from './model.js';
 import type { PredictOptions } from './options.js';
-import { checkedPlan, planOf, type Plan } from './plan.js';
+import { checkedPlan, planOf, type CheckedPlan, type Plan } from './plan.js';
 import { tokensOf, type Setting } from './time/layer.js';
 import { stepSeconds, type Breakdown } from './time/step.js';
 
@@ -16,7 +16,9 @@ export interface Prediction {
   readonly mfu: number;
   /** Bytes of the device that needs most. */
   readonly memoryBytes: number;
-  /** Whether that is at most the device's memory. */
+  /** Bytes that offload takes of a host's memory, for all its devices. */
+  readonly hostMemoryBytes: number;
+  /** Whether both are at most what there is. How much files take is not compared. */
   readonly fits: boolean;
   /** Seconds of a step. */
   readonly breakdown: Breakdown;
@@ -36,19 +38,23 @@ export interface Prediction {
  * `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
 export function predict(options: PredictOptions): Prediction {
-  const setting = settingOf(options);
+  return predictionOf(settingOf(options));
+}
+
+export function predictionOf(setting: Setting): Prediction {
   const { model, cluster, plan } = setting;
   const { seconds, breakdown, keptLayers } = stepSeconds(setting);
   const flops = stepFlops(model, plan);
   const memory = deviceMemory(model, plan, tokensOf({ ...setting, rows: largestRows(plan) }), keptLayers);
   const memoryBytes = totalBytes(memory);
+  const hostMemoryBytes = hostBytes(model, plan, Math.min(cluster.devices, cluster.devicesPerHost));
   const perDevice = seconds * cluster.devices;
   return {
     stepSeconds: seconds,
     tflopsPerDevice: flops.hardware / perDevice / 1e12,
     mfu: flops.model / perDevice / cluster.device.peakFlops[plan.precision]!,
-    memoryBytes,
-    fits: memoryBytes <= cluster.device.memoryBytes,
+    ...{ memoryBytes, hostMemoryBytes },
+    fits: memoryBytes <= cluster.device.memoryBytes && hostMemoryBytes <= cluster.hostMemoryBytes,
     ...{ breakdown, memory, flops, origins: originsOf(cluster, setting) },
   };
 }
@@ -57,14 +63,19 @@ export function predict(options: PredictOptions): Prediction {
 export function settingOf(options: PredictOptions): Setting {
   const given = checkedPlan(options.plan);
   const model = modelOf(options.model, given.sequence);
-  const cluster = clusterOf(options.cluster);
+  return settingOfParts(given, model, clusterOf(options.cluster));
+}
+
+/** The same, of parts that are checked. */
+export function settingOfParts(given: CheckedPlan, model: Model, cluster: Cluster): Setting {
   const plan = planOf(given, model, cluster);
   const rows = plan.batchOfDevice / plan.microBatches;
   return { model, cluster, plan, calibration: calibrationOf(cluster, plan), rows };
 }
 
 /** Sequences of the largest micro-batch: only the last one may be smaller. */
-const largestRows = ({ microBatch, batchOfDevice }: Plan): number => Math.min(microBatch, batchOfDevice);
+export const largestRows = ({ microBatch, batchOfDevice }: Plan): number =>
+  Math.min(microBatch, batchOfDevice);
 
 const originsOf = (
   { device, network }: Cluster,
@@ -74,5 +85,3 @@ const originsOf = (
   `network: ${network.name}`,
   `efficiencies: chosen by hand, aiming at ${calibration.origin}`,
 ];
-
-export type { Plan };

@@ -35,6 +35,8 @@ const WRONG: readonly Wrong[] = [
   ['config --mixed-precision bf61', 'ACC_BAD_OPTION', "Did you mean 'bf16'?"],
   ['estimate-memory', 'ACC_USAGE', 'Neither a model nor --parameters'],
   ['estimate-memory nowhere.json', 'ACC_MODEL_NOT_FOUND', 'nowhere.json does not exist'],
+  ['plan gpt33 --cluster a100-sxm --devices 8 --batch 8', 'ACC_MODEL_NOT_FOUND', "Did you mean 'gpt3'?"],
+  ['plan gpt3 --cluster a100-smx --devices 8 --batch 8', 'ACC_PLAN_CLUSTER', "Did you mean 'a100-sxm'?"],
   ['convert-config nowhere.yaml', 'ACC_CONVERT_MISSING', 'nowhere.yaml cannot be read'],
   ['merge-weights nowhere out', 'ACC_CHECKPOINT_NOT_FOUND', 'no complete checkpoint'],
   ['setup --vesion 2', 'ACC_UNKNOWN_OPTION', 'acc setup --help'],

@@ -1,4 +1,5 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
+import { parseCount } from '../counts.js';
 import type { EstimateFlags } from './options.js';
 
 /** Adds the command `estimate-memory` to the program. */
@@ -28,13 +29,6 @@ export function addEstimateMemoryCommand(program: Command): void {
       const result = await report(path, flags);
       process.stdout.write(json ? `${JSON.stringify(result, undefined, 2)}\n` : formatReport(result));
     });
-}
-
-/** A whole number above 0; exponents are allowed: 110e6. */
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (/^\d/.test(text) && Number.isSafeInteger(count) && count > 0) return count;
-  throw new InvalidArgumentError('Expected a whole number above 0, such as 12 or 110e6.');
 }
 
 const parseNames = (text: string): string[] => [...new Set(text.split(',').map((name) => name.trim()))];

@@ -24,10 +24,23 @@ export const NVLINK = {
   b200: { bytesPerSecond: 900 * GIGA, latencySeconds: NVLINK_STEP },
 } as const satisfies Readonly<Record<string, Link>>;
 
-/** PCIe x16: 32 and 64 GB/s a direction on paper, 25 and 50 in copies. A step: NCCL's tuning.cc, 1.0 µs. */
+/**
+ * PCIe x16: 16, 32 and 64 GB/s a direction on paper, 12, 25 and 50 in copies (12: NCCL's topo.h). A step:
+ * NCCL's tuning.cc, 1.0 µs.
+ */
 export const PCIE = {
+  gen3: { bytesPerSecond: 12 * GIGA, latencySeconds: 1 * MICRO },
   gen4: { bytesPerSecond: 25 * GIGA, latencySeconds: 1 * MICRO },
   gen5: { bytesPerSecond: 50 * GIGA, latencySeconds: 1 * MICRO },
+} as const satisfies Readonly<Record<string, Link>>;
+
+/**
+ * NVLink-C2C between a Hopper or Blackwell device and its Grace CPU: 450 GB/s a direction (NVIDIA GH200 data
+ * sheet). Two devices of a GB200 share that of their CPU.
+ */
+export const C2C = {
+  gh200: { bytesPerSecond: 450 * GIGA, latencySeconds: 1 * MICRO },
+  gb200: { bytesPerSecond: 225 * GIGA, latencySeconds: 1 * MICRO },
 } as const satisfies Readonly<Record<string, Link>>;
 
 /** How switches connect hosts, which decides how many a message passes. */

@@ -21,7 +21,10 @@ export interface ShareSizes {
   readonly head: number;
 }
 
-export function shareSizes(model: Model, { mesh }: Plan): ShareSizes {
+export const shareSizes = (model: Model, { mesh }: Plan): ShareSizes =>
+  remembered(model, `share ${mesh.tensor} ${mesh.pipeline > 1}`, () => countedShares(model, mesh));
+
+function countedShares(model: Model, mesh: Plan['mesh']): ShareSizes {
   const count = (...units: string[]) =>
     tensorsOf({ ...model, layers: 1 })
       .filter(({ unit }) => units.includes(unit))
@@ -34,7 +37,12 @@ export function shareSizes(model: Model, { mesh }: Plan): ShareSizes {
 }
 
 /** The parameters of each rank of a pipeline by layer, with the embedding and the head in their places. */
-export function layerSizesOfRanks(model: Model, plan: Plan): number[][] {
+export const layerSizesOfRanks = (model: Model, plan: Plan): readonly (readonly number[])[] =>
+  remembered(model, `ranks ${plan.mesh.tensor} ${plan.mesh.pipeline} ${plan.chunks}`, () =>
+    countedRanks(model, plan),
+  );
+
+function countedRanks(model: Model, plan: Plan): number[][] {
   const { layer, embedding, head } = shareSizes(model, plan);
   const ranks = plan.mesh.pipeline;
   const stages = layersOfStages(model.layers, ranks * plan.chunks);
@@ -50,9 +58,21 @@ export function layerSizesOfRanks(model: Model, plan: Plan): number[][] {
 /** The devices that divide the optimizer's state of their parameters. */
 export function optimizerShards({ mesh, stage }: Plan): number {
   if (mesh.fsdp > 1) return mesh.fsdp;
-  return stage === 0 ? 1 : mesh.data * mesh.context;
+  return stage === 1 || stage === 2 ? mesh.data * mesh.context : 1;
 }
 
 /** The parameters of the rank that has most. */
 export const mostParameters = (model: Model, plan: Plan): number =>
-  Math.max(...layerSizesOfRanks(model, plan).map(sum));
+  remembered(model, `most ${plan.mesh.tensor} ${plan.mesh.pipeline} ${plan.chunks}`, () =>
+    Math.max(...layerSizesOfRanks(model, plan).map(sum)),
+  );
+
+/** Numbers of a model, which a search asks for thousands of times. */
+const memory = new WeakMap<Model, Map<string, unknown>>();
+
+function remembered<T>(model: Model, key: string, compute: () => T): T {
+  const known = memory.get(model) ?? new Map<string, unknown>();
+  memory.set(model, known);
+  if (!known.has(key)) known.set(key, compute());
+  return known.get(key) as T;
+}

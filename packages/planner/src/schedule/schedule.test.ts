@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backward, forward, upTo, type Schedule } from './action.js';
+import { backward, forward, SCHEDULES, upTo, type Schedule } from './action.js';
+import { peakPassesOf } from './peak-passes.js';
 import { pictureOf } from './picture.js';
 import { scheduleOf } from './schedule.js';
 import { simulate } from './simulate.js';
@@ -89,6 +90,16 @@ describe('schedules have no deadlock, and keep', () => {
       }),
     );
   });
+});
+
+it('the passes that ranks keep have a closed form in every schedule', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...SCHEDULES), ranks, microBatches, (name, p, m) => {
+      const chunks = name === 'interleaved' ? 3 : 1;
+      const shape = { ranks: p, chunks, microBatches: chunks > 1 && m > p ? m * p : m };
+      expect(peakPassesOf(name, shape)).toEqual(simulate(scheduleOf(name, shape)).peakPasses);
+    }),
+  );
 });
 
 describe('simulate', () => {

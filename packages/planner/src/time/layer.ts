@@ -45,7 +45,7 @@ export function productSeconds(flops: number, { plan, cluster, calibration }: Se
   const { products, halfFlops } = calibration;
   const { peakFlops } = cluster.device;
   const peak = peakFlops[plan.precision]!;
-  const peakOf16Bits = (peakFlops.bf16 ?? peakFlops.fp16)!;
+  const peakOf16Bits = peakFlops.bf16 ?? peakFlops.fp16 ?? peak;
   return (flops + (halfFlops * peak) / peakOf16Bits) / (peak * products);
 }
 

@@ -1,8 +1,11 @@
 import { allReduceSeconds, send } from '../collectives/collectives.js';
 import { layersOfStages, mostParameters, optimizerShards, shareSizes } from '../memory/shares.js';
 import type { Action } from '../schedule/action.js';
+import type { Plan } from '../plan.js';
+import { peakPassesOf } from '../schedule/peak-passes.js';
 import { scheduleOf } from '../schedule/schedule.js';
 import { simulate, type Simulation } from '../schedule/simulate.js';
+import type { Cluster } from '../cluster.js';
 import { groupOf, linkOf, replicasOf } from './groups.js';
 import {
   bytesSeconds,
@@ -31,6 +34,8 @@ export interface Breakdown {
   /** Gradients, and weights of `fsdp`, that are not hidden under computation. */
   readonly dataCommunication: number;
   readonly optimizer: number;
+  /** Values on their way between the device and its host's memory or disks, that are not hidden. */
+  readonly offload: number;
 }
 
 export interface StepSeconds {
@@ -53,8 +58,9 @@ export function stepSeconds(setting: Setting): StepSeconds {
   const data = dataSeconds(setting, stages);
   const gathers = exposedGathers(setting, stages);
   const optimizer = optimizerSeconds(setting);
+  const offload = offloadSeconds(setting, stages);
   return {
-    seconds: pipeline.duration + data + gathers + optimizer,
+    seconds: pipeline.duration + data + gathers + optimizer + offload,
     keptLayers: keptLayers(setting, pipeline),
     breakdown: {
       ...{ products: parts.products, attention: parts.attention, elementwise: parts.elementwise },
@@ -63,9 +69,43 @@ export function stepSeconds(setting: Setting): StepSeconds {
       pipelineCommunication: communication,
       pipelineBubble: pipeline.duration - busy,
       dataCommunication: data + gathers,
-      optimizer,
+      ...{ optimizer, offload },
     },
   };
+}
+
+/**
+ * Seconds that a step takes at least, without a simulation of its pipeline: each rank computes all that is
+ * its own, after the stages before it have sent a first forward pass, and before their last backward passes.
+ */
+export function leastStepSeconds(setting: Setting): number {
+  const stages = stagesOf(setting);
+  const others = dataSeconds(setting, stages) + exposedGathers(setting, stages);
+  return (
+    leastPipelineSeconds(setting, stages) +
+    others +
+    optimizerSeconds(setting) +
+    offloadSeconds(setting, stages)
+  );
+}
+
+function leastPipelineSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
+  const { mesh, microBatches, schedule } = setting.plan;
+  if (mesh.pipeline === 1) return passesInTurn(setting, stages).duration;
+  const { blocking, delay } = messageSeconds(setting);
+  const busy = Array<number>(mesh.pipeline).fill(0);
+  stages.forEach(({ forward, backward }, stage) => {
+    busy[stage % mesh.pipeline]! += microBatches * (total(forward) + total(backward) + 2 * blocking);
+  });
+  let [most, around] = [0, 0];
+  busy.forEach((own, rank) => {
+    most = Math.max(most, own + around);
+    const { forward, backward } = stages[rank]!;
+    around += total(forward) + blocking + delay;
+    // Gradients of weights may fill the time in which the last gradients of inputs travel.
+    if (schedule !== 'zeroBubble') around += total(backward) + blocking + delay;
+  });
+  return most;
 }
 
 /** The times of each stage, of one micro-batch. */
@@ -120,13 +160,9 @@ function pipelineOf(
 }
 
 /** One rank takes its passes in turn, so their number may be large: no table of them is made. */
-function passesInTurn(
-  { plan: { microBatches, chunks, schedule } }: Setting,
-  stages: readonly PassSeconds[],
-): Pipeline {
+function passesInTurn({ plan }: Setting, stages: readonly PassSeconds[]): Pipeline {
   const pass = stages.reduce((all, { forward, backward }) => all + total(forward) + total(backward), 0);
-  const kept = schedule === 'gpipe' ? microBatches : chunks;
-  return { duration: microBatches * pass, rank: 0, messages: 0, peakPasses: [kept] };
+  return { duration: plan.microBatches * pass, rank: 0, messages: 0, peakPasses: peakPassesOfPlan(plan) };
 }
 
 function simulated(
@@ -183,10 +219,47 @@ function dataSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
   if (group.ranks === 1) return 0;
   const most = mostParameters(model, plan) / fsdp;
   const seconds = allReduceSeconds(elementBytes(plan) * most, group);
-  if (!calibration.overlaps) return seconds;
+  // Stage 2 keeps no whole gradients, so each micro-batch but the last one reduces its own beside the last.
+  const more = plan.stage === 2 ? (plan.microBatches - 1) * (seconds / 2) : 0;
+  if (!calibration.overlaps) return seconds + more;
   const own = stages.filter((_, stage) => stage % pipeline === 0);
-  const hidden = own.reduce((all, { forward, backward }) => all + total(forward) + total(backward), 0);
-  return Math.max(seconds - hidden, (seconds * pipeline) / model.layers);
+  const backwards = own.reduce((all, { backward }) => all + total(backward), 0);
+  const hidden = own.reduce((all, { forward }) => all + total(forward), backwards);
+  const eachMore = more === 0 ? 0 : (plan.microBatches - 1) * beside(seconds / 2, backwards);
+  return Math.max(seconds - hidden, (seconds * pipeline) / model.layers) + eachMore;
+}
+
+/**
+ * The time of values that offload moves, as `@acc/fsdp` does: gradients leave beside backward; the update reads state,
+ * gradients and parameters, and writes state and parameters; forward and backward of each micro-batch
+ * read parameters ahead of their use. Disks are shared by the devices of a host, and by both directions.
+ */
+function offloadSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
+  const { model, plan, cluster } = setting;
+  const { offload, mesh, stage, microBatches } = plan;
+  if (!offload) return 0;
+  const most = mostParameters(model, plan);
+  const shards = optimizerShards(plan);
+  const moments = offload.optimizer ? (8 * most) / shards : 0;
+  const gradients = offload.optimizer ? (4 * most) / (stage >= 2 ? shards : 1) : 0;
+  const weights = offload.params ? (4 * most) / mesh.fsdp : 0;
+  const rateOf = offloadRate(cluster, offload.to);
+  const forward = stages.reduce((all, each) => all + total(each.forward), 0);
+  const backward = stages.reduce((all, each) => all + total(each.backward), 0);
+  const reads = rateOf(weights, 0);
+  const passes = microBatches * beside(reads, forward) + (microBatches - 1) * beside(reads, backward);
+  // Sums of several micro-batches are in memory, so only those of one are written.
+  const left = microBatches === 1 ? gradients : 0;
+  const update = rateOf(moments + left + weights, moments + weights);
+  return passes + beside(rateOf(weights, left), backward) + update;
+}
+
+/** The seconds in which a device reads and writes so many bytes. */
+function offloadRate(cluster: Cluster, to: 'cpu' | 'nvme'): (read: number, written: number) => number {
+  const { bytesPerSecond } = cluster.hostLink;
+  if (to === 'cpu') return (read, written) => Math.max(read, written) / bytesPerSecond;
+  const disks = cluster.nvmeBytesPerSecond! / Math.min(cluster.devices, cluster.devicesPerHost);
+  return (read, written) => (read + written) / Math.min(disks, bytesPerSecond);
 }
 
 /**
@@ -221,9 +294,16 @@ function optimizerSeconds(setting: Setting): number {
   return bytesSeconds((OPTIMIZER_BYTES * most) / optimizerShards(plan), setting);
 }
 
-function keptLayers({ model, plan }: Setting, { peakPasses }: Pipeline): number[] {
-  const each = model.layers / (plan.mesh.pipeline * plan.chunks);
-  return peakPasses.map((passes) => passes * each);
+const keptLayers = ({ model, plan }: Setting, { peakPasses }: Pick<Pipeline, 'peakPasses'>): number[] =>
+  peakPasses.map((passes) => passes * (model.layers / (plan.mesh.pipeline * plan.chunks)));
+
+/** The same as {@link StepSeconds.keptLayers}, without the times of a step. */
+export const mostKeptLayers = (setting: Setting): number[] =>
+  keptLayers(setting, { peakPasses: peakPassesOfPlan(setting.plan) });
+
+function peakPassesOfPlan({ mesh, chunks, microBatches, schedule }: Plan): readonly number[] {
+  if (mesh.pipeline === 1) return [schedule === 'gpipe' ? microBatches : chunks];
+  return peakPassesOf(schedule, { ranks: mesh.pipeline, chunks, microBatches });
 }
 
 const scaled = ({ forward, backward, recomputed }: PassSeconds, by: number): PassSeconds => ({
