@@ -26,7 +26,16 @@ const env = { OMP_WAIT_POLICY: 'passive' };
  * Unseeded draws, such as those of initializers, are the same in every run, as fast-check's are
  * (tests/seeded-fast-check.ts).
  */
-const execArgv = [`--random-seed=${process.env['ACC_TEST_SEED'] ?? 1}`];
+const seed = `--random-seed=${process.env['ACC_TEST_SEED'] ?? 1}`;
+/**
+ * As continuous ranks (packages/testkit/src/continuous/job.ts): many short processes on few cores collect
+ * garbage without threads of their own, and compile only what runs often.
+ */
+const shortRuns = [
+  '--single-threaded-gc',
+  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []),
+];
+const execArgv = [seed, ...shortRuns];
 
 const setups = (...names: readonly string[]) => (shard ? [] : names.map((name) => `tests/${name}.ts`));
 const ownFolder = setups('own-temporary-folder');

@@ -3,9 +3,9 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { tool } from '../process.mjs';
 import { runCommand } from './child.mjs';
-import { filesOfProjects } from './projects.mjs';
+import { byVariables, divideUnits, filesOfProjects } from './projects.mjs';
 import { readRecord } from './record.mjs';
-import { shardsOf } from './shards.mjs';
+import { oneShard, shardsOf } from './shards.mjs';
 import { runShard, runVitest } from './vitest.mjs';
 
 /** The memory of a shard at its peak: vitest, the process of the tests, and those that tests start. */
@@ -24,7 +24,7 @@ const START_SECONDS = 2;
 /** The process of a file in the projects that do not share it starts before its count. */
 const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0, threads: 0 };
 /** The architecture tests share what they have read of the sources. Tests of ranks share ranks. */
-const LONGEST_SHARD = { architecture: Infinity, ranks: 120 };
+const LONGEST_SHARD = { architecture: Infinity, ranks: 240 };
 /** Of the output of a failed command, the end is shown again in the summary. */
 const LAST_LINES = 60;
 
@@ -63,7 +63,8 @@ function byProject(files, names) {
 /** The jobs that run all tests of projects. */
 export function jobsForProjects(names) {
   const projects = filesOfProjects();
-  return names.flatMap((name) => shardJobs(name, projects[name]));
+  const ordered = { ...projects, ranks: byVariables(projects.ranks) };
+  return names.flatMap((name) => shardJobs(name, ordered[name]));
 }
 
 /**
@@ -71,14 +72,23 @@ export function jobsForProjects(names) {
  * the names of the jobs tell. args and env: more of them for vitest. longest: of `shardsOf`.
  */
 function shardJobs(project, files, how = {}) {
-  const { label = '', args, env, longest = LONGEST_SHARD[project] } = how;
+  if (project !== 'unit') return jobsOfShards(project, files, how);
+  const { apart, together } = divideUnits(files);
+  const { label = '', args = [] } = how;
+  const shared = { ...how, label: `${label}, together`, args: [...args, '--no-isolate'], isOne: true };
+  return [apart, ...together].flatMap((each, i) => jobsOfShards(project, each, i === 0 ? how : shared));
+}
+
+/** @param {object} how Of `shardJobs`, and isOne: whether all files are in one process. */
+function jobsOfShards(project, files, how) {
+  const { label = '', args, env, longest = LONGEST_SHARD[project], isOne = false } = how;
   const costOf = readRecord();
+  const fileStart = isOne ? 0 : FILE_START[project];
   const withStart = (file) => {
     const { processorSeconds, seconds } = costOf(file, project);
-    const start = FILE_START[project];
-    return { processorSeconds: processorSeconds + start, seconds: seconds + start };
+    return { processorSeconds: processorSeconds + fileStart, seconds: seconds + fileStart };
   };
-  const shards = shardsOf(files, withStart, longest);
+  const shards = isOne ? [oneShard(files, withStart)] : shardsOf(files, withStart, longest);
   return shards.map((shard, index) => {
     const part = shards.length > 1 ? ` ${index + 1}/${shards.length}` : '';
     return {

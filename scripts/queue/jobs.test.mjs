@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { filesOfProjects } from './projects.mjs';
-import { shuffledJobs } from './jobs.mjs';
+import { root } from '../process.mjs';
+import { byVariables, divideUnits, filesOfProjects } from './projects.mjs';
+import { jobsForProjects, shuffledJobs } from './jobs.mjs';
 
 const PURE = 'scripts/queue/weights.test.mjs';
 const signal = new AbortController().signal;
@@ -22,6 +25,31 @@ it('a shuffled job runs vitest with its seed', async () => {
   expect(failed, output).toBe(0);
   expect(passed).toBeGreaterThan(0);
   expect(output).toContain('Running tests with seed "7"');
+});
+
+it('unit tests that only compare values share a process with those of their package', () => {
+  const { unit } = filesOfProjects();
+  const { apart, together } = divideUnits(unit);
+  expect([...apart, ...together.flat()].sort()).toEqual(unit.toSorted());
+  expect(together.flat().length).toBeGreaterThan(40);
+  for (const files of together) expect(new Set(files.map((file) => file.split('/')[1])).size).toBe(1);
+  // It counts the tensors of its process.
+  expect(apart).toContain('packages/kernels/src/no-leak.test.ts');
+  const jobs = jobsForProjects(['unit']);
+  for (const files of together) expect(jobs.map((job) => job.files)).toContainEqual(files);
+});
+
+it('tests of ranks with the same variables are neighbours, so that their ranks go on', () => {
+  const { ranks } = filesOfProjects();
+  const files = byVariables(ranks);
+  const ofKernels = files.map((file) => readFileSync(join(root, file), 'utf8').includes('SAME_KERNELS'));
+  expect(files.toSorted()).toEqual(ranks);
+  expect(ofKernels.lastIndexOf(true)).toBeLessThan(ofKernels.indexOf(false));
+  expect(
+    jobsForProjects(['ranks'])
+      .flatMap((job) => job.files)
+      .sort(),
+  ).toEqual(ranks);
 });
 
 it('refuses files of other projects', () => {

@@ -15,13 +15,33 @@ const ON_RANKS = 'tests/e2e/on-ranks.ts';
  * many, or the real ones, in `npm run test:release`. They ask `inject('isRelease')`.
  */
 export const REPEATED = [
+  'packages/kernels/src/fusion/fusion.fuzz.test.ts',
+  'packages/kernels/src/fusion/passes/recompute/recompute.fuzz.test.ts',
+  'packages/kernels/src/fusion/writes.fuzz.test.ts',
   'packages/kernels/src/odd-arguments/odd-arguments.test.ts',
+  'packages/kernels/src/pending/one-arithmetic.test.ts',
   'tests/e2e/checkpoints/kill-while-saving.test.ts',
+  'tests/e2e/checkpoints/preemption.test.ts',
+  'tests/e2e/composes/composes.test.ts',
   'tests/e2e/conformance.test.ts',
   'tests/e2e/deadlock.test.ts',
   'tests/e2e/deterministic.test.ts',
+  'tests/e2e/experts/balance.test.ts',
   'tests/e2e/faults.test.ts',
+  'tests/e2e/fsdp/compiled.test.ts',
+  'tests/e2e/fsdp/offload.test.ts',
+  'tests/e2e/fsdp/optimizers.test.ts',
   'tests/e2e/launcher-killed.test.ts',
+  'tests/e2e/mesh-pairs/balance.test.ts',
+  'tests/e2e/mesh-pairs/compiled.test.ts',
+  'tests/e2e/mesh-pairs/mesh-pairs.test.ts',
+  'tests/e2e/mesh-pairs/on-eight.test.ts',
+  'tests/e2e/mesh-pairs/pipelines.test.ts',
+  'tests/e2e/mesh-pairs/together.test.ts',
+  'tests/e2e/pipeline/steps.test.ts',
+  'tests/e2e/tensor-parallel/compiled.test.ts',
+  'tests/e2e/tensor-parallel/layers-models.test.ts',
+  'tests/e2e/tensor-parallel/llama.test.ts',
   'tests/e2e/tfjs-node/core-specs.test.ts',
   'tests/e2e/wrong/programs.test.ts',
   'tests/hosts/elastic.test.ts',
@@ -33,6 +53,45 @@ export const REPEATED = [
   'tests/hosts/subgroups.test.ts',
   'tests/mutations/mutations.test.ts',
 ];
+
+/**
+ * Text with which a test asks its whole process, or changes it: its memory and tensors, replays of compiled
+ * steps, measured kernels, the environment, replaced functions, other processes.
+ */
+const ASKS_PROCESS =
+  /vi\.(mock|doMock|spyOn|stub|use|reset)|emory\(\)|numTensors|memoryStats|liveTensors|replays|NoLeak|process\.|console\.|(register|remove|find)Backend\(['"]|setBackend\((?!'acc')|spawn|fork|Worker|performance\.|globalThis|gc\(|[mM]easur|[tT]uner|env\(\)/;
+/** Fewer files do not save the start of a vitest of their own. */
+const LEAST_TOGETHER = 5;
+
+/**
+ * Divides unit tests by whether they may share a process. Tests may that only compare values. They share
+ * it with those of their own package: a second package would load the first one as it is built, and so
+ * there would be two copies of it.
+ *
+ * @param {readonly string[]} files
+ * @returns {{apart: string[], together: string[][]}}
+ */
+export function divideUnits(files) {
+  const places = new Map();
+  for (const file of files) {
+    // Kernels keep settings and choices for the whole process, so a test of them depends on earlier ones.
+    if (file.startsWith('packages/kernels/')) continue;
+    if (ASKS_PROCESS.test(readFileSync(join(root, file), 'utf8'))) continue;
+    const place = file.split('/', 2).join('/');
+    places.set(place, [...(places.get(place) ?? []), file]);
+  }
+  const together = [...places.values()].filter((each) => each.length >= LEAST_TOGETHER);
+  const chosen = new Set(together.flat());
+  return { apart: files.filter((file) => !chosen.has(file)), together };
+}
+
+/**
+ * Tests of ranks, in an order in which those with the same variables are neighbours, because their jobs
+ * then go on from file to file.
+ */
+export function byVariables(files) {
+  return split(files, (file) => readFileSync(join(root, file), 'utf8').includes('SAME_KERNELS')).flat();
+}
 
 /**
  * The test files of each project, by their paths from the root, sorted.

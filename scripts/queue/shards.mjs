@@ -1,7 +1,7 @@
 // Divides test files into shards, each for one process of vitest.
 
-/** A shard of tests that compute takes about a minute. */
-const SHARD_SECONDS = 60;
+/** Of a shard of tests that compute. The start of each costs some seconds. */
+const SHARD_SECONDS = 100;
 /**
  * A shard of tests that wait takes longer: such a shard costs little beside others, and the start of
  * each costs as much as in other shards.
@@ -27,6 +27,14 @@ export function shardsOf(files, costOf, longest = SHARD_SECONDS) {
       longest,
     ),
   ];
+}
+
+/** All files in one shard. */
+export function oneShard(files, costOf) {
+  return divide(
+    files.map((file) => ({ file, ...costOf(file) })),
+    Infinity,
+  )[0];
 }
 
 /** Neighbours stay together, because they load the same modules. */

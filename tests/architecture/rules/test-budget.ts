@@ -1,15 +1,15 @@
 /** The limits of the tests of the projects e2e, ranks and hosts together. See CONTRIBUTING.md. */
 export const BUDGET = {
   /** Jobs of rank processes that files start for themselves. */
-  launches: 200,
+  launches: 190,
   /** Processes of these jobs. */
-  ranks: 430,
+  ranks: 410,
   /** Modules on continuous ranks. */
-  modules: 320,
+  modules: 300,
   /** Processes of Node.js. */
-  processes: 1_550,
+  processes: 1_500,
   /** Steps: backward passes on all ranks. */
-  backwardPasses: 120_000,
+  backwardPasses: 100_000,
 } as const;
 
 /** The limits of one file. A larger one keeps a core busy while all others have ended. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 const ACC = fileURLToPath(new URL('../../../packages/cli/bin/acc.js', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('./ranks/preempted.ts', import.meta.url));
@@ -91,9 +91,13 @@ describe.each(['custom', 'fit', 'self-fed'])('by %s', (loop) => {
       { atStep: between(20, 27), signal: 'SIGKILL', at: 'rank' },
       { atStep: between(38, 45), signal: 'SIGUSR1', at: 'rank' },
     ];
+    // The launcher does not know how a program trains. One loop is struck by every signal.
+    if (loop !== 'custom' && !inject('isRelease')) strikes.splice(1);
+    const count = strikes.length;
+    const saves = strikes.filter(({ signal }) => signal !== 'SIGKILL').length;
     const ended = await launch(loop, `${loop} killed`, { strikes });
-    expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(3);
-    expect(ended.stderr.match(/^\[\d\] acc: the checkpoint was saved to /gm)).toHaveLength(2);
+    expect(ended.stderr.match(/restart \d of 3/g)).toHaveLength(count);
+    expect(ended.stderr.match(/^\[\d\] acc: the checkpoint was saved to /gm)).toHaveLength(saves);
     expect(weightsOf(ended)).toBe(await undisturbed(loop, 2));
   });
 });

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import * as tf from '@tensorflow/tfjs';
 import { FEATURES, INCLUDED, REFUSALS, type Feature } from '../../../packages/core/src/presets/composes.js';
@@ -20,7 +20,7 @@ const isAxis = (feature: Feature) =>
 const OTHER_COLUMNS: readonly Feature[] = ['deterministic', 'compile'];
 
 /** All pairs of an axis and another feature, those of the other columns, and all refusals. */
-const COMBINATIONS: readonly (readonly Feature[])[] = unique([
+const EVERY: readonly (readonly Feature[])[] = unique([
   ...AXES.flatMap((axis) =>
     ALL.filter((other) => !STRATEGIES.includes(other) && !(axis === 'fsdp' && OF_DDP.includes(other))).map(
       (other) => [axis, other],
@@ -32,6 +32,13 @@ const COMBINATIONS: readonly (readonly Feature[])[] = unique([
   ...REFUSALS.map(({ of }) => of),
 ]);
 
+const refusalOf = (features: readonly Feature[]) =>
+  REFUSALS.find(({ of }) => of.every((feature) => features.includes(feature)));
+/** In `npm test`, mesh-pairs has the pairs of axes alone. */
+const COMBINATIONS = EVERY.filter(
+  (features) => inject('isRelease') || refusalOf(features) || !features.every(isAxis) || features.length < 2,
+);
+
 /** Ranks of these train apart, or round what they send: only that they end with finite values is known. */
 const LOOSE: readonly Feature[] = ['apart', 'noSync', 'commHook', 'hookState', 'fsdpPrecision'];
 /** Beside these, a compiled step runs without replays, and says so. */
@@ -41,8 +48,6 @@ const CHANGING: readonly Feature[] = [
   ...['expert', 'deterministic', 'mixedPrecision', 'clipping', 'accumulation', 'adafactor', 'compile'],
 ] as Feature[];
 
-const refusalOf = (features: readonly Feature[]) =>
-  REFUSALS.find(({ of }) => of.every((feature) => features.includes(feature)));
 const nameOf = (features: readonly Feature[]) => features.map((feature) => FEATURES[feature]).join(' × ');
 const isLoose = (features: readonly Feature[]) => features.some((feature) => LOOSE.includes(feature));
 

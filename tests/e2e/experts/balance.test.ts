@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { onRanks } from '../on-ranks.js';
 import type { Args } from './ranks/balance.js';
 
@@ -26,7 +26,10 @@ it('experts of two ranks are balanced within 10 % over both, which they are not 
   expect(without).toBeGreaterThan(0.3);
 });
 
-it('experts of two times two ranks are balanced within 10 % over all', async () => {
-  const found = await imbalances({ data: 2, expert: 2 }, [layer(1, 1), layer(2, 1)]);
-  expect(Math.max(...found)).toBeLessThan(0.1);
-});
+// In `npm test`, mesh-pairs/balance.test.ts compares these ranks with one process.
+if (inject('isRelease')) {
+  it('experts of two times two ranks are balanced within 10 % over all', async () => {
+    const found = await imbalances({ data: 2, expert: 2 }, [layer(1, 1), layer(2, 1)]);
+    expect(Math.max(...found)).toBeLessThan(0.1);
+  });
+}

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { onlyInRelease } from '../../only-in-release.js';
 import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import { SEQUENCE } from '../tensor-parallel/plans.js';
@@ -15,7 +16,7 @@ const [FIRST, LAST] = GPT2_STAGES.stages;
 const STEPS = 6;
 
 /** Steps that are replayed. */
-const CASES = {
+const CASES: Readonly<Record<string, Case>> = {
   'data × tensor': {
     model: 'gpt2',
     mesh: DATA_TENSOR,
@@ -23,18 +24,12 @@ const CASES = {
     dropout: 0.2,
     options: { gradientClipping: { norm: 0.2 } },
   },
-  'data × tensor along the sequence': { model: 'gpt2', mesh: DATA_TENSOR, plan: SEQUENCE },
   'context × tensor': { model: 'llama', mesh: CONTEXT_TENSOR, ...AUTO, options: { checkpointEvery: 1 } },
   'context × tensor in a ring': {
     model: 'gpt2',
     mesh: CONTEXT_TENSOR,
     plan: SEQUENCE,
     options: { context: { attention: 'ring' } },
-  },
-  'context × fsdp': {
-    model: 'gpt2',
-    mesh: { fsdp: 2, context: 2 },
-    options: { strategy: 'fsdp', context: { attention: 'ring' } },
   },
   'pipeline × tensor': {
     model: 'gpt2',
@@ -43,13 +38,21 @@ const CASES = {
     dropout: 0.2,
     pipelined: { microBatches: 2, stages: [[...FIRST, 'drop'], LAST] },
   },
-  'pipeline × tensor along the sequence': {
-    model: 'gpt2',
-    mesh: PIPELINE_TENSOR,
-    plan: SEQUENCE,
-    pipelined: { microBatches: 2, ...GPT2_STAGES },
-  },
-} satisfies Record<string, Case>;
+  ...onlyInRelease<Case>({
+    'data × tensor along the sequence': { model: 'gpt2', mesh: DATA_TENSOR, plan: SEQUENCE },
+    'context × fsdp': {
+      model: 'gpt2',
+      mesh: { fsdp: 2, context: 2 },
+      options: { strategy: 'fsdp', context: { attention: 'ring' } },
+    },
+    'pipeline × tensor along the sequence': {
+      model: 'gpt2',
+      mesh: PIPELINE_TENSOR,
+      plan: SEQUENCE,
+      pipelined: { microBatches: 2, ...GPT2_STAGES },
+    },
+  }),
+};
 
 /** Steps that are not. */
 const REFUSED = {
@@ -63,9 +66,9 @@ let compiled: Record<string, Trained[]>;
 let refused: Record<keyof typeof REFUSED, (Trained | string)[]>;
 
 beforeAll(async () => {
-  const names = Object.keys(CASES) as (keyof typeof CASES)[];
+  const names = Object.keys(CASES);
   const cases = names.flatMap((name): Case[] => {
-    const given = { ...CASES[name], steps: STEPS };
+    const given = { ...CASES[name]!, steps: STEPS };
     return [given, { ...given, isCompiled: true }];
   });
   const others = Object.values<Case>(REFUSED).map((each) => ({ ...each, isCompiled: true }));

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import type { CompileOptions } from '@acc/core';
 import { expectClose, runRanks } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
@@ -25,7 +25,7 @@ const MODELS = {
 type Model = keyof typeof MODELS;
 const NAMES = Object.keys(MODELS) as Model[];
 
-describe.each([1, 2, 3])('models on %i ranks', (ranks) => {
+describe.each(inject('isRelease') ? [1, 2, 3] : [1, 2])('models on %i ranks', (ranks) => {
   const ways: CompileOptions[] = ranks === 2 ? [{}, { fuse: 'exact' }] : [{}];
   let found: Trained[][];
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
@@ -48,7 +48,7 @@ beforeAll(async () => {
   alone = await train(1);
 });
 
-describe.each([2, 3])('Llama on %i ranks', (ranks) => {
+describe.each(inject('isRelease') ? [2, 3] : [2])('Llama on %i ranks', (ranks) => {
   let found: Record<Name, Trained[]>;
   beforeAll(async () => {
     found = await train(ranks);

@@ -4,6 +4,7 @@ import { CREATE, MODEL, type WrongProgram } from './wrong-program.js';
 export const LAUNCHED: readonly Omit<WrongProgram, 'ranks'>[] = [
   {
     name: 'an option of another spelling',
+    isLate: true,
     code: 'ACC_UNKNOWN_OPTION',
     says: ["Did you mean 'mixedPrecision'?"],
     source: "await Accelerator.create({ mixedPrecison: 'bf16' }); // wrong",
@@ -77,6 +78,7 @@ await accelerator.waitForEveryone(); // wrong`,
   },
   {
     name: 'tensors of other shapes',
+    isLate: true,
     code: 'ACC_COLLECTIVE_MISMATCH',
     says: ['float32[1]', 'float32[2]'],
     source: `${CREATE}await accelerator.reduce(tf.ones([1 + accelerator.processIndex])); // wrong`,
@@ -97,6 +99,7 @@ await accelerator.waitForEveryone(); // wrong`,
   },
   {
     name: 'a mesh of more ranks',
+    isLate: true,
     says: ['tensor'],
     source: 'await Accelerator.create({ mesh: { tensor: 3 } }); // wrong',
     code: 'ACC_INVALID_OPTION',
@@ -141,6 +144,7 @@ await accelerator.endTraining();`,
   },
   {
     name: 'an export that is not there',
+    isLate: true,
     says: ['SyntaxError', "'Acelerator'", 'program.mjs:3'],
     source: "import { Acelerator } from '@acc/core'; // wrong\nawait Acelerator.create();",
   },

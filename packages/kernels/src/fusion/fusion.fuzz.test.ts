@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { assert, constantFrom, array, nat, property, record, tuple } from 'fast-check';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
 import { setMinElements } from '../pending/all-pending.js';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 /** The shapes of the arguments, which can all be broadcast to the first one. */
 const SHAPES = [[3, 4, 50], [3, 4, 50], [4, 50], [50], [3, 4, 1], [1], []];
 
-const RUNS = 150;
+const RUNS = inject('isRelease') ? 150 : 50;
 /** The difference after 25 operators, each of which can make that of its operand a few times larger. */
 const BOUND = 1e-4;
 

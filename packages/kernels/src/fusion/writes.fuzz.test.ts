@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { assert, array, constantFrom, nat, property, record, tuple } from 'fast-check';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
 import { operator, operatorInPlace, tensorFrom, type Tensor as Native } from '@acc/native';
 import type { AccBackend } from '../backend.js';
@@ -23,7 +23,7 @@ beforeAll(async () => {
   recorder = new StepRecorder(backend);
 });
 
-const RUNS = 300;
+const RUNS = inject('isRelease') ? 300 : 100;
 const SHAPE = [4, 6];
 
 /** A tensor of a step. */

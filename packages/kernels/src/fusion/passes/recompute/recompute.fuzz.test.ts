@@ -1,6 +1,6 @@
 import * as tf from '@tensorflow/tfjs';
 import { assert, constantFrom, array, nat, property, record, tuple } from 'fast-check';
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, inject, it } from 'vitest';
 import type { Fusion, Recording } from '@acc/contract';
 import { operator, operatorInPlace, setSeed } from '@acc/native';
 import type { AccBackend } from '../../../backend.js';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const SHAPES = [[3, 4, 50], [3, 4, 50], [4, 50], [50], [3, 4, 1], []];
-const RUNS = 150;
+const RUNS = inject('isRelease') ? 150 : 50;
 
 const castTo = operator('aten::_to_copy');
 const multiply = operatorInPlace('aten::mul_.Tensor');

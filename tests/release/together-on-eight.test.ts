@@ -1,8 +1,8 @@
 import { beforeAll, describe, it } from 'vitest';
-import { BF16, casesOn, FP16_GROWING } from './cases-on-axes.js';
-import { AGAIN, MeshComparison, type Cases } from './compare-meshes.js';
-import { SIGNS } from './integers.js';
-import type { Case, Trained } from './train.js';
+import { BF16, casesOn, FP16_GROWING } from '../e2e/mesh-pairs/cases-on-axes.js';
+import { AGAIN, MeshComparison, type Cases } from '../e2e/mesh-pairs/compare-meshes.js';
+import { SIGNS } from '../e2e/mesh-pairs/integers.js';
+import type { Case, Trained } from '../e2e/mesh-pairs/train.js';
 
 /** On one process. */
 const SAME = {
