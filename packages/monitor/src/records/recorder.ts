@@ -1,14 +1,26 @@
+import * as os from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { observeCollectives } from '@acc/collective';
 import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
-import { memoryStats, observeCalls } from '@acc/native';
-import { files, join } from '@acc/platform';
-import { BLOCK_HEADER_BYTES, KIND, MAGIC, SAMPLE_COLUMNS, STEP_COLUMNS, type StepRow } from './format.js';
+import { numThreads, memoryStats, observeCalls } from '@acc/native';
+import { files, hostName, join } from '@acc/platform';
+import {
+  BLOCK_HEADER_BYTES,
+  KIND,
+  MAGIC,
+  SAMPLE_COLUMNS,
+  STEP_COLUMNS,
+  type Facts,
+  type StepRow,
+} from '@acc/records';
+import { LoopFigures, type LoopTimes } from './loop-figures.js';
 import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
-export type StepFigures = Omit<StepRow, 'blocked' | 'replay' | 'flops' | 'allocatedBytes' | 'peakBytes'>;
+export type StepFigures = Omit<StepRow, Measured | Memory>;
+type Measured = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | keyof LoopTimes;
+type Memory = 'allocatedBytes' | 'peakBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
 const CAPACITY = 8192;
@@ -27,16 +39,18 @@ interface Given {
   /** Whether tensors are those of the addon, which counts their memory and their products. */
   readonly hasNative: boolean;
   readonly own: OwnWork;
+  readonly facts: Omit<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'>;
   readonly warn: (message: string) => void;
   /** How long {@link Recorder.close} waits for the thread, at most. */
   readonly closeMs?: number;
 }
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
+const NO_CALLS = { calls: 0, kernels: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
- * `samples-rank-<rank>.acc`. A thread writes both. Problems with the files are told once, and training
+ * `samples-rank-<rank>.acc`, after the facts of the run in `facts-rank-<rank>.jsonl`. A thread writes them. Problems with the files are told once, and training
  * goes on.
  */
 export class Recorder {
@@ -44,14 +58,20 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
+  readonly #loop = new LoopFigures();
+  #calls = { ...NO_CALLS };
   #blockedMs = 0;
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
-  #measured = { blocked: NaN, flops: NaN, replay: { ...NO_REPLAY } };
+  #measured = {
+    ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY } },
+    ...{ calls: NaN, kernels: NaN },
+    ...{ loader: NaN, saves: NaN, gc: NaN },
+  };
   /** The last step. It waits for the report of the replay that it ended in, if there is one. */
-  #last: (StepFigures & Pick<StepRow, 'allocatedBytes' | 'peakBytes'>) | undefined;
+  #last: (StepFigures & Pick<StepRow, Memory>) | undefined;
   #endCounting: (() => void) | undefined;
 
   constructor(private readonly given: Given) {
@@ -63,6 +83,10 @@ export class Recorder {
     });
     this.#worker = this.#start({
       files: { steps: file('steps', STEP_COLUMNS), samples: file('samples', SAMPLE_COLUMNS) },
+      facts: {
+        path: join(folder, `facts-rank-${rank}.jsonl`),
+        line: `${JSON.stringify({ ...given.facts, ...machineFacts(given.hasNative) })}\n`,
+      },
       control: this.#control.buffer,
       ring: this.#rows.buffer,
       rank,
@@ -74,6 +98,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives((_, ms) => this.blocked(ms)),
       observeReplays((report) => this.replayed(report)),
+      () => this.#loop.close(),
     ];
     this.#count();
   }
@@ -84,7 +109,12 @@ export class Recorder {
     const flops = this.given.own.takeFlops();
     const isCounted = this.#endCounting !== undefined;
     this.#endCounting?.();
-    this.#measured = { blocked: this.#blockedMs, flops: isCounted ? flops : NaN, replay: this.#replay };
+    this.#measured = {
+      ...{ blocked: this.#blockedMs, flops: isCounted ? flops : NaN, replay: this.#replay },
+      ...(isCounted ? this.#calls : { calls: NaN, kernels: NaN }),
+      ...this.#loop.take(),
+    };
+    this.#calls = { ...NO_CALLS };
     this.#blockedMs = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
@@ -162,11 +192,14 @@ export class Recorder {
   }
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
-  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, 'blocked' | 'replay' | 'flops'> {
-    const { blocked, flops, replay } = this.#measured;
+  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Measured> {
+    const { blocked, flops, replay, ...others } = this.#measured;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
-    return { blocked: replay.count > 0 ? NaN : blocked, replay: replay.ms, flops: outside + replay.flops };
+    return {
+      ...others,
+      ...{ blocked: replay.count > 0 ? NaN : blocked, replay: replay.ms, flops: outside + replay.flops },
+    };
   }
 
   #write(row: StepRow): void {
@@ -188,7 +221,12 @@ export class Recorder {
     const isPower = (this.#running & (this.#running - 1)) === 0;
     this.#endCounting =
       hasNative && isPower
-        ? observeCalls((name, args) => own.count(flopsOfCall(name, args)?.model ?? 0))
+        ? observeCalls((name, args, ms) => {
+            own.count(flopsOfCall(name, args)?.model ?? 0);
+            if (!own.isRunning) return;
+            this.#calls.calls++;
+            this.#calls.kernels += ms;
+          })
         : undefined;
   }
 }
@@ -197,6 +235,16 @@ function add(replay: { ms: number; flops: number; count: number }, ms: number, f
   replay.ms += ms;
   replay.flops += flops;
   replay.count++;
+}
+
+function machineFacts(hasNative: boolean): Pick<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'> {
+  return {
+    host: hostName(),
+    processors: os.availableParallelism(),
+    threads: hasNative ? numThreads() : null,
+    // The limit of a container. 0, or more than there is: none.
+    memoryBytes: Math.min(process.constrainedMemory() || Infinity, os.totalmem()),
+  };
 }
 
 /** Opening the files says what is wrong with the folder. */
