@@ -50,19 +50,23 @@ async function measure(each) {
     const findings = all.filter(({ id }) => id !== 'cpu-steal');
     const [first, ...others] = findings;
     if (records) {
-      cpSync(join(run, 'insight'), join(records, each.name.replaceAll(' ', '-')), { recursive: true });
-      return { ...each, first, others, isNamed: each.expected.includes(first?.id), busy };
+      cpSync(join(run, 'insight'), join(records, each.name.replaceAll(/[^\w-]+/g, '-')), { recursive: true });
+      return { ...each, first, others, isNamed: isNamed(each, first), busy };
     }
-    const isNamed = each.expected.length === 0 ? !first : each.expected.includes(first?.id);
     const { gain } = findings.find(({ id }) => each.expected.includes(id)) ?? {};
     const measured = gain
       ? 1 -
         (await stepMs(await train(each, 'mended', each.mended, join(folder, 'mended')))) / (await stepMs(run))
       : undefined;
-    return { ...each, first, others, isNamed, gain, measured, busy };
+    return { ...each, first, others, isNamed: isNamed(each, first), gain, measured, busy };
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** Whether the cause comes first. A healthy program has none. */
+function isNamed({ expected }, first) {
+  return expected.length === 0 ? first === undefined : expected.includes(first?.id);
 }
 
 /** Whether an expected gain is as near to the measured one as it should be. */

@@ -1,5 +1,5 @@
 import type { StepRow } from '../../format.js';
-import type { Detector } from '../finding.js';
+import type { Detector, Evidence, Finding } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import type { Run } from '../run.js';
 import { deviation, line, mean, median } from '../statistics.js';
@@ -114,35 +114,74 @@ export const notLearning: Detector = {
     if (rows.length < WINDOW || all.length < LEARNING_STEPS)
       return `fewer than ${LEARNING_STEPS} steps, or ${WINDOW} figures of the loss`;
     const losses = rows.map(({ loss }) => loss);
-    const [first, last] = [mean(losses.slice(0, 3)), mean(losses.slice(-Math.ceil(losses.length / 4)))];
+    const classes = guessedClasses(losses);
+    if (classes !== undefined) return notLearningOf(run, rows, guessing(losses, classes));
+    const [first, last] = [mean(losses.slice(0, 3)), mean(lastOf(losses))];
     const fallen = (first - last) / Math.abs(first);
     // A loss that was lower in between has been learned, and lost again.
     const hadFallen = Math.min(...losses) < 0.9 * first;
     if (fallen > 0.01 || hadFallen || !Number.isFinite(fallen)) return undefined;
-    const { slope, t } = line(
-      rows.map(({ step }) => step),
-      losses,
-    );
-    const falls = slope < 0 && t < -5;
-    const rate = rows.at(-1)!.learningRate;
-    return {
-      id: 'not-learning',
-      severity: 'critical',
-      share: 1,
-      evidence: [
-        { quantity: 'the loss has fallen by', value: 100 * fallen, unit: '%', limit: 1 },
-        { quantity: 'learning rate', value: rate, unit: '' },
-      ],
-      cause: falls
-        ? `The loss falls steadily, but by less than 1 % in ${all.length} steps: the learning rate is too small.`
-        : `The loss is where it was at the start, after ${all.length} steps.`,
-      ranks: run.numbers,
-      since: null,
-      advice: falls
-        ? 'Raise the learning rate, for example tenfold.'
-        : 'Check that labels belong to their samples, that weights are not frozen, and the learning rate.',
-      change: null,
-      gain: null,
-    };
+    return notLearningOf(run, rows, standingStill(rows, fallen));
   },
 };
+
+type Why = Pick<Finding, 'cause' | 'advice'> & { readonly evidence: Evidence };
+
+function notLearningOf(run: Run, rows: readonly StepRow[], { cause, advice, evidence }: Why): Finding {
+  const rate = { quantity: 'learning rate', value: rows.at(-1)!.learningRate, unit: '' };
+  return {
+    ...{ id: 'not-learning', severity: 'critical', share: 1, evidence: [evidence, rate], cause },
+    ...{ ranks: run.numbers, since: null, advice, change: null, gain: null },
+  };
+}
+
+function standingStill(rows: readonly StepRow[], fallen: number): Why {
+  const { slope, t } = line(
+    rows.map(({ step }) => step),
+    rows.map(({ loss }) => loss),
+  );
+  const evidence = { quantity: 'the loss has fallen by', value: 100 * fallen, unit: '%', limit: 1 };
+  const steps = rows.at(-1)!.step;
+  if (slope < 0 && t < -5) {
+    return {
+      evidence,
+      cause: `The loss falls steadily, but by less than 1 % in ${steps} steps: the learning rate is too small.`,
+      advice: 'Raise the learning rate, for example tenfold.',
+    };
+  }
+  return {
+    evidence,
+    cause: `The loss is where it was at the start, after ${steps} steps.`,
+    advice: 'Check that labels belong to their samples, that weights are not frozen, and the learning rate.',
+  };
+}
+
+const lastOf = (losses: readonly number[]) => losses.slice(-Math.ceil(losses.length / 4));
+
+/** The logarithms of more classes are too near to each other. */
+const MOST_CLASSES = 20;
+
+/** The number of classes between which a model guesses, whose cross-entropy is its logarithm. */
+function guessedClasses(losses: readonly number[]): number | undefined {
+  const numbers = Array.from({ length: MOST_CLASSES - 1 }, (_, i) => i + 2);
+  return numbers.find((classes) => {
+    const guess = Math.log(classes);
+    const last = lastOf(losses).map((loss) => loss / guess);
+    const isThere = Math.abs(mean(last) - 1) < 0.01 && last.every((loss) => Math.abs(loss - 1) < 0.03);
+    return isThere && losses.every((loss) => loss > 0.97 * guess);
+  });
+}
+
+function guessing(losses: readonly number[], classes: number): Why {
+  return {
+    evidence: {
+      quantity: `loss, of ln ${classes}`,
+      value: (100 * mean(lastOf(losses))) / Math.log(classes),
+      unit: '%',
+      limit: 101,
+    },
+    cause: `The loss stays at ln ${classes}, that of a guess between ${classes} classes.`,
+    advice:
+      'Check that labels belong to their samples, and lower the learning rate: after too large updates, units may be 0 for all samples.',
+  };
+}
