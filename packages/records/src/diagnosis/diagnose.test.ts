@@ -16,6 +16,7 @@ const runs = fileURLToPath(new URL('../testing/runs/', import.meta.url));
 
 /** Records of programs of `npm run bench:diagnose`, and the ids that name their cause. */
 const RECORDED: Readonly<Record<string, readonly string[]>> = {
+  '2-ranks-of-2-threads': ['oversubscribed'],
   'a-checkpoint-every-20-steps': ['checkpoint-stall'],
   'activations-computed-again': ['recompute-needless'],
   'an-evaluation-every-5-steps': ['loop-code'],
@@ -134,6 +135,12 @@ describe('a finding', () => {
     const found = findingsOf({ ranks: 2, facts: { threads: 2 }, rates: { ...rates, cpuMs: 1000 } });
     expect(found.map(({ id, change }) => [id, change?.to])).toEqual([['oversubscribed', 1]]);
     expect(only({ rates }).id).toBe('cpu-steal');
+    // Two threads too many, and two processors that others use.
+    const shared = findingsOf({ ranks: 2, facts: { threads: 2 }, rates: { ...rates, hostBusyMs: 3400 } });
+    expect(shared.map(({ id, share }) => [id, share.toFixed(2)])).toEqual([
+      ['oversubscribed', '0.15'],
+      ['cpu-steal', '0.15'],
+    ]);
     // The processors are busy, and the training has one of its own.
     expect(findingsOf({ rates: { ...rates, runQueueMs: 10 } })).toEqual([]);
   });

@@ -10,10 +10,26 @@ function queued(run: Run): number[] {
   return run.steps.map((_, i) => rateOf(run, i, 'runQueueMs'));
 }
 
-/** Removes that wait from each step. */
-function withoutQueue(run: Run, share: number) {
+/** Removes a part of that wait from each step. */
+function withoutQueue(run: Run, part: number) {
   const rates = queued(run);
-  return less(({ ms, waitedMs }, i) => share * rates[i]! * (ms - waitedMs));
+  return less(({ ms, waitedMs }, i) => part * rates[i]! * (ms - waitedMs));
+}
+
+/** The largest number of threads of the ranks of a host, and these ranks. */
+function mostThreads(run: Run): { readonly threads: number; readonly ranks: readonly number[] } {
+  const hosts = run.numbers.map((_, i) => {
+    const ranks = ranksOnHost(run, i);
+    return { ranks, threads: sum(ranks.map((rank) => factsOf(run, rank)?.threads ?? 1)) };
+  });
+  return hosts.reduce((most, each) => (each.threads > most.threads ? each : most));
+}
+
+/** The part of the queue that is of the job itself: its threads over the number of processors. */
+function ownPart(run: Run): number {
+  const over = Math.max(0, mostThreads(run).threads - run.facts!.processors);
+  const foreign = Math.max(0, ...run.numbers.map((_, i) => foreignProcessors(run, i) || 0));
+  return over === 0 ? 0 : over / (over + foreign);
 }
 
 /** The ranks of a host compute with more threads than it has processors. */
@@ -22,12 +38,11 @@ export const oversubscribed: Detector = {
   needs: { samples: ['runQueueMs', 'cpuMs'], facts: ['threads', 'processors', 'host'], ranks: 2 },
   find(run) {
     const { processors } = run.facts!;
-    const hosts = run.numbers.map((_, i) => ranksOnHost(run, i));
-    const threads = hosts.map((ranks) => sum(ranks.map((i) => factsOf(run, i)?.threads ?? 1)));
-    const most = Math.max(...threads);
-    const share = Math.max(...queued(run));
+    const { threads: most, ranks } = mostThreads(run);
+    const part = ownPart(run);
+    const queue = Math.max(...queued(run));
+    const share = queue * part;
     if (most <= processors || share < 0.05) return undefined;
-    const ranks = hosts[threads.indexOf(most)]!;
     const own = run.facts!.threads ?? 1;
     const fair = Math.max(1, Math.floor(processors / ranks.length));
     const cause = `${ranks.length} ranks compute with ${most} threads on ${processors} processors, and wait for each other's time on them.`;
@@ -37,7 +52,7 @@ export const oversubscribed: Detector = {
       share,
       evidence: [
         { quantity: 'threads on a host', value: most, unit: 'threads', limit: processors },
-        { quantity: 'waiting for a processor', value: 100 * share, unit: '% of the time', limit: 5 },
+        { quantity: 'waiting for a processor', value: 100 * queue, unit: '% of the time', limit: 5 },
       ],
       cause,
       ranks: ranks.map((i) => run.numbers[i]!),
@@ -48,8 +63,8 @@ export const oversubscribed: Detector = {
           : `Start at most ${processors} ranks on this host.`,
       change: own > fair ? launchChange('threads', own, fair) : null,
       gain: gainOf(run, {
-        mid: withoutQueue(run, 1),
-        low: withoutQueue(run, 0.5),
+        mid: withoutQueue(run, part),
+        low: withoutQueue(run, part / 2),
         high: withoutQueue(run, 1),
       }),
     };
@@ -68,7 +83,8 @@ export const processorsTaken: Detector = {
     const foreign = Math.max(...run.steps.map((_, i) => foreignProcessors(run, i))) / processors;
     const stolen = Math.max(...run.steps.map((_, i) => rateOf(run, i, 'stealMs'))) / processors;
     const waits = queued(run);
-    const share = Math.max(...waits) + (stolen >= 0.02 ? stolen : 0);
+    const part = 1 - ownPart(run);
+    const share = part * Math.max(...waits) + (stolen >= 0.02 ? stolen : 0);
     if ((foreign < 0.1 && stolen < 0.02) || share < 0.05) return undefined;
     const worst = waits.indexOf(Math.max(...waits));
     const since = risesAt(run, worst, 'runQueueMs', 0.05);
@@ -95,7 +111,7 @@ export const processorsTaken: Detector = {
       advice:
         'End the other programs, move the training to another host, or give it processors of its own (--cpu-bind).',
       change: null,
-      gain: gainOf(run, { mid: withoutQueue(run, 1), low: withoutQueue(run, 0.5) }),
+      gain: gainOf(run, { mid: withoutQueue(run, part), low: withoutQueue(run, part / 2) }),
     };
   },
 };
