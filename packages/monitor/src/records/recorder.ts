@@ -18,8 +18,8 @@ import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
-export type StepFigures = Omit<StepRow, Measured | Memory>;
-type Measured = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | keyof LoopTimes;
+export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
+type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels';
 type Memory = 'allocatedBytes' | 'peakBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
@@ -66,12 +66,13 @@ export class Recorder {
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
   #measured = {
-    ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY } },
-    ...{ calls: NaN, kernels: NaN },
-    ...{ loader: NaN, saves: NaN, gc: NaN },
+    ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
+    loop: this.#loop.take(),
   };
   /** The last step. It waits for the report of the replay that it ended in, if there is one. */
-  #last: (StepFigures & Pick<StepRow, Memory>) | undefined;
+  #last: StepFigures | undefined;
+  /** Undefined unless the last step has figures of memory. */
+  #memory: ReturnType<typeof memoryStats> | undefined;
   #endCounting: (() => void) | undefined;
 
   constructor(private readonly given: Given) {
@@ -109,12 +110,16 @@ export class Recorder {
     const flops = this.given.own.takeFlops();
     const isCounted = this.#endCounting !== undefined;
     this.#endCounting?.();
+    // Without spreads, which would take longer than all the rest.
     this.#measured = {
-      ...{ blocked: this.#blockedMs, flops: isCounted ? flops : NaN, replay: this.#replay },
-      ...(isCounted ? this.#calls : { calls: NaN, kernels: NaN }),
-      ...this.#loop.take(),
+      blocked: this.#blockedMs,
+      flops: isCounted ? flops : NaN,
+      replay: this.#replay,
+      calls: isCounted ? this.#calls.calls : NaN,
+      kernels: isCounted ? this.#calls.kernels : NaN,
+      loop: this.#loop.take(),
     };
-    this.#calls = { ...NO_CALLS };
+    if (isCounted) this.#calls = { ...NO_CALLS };
     this.#blockedMs = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
@@ -123,12 +128,8 @@ export class Recorder {
 
   /** @param isDue Whether the step has the figures that take longer. */
   step(figures: StepFigures, isDue: boolean): void {
-    const memory = isDue && this.given.hasNative ? memoryStats() : undefined;
-    this.#last = {
-      ...figures,
-      allocatedBytes: memory?.allocatedBytes ?? NaN,
-      peakBytes: memory?.peakAllocatedBytes ?? NaN,
-    };
+    this.#memory = isDue && this.given.hasNative ? memoryStats() : undefined;
+    this.#last = figures;
   }
 
   /** The main thread was in a collective. */
@@ -186,33 +187,41 @@ export class Recorder {
     const last = this.#last;
     if (!last) return;
     this.#last = undefined;
-    const { timeOrigin } = performance;
-    const work = this.#figuresOfWork(last);
-    this.#write({ ...last, start: timeOrigin + last.start, end: timeOrigin + last.end, ...work });
+    const at = this.#place();
+    if (at === undefined) return;
+    const [rows, memory] = [this.#rows, this.#memory];
+    put(rows, at, last);
+    put(rows, at, this.#measured.loop);
+    put(rows, at, this.#figuresOfWork(last));
+    rows[at + INDEX.start] = performance.timeOrigin + last.start;
+    rows[at + INDEX.end] = performance.timeOrigin + last.end;
+    rows[at + INDEX.allocatedBytes] = memory?.allocatedBytes ?? NaN;
+    rows[at + INDEX.peakBytes] = memory?.peakAllocatedBytes ?? NaN;
+    Atomics.add(this.#control, WRITTEN, 1);
   }
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
-  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Measured> {
-    const { blocked, flops, replay, ...others } = this.#measured;
+  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
+    const { blocked, flops, replay, calls, kernels } = this.#measured;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
     return {
-      ...others,
-      ...{ blocked: replay.count > 0 ? NaN : blocked, replay: replay.ms, flops: outside + replay.flops },
+      blocked: replay.count > 0 ? NaN : blocked,
+      replay: replay.ms,
+      flops: outside + replay.flops,
+      calls,
+      kernels,
     };
   }
 
-  #write(row: StepRow): void {
-    const control = this.#control;
-    const written = Atomics.load(control, WRITTEN);
-    if (!this.#worker) return;
-    if (written - Atomics.load(control, TAKEN) >= CAPACITY) {
-      Atomics.add(control, DROPPED, 1);
-      return;
-    }
-    const at = (written % CAPACITY) * STEP_COLUMNS.length;
-    for (const [i, name] of STEP_COLUMNS.entries()) this.#rows[at + i] = row[name];
-    Atomics.store(control, WRITTEN, written + 1);
+  /** The place of the next row. Undefined: there is none. */
+  #place(): number | undefined {
+    const written = Atomics.load(this.#control, WRITTEN);
+    if (!this.#worker) return undefined;
+    if (written - Atomics.load(this.#control, TAKEN) < CAPACITY)
+      return (written % CAPACITY) * STEP_COLUMNS.length;
+    Atomics.add(this.#control, DROPPED, 1);
+    return undefined;
   }
 
   /** Counts products in steps 2, 4, 8 and so on, because counting takes as long as a small step. */
@@ -228,6 +237,18 @@ export class Recorder {
             this.#calls.kernels += ms;
           })
         : undefined;
+  }
+}
+
+const INDEX = Object.fromEntries(STEP_COLUMNS.map((name, i) => [name, i])) as Readonly<
+  Record<keyof StepRow, number>
+>;
+
+/** Writes figures into the row that begins at `at`. */
+function put(rows: Float64Array, at: number, figures: Partial<StepRow>): void {
+  for (const name in figures) {
+    const column = name as keyof StepRow;
+    rows[at + INDEX[column]] = figures[column]!;
   }
 }
 
