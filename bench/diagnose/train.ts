@@ -2,7 +2,9 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type AcceleratorOptions } from '@acc/core';
 import { moduleDataset } from '@acc/data';
-import { CLASSES, WIDTH, type SampleOptions } from './samples.js';
+
+const WIDTH = 256;
+const CLASSES = 10;
 
 interface Settings {
   readonly steps: number;
@@ -11,7 +13,7 @@ interface Settings {
   readonly layers?: number;
   readonly batch?: number;
   readonly learningRate?: number;
-  readonly samples?: SampleOptions;
+  readonly samples?: { readonly rounds?: number; readonly readMs?: number };
   readonly numWorkers?: number;
   readonly compiles?: boolean;
   readonly accumulates?: boolean;
@@ -46,8 +48,8 @@ const model = tf.sequential({
   ],
 });
 const source = await moduleDataset<{ xs: Float32Array; ys: Int32Array }>(
-  new URL('./samples.ts', import.meta.url),
-  { args: [settings.samples ?? {}] },
+  new URL('./samples.mjs', import.meta.url),
+  { args: [{ width: WIDTH, classes: CLASSES, ...settings.samples }] },
 );
 const { numWorkers = 0 } = settings;
 const [, optimizer, loader] = accelerator.prepare(
