@@ -31,7 +31,7 @@ export const CASES = [
     mended: { compiles: true },
   }),
   sick('a checkpoint every 20 steps', ['checkpoint-stall'], {
-    both: { saveEvery: 20 },
+    both: { saveEvery: 20, hidden: 1024, batch: 16 },
     mended: { options: { checkpoint: { async: true, keepLast: 1 } } },
     sick: { options: { checkpoint: { keepLast: 1 } } },
   }),

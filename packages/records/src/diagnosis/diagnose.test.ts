@@ -145,6 +145,16 @@ describe('a finding', () => {
     expect(findingsOf({ rates: { ...rates, runQueueMs: 10 } })).toEqual([]);
   });
 
+  it('of processors says since when: other programs began after 6 s', () => {
+    const recorded = syntheticRun({ step: () => ({ ms: 100, forward: 93 }), rates: { hostBusyMs: 2000 } });
+    const [rank] = recorded.ranks;
+    const samples = rank!.samples.map((row) => ({ ...row, runQueueMs: Math.max(0, row.time - 6000) / 2 }));
+    const { findings } = diagnoseRun({ problems: [], ranks: [{ ...rank!, samples }] });
+    expect(findings.map(({ id }) => id)).toEqual(['cpu-steal']);
+    // The step from 6.0 s to 6.1 s is the 62nd.
+    expect(Math.abs(findings[0]!.since!.step - 62)).toBeLessThanOrEqual(3);
+  });
+
   it.each<[string, Synthetic]>([
     ['gc', { step: () => ({ gc: 1 }) }],
     ['leak', { step: (step) => ({ tensors: 100 + 2 * step, allocatedBytes: 1e6 * step }) }],

@@ -1,6 +1,6 @@
 import type { SampleRow } from '../format.js';
 import type { Run } from './run.js';
-import { median, sum } from './statistics.js';
+import { divide, median, sum } from './statistics.js';
 
 type Counter = Exclude<keyof SampleRow, 'time' | 'rssBytes'>;
 
@@ -29,6 +29,9 @@ export function ranksOnHost(run: Run, index: number): number[] {
   return run.numbers.flatMap((_, i) => (factsOf(run, i)?.host === host ? [i] : []));
 }
 
+/** Samples on each side of a change, at least. */
+const SIDE = 4;
+
 /** The first step from which on a rate of a rank stays above a limit. Undefined: from the first one. */
 export function risesAt(run: Run, index: number, counter: Counter, limit: number): number | undefined {
   const samples = run.samples(index);
@@ -36,15 +39,10 @@ export function risesAt(run: Run, index: number, counter: Counter, limit: number
     const before = samples[i]!;
     return (sample[counter] - before[counter]) / (sample.time - before.time);
   });
-  // The place that divides low from high rates best.
-  const cost = (at: number) => (Math.min(at, rates.length - at) > 3 ? gap(rates, at) : 0);
-  const places = rates.map((_, at) => cost(at));
-  const best = places.indexOf(Math.max(...places));
-  if (best < 0 || places[best]! < limit || median(rates.slice(0, best)) >= limit) return undefined;
-  return run.steps[index]!.findIndex(({ row }) => row.end >= samples[best]!.time);
-}
-
-function gap(rates: readonly number[], at: number): number {
-  const [before, after] = [rates.slice(0, at), rates.slice(at)];
-  return median(after) - median(before);
+  const best = divide(rates, SIDE);
+  if (!best) return undefined;
+  const [before, after] = [rates.slice(0, best.at), rates.slice(best.at)].map(median) as [number, number];
+  if (before >= limit || after < 2 * limit) return undefined;
+  const at = run.steps[index]!.findIndex(({ row }) => row.end >= samples[best.at]!.time);
+  return at > 0 ? at : undefined;
 }

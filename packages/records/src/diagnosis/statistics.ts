@@ -30,3 +30,30 @@ export function line(
   const rest = sum(xs.map((each, i) => (ys[i]! - y - slope * (each - x)) ** 2));
   return { slope, t: slope / Math.sqrt(rest / (xs.length - 2) / spread) };
 }
+
+/** The sum of the distances from the median. */
+export function distanceOf(values: readonly number[]): number {
+  const middle = median(values);
+  return sum(values.map((value) => Math.abs(value - middle)));
+}
+
+/** Places that are tried. More of them take longer, and are hardly nearer. */
+const PLACES = 200;
+
+/**
+ * The place that divides values best into two levels, with at least `side` values on each side.
+ *
+ * @returns `distance`: the sum of the distances from the medians of both sides. Undefined for too few values.
+ */
+export function divide(
+  values: readonly number[],
+  side: number,
+): { readonly at: number; readonly distance: number } | undefined {
+  let best: { at: number; distance: number } | undefined;
+  const stride = Math.max(1, Math.floor(values.length / PLACES));
+  for (let at = side; at <= values.length - side; at += stride) {
+    const distance = distanceOf(values.slice(0, at)) + distanceOf(values.slice(at));
+    if (!best || distance < best.distance) best = { at, distance };
+  }
+  return best;
+}

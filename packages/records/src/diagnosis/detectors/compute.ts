@@ -3,7 +3,7 @@ import { changeOf, optionOf } from '../options.js';
 import { gainOf, less } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
 import { rateOf } from '../samples.js';
-import { median, sum } from '../statistics.js';
+import { distanceOf, divide, median, sum } from '../statistics.js';
 
 /** The share of the time in a queue for a processor above which times of kernels say little. */
 const MOST_QUEUE = 0.1;
@@ -129,23 +129,11 @@ const SIDE = 20;
 
 /** The step that divides faster from slower ones, if the difference is large against their spread. */
 function changePoint(times: readonly number[]): number | undefined {
-  let best: { at: number; distance: number } | undefined;
-  const stride = Math.max(1, Math.floor(times.length / 200));
-  for (let at = SIDE; at <= times.length - SIDE; at += stride) {
-    const [before, after] = [times.slice(0, at), times.slice(at)];
-    const distance = distanceOf(before) + distanceOf(after);
-    if (!best || distance < best.distance) best = { at, distance };
-  }
+  const best = divide(times, SIDE);
   if (!best || best.distance > 0.5 * distanceOf(times)) return undefined;
   const [before, after] = [times.slice(0, best.at), times.slice(best.at)];
   const isLasting = after.filter((ms) => ms > 1.1 * median(before)).length >= 0.9 * after.length;
   return median(after) >= 1.1 * median(before) && isLasting ? best.at : undefined;
-}
-
-/** The sum of the distances from the median. */
-function distanceOf(values: readonly number[]): number {
-  const middle = median(values);
-  return sum(values.map((value) => Math.abs(value - middle)));
 }
 
 const GROWN: readonly (readonly [string, (step: RankStep) => number])[] = [
