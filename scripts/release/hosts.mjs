@@ -20,6 +20,7 @@ export const HOSTS = {
   placement: 'fsdp',
   platform: 'contract',
   profile: 'core',
+  records: 'cli',
   schedule: 'core',
   'sharding-rules': 'core',
   tape: 'kernels',

@@ -34,6 +34,7 @@ const TRAIN = [
   ['Trackers', '/guide/trackers'],
   ['Faster steps: compile', '/guide/compile'],
   ['Where the time goes', '/guide/profile'],
+  ['Diagnose a slow run', '/guide/diagnose'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
 ];

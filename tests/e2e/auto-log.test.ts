@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseRecords, type SampleRow, type StepRow } from '@acc/monitor';
+import { parseFacts, parseRecords, type SampleRow, type StepRow } from '@acc/records';
 import { expectClose, runRanks } from '@acc/testkit';
 
 interface Result {
@@ -23,12 +23,18 @@ async function train(way: string, ranks: number) {
 }
 
 async function recordsOf(folder: string, rank: number) {
-  const read = <T extends StepRow | SampleRow>(name: string) => {
-    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-    const path = paths.find((path) => path.endsWith(`insight/${name}-rank-${rank}.acc`));
-    return parseRecords<T>(readFileSync(join(folder, path!)));
-  };
-  return { steps: await read<StepRow>('steps'), samples: await read<SampleRow>('samples') };
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const bytesOf = (name: string) =>
+    readFileSync(
+      join(
+        folder,
+        paths.find((path) => path.endsWith(`insight/${name}`))!,
+      ),
+    );
+  const read = <T extends StepRow | SampleRow>(name: string) =>
+    parseRecords<T>(bytesOf(`${name}-rank-${rank}.acc`));
+  const facts = parseFacts(bytesOf(`facts-rank-${rank}.jsonl`).toString());
+  return { steps: await read<StepRow>('steps'), samples: await read<SampleRow>('samples'), facts };
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -58,7 +64,7 @@ describe('autoLog', () => {
     }
     expect(main.alerts).toEqual([]);
     for (const rank of [0, 1]) {
-      const { steps, samples } = await recordsOf(folder, rank);
+      const { steps, samples, facts } = await recordsOf(folder, rank);
       // The first step has no begin.
       expect(steps.map(({ step }) => step)).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
       const losses = steps.flatMap(({ step, loss }) => (step % 4 === 0 ? [loss] : []));
@@ -71,6 +77,16 @@ describe('autoLog', () => {
       expect(steps.every(({ blocked, replay }) => blocked > 0 && replay === 0)).toBe(true);
       expect(steps.every(({ start, end, exposed }) => end > start && exposed <= end - start)).toBe(true);
       expect(samples.length).toBeGreaterThan(0);
+      expect(
+        steps.every(({ loader, tensors, learningRate }) => loader > 0 && tensors > 0 && learningRate > 0),
+      ).toBe(true);
+      expect(facts).toMatchObject({
+        rank,
+        ranks: 2,
+        strategy: 'ddp',
+        createdAt: expect.stringMatching(/^auto-log\.ts:23:/) as string,
+      });
+      expect(facts!.options).toMatchObject({ gradientAccumulationSteps: 1, strategy: 'auto' });
     }
   });
 

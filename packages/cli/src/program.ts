@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addCompletionCommand } from './completion/command.js';
 import { addConfigCommand } from './config/command.js';
 import { addConvertConfigCommand } from './convert-config/command.js';
+import { addDiagnoseCommand } from './diagnose/command.js';
 import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
@@ -27,6 +28,7 @@ export function createProgram(setExitCode: (code: number) => void): Command {
   addLaunchCommand(program, setExitCode);
   addConfigCommand(program);
   addConvertConfigCommand(program);
+  addDiagnoseCommand(program);
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addPlanCommand(program);

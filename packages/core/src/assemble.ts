@@ -240,7 +240,7 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   ];
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),
-    ...trackingPlugins(resolved, tracking.bus, { size, norm }),
+    ...trackingPlugins(resolved, tracking.bus, { size, norm, strategy: strategy.name }),
     ...(tensor ? [tensor.plugin] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,

@@ -44,7 +44,20 @@ export type {
   ProfileOptions,
   StepParts,
 } from '@acc/profile';
-export { joinSamples, parseRecords, type JoinedStep, type SampleRow, type StepRow } from '@acc/monitor';
+export {
+  diagnose,
+  joinSamples,
+  parseRecords,
+  readRecords,
+  type Detector,
+  type Diagnosis,
+  type Facts,
+  type Finding,
+  type JoinedStep,
+  type RecordedRun,
+  type SampleRow,
+  type StepRow,
+} from '@acc/records';
 export { DataLoader } from '@acc/data';
 export { checkpoint, currentPass, type Nested, type PassContext } from '@acc/tape';
 export {

@@ -270,6 +270,13 @@ export function comparedOptions(options: ResolvedOptions): Record<string, unknow
   };
 }
 
+/** The options that the records of a run have, for its diagnosis. Functions are left out. */
+export function recordedOptions(options: ResolvedOptions): Record<string, unknown> {
+  const { ddp, fsdp, strategy } = options;
+  const named = typeof strategy === 'string' ? strategy : strategy.name;
+  return { ...comparedOptions(options), strategy: named, ddp: ddp ?? {}, fsdp: fsdp ?? {} };
+}
+
 function recordOf<O extends object>(given: true | O): O {
   return given === true ? ({} as O) : given;
 }

@@ -1,3 +1,4 @@
+import { noteWait } from '@acc/contract';
 import { nextTurn } from '@acc/platform';
 import { cutSequences } from '#platform/cut-sequences';
 import { readAhead } from '#platform/read-ahead';
@@ -74,11 +75,13 @@ export async function* deliver<T>(
   { prefetch, sequence, onBatch, atBoundary }: Delivery,
   iteration: Iteration,
 ): AsyncGenerator<T, void, undefined> {
+  let asked = performance.now();
   try {
     for await (const { batch, counts, end } of ahead(
       sequence ? cutSequences(steps, sequence) : steps,
       prefetch,
     )) {
+      noteWait('loader', asked);
       try {
         await atBoundary?.();
         onBatch?.(counts, batch, iteration);
@@ -92,6 +95,7 @@ export async function* deliver<T>(
         await nextTurn();
         turnedMs = performance.now();
       }
+      asked = performance.now();
     }
     await atBoundary?.(true);
   } finally {

@@ -22,6 +22,7 @@ function watch(sink: Partial<MonitorSink> = {}) {
     {
       isOpen: true,
       folder: undefined,
+      facts: { strategy: 'ddp', options: {}, createdAt: null },
       get step() {
         return state.step;
       },

@@ -6,6 +6,7 @@ import { exchange, type Figures } from './exchange.js';
 import { metricsOf } from './metrics.js';
 import type { ResolvedAutoLog } from './options.js';
 import { OwnWork } from './records/own-work.js';
+import type { RunFacts } from './records/run-facts.js';
 import { StepRecords } from './records/step-records.js';
 import { StepClock } from './step-clock.js';
 import type { SystemFigures } from './system.js';
@@ -23,6 +24,8 @@ export interface MonitorSink {
   /** Called on rank 0. */
   alert(alert: Alert): void;
   warn(message: string): void;
+  /** The facts for the records of the run. */
+  readonly facts: RunFacts;
   /**
    * The norm of the gradients over all variables and ranks, before clipping by norm. Returns a
    * scalar that the caller disposes.
@@ -100,7 +103,8 @@ class Monitor {
     this.#context = context;
     const { tokensPerSample } = this.#options;
     const warn = (message: string) => this.#sink.warn(message);
-    this.#records = new StepRecords(context, { tokensPerSample, own: this.own, warn });
+    const { facts } = this.#sink;
+    this.#records = new StepRecords(context, { tokensPerSample, own: this.own, facts, warn });
   }
 
   /**
@@ -141,7 +145,9 @@ class Monitor {
     const { last } = this.clock;
     this.#records?.endStep();
     const metrics = this.#isDue(step) ? this.#report(step, info) : undefined;
-    this.#records?.step(this.#sink.folder, last, { step, samples: info.samples, metrics });
+    const { samples, optimizer } = info;
+    const learningRate = learningRateOf(optimizer);
+    this.#records?.step(this.#sink.folder, last, { step, samples, metrics, learningRate });
   }
 
   /** Stops the thread and the process that run beside the training. */

@@ -14,6 +14,7 @@ export const LAYERS: Readonly<Record<string, number>> = {
   '@acc/kernels': 2,
   '@acc/collective': 2,
   '@acc/formats': 2,
+  '@acc/records': 2,
   '@acc/optimizers': 3,
   '@acc/context-parallel': 3,
   '@acc/compile': 3,

@@ -1,5 +1,5 @@
 import { Checkpoints, describeLocation, resolveCheckpointOptions, type Checkpoint } from '@acc/checkpoint';
-import { AccError, checkKeys, isAccError, withoutHelp, type Stateful } from '@acc/contract';
+import { AccError, checkKeys, isAccError, noteWait, withoutHelp, type Stateful } from '@acc/contract';
 import { join } from '@acc/platform';
 import { Rescuing } from '#platform/rescuing';
 import type { LaunchEnvironment } from '../environment.js';
@@ -94,6 +94,7 @@ export class RunCheckpoints {
 
   async save(path: string | undefined, options: SaveStateOptions): Promise<string | undefined> {
     checkKeys('saveState', options, ['async', 'metrics']);
+    const start = performance.now();
     const { metrics = {} } = options;
     const { fit, collective } = this.#context;
     if (collective.rank === 0) fit.callbacks.warnOfUnsaved();
@@ -105,6 +106,7 @@ export class RunCheckpoints {
       return await this.#checkpoints.save(path, { info, ...collected }, options.async ?? this.#isAsync);
     } finally {
       for (const tensor of collected.made) tensor.dispose();
+      noteWait('saves', start);
     }
   }
 

@@ -1,15 +1,15 @@
 import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
-import type { Plugin } from '@acc/contract';
+import { programFrames, type Plugin } from '@acc/contract';
 import type { TrackerBus, TrackersState } from '@acc/tracker';
 import type { Alert } from '@acc/monitor';
-import type { ResolvedOptions } from '../options.js';
+import { recordedOptions, type ResolvedOptions } from '../options.js';
 import { monitorOf } from '../presets/plugins.js';
 
 /** Plugins that count steps for trackers, store the run in checkpoints, and log automatically. */
 export function trackingPlugins(
   options: ResolvedOptions,
   bus: TrackerBus,
-  { size, norm }: { size: number; norm: (grads: NamedTensorMap) => Tensor },
+  { size, strategy, norm }: { size: number; strategy: string; norm: (grads: NamedTensorMap) => Tensor },
 ): Plugin[] {
   const counting: Plugin = {
     name: 'trackers',
@@ -37,6 +37,14 @@ export function trackingPlugins(
     },
     warn,
     norm,
+    facts: { strategy, options: recordedOptions(options), createdAt: programLine() },
   };
   return [counting, ...monitorOf(options, sink, size)];
+}
+
+/** Where the program creates its Accelerator: `train.ts:12:28`. */
+function programLine(): string | null {
+  const [, ...frames] = new Error().stack?.split('\n') ?? [];
+  const [, place] = /([^\\/() ]+:\d+:\d+)\)?$/.exec(programFrames(frames)[0] ?? '') ?? [];
+  return place ?? null;
 }

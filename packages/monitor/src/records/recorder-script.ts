@@ -5,9 +5,9 @@
  */
 export const SCRIPT = `
 const { workerData } = require('node:worker_threads');
-const { openSync, writeSync, closeSync, readFileSync } = require('node:fs');
+const { appendFileSync, openSync, writeSync, closeSync, readFileSync } = require('node:fs');
 const { crc32, deflateRawSync } = require('node:zlib');
-const { control, ring, files, rank, everyMs, magic, headerBytes, kind } = workerData;
+const { control, ring, files, facts, rank, everyMs, magic, headerBytes, kind } = workerData;
 const state = new Int32Array(control);
 const [WRITTEN, TAKEN, CLOSING, DONE, DROPPED] = [0, 1, 2, 3, 4];
 const width = files.steps.columns.length;
@@ -50,18 +50,30 @@ function takeRows() {
   return list;
 }
 
-function stealMs() {
-  if (process.platform !== 'linux') return NaN;
+/** The time that was stolen from the host, and the time in which its processors were busy. */
+function hostMs() {
+  if (process.platform !== 'linux') return [NaN, NaN];
   const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\\n', 1)[0].split(/ +/);
-  // Of 10 ms each, as for every user of the system.
-  return 10 * Number(ticks[7]);
+  // User, nice, system, idle, waiting for disks, interrupts (2), stolen. Of 10 ms each, as for every user.
+  const [user, nice, system, , , hard, soft, stolen] = ticks.map((count) => 10 * Number(count));
+  return [stolen, user + nice + system + hard + soft];
+}
+
+/** The second number is the time on the queue of runnable threads, in nanoseconds. */
+function runQueueMs() {
+  try {
+    return Number(readFileSync('/proc/' + process.pid + '/task/' + process.pid + '/schedstat', 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return NaN;
+  }
 }
 
 function sample() {
   const used = process.resourceUsage();
   const cpuMs = (used.userCPUTime + used.systemCPUTime) / 1000;
   const time = performance.timeOrigin + performance.now();
-  return [time, process.memoryUsage.rss(), cpuMs, stealMs(), used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches];
+  const [stolen, busy] = hostMs();
+  return [time, process.memoryUsage.rss(), cpuMs, stolen, used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches, runQueueMs(), busy];
 }
 
 function turn() {
@@ -80,6 +92,7 @@ function turn() {
 
 function open() {
   try {
+    appendFileSync(facts.path, facts.line);
     for (const file of Object.values(files)) {
       file.fd = openSync(file.path, 'a');
       append(file, block(kind.columns, Buffer.from(JSON.stringify({ columns: file.columns, rank }))));

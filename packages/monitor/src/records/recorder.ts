@@ -1,14 +1,26 @@
+import * as os from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { observeCollectives } from '@acc/collective';
 import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
-import { memoryStats, observeCalls } from '@acc/native';
-import { files, join } from '@acc/platform';
-import { BLOCK_HEADER_BYTES, KIND, MAGIC, SAMPLE_COLUMNS, STEP_COLUMNS, type StepRow } from './format.js';
+import { numThreads, memoryStats, observeCalls } from '@acc/native';
+import { files, hostName, join } from '@acc/platform';
+import {
+  BLOCK_HEADER_BYTES,
+  KIND,
+  MAGIC,
+  SAMPLE_COLUMNS,
+  STEP_COLUMNS,
+  type Facts,
+  type StepRow,
+} from '@acc/records';
+import { LoopFigures, type LoopTimes } from './loop-figures.js';
 import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
-export type StepFigures = Omit<StepRow, 'blocked' | 'replay' | 'flops' | 'allocatedBytes' | 'peakBytes'>;
+export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
+type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels';
+type Memory = 'allocatedBytes' | 'peakBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
 const CAPACITY = 8192;
@@ -27,16 +39,18 @@ interface Given {
   /** Whether tensors are those of the addon, which counts their memory and their products. */
   readonly hasNative: boolean;
   readonly own: OwnWork;
+  readonly facts: Omit<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'>;
   readonly warn: (message: string) => void;
   /** How long {@link Recorder.close} waits for the thread, at most. */
   readonly closeMs?: number;
 }
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
+const NO_CALLS = { calls: 0, kernels: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
- * `samples-rank-<rank>.acc`. A thread writes both. Problems with the files are told once, and training
+ * `samples-rank-<rank>.acc`, after the facts of the run in `facts-rank-<rank>.jsonl`. A thread writes them. Problems with the files are told once, and training
  * goes on.
  */
 export class Recorder {
@@ -44,14 +58,21 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
+  readonly #loop = new LoopFigures();
+  #calls = { ...NO_CALLS };
   #blockedMs = 0;
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
-  #measured = { blocked: NaN, flops: NaN, replay: { ...NO_REPLAY } };
+  #measured = {
+    ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
+    loop: this.#loop.take(),
+  };
   /** The last step. It waits for the report of the replay that it ended in, if there is one. */
-  #last: (StepFigures & Pick<StepRow, 'allocatedBytes' | 'peakBytes'>) | undefined;
+  #last: StepFigures | undefined;
+  /** Undefined unless the last step has figures of memory. */
+  #memory: ReturnType<typeof memoryStats> | undefined;
   #endCounting: (() => void) | undefined;
 
   constructor(private readonly given: Given) {
@@ -63,6 +84,10 @@ export class Recorder {
     });
     this.#worker = this.#start({
       files: { steps: file('steps', STEP_COLUMNS), samples: file('samples', SAMPLE_COLUMNS) },
+      facts: {
+        path: join(folder, `facts-rank-${rank}.jsonl`),
+        line: `${JSON.stringify({ ...given.facts, ...machineFacts(given.hasNative) })}\n`,
+      },
       control: this.#control.buffer,
       ring: this.#rows.buffer,
       rank,
@@ -74,6 +99,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives((_, ms) => this.blocked(ms)),
       observeReplays((report) => this.replayed(report)),
+      () => this.#loop.close(),
     ];
     this.#count();
   }
@@ -84,7 +110,16 @@ export class Recorder {
     const flops = this.given.own.takeFlops();
     const isCounted = this.#endCounting !== undefined;
     this.#endCounting?.();
-    this.#measured = { blocked: this.#blockedMs, flops: isCounted ? flops : NaN, replay: this.#replay };
+    // Without spreads, which would take longer than all the rest.
+    this.#measured = {
+      blocked: this.#blockedMs,
+      flops: isCounted ? flops : NaN,
+      replay: this.#replay,
+      calls: isCounted ? this.#calls.calls : NaN,
+      kernels: isCounted ? this.#calls.kernels : NaN,
+      loop: this.#loop.take(),
+    };
+    if (isCounted) this.#calls = { ...NO_CALLS };
     this.#blockedMs = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
@@ -93,12 +128,8 @@ export class Recorder {
 
   /** @param isDue Whether the step has the figures that take longer. */
   step(figures: StepFigures, isDue: boolean): void {
-    const memory = isDue && this.given.hasNative ? memoryStats() : undefined;
-    this.#last = {
-      ...figures,
-      allocatedBytes: memory?.allocatedBytes ?? NaN,
-      peakBytes: memory?.peakAllocatedBytes ?? NaN,
-    };
+    this.#memory = isDue && this.given.hasNative ? memoryStats() : undefined;
+    this.#last = figures;
   }
 
   /** The main thread was in a collective. */
@@ -156,30 +187,41 @@ export class Recorder {
     const last = this.#last;
     if (!last) return;
     this.#last = undefined;
-    const { timeOrigin } = performance;
-    const work = this.#figuresOfWork(last);
-    this.#write({ ...last, start: timeOrigin + last.start, end: timeOrigin + last.end, ...work });
+    const at = this.#place();
+    if (at === undefined) return;
+    const [rows, memory] = [this.#rows, this.#memory];
+    put(rows, at, last);
+    put(rows, at, this.#measured.loop);
+    put(rows, at, this.#figuresOfWork(last));
+    rows[at + INDEX.start] = performance.timeOrigin + last.start;
+    rows[at + INDEX.end] = performance.timeOrigin + last.end;
+    rows[at + INDEX.allocatedBytes] = memory?.allocatedBytes ?? NaN;
+    rows[at + INDEX.peakBytes] = memory?.peakAllocatedBytes ?? NaN;
+    Atomics.add(this.#control, WRITTEN, 1);
   }
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
-  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, 'blocked' | 'replay' | 'flops'> {
-    const { blocked, flops, replay } = this.#measured;
+  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
+    const { blocked, flops, replay, calls, kernels } = this.#measured;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
-    return { blocked: replay.count > 0 ? NaN : blocked, replay: replay.ms, flops: outside + replay.flops };
+    return {
+      blocked: replay.count > 0 ? NaN : blocked,
+      replay: replay.ms,
+      flops: outside + replay.flops,
+      calls,
+      kernels,
+    };
   }
 
-  #write(row: StepRow): void {
-    const control = this.#control;
-    const written = Atomics.load(control, WRITTEN);
-    if (!this.#worker) return;
-    if (written - Atomics.load(control, TAKEN) >= CAPACITY) {
-      Atomics.add(control, DROPPED, 1);
-      return;
-    }
-    const at = (written % CAPACITY) * STEP_COLUMNS.length;
-    for (const [i, name] of STEP_COLUMNS.entries()) this.#rows[at + i] = row[name];
-    Atomics.store(control, WRITTEN, written + 1);
+  /** The place of the next row. Undefined: there is none. */
+  #place(): number | undefined {
+    const written = Atomics.load(this.#control, WRITTEN);
+    if (!this.#worker) return undefined;
+    if (written - Atomics.load(this.#control, TAKEN) < CAPACITY)
+      return (written % CAPACITY) * STEP_COLUMNS.length;
+    Atomics.add(this.#control, DROPPED, 1);
+    return undefined;
   }
 
   /** Counts products in steps 2, 4, 8 and so on, because counting takes as long as a small step. */
@@ -188,8 +230,25 @@ export class Recorder {
     const isPower = (this.#running & (this.#running - 1)) === 0;
     this.#endCounting =
       hasNative && isPower
-        ? observeCalls((name, args) => own.count(flopsOfCall(name, args)?.model ?? 0))
+        ? observeCalls((name, args, ms) => {
+            own.count(flopsOfCall(name, args)?.model ?? 0);
+            if (!own.isRunning) return;
+            this.#calls.calls++;
+            this.#calls.kernels += ms;
+          })
         : undefined;
+  }
+}
+
+const INDEX = Object.fromEntries(STEP_COLUMNS.map((name, i) => [name, i])) as Readonly<
+  Record<keyof StepRow, number>
+>;
+
+/** Writes figures into the row that begins at `at`. */
+function put(rows: Float64Array, at: number, figures: Partial<StepRow>): void {
+  for (const name in figures) {
+    const column = name as keyof StepRow;
+    rows[at + INDEX[column]] = figures[column]!;
   }
 }
 
@@ -197,6 +256,16 @@ function add(replay: { ms: number; flops: number; count: number }, ms: number, f
   replay.ms += ms;
   replay.flops += flops;
   replay.count++;
+}
+
+function machineFacts(hasNative: boolean): Pick<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'> {
+  return {
+    host: hostName(),
+    processors: os.availableParallelism(),
+    threads: hasNative ? numThreads() : null,
+    // The limit of a container. 0, or more than there is: none.
+    memoryBytes: Math.min(process.constrainedMemory() || Infinity, os.totalmem()),
+  };
 }
 
 /** Opening the files says what is wrong with the folder. */

@@ -8,12 +8,14 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { noteWait } from '@acc/contract';
 import {
   BLOCK_HEADER_BYTES,
   joinSamples,
+  parseFacts,
   KIND,
   MAGIC,
   parseRecords,
@@ -21,7 +23,7 @@ import {
   STEP_COLUMNS,
   type SampleRow,
   type StepRow,
-} from './format.js';
+} from '@acc/records';
 import { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
 import { Recorder, type StepFigures } from './recorder.js';
@@ -37,8 +39,12 @@ const closeMs = 60_000;
 const problems: string[] = [];
 const newFolder = () => mkdtempSync(join(tmpdir(), 'acc-records-'));
 const warn = (message: string) => void problems.push(message);
+const facts = {
+  ...{ rank: 0, ranks: 1, backend: 'acc', device: 'cpu', strategy: 'single' },
+  ...{ options: {}, createdAt: 'train.ts:1:2' },
+};
 const newRecorder = (folder: string, own = new OwnWork()) =>
-  new Recorder({ folder, rank: 0, hasNative: true, own, warn, closeMs });
+  new Recorder({ folder, rank: 0, hasNative: true, own, facts, warn, closeMs });
 
 function record(folder: string, steps: readonly number[]): void {
   const recorder = newRecorder(folder);
@@ -122,6 +128,35 @@ it('the work of a step is that between its own hooks, and its replay is in its r
   expect(rows.map(({ replay }) => replay > 0)).toEqual([false, true, true]);
 });
 
+it('waits between steps are in their rows, and facts in a file', async () => {
+  const folder = newFolder();
+  const recorder = newRecorder(folder);
+  const end = (step: number) => {
+    recorder.endStep();
+    recorder.step(figuresOf(step), false);
+  };
+  const begin = performance.now();
+  noteWait('loader', begin);
+  const loaderMs = performance.now() - begin;
+  end(1);
+  // A step has ended meanwhile, so the save has not held the loop up.
+  noteWait('saves', begin);
+  noteWait('saves', performance.now() - 50);
+  const start = performance.now();
+  noteWait('saves', start);
+  end(2);
+  recorder.close();
+  const rows = await parseRecords<StepRow>(readFileSync(join(folder, 'steps-rank-0.acc')));
+  expect(rows[0]!.loader).toBeLessThanOrEqual(loaderMs + 1);
+  expect(rows.map(({ loader, saves }) => [loader > 0, saves > 0])).toEqual([
+    [true, false],
+    [false, true],
+  ]);
+  expect(rows[1]!.saves).toBeLessThan(50);
+  const text = readFileSync(join(folder, 'facts-rank-0.jsonl'), 'utf8');
+  expect(parseFacts(`${text}{"rank": 1`)).toMatchObject({ ...facts, host: hostname() });
+});
+
 it('rows without columns, or of other columns, are passed over', async () => {
   const folder = newFolder();
   record(folder, [1, 2]);
@@ -142,7 +177,8 @@ it('a folder that cannot be written does not end the training', () => {
 it.runIf(process.platform === 'linux')('neither do a full disk and a full stderr', () => {
   const file = join(newFolder(), 'run.cjs');
   const [steps, samples] = [STEP_COLUMNS, SAMPLE_COLUMNS].map((columns) => ({ path: '/dev/full', columns }));
-  const given = { files: { steps, samples }, rank: 0, everyMs: 10, magic: MAGIC, kind: KIND };
+  const facts = { path: '/dev/null', line: '' };
+  const given = { files: { steps, samples }, facts, rank: 0, everyMs: 10, magic: MAGIC, kind: KIND };
   writeFileSync(
     file,
     `const control = new SharedArrayBuffer(20);

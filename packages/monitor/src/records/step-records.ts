@@ -1,7 +1,10 @@
 import { Recorder } from '#platform/recorder';
 import type { Collective, StrategyContext } from '@acc/contract';
+import { engineInternals } from '@acc/tfjs-internals';
+import type { RunFacts } from './run-facts.js';
 import type { LastStep } from '../step-clock.js';
 import type { OwnWork } from './own-work.js';
+import type { StepFigures } from './recorder.js';
 
 /** Information about a step that has just ended. */
 export interface EndedStep {
@@ -10,6 +13,8 @@ export interface EndedStep {
   readonly samples: number | undefined;
   /** Undefined if no figures are due in this step. */
   readonly metrics: Readonly<Record<string, number>> | undefined;
+  /** Undefined if the optimizer has none that is a number. */
+  readonly learningRate: number | undefined;
 }
 
 /** Records the steps of a run, in the folder `insight` of the run. */
@@ -25,6 +30,7 @@ export class StepRecords {
     private readonly given: {
       readonly tokensPerSample: number | undefined;
       readonly own: OwnWork;
+      readonly facts: RunFacts;
       readonly warn: (message: string) => void;
     },
   ) {}
@@ -45,11 +51,11 @@ export class StepRecords {
   step(folder: string | undefined, times: LastStep | undefined, ended: EndedStep): void {
     if (folder !== this.#folder) this.#begin(folder);
     if (!this.#recorder || !times) return;
-    const { step, samples = NaN, metrics } = ended;
+    const { step, samples = NaN, metrics, learningRate = NaN } = ended;
     const { communication, ...parts } = times;
     const about = { step, samples, tokens: samples * (this.given.tokensPerSample ?? NaN) };
     const bytesSent = this.#bytesOfStep;
-    const learning = { loss: metrics?.['train/loss'] ?? NaN, gradNorm: metrics?.['train/grad_norm'] ?? NaN };
+    const learning = { ...learningOf(metrics), learningRate, tensors: engineInternals().state.numTensors };
     this.#recorder.step(
       { ...parts, exposed: communication, bytesSent, ...about, ...learning },
       metrics !== undefined,
@@ -66,7 +72,7 @@ export class StepRecords {
     this.#folder = folder;
     if (folder === undefined) return;
     const { collective, kernels, mesh } = this.context;
-    const { own, warn } = this.given;
+    const { own, facts: run, warn } = this.given;
     this.#groups = new Set([
       collective,
       ...mesh.axes.map((axis) => mesh.along(axis)),
@@ -74,11 +80,21 @@ export class StepRecords {
     ]);
     this.#bytesSent = this.#countBytes();
     const hasNative = kernels.recorder !== undefined;
-    const about = { folder: `${folder}/insight`, rank: collective.rank, hasNative };
-    this.#recorder = new Recorder({ ...about, own, warn });
+    const { rank, size: ranks } = collective;
+    const { backendName: backend, device } = kernels;
+    const about = { folder: `${folder}/insight`, rank, hasNative };
+    this.#recorder = new Recorder({ ...about, own, warn, facts: { ...run, rank, ranks, backend, device } });
   }
 
   #countBytes(): number {
     return [...this.#groups].reduce((sum, { traffic }) => sum + (traffic?.bytes ?? 0), 0);
   }
+}
+
+/** NaN stands for an unknown figure, so a column of its own says which figures are not finite. */
+function learningOf(metrics: EndedStep['metrics']): Pick<StepFigures, 'loss' | 'gradNorm' | 'nonFinite'> {
+  const { 'train/loss': loss = NaN, 'train/grad_norm': gradNorm = NaN } = metrics ?? {};
+  if (!metrics) return { loss, gradNorm, nonFinite: NaN };
+  const known = ['train/loss', 'train/grad_norm'].filter((name) => name in metrics);
+  return { loss, gradNorm, nonFinite: known.some((name) => !Number.isFinite(metrics[name])) ? 1 : 0 };
 }

@@ -43,9 +43,25 @@ export const STEP_COLUMNS = [
   // Of tensors of the whole process, at the same steps.
   'allocatedBytes',
   'peakBytes',
+  // At the same steps: 1 if the loss or the norm is NaN or infinite, else 0.
+  'nonFinite',
+  // Of the optimizer in this step.
+  'learningRate',
+  // The tensors that tfjs holds at the end of the step.
+  'tensors',
+  // The time in which the loop waited for a batch of a DataLoader or of prepared data.
+  'loader',
+  // The time in which the loop waited for a checkpoint to be saved.
+  'saves',
+  // The garbage collections that Node.js reported since the row before. It reports them when the event loop
+  // runs, so they may belong to earlier steps. NaN until the first report.
+  'gc',
+  // Native calls of the step and the time in them, in the steps whose FLOPs are counted by calls.
+  'calls',
+  'kernels',
 ] as const;
 
-/** The columns of a row every 250 ms. Other figures than the time and the memory count from a start on. */
+/** The columns of a row every 250 ms. All but the time and the memory count up from some start. */
 export const SAMPLE_COLUMNS = [
   'time',
   'rssBytes',
@@ -54,12 +70,18 @@ export const SAMPLE_COLUMNS = [
   'majorFaults',
   'minorFaults',
   'involuntarySwitches',
+  // The time in which the main thread could run and no processor was free for it (Linux).
+  'runQueueMs',
+  // All processors of the host together, busy for any program.
+  'hostBusyMs',
 ] as const;
 
+export type StepColumn = (typeof STEP_COLUMNS)[number];
+export type SampleColumn = (typeof SAMPLE_COLUMNS)[number];
 /** The figures of a step of one rank. Times are in milliseconds, and NaN stands for an unknown figure. */
-export type StepRow = Readonly<Record<(typeof STEP_COLUMNS)[number], number>>;
+export type StepRow = Readonly<Record<StepColumn, number>>;
 /** The figures of a rank's process at a time, in milliseconds since 1970. */
-export type SampleRow = Readonly<Record<(typeof SAMPLE_COLUMNS)[number], number>>;
+export type SampleRow = Readonly<Record<SampleColumn, number>>;
 type Row = Readonly<Record<string, number>>;
 
 /**
@@ -70,14 +92,29 @@ type Row = Readonly<Record<string, number>>;
  * being written.
  */
 export async function parseRecords<T extends Row = Row>(bytes: Uint8Array): Promise<T[]> {
+  return (await readBlocks<T>(bytes)).rows;
+}
+
+/** The rows in a file, and the number of bytes that belong to no whole block. */
+export async function readBlocks<T extends Row>(
+  bytes: Uint8Array,
+): Promise<{ readonly rows: T[]; readonly passedOver: number }> {
   const rows: T[] = [];
   let columns: readonly string[] = [];
+  let passedOver = bytes.length;
   for (const { kind, payload } of blocksOf(bytes)) {
+    passedOver -= BLOCK_HEADER_BYTES + payload.length;
     if (kind === KIND.columns)
       ({ columns } = JSON.parse(new TextDecoder().decode(payload)) as { columns: string[] });
     else if (kind === KIND.rows) addRows(await inflate(payload), columns, rows as Row[]);
   }
-  return rows;
+  return { rows, passedOver };
+}
+
+/** The version of the format of a file. Undefined: it has no records. */
+export function versionOf(bytes: Uint8Array): string | undefined {
+  const [, version] = /^ACR(.)/.exec(new TextDecoder('latin1').decode(bytes.subarray(0, 4))) ?? [];
+  return version;
 }
 
 function* blocksOf(bytes: Uint8Array): Generator<{ kind: number; payload: Uint8Array }> {

@@ -1,0 +1,90 @@
+/**
+ * Programs with one cause each that holds them back, and the same programs without it (`mended`), whose time
+ * shows what the change gains. `expected`: ids of findings that name the cause.
+ */
+const STEPS = 130;
+const base = { steps: STEPS };
+
+const sick = (name, expected, given) => ({
+  ...{ name, expected, ranks: 1, threads: 1 },
+  ...given,
+  sick: { ...base, ...given.both, ...given.sick },
+  mended: { ...base, ...given.both, ...given.mended },
+});
+
+export const CASES = [
+  sick('loader reads slowly', ['data-bound'], {
+    both: { samples: { readMs: 20 } },
+    mended: { options: { dataLoader: { prefetch: 2 } } },
+  }),
+  sick('loader decodes on the main thread', ['data-bound'], {
+    both: { samples: { rounds: 20 } },
+    mended: { numWorkers: 1 },
+  }),
+  sick('weights as text in each step', ['loop-code'], {
+    sick: { printEvery: 1 },
+    mended: { printEvery: 100 },
+  }),
+  sick('an evaluation every 5 steps', ['loop-code'], { sick: { evaluateEvery: 5 }, mended: {} }),
+  sick('small model that is not compiled', ['launch-bound'], {
+    both: { hidden: 32, layers: 6, batch: 16 },
+    mended: { compiles: true },
+  }),
+  sick('a checkpoint every 20 steps', ['checkpoint-stall'], {
+    both: { saveEvery: 20, hidden: 1024, batch: 16 },
+    mended: { options: { checkpoint: { async: true, keepLast: 1 } } },
+    sick: { options: { checkpoint: { keepLast: 1 } } },
+  }),
+  sick('objects for the garbage collector', ['gc'], { sick: { garbage: 50_000 }, mended: {} }),
+  sick('activations computed again', ['recompute-needless'], {
+    both: { layers: 6, steps: 60 },
+    sick: { options: { checkpointEvery: 2 } },
+    mended: {},
+  }),
+  sick('rank 1 computes twice as much', ['slow-rank'], {
+    ranks: 2,
+    sick: { passesOfRank1: 2 },
+  }),
+  sick('rank 1 pauses in each step', ['slow-rank'], { ranks: 2, sick: { pauseOfRank1: 20 }, mended: {} }),
+  sick('buckets of 4 KiB', ['small-buckets'], {
+    ranks: 2,
+    both: { batch: 8, layers: 12, hidden: 256 },
+    sick: { options: { ddp: { bucketBytes: 4096 } } },
+  }),
+  sick('gradients reduced after each micro-batch', ['reduce-each-micro'], {
+    ranks: 2,
+    both: { accumulates: true, batch: 4, hidden: 1024 },
+    sick: { options: { gradientAccumulationSteps: 4, ddp: { syncEachBatch: true } } },
+    mended: { options: { gradientAccumulationSteps: 4 } },
+  }),
+  sick('2 ranks of 2 threads', ['oversubscribed'], {
+    ranks: 2,
+    threads: { sick: 2, mended: 1 },
+  }),
+  sick('tensors that stay', ['leak'], { sick: { leaks: true } }),
+  sick('log of a negative number', ['non-finite'], { sick: { nanFrom: 100 } }),
+  sick('learning rate times 10,000', ['loss-spike', 'non-finite', 'not-learning'], {
+    sick: { learningRate: 1 },
+  }),
+  sick('learning rate by 10,000', ['not-learning'], { sick: { learningRate: 1e-8 } }),
+  sick('shuffled labels', ['not-learning'], { sick: { isRandom: true } }),
+];
+
+const healthy = (name, given) => ({
+  name,
+  expected: [],
+  ranks: 1,
+  threads: 1,
+  ...given,
+  sick: { ...base, ...given.both },
+});
+
+export const HEALTHY = [
+  healthy('compiled MLP', { both: { compiles: true } }),
+  healthy('wide MLP', { both: { batch: 256 } }),
+  healthy('ddp', { ranks: 2, both: { batch: 256 } }),
+  healthy('fsdp', { ranks: 2, both: { batch: 256, options: { strategy: 'fsdp' } } }),
+  healthy('wide MLP with a checkpoint and an evaluation', {
+    both: { batch: 256, saveEvery: 100, evaluateEvery: 100 },
+  }),
+];

@@ -1,0 +1,23 @@
+import type { Command } from 'commander';
+
+/** Adds the command `diagnose` to the program. */
+export function addDiagnoseCommand(program: Command): void {
+  program
+    .command('diagnose')
+    .description('say what holds a training back, by the records of its run, and what a change would gain')
+    .argument('<run>', 'the folder of a run with autoLog, such as runs/mnist/1, or a file of records in it')
+    .option('--json', 'the findings as JSON; the rest goes to stderr')
+    .action(async (path: string, { json }: { json?: boolean }) => {
+      const [{ diagnose }, { formatDiagnosis, formatRest }] = await Promise.all([
+        import('@acc/records'),
+        import('./report.js'),
+      ]);
+      const diagnosis = await diagnose(path);
+      if (json) {
+        process.stderr.write(formatRest(diagnosis));
+        process.stdout.write(`${JSON.stringify(diagnosis.findings, undefined, 2)}\n`);
+        return;
+      }
+      process.stdout.write(formatDiagnosis(diagnosis));
+    });
+}

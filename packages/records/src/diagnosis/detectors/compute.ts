@@ -1,0 +1,152 @@
+import type { Detector } from '../finding.js';
+import { changeOf, optionOf } from '../options.js';
+import { gainOf, less } from '../replay.js';
+import type { RankStep, Run } from '../run.js';
+import { rateOf } from '../samples.js';
+import { distanceOf, divide, median, sum } from '../statistics.js';
+
+/** The share of the time in a queue for a processor above which times of kernels say little. */
+const MOST_QUEUE = 0.1;
+/** The shares of JavaScript between kernels that stay in a compiled step. */
+const KEPT = { low: 0.5, mid: 0.25, high: 0.1 };
+
+/** JavaScript between kernels takes longer than compiled steps would need. */
+export const launchBound: Detector = {
+  id: 'launch-bound',
+  needs: { steps: ['calls', 'kernels', 'replay'], samples: ['runQueueMs'] },
+  find(run) {
+    if (run.steps.flat().some(({ row }) => row.replay > 0)) return undefined;
+    const counted = run.steps.flat().filter(({ row }) => row.calls > 0);
+    if (counted.length === 0) return 'no step with counted calls: they are the 16th, 32nd, 64th and so on';
+    // A pause between two kernels looks like JavaScript.
+    const queue = Math.max(...run.numbers.map((_, i) => rateOf(run, i, 'runQueueMs')));
+    if (queue > MOST_QUEUE)
+      return `the main thread waited for a processor in ${(100 * queue).toFixed(0)} % of the time`;
+    const ofKernels = median(counted.map(({ row, computeMs }) => row.kernels / computeMs));
+    const kernelMs = median(counted.map(({ row }) => row.kernels));
+    const share = run.share(({ computeMs }) => Math.max(0, computeMs - kernelMs));
+    if (ofKernels >= 0.75 || share < 0.1) return undefined;
+    const edit = (kept: number) => less(({ computeMs: ms }) => (1 - kept) * Math.max(0, ms - kernelMs));
+    return {
+      id: 'launch-bound',
+      severity: share >= 0.5 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        {
+          quantity: 'kernels, of passes and optimizer',
+          value: 100 * ofKernels,
+          unit: '%',
+          limit: 75,
+        },
+        { quantity: 'native calls', value: median(counted.map(({ row }) => row.calls)), unit: 'a step' },
+      ],
+      cause: 'Kernels are short, and the JavaScript between them takes most of the step.',
+      ranks: run.numbers,
+      since: null,
+      advice:
+        'Compile the step (accelerator.compile), which records it once and replays it without JavaScript; or use larger batches.',
+      change: null,
+      gain: gainOf(run, { low: edit(KEPT.low), mid: edit(KEPT.mid), high: edit(KEPT.high) }),
+    };
+  },
+};
+
+/** Activations are computed twice although there is room for them. */
+export const recomputeNeedless: Detector = {
+  id: 'recompute-needless',
+  needs: { steps: ['peakBytes', 'forward'], facts: ['options', 'memoryBytes'] },
+  find(run) {
+    const every = Number(optionOf(run, 'checkpointEvery') ?? 0);
+    if (every === 0) return undefined;
+    const peaks = run.steps.flat().flatMap(({ row }) => (row.peakBytes > 0 ? [row.peakBytes] : []));
+    if (peaks.length === 0) return 'no step with a known peak of memory';
+    // All activations are at most those of a section in each of the others, and it keeps `every` of them.
+    const without = Math.max(...peaks) * (every + 1) * run.steps.length;
+    const { memoryBytes } = run.facts!;
+    const share = run.share(({ row }) => row.forward);
+    if (without > 0.6 * memoryBytes || share < 0.03) return undefined;
+    return {
+      id: 'recompute-needless',
+      severity: 'warning',
+      share,
+      evidence: [
+        {
+          quantity: 'memory without recomputation, at most',
+          value: (100 * without) / memoryBytes,
+          unit: '% of the memory',
+          limit: 60,
+        },
+        { quantity: 'a forward pass', value: 100 * share, unit: '% of the time', limit: 3 },
+      ],
+      cause: 'Backward passes compute activations again, although all of them would fit into memory.',
+      ranks: run.numbers,
+      since: null,
+      advice: 'Leave out checkpointEvery.',
+      change: { ...changeOf(run, 'checkpointEvery', null) },
+      gain: gainOf(run, { mid: less(({ row }) => row.forward), low: less(({ row }) => row.forward / 2) }),
+    };
+  },
+};
+
+/** From some step on, steps take longer. */
+export const slowdownSince: Detector = {
+  id: 'slowdown-since',
+  needs: { minSteps: 60 },
+  find(run) {
+    const times = run.steps[0]!.map((_, step) => Math.max(...run.steps.map((steps) => steps[step]!.ms)));
+    const at = changePoint(times);
+    if (at === undefined) return undefined;
+    const [before, after] = [times.slice(0, at), times.slice(at)].map(median) as [number, number];
+    const ratio = after / before;
+    const share = ((times.length - at) * (after - before)) / sum(times);
+    const first = run.steps[0]![at]!.row;
+    return {
+      id: 'slowdown-since',
+      severity: ratio >= 1.33 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'a step after, of one before', value: ratio, unit: 'times', limit: 1.1 },
+        { quantity: 'a step before', value: before, unit: 'ms' },
+        { quantity: 'a step after', value: after, unit: 'ms' },
+      ],
+      cause: `Steps are slower from step ${first.step} on. What grew most: ${grownPart(run, at)}.`,
+      ranks: run.numbers,
+      since: run.since(first),
+      advice:
+        'Look for what began at that time: another program, a larger batch, a disk that is full, a hot processor.',
+      change: null,
+      gain: gainOf(run, {
+        mid: (cost, { row }) => {
+          const scale = row.start >= first.start ? 1 / ratio : 1;
+          return { before: cost.before * scale, shared: cost.shared * scale, after: cost.after * scale };
+        },
+      }),
+    };
+  },
+};
+
+const SIDE = 20;
+
+/** The step that divides faster from slower ones, if the difference is large against their spread. */
+function changePoint(times: readonly number[]): number | undefined {
+  const best = divide(times, SIDE);
+  if (!best || best.distance > 0.5 * distanceOf(times)) return undefined;
+  const [before, after] = [times.slice(0, best.at), times.slice(best.at)];
+  const isLasting = after.filter((ms) => ms > 1.1 * median(before)).length >= 0.9 * after.length;
+  return median(after) >= 1.1 * median(before) && isLasting ? best.at : undefined;
+}
+
+const GROWN: readonly (readonly [string, (step: RankStep) => number])[] = [
+  ['the wait for batches', ({ row }) => row.loader || 0],
+  ['the wait for other ranks', ({ waitedMs }) => waitedMs],
+  ['passes and optimizer', ({ computeMs }) => computeMs],
+  ['the code of the loop', ({ loopMs, row }) => loopMs - (row.loader || 0)],
+];
+
+function grownPart(run: Run, at: number): string {
+  const grown = GROWN.map(([name, of]) => {
+    const times = run.steps[0]!.map(of);
+    return [name, median(times.slice(at)) - median(times.slice(0, at))] as const;
+  });
+  return grown.reduce((most, each) => (each[1] > most[1] ? each : most))[0];
+}

@@ -1,0 +1,177 @@
+import type { Detector, Finding } from '../finding.js';
+import { changeOf, loaderChange, optionOf } from '../options.js';
+import { gainOf, less } from '../replay.js';
+import type { RankStep } from '../run.js';
+import { rateOf } from '../samples.js';
+import { median, sum } from '../statistics.js';
+
+const percent = (share: number) => 100 * share;
+/** Workers read ahead by so much more than is needed on average. */
+const SPARE = 1.25;
+const MOST_WORKERS = 8;
+
+/** The loop waits for batches. */
+export const dataBound: Detector = {
+  id: 'data-bound',
+  needs: { steps: ['loader'], samples: ['cpuMs'], facts: ['processors'] },
+  find(run) {
+    const share = run.share(({ row }) => row.loader);
+    if (share < 0.1) return undefined;
+    const steps = run.steps.flat();
+    const loaderMs = median(steps.map(({ row }) => row.loader));
+    const restMs = median(steps.map(({ ms, row }) => ms - row.loader));
+    const cpuMs = run.stepMs * Math.max(...run.steps.map((_, i) => rateOf(run, i, 'cpuMs')));
+    // A loader that waits for disks or a network leaves the processors idle.
+    const isIdle = cpuMs <= restMs + loaderMs / 2;
+    const workers = Math.min(MOST_WORKERS, Math.max(1, Math.ceil((SPARE * loaderMs) / restMs)));
+    const needsWorkers = !isIdle || loaderMs > restMs;
+    const perProcessor = (cpuMs * run.steps.length) / run.facts!.processors;
+    const batchMs = Math.max(needsWorkers ? loaderMs / workers : loaderMs, isIdle ? 0 : perProcessor);
+    const left = (ms: number) => Math.max(0, ms - restMs) / loaderMs;
+    const edit = (rest: number) => less(({ row }) => row.loader * (1 - Math.min(1, rest)));
+    return {
+      id: 'data-bound',
+      severity: share >= 0.2 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'waiting for batches', value: percent(share), unit: '% of the time', limit: 10 },
+        { quantity: 'waiting for a batch', value: loaderMs, unit: 'ms a step' },
+        { quantity: 'processor time', value: cpuMs, unit: 'ms a step' },
+      ],
+      cause: isIdle
+        ? 'The loop waits for batches while the processors are idle: samples come from a disk or a network.'
+        : 'The loop waits for batches that the main thread makes: reading and decoding take its time.',
+      ranks: run.numbers,
+      since: null,
+      advice: needsWorkers
+        ? 'Read samples in worker threads (numWorkers of the DataLoader, with a moduleDataset), or decode them once and store the result.'
+        : 'Read batches ahead, while the step computes.',
+      change: needsWorkers ? loaderChange('numWorkers', workers) : changeOf(run, 'dataLoader.prefetch', 2),
+      gain: gainOf(run, { mid: edit(left(batchMs)), low: edit(left(Math.max(batchMs, perProcessor))) }),
+    };
+  },
+};
+
+/** The time of a step's loop that no other finding explains. */
+function ownCodeMs({ loopMs, row }: RankStep): number {
+  return Math.max(0, loopMs - (row.loader || 0) - (row.saves || 0) - (row.gc || 0));
+}
+
+/** The code of the loop itself takes long. */
+export const loopCode: Detector = {
+  id: 'loop-code',
+  needs: { steps: ['forward', 'backward', 'optimizer', 'exposed', 'replay', 'loader', 'saves'] },
+  find(run) {
+    const share = run.share(ownCodeMs);
+    if (share < 0.1) return undefined;
+    const period = periodOf(run.steps[0]!);
+    const cause =
+      period === undefined
+        ? 'The code of the loop beside passes, optimizer and loader takes this time in each step: logs, reads of tensors, transformations of batches.'
+        : `The code of the loop takes this time in every ${ordinal(period)} step: an evaluation, logs or files.`;
+    return {
+      id: 'loop-code',
+      severity: share >= 0.2 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'code of the loop', value: percent(share), unit: '% of the time', limit: 10 },
+        { quantity: 'code of the loop', value: share * run.stepMs, unit: 'ms a step' },
+        ...(period === undefined ? [] : [{ quantity: 'period', value: period, unit: 'steps' }]),
+      ],
+      cause,
+      ranks: run.numbers,
+      since: null,
+      advice:
+        period === undefined
+          ? 'Move work out of the loop, or do it every N steps. autoLog reads the loss without waiting in each step.'
+          : 'Do it more rarely, or on fewer rows.',
+      change: null,
+      gain: gainOf(run, { mid: less(ownCodeMs) }),
+    };
+  },
+};
+
+/** The distance of the steps that have most of the loop's time. Undefined: all steps have it. */
+function periodOf(steps: readonly RankStep[]): number | undefined {
+  const times = steps.map(ownCodeMs);
+  const limit = 3 * median(times) + 1;
+  const heavy = times.flatMap((ms, i) => (ms > limit ? [i] : []));
+  if (heavy.length < 3 || sum(heavy.map((i) => times[i]!)) < 0.6 * sum(times)) return undefined;
+  const distances = heavy.slice(1).map((at, i) => steps[at]!.row.step - steps[heavy[i]!]!.row.step);
+  const period = median(distances);
+  const regular = distances.filter((distance) => distance === period).length;
+  return period > 1 && regular >= 0.6 * distances.length ? period : undefined;
+}
+
+function ordinal(n: number): string {
+  const ends: Record<number, string> = { 1: 'st', 2: 'nd', 3: 'rd' };
+  const isTeen = n % 100 > 10 && n % 100 < 14;
+  return `${n}${(isTeen ? undefined : ends[n % 10]) ?? 'th'}`;
+}
+
+/** The part of an asynchronous save that still holds the loop up: it copies what changes. */
+const COPIED = { low: 0.5, mid: 0.2, high: 0 };
+
+/** Saves of checkpoints hold the loop up. */
+export const checkpointStall: Detector = {
+  id: 'checkpoint-stall',
+  needs: { steps: ['saves'], facts: ['options'] },
+  find(run): Finding | undefined {
+    const share = run.share(({ row }) => row.saves);
+    const saves = run.steps[0]!.filter(({ row }) => row.saves > 0);
+    const stepMs = median(run.steps[0]!.map(({ ms, row }) => ms - row.saves));
+    const saveMs = median(saves.map(({ row }) => row.saves));
+    if (share < 0.02 || saveMs < 5 * stepMs) return undefined;
+    const isAsync = optionOf(run, 'checkpoint.async') === true;
+    const edit = (copied: number) => less(({ row }) => row.saves * (1 - copied));
+    const all = less(({ row }) => row.saves);
+    return {
+      id: 'checkpoint-stall',
+      severity: share >= 0.2 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 2 },
+        { quantity: 'a save', value: saveMs / stepMs, unit: 'steps', limit: 5 },
+        { quantity: 'saves', value: saves.length, unit: `in ${run.length} steps` },
+      ],
+      cause: `The loop waits ${saveMs.toFixed(0)} ms for each checkpoint.`,
+      ranks: run.numbers,
+      since: null,
+      advice: isAsync ? 'Save more rarely.' : 'Let training go on while a save writes, or save more rarely.',
+      change: isAsync ? null : changeOf(run, 'checkpoint.async', true),
+      gain: isAsync
+        ? gainOf(run, { mid: all })
+        : gainOf(run, { low: edit(COPIED.low), mid: edit(COPIED.mid), high: edit(COPIED.high) }),
+    };
+  },
+};
+
+/** V8 collects garbage. */
+export const garbage: Detector = {
+  id: 'gc',
+  needs: { steps: ['gc'] },
+  find(run) {
+    const perStep = run.steps.map((steps) => sum(steps.map(({ row }) => row.gc || 0)) / steps.length);
+    if (run.steps.every((steps) => steps.every(({ row }) => Number.isNaN(row.gc))))
+      return 'Node.js has reported no collection: the event loop did not run';
+    const shares = run.steps.map((steps, i) => (perStep[i]! * steps.length) / sum(steps.map(({ ms }) => ms)));
+    const share = Math.max(...shares);
+    if (share < 0.02) return undefined;
+    return {
+      id: 'gc',
+      severity: share >= 0.1 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 2 },
+        { quantity: 'garbage collection', value: Math.max(...perStep), unit: 'ms a step' },
+      ],
+      cause: 'V8 collects garbage of the program, and the main thread waits for it.',
+      ranks: run.numbers.filter((_, i) => shares[i]! >= 0.02),
+      since: null,
+      advice:
+        'Make fewer objects in the loop: reuse typed arrays, and create tensors from them rather than from nested arrays.',
+      change: null,
+      gain: gainOf(run, { mid: less((_, i) => perStep[i]!), low: less((_, i) => perStep[i]! / 2) }),
+    };
+  },
+};

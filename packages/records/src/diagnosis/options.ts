@@ -1,0 +1,42 @@
+import type { Change } from './finding.js';
+import type { Run } from './run.js';
+
+/**
+ * The options that findings change, by their path in the options of the Accelerator. `threads` is an option
+ * of `acc launch`, and `numWorkers` one of a DataLoader.
+ */
+export const CHANGED_OPTIONS = [
+  'checkpoint.async',
+  'checkpointEvery',
+  'dataLoader.prefetch',
+  'ddp.bucketBytes',
+  'ddp.commHook',
+  'ddp.syncEachBatch',
+  'gradientClipping.norm',
+  'mixedPrecision',
+] as const;
+export const LAUNCH_OPTIONS = ['threads'] as const;
+export const LOADER_OPTIONS = ['numWorkers'] as const;
+
+/** The value of an option of the Accelerator in the facts of a run. Undefined: not set, or not known. */
+export function optionOf(run: Run, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], {
+      ...run.facts?.options,
+    });
+}
+
+/** A change of an option of the Accelerator, in the line that creates it. */
+export function changeOf(run: Run, option: (typeof CHANGED_OPTIONS)[number], to: unknown): Change {
+  const from = optionOf(run, option) ?? null;
+  return { option, from, to, line: run.facts?.createdAt ?? null };
+}
+
+export function launchChange(option: (typeof LAUNCH_OPTIONS)[number], from: unknown, to: unknown): Change {
+  return { option: `acc launch --${option}`, from, to, line: null };
+}
+
+export function loaderChange(option: (typeof LOADER_OPTIONS)[number], to: unknown): Change {
+  return { option: `DataLoader ${option}`, from: null, to, line: null };
+}

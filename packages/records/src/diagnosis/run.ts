@@ -1,0 +1,110 @@
+import type { Facts } from '../facts.js';
+import type { SampleRow, StepRow } from '../format.js';
+import { median, sum } from './statistics.js';
+
+/** The records of one rank. */
+export interface RankRecords {
+  readonly rank: number;
+  readonly steps: readonly StepRow[];
+  readonly samples: readonly SampleRow[];
+  readonly facts: Facts | undefined;
+}
+
+/** The records of a run, as {@link readRecords} gives them. */
+export interface RecordedRun {
+  readonly ranks: readonly RankRecords[];
+  /** Records that are missing or damaged: a text each. */
+  readonly problems: readonly string[];
+}
+
+/** A step of one rank. Times are in milliseconds. */
+export interface RankStep {
+  readonly row: StepRow;
+  readonly ms: number;
+  /** The time in which it was blocked in collectives, or waited for gradients. */
+  readonly waitedMs: number;
+  /** The time in forward and backward passes, replays and the optimizer, without that wait. */
+  readonly computeMs: number;
+  /** The rest: the code of the loop, and what it waits for. */
+  readonly loopMs: number;
+}
+
+/** The first steps choose kernels and allocate memory. They do not count. */
+const WARM_UP = 10;
+const WARM_UP_SHARE = 5;
+
+/** The records of a run, as detectors see them: the same steps of all ranks, without the first ones. */
+export class Run {
+  /** By rank, in the order of steps. */
+  readonly steps: readonly (readonly RankStep[])[];
+  /** The ranks of {@link steps}. */
+  readonly numbers: readonly number[];
+
+  constructor(readonly recorded: RecordedRun) {
+    const ranks = recorded.ranks.filter(({ steps }) => steps.length > 0);
+    const common = commonSteps(ranks.map(({ steps }) => lastRun(steps)));
+    const first = Math.min(WARM_UP, Math.floor((common[0]?.length ?? 0) / WARM_UP_SHARE));
+    this.steps = common.map((rows) => rows.slice(first).map(rankStep));
+    this.numbers = ranks.map(({ rank }) => rank);
+  }
+
+  get length(): number {
+    return this.steps[0]?.length ?? 0;
+  }
+
+  get facts(): Facts | undefined {
+    return this.recorded.ranks.find(({ facts }) => facts)?.facts;
+  }
+
+  /** The median time of a step over steps and ranks. */
+  get stepMs(): number {
+    return median(this.steps.flat().map(({ ms }) => ms));
+  }
+
+  /** The share of a time in the whole time of a rank's steps: the median over ranks. */
+  share(of: (step: RankStep) => number): number {
+    return median(this.steps.map((steps) => sum(steps.map(of)) / sum(steps.map(({ ms }) => ms))));
+  }
+
+  /** All steps of a rank, also the first ones. */
+  allRows(index: number): readonly StepRow[] {
+    return lastRun(this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!.steps);
+  }
+
+  /** Samples of a rank within the steps that count. */
+  samples(index: number): readonly SampleRow[] {
+    const rows = this.steps[index]!;
+    const [from, to] = [rows[0]!.row.start, rows.at(-1)!.row.end];
+    const { samples } = this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
+    return samples.filter(({ time }) => time >= from && time <= to);
+  }
+
+  since(step: StepRow): { readonly step: number; readonly time: string } {
+    return { step: step.step, time: new Date(step.start).toISOString() };
+  }
+}
+
+/** A run that was resumed appends to the same files, and its steps may begin again. */
+function lastRun(rows: readonly StepRow[]): readonly StepRow[] {
+  const restart = rows.findLastIndex((row, i) => i > 0 && row.step <= rows[i - 1]!.step);
+  return rows.slice(Math.max(restart, 0));
+}
+
+/** The rows of the steps that all ranks have. */
+function commonSteps(ranks: readonly (readonly StepRow[])[]): StepRow[][] {
+  const known = ranks.map((rows) => new Set(rows.map(({ step }) => step)));
+  return ranks.map((rows) => rows.filter(({ step }) => known.every((steps) => steps.has(step))));
+}
+
+function rankStep(row: StepRow): RankStep {
+  const ms = row.end - row.start;
+  const { forward, backward, optimizer, exposed, replay } = row;
+  const waitedMs = Math.min(ms, Math.max(exposed, row.blocked || 0));
+  // Hooks of a replay measure the optimizer and the wait for gradients, which are parts of it.
+  const computed =
+    replay > 0
+      ? Math.max(replay, optimizer + exposed) + forward + backward - waitedMs
+      : forward + backward + optimizer + exposed - waitedMs;
+  const computeMs = Math.min(Math.max(computed, 0), ms - waitedMs);
+  return { row, ms, waitedMs, computeMs, loopMs: ms - waitedMs - computeMs };
+}

@@ -1,0 +1,33 @@
+/** Facts of a whole run, on one rank: a line of `facts-rank-<rank>.jsonl`. */
+export interface Facts {
+  readonly rank: number;
+  /** The number of ranks of the job. */
+  readonly ranks: number;
+  readonly host: string;
+  /** Processors that this process may use. */
+  readonly processors: number;
+  /** Threads that compute operators. Null: not known. */
+  readonly threads: number | null;
+  /** Memory that this process may use. */
+  readonly memoryBytes: number;
+  readonly backend: string;
+  readonly device: string;
+  readonly strategy: string;
+  /** The options of the Accelerator. */
+  readonly options: Readonly<Record<string, unknown>>;
+  /** Where the program created the Accelerator: `train.ts:12:28`. Null: not known. */
+  readonly createdAt: string | null;
+}
+
+/** The facts in a file, of the last run that was written to it. Undefined if it has none. */
+export function parseFacts(text: string): Facts | undefined {
+  for (const line of text.split('\n').toReversed()) {
+    try {
+      const facts = JSON.parse(line) as Facts;
+      if (typeof facts.rank === 'number') return facts;
+    } catch {
+      // A process was killed while it wrote.
+    }
+  }
+  return undefined;
+}

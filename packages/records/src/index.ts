@@ -1,0 +1,17 @@
+export {
+  BLOCK_HEADER_BYTES,
+  joinSamples,
+  KIND,
+  MAGIC,
+  parseRecords,
+  SAMPLE_COLUMNS,
+  STEP_COLUMNS,
+  type JoinedStep,
+  type SampleRow,
+  type StepRow,
+} from './format.js';
+export { parseFacts, type Facts } from './facts.js';
+export { diagnose, readRecords } from './read-records.js';
+export type { DiagnoseOptions, Diagnosis, NotJudged } from './diagnosis/diagnose.js';
+export type { Change, Detector, Evidence, Finding, Gain, Needs } from './diagnosis/finding.js';
+export type { RankRecords, RankStep, RecordedRun, Run } from './diagnosis/run.js';
