@@ -2,7 +2,7 @@ import { fill, matMul, ones, tidy } from '@tensorflow/tfjs-core';
 import type { Check } from './check.js';
 
 /** A number that is not of the type, and the nearest one that is. */
-const ROUNDED: Readonly<Record<string, readonly [number, number]>> = { bf16: [257, 256], fp16: [2049, 2048] };
+const ROUNDED: Readonly<Record<string, readonly [number, number]>> = { bf16: [257, 256], fp16: [2049, 2048], int8: [257, 256] };
 
 /** With mixed precision, a product computes in 16 bits. */
 export const precisionCheck: Check = {
