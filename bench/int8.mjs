@@ -30,13 +30,25 @@ await exitOnError(async () => {
     }
     const [wide, short, narrow] = runs.map((times) => ({ median: median(times), least: Math.min(...times) }));
     const times = [wide, short, narrow].flatMap((each) => [each.median.toFixed(0), each.least.toFixed(0)]);
-    const ratios = [narrow.median / short.median, narrow.least / short.least].map((ratio) => ratio.toFixed(2));
+    const ratios = [narrow.median / short.median, narrow.least / short.least].map((ratio) =>
+      ratio.toFixed(2),
+    );
     rows.push([compile ? 'compiled' : 'plain', ...times, ...ratios]);
     console.error(rows.at(-1).join(', '));
   }
   const options = { device: 'cpu', precision: 'each' };
   const head = formatHead({ name: 'int8', machine: describeMachine(), versions, options });
-  const header = ['step', 'float32', 'least', 'bf16', 'least', 'int8', 'least', 'int8 / bf16', 'of the least'];
+  const header = [
+    'step',
+    'float32',
+    'least',
+    'bf16',
+    'least',
+    'int8',
+    'least',
+    'int8 / bf16',
+    'of the least',
+  ];
   const text = `${head}\n\n${formatColumns(header, rows)}\n
 Milliseconds of processor time of one step of the GPT of 4 × 256 with Adam on one thread: the median and the least of ${repeats} processes of
 ${blocks} blocks each, in turn.\n\nRepeat it: \`npm run bench:int8 -- ${repeats} ${blocks}\`\n`;

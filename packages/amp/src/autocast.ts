@@ -130,17 +130,12 @@ export class Autocast {
   #patchEngine(): Undo[] {
     const engine = this.#engine;
     return [
-      patch(
-        engine,
-        'runKernel',
-        'autocast',
-        (own) => (name, inputs, attrs) => {
-          const int8 = this.precision() && this.int8?.callOf(this.#phase!, name, inputs, attrs);
-          return int8
-            ? own.call(engine, name, this.#rounded(int8), int8.attrs)
-            : own.call(engine, name, this.#converted(name, inputs), attrs);
-        },
-      ),
+      patch(engine, 'runKernel', 'autocast', (own) => (name, inputs, attrs) => {
+        const int8 = this.precision() && this.int8?.callOf(this.#phase!, name, inputs, attrs);
+        return int8
+          ? own.call(engine, name, this.#rounded(int8), int8.attrs)
+          : own.call(engine, name, this.#converted(name, inputs), attrs);
+      }),
       patch(
         engine,
         'runKernelFunc',

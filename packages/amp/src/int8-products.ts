@@ -51,7 +51,8 @@ export class Int8Products {
 
   /** The call of a kernel as an 8-bit product. Undefined if it is not one. */
   callOf(phase: Phase, kernelName: string, inputs: NamedTensorMap, attrs: object = {}): Int8Call | undefined {
-    if (this.#weights.length === 0 || (kernelName !== BatchMatMul && kernelName !== _FusedMatMul)) return undefined;
+    if (this.#weights.length === 0 || (kernelName !== BatchMatMul && kernelName !== _FusedMatMul))
+      return undefined;
     const { a, b, ...others } = inputs as { a: Tensor; b: Tensor } & NamedTensorMap;
     if (!isMatrix(a) || !isMatrix(b)) return undefined;
     const { transposeA = false, transposeB = false } = attrs as ProductAttrs;

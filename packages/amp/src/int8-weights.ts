@@ -28,9 +28,7 @@ export class Int8Weights {
   /** Takes a list of variables that training gets to know. */
   take(variables: readonly Variable[]): void {
     const layers = variables.filter(({ rank, dtype }) => rank >= 2 && dtype === 'float32');
-    const recurrent = new Set(
-      layers.flatMap(({ name }) => (isRecurrent(name) ? [folderOf(name)] : [])),
-    );
+    const recurrent = new Set(layers.flatMap(({ name }) => (isRecurrent(name) ? [folderOf(name)] : [])));
     this.#count += layers.length;
     layers.forEach((variable, i) => {
       const { name, rank, shape } = variable;
@@ -45,13 +43,17 @@ export class Int8Weights {
   get chosen(): readonly Variable[] {
     if (this.#unmatched.size === 0 || this.#count === 0) return this.#chosen;
     const pattern = [...this.#unmatched][0]!;
-    throw new AccError('ACC_INVALID_OPTION', `amp.exclude: '${pattern}' matches no weight of a dense layer.`, {
-      help: `Give names of layers or variables, or patterns of them. In 8 bits would be: ${this.#chosen.map(({ name }) => name).join(', ')}.`,
-      details: { path: ['amp', 'exclude'], pattern },
-    });
+    throw new AccError(
+      'ACC_INVALID_OPTION',
+      `amp.exclude: '${pattern}' matches no weight of a dense layer.`,
+      {
+        help: `Give names of layers or variables, or patterns of them. In 8 bits would be: ${this.#chosen.map(({ name }) => name).join(', ')}.`,
+        details: { path: ['amp', 'exclude'], pattern },
+      },
+    );
   }
 
-  /** What does not compute in 8 bits although it may be expected to, as messages. */
+  /** Messages about weights that may be expected to compute in 8 bits and do not. */
   get notes(): string[] {
     if (this.#count === 0) return [];
     return [
@@ -69,7 +71,9 @@ export class Int8Weights {
   }
 
   #matches(name: string): boolean {
-    const globs = this.exclude!.filter((glob) => matchesGlob(name, glob) || matchesGlob(folderOf(name), glob));
+    const globs = this.exclude!.filter(
+      (glob) => matchesGlob(name, glob) || matchesGlob(folderOf(name), glob),
+    );
     for (const glob of globs) this.#unmatched.delete(glob);
     return globs.length > 0;
   }

@@ -49,8 +49,15 @@ const cases: fc.Arbitrary<Case> = fc.record({
 });
 
 /** The same numbers in every run, `[rows, columns]`, stored as they are or as their transpose. */
-function wave(rows: number, columns: number, given: { seed: number; dtype: string; isTurned: boolean }): Tensor {
-  const values = Float32Array.from({ length: rows * columns }, (_, i) => Math.sin(1.7 * i + given.seed) * (1 + (i % 7)));
+function wave(
+  rows: number,
+  columns: number,
+  given: { seed: number; dtype: string; isTurned: boolean },
+): Tensor {
+  const values = Float32Array.from(
+    { length: rows * columns },
+    (_, i) => Math.sin(1.7 * i + given.seed) * (1 + (i % 7)),
+  );
   const shape = given.isTurned ? [columns, rows] : [rows, columns];
   using floats = tensorFrom(values, 'float32', shape);
   return convert(floats, given.dtype);
@@ -65,7 +72,13 @@ interface Factors extends Disposable {
 function factorsOf(given: Case): Factors {
   const a = wave(given.m, given.k, { seed: 1, dtype: given.dtypeA, isTurned: given.transposeA });
   const b = wave(given.k, given.n, { seed: 2, dtype: given.dtypeB, isTurned: given.transposeB });
-  const bias = given.hasBias ? tensorFrom(Float32Array.from({ length: given.n }, (_, i) => Math.cos(i)), 'float32', [given.n]) : null;
+  const bias = given.hasBias
+    ? tensorFrom(
+        Float32Array.from({ length: given.n }, (_, i) => Math.cos(i)),
+        'float32',
+        [given.n],
+      )
+    : null;
   return { a, b, bias, [Symbol.dispose]: () => [a, b, bias].forEach((x) => x?.dispose()) };
 }
 
@@ -127,7 +140,9 @@ describe('acc::int8_matmul', () => {
 
   it('has the same bits by instructions and without them, on any number of threads', () => {
     using found = hasProducts();
-    expect(found.read()[0]).toBe(cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl', 'avx512_vnni') ? 1 : 0);
+    expect(found.read()[0]).toBe(
+      cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl', 'avx512_vnni') ? 1 : 0,
+    );
     const threads = numThreads();
     fc.assert(
       fc.property(cases, fc.constantFrom('float32', 'bfloat16'), (given, dtype) => {
@@ -145,7 +160,15 @@ describe('acc::int8_matmul', () => {
 
   it('adds more products than one sum of integers has', () => {
     const given: Case = {
-      ...{ m: 3, k: 16384 + 5, n: 17, transposeA: false, transposeB: true, dtypeA: 'float32', dtypeB: 'float32' },
+      ...{
+        m: 3,
+        k: 16384 + 5,
+        n: 17,
+        transposeA: false,
+        transposeB: true,
+        dtypeA: 'float32',
+        dtypeB: 'float32',
+      },
       ...{ hasBias: false, activation: 'linear', stochastic: '', seed: 0 },
     };
     using factors = factorsOf(given);

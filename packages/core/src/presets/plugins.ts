@@ -33,7 +33,11 @@ export function precisionOf(
 
 /** The dtype of products in training. With `int8`, it is that of products without a weight. */
 export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) =>
-  mixedPrecision === 'bf16' || mixedPrecision === 'int8' ? 'bfloat16' : mixedPrecision === 'fp16' ? 'float16' : 'float32';
+  mixedPrecision === 'bf16' || mixedPrecision === 'int8'
+    ? 'bfloat16'
+    : mixedPrecision === 'fp16'
+      ? 'float16'
+      : 'float32';
 
 /**
  * States what a trial on this device found. Training in 8 bits is not implemented on any device.

@@ -3,7 +3,6 @@ import { isEnded } from './product.js';
 import type { Int8Product, MatMulAttrs } from './matmul-inputs.js';
 
 const int8Matmul = operator('acc::int8_matmul');
-const hasInstructions = operator('acc::has_int8_products');
 
 /** How a product ends: the factor that is rounded at random, and the dtype of the result. */
 const ENDS: Readonly<Record<Int8Product, readonly [stochastic: '' | 'a' | 'b', dtype: string]>> = {
@@ -29,11 +28,4 @@ export function int8Product(
   const [stochastic, dtype] = ENDS[int8!];
   const end = isEnded(activation) ? (activation ?? 'linear') : 'linear';
   return int8Matmul(a, b, bias, transposeA, transposeB, end, dtype, stochastic, int8Seed, false);
-}
-
-/** See `PrecisionLayer.int8Products`. */
-export function int8Products(device: string): 'instructions' | 'float32' | undefined {
-  if (device !== 'cpu') return undefined;
-  using found = hasInstructions();
-  return found.read()[0] ? 'instructions' : 'float32';
 }

@@ -2,7 +2,7 @@ import type { TensorInfo } from '@tensorflow/tfjs-core';
 import type { Activation } from './activation.js';
 
 /**
- * Which of the three products of a layer an 8-bit product is. The gradient of a result, which is factor
+ * The three products of a layer, of which an 8-bit product is one. The gradient of a result, which is factor
  * `a` or `b`, is rounded at random.
  */
 export type Int8Product = 'forward' | 'inputGradient' | 'weightGradientA' | 'weightGradientB';

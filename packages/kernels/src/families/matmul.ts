@@ -89,7 +89,8 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   using left = lent(backend, matrixOf(a));
   using right = lent(backend, matrixOf(b));
   const shape = [a.shape.at(transposeA ? -1 : -2)!, b.shape.at(transposeB ? -2 : -1)!] as const;
-  const isPlain = !attrs.int8 && !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
+  const isPlain =
+    !attrs.int8 && !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
   const sum = isPlain ? takeSum(backend, shape, [left.native, right.native]) : undefined;
   if (sum) {
     addProduct(sum.native, left.native, right.native, transposeA, transposeB);
