@@ -50,7 +50,7 @@ await exitOnError(async () => {
     'of the least',
   ];
   const text = `${head}\n\n${formatColumns(header, rows)}\n
-Milliseconds of processor time of one step of the GPT of 4 × 256 with Adam on one thread: the median and the least of ${repeats} processes of
-${blocks} blocks each, in turn.\n\nRepeat it: \`npm run bench:int8 -- ${repeats} ${blocks}\`\n`;
+Milliseconds of processor time of one step of the GPT of 4 × 256 with Adam on one thread: the median and the least of
+${repeats} × ${blocks} blocks (processes × blocks of each). The precisions take turns.\n\nRepeat it: \`npm run bench:int8 -- ${repeats} ${blocks}\`\n`;
   console.log(`${text}\n${writeResult('int8.md', text)}`);
 });
