@@ -13,7 +13,7 @@ export interface Job {
   readonly parameterCount: number;
   readonly learningRate: number;
   readonly device: 'cpu' | 'cuda';
-  readonly precision: 'fp32' | 'bf16' | 'fp16';
+  readonly precision: 'fp32' | 'bf16' | 'fp16' | 'int8';
   readonly threads: number;
   readonly warmupSteps: number;
   readonly steps: number;

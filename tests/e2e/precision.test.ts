@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from './on-ranks.js';
+import type { Int8Training } from './ranks/int8.js';
 
 interface Trained {
   readonly weights: readonly number[][];
@@ -24,7 +25,7 @@ beforeAll(async () => {
  * Weights are of the order of 1, and each micro-batch rounds its gradients to the dtype, so the
  * tolerance is a few of its steps.
  */
-const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2 } as const;
+const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2, int8: 4e-2 } as const;
 
 function expectSame(one: Trained, reference: Trained, tolerance: number): void {
   one.weights.forEach((values, i) =>
@@ -33,7 +34,7 @@ function expectSame(one: Trained, reference: Trained, tolerance: number): void {
   expect(one.skipped).toEqual(reference.skipped);
 }
 
-describe.each(['no', 'bf16', 'fp16'] as const)('in precision %s', (precision) => {
+describe.each(['no', 'bf16', 'fp16', 'int8'] as const)('in precision %s', (precision) => {
   const tolerance = TOLERANCE[precision];
 
   it('clipped windows on 1 and 2 ranks take the steps of whole batches on one', () => {
@@ -46,7 +47,8 @@ describe.each(['no', 'bf16', 'fp16'] as const)('in precision %s', (precision) =>
   });
 
   it('all ranks have the same bits', () => {
-    for (const [name, { weights, norms }] of Object.entries(pair[0]!)) {
+    const ofPrecision = Object.entries(pair[0]!).filter(([name]) => name.startsWith(`${precision} `));
+    for (const [name, { weights, norms }] of ofPrecision) {
       expect(pair[1]![name]).toMatchObject({ weights, norms });
     }
   });
@@ -67,4 +69,38 @@ it('a step with an overflow is skipped on all ranks, and the scale falls', () =>
     expect(others).not.toContain(true);
     expect(trainings['bf16 3']!.skipped).not.toContain(true);
   }
+});
+
+/** Each half of a batch, or of a row, has scales of its own. */
+const OWN_SCALES = { rtol: 3e-2, atol: 3e-2 };
+
+describe('products in 8 bits', () => {
+  const of = (trainings: Trainings, kind: string) => trainings[`8 bits, ${kind}`]! as unknown as Int8Training;
+
+  it.each(['ddp', 'fsdp', 'tensor'])('%s on 2 ranks trains as one process', (kind) => {
+    const reference = of(alone, 'ddp');
+    expect(reference.weights).not.toEqual(of(alone, 'bf16').weights);
+    for (const rank of pair) {
+      const { weights, products } = of(rank, kind);
+      // In each step: three layers, their weights, and the inputs of two of them.
+      expect(products).toBe(8 * 8);
+      weights.forEach((values, i) => expectClose(values, reference.weights[i]!, OWN_SCALES));
+      expect(weights).toEqual(of(pair[0]!, kind).weights);
+    }
+  });
+
+  it('deterministic training has the same bits on 1 and 2 ranks', () => {
+    const reference = of(alone, 'deterministic');
+    expect(reference.products).toBeGreaterThan(0);
+    for (const rank of pair) expect(of(rank, 'deterministic').weights).toEqual(reference.weights);
+  });
+
+  it('fsdp has the bits of ddp, and a replayed step those of a plain one', () => {
+    for (const trainings of [alone, ...pair]) {
+      const reference = of(trainings, 'ddp');
+      expect(of(trainings, 'fsdp')).toEqual(reference);
+      const { weights, losses } = of(trainings, 'compiled');
+      expect({ weights, losses }).toEqual({ weights: reference.weights, losses: reference.losses });
+    }
+  });
 });

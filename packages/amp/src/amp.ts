@@ -1,26 +1,35 @@
+import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError, type PrecisionPlugin, type StrategyContext } from '@acc/contract';
 import { Autocast, type LowerDtype } from './autocast.js';
 import { float32Only } from './float32-only.js';
 import { LossScaler, stateSchema } from './loss-scaler.js';
+import { Int8 } from './int8.js';
 import { listsWith, resolveAmpOptions, type AmpOptions } from './options.js';
 
 /**
  * Mixed precision (Micikevicius et al. 2018). Products, convolutions and attention compute on
  * 16-bit tensors, forward and backward. Sums, losses and normalisations compute in float32.
- * Weights, their gradients and the optimizer stay in float32.
+ * Weights, their gradients and the optimizer stay in float32. With `int8`, the 16-bit type is bfloat16, and
+ * products of weights round both factors to 8-bit integers.
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`; `ACC_PRECISION_UNSUPPORTED` when it
  * is attached to a backend without this 16-bit type.
  */
-export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
+export function amp(
+  precision: LowerDtype | 'int8',
+  options?: AmpOptions,
+  { seed = 0 }: { readonly seed?: number } = {},
+): PrecisionPlugin {
+  const dtype = precision === 'int8' ? 'bfloat16' : precision;
   const resolved = resolveAmpOptions(options);
   const lists = listsWith(resolved);
   // bfloat16 has the range of float32, so it needs no loss scale.
   const scaler = dtype === 'float16' ? new LossScaler(resolved.lossScale) : undefined;
+  const int8 = precision === 'int8' ? new Int8(resolved.exclude, seed) : undefined;
   let autocast: Autocast | undefined;
   return {
     name: 'amp',
-    attach({ kernels }: StrategyContext) {
+    attach({ kernels, collective }: StrategyContext) {
       if (!kernels.precision) throw float32Only(kernels.backendName);
       const problem = kernels.precision.lowerProblem?.(dtype);
       if (problem !== undefined) {
@@ -29,8 +38,10 @@ export function amp(dtype: LowerDtype, options?: AmpOptions): PrecisionPlugin {
           details: { dtype, backendName: kernels.backendName },
         });
       }
-      autocast = new Autocast(() => kernels.precision, dtype, lists);
+      int8?.attach(kernels, collective.rank === 0);
+      autocast = new Autocast(() => kernels.precision, dtype, lists, int8?.products);
     },
+    ...(int8 && { prepared: (variables: readonly Variable[]) => int8.weights.take(variables) }),
     forward: (compute) => autocast!.forward(compute),
     capture: () => autocast!.capture(),
     backward: (compute) => autocast!.backward(compute),

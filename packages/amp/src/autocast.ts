@@ -8,6 +8,7 @@ import {
   type CustomOperator,
   type Undo,
 } from '@acc/tfjs-internals';
+import type { Int8Call, Int8Products, Phase } from './int8-products.js';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
@@ -22,7 +23,6 @@ const SOFTMAX_GRAD = 'SoftmaxGrad';
 const NEAR_NODES = 8;
 
 type Treatment = 'lower' | 'float32' | 'asGiven';
-type Phase = 'forward' | 'backward';
 
 /**
  * Chooses the element type of every kernel while it is active. Operators on tfjs's tape convert the
@@ -52,6 +52,8 @@ export class Autocast {
     private readonly precision: () => PrecisionLayer | undefined,
     private readonly dtype: LowerDtype,
     lists: OpLists,
+    /** The products that round to 8 bits. Undefined: none. */
+    private readonly int8?: Int8Products,
   ) {
     const kinds = Object.entries(lists) as [Treatment, readonly string[]][];
     this.#treatments = new Map(kinds.flatMap(([kind, names]) => names.map((name) => [name, kind] as const)));
@@ -120,6 +122,7 @@ export class Autocast {
     this.#keeping?.keepIn(undefined);
     this.#keeping = phase === 'forward' ? this.precision() : undefined;
     this.#keeping?.keepIn(this.dtype);
+    if (phase === 'forward') this.int8?.begin();
     for (const undo of this.#undos) undo();
     this.#undos = phase ? this.#patchEngine() : [];
   }
@@ -127,12 +130,12 @@ export class Autocast {
   #patchEngine(): Undo[] {
     const engine = this.#engine;
     return [
-      patch(
-        engine,
-        'runKernel',
-        'autocast',
-        (own) => (name, inputs, attrs) => own.call(engine, name, this.#converted(name, inputs), attrs),
-      ),
+      patch(engine, 'runKernel', 'autocast', (own) => (name, inputs, attrs) => {
+        const int8 = this.precision() && this.int8?.callOf(this.#phase!, name, inputs, attrs);
+        return int8
+          ? own.call(engine, name, this.#rounded(int8), int8.attrs)
+          : own.call(engine, name, this.#converted(name, inputs), attrs);
+      }),
       patch(
         engine,
         'runKernelFunc',
@@ -156,6 +159,13 @@ export class Autocast {
     if (!this.#isMixed(inputs)) return inputs;
     const isShort = kernelName === SOFTMAX_GRAD || this.#isWithBias(inputs);
     return isShort ? this.#lowered(inputs) : this.#widened(inputs);
+  }
+
+  /** The inputs of an 8-bit product. It rounds weights from float32, and what layers compute from 16 bits. */
+  #rounded({ computed, weights, note }: Int8Call): NamedTensorMap {
+    const lowered = this.#lowered(computed);
+    note?.(lowered);
+    return { ...lowered, ...weights };
   }
 
   #lowered(inputs: NamedTensorMap): NamedTensorMap {

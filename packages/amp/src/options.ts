@@ -16,6 +16,12 @@ export interface AmpOptions {
    * except for convolutions on a GPU.
    */
   readonly float32Precision?: Float32Precision;
+  /**
+   * The weights that are not multiplied in 8 bits with `int8`, by names of layers or variables, with `*` for
+   * any characters. An empty list takes every layer. Default: the first and the last layer, and matrices with
+   * fewer than 128 rows or columns.
+   */
+  readonly exclude?: readonly string[];
 }
 
 /** Loss scaling. A dynamic scale is as large as gradients in float16 allow. */
@@ -59,6 +65,7 @@ const schema = z.object({
   lower: z.array(z.string()).default([]),
   float32: z.array(z.string()).default([]),
   float32Precision: z.enum(['ieee', 'tf32', 'bf16']).optional(),
+  exclude: z.array(z.string().min(1)).optional(),
 });
 
 export type ResolvedAmpOptions = Readonly<z.infer<typeof schema>>;

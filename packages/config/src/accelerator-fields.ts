@@ -5,7 +5,12 @@ const DTYPES = ['float32', 'bf16', 'fp16'] as const;
 
 const FIELDS = [
   choice('strategy', ['auto', 'single', 'ddp', 'fsdp'], 'how ranks share the work', 'auto'),
-  choice('mixedPrecision', ['no', 'bf16', 'fp16'], '16-bit computation with float32 weights', 'no'),
+  choice(
+    'mixedPrecision',
+    ['no', 'bf16', 'fp16', 'int8'],
+    '16-bit computation with float32 weights; int8: products of 8-bit integers',
+    'no',
+  ),
   whole('gradientAccumulationSteps', 1, 'micro-batches of an optimizer step', '1'),
   number('gradientClipping.norm', 'the largest norm of all gradients of a step', 'none'),
   number('gradientClipping.value', 'the largest absolute value of an element', 'none'),
@@ -90,6 +95,7 @@ const FIELDS = [
     'float32 products inside of libtorch',
     'that of libtorch',
   ),
+  texts('amp.exclude', 'weights that int8 leaves in 16 bits', 'first, last and small layers'),
   flag('amp.lossScale.dynamic', 'false: the loss scale of fp16 stays as it is', 'true'),
   number('amp.lossScale.initial', 'the first loss scale of fp16', '65536'),
   number('amp.lossScale.growthFactor', 'factor of growth, above 1', '2'),

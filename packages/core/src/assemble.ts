@@ -147,6 +147,7 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const { atBoundary } = boundary;
   const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
   const precision = precisionOf(resolved, kernels);
+  parts.trained.onNew = (variables) => precision?.prepared?.(variables);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();
   const dtype = dtypeOfProducts(resolved);

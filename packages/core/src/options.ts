@@ -78,8 +78,11 @@ export interface AcceleratorOptions {
    * @acc/testkit. The Accelerator then joins no other group, and `endTraining` closes this one.
    */
   readonly collective?: CollectiveOptions | Collective;
-  /** 16-bit computation with float32 weights. Default `no`. */
-  readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8';
+  /**
+   * 16-bit computation with float32 weights. `int8` is `bf16` with products of 8-bit integers for the
+   * weights of dense layers. Default `no`.
+   */
+  readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8' | 'int8';
   readonly amp?: AmpOptions;
   /**
    * `acc` is libtorch, `tfjs` is the active tfjs backend. `auto` (default): `acc` if libtorch is
@@ -96,7 +99,7 @@ export interface AcceleratorOptions {
    * unavailable device is an error.
    */
   readonly device?: 'auto' | 'cpu' | 'cuda';
-  /** The seed for the order of shuffled data. Default 0. */
+  /** The seed for the order of shuffled data, and for random rounding with `int8`. Default 0. */
   readonly seed?: number;
   readonly dataLoader?: DataLoaderOptions;
   /**
@@ -170,10 +173,10 @@ const schema = z.object({
   collective: z.custom<CollectiveOptions | Collective>().default({}),
   // 'fp8' is refused later, with the result of a trial on the device.
   mixedPrecision: z
-    .custom<'no' | 'bf16' | 'fp16' | 'fp8'>(
-      (value) => ['no', 'bf16', 'fp16', 'fp8'].includes(value as string),
+    .custom<'no' | 'bf16' | 'fp16' | 'fp8' | 'int8'>(
+      (value) => ['no', 'bf16', 'fp16', 'fp8', 'int8'].includes(value as string),
       {
-        error: "expected one of 'no', 'bf16', 'fp16'",
+        error: "expected one of 'no', 'bf16', 'fp16', 'int8'",
       },
     )
     .default('no'),

@@ -4,6 +4,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { disposeOptimizers } from '../dispose-optimizers.js';
+import { KINDS, trainInt8 } from './int8.js';
 
 const WINDOW = 12;
 const ROWS = 96;
@@ -15,13 +16,18 @@ const data = () => ({
   ys: tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D,
 });
 
-async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, again: boolean): Promise<object> {
+type Precision = 'no' | 'bf16' | 'fp16' | 'int8';
+
+async function train(mixedPrecision: Precision, steps: number, again: boolean): Promise<object> {
   const accelerator = await Accelerator.create({
     engine: 'acc',
     mixedPrecision,
     // The scale is far too large, so the gradients of the first window are infinite. After that it
     // fits.
-    amp: { lossScale: { initial: 2 ** 24, backoffFactor: 2 ** -12 } },
+    amp: {
+      lossScale: { initial: 2 ** 24, backoffFactor: 2 ** -12 },
+      ...(mixedPrecision === 'int8' && { exclude: [] }),
+    },
     dataLoader: { splitBatches: true },
     gradientAccumulationSteps: steps,
     gradientClipping: { norm: 0.3, value: 0.1 },
@@ -69,11 +75,12 @@ async function train(mixedPrecision: 'no' | 'bf16' | 'fp16', steps: number, agai
 
 export default async function precisions(): Promise<Record<string, object>> {
   const results: Record<string, object> = {};
-  for (const precision of ['no', 'bf16', 'fp16'] as const) {
+  for (const precision of ['no', 'bf16', 'fp16', 'int8'] as const) {
     for (const steps of [1, 3]) {
       results[`${precision} ${steps}`] = await train(precision, steps, false);
       results[`${precision} ${steps} again`] = await train(precision, steps, true);
     }
   }
+  for (const kind of KINDS) results[`8 bits, ${kind}`] = await trainInt8(kind);
   return results;
 }

@@ -143,6 +143,11 @@ export interface PrecisionLayer {
    */
   setFloat32Precision(precision: Float32Precision | undefined): void;
   /**
+   * How the device multiplies matrices that it rounds to 8-bit integers: by instructions of its own, or by
+   * float32 products with the same results. Absent, or undefined: it cannot.
+   */
+  int8Products?(): 'instructions' | 'float32' | undefined;
+  /**
    * Multiplies two small matrices of 8-bit floats on the device. Returns the reason of a failure,
    * or undefined if it succeeded.
    */

@@ -152,6 +152,11 @@ export interface PrecisionPlugin extends Plugin {
    * @throws AccError `ACC_AUTOCAST_ASYNC` for a promise.
    */
   autocast<T>(compute: () => T, options?: AutocastOptions): T;
+  /**
+   * Called once with each list of variables that training gets to know: the weights of a prepared model, in
+   * the order of its layers, a prepared list, or the variables that a prepared optimizer trains.
+   */
+  prepared?(variables: readonly Variable[]): void;
   getState(): unknown;
   setState(state: unknown): void;
 }

@@ -5,7 +5,7 @@ import type { FsdpOptions } from '@acc/fsdp';
 interface Chosen {
   readonly strategy: 'auto' | 'single' | 'ddp' | 'fsdp' | Strategy;
   readonly fsdp?: FsdpOptions | undefined;
-  readonly mixedPrecision: 'no' | 'bf16' | 'fp16' | 'fp8';
+  readonly mixedPrecision: 'no' | 'bf16' | 'fp16' | 'fp8' | 'int8';
 }
 
 /**

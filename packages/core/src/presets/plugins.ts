@@ -14,7 +14,7 @@ import type { ResolvedOptions } from '../options.js';
  * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
  */
 export function precisionOf(
-  { mixedPrecision, amp: options }: ResolvedOptions,
+  { mixedPrecision, amp: options, seed }: ResolvedOptions,
   kernels: KernelLayer,
 ): PrecisionPlugin | undefined {
   switch (mixedPrecision) {
@@ -24,14 +24,20 @@ export function precisionOf(
       return amp('bfloat16', options);
     case 'fp16':
       return amp('float16', options);
+    case 'int8':
+      return amp('int8', options, { seed });
     case 'fp8':
       throw float8Refusal(kernels);
   }
 }
 
-/** The dtype of products in training. */
+/** The dtype of products in training. With `int8`, it is that of products without a weight. */
 export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) =>
-  mixedPrecision === 'bf16' ? 'bfloat16' : mixedPrecision === 'fp16' ? 'float16' : 'float32';
+  mixedPrecision === 'bf16' || mixedPrecision === 'int8'
+    ? 'bfloat16'
+    : mixedPrecision === 'fp16'
+      ? 'float16'
+      : 'float32';
 
 /**
  * States what a trial on this device found. Training in 8 bits is not implemented on any device.

@@ -17,6 +17,9 @@ export function withoutPartner(options: ResolvedOptions): string[] {
     mixedPrecision === 'no' &&
       ofPrecision.length > 0 &&
       `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16' or 'fp16'.`,
+    mixedPrecision !== 'int8' &&
+      amp.exclude !== undefined &&
+      `amp.exclude has no effect: mixedPrecision is '${mixedPrecision}', and only 'int8' chooses layers.`,
     mixedPrecision !== 'fp16' &&
       amp.lossScale !== undefined &&
       `amp.lossScale has no effect: mixedPrecision is '${mixedPrecision}', and only 'fp16' scales losses.`,

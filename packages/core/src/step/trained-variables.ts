@@ -16,9 +16,12 @@ export class TrainedVariables {
   #seeksCandidates = false;
   /** Whether ranks have not yet exchanged which of the candidates they use. */
   hasNewCandidates = false;
+  /** Called with variables that were not {@link known}, in the order of preparation. */
+  onNew: ((variables: readonly Variable[]) => void) | undefined;
 
   /** Prepares variables: their gradients are reduced from now on. */
   add(variables: readonly Variable[]): void {
+    this.#tell(variables);
     for (const each of [this.#prepared, this.#candidates]) {
       for (const variable of each) if (!isLive(variable)) each.delete(variable);
     }
@@ -30,8 +33,14 @@ export class TrainedVariables {
 
   /** Adds candidates: their gradients are reduced once the loss of some rank depends on them. */
   offer(variables: readonly Variable[]): void {
+    this.#tell(variables);
     for (const variable of variables) this.#candidates.add(variable);
     if (variables.length > 0) this.hasNewCandidates = true;
+  }
+
+  #tell(variables: readonly Variable[]): void {
+    const fresh = variables.filter((variable) => !this.knows(variable));
+    if (fresh.length > 0) this.onNew?.(fresh);
   }
 
   /** The prepared variables that were not disposed, in the order of preparation. */

@@ -17,7 +17,7 @@ import { fusedApply } from '../optimizer-steps/index.js';
 import { unpackedOf } from '../packed/packed-tensor.js';
 import { localShards } from '../shards/local-shards.js';
 import { nativeShards } from '../shards/native-shards.js';
-import { cast, float8Problem, keepIn, setFloat32Precision } from '../precision/index.js';
+import { cast, float8Problem, int8Products, keepIn, setFloat32Precision } from '../precision/index.js';
 import { randomLayer } from '../random-layer.js';
 import { StepRecorder } from '../recording/recorder.js';
 import { nativeState } from '../state/native-state.js';
@@ -69,6 +69,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
         dtypeOf: (x) => backend.nativeDtypeOf(x),
         cast: (x, to) => cast(x, to, backend.nativeDtypeOf(x)!, x instanceof Variable),
         keepIn,
+        int8Products: () => int8Products(backend.device),
         float8Problem,
         setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
       },

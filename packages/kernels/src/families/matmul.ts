@@ -5,6 +5,7 @@ import { activated, isLinear } from './activation.js';
 import { takeSum } from './added-product.js';
 import { toDtype, wrapElements } from './conversion.js';
 import { isPackedProduct, packedProduct } from '../packed/packed-product.js';
+import { int8Product } from './int8-product.js';
 import type { MatMulAttrs, MatMulInputs } from './matmul-inputs.js';
 import { addProduct, isEnded, product } from './product.js';
 
@@ -38,6 +39,7 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   checkInnerDims(a, b, attrs);
   const packed = isPackedProduct(inputs, attrs) && packedProduct(backend, inputs, attrs);
   if (packed) return packed;
+  if (attrs.int8) return oneProduct(backend, inputs, attrs);
   if (isOneProduct(inputs)) return oneProduct(backend, inputs, attrs);
   // Integers are multiplied as float64, in which sums are exact as in tfjs. This is faster and
   // works on every device.
@@ -87,21 +89,18 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   using left = lent(backend, matrixOf(a));
   using right = lent(backend, matrixOf(b));
   const shape = [a.shape.at(transposeA ? -1 : -2)!, b.shape.at(transposeB ? -2 : -1)!] as const;
-  const isPlain = !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
+  const isPlain =
+    !attrs.int8 && !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
   const sum = isPlain ? takeSum(backend, shape, [left.native, right.native]) : undefined;
   if (sum) {
     addProduct(sum.native, left.native, right.native, transposeA, transposeB);
     backend.incRef(sum.info.dataId);
     return { dataId: sum.info.dataId, shape: [...shape], dtype: 'float32' };
   }
-  const ended = product(
-    left.native,
-    right.native,
-    bias ? backend.native(bias) : null,
-    transposeA,
-    transposeB,
-    activation ?? 'linear',
-  );
+  const factors = [left.native, right.native, bias ? backend.native(bias) : null] as const;
+  const ended = attrs.int8
+    ? int8Product(...factors, attrs)
+    : product(...factors, transposeA, transposeB, activation ?? 'linear');
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
   const result = isEnded(activation) ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
   const info = backend.wrap(result, 'float32');

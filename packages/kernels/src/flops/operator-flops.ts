@@ -119,6 +119,8 @@ const PRODUCTS: Readonly<Record<string, (args: Arguments) => number>> = {
   _weight_int4pack_mm_for_cpu: ([x, weight]) => ofMatrices(shapeOf(x), shapeOf(weight), false, true),
   _scaled_mm: ([a, b]) => ofMatrices(shapeOf(a), shapeOf(b)),
   matmul: ([a, b, , ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
+  int8_matmul: ([a, b, , ...turned]) =>
+    ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   addmm: ([, a, b, ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   addmm_: ([, a, b, ...turned]) => ofMatrices(shapeOf(a), shapeOf(b), turned[0] === true, turned[1] === true),
   // oneDNN's product of a layer, whose weight is [n, k].

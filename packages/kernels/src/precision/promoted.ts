@@ -1,6 +1,7 @@
 import type { KernelConfig, KernelFunc, TensorInfo } from '@tensorflow/tfjs-core';
 import type { NativeDtype } from '@acc/contract';
 import type { AccBackend } from '../backend.js';
+import type { MatMulAttrs } from '../families/matmul-inputs.js';
 import { toDtype } from '../families/conversion.js';
 import { isPackedProduct } from '../packed/packed-product.js';
 import { packedOf } from '../packed/packed-tensor.js';
@@ -44,7 +45,7 @@ export function promoted(config: KernelConfig): KernelConfig {
     kernelFunc(call) {
       const backend = call.backend as AccBackend;
       const inputs = call.inputs as Inputs;
-      if (isProductOfPacked(kernelName, call)) return kernelFunc(call);
+      if (isProductOfPacked(kernelName, call) || isInt8(call)) return kernelFunc(call);
       const to = commonDtype(inputs, backend, wantsFloat32);
       return to === undefined
         ? kernelFunc(call)
@@ -104,3 +105,7 @@ function inDtype<T>(inputs: Inputs, { backend, to }: Conversion, compute: (input
     for (const info of created) backend.disposeInfo(info);
   }
 }
+
+/** Whether a product rounds its factors to 8 bits, whichever float types they have. */
+const isInt8 = ({ attrs }: { readonly attrs?: object | undefined }): boolean =>
+  (attrs as Partial<MatMulAttrs> | undefined)?.int8 !== undefined;

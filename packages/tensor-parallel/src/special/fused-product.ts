@@ -36,12 +36,12 @@ export const fusedProduct: Special = {
   whenSharded(context, { inputs, attrs }) {
     const { shards, kernels } = context;
     const { a, b, bias, preluActivationWeights } = inputs as Record<string, TensorInfo | undefined>;
-    const { transposeA, transposeB, activation, leakyreluAlpha } = attrs as unknown as _FusedMatMulAttrs;
+    const { activation, leakyreluAlpha, ...ofProduct } = attrs as unknown as _FusedMatMulAttrs;
     gatherState(shards, a!, b!);
     const name = ACTIVATIONS[activation ?? ''];
     if (!bias && !name) return undefined;
     const factors = { a: a!, b: b! };
-    const plan = context.planOf(BatchMatMul, factors, { transposeA, transposeB });
+    const plan = context.planOf(BatchMatMul, factors, ofProduct);
     // Otherwise the fused kernel runs on the shards.
     if (!isSum(plan)) return undefined;
     const steps = productOf(context, factors, { bias, plan });
