@@ -1,6 +1,14 @@
 import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { isPrepared } from '@acc/contract';
-import { hasOwnValues, packedOf, packedTensor, replaceInitial, requireAcc, unpackedOf } from '@acc/kernels';
+import {
+  hasOwnValues,
+  packedOf,
+  packedTensor,
+  replaceInitial,
+  requireAcc,
+  unpackedOf,
+  type ChannelAxis,
+} from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
 import {
@@ -17,7 +25,7 @@ import { sub } from './formats/operators.js';
 import { matrixOf } from './matrix-of.js';
 import type { WeightSettings } from './options.js';
 import type { PackedFacts } from './report.js';
-import { asMatrix, Storage, type ChannelAxis } from './storage.js';
+import { asMatrix, Storage } from './storage.js';
 
 /** A tensor that moves to another backend loses its packed data, so packed data do not tell. */
 const quantized = new WeakSet<Variable>();
@@ -67,7 +75,8 @@ function packed(variable: Variable, settings: WeightSettings, axis: ChannelAxis)
   const own = matrixOf(matrix, settings, axis);
   using values = own.values();
   using errors = sub(matrix, values);
-  return { storage: new Storage(own, variable.shape, axis), signal: power(matrix), noise: power(errors) };
+  const stored = { shape: variable.shape, axis, dynamic: settings.activations === 'dynamic' };
+  return { storage: new Storage(own, stored), signal: power(matrix), noise: power(errors) };
 }
 
 function power(x: NativeTensor): number {
@@ -84,8 +93,13 @@ function takePacked(variable: Variable, tensor: Tensor): void {
 function freeze(variable: Variable): void {
   quantized.add(variable);
   (variable as { trainable: boolean }).trainable = false;
-  patch(variable, 'assign', 'packed values', () => (values) => {
+  const ofAssign = patch(variable, 'assign', 'packed values', () => (values) => {
     if (!besideTape(() => areValuesOf(variable, values))) throw frozen(variable.name);
+  });
+  const ofDispose = patch(variable, 'dispose', 'packed values', (dispose) => () => {
+    dispose.call(variable);
+    ofAssign();
+    ofDispose();
   });
 }
 

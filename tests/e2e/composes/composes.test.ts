@@ -39,6 +39,7 @@ const PLAIN: readonly Feature[] = ['deterministic'];
 /** Features that change what one process trains. The others leave the numbers as they are. */
 const CHANGING: readonly Feature[] = [
   ...['expert', 'deterministic', 'mixedPrecision', 'clipping', 'accumulation', 'adafactor', 'compile'],
+  'quantized',
 ] as Feature[];
 
 const refusalOf = (features: readonly Feature[]) =>

@@ -1,10 +1,13 @@
 import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
 import { canUpdateShards, isLive } from '@acc/kernels';
+import type { DistributedVariable } from '../distributed-variable.js';
 import type { DistributedUpdate, GradientLists, Placer } from '../placer.js';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { requireLocalState } from './local-state-check.js';
+import type { PackedShard } from './packed-shard.js';
+import type { PackedUnit } from './packed-unit.js';
 import type { Shard } from './shard.js';
 import type { ShardStore } from './shard-store.js';
 import type { Unit } from './unit.js';
@@ -18,7 +21,7 @@ export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'ke
 
 /** The work on variables in units besides gathering and reducing. */
 type SharedWork = Pick<
-  Placer<Shard>,
+  Placer<Shard | PackedShard>,
   'distributed' | 'settle' | 'materialize' | 'expose' | 'isExposed' | 'exposed' | 'update' | 'applyUpdate'
 >;
 
@@ -28,6 +31,9 @@ export abstract class FlatPlacer implements SharedWork {
   protected readonly units: Unit[] = [];
   protected readonly unitOf = new Map<Variable, Unit>();
   readonly #shardOf = new Map<Variable, Shard>();
+  protected readonly packedUnits: PackedUnit[] = [];
+  protected readonly packedUnitOf = new Map<Variable, PackedUnit>();
+  readonly #packedShardOf = new Map<Variable, PackedShard>();
   #sharded!: ShardedContext;
   #exposed!: ExposedGradients;
   /** How often units were made. */
@@ -51,7 +57,7 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   /** Called before a unit is freed. */
-  protected abstract forget(unit: Unit): void;
+  protected abstract forget(unit: Unit | PackedUnit): void;
 
   /** Called when an update has ended. The values of its variables that were in memory are freed. */
   protected updated(_units: readonly Unit[]): void {}
@@ -69,8 +75,19 @@ export abstract class FlatPlacer implements SharedWork {
     }
   }
 
+  protected addPacked(unit: PackedUnit): void {
+    this.packedUnits.push(unit);
+    for (const shard of unit.shards) {
+      this.packedUnitOf.set(shard.full, unit);
+      this.#packedShardOf.set(shard.full, shard);
+    }
+  }
+
   /** Frees the units all of whose variables a program has disposed. */
   protected forgetDisposed(): void {
+    for (const unit of [...this.packedUnits]) {
+      if (!unit.shards.some(({ full }) => isLive(full))) this.#forgetPacked(unit);
+    }
     for (const unit of [...this.units]) {
       if (unit.shards.some(({ full }) => isLive(full))) continue;
       this.units.splice(this.units.indexOf(unit), 1);
@@ -83,7 +100,18 @@ export abstract class FlatPlacer implements SharedWork {
     }
   }
 
+  #forgetPacked(unit: PackedUnit): void {
+    this.packedUnits.splice(this.packedUnits.indexOf(unit), 1);
+    this.forget(unit);
+    for (const { full } of unit.shards) {
+      this.packedUnitOf.delete(full);
+      this.#packedShardOf.delete(full);
+    }
+    unit.dispose();
+  }
+
   protected disposeUnits(): void {
+    for (const unit of [...this.packedUnits]) this.#forgetPacked(unit);
     for (const unit of this.units.splice(0)) {
       this.forget(unit);
       unit.dispose();
@@ -92,15 +120,16 @@ export abstract class FlatPlacer implements SharedWork {
     this.#shardOf.clear();
   }
 
-  distributed(variable: Variable): Shard | undefined {
-    return this.#shardOf.get(variable);
+  distributed(variable: Variable): Shard | PackedShard | undefined {
+    return this.#shardOf.get(variable) ?? this.#packedShardOf.get(variable);
   }
 
-  settle({ full }: Shard): void {
-    this.unitOf.get(full)!.takeOverAssigned();
+  settle({ full }: Shard | PackedShard): void {
+    this.unitOf.get(full)?.takeOverAssigned();
   }
 
-  materialize(shard: Shard, local: () => Tensor): Tensor {
+  materialize(shard: Shard | PackedShard, local: () => Tensor): Tensor {
+    if ('storage' in shard) return this.packedUnitOf.get(shard.full)!.wholeOf(shard, local);
     const unit = this.unitOf.get(shard.full)!;
     unit.takeOverAssigned();
     const full = unit.wholeOf(shard, local);
@@ -109,7 +138,7 @@ export abstract class FlatPlacer implements SharedWork {
     return tidy(() => mul(shard.full, 1));
   }
 
-  expose(shard: Shard, local: Tensor): Tensor {
+  expose(shard: Shard | PackedShard, local: Tensor): Tensor {
     return this.#exposed.expose(local, shard);
   }
 
@@ -117,11 +146,11 @@ export abstract class FlatPlacer implements SharedWork {
     return this.#exposed.has(grad);
   }
 
-  exposed(_shard: Shard, grad: Tensor): Tensor {
+  exposed(_shard: Shard | PackedShard, grad: Tensor): Tensor {
     return this.#exposed.localOf(grad);
   }
 
-  update({ distributed }: DistributedUpdate<Shard>, run: () => void): void {
+  update({ distributed }: DistributedUpdate<Shard | PackedShard>, run: () => void): void {
     const units = unitsOf(distributed, this.unitOf);
     for (const unit of units) unit.takeOverAssigned();
     try {
@@ -135,7 +164,10 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   /** The first update, and the first one after new units were made, checks the optimizer's state. */
-  applyUpdate({ optimizer, grads, distributed }: DistributedUpdate<Shard>, apply: () => void): void {
+  applyUpdate(
+    { optimizer, grads, distributed }: DistributedUpdate<Shard | PackedShard>,
+    apply: () => void,
+  ): void {
     const { collective, offload } = this.#sharded;
     if (this.#checked.get(optimizer) !== this.#preparations) {
       requireLocalState(optimizer, { names: Object.keys(grads), distributed, collective });
@@ -147,7 +179,11 @@ export abstract class FlatPlacer implements SharedWork {
   }
 }
 
-function unitsOf(distributed: ReadonlyMap<string, Shard>, unitOf: ReadonlyMap<Variable, Unit>): Unit[] {
+/** Packed variables have no gradients, so no update has them. */
+function unitsOf(
+  distributed: ReadonlyMap<string, DistributedVariable>,
+  unitOf: ReadonlyMap<Variable, Unit>,
+): Unit[] {
   return [...new Set(Array.from(distributed.values(), ({ full }) => unitOf.get(full)!))];
 }
 
