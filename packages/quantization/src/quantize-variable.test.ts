@@ -297,3 +297,18 @@ describe('is refused', () => {
     moved.dispose();
   });
 });
+
+it('a large matrix is packed by rows, with the same numbers', () => {
+  const shape: [number, number] = [1100, 1024];
+  const [large, ...parts] = tf.tidy(() => {
+    const values = tf.randomUniform(shape, -1, 1, 'float32', 5);
+    return [values, ...tf.split(values, 2)].map((each) => tf.variable(each));
+  }) as [tf.Variable, tf.Variable, tf.Variable];
+  const options = { weights: 'nf4', axis: 'first' } as const;
+  const report = quantizeVariable(large, options);
+  for (const part of parts) quantizeVariable(part, options);
+  const [expected, found] = [parts, [large]].map((list) => list.flatMap((each) => [...each.dataSync()]));
+  expect(found).toEqual(expected);
+  expect(report.sqnr).toBeGreaterThan(15);
+  tf.dispose([large, ...parts]);
+});

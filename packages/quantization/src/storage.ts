@@ -35,6 +35,11 @@ export interface StoredVariable extends MatrixUse {
   readonly axis: ChannelAxis;
 }
 
+function matrixShape({ shape, axis }: StoredVariable): MatrixShape {
+  const channels = axis === 'first' ? shape[0]! : shape.at(-1)!;
+  return [channels, util.sizeFromShape([...shape]) / channels];
+}
+
 /** The packed values of a variable: a packed matrix, and how the variable lies in it. */
 export class Storage implements PackedValues {
   readonly tensors: Tensor[] = [];
@@ -51,8 +56,7 @@ export class Storage implements PackedValues {
     const { shape, axis } = stored;
     this.shape = shape;
     this.#stored = stored;
-    const channels = axis === 'first' ? shape[0]! : shape.at(-1)!;
-    this.#matrixShape = [channels, util.sizeFromShape([...shape]) / channels];
+    this.#matrixShape = matrixShape(stored);
     this.#take(matrix);
     const { dtype, granularity } = matrix;
     const format: StorageFormat = { dtype, granularity, axis };
@@ -68,6 +72,11 @@ export class Storage implements PackedValues {
       release: () => this.#free(),
       like: (records) => new Storage(this.#from(records, format), stored),
     };
+  }
+
+  /** @param records They are borrowed. */
+  static from(records: Tensor, format: StorageFormat, stored: StoredVariable): Storage {
+    return new Storage(matrixFrom(records, matrixShape(stored), format, stored), stored);
   }
 
   #from(records: Tensor, format: StorageFormat): PackedMatrix {
