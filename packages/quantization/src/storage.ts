@@ -1,7 +1,7 @@
 import { util } from '@tensorflow/tfjs-core';
 import type { Tensor } from '@acc/native';
 import type { ChannelAxis, PackedRecords, PackedValues, StorageFormat } from '@acc/kernels';
-import { operator } from '@acc/native';
+import { operator, refuseRecording } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
 import { mm, cast, reshape, transpose } from './formats/operators.js';
 import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
@@ -95,6 +95,7 @@ export class Storage implements PackedValues {
   }
 
   get #current(): PackedMatrix {
+    if (this.#load) refuseRecording('it uses packed weights of which ranks have shares');
     if (!this.#matrix) this.#load!();
     return this.#matrix!;
   }

@@ -55,6 +55,16 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
     expect(new Set(alone.losses).size).toBe(alone.losses.length);
   });
 
+  it.each(WAYS)('are a base on which adapters train as in one process: %s', (way) => {
+    const alone = saved.get(1)![0]!.ddp.qlora;
+    for (const { [way]: each } of saved.get(ranks)!) {
+      expectClose(each.qlora.losses, alone.losses, CLOSE);
+      expectClose(each.qlora.adapters, alone.adapters, { rtol: 1e-4, atol: 1e-6 });
+      expect(each.qlora.isSame).toBe(true);
+    }
+    expect(new Set(alone.losses).size).toBe(alone.losses.length);
+  });
+
   it.each(DIVIDING)('take a share of their packed bytes on a rank: %s', (way) => {
     if (ranks === 1) return;
     const { byRank, most } = sharesOf(way, ranks);

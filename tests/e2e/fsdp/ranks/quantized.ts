@@ -1,12 +1,13 @@
 // Trains float32 layers beside packed ones by each strategy, and saves in the middle; or goes on from
 // every save by another strategy.
-import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { Accelerator, isAccError, type AcceleratorOptions } from '@acc/core';
+import { Accelerator, isAccError, setSeed, type AcceleratorOptions } from '@acc/core';
 import { memoryStats } from '@acc/native';
 import { quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
+import { llama, loadPretrained, lora, savePretrained } from '@acc/transformer';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
 
 const WAYS = {
@@ -42,7 +43,16 @@ export interface Trained {
   readonly packed: Record<string, number[]>;
 }
 
+/** The training of adapters on an nf4 base. */
+export interface Qlora {
+  readonly losses: number[];
+  readonly adapters: number[];
+  /** Whether all weights of the base have the bits from before, and the adapters were saved and loaded. */
+  readonly isSame: boolean;
+}
+
 export interface Saved extends Trained {
+  readonly qlora: Qlora;
   /** The packed weights of `getStateDict`. */
   readonly stateDict: Record<string, number[]>;
   /** The product of rows and a packed weight outside of a gradient. */
@@ -116,6 +126,59 @@ function bytesIn(folder: string): number {
   return files.reduce((sum, each) => sum + statSync(join(each.parentPath, each.name)).size, 0);
 }
 
+const LLAMA = {
+  ...{ vocab_size: 32, hidden_size: 64, intermediate_size: 128, num_hidden_layers: 2 },
+  ...{ num_attention_heads: 4, num_key_value_heads: 2, max_position_embeddings: 16 },
+  tie_word_embeddings: false,
+};
+
+async function qlora(folder: string, way: Way): Promise<Qlora> {
+  const accelerator = await Accelerator.create(WAYS[way]() as AcceleratorOptions);
+  const { processIndex: rank, numProcesses: size } = accelerator;
+  const place = join(folder, 'llama');
+  if (accelerator.isMainProcess && !existsSync(place)) {
+    const whole = llama(LLAMA);
+    await savePretrained(whole, place);
+    whole.dispose();
+  }
+  accelerator.waitForEveryone();
+  setSeed(5);
+  const model = lora(await loadPretrained(place, { weights: 'nf4' }), { rank: 2, targets: ['**/q_proj'] });
+  const optimizer = tf.train.sgd(0.5);
+  const valuesOf = (isAdapter: boolean) =>
+    model.weights
+      .filter((weight) => weight.originalName.includes('lora_') === isAdapter)
+      .map((weight) => [...weight.read().dataSync()]);
+  const before = valuesOf(false);
+  accelerator.prepare(model, optimizer);
+  const losses: number[] = [];
+  for (let step = 0; step < 3; step++) {
+    const rows = ROWS / size;
+    tf.tidy(() => {
+      const all = Array.from({ length: ROWS }, (_, i) =>
+        [0, 1, 2, 3].map((at) => (5 * i + 3 * at + step) % 32),
+      );
+      const x = tf.tensor2d(all.slice(rank * rows, (rank + 1) * rows), undefined, 'int32');
+      const logits = () => model.apply(x, { training: true }) as tf.Tensor;
+      const ofRank = optimizer.minimize(() => logits().sub(1).square().mean() as tf.Scalar, true)!;
+      losses.push(accelerator.reduce(ofRank, 'mean').dataSync()[0]!);
+    });
+  }
+  const adapters = valuesOf(true);
+  const state = join(folder, 'qlora', `${world}-${way}`);
+  await accelerator.saveState(state);
+  const logits = () => model.apply(tf.zeros([1, 4], 'int32')) as tf.Tensor;
+  tf.tidy(() => void optimizer.minimize(() => logits().mean() as tf.Scalar));
+  const moved = valuesOf(true);
+  await accelerator.loadState(state);
+  const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b);
+  const isSame = same(valuesOf(false), before) && same(valuesOf(true), adapters) && !same(moved, adapters);
+  accelerator.freeMemory();
+  disposeOptimizers(optimizer);
+  model.dispose();
+  return { losses, adapters: adapters.flat(), isSame };
+}
+
 async function save(folder: string): Promise<Record<Way, Saved>> {
   const result = {} as Record<Way, Saved>;
   for (const way of Object.keys(WAYS) as Way[]) {
@@ -134,7 +197,7 @@ async function save(folder: string): Promise<Record<Way, Saved>> {
     const predicted = predict();
     train(MIDDLE, STEPS);
     const sizes = { fileBytes: bytesIn(state!), modelBytes: bytesIn(model!) };
-    result[way] = { ...end(), ...sizes, stateDict, predicted, freedBytes };
+    result[way] = { ...end(), ...sizes, stateDict, predicted, freedBytes, qlora: await qlora(folder, way) };
   }
   return result;
 }
