@@ -100,7 +100,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
       ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };
-    this.#gathering = new Gathering(options, () => this.units.length + this.packedUnits.length);
+    this.#gathering = new Gathering(options, () => this.units.length + this.packed.list.length);
     this.tape = options.stage === 3 ? this.#gathersForUse() : this.#arrival.hooks;
   }
 
@@ -108,7 +108,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
     const gathering = this.#gathering;
     const unitsWith = (variables: readonly Variable[]) => [
       ...this.#unitsWith(variables),
-      ...unitsOfVariables(variables, this.packedUnitOf),
+      ...unitsOfVariables(variables, this.packed.of),
     ];
     return {
       what: 'gathering of sharded parameters',
@@ -150,7 +150,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
     ];
     const packed = this.#keepsWhole
       ? []
-      : variables.filter((one) => packedOf(one) && !this.packedUnitOf.has(one));
+      : variables.filter((one) => packedOf(one) && !this.packed.of.has(one));
     const divided = new Set([...groups.flat(), ...packed]);
     this.inner.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
@@ -179,7 +179,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
   #dividePacked(list: readonly Variable[]): void {
     this.inner.prepareVariables(list);
     const load = (unit: PackedUnit) => this.#gathering.load(unit);
-    this.addPacked(new PackedUnit(list, { collective: this.#sharing, load, offload: this.#offload }));
+    this.packed.add(new PackedUnit(list, { collective: this.#sharing, load, offload: this.#offload }));
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {

@@ -169,7 +169,8 @@ export class FullWeights implements Disposable {
     if (this.#isElsewhere(full)) collective.broadcastObject(place);
     if (this.#materialized.has(full.name)) return await bytesAlone(this.#materialize(full), kernels);
     const [first] = full.boxes;
-    if (!first) return await bytesAlone(this.#nothing(full), kernels);
+    if (!first)
+      return await bytesAlone(kernels.state.allocate(full.dtype as NativeDtype, [0]).toTensor(), kernels);
     if (full.boxes.length === 1) return await bytesAlone(this.#received(full, first), kernels);
     return await this.#assembled(full);
   }
@@ -243,10 +244,6 @@ export class FullWeights implements Disposable {
     const elements = collective.broadcast(given, source);
     given.dispose();
     return elements;
-  }
-
-  #nothing({ dtype }: FullTensor): Tensor {
-    return this.#context.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
   }
 
   /** The elements of a box that this rank holds, as a flat tensor. */

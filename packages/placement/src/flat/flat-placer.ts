@@ -8,6 +8,7 @@ import { ExposedGradients } from './exposed-gradients.js';
 import { requireLocalState } from './local-state-check.js';
 import type { PackedShard } from './packed-shard.js';
 import type { PackedUnit } from './packed-unit.js';
+import { PackedUnits } from './packed-units.js';
 import type { Shard } from './shard.js';
 import type { ShardStore } from './shard-store.js';
 import type { Unit } from './unit.js';
@@ -30,10 +31,7 @@ export abstract class FlatPlacer implements SharedWork {
   abstract readonly inner: Strategy;
   protected readonly units: Unit[] = [];
   protected readonly unitOf = new Map<Variable, Unit>();
-  readonly #shardOf = new Map<Variable, Shard>();
-  protected readonly packedUnits: PackedUnit[] = [];
-  protected readonly packedUnitOf = new Map<Variable, PackedUnit>();
-  readonly #packedShardOf = new Map<Variable, PackedShard>();
+  protected readonly packed = new PackedUnits((unit) => this.forget(unit));
   #sharded!: ShardedContext;
   #exposed!: ExposedGradients;
   /** How often units were made. */
@@ -69,59 +67,33 @@ export abstract class FlatPlacer implements SharedWork {
 
   protected add(unit: Unit): void {
     this.units.push(unit);
-    for (const shard of unit.shards) {
-      this.unitOf.set(shard.full, unit);
-      this.#shardOf.set(shard.full, shard);
-    }
-  }
-
-  protected addPacked(unit: PackedUnit): void {
-    this.packedUnits.push(unit);
-    for (const shard of unit.shards) {
-      this.packedUnitOf.set(shard.full, unit);
-      this.#packedShardOf.set(shard.full, shard);
-    }
+    for (const { full } of unit.shards) this.unitOf.set(full, unit);
   }
 
   /** Frees the units all of whose variables a program has disposed. */
   protected forgetDisposed(): void {
-    for (const unit of [...this.packedUnits]) {
-      if (!unit.shards.some(({ full }) => isLive(full))) this.#forgetPacked(unit);
-    }
+    this.packed.forgetDisposed();
     for (const unit of [...this.units]) {
       if (unit.shards.some(({ full }) => isLive(full))) continue;
       this.units.splice(this.units.indexOf(unit), 1);
       this.forget(unit);
-      for (const { full } of unit.shards) {
-        this.unitOf.delete(full);
-        this.#shardOf.delete(full);
-      }
+      for (const { full } of unit.shards) this.unitOf.delete(full);
       unit.dispose();
     }
   }
 
-  #forgetPacked(unit: PackedUnit): void {
-    this.packedUnits.splice(this.packedUnits.indexOf(unit), 1);
-    this.forget(unit);
-    for (const { full } of unit.shards) {
-      this.packedUnitOf.delete(full);
-      this.#packedShardOf.delete(full);
-    }
-    unit.dispose();
-  }
-
   protected disposeUnits(): void {
-    for (const unit of [...this.packedUnits]) this.#forgetPacked(unit);
+    this.packed.dispose();
     for (const unit of this.units.splice(0)) {
       this.forget(unit);
       unit.dispose();
     }
     this.unitOf.clear();
-    this.#shardOf.clear();
   }
 
   distributed(variable: Variable): Shard | PackedShard | undefined {
-    return this.#shardOf.get(variable) ?? this.#packedShardOf.get(variable);
+    const shards = this.unitOf.get(variable)?.shards;
+    return shards?.find(({ full }) => full === variable) ?? this.packed.shards.get(variable);
   }
 
   settle({ full }: Shard | PackedShard): void {
@@ -129,7 +101,7 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   materialize(shard: Shard | PackedShard, local: () => Tensor): Tensor {
-    if ('storage' in shard) return this.packedUnitOf.get(shard.full)!.wholeOf(shard, local);
+    if ('storage' in shard) return this.packed.of.get(shard.full)!.wholeOf(shard, local);
     const unit = this.unitOf.get(shard.full)!;
     unit.takeOverAssigned();
     const full = unit.wholeOf(shard, local);
