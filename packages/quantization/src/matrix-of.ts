@@ -9,7 +9,7 @@ import { wordsOf, type RecordPart } from './formats/records.js';
 import type { WeightSettings } from './options.js';
 import { isOnCpu } from './on-cpu.js';
 
-/** What a matrix in memory has beside its format. */
+/** Properties of a matrix in memory beside its format. */
 export interface MatrixUse {
   /** Whether products round their input to int8. */
   readonly dynamic: boolean;

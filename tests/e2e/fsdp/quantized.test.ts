@@ -80,7 +80,7 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
   });
 });
 
-/** What preparing has freed on each rank, and what it has to free at least. */
+/** The bytes that preparing has freed on each rank, and the least that it must free. */
 function sharesOf(way: Way, ranks: number) {
   const byRank = saved.get(ranks)!.map((each) => each[way].freedBytes);
   // The largest share of each weight, and the alignment of small blocks.

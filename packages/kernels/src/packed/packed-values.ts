@@ -9,7 +9,7 @@ export type Granularity = 'tensor' | 'row' | { readonly group: 32 | 64 | 128 };
 /** The dim of a variable that has its output channels: a kernel's last, an embedding's first. */
 export type ChannelAxis = 'first' | 'last';
 
-/** What records mean. Records of equal formats and shapes have the same values. */
+/** The meaning of records. Records of equal formats and shapes have the same values. */
 export interface StorageFormat {
   readonly dtype: StorageDtype;
   readonly granularity: Granularity;

@@ -15,8 +15,6 @@ import type { DistributedVariable } from '../distributed-variable.js';
 import type { Placement } from '../placement.js';
 import type { Range } from './layout.js';
 
-let created = 0;
-
 /**
  * A packed variable whose records are divided over ranks. Each rank has an equal number of consecutive
  * ones; the last ranks may have fewer, or none. So shards end where records end.
@@ -45,7 +43,7 @@ export class PackedShard implements DistributedVariable {
     const first = Math.min(rank * this.share, records);
     const last = Math.min(first + this.share, records);
     this.placement = { kind: 'flat', begin: first * words, end: last * words };
-    const name = `packed_${created++}`;
+    const name = `packed_${full.id}`;
     this.local = tidy(() => createVariable(this.localOf(full), false, name));
     delete engine().registeredVariables[name];
     livesWith(this.local, full);

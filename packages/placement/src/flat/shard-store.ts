@@ -19,7 +19,7 @@ export interface StoredGradient {
   addUser(user: DeferredTensor): void;
 }
 
-/** What a rank has of a variable. */
+/** The elements of a variable that a rank has. */
 export type StoredShard = Pick<Shard, 'local'>;
 
 /** Keeps shards, their gradients or their optimizer state elsewhere than in memory between uses. */

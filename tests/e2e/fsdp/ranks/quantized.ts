@@ -57,7 +57,7 @@ export interface Saved extends Trained {
   readonly stateDict: Record<string, number[]>;
   /** The product of rows and a packed weight outside of a gradient. */
   readonly predicted: number[];
-  /** What `prepare` gave back of this rank's memory. */
+  /** The bytes of this rank that `prepare` has freed. */
   readonly freedBytes: number;
   readonly fileBytes: number;
   readonly modelBytes: number;
