@@ -1,6 +1,6 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { replaceInitial } from '@acc/kernels';
+import { packedOf, recordTensor, replaceInitial, writeRecords, type PackedRecords } from '@acc/kernels';
 
 /**
  * Variables are sent together in tensors of at most this many elements (4 MiB of float32), and larger
@@ -14,7 +14,12 @@ export function broadcastVariables(
   collective: Collective,
   fromRank = 0,
 ): void {
-  for (const chunk of chunksByDtype(variables)) {
+  const plain = variables.filter((variable) => {
+    const packed = packedOf(variable);
+    if (packed) broadcastRecords(packed.records, collective, fromRank);
+    return !packed;
+  });
+  for (const chunk of chunksByDtype(plain)) {
     tidy(() => {
       const [first] = chunk as [Variable];
       if (chunk.length === 1) return assign(first, collective.broadcast(first as Tensor, fromRank));
@@ -27,6 +32,12 @@ export function broadcastVariables(
       chunk.forEach((v, i) => assign(v, reshape(parts[i]!, v.shape)));
     });
   }
+}
+
+/** The values of a packed variable travel as they lie in memory. */
+function broadcastRecords(records: PackedRecords, collective: Collective, fromRank: number): void {
+  if (collective.size === 1) return;
+  tidy(() => writeRecords(records, collective.broadcast(recordTensor(records), fromRank)));
 }
 
 function assign(variable: Variable, values: Tensor): void {

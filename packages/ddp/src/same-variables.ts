@@ -1,5 +1,6 @@
 import type { Collective } from '@acc/contract';
 import type { Variable } from '@tensorflow/tfjs-core';
+import { formatName, packedOf } from '@acc/kernels';
 import { requireSameLists } from './same-lists.js';
 
 /**
@@ -8,7 +9,12 @@ import { requireSameLists } from './same-lists.js';
  * @throws AccError `ACC_VARIABLES_DIFFER` with the first differences on each rank.
  */
 export function requireSameVariables(variables: readonly Variable[], collective: Collective): void {
-  const local = variables.map(({ name, shape, dtype }) => `${name} ${dtype}[${shape.join(',')}]`);
+  const local = variables.map((variable) => {
+    const { name, shape, dtype } = variable;
+    const packed = packedOf(variable);
+    const stored = packed ? ` as ${formatName(packed.records.format)}` : '';
+    return `${name} ${dtype}[${shape.join(',')}]${stored}`;
+  });
   const lists = collective.named('the variables to prepare', () => collective.allGatherObject(local));
   requireSameLists(lists, {
     code: 'ACC_VARIABLES_DIFFER',

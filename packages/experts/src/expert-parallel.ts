@@ -24,6 +24,8 @@ import {
   Unit,
   type DistributedUpdate,
   type Placer,
+  type PackedShard,
+  type PackedUnit,
   type Shard,
 } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
@@ -52,7 +54,7 @@ export function expertParallel(others: Strategy, options: ExpertOptions = {}): S
   return placedStrategy(new ExpertParallel(others, options));
 }
 
-class ExpertParallel extends FlatPlacer implements Placer<Shard> {
+class ExpertParallel extends FlatPlacer implements Placer<Shard | PackedShard> {
   readonly name: string;
   readonly traits: StrategyTraits;
   readonly tape?: TapeHooks;
@@ -145,7 +147,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
     });
   }
 
-  override update(update: DistributedUpdate<Shard>, run: () => void): void {
+  override update(update: DistributedUpdate<Shard | PackedShard>, run: () => void): void {
     this.#release();
     super.update(update, run);
   }
@@ -156,7 +158,7 @@ class ExpertParallel extends FlatPlacer implements Placer<Shard> {
     this.#hasLayers = false;
   }
 
-  protected override forget(unit: Unit): void {
+  protected override forget(unit: Unit | PackedUnit): void {
     if (this.#read === unit) this.#read = undefined;
     for (const { full } of unit.shards) holdPart(full, undefined);
   }

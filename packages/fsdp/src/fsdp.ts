@@ -10,15 +10,18 @@ import {
   type TapeHooks,
 } from '@acc/contract';
 import { ddp, requireSameVariables } from '@acc/ddp';
-import { listedFor } from '@acc/kernels';
+import { listedFor, packedOf } from '@acc/kernels';
 import {
   cannotDefer,
   deferBy,
   FlatPlacer,
+  PackedUnit,
   placedStrategy,
   requireShards,
   splitReduction,
   Unit,
+  type GatheredUnit,
+  type PackedShard,
   type Placer,
   type Shard,
   type WireDtype,
@@ -62,7 +65,7 @@ export function precisionOf(strategy: Strategy): FsdpDtype | undefined {
   return precisions.get(strategy);
 }
 
-class Fsdp extends FlatPlacer implements Placer<Shard> {
+class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
   readonly name = 'fsdp';
   readonly traits: StrategyTraits;
   readonly tape: TapeHooks;
@@ -97,17 +100,21 @@ class Fsdp extends FlatPlacer implements Placer<Shard> {
       ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };
-    this.#gathering = new Gathering(options, () => this.units.length);
+    this.#gathering = new Gathering(options, () => this.units.length + this.packed.list.length);
     this.tape = options.stage === 3 ? this.#gathersForUse() : this.#arrival.hooks;
   }
 
   #gathersForUse(): TapeHooks {
     const gathering = this.#gathering;
+    const unitsWith = (variables: readonly Variable[]) => [
+      ...this.#unitsWith(variables),
+      ...unitsOfVariables(variables, this.packed.of),
+    ];
     return {
       what: 'gathering of sharded parameters',
-      before: (variables, phase) => gathering.before(this.#unitsWith(variables), phase),
-      after: (variables, phase) => gathering.after(this.#unitsWith(variables), phase),
-      isInert: (variables, phase) => gathering.isInert(this.#unitsWith(variables), phase),
+      before: (variables, phase) => gathering.before(unitsWith(variables), phase),
+      after: (variables, phase) => gathering.after(unitsWith(variables), phase),
+      isInert: (variables, phase) => gathering.isInert(unitsWith(variables), phase),
       end: () => gathering.release(),
     };
   }
@@ -141,10 +148,14 @@ class Fsdp extends FlatPlacer implements Placer<Shard> {
       fresh.filter(({ trainable }) => trainable),
       fresh.filter((one) => frozen.has(listedFor(one))),
     ];
-    const divided = new Set(groups.flat());
+    const packed = this.#keepsWhole
+      ? []
+      : variables.filter((one) => packedOf(one) && !this.packed.of.has(one));
+    const divided = new Set([...groups.flat(), ...packed]);
     this.inner.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));
-    requireSameUnits(lists, collective);
+    const packedLists = unitsOf(packed, layers, this.#options);
+    requireSameUnits([...lists, ...packedLists], collective);
     if (lists.length > 0) this.beginPreparation();
     const { param, reduce } = this.#options.mixedPrecision;
     const wire = { param: wireDtypeOf(param), reduce: wireDtypeOf(reduce) };
@@ -162,6 +173,13 @@ class Fsdp extends FlatPlacer implements Placer<Shard> {
       this.add(unit);
       if (this.#keepsWhole) unit.startGather('reading');
     }
+    for (const list of packedLists) this.#dividePacked(list);
+  }
+
+  #dividePacked(list: readonly Variable[]): void {
+    this.inner.prepareVariables(list);
+    const load = (unit: PackedUnit) => this.#gathering.load(unit);
+    this.packed.add(new PackedUnit(list, { collective: this.#sharing, load, offload: this.#offload }));
   }
 
   prepareLayers(layers: readonly unknown[]): () => void {
@@ -201,7 +219,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard> {
     });
   }
 
-  protected override forget(unit: Unit): void {
+  protected override forget(unit: Unit | PackedUnit): void {
     this.#gathering.forget(unit);
   }
 
@@ -234,13 +252,20 @@ class Fsdp extends FlatPlacer implements Placer<Shard> {
   }
 
   #unitsWith(variables: readonly Variable[]): Unit[] {
-    const units = new Set<Unit>();
-    for (const variable of variables) {
-      const unit = this.unitOf.get(variable);
-      if (unit) units.add(unit);
-    }
-    return [...units];
+    return unitsOfVariables(variables, this.unitOf);
   }
+}
+
+function unitsOfVariables<U extends GatheredUnit>(
+  variables: readonly Variable[],
+  unitOf: ReadonlyMap<Variable, U>,
+): U[] {
+  const units = new Set<U>();
+  for (const variable of variables) {
+    const unit = unitOf.get(variable);
+    if (unit) units.add(unit);
+  }
+  return [...units];
 }
 
 /** The strategy for variables of which every rank has all elements. */
@@ -253,6 +278,7 @@ function wireDtypeOf(dtype: FsdpDtype = 'float32'): WireDtype {
   return dtypes[dtype];
 }
 
-function canDivide({ dtype, shape, size }: Variable): boolean {
-  return dtype === 'float32' && shape.length > 0 && size > 0;
+function canDivide(variable: Variable): boolean {
+  const { dtype, shape, size } = variable;
+  return dtype === 'float32' && shape.length > 0 && size > 0 && !packedOf(variable);
 }

@@ -1,7 +1,7 @@
 import { besideTape, engineInternals, type Undo } from '@acc/tfjs-internals';
 import { Unannounced } from './unannounced.js';
 import type { TapePhase } from '@acc/contract';
-import type { Unit } from '@acc/placement';
+import type { GatheredUnit } from '@acc/placement';
 import type { ResolvedFsdpOptions } from './options.js';
 import { UseOrder } from './use-order.js';
 
@@ -21,10 +21,10 @@ const UNLIMITED = 3;
  * All ranks use units in the same order, so they make the same calls.
  */
 export class Gathering {
-  readonly #order: UseOrder<Unit>;
-  readonly #resident = new Set<Unit>();
-  readonly #unannounced = new Unannounced<Unit>((loaded) => this.#keepOnly(loaded));
-  #current: Unit | undefined;
+  readonly #order: UseOrder<GatheredUnit>;
+  readonly #resident = new Set<GatheredUnit>();
+  readonly #unannounced = new Unannounced<GatheredUnit>((loaded) => this.#keepOnly(loaded));
+  #current: GatheredUnit | undefined;
   #isBackward = false;
 
   constructor(
@@ -40,13 +40,13 @@ export class Gathering {
   }
 
   /** The units to gather ahead now. An operator that uses several leaves room for fewer. */
-  #following(unit: Unit): readonly Unit[] {
+  #following(unit: GatheredUnit): readonly GatheredUnit[] {
     const others = [...this.#resident].filter((other) => other !== unit && other.uses > 0);
     return this.#order.next(Math.max(0, this.#ahead - others.length));
   }
 
   /** An operator is about to use the units. */
-  before(units: readonly Unit[], phase: TapePhase): void {
+  before(units: readonly GatheredUnit[], phase: TapePhase): void {
     this.#isBackward = phase === 'backward';
     let used = 0;
     try {
@@ -63,7 +63,7 @@ export class Gathering {
     }
   }
 
-  after(units: readonly Unit[], phase: TapePhase): void {
+  after(units: readonly GatheredUnit[], phase: TapePhase): void {
     for (const unit of units) unit.uses--;
     const isAfterwards = phase === 'backward' && this.options.backwardPrefetch === 'post';
     const last = units.at(-1);
@@ -77,7 +77,7 @@ export class Gathering {
   }
 
   /** Whether {@link before} and {@link after} would neither gather nor release anything now. */
-  isInert(units: readonly Unit[], phase: TapePhase): boolean {
+  isInert(units: readonly GatheredUnit[], phase: TapePhase): boolean {
     const [unit] = units;
     if (this.#isBackward !== (phase === 'backward')) return false;
     if (!unit) return true;
@@ -92,7 +92,7 @@ export class Gathering {
    * gradients. They stay until another unit is used or read: whether they are there must not depend on
    * when a rank comes to rest, since ranks gather together.
    */
-  load(unit: Unit): void {
+  load(unit: GatheredUnit): void {
     // A kernel that loads one variable may have the memory of another at hand.
     const isInKernel = engineInternals().state.kernelDepth > 0;
     besideTape(() => {
@@ -104,7 +104,7 @@ export class Gathering {
   }
 
   /** Backward has used a unit for the last time: its values go before its gradients travel. */
-  complete(unit: Unit): void {
+  complete(unit: GatheredUnit): void {
     if (unit.uses === 0) this.#release(unit);
   }
 
@@ -131,13 +131,13 @@ export class Gathering {
   }
 
   /** Forgets a unit whose variables are gone. */
-  forget(unit: Unit): void {
+  forget(unit: GatheredUnit): void {
     this.#resident.delete(unit);
     if (this.#current === unit) this.#current = undefined;
     this.#order.forget(unit);
   }
 
-  #use(unit: Unit, phase: TapePhase): void {
+  #use(unit: GatheredUnit, phase: TapePhase): void {
     if (this.#current !== unit) this.#order.note(unit);
     this.#current = unit;
     this.#releaseOthers(unit);
@@ -147,7 +147,7 @@ export class Gathering {
   }
 
   /** Gathers a unit, and starts to gather those that will be used next. */
-  #gatherAhead(unit: Unit): void {
+  #gatherAhead(unit: GatheredUnit): void {
     unit.startGather('step');
     for (const next of this.#following(unit)) {
       this.#resident.add(next);
@@ -161,25 +161,25 @@ export class Gathering {
     unit.gather('step');
   }
 
-  #releaseOthers(unit: Unit): void {
+  #releaseOthers(unit: GatheredUnit): void {
     for (const other of this.#unneeded(unit)) this.#release(other);
   }
 
   /** An operator that was not announced has ended, and has loaded these units. */
-  #keepOnly(loaded: ReadonlySet<Unit>): void {
+  #keepOnly(loaded: ReadonlySet<GatheredUnit>): void {
     // In a pass, other operators announce what they use.
     if (this.#current) return;
     const others = [...this.#resident].filter((unit) => !loaded.has(unit));
     besideTape(() => others.forEach((unit) => this.#release(unit)));
   }
 
-  #release(unit: Unit): void {
+  #release(unit: GatheredUnit): void {
     unit.release();
     this.#resident.delete(unit);
   }
 
   /** The units in memory that are neither in use nor next. */
-  #unneeded(unit: Unit): Unit[] {
+  #unneeded(unit: GatheredUnit): GatheredUnit[] {
     if (!this.#isBackward && !this.options.reshardAfterForward) return [];
     const next = this.#order.next(this.#ahead);
     return [...this.#resident].filter((other) => other !== unit && other.uses === 0 && !next.includes(other));

@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError, matchesGlob } from '@acc/contract';
-import { listedFor } from '@acc/kernels';
+import { listedFor, packedOf, recordBytes } from '@acc/kernels';
 import { FLOAT_BYTES } from '@acc/placement';
 import { buffersOf, nestedLayers } from '@acc/tfjs-internals';
 import type { ResolvedFsdpOptions, WrapBySize } from './options.js';
@@ -109,7 +109,7 @@ function joined(units: readonly Variable[][], bytes: number): Variable[][] {
   const result: Variable[][] = [];
   let size = Infinity;
   for (const unit of units) {
-    const local = FLOAT_BYTES * unit.reduce((sum, variable) => sum + variable.size, 0);
+    const local = unit.reduce((sum, variable) => sum + bytesOf(variable), 0);
     if (size + local <= bytes) {
       result.at(-1)!.push(...unit);
       size += local;
@@ -119,6 +119,12 @@ function joined(units: readonly Variable[][], bytes: number): Variable[][] {
     }
   }
   return result;
+}
+
+/** The bytes of all elements as they travel. */
+function bytesOf(variable: Variable): number {
+  const packed = packedOf(variable);
+  return packed ? recordBytes(packed.records) : FLOAT_BYTES * variable.size;
 }
 
 function countOf({ weights }: Layer): number {

@@ -81,8 +81,22 @@ export { portableLists } from './list-math/portable-lists.js';
 export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
 export type { RegisterOptions } from './register-backend.js';
-export { hasOwnValues, packedOf, unpackedOf, type PackedValues } from './packed/index.js';
-export { packedTensor, requireAcc } from '#platform/acc-backend';
+export {
+  formatIn,
+  formatName,
+  hasOwnValues,
+  packedOf,
+  recordBytes,
+  recordsName,
+  unpackedOf,
+  type ChannelAxis,
+  type Granularity,
+  type PackedRecords,
+  type PackedValues,
+  type StorageDtype,
+  type StorageFormat,
+} from './packed/index.js';
+export { packedLike, packedTensor, recordTensor, requireAcc, writeRecords } from '#platform/acc-backend';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';

@@ -1,4 +1,5 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
+import type { PackedRecords } from '@acc/kernels';
 import type { Placement } from './placement.js';
 
 /**
@@ -12,6 +13,11 @@ export interface DistributedVariable {
   /** This rank's elements. tfjs does not list it. */
   readonly local: Variable;
   readonly placement: Placement;
+  /**
+   * The records of a packed variable: {@link placement} then is that of their words, of which `local` has
+   * some. Absent: values are stored in the dtype of the variable.
+   */
+  readonly storage?: PackedRecords;
   /**
    * This rank's elements of a tensor in the shape of `full`, in the shape of `local`. The result may be
    * `full` itself. Otherwise the caller disposes it.

@@ -203,8 +203,9 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
     const boxes = this.#base.layout?.shardsOf(local);
     if (links.length === 0) return boxes;
     return [...links].reverse().reduce(
-      (inner, { placer: { group }, variable: { full, placement } }) => {
-        return boxesInFull(inner, { shape: full.shape, placement, rank: group.rank, ranks: group.size });
+      (inner, { placer: { group }, variable: { full, placement, storage } }) => {
+        const { shape } = storage ?? full;
+        return boxesInFull(inner, { shape, placement, rank: group.rank, ranks: group.size });
       },
       boxes ?? [fullBox(local.shape)],
     );

@@ -1,11 +1,19 @@
+import type { ChannelAxis, Granularity, StorageFormat } from '@acc/kernels';
 import type { Tensor } from '@acc/native';
-import { HalfMatrix } from './formats/half.js';
-import { Int4Matrix } from './formats/int4.js';
-import { Int8Matrix } from './formats/int8.js';
-import { Nf4Matrix } from './formats/nf4.js';
-import type { Granularity, PackedMatrix } from './formats/packed-matrix.js';
+import { HalfMatrix, halfParts } from './formats/half.js';
+import { Int4Matrix, int4Parts } from './formats/int4.js';
+import { Int8Matrix, int8Parts } from './formats/int8.js';
+import { Nf4Matrix, nf4Parts } from './formats/nf4.js';
+import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
+import { wordsOf, type RecordPart } from './formats/records.js';
 import type { WeightSettings } from './options.js';
-import { isOnCpu, type ChannelAxis } from './storage.js';
+import { isOnCpu } from './on-cpu.js';
+
+/** Properties of a matrix in memory beside its format. */
+export interface MatrixUse {
+  /** Whether products round their input to int8. */
+  readonly dynamic: boolean;
+}
 
 /** Packs a float32 matrix `[channels, others]`, which it borrows. */
 export function matrixOf(
@@ -16,17 +24,62 @@ export function matrixOf(
   switch (weights) {
     case 'bf16':
     case 'fp16':
-      return new HalfMatrix(matrix, weights);
+      return HalfMatrix.of(matrix, weights);
     case 'int8':
-      return new Int8Matrix(matrix, granularity, activations === 'dynamic');
+      return Int8Matrix.of(matrix, { granularity, dynamic: activations === 'dynamic' });
     case 'int4':
-      return new Int4Matrix(matrix, groupsIn(granularity), {
-        algorithm,
-        forProducts: axis === 'last' && isOnCpu(),
-      });
+      return Int4Matrix.of(matrix, algorithm, int4Options(granularity, axis));
     case 'nf4':
-      return new Nf4Matrix(matrix, groupsIn(granularity));
+      return Nf4Matrix.of(matrix, groupsIn(granularity));
   }
 }
+
+/** A matrix from its records, which it borrows. */
+export function matrixFrom(
+  records: Tensor,
+  shape: MatrixShape,
+  { dtype, granularity, axis }: StorageFormat,
+  { dynamic }: MatrixUse,
+): PackedMatrix {
+  switch (dtype) {
+    case 'bf16':
+    case 'fp16':
+      return HalfMatrix.from(records, shape[1], dtype);
+    case 'int8':
+      return Int8Matrix.from(records, shape, { granularity, dynamic });
+    case 'int4':
+      return Int4Matrix.from(records, shape, int4Options(granularity, axis));
+    case 'nf4':
+      return Nf4Matrix.from(records, shape, groupsIn(granularity));
+  }
+}
+
+/** The shape of the records of a matrix. */
+export function recordShape(
+  [rows, columns]: MatrixShape,
+  { dtype, granularity }: StorageFormat,
+): [records: number, words: number] {
+  const length = typeof granularity === 'object' ? granularity.group : columns;
+  return [rows * (columns / length), wordsOf(partsOf(dtype, granularity, columns))];
+}
+
+function partsOf(dtype: StorageFormat['dtype'], granularity: Granularity, columns: number): RecordPart[] {
+  switch (dtype) {
+    case 'bf16':
+    case 'fp16':
+      return halfParts(dtype, columns);
+    case 'int8':
+      return int8Parts(granularity, columns);
+    case 'int4':
+      return int4Parts(groupsIn(granularity));
+    case 'nf4':
+      return nf4Parts(groupsIn(granularity));
+  }
+}
+
+const int4Options = (granularity: Granularity, axis: ChannelAxis) => ({
+  granularity: groupsIn(granularity),
+  forProducts: axis === 'last' && isOnCpu(),
+});
 
 const groupsIn = (granularity: Granularity) => granularity as Exclude<Granularity, string>;

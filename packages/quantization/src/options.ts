@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import type { Granularity, StorageDtype } from './formats/packed-matrix.js';
-import type { ChannelAxis } from './storage.js';
+import type { ChannelAxis, Granularity, StorageDtype } from '@acc/kernels';
 
 /** How products treat what is multiplied with quantized weights. */
 export type Activations = 'none' | 'dynamic';

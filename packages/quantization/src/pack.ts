@@ -1,6 +1,14 @@
 import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import { isPrepared } from '@acc/contract';
-import { hasOwnValues, packedOf, packedTensor, replaceInitial, requireAcc, unpackedOf } from '@acc/kernels';
+import {
+  hasOwnValues,
+  packedOf,
+  packedTensor,
+  replaceInitial,
+  requireAcc,
+  unpackedOf,
+  type ChannelAxis,
+} from '@acc/kernels';
 import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
 import {
@@ -17,34 +25,37 @@ import { sub } from './formats/operators.js';
 import { matrixOf } from './matrix-of.js';
 import type { WeightSettings } from './options.js';
 import type { PackedFacts } from './report.js';
-import { asMatrix, Storage, type ChannelAxis } from './storage.js';
+import { asMatrix, Storage } from './storage.js';
 
 /** A tensor that moves to another backend loses its packed data, so packed data do not tell. */
 const quantized = new WeakSet<Variable>();
 
 const abs = operator('aten::abs');
+const cat = operator('aten::cat');
 const max = operator('aten::max');
+const narrow = operator('aten::narrow');
 const square = operator('aten::square');
 const sum = operator('aten::sum');
 
 /** Checks a variable before anything changes. @throws AccError as {@link quantizeVariable} says. */
-export function requireQuantizable(
-  variable: Variable,
-  { granularity }: WeightSettings,
-  axis: ChannelAxis,
-): void {
+export function requireQuantizable(variable: Variable, settings: WeightSettings, axis: ChannelAxis): void {
+  requireShape(variable, settings, axis);
+  if (!hasOwnValues(variable)) throw notHere(variable.name);
+  if (!isFinite(requireAcc().native(variable))) throw notFinite(variable.name);
+}
+
+/** The checks that need no values. */
+export function requireShape(variable: Variable, { granularity }: WeightSettings, axis: ChannelAxis): void {
   const { name, dtype, shape, size, rank } = variable;
-  const backend = requireAcc();
+  requireAcc();
   if (quantized.has(variable) || packedOf(variable)) throw alreadyQuantized(name);
   if (dtype !== 'float32') throw notFloat(name, dtype);
   if (rank < 2 || size === 0) throw noMatrix(name, shape);
   if (isPrepared(variable)) throw prepared(name);
-  if (!hasOwnValues(variable)) throw notHere(name);
   const columns = size / (axis === 'first' ? shape[0]! : shape.at(-1)!);
   if (typeof granularity === 'object' && columns % granularity.group !== 0) {
     throw groupDoesNotDivide(name, columns, granularity.group);
   }
-  if (!isFinite(backend.native(variable))) throw notFinite(name);
 }
 
 function isFinite(values: NativeTensor): boolean {
@@ -62,12 +73,48 @@ export function pack(variable: Variable, settings: WeightSettings, axis: Channel
   return { size: variable.size, bytes: storage.bytes, signal, noise };
 }
 
-function packed(variable: Variable, settings: WeightSettings, axis: ChannelAxis) {
-  using matrix = asMatrix(requireAcc().native(variable), axis);
-  const own = matrixOf(matrix, settings, axis);
-  using values = own.values();
-  using errors = sub(matrix, values);
-  return { storage: new Storage(own, variable.shape, axis), signal: power(matrix), noise: power(errors) };
+/** Elements that are packed at a time. Beside them, packing needs memory for some ten times as many bytes. */
+const CHUNK_ELEMENTS = 1024 * 1024;
+
+interface Packed {
+  readonly storage: Storage;
+  readonly signal: number;
+  readonly noise: number;
+}
+
+function packed(variable: Variable, settings: WeightSettings, axis: ChannelAxis): Packed {
+  const values = requireAcc().native(variable);
+  const channels = axis === 'first' ? variable.shape[0]! : variable.shape.at(-1)!;
+  const stored = { shape: variable.shape, axis, dynamic: settings.activations === 'dynamic' };
+  // The numbers of a row depend on other rows where all have one scale, and where HQQ ends by their mean error.
+  const isByRow = settings.granularity !== 'tensor' && settings.algorithm === 'nearest';
+  const count = isByRow ? Math.max(1, Math.floor((CHUNK_ELEMENTS * channels) / variable.size)) : channels;
+  if (count >= channels) {
+    const { matrix, ...powers } = packedRows(values, settings, axis);
+    return { storage: new Storage(matrix, stored), ...powers };
+  }
+  const records: NativeTensor[] = [];
+  const sums = { signal: 0, noise: 0 };
+  for (let from = 0; from < channels; from += count) {
+    using some = narrow(values, axis === 'first' ? 0 : -1, from, Math.min(count, channels - from));
+    const { matrix, signal, noise } = packedRows(some, settings, axis);
+    records.push(matrix.records());
+    for (const tensor of matrix.tensors) tensor.dispose();
+    sums.signal += signal;
+    sums.noise += noise;
+  }
+  using all = cat(records, 0);
+  for (const each of records) each.dispose();
+  const { weights: dtype, granularity } = settings;
+  return { storage: Storage.from(all, { dtype, granularity, axis }, stored), ...sums };
+}
+
+function packedRows(values: NativeTensor, settings: WeightSettings, axis: ChannelAxis) {
+  using rows = asMatrix(values, axis);
+  const matrix = matrixOf(rows, settings, axis);
+  using unpacked = matrix.values();
+  using errors = sub(rows, unpacked);
+  return { matrix, signal: power(rows), noise: power(errors) };
 }
 
 function power(x: NativeTensor): number {
@@ -84,8 +131,13 @@ function takePacked(variable: Variable, tensor: Tensor): void {
 function freeze(variable: Variable): void {
   quantized.add(variable);
   (variable as { trainable: boolean }).trainable = false;
-  patch(variable, 'assign', 'packed values', () => (values) => {
+  const ofAssign = patch(variable, 'assign', 'packed values', () => (values) => {
     if (!besideTape(() => areValuesOf(variable, values))) throw frozen(variable.name);
+  });
+  const ofDispose = patch(variable, 'dispose', 'packed values', (dispose) => () => {
+    dispose.call(variable);
+    ofAssign();
+    ofDispose();
   });
 }
 

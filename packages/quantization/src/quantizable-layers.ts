@@ -1,6 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { nestedLayers } from '@acc/tfjs-internals';
-import type { ChannelAxis } from './storage.js';
+import type { ChannelAxis } from '@acc/kernels';
 
 /** A weight of a layer of tfjs-layers. */
 interface LayerWeight {

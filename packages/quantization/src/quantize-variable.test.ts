@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { notePrepared } from '@acc/contract';
-import { activeLayer, registerAccBackend } from '@acc/kernels';
+import { activeLayer, packedOf, packedTensor, recordBytes, registerAccBackend } from '@acc/kernels';
 import { memoryStats } from '@acc/native';
 import { quantizeVariable, type QuantizeVariableOptions } from './index.js';
 import { settingsOf } from './settings.js';
@@ -45,6 +45,41 @@ describe.each(FORMATS)('%o', (options) => {
     expect(variable).toMatchObject({ shape: [256, 128], dtype: 'float32', trainable: false });
     variable.dispose();
     expect(tf.memory().numTensors).toBe(tensors - 1);
+  });
+
+  it('lies in records, which give the same values and the same records again', () => {
+    const shapes =
+      options.weights === 'nf4' || options.weights === 'int4'
+        ? [[128, 64]]
+        : [
+            [128, 64],
+            [96, 5],
+          ];
+    for (const shape of shapes as [number, number][]) {
+      const variable = variableOf(shape);
+      const { bytes } = quantizeVariable(variable, options);
+      const values = variable.dataSync();
+      const { records } = packedOf(variable)!;
+      using read = records.read();
+      expect(read).toMatchObject({ dtype: 'int32', shape: records.shape });
+      // A record is filled up to whole words, and has the scale of a tensor, too.
+      expect(recordBytes(records) - bytes).toBeGreaterThanOrEqual(0);
+      expect(recordBytes(records) - bytes).toBeLessThan(8 * records.shape[0]);
+      const copy = packedTensor(records.like(read));
+      const held = memoryStats().allocatedBytes;
+      let loads = 0;
+      records.defer(() => {
+        loads++;
+        records.write(read);
+      });
+      expect(held - memoryStats().allocatedBytes).toBeGreaterThanOrEqual(bytes);
+      expect(variable.dataSync()).toEqual(values);
+      expect(loads).toBe(1);
+      expect(copy.dataSync()).toEqual(values);
+      using again = records.read();
+      expect(again.read()).toEqual(read.read());
+      tf.dispose([variable, copy]);
+    }
   });
 
   it('computes with its values: product, gradient of the input, other operators', () => {
@@ -261,4 +296,19 @@ describe('is refused', () => {
     expect(codeOf(() => quantizeVariable(moved, { weights: 'int8' }))).toBe('ACC_QUANTIZED');
     moved.dispose();
   });
+});
+
+it('a large matrix is packed by rows, with the same numbers', () => {
+  const shape: [number, number] = [1100, 1024];
+  const [large, ...parts] = tf.tidy(() => {
+    const values = tf.randomUniform(shape, -1, 1, 'float32', 5);
+    return [values, ...tf.split(values, 2)].map((each) => tf.variable(each));
+  }) as [tf.Variable, tf.Variable, tf.Variable];
+  const options = { weights: 'nf4', axis: 'first' } as const;
+  const report = quantizeVariable(large, options);
+  for (const part of parts) quantizeVariable(part, options);
+  const [expected, found] = [parts, [large]].map((list) => list.flatMap((each) => [...each.dataSync()]));
+  expect(found).toEqual(expected);
+  expect(report.sqnr).toBeGreaterThan(15);
+  tf.dispose([large, ...parts]);
 });

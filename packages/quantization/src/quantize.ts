@@ -1,9 +1,9 @@
-import { nextFrame } from '@tensorflow/tfjs-core';
+import { nextFrame, type Variable } from '@tensorflow/tfjs-core';
 import { AccError, matchesGlob, parseOptions } from '@acc/contract';
 import { freezeWeight, isModel } from '@acc/tfjs-internals';
 import { noLayers, notRounded } from './errors.js';
 import { MODEL_SCHEMA, type QuantizeOptions } from './options.js';
-import { pack, requireQuantizable } from './pack.js';
+import { pack, requireQuantizable, requireShape } from './pack.js';
 import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.js';
 import { reportOf, type VariableReport } from './report.js';
 import { settingsOf } from './settings.js';
@@ -28,11 +28,7 @@ export interface LayerReport extends VariableReport {
  * `ACC_QUANTIZE_LAYERS` if no layer matches; all of {@link quantizeVariable}. Nothing has changed then.
  */
 export async function quantize(model: object, options: QuantizeOptions): Promise<LayerReport[]> {
-  const { layers, exclude, ...given } = parseOptions('quantize', MODEL_SCHEMA, options);
-  const settings = settingsOf('quantize', given);
-  if (!isModel(model)) throw noModel();
-  const chosen = chosenLayers(quantizableLayers(model.layers), layers, exclude);
-  if (settings.activations === 'dynamic') requireProducts(chosen);
+  const { settings, chosen } = planOf(model, options, 'quantize');
   for (const { weights } of chosen) {
     for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
   }
@@ -49,6 +45,35 @@ export async function quantize(model: object, options: QuantizeOptions): Promise
     await nextFrame();
   }
   return reports;
+}
+
+/**
+ * As {@link quantize}, for a model that is about to get its weights. Nothing is packed yet.
+ *
+ * @returns Packs a variable that has its values, if the options name its layer. Call it for each variable
+ * as soon as it has them: then the model never has all of them in float32.
+ * @throws AccError As {@link quantize}. The result throws `ACC_QUANTIZE_VALUES`.
+ */
+export function quantizeWhileLoading(model: object, options: QuantizeOptions): (variable: Variable) => void {
+  const { settings, chosen } = planOf(model, options, 'loadPretrained');
+  const weights = chosen.flatMap((layer) => layer.weights);
+  for (const { weight, axis } of weights) requireShape(weight.read(), settings, axis);
+  const byVariable = new Map(weights.map((each) => [each.weight.read(), each]));
+  return (variable) => {
+    const found = byVariable.get(variable);
+    if (!found) return;
+    pack(variable, settings, found.axis);
+    freezeWeight(found.weight);
+  };
+}
+
+function planOf(model: object, options: QuantizeOptions, caller: string) {
+  const { layers, exclude, ...given } = parseOptions(caller, MODEL_SCHEMA, options);
+  const settings = settingsOf(caller, given);
+  if (!isModel(model)) throw noModel();
+  const chosen = chosenLayers(quantizableLayers(model.layers), layers, exclude);
+  if (settings.activations === 'dynamic') requireProducts(chosen);
+  return { settings, chosen };
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` for layers whose input is not rounded. */

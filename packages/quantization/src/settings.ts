@@ -1,6 +1,6 @@
 import { invalid } from './errors.js';
-import { isOnCpu } from './storage.js';
-import type { Granularity, StorageDtype } from './formats/packed-matrix.js';
+import { isOnCpu } from './on-cpu.js';
+import type { Granularity, StorageDtype } from '@acc/kernels';
 import type { Activations, Algorithm, WeightSettings } from './options.js';
 
 const DEFAULTS: Readonly<Record<StorageDtype, Granularity>> = {

@@ -1,14 +1,14 @@
+import { util } from '@tensorflow/tfjs-core';
 import type { Tensor } from '@acc/native';
-import { registeredDevice, type PackedValues } from '@acc/kernels';
-import { operator } from '@acc/native';
+import type { ChannelAxis, PackedRecords, PackedValues, StorageFormat } from '@acc/kernels';
+import { operator, refuseRecording } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
 import { mm, cast, reshape, transpose } from './formats/operators.js';
-import type { PackedMatrix } from './formats/packed-matrix.js';
+import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
+import { matrixFrom, recordShape, type MatrixUse } from './matrix-of.js';
+import { isOnCpu } from './on-cpu.js';
 
 const contiguous = operator('aten::contiguous');
-
-/** The dim of a variable that has its output channels: a kernel's last, an embedding's first. */
-export type ChannelAxis = 'first' | 'last';
 
 /** Values of a variable as a matrix `[channels, others]`. The caller disposes it. */
 export function asMatrix(values: Tensor, axis: ChannelAxis): Tensor {
@@ -22,25 +22,82 @@ export function asMatrix(values: Tensor, axis: ChannelAxis): Tensor {
   return contiguous(turned);
 }
 
-/** Whether tensors are in host memory, for which libtorch's kernels for packed weights are written here. */
-export const isOnCpu = (): boolean => (registeredDevice() ?? 'cpu') === 'cpu';
-
 /** Whether tfjs walks a tape back. Gradients are products with the float32 values. */
 function isInGradient(): boolean {
   const { activeTape, gradientDepth } = engineInternals().state;
   return Boolean(activeTape) && gradientDepth === 0;
 }
 
+/** How a variable lies in its packed matrix. */
+export interface StoredVariable extends MatrixUse {
+  /** Of the variable. */
+  readonly shape: readonly number[];
+  readonly axis: ChannelAxis;
+}
+
+function matrixShape({ shape, axis }: StoredVariable): MatrixShape {
+  const channels = axis === 'first' ? shape[0]! : shape.at(-1)!;
+  return [channels, util.sizeFromShape([...shape]) / channels];
+}
+
 /** The packed values of a variable: a packed matrix, and how the variable lies in it. */
 export class Storage implements PackedValues {
-  readonly tensors: readonly Tensor[];
+  readonly tensors: Tensor[] = [];
+  readonly shape: readonly number[];
+  readonly records: PackedRecords;
+  readonly #stored: StoredVariable;
+  readonly #matrixShape: MatrixShape;
+  #matrix: PackedMatrix | undefined;
+  /** Writes the records when they are needed. */
+  #load: (() => void) | undefined;
 
-  constructor(
-    readonly matrix: PackedMatrix,
-    readonly shape: readonly number[],
-    readonly axis: ChannelAxis,
-  ) {
-    this.tensors = matrix.tensors;
+  /** @param matrix It is taken over. */
+  constructor(matrix: PackedMatrix, stored: StoredVariable) {
+    const { shape, axis } = stored;
+    this.shape = shape;
+    this.#stored = stored;
+    this.#matrixShape = matrixShape(stored);
+    this.#take(matrix);
+    const { dtype, granularity } = matrix;
+    const format: StorageFormat = { dtype, granularity, axis };
+    this.records = {
+      format,
+      shape: recordShape(this.#matrixShape, format),
+      read: () => this.#current.records(),
+      write: (records) => this.#take(this.#from(records, format)),
+      defer: (load) => {
+        this.#load = load;
+        this.#free();
+      },
+      release: () => this.#free(),
+      like: (records) => new Storage(this.#from(records, format), stored),
+    };
+  }
+
+  /** @param records They are borrowed. */
+  static from(records: Tensor, format: StorageFormat, stored: StoredVariable): Storage {
+    return new Storage(matrixFrom(records, matrixShape(stored), format, stored), stored);
+  }
+
+  #from(records: Tensor, format: StorageFormat): PackedMatrix {
+    return matrixFrom(records, this.#matrixShape, format, this.#stored);
+  }
+
+  #take(matrix: PackedMatrix): void {
+    this.#free();
+    this.#matrix = matrix;
+    this.tensors.push(...matrix.tensors);
+  }
+
+  #free(): void {
+    for (const tensor of this.tensors.splice(0)) tensor.dispose();
+    this.#matrix = undefined;
+  }
+
+  get #current(): PackedMatrix {
+    if (this.#load) refuseRecording('it uses packed weights of which ranks have shares');
+    if (!this.#matrix) this.#load!();
+    return this.#matrix!;
   }
 
   /** The bytes in memory. */
@@ -49,25 +106,26 @@ export class Storage implements PackedValues {
   }
 
   unpack(): Tensor {
-    using values = this.matrix.values();
-    using turned = this.axis === 'last' ? transpose(values) : values.alias();
+    using values = this.#current.values();
+    using turned = this.#stored.axis === 'last' ? transpose(values) : values.alias();
     return reshape(turned, [...this.shape]);
   }
 
   product(x: Tensor, transposed: boolean): Tensor | undefined {
-    const isOfRows = transposed === (this.axis === 'first');
+    const matrix = this.#current;
+    const isOfRows = transposed === (this.#stored.axis === 'first');
     const isFast = isOfRows && isOnCpu() && !isInGradient();
-    const packed = isFast ? this.matrix.product?.(x) : undefined;
+    const packed = isFast ? matrix.product?.(x) : undefined;
     // The float32 values and float32 `x` have faster products in the backend.
     if (packed || x.dtype === 'float32') return packed;
-    using values = this.matrix.values();
+    using values = matrix.values();
     using same = cast(values, x.dtype);
     using second = isOfRows ? transpose(same) : same.alias();
     return mm(x, second);
   }
 
   rows(indices: Tensor): Tensor | undefined {
-    if (this.axis !== 'first') return undefined;
-    return this.matrix.rows?.(indices);
+    if (this.#stored.axis !== 'first') return undefined;
+    return this.#current.rows?.(indices);
   }
 }

@@ -16,7 +16,7 @@ export { gpt2 } from './models/gpt2.js';
 export type { Gpt2Config } from './models/gpt2-config.js';
 export { llama } from './models/llama.js';
 export type { LlamaConfig } from './models/llama-config.js';
-export { loadPretrained } from './pretrained/load-pretrained.js';
+export { loadPretrained, type LoadPretrainedOptions } from './pretrained/load-pretrained.js';
 export { savePretrained, type SavePretrainedOptions } from './pretrained/save-pretrained.js';
 export { generate } from './generate/generate.js';
 export type { GenerateOptions } from './generate/options.js';

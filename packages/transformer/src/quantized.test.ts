@@ -2,7 +2,11 @@ import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { quantize } from '@acc/quantization';
-import { llama, lora, mergeLora } from './index.js';
+import { memoryStats, resetPeakMemory } from '@acc/native';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { llama, loadPretrained, lora, mergeLora, savePretrained } from './index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -42,4 +46,45 @@ it('adapters are trained on a base of 4 bits, which stays as it is', async () =>
   expect(adapters).toHaveLength(8);
   tf.dispose([tokens, plain]);
   model.dispose();
+});
+
+it('weights are packed as they are read: the model is never in float32, and is that of quantize', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'acc-qlora-'));
+  try {
+    const large = {
+      ...config,
+      hidden_size: 128,
+      intermediate_size: 512,
+      num_hidden_layers: 8,
+      vocab_size: 512,
+    };
+    const first = llama({ ...large, tie_word_embeddings: false } as never);
+    await savePretrained(first, folder);
+    first.dispose();
+    const floatBytes = 4 * (2 * 512 * 128 + 8 * (2 * 128 * 128 + 2 * 128 * 64 + 3 * 128 * 512));
+    const { allocatedBytes } = memoryStats();
+    resetPeakMemory();
+    const model = await loadPretrained(folder, { weights: 'nf4' });
+    const peak = memoryStats().peakAllocatedBytes - allocatedBytes;
+    const held = memoryStats().allocatedBytes - allocatedBytes;
+    expect(held).toBeLessThan(0.16 * floatBytes);
+    // One matrix of 256 KB at a time, and what packs it.
+    expect(peak).toBeLessThan(0.16 * floatBytes + 16 * 4 * 512 * 128);
+    expect(peak).toBeLessThan(0.8 * floatBytes);
+    const whole = await loadPretrained(folder);
+    await quantize(whole, { weights: 'nf4' });
+    const valuesOf = ({ weights }: typeof model) => weights.map((weight) => weight.read().dataSync());
+    expect(valuesOf(model)).toEqual(valuesOf(whole));
+    expect(model.trainableWeights).toHaveLength(whole.trainableWeights.length);
+    const tokens = tf.tensor2d([[1, 5, 9, 2]], [1, 4], 'int32');
+    const results = [model, whole].map((each) => each.predict(tokens) as tf.Tensor);
+    expect(results[0]!.dataSync()).toEqual(results[1]!.dataSync());
+    tf.dispose([tokens, ...results]);
+    lora(model, { rank: 4, targets: ['**/q_proj'] });
+    expect(model.trainableWeights).toHaveLength(16);
+    model.dispose();
+    whole.dispose();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 });

@@ -46,6 +46,7 @@ const PLAIN: readonly Feature[] = ['deterministic'];
 /** Features that change what one process trains. The others leave the numbers as they are. */
 const CHANGING: readonly Feature[] = [
   ...['expert', 'deterministic', 'mixedPrecision', 'clipping', 'accumulation', 'adafactor', 'compile'],
+  'quantized',
 ] as Feature[];
 
 const nameOf = (features: readonly Feature[]) => features.map((feature) => FEATURES[feature]).join(' × ');

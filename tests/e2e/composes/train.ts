@@ -17,6 +17,7 @@ import {
 } from '@acc/core';
 import { ddp } from '@acc/ddp';
 import { fsdp } from '@acc/fsdp';
+import { quantize } from '@acc/quantization';
 import { seededRandom } from '@acc/testkit';
 import { tokenEmbedding, transformerBlock } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
@@ -88,6 +89,7 @@ export async function train(given: readonly Feature[], isAlone = false): Promise
   const accelerator = await Accelerator.create({ ...optionsOf(features), ...(isAlone && { mesh: 'auto' }) });
   setSeed(3 + Math.floor(accelerator.processIndex / accelerator.mesh.size('tensor')));
   const model = modelOf(features.has('expert'));
+  if (features.has('quantized')) await quantize(model, { weights: 'int8', exclude: ['logits'] });
   const optimizer = features.has('adafactor')
     ? adafactor({ learningRate: RATE })
     : features.has('stateBits')

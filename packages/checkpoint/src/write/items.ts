@@ -6,6 +6,7 @@ import {
   type TensorBytes,
   type TensorShard,
 } from '@acc/contract';
+import { packedOf, recordBytes, recordTensor } from '@acc/kernels';
 import { fullBox } from '../format/boxes.js';
 import { arrayNameOf, dtypeOfArray, elementBytes, elementsOf, storedDtypeOf } from '../format/dtypes.js';
 import type { StoredDtype } from '../format/dtypes.js';
@@ -23,6 +24,8 @@ export interface NamedTensor {
    * the name of the tensor. Default: the tensor is whole.
    */
   readonly shards?: readonly TensorShard[] | undefined;
+  /** Whether the tensor is packed, and its records are stored, int32, in place of float32 values. */
+  readonly isPacked?: boolean;
   /** Whether ranks hold other values under the name. Those of the first one are then written. */
   readonly isOfFirst?: boolean;
 }
@@ -71,6 +74,7 @@ export function itemsOfTree({ tensors, arrays }: EncodedTree, layer: StateLayer)
 }
 
 export function itemsOfTensor(named: NamedTensor, layer: StateLayer): WriteItem[] {
+  if (named.isPacked) return [itemOfRecords(named, layer)];
   const { name: ownName, tensor, shards, isOfFirst } = named;
   const dtype = storedDtypeOf(layer.dtypeOf(tensor));
   const size = elementBytes(dtype);
@@ -93,6 +97,30 @@ export function itemsOfTensor(named: NamedTensor, layer: StateLayer): WriteItem[
         openNow: (held) => cut(layer.bytesNow(held!)),
       } satisfies WriteItem;
     });
+}
+
+/** The records of a packed tensor, which are made when they are written. */
+function itemOfRecords({ name, tensor }: NamedTensor, layer: StateLayer): WriteItem {
+  const { shape } = packedOf(tensor)!.records;
+  return {
+    ...{ name, tensor, shape, dtype: 'I32', ...fullBox(shape), byteLength: recordBytes({ shape }) },
+    async open(held) {
+      const records = recordTensor(packedOf(held!)!.records);
+      try {
+        return await layer.bytesOf(records);
+      } finally {
+        records.dispose();
+      }
+    },
+    openNow(held) {
+      const records = recordTensor(packedOf(held!)!.records);
+      try {
+        return layer.bytesNow(records);
+      } finally {
+        records.dispose();
+      }
+    },
+  };
 }
 
 /** The bytes of a shard's box. Takes over `all`, the bytes of the variable. */

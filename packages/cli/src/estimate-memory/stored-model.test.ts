@@ -17,6 +17,14 @@ describe('stored tensors', () => {
     ]);
   });
 
+  it('of quantized weights are held as they are stored, and not trained', () => {
+    const stored = [
+      { name: 'dense/kernel:nf4.group64.last', shape: [128, 9] },
+      { name: 'dense/bias', shape: [128] },
+    ];
+    expect(sizesOf(parametersAmong(stored), undefined)).toMatchObject({ parameters: 1280, trainable: 128 });
+  });
+
   it('are grouped by layer', () => {
     const stored = [
       { name: 'model.embed_tokens.weight', shape: [10, 4] },

@@ -13,9 +13,11 @@ export interface StoredShape {
 const BUFFERS = /(?:^|\.)(?:attn\.masked_bias|rotary_emb\.inv_freq|position_ids|num_batches_tracked)$/;
 /** Statistics of batch normalisation, which are held and not trained. */
 const STATISTICS = /(?:^|[/.])(?:moving_mean|moving_variance|running_mean|running_var)$/;
+/** Records of a quantized weight, which are held as they are stored and not trained. */
+const RECORDS = /:(?:bf16|fp16|int8|int4|nf4)\.(?:tensor|row|group\d+)\.(?:first|last)$/;
 
 /**
- * The parameters among stored tensors. Buffers are left out.
+ * The parameters among stored tensors. Those of a quantized weight are its words, of four bytes each. Buffers are left out.
  *
  * @param frozen The names of layers that are not trained.
  */
@@ -25,7 +27,8 @@ export function parametersAmong(
 ): SizedTensor[] {
   return stored.flatMap(({ name, shape }) => {
     if (BUFFERS.test(name) || isCausalMask(name, shape)) return [];
-    const isTrainable = !STATISTICS.test(name) && !name.split('/').some((part) => frozen.has(part));
+    const isHeld = STATISTICS.test(name) || RECORDS.test(name);
+    const isTrainable = !isHeld && !name.split('/').some((part) => frozen.has(part));
     return [{ name, shape, unit: unitOf(name), isTrainable }];
   });
 }

@@ -18,6 +18,7 @@ import type { TrainingStep } from '../step/training-step.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
+import { packedOf } from '@acc/kernels';
 import { checkpointLayers, describe } from '@acc/tape';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
 import { requireOurOptimizer } from '../one-tfjs.js';
@@ -94,7 +95,7 @@ export class Preparation {
    * The return value of `prepare` for `object`: the object itself, except for data.
    *
    * @throws AccError `ACC_CANNOT_PREPARE`, `ACC_MODEL_NOT_BUILT`, `ACC_VARIABLES_DIFFER`,
-   * `ACC_PIPELINE_OPTIMIZER`, `ACC_TFJS_COPIES`.
+   * `ACC_PIPELINE_OPTIMIZER`, `ACC_TFJS_COPIES`, `ACC_QUANTIZED_PLACE`.
    */
   prepare(object: unknown): unknown {
     for (const plugin of this.#options.plugins) {
@@ -170,6 +171,7 @@ export class Preparation {
     const { trainingStep, strategy } = this.#options;
     this.#hasAny = true;
     const fresh = variables.filter((variable) => !trainingStep.trained.has(variable));
+    if (fresh.some((variable) => packedOf(variable))) trainingStep.limits.require('quantized');
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
     prepareVariables({ strategy, life: this.#life }, fresh, layers);

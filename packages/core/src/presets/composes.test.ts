@@ -14,7 +14,9 @@ const ROWS = (Object.keys(FEATURES) as Feature[]).filter((feature) => !STRATEGIE
 const OF_DDP: readonly Feature[] = ['commHook', 'hookState', 'syncAtApply', 'syncEachBatch', 'batchNorm'];
 /** Names of options and calls are code, other words are not. */
 const codeOf = (feature: Feature) =>
-  /^an? | or | other than /.test(FEATURES[feature]) ? FEATURES[feature] : `\`${FEATURES[feature]}\``;
+  /^an? | or | other than |^quantized /.test(FEATURES[feature])
+    ? FEATURES[feature]
+    : `\`${FEATURES[feature]}\``;
 const withIncluded = (feature: Feature) => [feature, ...(INCLUDED[feature] ?? [])];
 
 /** Whether a pair works, as a word of the table. */

@@ -34,6 +34,7 @@ export const FEATURES = {
   dispatchModel: 'dispatchModel',
   adafactor: 'adafactor',
   stateBits: 'stateBits',
+  quantized: 'quantized weights',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type Feature = keyof typeof FEATURES;
@@ -51,7 +52,8 @@ export const INCLUDED: Partial<Readonly<Record<Feature, readonly Feature[]>>> = 
 export interface Refusal {
   /** It holds for a run that has all of them. */
   readonly of: readonly Feature[];
-  readonly code: 'ACC_DETERMINISTIC_UNSUPPORTED' | 'ACC_STRATEGY_CANNOT' | 'ACC_INVALID_OPTION';
+  readonly code:
+    'ACC_DETERMINISTIC_UNSUPPORTED' | 'ACC_STRATEGY_CANNOT' | 'ACC_INVALID_OPTION' | 'ACC_QUANTIZED_PLACE';
   /** Why, as a sentence. */
   readonly reason: string;
 }
@@ -126,6 +128,11 @@ export const REFUSALS: readonly Refusal[] = [
     code: 'ACC_STRATEGY_CANNOT',
     reason: 'A stage divides the state that it has loaded by elements.',
   },
+
+  ...pairs('ACC_QUANTIZED_PLACE', 'quantized', ['tensor'], 'The axis divides float32 values of a weight.'),
+  ...pairs('ACC_QUANTIZED_PLACE', 'quantized', ['pipeline'], 'Stages have float32 values of their weights.'),
+  ...pairs('ACC_QUANTIZED_PLACE', 'quantized', ['ownSharding'], 'It divides float32 values of a weight.'),
+  ...pairs('ACC_QUANTIZED_PLACE', 'quantized', ['dispatchModel'], 'Packed weights stay in memory.'),
 ];
 
 function deterministic(others: readonly Feature[], reason: string): Refusal[] {

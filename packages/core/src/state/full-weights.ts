@@ -21,6 +21,7 @@ import {
   type FullTensor,
   type WrittenWeight,
 } from '@acc/checkpoint';
+import { packedLike, packedOf, recordsName, recordTensor, type PackedRecords } from '@acc/kernels';
 import type { Collective, KernelLayer, NativeDtype, Strategy, TensorBytes, TensorShard } from '@acc/contract';
 
 /** A weight and its name in files. */
@@ -37,7 +38,8 @@ export interface WeightContext {
 
 /** The elements of a box in a tensor of this rank. */
 interface OwnBox extends Pick<TensorShard, 'start' | 'runs'> {
-  readonly tensor: Tensor;
+  /** The tensor, or makes it in the scope of the call. */
+  tensor(): Tensor;
 }
 
 /**
@@ -51,6 +53,8 @@ export class FullWeights implements Disposable {
   readonly #local = new Map<string, OwnBox>();
   /** Clones that keep the current values of the variables. */
   readonly #held: Tensor[] = [];
+  /** Packed variables, by the names of their records. */
+  readonly #packed = new Map<string, NamedWeight>();
   /** Variables whose values the strategy materializes, by name. The same on every rank. */
   readonly #materialized = new Map<string, Variable>();
 
@@ -106,7 +110,12 @@ export class FullWeights implements Disposable {
 
   /** On every rank: all weights by name. The caller disposes them. */
   gather(): NamedTensorMap {
-    return Object.fromEntries(this.#wholes.map((full) => [full.name, this.#gathered(full)]));
+    return Object.fromEntries(
+      this.#wholes.map((full) => {
+        const packed = this.#packed.get(full.name);
+        return packed ? [packed.name, this.#gatheredPacked(packed, full)] : [full.name, this.#gathered(full)];
+      }),
+    );
   }
 
   [Symbol.dispose](): void {
@@ -116,7 +125,11 @@ export class FullWeights implements Disposable {
   #claimsOf({ name: ownName, variable }: NamedWeight): Claim[] {
     const { strategy, kernels } = this.#context;
     const given = strategy.layout?.shardsOf(variable);
+    const packed = packedOf(variable)?.records;
+    const storedName = packed ? recordsName(ownName, packed) : ownName;
+    if (packed) this.#packed.set(storedName, { name: ownName, variable });
     const full: TensorShard = { shape: variable.shape, ...fullBox(variable.shape), start: 0 };
+    if (packed && !given) return [this.#claimOfRecords(packed, storedName)];
     const isGiven = !given && strategy.materialize !== undefined && strategy.traits.parameters === 'sharded';
     if (isGiven) {
       this.#materialized.set(ownName, variable);
@@ -125,10 +138,26 @@ export class FullWeights implements Disposable {
     const held = keep(clone(strategy.layout?.localOf?.(variable) ?? variable));
     this.#held.push(held);
     const dtype = kernels.state.dtypeOf(held);
-    return (given ?? [full]).map(({ name = ownName, shape, offset, sizes, ...local }) => {
-      this.#local.set(keyOf(name, { offset, sizes }), { tensor: held, ...local });
+    return (given ?? [full]).map(({ name = storedName, shape, offset, sizes, ...local }) => {
+      this.#local.set(keyOf(name, { offset, sizes }), { tensor: () => held, ...local });
       return { name, dtype, shape, offset, sizes };
     });
+  }
+
+  /** Records that this rank has completely. They are made one weight at a time. */
+  #claimOfRecords(records: PackedRecords, name: string): Claim {
+    const { shape } = records;
+    const box = fullBox(shape);
+    this.#local.set(keyOf(name, box), { tensor: () => recordTensor(records), start: 0 });
+    return { name, dtype: 'int32', shape, ...box };
+  }
+
+  #gatheredPacked({ variable }: NamedWeight, full: FullTensor): Tensor {
+    if (!this.#context.strategy.layout?.shardsOf(variable)) return variable.clone();
+    const records = this.#gathered(full);
+    const packed = packedLike(packedOf(variable)!.records, records);
+    records.dispose();
+    return packed;
   }
 
   #isElsewhere({ name, boxes }: FullTensor): boolean {
@@ -140,7 +169,8 @@ export class FullWeights implements Disposable {
     if (this.#isElsewhere(full)) collective.broadcastObject(place);
     if (this.#materialized.has(full.name)) return await bytesAlone(this.#materialize(full), kernels);
     const [first] = full.boxes;
-    if (!first) return await bytesAlone(this.#nothing(full), kernels);
+    if (!first)
+      return await bytesAlone(kernels.state.allocate(full.dtype as NativeDtype, [0]).toTensor(), kernels);
     if (full.boxes.length === 1) return await bytesAlone(this.#received(full, first), kernels);
     return await this.#assembled(full);
   }
@@ -216,15 +246,12 @@ export class FullWeights implements Disposable {
     return elements;
   }
 
-  #nothing({ dtype }: FullTensor): Tensor {
-    return this.#context.kernels.state.allocate(dtype as NativeDtype, [0]).toTensor();
-  }
-
   /** The elements of a box that this rank holds, as a flat tensor. */
   #elementsOf({ name }: FullTensor, box: Box): Tensor {
-    const { tensor: held, start, runs } = this.#local.get(keyOf(name, box))!;
+    const { tensor: makeHeld, start, runs } = this.#local.get(keyOf(name, box))!;
     const count = util.sizeFromShape([...box.sizes]);
     return tidy(() => {
+      const held = makeHeld();
       const flat = reshape(held, [-1]);
       if (count === held.size) return flat;
       if (!runs) return slice(flat, [start], [count]);

@@ -1,4 +1,5 @@
 import { AccError } from '@acc/contract';
+import { formatIn } from '@acc/kernels';
 import type { NamedShape } from './named-tensors.js';
 
 /** The whole tensors of which a rank holds all or some elements. */
@@ -41,8 +42,11 @@ export function matchNames(
       ? Array.from(here.keys(), (name) => [name, name])
       : Array.from(here.keys(), (name, i) => [name, stored[i]?.name ?? '']),
   );
-  const fits = ({ name, shapes: local }: LocalTensor) =>
-    local.size === 1 && local.has(shapes.get(matches.get(name)!) ?? 'none');
+  const fits = ({ name, shapes: local }: LocalTensor) => {
+    const match = matches.get(name)!;
+    // Records of different formats may have the same shape.
+    return local.size === 1 && local.has(shapes.get(match) ?? 'none') && formatIn(name) === formatIn(match);
+  };
   if (stored.length === here.size && [...here.values()].every(fits)) {
     return (name) => matches.get(name) ?? name;
   }

@@ -10,6 +10,7 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
+import { packedOf, recordsName, writeRecords, type PackedRecords } from '@acc/kernels';
 import { AccError, runsOfShard, type Strategy, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { FullWeights, type NamedWeight, type WeightContext } from './full-weights.js';
@@ -66,8 +67,11 @@ export async function loadModel(
 
 /** Receivers of the elements of the weights that this rank holds. */
 export function receiversFor(model: Weighted, strategy: Strategy): WeightReceiver[] {
-  return weightsOf(model).flatMap(({ name, variable }) => {
+  return weightsOf(model).flatMap(({ name: ownName, variable }) => {
     const shards = strategy.layout?.shardsOf(variable);
+    const packed = packedOf(variable)?.records;
+    const name = packed ? recordsName(ownName, packed) : ownName;
+    if (packed && !shards) return [receiverOfRecords(name, variable, packed)];
     return shards
       ? receiversOfShards(name, { variable, held: strategy.layout?.localOf?.(variable) ?? variable, shards })
       : [receiverOf(name, variable)];
@@ -113,6 +117,15 @@ function receiverOf(name: string, variable: Variable): WeightReceiver {
       variable.assign(values!);
       storeChangedWeights();
     },
+  };
+}
+
+/** A packed variable takes what a file has of the same format. */
+function receiverOfRecords(name: string, variable: Variable, records: PackedRecords): WeightReceiver {
+  const { shape } = records;
+  return {
+    ...{ name, variable: variable.name, shape, dtype: 'int32', boxes: [fullBox(shape)] },
+    assign: ([values]) => writeRecords(records, values!),
   };
 }
 

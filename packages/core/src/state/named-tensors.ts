@@ -1,6 +1,7 @@
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor } from '@acc/checkpoint';
 import { AccError, type Strategy, type TensorShard } from '@acc/contract';
+import { packedOf, recordsName, type PackedRecords } from '@acc/kernels';
 import type { Packing } from '../presets/kernels.js';
 import { accumulatesReduced } from '../step/pass.js';
 import { weightName } from '../prepare/model-weights.js';
@@ -33,7 +34,8 @@ export class NamedTensors {
     for (const variable of parameters) {
       const wanted = weightName(variable);
       const name = taken.has(wanted) ? variable.name : wanted;
-      this.#names.set(variable, name);
+      const records = this.recordsOf(variable);
+      this.#names.set(variable, records ? recordsName(name, records) : name);
       taken.add(name);
     }
   }
@@ -47,7 +49,7 @@ export class NamedTensors {
   fullTensorsOf(parameter: Variable): NamedShape[] {
     const name = this.nameOf(parameter);
     const shards = this.#strategy.layout?.shardsOf(parameter);
-    if (!shards) return [{ name, shape: parameter.shape }];
+    if (!shards) return [{ name, shape: this.recordsOf(parameter)?.shape ?? parameter.shape }];
     const shapes = new Map(shards.map((shard) => [shard.name ?? name, shard.shape]));
     return Array.from(shapes, ([whole, shape]) => ({ name: whole, shape }));
   }
@@ -55,6 +57,11 @@ export class NamedTensors {
   /** The variable that has this rank's elements of a parameter. */
   localOf(parameter: Variable): Variable {
     return this.#strategy.layout?.localOf?.(parameter) ?? parameter;
+  }
+
+  /** The records of a parameter that is packed; undefined for any other. */
+  recordsOf(parameter: Variable): PackedRecords | undefined {
+    return packedOf(parameter)?.records;
   }
 
   /** Whether gradients are reduced before they are accumulated. */
@@ -89,7 +96,7 @@ export class NamedTensors {
 
   /** Adds a whole tensor, which is the same on every rank that has it. */
   addWhole(tensor: Tensor, name: string, folder: string): string[] {
-    this.#added.push({ name: `${folder}/${name}`, tensor });
+    this.#added.push({ name: `${folder}/${name}`, tensor, ...(packedOf(tensor) && { isPacked: true }) });
     return [name];
   }
 

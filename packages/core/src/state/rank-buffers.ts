@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { NamedTensor, StoredReference } from '@acc/checkpoint';
 import type { Collective } from '@acc/contract';
+import { packedOf } from '@acc/kernels';
 import { buffersOf } from '@acc/tfjs-internals';
 import { PARAMETERS } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
@@ -17,7 +18,8 @@ const buffers = new WeakSet<Variable>();
 /** Notes which of the variables that are prepared are buffers. */
 export function noteBuffers(variables: readonly Variable[], layers?: readonly unknown[]): void {
   const found = layers ? buffersOf(layers) : variables.filter(({ trainable }) => !trainable);
-  for (const variable of found) buffers.add(variable);
+  // Packed ones are frozen.
+  for (const variable of found) if (!packedOf(variable)) buffers.add(variable);
 }
 
 /** Buffers by their names in a checkpoint. */

@@ -1,6 +1,7 @@
-import type { Optimizer, Variable } from '@tensorflow/tfjs-core';
+import type { Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { StoredReference, Want } from '@acc/checkpoint';
 import { AccError, type NativeDtype } from '@acc/contract';
+import { packedOf, writeRecords } from '@acc/kernels';
 import { optimizerStateOf, packedShapeOf, type Packing } from '../presets/kernels.js';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
@@ -46,12 +47,21 @@ function restoreParameters(context: ModelContext): Restoration {
   const held = parameters.map((variable) => names.localOf(variable));
   return {
     wants: parameters.map((variable, i) => {
-      const want = wantOf(variable, held[i]!.shape, root + PARAMETERS, context);
+      const shape = names.isSharded(variable) ? undefined : names.recordsOf(variable)?.shape;
+      const want = wantOf(variable, shape ?? held[i]!.shape, root + PARAMETERS, context);
       return { ...want, name: buffers.get(storedName(names.nameOf(variable))) ?? want.name };
     }),
-    dtypes: parameters.map(({ dtype }) => dtype),
-    apply: (tensors) => held.forEach((variable, i) => assignAndDispose(variable, tensors[i]!)),
+    dtypes: parameters.map((variable) => (names.recordsOf(variable) ? 'int32' : variable.dtype)),
+    apply: (tensors) => held.forEach((variable, i) => takeValues(variable, tensors[i]!)),
   };
+}
+
+/** Gives a variable what was read for it, which is disposed. */
+function takeValues(variable: Variable, tensor: Tensor): void {
+  const packed = packedOf(variable);
+  if (!packed) return assignAndDispose(variable, tensor);
+  writeRecords(packed.records, tensor);
+  tensor.dispose();
 }
 
 /** @param shape The shape of the tensor to read. Undefined: the stored shape. */
@@ -65,7 +75,7 @@ function wantOf(
   const shards = names.shardsOf(holder, parameter, folder, { storedName });
   const name = `${folder}/${storedName(names.nameOf(parameter))}`;
   if (!shards && !shape) return { name };
-  const dtype = parameter.dtype as NativeDtype;
+  const dtype = names.recordsOf(parameter) ? 'int32' : (parameter.dtype as NativeDtype);
   return { name, held: { shape: shape ?? holder.shape, shards, dtype } };
 }
 

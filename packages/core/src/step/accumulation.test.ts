@@ -344,7 +344,10 @@ it('LocalSGD and DiLoCo leave packed variables as they are', async () => {
   await create({});
   const prepared = accelerator.prepare(network());
   const unpack = vi.fn(() => tensorFrom(new Float32Array(4), 'float32', [2, 2]));
-  const packed = tf.variable(packedTensor({ tensors: [], shape: [2, 2], unpack }), false);
+  const packed = tf.variable(
+    packedTensor({ tensors: [], shape: [2, 2], records: {} as never, unpack }),
+    false,
+  );
   const assign = vi.spyOn(packed, 'assign');
   const variables = [...prepared.trainableWeights.map((weight) => weight.read() as tf.Variable), packed];
   for (const steps of [

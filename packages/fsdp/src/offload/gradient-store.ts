@@ -136,6 +136,8 @@ export class StoredGradient implements Stored {
 
 /** A tensor that stands for a gradient in the file. */
 export class GradientHandle implements FileValues {
+  readonly dtype = 'float32';
+
   constructor(
     readonly stored: StoredGradient,
     private readonly deferred: DeferredTensor,

@@ -2,7 +2,7 @@ import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tf
 import { AccError, isAccError, type Collective, type KernelLayer } from '@acc/contract';
 import { canUpdateInGroups, slotListsOf, updateInGroups } from '@acc/kernels';
 import { TensorFile } from '@acc/native';
-import type { Shard, ShardStore, StoredUpdate } from '@acc/placement';
+import type { ShardStore, StoredShard, StoredUpdate } from '@acc/placement';
 import { needsAcc, needsHost, unknownState } from './errors.js';
 import { GradientStore, type StoredGradient } from './gradient-store.js';
 import type { ResolvedOffload } from './offload-options.js';
@@ -53,7 +53,7 @@ export function requireHost(
 /** Values of shards in a file. */
 export class Offload implements ShardStore<StoredGradient> {
   /** Reads of parameters that were started ahead of their use. */
-  readonly #ahead = new Map<readonly Shard[], Fetch<StoredVariable>>();
+  readonly #ahead = new Map<readonly StoredShard[], Fetch<StoredVariable>>();
   private readonly store: VariableStore;
   /** Undefined: gradients stay in memory. */
   readonly #gradients: GradientStore | undefined;
@@ -72,19 +72,19 @@ export class Offload implements ShardStore<StoredGradient> {
   }
 
   /** Moves the parameters of a new unit to the file. */
-  moveOut(shards: readonly Shard[]): void {
+  moveOut(shards: readonly StoredShard[]): void {
     this.store.write(this.#parameters(shards));
   }
 
   /** Starts to read the parameters of a unit that will be gathered. */
-  readAhead(shards: readonly Shard[]): void {
+  readAhead(shards: readonly StoredShard[]): void {
     const list = this.#parameters(shards);
     if (list.length === 0 || this.#ahead.has(shards)) return;
     this.#ahead.set(shards, this.store.startRead(list));
   }
 
   /** Runs `fn` while the parameters of a unit are in memory, to be read. */
-  withParameters<T>(shards: readonly Shard[], fn: () => T): T {
+  withParameters<T>(shards: readonly StoredShard[], fn: () => T): T {
     const list = this.#parameters(shards);
     if (list.length === 0) return fn();
     try {
@@ -181,12 +181,12 @@ export class Offload implements ShardStore<StoredGradient> {
   }
 
   /** This rank's parameters of a unit, as far as they are kept in the file. */
-  #parameters(shards: readonly Shard[]): StoredVariable[] {
+  #parameters(shards: readonly StoredShard[]): StoredVariable[] {
     if (!this.options.params) return [];
     return shards.flatMap(({ local }) => (local.size > 0 ? this.store.of(local) : []));
   }
 
-  #takeAhead(shards: readonly Shard[], list: readonly StoredVariable[]): Fetch<StoredVariable> {
+  #takeAhead(shards: readonly StoredShard[], list: readonly StoredVariable[]): Fetch<StoredVariable> {
     const ahead = this.#ahead.get(shards);
     this.#ahead.delete(shards);
     if (ahead?.isCurrent && ahead.list.length === list.filter(({ isAway }) => isAway).length) return ahead;

@@ -17,7 +17,7 @@ export interface StoredSource {
 }
 
 /**
- * A float32 variable whose values lie in a file, except while an optimizer updates them. A read at
+ * A variable of float32 values or of packed words whose values lie in a file, except while an optimizer updates them. A read at
  * another time brings them into memory.
  */
 export class StoredVariable implements FileValues {
@@ -51,6 +51,10 @@ export class StoredVariable implements FileValues {
 
   get shape(): readonly number[] {
     return this.variable.shape;
+  }
+
+  get dtype(): 'float32' | 'int32' {
+    return this.variable.dtype === 'int32' ? 'int32' : 'float32';
   }
 
   get byteLength(): number {
@@ -112,7 +116,7 @@ export class StoredVariable implements FileValues {
   putAway(writing: FileTransfer): void {
     this.#writing = writing;
     this.#initial = undefined;
-    this.#deferred ??= this.#defer(this.variable.shape);
+    this.#deferred ??= this.#defer(this.variable.shape, this.dtype);
     assign(this.variable, this.#deferred.tensor);
   }
 
@@ -126,8 +130,8 @@ export class StoredVariable implements FileValues {
     if (this.isAway) this.#deferred!.release();
   }
 
-  #defer(shape: readonly number[]): DeferredTensor {
-    const deferred = this.#source.defer({ shape, dtype: 'float32' }, () => this.#load());
+  #defer(shape: readonly number[], dtype: 'float32' | 'int32' = 'float32'): DeferredTensor {
+    const deferred = this.#source.defer({ shape, dtype }, () => this.#load());
     keep(deferred.tensor);
     return deferred;
   }

@@ -15,9 +15,10 @@ const toDtype = operator('aten::to.dtype');
 /** Lists whose values are written at the same time: each needs memory for all of its values. */
 const MAX_WRITES = 2;
 
-/** Float32 values with a place in the file. */
+/** Values with a place in the file. All have 4 bytes. */
 export interface FileValues {
   readonly shape: readonly number[];
+  readonly dtype: 'float32' | 'int32';
   /** The place. */
   readonly offset: number;
   /** The last write to the place; undefined if nothing was written. */
@@ -69,7 +70,7 @@ export class ValueFile {
     while (this.#writes.length >= MAX_WRITES) this.#writes.shift()!.wait();
     const natives: NativeTensor[] = [];
     try {
-      for (const tensor of tensors) natives.push(this.#floatsOf(tensor));
+      for (const tensor of tensors) natives.push(this.#wordsOf(tensor));
       const transfer = this.file.write(natives, offsets);
       this.#writes.push(transfer);
       return transfer;
@@ -83,9 +84,9 @@ export class ValueFile {
   }
 
   /** The values as they lie in the file. An assigned product of autocast has 16 bits for each. */
-  #floatsOf(tensor: Tensor): NativeTensor {
+  #wordsOf(tensor: Tensor): NativeTensor {
     const native = libtorchTensor(this.kernels.toNative(tensor));
-    if (native.dtype === 'float32') return native;
+    if (native.dtype === 'float32' || native.dtype === 'int32') return native;
     const floats = toDtype(native, 'float32', false, false) as NativeTensor;
     native.dispose();
     return floats;
@@ -142,7 +143,7 @@ export class Fetch<T extends FileValues> {
     try {
       this.#transfer?.wait();
       for (const stored of this.#written) {
-        arrived.push({ stored, values: this.kernels.fromNative(this.#natives.shift()!, 'float32') });
+        arrived.push({ stored, values: this.kernels.fromNative(this.#natives.shift()!, stored.dtype) });
       }
       for (const stored of this.#unwritten) arrived.push({ stored, values: stored.firstValues!() });
     } catch (error) {
@@ -160,7 +161,7 @@ export class Fetch<T extends FileValues> {
 
   #started(file: TensorFile): FileTransfer {
     try {
-      for (const { shape } of this.#written) this.#natives.push(empty(shape, 'float32') as NativeTensor);
+      for (const { shape, dtype } of this.#written) this.#natives.push(empty(shape, dtype) as NativeTensor);
       return file.read(
         this.#natives,
         this.#written.map(({ offset }) => offset),

@@ -1,10 +1,13 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
+import { operator } from '@acc/native';
 import { BACKEND_NAME } from '../acc-names.js';
 import { activeAcc } from '../acc-layer/active-acc.js';
 import type { AccBackend } from '../backend.js';
 import { packedTensorOn } from './packed-tensor.js';
-import type { PackedValues } from './packed-values.js';
+import type { PackedRecords, PackedValues } from './packed-values.js';
+
+const reshape = operator('aten::reshape');
 
 /**
  * A tensor with packed values, which it takes over. The caller owns it.
@@ -13,6 +16,23 @@ import type { PackedValues } from './packed-values.js';
  */
 export function packedTensor(values: PackedValues): Tensor {
   return packedTensorOn(requireAcc(), values);
+}
+
+/** All records as a tensor int32. The caller disposes it. */
+export function recordTensor(records: PackedRecords): Tensor {
+  return requireAcc().tensorOf(records.read(), 'int32');
+}
+
+/** Writes records that a tensor int32 has, in their shape or flat. The caller keeps the tensor. */
+export function writeRecords(records: PackedRecords, values: Tensor): void {
+  using shaped = reshape(requireAcc().native(values), [...records.shape]);
+  records.write(shaped);
+}
+
+/** A tensor with packed values of the same format, from the records in a tensor int32. The caller disposes both. */
+export function packedLike(records: PackedRecords, values: Tensor): Tensor {
+  using shaped = reshape(requireAcc().native(values), [...records.shape]);
+  return packedTensor(records.like(shaped));
 }
 
 /** @throws AccError `ACC_QUANTIZE_BACKEND` unless the backend `acc` is active. */

@@ -1,2 +1,13 @@
 export { hasOwnValues, packedOf, unpackedOf } from './packed-tensor.js';
-export type { PackedValues } from './packed-values.js';
+export {
+  formatIn,
+  formatName,
+  recordBytes,
+  recordsName,
+  type ChannelAxis,
+  type Granularity,
+  type PackedRecords,
+  type PackedValues,
+  type StorageDtype,
+  type StorageFormat,
+} from './packed-values.js';

@@ -19,7 +19,9 @@ export const AccBackend = class AccBackend {
   }
 } as unknown as Acc['AccBackend'];
 export const kernelChoices: Acc['kernelChoices'] = () => [];
+export const packedLike: Acc['packedLike'] = refuse;
 export const packedTensor: Acc['packedTensor'] = refuse;
+export const recordTensor: Acc['recordTensor'] = refuse;
 export const requireAcc: Acc['requireAcc'] = refuse;
 export const randomLayer: Acc['randomLayer'] = refuse;
 export const registerAccBackend: Acc['registerAccBackend'] = refuse;
@@ -28,3 +30,4 @@ export const registeredDevice: Acc['registeredDevice'] = () => undefined;
 export const restoreChoices: Acc['restoreChoices'] = refuse;
 export const savedChoices: Acc['savedChoices'] = refuse;
 export const shareKernelChoices: Acc['shareKernelChoices'] = () => {};
+export const writeRecords: Acc['writeRecords'] = refuse;

@@ -1,5 +1,5 @@
 export { AccBackend } from '../backend.js';
-export { packedTensor, requireAcc } from '../packed/active-packed.js';
+export { packedLike, packedTensor, recordTensor, requireAcc, writeRecords } from '../packed/active-packed.js';
 export { randomLayer } from '../random-layer.js';
 export { registerAccBackend, registerAccBackendFor, registeredDevice } from '../register-backend.js';
 export { restoreChoices, savedChoices } from '../state/choices.js';

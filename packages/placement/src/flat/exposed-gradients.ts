@@ -1,7 +1,7 @@
 import { reshape, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, DeferredTensor } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
-import type { Shard } from './shard.js';
+import type { DistributedVariable } from '../distributed-variable.js';
 import type { ShardStore } from './shard-store.js';
 
 export interface ExposedContext {
@@ -26,7 +26,7 @@ export class ExposedGradients {
   }
 
   /** @param local This rank's elements of the gradient. Disposed. */
-  expose(local: Tensor, { full }: Pick<Shard, 'full'>): Tensor {
+  expose(local: Tensor, { full }: Pick<DistributedVariable, 'full'>): Tensor {
     const { collective, defer, offload } = this.context;
     const stored = offload?.gradientOf(local);
     const localOf = () => (stored ? offload!.tensorOf(stored) : deferred.held()!);

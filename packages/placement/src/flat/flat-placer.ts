@@ -1,10 +1,14 @@
 import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
 import { canUpdateShards, isLive } from '@acc/kernels';
+import type { DistributedVariable } from '../distributed-variable.js';
 import type { DistributedUpdate, GradientLists, Placer } from '../placer.js';
 import { cannotDefer, needsWhole } from './errors.js';
 import { ExposedGradients } from './exposed-gradients.js';
 import { requireLocalState } from './local-state-check.js';
+import type { PackedShard } from './packed-shard.js';
+import type { PackedUnit } from './packed-unit.js';
+import { PackedUnits } from './packed-units.js';
 import type { Shard } from './shard.js';
 import type { ShardStore } from './shard-store.js';
 import type { Unit } from './unit.js';
@@ -18,7 +22,7 @@ export interface ShardedContext extends Pick<StrategyContext, 'collective' | 'ke
 
 /** The work on variables in units besides gathering and reducing. */
 type SharedWork = Pick<
-  Placer<Shard>,
+  Placer<Shard | PackedShard>,
   'distributed' | 'settle' | 'materialize' | 'expose' | 'isExposed' | 'exposed' | 'update' | 'applyUpdate'
 >;
 
@@ -27,7 +31,7 @@ export abstract class FlatPlacer implements SharedWork {
   abstract readonly inner: Strategy;
   protected readonly units: Unit[] = [];
   protected readonly unitOf = new Map<Variable, Unit>();
-  readonly #shardOf = new Map<Variable, Shard>();
+  protected readonly packed = new PackedUnits((unit) => this.forget(unit));
   #sharded!: ShardedContext;
   #exposed!: ExposedGradients;
   /** How often units were made. */
@@ -51,7 +55,7 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   /** Called before a unit is freed. */
-  protected abstract forget(unit: Unit): void;
+  protected abstract forget(unit: Unit | PackedUnit): void;
 
   /** Called when an update has ended. The values of its variables that were in memory are freed. */
   protected updated(_units: readonly Unit[]): void {}
@@ -63,44 +67,41 @@ export abstract class FlatPlacer implements SharedWork {
 
   protected add(unit: Unit): void {
     this.units.push(unit);
-    for (const shard of unit.shards) {
-      this.unitOf.set(shard.full, unit);
-      this.#shardOf.set(shard.full, shard);
-    }
+    for (const { full } of unit.shards) this.unitOf.set(full, unit);
   }
 
   /** Frees the units all of whose variables a program has disposed. */
   protected forgetDisposed(): void {
+    this.packed.forgetDisposed();
     for (const unit of [...this.units]) {
       if (unit.shards.some(({ full }) => isLive(full))) continue;
       this.units.splice(this.units.indexOf(unit), 1);
       this.forget(unit);
-      for (const { full } of unit.shards) {
-        this.unitOf.delete(full);
-        this.#shardOf.delete(full);
-      }
+      for (const { full } of unit.shards) this.unitOf.delete(full);
       unit.dispose();
     }
   }
 
   protected disposeUnits(): void {
+    this.packed.dispose();
     for (const unit of this.units.splice(0)) {
       this.forget(unit);
       unit.dispose();
     }
     this.unitOf.clear();
-    this.#shardOf.clear();
   }
 
-  distributed(variable: Variable): Shard | undefined {
-    return this.#shardOf.get(variable);
+  distributed(variable: Variable): Shard | PackedShard | undefined {
+    const shards = this.unitOf.get(variable)?.shards;
+    return shards?.find(({ full }) => full === variable) ?? this.packed.shards.get(variable);
   }
 
-  settle({ full }: Shard): void {
-    this.unitOf.get(full)!.takeOverAssigned();
+  settle({ full }: Shard | PackedShard): void {
+    this.unitOf.get(full)?.takeOverAssigned();
   }
 
-  materialize(shard: Shard, local: () => Tensor): Tensor {
+  materialize(shard: Shard | PackedShard, local: () => Tensor): Tensor {
+    if ('storage' in shard) return this.packed.of.get(shard.full)!.wholeOf(shard, local);
     const unit = this.unitOf.get(shard.full)!;
     unit.takeOverAssigned();
     const full = unit.wholeOf(shard, local);
@@ -109,7 +110,7 @@ export abstract class FlatPlacer implements SharedWork {
     return tidy(() => mul(shard.full, 1));
   }
 
-  expose(shard: Shard, local: Tensor): Tensor {
+  expose(shard: Shard | PackedShard, local: Tensor): Tensor {
     return this.#exposed.expose(local, shard);
   }
 
@@ -117,11 +118,11 @@ export abstract class FlatPlacer implements SharedWork {
     return this.#exposed.has(grad);
   }
 
-  exposed(_shard: Shard, grad: Tensor): Tensor {
+  exposed(_shard: Shard | PackedShard, grad: Tensor): Tensor {
     return this.#exposed.localOf(grad);
   }
 
-  update({ distributed }: DistributedUpdate<Shard>, run: () => void): void {
+  update({ distributed }: DistributedUpdate<Shard | PackedShard>, run: () => void): void {
     const units = unitsOf(distributed, this.unitOf);
     for (const unit of units) unit.takeOverAssigned();
     try {
@@ -135,7 +136,10 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   /** The first update, and the first one after new units were made, checks the optimizer's state. */
-  applyUpdate({ optimizer, grads, distributed }: DistributedUpdate<Shard>, apply: () => void): void {
+  applyUpdate(
+    { optimizer, grads, distributed }: DistributedUpdate<Shard | PackedShard>,
+    apply: () => void,
+  ): void {
     const { collective, offload } = this.#sharded;
     if (this.#checked.get(optimizer) !== this.#preparations) {
       requireLocalState(optimizer, { names: Object.keys(grads), distributed, collective });
@@ -147,7 +151,11 @@ export abstract class FlatPlacer implements SharedWork {
   }
 }
 
-function unitsOf(distributed: ReadonlyMap<string, Shard>, unitOf: ReadonlyMap<Variable, Unit>): Unit[] {
+/** Packed variables have no gradients, so no update has them. */
+function unitsOf(
+  distributed: ReadonlyMap<string, DistributedVariable>,
+  unitOf: ReadonlyMap<Variable, Unit>,
+): Unit[] {
   return [...new Set(Array.from(distributed.values(), ({ full }) => unitOf.get(full)!))];
 }
 

@@ -1,13 +1,13 @@
 import type { Optimizer } from '@tensorflow/tfjs-core';
 import { AccError, type Collective } from '@acc/contract';
 import { placeSlots, registeredVariable, slotListsOf, stateTypeOf } from '@acc/kernels';
-import type { Shard } from './shard.js';
+import type { DistributedVariable } from '../distributed-variable.js';
 
 export interface LocalStateContext {
   /** The names of the gradients of an update, in their order. The optimizer finds its state by this order. */
   readonly names: readonly string[];
   /** The sharded variables of the update, by name. */
-  readonly distributed: ReadonlyMap<string, Shard>;
+  readonly distributed: ReadonlyMap<string, DistributedVariable>;
   readonly collective: Collective;
 }
 

@@ -19,14 +19,17 @@ export interface StoredGradient {
   addUser(user: DeferredTensor): void;
 }
 
+/** The elements of a variable that a rank has. */
+export type StoredShard = Pick<Shard, 'local'>;
+
 /** Keeps shards, their gradients or their optimizer state elsewhere than in memory between uses. */
 export interface ShardStore<G extends StoredGradient = StoredGradient> extends GradientLists {
   /** Moves the parameters of a new unit out of memory. */
-  moveOut(shards: readonly Shard[]): void;
+  moveOut(shards: readonly StoredShard[]): void;
   /** Starts to read the parameters of a unit that will be gathered. */
-  readAhead(shards: readonly Shard[]): void;
+  readAhead(shards: readonly StoredShard[]): void;
   /** Runs `fn` while the parameters of a unit are in memory, to be read. */
-  withParameters<T>(shards: readonly Shard[], fn: () => T): T;
+  withParameters<T>(shards: readonly StoredShard[], fn: () => T): T;
   /**
    * Moves complete gradients of this rank's elements out of memory. They are disposed. The results
    * read them when they are used.

@@ -53,12 +53,31 @@ type GatherState =
 
 const SHARDED: GatherState = { kind: 'sharded' };
 
+/** Variables that are gathered together. */
+export interface GatheredUnit {
+  /** The number of operators that use it now. */
+  uses: number;
+  /** Whether the values are in memory as {@link gather} leaves them, and no variable has others. */
+  isReady(purpose: Purpose): boolean;
+  /** Whether {@link startGather} has nothing to do, and no variable has other values. */
+  isStarted(purpose: Purpose): boolean;
+  /** Starts to read this rank's shards, if they are not in memory and will be gathered. */
+  readAhead(): void;
+  /** Starts to gather, if that was not done. Every rank calls it. */
+  startGather(purpose: Purpose): void;
+  /** Gathers. Every rank calls it. */
+  gather(purpose: Purpose): void;
+  /** Frees the values, unless they are in use. */
+  release(): void;
+  /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
+  takeOverAssigned(): void;
+}
+
 /** Variables that are gathered and reduced together, in one flat buffer. */
-export class Unit {
+export class Unit implements GatheredUnit {
   readonly name: string;
   readonly layout: UnitLayout;
   readonly shards: readonly Shard[];
-  /** The number of operators that use it now. */
   uses = 0;
 
   readonly #context: UnitContext;
@@ -99,12 +118,10 @@ export class Unit {
     offload?.moveOut(this.shards);
   }
 
-  /** Whether the values are in memory as {@link gather} leaves them, and no variable has others. */
   isReady(purpose: Purpose): boolean {
     return this.#state.kind === 'gathered' && this.isStarted(purpose);
   }
 
-  /** Whether {@link startGather} has nothing to do, and no variable has other values. */
   isStarted(purpose: Purpose): boolean {
     if (this.#state.kind === 'sharded') return false;
     const isAsNeeded = this.#state.isRounded === this.#isRoundedFor(purpose) || this.uses > 0;
@@ -115,12 +132,10 @@ export class Unit {
     return purpose === 'step' && this.#context.wire?.param !== undefined;
   }
 
-  /** Starts to read this rank's shards, if they are not in memory and will be gathered. */
   readAhead(): void {
     if (this.#state.kind === 'sharded') this.#offload?.readAhead(this.shards);
   }
 
-  /** Starts to gather, if that was not done. Every rank calls it. */
   startGather(purpose: Purpose): void {
     const wireDtype = purpose === 'step' ? this.#context.wire?.param : undefined;
     const isRounded = this.#isRoundedFor(purpose);
@@ -141,7 +156,6 @@ export class Unit {
     this.#state = { kind: 'gathering', pending, isRounded };
   }
 
-  /** Gathers. Every rank calls it. */
   gather(purpose: Purpose): void {
     this.#inMemory('gather', () => {
       this.startGather(purpose);
@@ -171,7 +185,6 @@ export class Unit {
     this.#state = { kind: 'gathered', isRounded };
   }
 
-  /** Frees the values, unless they are in use. */
   release(): void {
     if (this.uses > 0) return;
     if (this.#state.kind === 'gathering') {
@@ -200,7 +213,6 @@ export class Unit {
     this.#buffer?.endUpdate();
   }
 
-  /** Takes over values that a program has assigned to variables of the unit, if it is not in use. */
   takeOverAssigned(): void {
     if (this.uses > 0) return;
     const assigned = this.shards.filter(({ state }) => state === 'assigned');

@@ -7,7 +7,8 @@ import { Int8Matrix } from './int8.js';
 import { cast } from './operators.js';
 import { packNibbles, unpackNibbles } from './nibbles.js';
 import { Nf4Matrix } from './nf4.js';
-import type { Granularity, PackedMatrix } from './packed-matrix.js';
+import type { Granularity } from '@acc/kernels';
+import type { PackedMatrix } from './packed-matrix.js';
 
 interface Fixture {
   readonly nf4: { readonly bytes: number[]; readonly absmax: number[]; readonly values: number[] };
@@ -78,7 +79,7 @@ const GRANULARITIES: readonly Granularity[] = ['tensor', 'row', { group: 32 }, {
 describe('int8', () => {
   it.each(GRANULARITIES)('has the values of its definition (%o)', (granularity) => {
     using matrix = matrixFrom(testValues(), 4);
-    const packed = new Int8Matrix(matrix, granularity, false);
+    const packed = Int8Matrix.of(matrix, { granularity, dynamic: false });
     expect(packed.tensors[0]).toMatchObject({ dtype: 'int8', shape: [4, 128] });
     expect(read(packed.values())).toEqual(int8Reference(testValues(), 4, granularity));
     using rows = tensorFrom(Int32Array.of(3, 0), 'int32', [2]);
@@ -91,7 +92,7 @@ describe('int8', () => {
 describe('nf4', () => {
   it('has the bytes, scales and values of bitsandbytes, bit for bit', () => {
     using matrix = matrixFrom(testValues(), 4);
-    const packed = new Nf4Matrix(matrix, { group: 64 });
+    const packed = Nf4Matrix.of(matrix, { group: 64 });
     expect([...(packed.tensors[0].read() as Uint8Array)]).toEqual(nf4.bytes);
     expect(packed.tensors[1].read()).toEqual(floatsOf(nf4.absmax));
     expect(read(packed.values())).toEqual([...floatsOf(nf4.values)]);
@@ -102,7 +103,7 @@ describe('nf4', () => {
 describe('int4', () => {
   it.each([false, true])('has the numbers and values of torchao (for products: %s)', (forProducts) => {
     using matrix = matrixFrom(testValues(), 4);
-    const packed = new Int4Matrix(matrix, { group: 32 }, { algorithm: 'nearest', forProducts });
+    const packed = Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts });
     using numbers = unpackNibbles(packed.tensors[0]);
     expect([...(numbers.read() as Uint8Array)]).toEqual(int4.numbers);
     expect(read(packed.values())).toEqual([...floatsOf(int4.values)]);
@@ -111,8 +112,8 @@ describe('int4', () => {
 
   it('reads the same values from the tiles of the kernel as from plain pairs', () => {
     using matrix = matrixFrom(randomValues(128 * 64), 128);
-    const plain = new Int4Matrix(matrix, { group: 32 }, { algorithm: 'nearest', forProducts: false });
-    const tiled = new Int4Matrix(matrix, { group: 32 }, { algorithm: 'nearest', forProducts: true });
+    const plain = Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: false });
+    const tiled = Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: true });
     expect(tiled.tensors[0].read()).not.toEqual(plain.tensors[0].read());
     expect(read(tiled.values())).toEqual(read(plain.values()));
     using index = tensorFrom(Int32Array.of(70, 2), 'int32', [2]);
@@ -125,7 +126,7 @@ describe('int4', () => {
     const values = randomValues(16 * 64).map((value, i) => (i % 64 === 5 ? value * 9 : value));
     using matrix = matrixFrom(values, 16);
     const errorBy = (algorithm: 'nearest' | 'hqq') => {
-      const packed = new Int4Matrix(matrix, { group: 64 }, { algorithm, forProducts: false });
+      const packed = Int4Matrix.of(matrix, algorithm, { granularity: { group: 64 }, forProducts: false });
       const found = read(packed.values());
       dispose(packed);
       return found.reduce((sum, value, i) => sum + Math.abs(value - values[i]!), 0);
@@ -145,14 +146,14 @@ describe('nibbles', () => {
 });
 
 const PACKED: Readonly<Record<string, (matrix: Tensor) => PackedMatrix>> = {
-  bf16: (matrix) => new HalfMatrix(matrix, 'bf16'),
-  'int8 by row': (matrix) => new Int8Matrix(matrix, 'row', false),
-  'int8 by tensor': (matrix) => new Int8Matrix(matrix, 'tensor', false),
-  'int8 with int8 input': (matrix) => new Int8Matrix(matrix, 'row', true),
+  bf16: (matrix) => HalfMatrix.of(matrix, 'bf16'),
+  'int8 by row': (matrix) => Int8Matrix.of(matrix, { granularity: 'row', dynamic: false }),
+  'int8 by tensor': (matrix) => Int8Matrix.of(matrix, { granularity: 'tensor', dynamic: false }),
+  'int8 with int8 input': (matrix) => Int8Matrix.of(matrix, { granularity: 'row', dynamic: true }),
   'int4 in tiles': (matrix) =>
-    new Int4Matrix(matrix, { group: 32 }, { algorithm: 'nearest', forProducts: true }),
+    Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: true }),
   'int4 in pairs': (matrix) =>
-    new Int4Matrix(matrix, { group: 32 }, { algorithm: 'nearest', forProducts: false }),
+    Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: false }),
 };
 
 describe.each(Object.entries(PACKED))('the product of %s', (_, pack) => {
@@ -186,7 +187,7 @@ it('sums of whole numbers that exceed float16 are scaled before they become floa
   using wide = matrixFrom(new Float32Array(9 * 96).fill(8), 9);
   using x = cast(wide, 'float16');
   for (const dynamic of [false, true]) {
-    const packed = new Int8Matrix(matrix, 'row', dynamic);
+    const packed = Int8Matrix.of(matrix, { granularity: 'row', dynamic });
     const product = packed.product(x)!;
     expect(product.dtype).toBe('float16');
     using float32 = cast(product, 'float32');
@@ -198,7 +199,7 @@ it('sums of whole numbers that exceed float16 are scaled before they become floa
 
 it('rows of odd lengths never reach the kernel that reads beyond them', () => {
   using matrix = matrixFrom(randomValues(7 * 5), 7);
-  const packed = new Int8Matrix(matrix, 'row', false);
+  const packed = Int8Matrix.of(matrix, { granularity: 'row', dynamic: false });
   using x = matrixFrom(randomValues(5), 1);
   const values = read(packed.values());
   const sum = (channel: number) =>

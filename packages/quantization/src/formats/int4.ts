@@ -1,10 +1,12 @@
+import type { Granularity } from '@acc/kernels';
 import { operator, type Tensor } from '@acc/native';
 import { addcmul, amax, amin, cast, indexSelect, inGroups, reshape, shortProduct } from './operators.js';
 import { improvedGroups } from './hqq.js';
 import { groupsBetween, numbersIn, type Int4Groups } from './int4-groups.js';
 import { isTiled, MOST_TILED_ROWS, tile, tiledProduct, untile } from './int4-tiles.js';
 import { packNibbles, unpackNibbles } from './nibbles.js';
-import type { Granularity, PackedMatrix } from './packed-matrix.js';
+import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
+import { joinRecords, splitRecords, type RecordPart } from './records.js';
 
 const stack = operator('aten::stack');
 const select = operator('aten::select.int');
@@ -12,11 +14,20 @@ const transposeDims = operator('aten::transpose.int');
 const contiguous = operator('aten::contiguous');
 const subScalar = operator('aten::sub.Scalar');
 
+/** Groups of consecutive values of a row. */
+type Groups = Exclude<Granularity, string>;
+
 export interface Int4Options {
-  readonly algorithm: 'nearest' | 'hqq';
+  readonly granularity: Groups;
   /** Whether products with few rows are to be fast. Lookups of rows then unpack the whole matrix. */
   readonly forProducts: boolean;
 }
+
+/** The parts of a record, which is a group: its numbers, its scale and its zero. */
+export const int4Parts = ({ group }: Groups): RecordPart[] => [
+  { dtype: 'uint8', length: group / 2 },
+  { dtype: 'bfloat16', length: 2 },
+];
 
 /**
  * Asymmetric int4 as torchao has it: w ≈ (q - 8) · scale + zero. The groups' scales and zeros are bfloat16,
@@ -24,28 +35,55 @@ export interface Int4Options {
  */
 export class Int4Matrix implements PackedMatrix {
   readonly dtype = 'int4';
+  readonly granularity: Groups;
   /**
    * Pairs of numbers, uint8 `[rows, columns / 2]` or as libtorch's kernel wants them, and bfloat16
    * `[groups, rows, 2]`: scales and zeros.
    */
   readonly tensors: readonly [Tensor, Tensor];
   readonly #tiled: boolean;
-  readonly #shape: readonly [rows: number, columns: number];
+  readonly #shape: MatrixShape;
 
-  constructor(
-    matrix: Tensor,
-    readonly granularity: Exclude<Granularity, string>,
-    { algorithm, forProducts }: Int4Options,
-  ) {
-    this.#shape = matrix.shape as [number, number];
-    const { group } = granularity;
-    using grouped = inGroups(matrix, group);
+  /**
+   * @param numbers uint8 `[rows, columns]`. Borrowed.
+   * @param scalesAndZeros bfloat16 `[groups, rows, 2]`, which it takes over.
+   */
+  private constructor(numbers: Tensor, scalesAndZeros: Tensor, { granularity, forProducts }: Int4Options) {
+    this.granularity = granularity;
+    this.#shape = numbers.shape as unknown as MatrixShape;
+    this.#tiled = forProducts && isTiled(this.#shape);
+    this.tensors = [this.#tiled ? tile(numbers) : packNibbles(numbers), scalesAndZeros];
+  }
+
+  static of(matrix: Tensor, algorithm: 'nearest' | 'hqq', options: Int4Options): Int4Matrix {
+    using grouped = inGroups(matrix, options.granularity.group);
     using groups = nearestGroups(grouped);
     using better = algorithm === 'hqq' ? improvedGroups(grouped, groups) : undefined;
     using numbers = numbersIn(grouped, better ?? groups);
     using flat = reshape(numbers, matrix.shape as number[]);
-    this.#tiled = forProducts && isTiled(this.#shape);
-    this.tensors = [this.#tiled ? tile(flat) : packNibbles(flat), joined(better ?? groups)];
+    return new Int4Matrix(flat, joined(better ?? groups), options);
+  }
+
+  static from(records: Tensor, [rows, columns]: MatrixShape, options: Int4Options): Int4Matrix {
+    const [bytes, pairs] = splitRecords(records, int4Parts(options.granularity)) as [Tensor, Tensor];
+    using packed = bytes;
+    using flat = pairs;
+    using ofRows = reshape(packed, [rows, columns / 2]);
+    using numbers = unpackNibbles(ofRows);
+    using grouped = reshape(flat, [rows, -1, 2]);
+    using turned = transposeDims(grouped, 0, 1);
+    return new Int4Matrix(numbers, contiguous(turned), options);
+  }
+
+  records(): Tensor {
+    const [bytes, scalesAndZeros] = this.tensors;
+    using numbers = this.#tiled ? untile(bytes, this.#shape) : undefined;
+    using packed = numbers ? packNibbles(numbers) : bytes.alias();
+    using flat = reshape(packed, [-1, this.granularity.group / 2]);
+    using turned = transposeDims(scalesAndZeros, 0, 1);
+    using dense = contiguous(turned);
+    using pairs = reshape(dense, [-1, 2]);
+    return joinRecords([flat, pairs]);
   }
 
   values(): Tensor {

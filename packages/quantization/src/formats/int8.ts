@@ -1,4 +1,5 @@
 import type { NativeDtype } from '@acc/contract';
+import type { Granularity } from '@acc/kernels';
 import { operator, type Tensor } from '@acc/native';
 import {
   abs,
@@ -16,11 +17,16 @@ import {
   shortProduct,
   transpose,
 } from './operators.js';
-import type { Granularity, PackedMatrix } from './packed-matrix.js';
+import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
+import { joinRecords, splitRecords, type RecordPart } from './records.js';
 
 const weightProduct = operator('aten::_weight_int8pack_mm');
 const intProduct = operator('aten::_int_mm');
 const ones = operator('aten::ones');
+const contiguous = operator('aten::contiguous');
+const expand = operator('aten::expand');
+const narrow = operator('aten::narrow');
+const clone = operator('aten::clone');
 
 const LARGEST = 127;
 /** The smallest magnitude that a scale is made for. Smaller values become 0. */
@@ -28,27 +34,68 @@ const LEAST = 1e-30;
 /** Of columns, for which libtorch's weight-only kernel is written. It reads beyond others. */
 const COLUMNS_STEP = 32;
 
+/** The values of a record: a group, or a row. */
+const recordLength = (granularity: Granularity, columns: number): number =>
+  typeof granularity === 'object' ? granularity.group : columns;
+
+/** The parts of a record. The scale of a whole tensor is in each record. */
+export const int8Parts = (granularity: Granularity, columns: number): RecordPart[] => [
+  { dtype: 'int8', length: recordLength(granularity, columns) },
+  { dtype: 'float32', length: 1 },
+];
+
+/** How an int8 matrix is packed. */
+export interface Int8Options {
+  readonly granularity: Granularity;
+  /** Whether products round `x` to int8 too, by a scale for each of its rows. */
+  readonly dynamic: boolean;
+}
+
 /**
  * Symmetric int8: w ≈ q · scale, scale = max |w| / 127, q = w / scale, rounded to the nearest even,
  * in [-127, 127].
  */
 export class Int8Matrix implements PackedMatrix {
   readonly dtype = 'int8';
-  /** The numbers int8 `[rows, columns]`, and scales float32 `[rows or 1, groups, 1]`. */
-  readonly tensors: readonly [Tensor, Tensor];
+  readonly granularity: Granularity;
+  readonly #dynamic: boolean;
 
-  /** @param dynamic Whether products round `x` to int8 too, by a scale for each of its rows. */
+  /** @param tensors The numbers int8 `[rows, columns]`, and scales float32 `[rows or 1, groups, 1]`. */
   constructor(
-    matrix: Tensor,
-    readonly granularity: Granularity,
-    private readonly dynamic: boolean,
+    readonly tensors: readonly [Tensor, Tensor],
+    { granularity, dynamic }: Int8Options,
   ) {
-    const columns = matrix.shape[1]!;
-    const group = typeof granularity === 'object' ? granularity.group : columns;
-    using grouped = inGroups(matrix, group);
+    this.granularity = granularity;
+    this.#dynamic = dynamic;
+  }
+
+  static of(matrix: Tensor, options: Int8Options): Int8Matrix {
+    const { granularity } = options;
+    using grouped = inGroups(matrix, recordLength(granularity, matrix.shape[1]!));
     const scales = scalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
     using numbers = rounded(grouped, scales);
-    this.tensors = [reshape(numbers, matrix.shape as number[]), scales];
+    return new Int8Matrix([reshape(numbers, matrix.shape as number[]), scales], options);
+  }
+
+  static from(records: Tensor, [rows, columns]: MatrixShape, options: Int8Options): Int8Matrix {
+    const { granularity } = options;
+    const [numbers, scales] = splitRecords(records, int8Parts(granularity, columns)) as [Tensor, Tensor];
+    using flat = numbers;
+    using each = scales;
+    using first = granularity === 'tensor' ? narrow(each, 0, 0, 1) : each.alias();
+    using own = clone(first);
+    const shape = granularity === 'tensor' ? [1, 1, 1] : [rows, -1, 1];
+    return new Int8Matrix([reshape(flat, [rows, columns]), reshape(own, shape)], options);
+  }
+
+  records(): Tensor {
+    const [numbers, scales] = this.tensors;
+    const length = recordLength(this.granularity, numbers.shape[1]!);
+    using flat = reshape(numbers, [-1, length]);
+    using each = reshape(scales, [-1, 1]);
+    using all = expand(each, [flat.shape[0]!, 1]);
+    using dense = contiguous(all);
+    return joinRecords([flat, dense]);
   }
 
   values(): Tensor {
@@ -60,7 +107,7 @@ export class Int8Matrix implements PackedMatrix {
 
   product(x: Tensor): Tensor | undefined {
     if (this.tensors[1].shape[1] !== 1) return undefined;
-    if (this.dynamic) return this.#intProduct(x);
+    if (this.#dynamic) return this.#intProduct(x);
     return x.shape[0]! <= FEW_ROWS && x.shape[1]! % COLUMNS_STEP === 0
       ? this.#weightProduct(x)
       : this.#shortProduct(x);

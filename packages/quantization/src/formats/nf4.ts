@@ -1,3 +1,4 @@
+import type { Granularity } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
 import {
   abs,
@@ -11,7 +12,8 @@ import {
   reshape,
 } from './operators.js';
 import { packNibbles } from './nibbles.js';
-import type { Granularity, PackedMatrix } from './packed-matrix.js';
+import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
+import { joinRecords, splitRecords, type RecordPart } from './records.js';
 
 const bucketize = operator('aten::bucketize.Tensor');
 
@@ -29,27 +31,52 @@ const LEAST = 1.2e-38;
 /** Float32 sums and halves, as libtorch computes them. */
 const BOUNDS = NF4_CODE.slice(1).map((value, i) => Math.fround(Math.fround(value + NF4_CODE[i]!) / 2));
 
+/** Groups of consecutive values of a row. */
+type Groups = Exclude<Granularity, string>;
+
+/** The parts of a record, which is a group. */
+export const nf4Parts = ({ group }: Groups): RecordPart[] => [
+  { dtype: 'uint8', length: group / 2 },
+  { dtype: 'float32', length: 1 },
+];
+
 /**
  * 4-bit NormalFloat: w ≈ code[q] · max |w| of its group. The bytes and the values are those of
  * bitsandbytes, bit for bit.
  */
 export class Nf4Matrix implements PackedMatrix {
   readonly dtype = 'nf4';
-  /** Pairs of numbers, uint8 `[rows, columns / 2]`, and the largest magnitudes float32 `[rows, groups, 1]`. */
-  readonly tensors: readonly [Tensor, Tensor];
-  readonly #group: number;
 
+  /**
+   * @param tensors Pairs of numbers, uint8 `[rows, columns / 2]`, and the largest magnitudes float32
+   * `[rows, groups, 1]`.
+   */
   constructor(
-    matrix: Tensor,
-    readonly granularity: Exclude<Granularity, string>,
-  ) {
-    this.#group = granularity.group;
-    using grouped = inGroups(matrix, this.#group);
+    readonly tensors: readonly [Tensor, Tensor],
+    readonly granularity: Groups,
+  ) {}
+
+  static of(matrix: Tensor, granularity: Groups): Nf4Matrix {
+    using grouped = inGroups(matrix, granularity.group);
     using magnitudes = abs(grouped);
     const largest = amax(magnitudes, [2], true);
     using numbers = numbersOf(grouped, largest);
     using flat = reshape(numbers, matrix.shape as number[]);
-    this.tensors = [packNibbles(flat), largest];
+    return new Nf4Matrix([packNibbles(flat), largest], granularity);
+  }
+
+  static from(records: Tensor, [rows, columns]: MatrixShape, granularity: Groups): Nf4Matrix {
+    const [bytes, scales] = splitRecords(records, nf4Parts(granularity)) as [Tensor, Tensor];
+    using flat = bytes;
+    using largest = scales;
+    return new Nf4Matrix([reshape(flat, [rows, columns / 2]), reshape(largest, [rows, -1, 1])], granularity);
+  }
+
+  records(): Tensor {
+    const [bytes, largest] = this.tensors;
+    using flat = reshape(bytes, [-1, this.granularity.group / 2]);
+    using scales = reshape(largest, [-1, 1]);
+    return joinRecords([flat, scales]);
   }
 
   values(): Tensor {
@@ -69,7 +96,8 @@ export class Nf4Matrix implements PackedMatrix {
     using flat = reshape(bytes, [-1]);
     using indices = cast(flat, 'int32');
     using pairs = indexSelect(table, 0, indices);
-    using grouped = reshape(pairs, [rows, (2 * half) / this.#group, this.#group]);
+    const { group } = this.granularity;
+    using grouped = reshape(pairs, [rows, (2 * half) / group, group]);
     using values = mul(grouped, largest);
     return reshape(values, [rows, 2 * half]);
   }

@@ -1,10 +1,8 @@
+import type { Granularity, StorageDtype } from '@acc/kernels';
 import type { Tensor } from '@acc/native';
 
-/** How a value is stored. */
-export type StorageDtype = 'bf16' | 'fp16' | 'int8' | 'int4' | 'nf4';
-
-/** The values that share a scale: all, those of a row (an output channel), or consecutive ones of a row. */
-export type Granularity = 'tensor' | 'row' | { readonly group: 32 | 64 | 128 };
+/** The shape of a matrix. */
+export type MatrixShape = readonly [rows: number, columns: number];
 
 /**
  * A float32 matrix `[rows, columns]` in another storage format. A row is an output channel: the product
@@ -17,6 +15,8 @@ export interface PackedMatrix {
   readonly tensors: readonly Tensor[];
   /** The values as float32 `[rows, columns]`. The caller disposes them. */
   values(): Tensor;
+  /** See `PackedRecords`. The caller disposes them. */
+  records(): Tensor;
   /**
    * x·Mᵀ for `x` `[n, columns]`, in the dtype of `x`. Undefined if the float32 values are to be taken.
    * The caller disposes it.

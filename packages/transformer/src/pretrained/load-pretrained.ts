@@ -1,7 +1,8 @@
-import { backend, getBackend, ready, tidy, type Variable } from '@tensorflow/tfjs-core';
+import { backend, getBackend, ready, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, fullBox, type WeightReceiver } from '@acc/checkpoint';
-import { kernelLayerOf } from '@acc/kernels';
+import { kernelLayerOf, replaceInitial } from '@acc/kernels';
+import { quantizeWhileLoading, type QuantizeOptions } from '@acc/quantization';
 import { AccError, isAccError, withoutHelp, type KernelLayer } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';
@@ -10,9 +11,13 @@ import { readConfig } from './config-file.js';
 import { requireWeights } from './require-weights.js';
 import { hubWeight, wholeName, type HubWeight } from './hub-names.js';
 import { inFloat32 } from './values.js';
+import { withoutMemory } from './without-memory.js';
 
 /** Draws no random numbers for weights that are loaded. */
 const NOTHING_DRAWN = 0;
+
+/** How weights are packed as they are loaded: the options of `quantize`. */
+export type LoadPretrainedOptions = QuantizeOptions;
 
 /**
  * Builds the model that a folder describes, and loads its weights.
@@ -20,18 +25,22 @@ const NOTHING_DRAWN = 0;
  * @param folder A folder as on the Hugging Face Hub: config.json of a `gpt2` or `llama`, and
  * model.safetensors, or several files with model.safetensors.index.json. Weights that are bfloat16 or
  * float16 become float32.
+ * @param options Packs each weight as soon as it is read, as `quantize` would pack it afterwards: the
+ * model is never in memory in float32. Default: weights stay float32. Needs the backend `acc`.
  * @returns A model as `gpt2` and `llama` give it, not prepared. The caller disposes it.
  * @throws AccError `ACC_MODEL_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION` for what the
  * config says; `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`; `ACC_WEIGHTS_MISMATCH` with all
- * tensors that are missing, surplus or misshapen.
+ * tensors that are missing, surplus or misshapen; all of `quantize`.
  */
-export async function loadPretrained(folder: string): Promise<LayersModel> {
+export async function loadPretrained(folder: string, options?: LoadPretrainedOptions): Promise<LayersModel> {
   const config = await readConfig(folder);
   await requireWeights(folder, config);
   await ready();
-  const model = build(folder, config);
+  const { defer } = kernelLayerOf(getBackend(), backend());
+  const built = () => build(folder, config);
+  const model = options && defer ? withoutMemory(defer, built) : built();
   try {
-    await loadWeights(model, folder, config);
+    await loadWeights(model, folder, { config, loaded: options && quantizeWhileLoading(model, options) });
   } catch (error) {
     model.dispose();
     throw error;
@@ -53,7 +62,13 @@ function build(folder: string, config: ModelConfig): LayersModel {
   }
 }
 
-async function loadWeights(model: LayersModel, folder: string, config: ModelConfig): Promise<void> {
+interface Loading {
+  readonly config: ModelConfig;
+  /** Called when a variable has its values. */
+  readonly loaded: ((variable: Variable) => void) | undefined;
+}
+
+async function loadWeights(model: LayersModel, folder: string, { config, loaded }: Loading): Promise<void> {
   const kernels = kernelLayerOf(getBackend(), backend());
   const named = model.weights.map((weight) => ({
     ...hubWeight(weight.originalName, config),
@@ -61,7 +76,14 @@ async function loadWeights(model: LayersModel, folder: string, config: ModelConf
   }));
   const byName = new Map<string, HubWeight>(named.map((weight) => [weight.name, weight]));
   const matched = await matchExactly(
-    named.map(({ name, variable }) => receiverOf(name, variable, kernels)),
+    named.map(({ name, variable }) => {
+      const receiver = receiverOf(name, variable, kernels);
+      const assign = (values: readonly Tensor[]) => {
+        receiver.assign(values);
+        loaded?.(variable);
+      };
+      return { ...receiver, assign };
+    }),
     folder,
     [],
     {
@@ -84,6 +106,7 @@ function receiverOf(name: string, variable: Variable, kernels: KernelLayer): Wei
     shape,
     dtype,
     boxes: [fullBox(shape)],
-    assign: ([values]) => tidy(() => variable.assign(inFloat32(values!, kernels))),
+    assign: ([values]) =>
+      tidy(() => replaceInitial(variable, () => variable.assign(inFloat32(values!, kernels)))),
   };
 }
