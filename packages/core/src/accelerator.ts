@@ -816,7 +816,7 @@ export class Accelerator {
    * `registeredName`, a tracker with a registry of models adds it as a new version, to which `aliases` then
    * point. Every rank calls it, and rank 0 writes.
    *
-   * @param name The name of its files in the run: letters, digits, `_`, `-` and `.`.
+   * @param name The name of its files in the run: letters, digits, `_`, and after the first one `-` and `.`.
    * @throws AccError also `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, and those of {@link saveModel}.
    */
   logModel(name: string, model: Weighted, options: ModelOptions = {}): Promise<void> {

@@ -70,8 +70,9 @@ export function mlflowTracker(options: MlflowOptions = {}): Tracker {
     async logArtifact(_step, { name, files }, { signal }) {
       for (const file of files) await recorder.files.putFile(`${name}/${file.name}`, file, signal);
     },
-    async logModel(step, { name, files, registeredName, aliases }, { signal }) {
-      const folder = `models/${name}/${step}`;
+    async logModel(step, { name, files, registeredName, aliases }, { sequence, signal }) {
+      // A repeated call has the same number, and another model of the step another one.
+      const folder = `models/${name}/${step}-${sequence}`;
       for (const file of files) await recorder.files.putFile(`${folder}/${file.name}`, file, signal);
       if (registeredName === undefined) return;
       await registerVersion(

@@ -1,3 +1,4 @@
+import { AccError } from '@acc/contract';
 import { errorCodeOf, type MlflowClient } from './client.js';
 
 export interface VersionRequest {
@@ -23,6 +24,8 @@ export async function registerVersion(
   { name, aliases, runId, source }: VersionRequest,
   signal: AbortSignal,
 ): Promise<void> {
+  const reserved = aliases.find((alias) => /^(latest|v\d+)$/i.test(alias));
+  if (reserved !== undefined) throw reservedAlias(reserved);
   try {
     await client.call('POST', 'registered-models/create', { name }, signal);
   } catch (error) {
@@ -40,6 +43,16 @@ export async function registerVersion(
   for (const alias of aliases) {
     await client.call('POST', 'registered-models/alias', { name, alias, version }, signal);
   }
+}
+
+function reservedAlias(alias: string): AccError {
+  return new AccError(
+    'ACC_TRACKER_REFUSED',
+    `MLflow reserves the alias '${alias}'. The model is not registered.`,
+    {
+      help: "Choose another one, such as 'champion'.",
+    },
+  );
 }
 
 async function createVersion(

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { TrackedFile } from '@acc/contract';
 
 /**
@@ -7,12 +7,11 @@ import type { TrackedFile } from '@acc/contract';
  */
 export function topologyIn(files: readonly TrackedFile[]): string | undefined {
   const file = files.find(({ name }) => name === 'model.json');
-  if (!file) return undefined;
+  if (!file || !existsSync(file.path)) return undefined;
   try {
-    const { modelTopology } = JSON.parse(readFileSync(file.path, 'utf8')) as {
-      readonly modelTopology?: unknown;
-    };
-    return modelTopology === undefined ? undefined : JSON.stringify(modelTopology);
+    const found = JSON.parse(readFileSync(file.path, 'utf8')) as { readonly modelTopology?: unknown } | null;
+    const topology = found?.modelTopology;
+    return topology === undefined ? undefined : JSON.stringify(topology);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -35,6 +35,7 @@ export class Recording {
   #finishing: Promise<void> | undefined;
   #deadlineMs = Infinity;
   #isClosed = false;
+  #hasToldNoRegistry = false;
 
   constructor(options: RecordingOptions) {
     this.#given = options;
@@ -117,14 +118,12 @@ export class Recording {
   }
 
   /**
-   * Gives a model to the trackers with a registry, and its files to the others. The first model that is to be
-   * registered warns which trackers do not register it.
+   * Gives a model to the trackers with a registry, and its files to the others. Warns once if a model is to be
+   * registered and no tracker has a registry.
    */
   giveModel(model: TrackedModel, step: number): void {
-    const isRegistered = model.registeredName !== undefined;
-    const registering = isRegistered
-      ? this.#takersOf('model')
-      : this.#lanes.filter(({ tracker }) => tracker.logModel);
+    const registering = this.#lanes.filter(({ tracker }) => tracker.logModel);
+    if (model.registeredName !== undefined && registering.length === 0) this.#tellNoRegistry();
     this.#push(registering, { kind: 'model', artifact: model }, step);
     const { name, type, files: listed } = model;
     const others = this.#lanes.filter((lane) => !registering.includes(lane));
@@ -205,16 +204,19 @@ export class Recording {
     const others = this.#lanes.filter((lane) => !takers.includes(lane));
     const names = (lanes: readonly Lane[]) => lanes.map(({ tracker }) => tracker.name).join(', ');
     const lack = `These trackers lack ${methodFor(kind)}: ${names(others)}.`;
-    if (kind === 'model') {
-      this.#given.warn(
-        `acc: ${names(others)}: models are not registered, only their files are logged. ${lack}`,
-      );
-      return;
-    }
     this.#given.warn(
       takers.length > 0
         ? `acc: entries of kind ${kind} go to ${names(takers)}. ${lack}`
         : `acc: entries of kind ${kind} are not recorded. ${lack} To record them, add 'jsonl' to logWith.`,
+    );
+  }
+
+  #tellNoRegistry(): void {
+    if (this.#hasToldNoRegistry) return;
+    this.#hasToldNoRegistry = true;
+    const names = this.#lanes.map(({ tracker }) => tracker.name).join(', ');
+    this.#given.warn(
+      `acc: models are not registered: no tracker of this run (${names}) has a registry of models. To register them, add 'mlflow' to logWith.`,
     );
   }
 

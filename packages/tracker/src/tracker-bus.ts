@@ -7,7 +7,7 @@ import {
   type RunStatus,
   type Tracker,
 } from '@acc/contract';
-import { join, resolve, settleFiles } from '@acc/platform';
+import { files, join, resolve, settleFiles } from '@acc/platform';
 import { invalidValue } from './errors.js';
 import { DEFAULT_LIMITS, type TrackerLimits } from './limits.js';
 import { takeArtifact } from './payload/artifact.js';
@@ -187,15 +187,16 @@ export class TrackerBus {
   /**
    * Every rank calls it, and rank 0 logs the files.
    *
-   * @param write Writes the model into a folder. Every rank calls it with the same path.
+   * @param write Writes the model into a folder. Every rank calls it, and only rank 0 uses the path.
    */
   async logModel(name: string, options: ModelOptions, write: (path: string) => Promise<void>): Promise<void> {
     const step = this.#stepOf('logModel', options, MODEL_OPTIONS);
     const registration = takeRegistration(name, options);
-    const path = join(this.#run!.dir, 'models', name, String(step));
+    const path = freeFolder(join(this.#run!.dir, 'models', name, String(step)));
     await write(path);
     if (this.#options.rank > 0) return;
-    this.#recording?.giveModel({ ...takeArtifact(name, path, 'model'), ...registration }, step);
+    const artifact = takeArtifact(name, path, 'model', 'logModel');
+    this.#recording?.giveModel({ ...artifact, ...registration }, step);
   }
 
   /**
@@ -260,6 +261,13 @@ export class TrackerBus {
     if (Number.isSafeInteger(step) && step >= 0) return step;
     throw invalidValue(method, `step is ${String(step)}`, 'Steps are whole numbers from 0.');
   }
+}
+
+/** The path, or the first of `path-2`, `path-3` … where nothing is. */
+function freeFolder(path: string): string {
+  let free = path;
+  for (let number = 2; files.look(free); number++) free = `${path}-${number}`;
+  return free;
 }
 
 function checkedState(state: TrackersState): TrackersState {

@@ -7,7 +7,12 @@ import { basename, files, join, relative, resolve, sep } from '@acc/platform';
  *
  * @throws AccError `ACC_ARTIFACT_MISSING` if `path` does not exist.
  */
-export function takeArtifact(name: string, path: string, type: string): TrackedArtifact {
+export function takeArtifact(
+  name: string,
+  path: string,
+  type: string,
+  caller = 'logArtifact',
+): TrackedArtifact {
   const root = resolve(path);
   const found = files.look(root);
   const listed = found?.isFolder
@@ -16,7 +21,7 @@ export function takeArtifact(name: string, path: string, type: string): TrackedA
       ? [fileAt(root, basename(root), found.bytes)]
       : [];
   if (listed.length === 0) {
-    throw new AccError('ACC_ARTIFACT_MISSING', `logArtifact('${name}'): ${root} does not exist.`, {
+    throw new AccError('ACC_ARTIFACT_MISSING', `${caller}('${name}'): ${root} does not exist.`, {
       help: 'Write it first. If a checkpoint is saved in the background, await saveState.',
     });
   }

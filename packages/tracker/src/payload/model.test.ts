@@ -4,39 +4,50 @@ import { expect, it, vi } from 'vitest';
 import { startBus } from '../testing/bus.js';
 import { Service, trackerOf } from '../testing/service.js';
 
-it('a registry gets a model, the others get its files and are named once if it is to be registered', async () => {
-  const service = new Service();
+const write = (path: string) =>
+  mkdir(path, { recursive: true }).then(() => writeFile(join(path, 'model.json'), '{}'));
+const REGISTERED = { registeredName: 'digits', aliases: ['best'] };
+
+it('a registry gets a model, and the others get its files', async () => {
   const models: unknown[] = [];
-  const registry = {
-    ...trackerOf(new Service(), { name: 'registry' }),
-    logModel: (...args: unknown[]) => void models.push(args),
-  };
-  const files: unknown[] = [];
-  const plain = { ...trackerOf(service), logArtifact: (...args: unknown[]) => void files.push(args) };
+  const logModel = (...args: unknown[]) => void models.push(args);
+  const registry = { ...trackerOf(new Service(), { name: 'registry' }), logModel };
+  const logged: [number, { files: { path: string }[] }][] = [];
+  const logArtifact = (...args: unknown[]) => void logged.push(args as (typeof logged)[number]);
+  const plain = { ...trackerOf(new Service()), logArtifact };
   const { bus, said } = await startBus([{ tracker: registry }, { tracker: plain }]);
-  const write = (path: string) =>
-    mkdir(path, { recursive: true }).then(() => writeFile(join(path, 'model.json'), '{}'));
   await bus.logModel('net', {}, write);
-  expect(said).toEqual([]);
-  for (const step of [1, 2]) {
-    await bus.logModel('net', { step, registeredName: 'digits', aliases: ['best'] }, write);
-  }
+  // Two models of one step have files of their own.
+  for (const step of [1, 1]) await bus.logModel('net', { step, ...REGISTERED }, write);
   await bus.finish('completed');
-  expect(said).toEqual([
-    'acc: service: models are not registered, only their files are logged. These trackers lack logModel: service.',
-  ]);
-  const net = {
-    name: 'net',
-    type: 'model',
-    files: [expect.objectContaining({ name: 'model.json', bytes: 2 })],
-  };
-  const registered = { ...net, registeredName: 'digits', aliases: ['best'] };
+  expect(said).toEqual([]);
+  const files = [expect.objectContaining({ name: 'model.json', bytes: 2 })];
+  const net = { name: 'net', type: 'model', files };
   expect(models).toEqual([
     [0, { ...net, registeredName: undefined, aliases: [] }, expect.anything()],
-    [1, registered, expect.anything()],
-    [2, registered, expect.anything()],
+    [1, { ...net, ...REGISTERED }, expect.anything()],
+    [1, { ...net, ...REGISTERED }, expect.anything()],
   ]);
-  expect(files).toEqual([0, 1, 2].map((step) => [step, net, expect.anything()]));
+  expect(logged).toEqual([0, 1, 1].map((step) => [step, net, expect.anything()]));
+  const folders = logged.map(
+    ([
+      ,
+      {
+        files: [file],
+      },
+    ]) => file!.path.match(/models\/(.*)\/model/)![1],
+  );
+  expect(folders).toEqual(['net/0', 'net/1', 'net/1-2']);
+});
+
+it('warns once if a model is to be registered and no tracker has a registry', async () => {
+  const plain = { ...trackerOf(new Service()), logArtifact: () => undefined };
+  const { bus, said } = await startBus([{ tracker: plain }]);
+  await bus.logModel('net', {}, write);
+  expect(said).toEqual([]);
+  for (const _ of [1, 2]) await bus.logModel('net', REGISTERED, write);
+  await bus.finish('completed');
+  expect(said).toEqual([expect.stringMatching(/no tracker of this run \(service\) has a registry/)]);
 });
 
 it.each([

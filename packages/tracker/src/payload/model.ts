@@ -22,7 +22,11 @@ export function takeRegistration(
 ): Pick<TrackedModel, 'registeredName' | 'aliases'> {
   // The name is that of a folder, too.
   if (typeof name !== 'string' || !/^\w[\w.-]*$/.test(name)) {
-    throw invalidValue('logModel', `the name is ${show(name)}`, "Use letters, digits, '_', '-' and '.'.");
+    throw invalidValue(
+      'logModel',
+      `the name is ${show(name)}`,
+      "Begin with a letter, a digit or '_'; then '-' and '.' may follow, too.",
+    );
   }
   if (registeredName !== undefined && !isName(registeredName)) {
     throw invalidValue('logModel', `registeredName is ${show(registeredName)}`, 'Give a name.');
