@@ -187,6 +187,7 @@ function requireScheduleFits(
       { help: "Give plan.chunks as 1, or plan.schedule as 'interleaved'.", details: { schedule, chunks } },
     );
   }
+  if (hasTooManyPasses(shape)) throw tooManyPasses(shape);
   if (!hasUnevenGroups(shape)) return;
   throw new AccError(
     'ACC_PLAN_SHAPE',
@@ -197,6 +198,19 @@ function requireScheduleFits(
     },
   );
 }
+
+const MOST_PASSES = 1_000_000;
+
+/** Whether the table of a pipeline would be too long to simulate. */
+export const hasTooManyPasses = ({ ranks, chunks, microBatches }: PipelineShape): boolean =>
+  ranks > 1 && ranks * chunks * microBatches > MOST_PASSES;
+
+const tooManyPasses = ({ ranks, microBatches }: PipelineShape): AccError =>
+  new AccError(
+    'ACC_PLAN_SHAPE',
+    `${microBatches} micro-batches on ${ranks} ranks of a pipeline are more than ${MOST_PASSES} passes, which are not simulated.`,
+    { help: 'Give a larger plan.microBatch.', details: { ranks, microBatches } },
+  );
 
 /** The default is the first that the device has. */
 export const PRECISIONS = ['bf16', 'fp16', 'tf32', 'float32'] as const;

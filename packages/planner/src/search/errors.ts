@@ -1,4 +1,6 @@
 import { AccError } from '@acc/contract';
+import { counted } from '../counted.js';
+import { MEMORY_NAMES } from '../memory/device-memory.js';
 import { optimizerShards } from '../memory/shares.js';
 import { largestOf } from './planned.js';
 import { basesOf, mayNeedLess, type Space } from './space.js';
@@ -29,7 +31,7 @@ function whyNotAxes({ kept, cluster: { devices } }: Space): string | undefined {
   const isWhole = given.length === AXES;
   if (isWhole ? product === devices : devices % product === 0) return undefined;
   const name = given.length === 1 ? `mesh.${given[0]![0]}` : given.map(([axis]) => axis).join(' × ');
-  return `${name} (${product}) ${isWhole ? 'is not' : 'does not divide'} the ${devices} devices`;
+  return `${name} (${product}) ${isWhole ? 'is not' : 'does not divide'} the ${counted(devices, 'device')}`;
 }
 
 /** The reasons by how often they were found. */
@@ -48,7 +50,7 @@ export function nothingFits(space: Space, limitBytes: number, unfit: readonly Si
   const isHost = memoryBytes <= limitBytes;
   const need = isHost
     ? `${gigabytes(hostMemoryBytes)} of a host's memory, which has ${gigabytes(space.cluster.hostMemoryBytes)}`
-    : `${gigabytes(memoryBytes)} on a device, of which ${gigabytes(limitBytes)} may be used; most are ${NAMES[largestOf(memory)]}`;
+    : `${gigabytes(memoryBytes)} on a device, of which ${gigabytes(limitBytes)} may be used; most are ${MEMORY_NAMES[largestOf(memory)]}`;
   const axes = Object.entries(setting.plan.mesh)
     .filter(([, size]) => size > 1)
     .map(([axis, size]) => `${axis} ${size}`);
@@ -92,13 +94,3 @@ function devicesThatFit(space: Space, limitBytes: number): number | undefined {
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
-
-const NAMES = {
-  weights: 'weights',
-  gradients: 'gradients',
-  optimizer: "the optimizer's state",
-  gathered: 'whole units of fsdp or offload on their way',
-  activations: 'activations',
-  recomputed: 'activations that backward computes again',
-  otherActivations: 'activations of the head and its loss',
-} as const;

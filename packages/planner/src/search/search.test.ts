@@ -200,7 +200,11 @@ describe('constraints', () => {
   it.each<[string, SearchOptions['constraints'], string]>([
     ['an axis', { mesh: { tensor: 3 } }, 'mesh.tensor (3) does not divide the 8 devices'],
     ['a micro-batch', { microBatch: 7 }, 'a micro-batch of 7 does not divide the batch of'],
-    ['micro-batches', { microBatch: 2, accumulation: 2 }, '2 micro-batches of 2 are not the batch of'],
+    [
+      'micro-batches',
+      { microBatch: 2, accumulation: 2 },
+      '2 × 2 (accumulation × microBatch) is not the batch of',
+    ],
     ['stages', { mesh: { pipeline: 8 }, chunks: 2 }, '16 stages are more than the 8 layers'],
     [
       'sections',
@@ -289,7 +293,7 @@ describe('memory', () => {
 });
 
 it('plans of a host that was measured are in the precision that it has', () => {
-  const { plans } = findPlans({
+  const { plans, constants } = findPlans({
     model: 'gpt2',
     cluster: {
       ...{ measured: { name: 'a host', flopsPerSecond: { float32: 1e11, bf16: 5e10 } }, devices: 2 },
@@ -300,6 +304,10 @@ it('plans of a host that was measured are in the precision that it has', () => {
   });
   expect(plans[0]!.plan.precision).toBe('float32');
   expect(plans[0]!.plan.mesh).toMatchObject({ tensor: 1, pipeline: 1 });
+  const originOf = (part: string) => constants.find(({ name }) => name.startsWith(part))!.origin;
+  expect(originOf('products')).toBe('given in the cluster');
+  expect(originOf('device to host')).toBe('taken as the rate of its memory');
+  expect(originOf('reached of products')).toBe('rates that were measured count as reached');
 });
 
 it('constants name where they are from, those of the user among them', () => {
@@ -308,4 +316,7 @@ it('constants name where they are from, those of the user among them', () => {
     ...{ value: 5e10, origin: 'given in the cluster' },
   });
   expect(constants.every(({ origin }) => origin.length > 3)).toBe(true);
+  expect(new Set(constants.map(({ name }) => name)).size).toBe(constants.length);
+  // One host has no network.
+  expect(constants.some(({ name }) => name === 'network of a device')).toBe(false);
 });

@@ -58,7 +58,7 @@ export function findPlans(options: SearchOptions): FoundPlans {
   if (fitting.length === 0) throw nothingFits(space, limitBytes, unfit);
   const { plans, simulated } = fastest(fitting, count);
   return {
-    plans: plans.map((plan) => plannedOf(plan, createOptionsOf)),
+    plans: plans.map((plan) => plannedOf(plan, (full) => createOptionsOf(full, model))),
     doNotFit: unfitLayouts(fitting, unfit),
     counts: {
       ...{ considered, simulated, tooSlow: fitting.length - simulated },

@@ -1,6 +1,7 @@
 import { calibrationOf, type Cluster } from '../cluster.js';
+import { counted } from '../counted.js';
 import type { Model } from '../model.js';
-import { PRECISIONS, type CheckedPlan, type Plan } from '../plan.js';
+import { hasTooManyPasses, PRECISIONS, type CheckedPlan, type Plan } from '../plan.js';
 import type { PipelineShape, ScheduleName } from '../schedule/action.js';
 import { hasTooManyChunks, hasUnevenGroups } from '../schedule/schedule.js';
 import type { Kept } from './options.js';
@@ -77,7 +78,7 @@ function* meshesOf(space: Space): Generator<Plan['mesh']> {
 function isShared(mesh: Plan['mesh'], { kept, model, globalBatch, refuse }: Space): boolean {
   const { data, fsdp } = mesh;
   if (kept.mesh.data !== undefined && kept.mesh.data !== data) {
-    refuse(() => `mesh.data is ${kept.mesh.data}, but the other axes leave ${data} devices to it`);
+    refuse(() => `mesh.data is ${kept.mesh.data}, but the other axes leave ${counted(data, 'device')} to it`);
     return false;
   }
   if (kept.sequenceParallel && !dividesPieces(mesh, model)) {
@@ -118,7 +119,8 @@ function whyNot(
     return divides('model.kvHeads', model.kvHeads) ?? divides('model.ffn', model.intermediate);
   if (axis === 'context') return divides('model.sequence', model.sequence);
   if (axis === 'fsdp') return whyNotFsdp(size, cluster.devices, kept);
-  if (size > model.layers) return () => `mesh.pipeline (${size}) is more than the ${model.layers} layers`;
+  if (size > model.layers)
+    return () => `mesh.pipeline (${size}) is more than the ${counted(model.layers, 'layer')}`;
   if (size > 1 && kept.offload) return () => 'offload does not go with mesh.pipeline';
   return undefined;
 }
@@ -158,11 +160,13 @@ function microBatchesOf(
     if (kept.microBatch !== undefined && microBatch !== kept.microBatch) return false;
     if (!isPipeline && kept.accumulation !== undefined && microBatches !== kept.accumulation) {
       refuse(
-        () => `${kept.accumulation} micro-batches of ${microBatch} are not the batch of ${batch} of a device`,
+        () =>
+          `${kept.accumulation} × ${microBatch} (accumulation × microBatch) is not the batch of ${batch} of a device`,
       );
       return false;
     }
-    if (!hasUnevenGroups({ ranks: mesh.pipeline, chunks, microBatches })) return true;
+    const shape = { ranks: mesh.pipeline, chunks, microBatches };
+    if (!hasUnevenGroups(shape) && !hasTooManyPasses(shape)) return true;
     refuse(
       () => `${microBatches} micro-batches do not go with the schedule ${schedule} of ${mesh.pipeline} ranks`,
     );
@@ -217,9 +221,10 @@ function whyNotOrder(
     return () => `the schedule ${schedule} has one chunk on each device, not ${shape.chunks}`;
   if (schedule === 'interleaved' && shape.chunks === 1)
     return () => 'the schedule interleaved has two chunks or more on each device';
-  if (stages > layers) return () => `${stages} stages are more than the ${layers} layers`;
+  if (stages > layers) return () => `${stages} stages are more than the ${counted(layers, 'layer')}`;
   if (checkpointEvery != null && checkpointEvery > layers / stages)
-    return () => `sections of ${checkpointEvery} layers are more than the ${layers / stages} of a stage`;
+    return () =>
+      `sections of ${counted(checkpointEvery, 'layer')} are more than the ${layers / stages} of a stage`;
   return undefined;
 }
 
