@@ -5,8 +5,8 @@ import { MOST_LAYERS } from './memory/architecture.js';
 const MOST = 1e9;
 const MOST_DEVICES = 1e6;
 
-/** A size, such as that of a batch. */
-export const count = z.number().int().positive().max(MOST);
+export const countUpTo = (most: number) => z.number().int().positive().max(most);
+export const count = countUpTo(MOST);
 
 /** The sizes of a transformer. */
 export interface ModelSizesOptions {
@@ -26,7 +26,7 @@ export interface ModelSizesOptions {
 
 export const modelSchema = z.object({
   ...{
-    layers: count.max(MOST_LAYERS),
+    layers: countUpTo(MOST_LAYERS),
     hidden: count,
     heads: count,
     kvHeads: count.optional(),
@@ -89,7 +89,7 @@ export const clusterSchema = z.object({
   ...{
     preset: z.string().optional(),
     measured: measuredSchema.optional(),
-    devices: count.max(MOST_DEVICES),
+    devices: countUpTo(MOST_DEVICES),
     devicesPerHost: count.optional(),
     clock: z.number().min(1e-6).max(1).default(1),
   },

@@ -204,8 +204,8 @@ describe('time', () => {
   it('a step without a pipeline may have any number of micro-batches', () => {
     const batch = (globalBatch: number, schedule: 'gpipe' | '1f1b' = '1f1b') =>
       predict(withPlan({ globalBatch, schedule }));
-    const [small, large] = [batch(64), batch(64 * 2 ** 30)];
-    expect(large.breakdown.products / small.breakdown.products).toBeCloseTo(2 ** 30, 0);
+    const [small, large] = [batch(64), batch(64 * 2 ** 20)];
+    expect(large.breakdown.products / small.breakdown.products).toBeCloseTo(2 ** 20, 0);
     expect(large.memory).toEqual(small.memory);
     expect(batch(64, 'gpipe').memory.activations).toBe(2 * small.memory.activations);
   });

@@ -154,12 +154,12 @@ function constantsOf({ constants }: PlanReport): string {
   const rows = constants.map(({ name, value, unit, origin, field = '' }, i) => [
     name,
     unit === '1' ? String(value) : `${Number(value.toPrecision(4)).toExponential()} ${unit}`,
-    origin === constants[i - 1]?.origin ? 'as above' : origin,
     field,
+    origin === constants[i - 1]?.origin ? 'as above' : origin,
   ]);
   return [
     'The main constants, with the fields of a cluster file that replace them:',
-    tableOf(['constant', 'value', 'from', 'field'], rows),
+    tableOf(['constant', 'value', 'field', 'from'], rows),
   ].join('\n');
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import {
   count,
+  countUpTo,
   planSchema,
   type ClusterOptions,
   type ModelSizesOptions,
@@ -66,7 +67,7 @@ export const searchSchema = z.object({
   globalBatch: count,
   sequence: size,
   constraints: constraintsSchema.prefault({}),
-  count: count.max(1000).default(6),
+  count: countUpTo(1000).default(6),
   memoryFraction: z.number().positive().max(1).default(0.92),
 });
 

@@ -94,7 +94,11 @@ function isShared(mesh: Plan['mesh'], { kept, model, globalBatch, refuse }: Spac
 }
 
 /** The sizes that an axis may have of so many devices. */
-function sizesOf(axis: Exclude<keyof Plan['mesh'], 'data'>, devices: number, space: Space): number[] {
+function sizesOf(
+  axis: Exclude<keyof Plan['mesh'], 'data'>,
+  devices: number,
+  space: Space,
+): readonly number[] {
   const fixed = space.kept.mesh[axis];
   const candidates = fixed === undefined ? divisorsOf(devices) : [fixed];
   const reasons = candidates.map((size) => whyNot(axis, size, devices, space));
@@ -243,7 +247,15 @@ const ORDERS: readonly Order[] = [
   { schedule: 'gpipe', chunks: 1 },
 ];
 
-export function divisorsOf(whole: number): number[] {
+const known = new Map<number, number[]>();
+
+export function divisorsOf(whole: number): readonly number[] {
+  const found = known.get(whole) ?? dividing(whole);
+  known.set(whole, found);
+  return found;
+}
+
+function dividing(whole: number): number[] {
   const small = Array.from({ length: Math.floor(Math.sqrt(whole)) }, (_, i) => i + 1).filter(
     (size) => whole % size === 0,
   );
