@@ -19,8 +19,9 @@ describe('options of plans', () => {
     ['in float32', { precision: 'float32' }],
     ['in tf32', { precision: 'tf32' }],
     ['in fp16', { precision: 'fp16' }],
+    ['in fp8, which create refuses', { precision: 'fp8' }],
   ])('are those of create, and go together: %s', (_, constraints) => {
-    const cluster = { preset: 'a100-sxm', devices: 8 };
+    const cluster = { preset: 'h100-sxm', devices: 8 };
     const { plans } = findPlans({ model: MODEL, cluster, globalBatch: 64, constraints });
     for (const { plan, create } of plans) {
       const resolved = resolveOptions(create.options);

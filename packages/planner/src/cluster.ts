@@ -26,9 +26,8 @@ export function clusterOf(given: ClusterOptions | string): Cluster {
  *
  * @throws AccError `ACC_PLAN_CLUSTER` if it cannot be read, or is no JSON object.
  */
-export const readClusterFile = (path: string): ClusterOptions =>
-  readJsonFile(path, 'cluster.json', { missing: 'ACC_PLAN_CLUSTER', invalid: 'ACC_PLAN_CLUSTER' })
-    .json as unknown as ClusterOptions;
+export const readClusterFile = (path: string): Readonly<Record<string, unknown>> =>
+  readJsonFile(path, 'cluster.json', { missing: 'ACC_PLAN_CLUSTER', invalid: 'ACC_PLAN_CLUSTER' }).json;
 
 function clusterOfOptions(given: object, where: string): Cluster {
   const options = parseOptions(where, clusterSchema, given);
@@ -37,7 +36,7 @@ function clusterOfOptions(given: object, where: string): Cluster {
   const { device, link, network, hostLink } = type;
   return {
     ...type,
-    given: Object.keys(given),
+    given: Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name)),
     ...{ devices, devicesPerHost, ...hostOf(type, options, devicesPerHost / type.devicesPerHost) },
     hostLink: { ...hostLink, bytesPerSecond: options.hostLinkBytesPerSecond ?? hostLink.bytesPerSecond },
     device: {
@@ -90,7 +89,7 @@ function requirePreset(name: string): PresetName {
   if (Object.hasOwn(PRESETS, name)) return name as PresetName;
   const nearest = nearestName(name, PRESET_NAMES);
   throw new AccError('ACC_PLAN_CLUSTER', `The preset ${showValue(name)} is not known.`, {
-    help: `${nearest ? `Did you mean '${nearest}'? ` : ''}Known: ${PRESET_NAMES.join(', ')}.`,
+    help: `${nearest ? `Did you mean '${nearest}'? ` : ''}Known: ${PRESET_NAMES.join(', ')}. A file has a slash, or ends with .json.`,
     details: { name, known: PRESET_NAMES },
   });
 }

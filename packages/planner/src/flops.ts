@@ -17,8 +17,7 @@ export interface Products {
 export function layerProducts(model: Model, tokens: number, tensor = 1): Products {
   const { hidden, heads, headDim, kvHeads, intermediate, sequence, kind } = model;
   const queries = heads * headDim;
-  // Ranks of `tensor` beyond the number of these heads hold copies of them.
-  const keysAndValues = 2 * headDim * Math.max(kvHeads / tensor, 1) * tensor;
+  const keysAndValues = 2 * headDim * kvHeads;
   const product = (width: number) => (2 * tokens * hidden * width) / tensor;
   const up = kind === 'llama' ? [intermediate, intermediate] : [intermediate];
   return {
@@ -27,9 +26,13 @@ export function layerProducts(model: Model, tokens: number, tensor = 1): Product
   };
 }
 
+/** The entries of the vocabulary on a device: all, if `tensor` does not divide them, as `parallelize` leaves it. */
+export const vocabularyOf = ({ vocabulary }: Pick<Model, 'vocabulary'>, tensor: number): number =>
+  vocabulary % tensor === 0 ? vocabulary / tensor : vocabulary;
+
 /** The product with the vocabulary, forward. */
-export const headFlops = ({ hidden, vocabulary }: Model, tokens: number, tensor = 1): number =>
-  (2 * tokens * hidden * vocabulary) / tensor;
+export const headFlops = (model: Model, tokens: number, tensor = 1): number =>
+  2 * tokens * model.hidden * vocabularyOf(model, tensor);
 
 export interface StepFlops {
   /** Forward and backward of all tokens. */

@@ -2,6 +2,7 @@ export { predict, type Prediction } from './predict.js';
 export { readClusterFile } from './cluster.js';
 export { findPlans, type FoundPlans, type SearchCounts } from './search/search.js';
 export type { FullPlan, StepPart } from './search/full-plan.js';
+export { MEMORY_NAMES } from './memory/device-memory.js';
 export type { PlannedRun, UnfitPlan } from './search/planned.js';
 export type { AcceleratorChoices, CreateOptions } from './search/create-options.js';
 export type { PlanConstraints, SearchOptions } from './search/options.js';
@@ -9,6 +10,7 @@ export {
   trainingCost,
   type CostOfBatch,
   type CostOptions,
+  type DevicesCostOptions,
   type Range,
   type StepTime,
   type TrainingCost,

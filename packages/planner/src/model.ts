@@ -18,7 +18,7 @@ export interface Model extends Architecture {
  * `ACC_MODEL_NOT_FOUND`, `ACC_MODEL_UNKNOWN`, `ACC_MODEL_CONFIG_INVALID`.
  */
 export function modelOf(given: ModelSizesOptions | string, sequence?: number): Model {
-  const model = typeof given === 'string' ? modelOfText(given, sequence) : modelOfSizes(given);
+  const model = typeof given === 'string' ? modelOfText(given) : modelOfSizes(given);
   if (sequence === undefined) return model;
   if (model.kind === 'gpt2') requirePositions(sequence, model.positions);
   return { ...model, sequence };
@@ -35,13 +35,12 @@ function requirePositions(sequence: number, positions: number): void {
 }
 
 /** A model by its name, or by the path of its file, which goes before a name. */
-function modelOfText(given: string, sequence: number | undefined): Model {
+function modelOfText(given: string): Model {
   if (existsSync(given)) return modelOfFile(given);
   if (Object.hasOwn(MODELS, given)) {
-    const sizes = MODELS[given as ModelName];
-    return modelOfSizes({ ...sizes, sequence: sequence ?? sizes.sequence });
+    return modelOfSizes(MODELS[given as ModelName]);
   }
-  if (!/^[\w-]+$/.test(given)) return modelOfFile(given);
+  if (/[/\\]|\.json$/.test(given)) return modelOfFile(given);
   const nearest = nearestName(given, MODEL_NAMES);
   throw new AccError(
     'ACC_MODEL_NOT_FOUND',
@@ -53,12 +52,15 @@ function modelOfText(given: string, sequence: number | undefined): Model {
   );
 }
 
+/** `findPlans` and `predict` take sizes, and `acc plan` options. */
+const SIZES_INSTEAD = 'give the sizes of the model, as acc plan does by --layers, --hidden and --heads';
+
 function modelOfFile(given: string): Model {
   const { path, json } = readJsonFile(given, 'config.json', {
     missing: 'ACC_MODEL_NOT_FOUND',
     invalid: 'ACC_MODEL_CONFIG_INVALID',
   });
-  const architecture = readHubConfig(json, path);
+  const architecture = readHubConfig(json, path, SIZES_INSTEAD);
   return { ...architecture, sequence: architecture.positions };
 }
 

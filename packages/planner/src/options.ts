@@ -1,6 +1,12 @@
 import * as z from 'zod';
+import { MOST_LAYERS } from './memory/architecture.js';
 
-const count = z.number().int().positive();
+/** Larger numbers are typing errors, and would take hours and all memory. */
+const MOST = 1e9;
+const MOST_DEVICES = 1e6;
+
+export const countUpTo = (most: number) => z.number().int().positive().max(most);
+export const count = countUpTo(MOST);
 
 /** The sizes of a transformer. */
 export interface ModelSizesOptions {
@@ -19,7 +25,13 @@ export interface ModelSizesOptions {
 }
 
 export const modelSchema = z.object({
-  ...{ layers: count, hidden: count, heads: count, kvHeads: count.optional(), ffn: count.optional() },
+  ...{
+    layers: countUpTo(MOST_LAYERS),
+    hidden: count,
+    heads: count,
+    kvHeads: count.optional(),
+    ffn: count.optional(),
+  },
   ...{ vocabulary: count, sequence: count, gated: z.boolean().default(false) },
 });
 
@@ -59,14 +71,16 @@ export interface ClusterOptions {
   readonly nvmeBytesPerSecond?: number;
 }
 
-const positive = z.number().positive();
+/** Bytes, and bytes or FLOPs a second: what no hardware has is a typing error. */
+const rate = z.number().min(1).max(1e24);
+const latency = z.number().positive().max(1000);
 
 const measuredSchema = z.strictObject({
   name: z.string(),
   flopsPerSecond: z
     .strictObject({
-      ...{ float32: positive.optional(), tf32: positive.optional() },
-      ...{ fp16: positive.optional(), bf16: positive.optional() },
+      ...{ float32: rate.optional(), tf32: rate.optional() },
+      ...{ fp16: rate.optional(), bf16: rate.optional() },
     })
     .refine((rates) => Object.keys(rates).length > 0, 'expected the rate of a precision'),
 });
@@ -75,15 +89,15 @@ export const clusterSchema = z.object({
   ...{
     preset: z.string().optional(),
     measured: measuredSchema.optional(),
-    devices: count,
+    devices: countUpTo(MOST_DEVICES),
     devicesPerHost: count.optional(),
-    clock: positive.max(1).default(1),
+    clock: z.number().min(1e-6).max(1).default(1),
   },
-  ...{ memoryBytes: positive.optional(), memoryBytesPerSecond: positive.optional() },
-  ...{ linkBytesPerSecond: positive.optional(), linkLatencySeconds: positive.optional() },
-  ...{ networkBytesPerSecond: positive.optional(), networkLatencySeconds: positive.optional() },
-  ...{ hostLinkBytesPerSecond: positive.optional(), hostMemoryBytes: positive.optional() },
-  nvmeBytesPerSecond: positive.optional(),
+  ...{ memoryBytes: rate.optional(), memoryBytesPerSecond: rate.optional() },
+  ...{ linkBytesPerSecond: rate.optional(), linkLatencySeconds: latency.optional() },
+  ...{ networkBytesPerSecond: rate.optional(), networkLatencySeconds: latency.optional() },
+  ...{ hostLinkBytesPerSecond: rate.optional(), hostMemoryBytes: rate.optional() },
+  nvmeBytesPerSecond: rate.optional(),
 });
 
 /** The values that lie outside the device between their uses, as by `fsdp.offload` of `@acc/core`. */

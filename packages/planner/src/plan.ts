@@ -45,7 +45,7 @@ export const checkedPlan = (given: PlanOptions) => parseOptions('plan', planSche
 /** @throws AccError `ACC_PLAN_SHAPE` if numbers do not fit each other. */
 export function planOf(plan: CheckedPlan, model: Model, cluster: Cluster): Plan {
   const mesh = meshOf(plan.mesh, cluster.devices);
-  requireModelFits(model, mesh, plan.chunks);
+  requireModelFits(model, mesh, plan);
   requireDivides('plan.globalBatch', plan.globalBatch, 'mesh.data × mesh.fsdp', mesh.data * mesh.fsdp);
   const batchOfDevice = plan.globalBatch / (mesh.data * mesh.fsdp);
   const microBatches = Math.ceil(batchOfDevice / plan.microBatch);
@@ -109,21 +109,32 @@ function requireAccumulation(given: number | undefined, expected: number): void 
 }
 
 /** @throws AccError `ACC_PLAN_SHAPE` for sections with another kind of recomputation, or larger than a stage. */
-function recomputeOf({ recompute, checkpointEvery }: CheckedPlan, layers: number) {
+function recomputeOf(plan: CheckedPlan, layers: number) {
+  const { recompute, checkpointEvery } = plan;
   if (checkpointEvery == null) return { recompute: recompute ?? ('none' as const), checkpointEvery: 1 };
-  const fail = (message: string, help: string) =>
-    new AccError('ACC_PLAN_SHAPE', message, { help, details: { checkpointEvery, recompute } });
-  if (recompute !== undefined && recompute !== 'full')
-    throw fail(
-      `plan.checkpointEvery is for plan.recompute 'full', which is '${recompute}'.`,
-      'Leave one of them out.',
-    );
-  if (checkpointEvery > Math.max(1, layers))
-    throw fail(
-      `plan.checkpointEvery (${checkpointEvery}) is more than the ${layers} layers of a stage.`,
-      `Give at most ${Math.floor(layers)}.`,
-    );
-  return { recompute: 'full' as const, checkpointEvery };
+  requireFullRecompute('plan', plan);
+  if (checkpointEvery <= Math.max(1, layers)) return { recompute: 'full' as const, checkpointEvery };
+  throw new AccError(
+    'ACC_PLAN_SHAPE',
+    `plan.checkpointEvery (${checkpointEvery}) is more than the ${layers} layers of a stage.`,
+    {
+      help: `Give at most ${Math.max(1, Math.floor(layers))}.`,
+      details: { checkpointEvery, recompute },
+    },
+  );
+}
+
+/** @throws AccError `ACC_PLAN_SHAPE` for sections with another kind of recomputation. */
+export function requireFullRecompute(
+  where: string,
+  { recompute, checkpointEvery }: Pick<CheckedPlan, 'recompute' | 'checkpointEvery'>,
+): void {
+  if (checkpointEvery == null || recompute === undefined || recompute === 'full') return;
+  throw new AccError(
+    'ACC_PLAN_SHAPE',
+    `${where}.checkpointEvery is for ${where}.recompute 'full', which is '${recompute}'.`,
+    { help: 'Leave one of them out.', details: { checkpointEvery, recompute } },
+  );
 }
 
 function meshOf(
@@ -147,13 +158,13 @@ function meshOf(
 function requireModelFits(
   { heads, kvHeads, intermediate, sequence, layers }: Model,
   { tensor, context, pipeline }: Plan['mesh'],
-  chunks: number,
+  { chunks, sequenceParallel }: Pick<CheckedPlan, 'chunks' | 'sequenceParallel'>,
 ): void {
   requireDivides('model.heads', heads, 'mesh.tensor', tensor);
-  // Ranks of `tensor` beyond the number of these heads hold copies of them.
-  if (tensor < kvHeads) requireDivides('model.kvHeads', kvHeads, 'mesh.tensor', tensor);
+  requireDivides('model.kvHeads', kvHeads, 'mesh.tensor', tensor);
   requireDivides('model.ffn', intermediate, 'mesh.tensor', tensor);
   requireDivides('model.sequence', sequence, 'mesh.context', context);
+  if (sequenceParallel) requireDivides('the tokens of a device', sequence / context, 'mesh.tensor', tensor);
   if (layers >= pipeline * chunks) return;
   throw new AccError(
     'ACC_PLAN_SHAPE',
@@ -176,6 +187,7 @@ function requireScheduleFits(
       { help: "Give plan.chunks as 1, or plan.schedule as 'interleaved'.", details: { schedule, chunks } },
     );
   }
+  if (hasTooManyPasses(shape)) throw tooManyPasses(shape);
   if (!hasUnevenGroups(shape)) return;
   throw new AccError(
     'ACC_PLAN_SHAPE',
@@ -186,6 +198,19 @@ function requireScheduleFits(
     },
   );
 }
+
+const MOST_PASSES = 1_000_000;
+
+/** Whether the table of a pipeline would be too long to simulate. */
+export const hasTooManyPasses = ({ ranks, chunks, microBatches }: PipelineShape): boolean =>
+  ranks > 1 && ranks * chunks * microBatches > MOST_PASSES;
+
+const tooManyPasses = ({ ranks, microBatches }: PipelineShape): AccError =>
+  new AccError(
+    'ACC_PLAN_SHAPE',
+    `${microBatches} micro-batches on ${ranks} ranks of a pipeline are more than ${MOST_PASSES} passes, which are not simulated.`,
+    { help: 'Give a larger plan.microBatch.', details: { ranks, microBatches } },
+  );
 
 /** The default is the first that the device has. */
 export const PRECISIONS = ['bf16', 'fp16', 'tf32', 'float32'] as const;

@@ -1,4 +1,5 @@
 import { calibrationOf, clusterOf, type Cluster } from './cluster.js';
+import { originOfReached } from './constants.js';
 import { stepFlops, type StepFlops } from './flops.js';
 import { deviceMemory, hostBytes, totalBytes, type DeviceMemory } from './memory/device-memory.js';
 import { modelOf, type Model } from './model.js';
@@ -77,11 +78,11 @@ export function settingOfParts(given: CheckedPlan, model: Model, cluster: Cluste
 export const largestRows = ({ microBatch, batchOfDevice }: Plan): number =>
   Math.min(microBatch, batchOfDevice);
 
-const originsOf = (
-  { device, network }: Cluster,
-  { calibration }: { calibration: Setting['calibration'] },
-) => [
-  `peak and memory of ${device.name}: ${device.source}`,
-  `network: ${network.name}`,
-  `efficiencies: chosen by hand, aiming at ${calibration.origin}`,
-];
+function originsOf(cluster: Cluster, { calibration }: Pick<Setting, 'calibration'>): string[] {
+  const { device, network, devices, devicesPerHost } = cluster;
+  return [
+    `peak and memory of ${device.name}: ${device.source}`,
+    ...(devices > devicesPerHost ? [`network: ${network.name}`] : []),
+    `efficiencies: ${originOfReached(cluster, calibration)}`,
+  ];
+}

@@ -74,7 +74,7 @@ describe('a plan', () => {
     // E_min (1 + B ÷ B_crit) samples, in steps of the batch.
     expect(report.cost!.batches[0]!.steps.mid).toBeCloseTo((1e10 / 1024 / 64) * (1 + 64 / 512), 6);
     const text = formatPlans(report);
-    expect(text).toMatch(/batch +steps +days +money +kWh/);
+    expect(text).toMatch(/batch +steps +(seconds|hours|days) +money +kWh/);
     expect(jsonOf(report, flags)).toBe(report.plans);
     expect(jsonOf(report, { ...flags, details: true })).toBe(report);
   });
@@ -92,8 +92,33 @@ describe('refused:', () => {
     ['a place without offload', 'gpt2', { offloadTo: 'nvme' }, 'ACC_USAGE'],
     ['a price without a target', 'gpt2', { price: 2 }, 'ACC_MISSING_OPTION'],
     ['choices that exclude each other', 'gpt2', { tensor: 2, pipeline: 3 }, 'ACC_PLAN_IMPOSSIBLE'],
+    ['details without JSON', 'gpt2', { details: true }, 'ACC_USAGE'],
+    [
+      'JSON that would lack the cost',
+      'gpt2',
+      { json: true, targetTokens: 1e9, criticalBatch: 9 },
+      'ACC_USAGE',
+    ],
+    [
+      'a preset that is not known, before its devices',
+      'gpt2',
+      { cluster: 'mine', devices: undefined! },
+      'ACC_PLAN_CLUSTER',
+    ],
+    ['more layers than a model has', undefined, { ...SIZES, layers: 1e10 }, 'ACC_INVALID_OPTION'],
+    ['more devices than there are', 'gpt2', { devices: 1e15 }, 'ACC_INVALID_OPTION'],
+    ['a batch that would take for ever', 'gpt2', { batch: 9e15 }, 'ACC_INVALID_OPTION'],
+    ['a sequence longer than the embedding of positions', 'gpt2', { sequence: 4096 }, 'ACC_PLAN_SHAPE'],
     ['a model that is too large', 'gpt3', { devices: 1 }, 'ACC_PLAN_NOTHING_FITS'],
   ])('%s', (_, model, flags, code) => expect(codeOf(model, flags)).toBe(code));
+});
+
+it('errors name options of the command', () => {
+  expect(() => planned('gpt2', { ...FLAGS, sequence: 4096 })).toThrow('--sequence (4096) is longer');
+  expect(() => planned('gpt2', { ...FLAGS, memoryFraction: 2 })).toThrow('--memory-fraction is 2');
+  expect(() => planned('llama-3.1-8b', FLAGS)).toThrow(
+    expect.objectContaining({ help: expect.stringContaining("Did you mean 'llama-3-8b'?") as string }),
+  );
 });
 
 describe('acc plan', () => {

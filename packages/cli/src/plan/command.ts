@@ -36,7 +36,11 @@ function addModelOptions(command: Command): void {
     .option('--hidden <N>', 'its width', parseCount)
     .option('--heads <N>', 'its heads of attention', parseCount)
     .option('--kv-heads <N>', 'its heads of keys and values (default: all)', parseCount)
-    .option('--ffn <N>', 'the inner width of its MLP (default: 4 × hidden)', parseCount)
+    .option(
+      '--ffn <N>',
+      'the inner width of its MLP (default: 4 × hidden; with --gated 8/3 × hidden, rounded up to 256)',
+      parseCount,
+    )
     .option('--vocab <N>', 'its vocabulary', parseCount)
     .option('--gated', 'its MLP has three matrices, as in Llama')
     .option('--sequence <N>', 'tokens of a sequence (default: those of the model)', parseCount);
@@ -57,7 +61,7 @@ function addConstraints(command: Command): void {
     .optionsGroup('Choices that every plan keeps:')
     .requiredOption('--batch <N>', 'sequences of a step, of all devices', parseCount)
     .option('--micro-batch <N>', 'sequences of a device in one forward pass', parseCount)
-    .option('--accumulation <N>', 'micro-batches of a step', parseCount)
+    .option('--accumulation <N>', 'micro-batches of a step without a pipeline', parseCount)
     .option('--data <N>', 'the axis data of the mesh', parseCount)
     .option('--fsdp <N>', 'the axis fsdp', parseCount)
     .option('--tensor <N>', 'the axis tensor', parseCount)

@@ -1,5 +1,13 @@
 import { stringify } from 'yaml';
-import type { CostOfBatch, FullPlan, PlannedRun, Range, StepPart, UnfitPlan } from '@acc/planner';
+import {
+  MEMORY_NAMES,
+  type CostOfBatch,
+  type FullPlan,
+  type PlannedRun,
+  type Range,
+  type StepPart,
+  type UnfitPlan,
+} from '@acc/planner';
 import { formatSize } from '../byte-sizes.js';
 import type { PlanReport } from './report.js';
 
@@ -7,13 +15,13 @@ import type { PlanReport } from './report.js';
 export function formatPlans(report: PlanReport): string {
   const { model, cluster, devices, globalBatch, sequence, plans, limitBytes, counts, doNotFit } = report;
   const sections = [
-    `${model}, ${count(globalBatch)} sequences of ${count(sequence)} tokens a step, on ${count(devices)} devices of ${cluster}. ` +
+    `${model}, ${counted(globalBatch, 'sequence')} of ${counted(sequence, 'token')} a step, on ${counted(devices, 'device')} of ${cluster}. ` +
       `A plan may take ${formatSize(limitBytes)} of a device.`,
     tableOf(HEADER, plans.map(rowOf)),
     timeOf(plans[0]!),
     optionsOf(plans[0]!),
-    ...(doNotFit.length > 0 ? [unfitOf(doNotFit)] : []),
-    `${count(counts.considered)} plans: ${count(counts.tooLarge)} do not fit, ${count(counts.tooSlow)} are slower by a lower bound, ${count(counts.simulated)} were simulated.`,
+    ...(doNotFit.length > 0 ? [unfitOf(report)] : []),
+    `${counted(counts.considered, 'plan')}: too large ${count(counts.tooLarge)}, slower by a lower bound ${count(counts.tooSlow)}, simulated ${count(counts.simulated)}.`,
     ...(report.cost ? [costsOf(report)] : []),
     constantsOf(report),
   ];
@@ -86,39 +94,55 @@ function optionsOf({ create: { options, batchSize, program } }: PlannedRun): str
       ? 'The first as options of Accelerator.create (fsdp.offload is no option of acc.yaml):'
       : 'The first in acc.yaml, or as options of Accelerator.create:',
     ...lines.map((line) => `  ${line}`),
-    `In the program: batches of ${batchSize} rows a rank.`,
+    `In the program: batches of ${counted(batchSize, 'row')} a rank.`,
     ...program.map((line) => `- ${line}`),
   ].join('\n');
 }
 
-function unfitOf(plans: readonly UnfitPlan[]): string {
-  const rows = plans.map(({ plan, memoryBytes, most, memory, atLeastSeconds }) => [
-    meshOf(plan),
-    formatSize(memoryBytes),
-    `${most} ${formatSize(memory[most])}`,
-    `at least ${seconds(atLeastSeconds)}`,
+function unfitOf({ doNotFit, limitBytes }: PlanReport): string {
+  const rows = doNotFit.map((unfit) => [
+    meshOf(unfit.plan),
+    formatSize(unfit.memoryBytes),
+    lackOf(unfit, limitBytes),
+    `at least ${seconds(unfit.atLeastSeconds)}`,
   ]);
   return ['Do not fit with any micro-batch:', tableOf(['mesh', 'memory', 'most of it', 'a step'], rows)].join(
     '\n',
   );
 }
 
+/** The largest part of a device's memory, or if that is enough what a host would need. */
+const lackOf = ({ memoryBytes, hostMemoryBytes, most, memory }: UnfitPlan, limitBytes: number): string =>
+  memoryBytes > limitBytes
+    ? `${MEMORY_NAMES[most]} ${formatSize(memory[most])}`
+    : `too much memory of a host ${formatSize(hostMemoryBytes)}`;
+
 function costsOf({ cost }: PlanReport): string {
-  const { batches, fastestBatch } = cost!;
+  const { batches, fastestBatch, multipleOf } = cost!;
+  const [unit, secondsOfUnit] = unitOf(batches);
   const hasMoney = batches.some(({ money }) => money);
   const hasEnergy = batches.some(({ kilowattHours }) => kilowattHours);
-  const header = ['batch', 'steps', 'days', ...(hasMoney ? ['money'] : []), ...(hasEnergy ? ['kWh'] : [])];
+  const header = ['batch', 'steps', unit, ...(hasMoney ? ['money'] : []), ...(hasEnergy ? ['kWh'] : [])];
   const rows = batches.map((each: CostOfBatch) => [
     count(each.batch),
     range(each.steps),
-    range(each.seconds, 86_400),
+    range(each.seconds, secondsOfUnit),
     ...(each.money ? [range(each.money)] : []),
     ...(each.kilowattHours ? [range(each.kilowattHours)] : []),
   ]);
   return [
-    `To the target, with the mesh of the first plan. The range is that of a critical batch of a quarter to four times what was given. A batch of ${count(Math.round(fastestBatch))} is fastest.`,
+    `To the target, with the mesh of the first plan. The range is that of a critical batch of a quarter to four times what was given. A batch of about ${count(Math.max(1, Math.round(fastestBatch)))} is fastest.${
+      multipleOf > 1 ? ` The mesh runs multiples of ${count(multipleOf)}, to which batches are rounded.` : ''
+    }`,
     tableOf(header, rows),
   ].join('\n');
+}
+
+/** The largest unit in which no training takes less than one. */
+function unitOf(batches: readonly CostOfBatch[]): readonly [string, number] {
+  const least = Math.min(...batches.map(({ seconds: { mid } }) => mid));
+  if (least >= 86_400) return ['days', 86_400];
+  return least >= 3600 ? ['hours', 3600] : ['seconds', 1];
 }
 
 const range = ({ low, mid, high }: Range, unit = 1): string =>
@@ -127,14 +151,15 @@ const range = ({ low, mid, high }: Range, unit = 1): string =>
 const rounded = (value: number): string => Number(value.toPrecision(3)).toLocaleString('en-US');
 
 function constantsOf({ constants }: PlanReport): string {
-  const rows = constants.map(({ name, value, unit, origin }, i) => [
+  const rows = constants.map(({ name, value, unit, origin, field = '' }, i) => [
     name,
     unit === '1' ? String(value) : `${Number(value.toPrecision(4)).toExponential()} ${unit}`,
+    field,
     origin === constants[i - 1]?.origin ? 'as above' : origin,
   ]);
   return [
-    'Constants, which the fields of a cluster file replace:',
-    tableOf(['constant', 'value', 'from'], rows),
+    'The main constants, with the fields of a cluster file that replace them:',
+    tableOf(['constant', 'value', 'field', 'from'], rows),
   ].join('\n');
 }
 
@@ -146,6 +171,7 @@ function tableOf(header: readonly string[], rows: readonly (readonly string[])[]
 }
 
 const count = (value: number): string => value.toLocaleString('en-US');
+const counted = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 const percent = (part: number): string => `${(100 * part).toFixed(0)} %`;
 const seconds = (value: number): string =>
   value < 1 ? `${(1000 * value).toFixed(1)} ms` : `${value.toFixed(2)} s`;

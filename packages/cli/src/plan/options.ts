@@ -1,5 +1,6 @@
 import { AccError } from '@acc/contract';
 import {
+  PRESETS,
   readClusterFile,
   type ClusterOptions,
   type ModelSizesOptions,
@@ -97,12 +98,14 @@ const dashed = (name: string): string =>
 /** A preset with its devices, or a file, in which `--devices` replaces those of the file. */
 function clusterOf({ cluster, devices }: PlanFlags): ClusterOptions | string {
   const isFile = /[/\\]|\.json$/.test(cluster);
-  if (!isFile && devices !== undefined) return { preset: cluster, devices };
+  if (!isFile && (devices !== undefined || !Object.hasOwn(PRESETS, cluster)))
+    // `findPlans` refuses an unknown preset.
+    return { preset: cluster, devices: devices ?? 1 };
   if (!isFile)
     throw new AccError('ACC_MISSING_OPTION', `--cluster ${cluster} needs --devices.`, {
       help: 'Give the number of devices of the cluster, for example: --devices 64',
     });
-  return devices === undefined ? cluster : { ...readClusterFile(cluster), devices };
+  return devices === undefined ? cluster : ({ ...readClusterFile(cluster), devices } as ClusterOptions);
 }
 
 function constraintsOf(flags: PlanFlags): NonNullable<SearchOptions['constraints']> {

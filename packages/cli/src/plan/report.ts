@@ -8,6 +8,7 @@ import {
   type TrainingCost,
 } from '@acc/planner';
 import { AccError } from '@acc/contract';
+import { withFlags } from './flags.js';
 import { searchOptions, type PlanFlags } from './options.js';
 
 export interface PlanReport extends FoundPlans {
@@ -23,7 +24,8 @@ export interface PlanReport extends FoundPlans {
 export function planned(model: string | undefined, flags: PlanFlags): PlanReport {
   const options = searchOptions(model, flags);
   requireTarget(flags);
-  const found = findPlans(options);
+  requireOutput(flags);
+  const found = withFlags(() => findPlans(options));
   const { plan } = found.plans[0]!;
   const { data, fsdp, tensor, context, pipeline } = plan.mesh;
   const devices = data * fsdp * tensor * context * pipeline;
@@ -51,6 +53,16 @@ function requireTarget({ targetTokens, criticalBatch, price, watts }: PlanFlags)
   );
 }
 
+/** @throws AccError `ACC_USAGE` for what the output would not have. */
+function requireOutput({ json, details, targetTokens }: PlanFlags): void {
+  if (details && !json)
+    throw new AccError('ACC_USAGE', '--details is for plans with --json.', { help: 'Add --json.' });
+  if (json && !details && targetTokens !== undefined)
+    throw new AccError('ACC_USAGE', '--json alone has no cost of a training.', {
+      help: 'Add --details, or leave out --target-tokens and --critical-batch.',
+    });
+}
+
 /** The same plan with a larger batch tells how a step grows with it. */
 function costOf(
   { plan, stepSeconds }: PlannedRun,
@@ -61,12 +73,15 @@ function costOf(
   const { accumulation: _, globalBatch, ...rest } = plan;
   // Interleaved schedules take micro-batches in groups of the ranks of a pipeline.
   const batch = globalBatch * (plan.chunks > 1 ? Math.max(2, plan.mesh.pipeline) : 2);
+  const { data, fsdp, pipeline } = plan.mesh;
+  const multipleOf = data * fsdp * plan.microBatch * (plan.chunks > 1 ? pipeline : 1);
   const larger = predict({ model, cluster, plan: { ...rest, globalBatch: batch } });
   return trainingCost(
     { batch: globalBatch, seconds: stepSeconds },
     { batch, seconds: larger.stepSeconds },
     {
-      ...{ leastSamples: targetTokens! / plan.sequence, criticalBatch: criticalBatch!, devices },
+      ...{ leastSamples: targetTokens! / plan.sequence, criticalBatch: criticalBatch! },
+      ...{ devices, multipleOf },
       ...(price !== undefined && { pricePerHour: price }),
       ...(watts !== undefined && { watts }),
     },

@@ -39,9 +39,22 @@ it('money and energy are those of all devices', () => {
   expect(cost().batches[0]).not.toHaveProperty('money');
 });
 
+it('batches but that of the plan are multiples that the mesh can run', () => {
+  expect(cost({ multipleOf: 64 }).batches.map(({ batch }) => batch)).toEqual([200, 192, 384, 832]);
+  expect(cost({ multipleOf: 5000 }).batches.map(({ batch }) => batch)).toEqual([200, 5000]);
+});
+
 it.each([
+  ['devices that are missing', { devices: undefined }, 'ACC_INVALID_OPTION'],
   ['a negative batch', { criticalBatch: -1 }, 'ACC_INVALID_OPTION'],
   ['an unknown option', { prize: 3 }, 'ACC_UNKNOWN_OPTION'],
 ])('refuses %s', (_, more, code) => {
   expect(() => cost(more)).toThrow(expect.objectContaining({ code }));
+});
+
+it('refuses steps that are no numbers', () => {
+  const options = { leastSamples: 1e6, criticalBatch: 800, devices: 1 };
+  expect(() => trainingCost({ batch: 1, seconds: NaN }, { batch: 2, seconds: 1 }, options)).toThrow(
+    expect.objectContaining({ code: 'ACC_INVALID_OPTION' }),
+  );
 });

@@ -13,12 +13,22 @@ export interface CostOptions {
   readonly watts?: number;
 }
 
-const positive = z.number().positive();
+/** A training with its devices. */
+export interface DevicesCostOptions extends CostOptions {
+  readonly devices: number;
+  /** What divides a batch: data × fsdp × the micro-batch. Other batches than that of the plan are multiples. Default 1. */
+  readonly multipleOf?: number;
+}
+
+const positive = z.number().positive().max(1e30);
+const size = z.number().int().positive();
 
 const schema = z.object({
-  ...{ leastSamples: positive, criticalBatch: positive },
+  ...{ leastSamples: positive, criticalBatch: positive, devices: size, multipleOf: size.default(1) },
   ...{ pricePerHour: positive.optional(), watts: positive.optional() },
 });
+
+const stepSchema = z.object({ batch: size, seconds: positive });
 
 /** A value, and the range in which it lies if the critical batch is a quarter, or four times, of what was given. */
 export interface Range {
@@ -43,7 +53,9 @@ export interface TrainingCost {
   /** A step of B samples takes `stepOverhead` + B ÷ `samplesPerSecond`. */
   readonly stepOverhead: number;
   readonly samplesPerSecond: number;
-  /** With the batch of the plan, and with half of the fastest, the fastest, and twice that. */
+  /** What the batches but the first are multiples of. */
+  readonly multipleOf: number;
+  /** With the batch of the plan, and with about half of the fastest, the fastest, and twice that. */
   readonly batches: readonly CostOfBatch[];
 }
 
@@ -63,32 +75,30 @@ const UNCERTAINTY = 4;
  * @param small The step of the plan.
  * @param large The step with a larger batch and the same mesh.
  */
-export function trainingCost(
-  small: StepTime,
-  large: StepTime,
-  options: CostOptions & { readonly devices: number },
-): TrainingCost {
-  const { devices, ...given } = options;
-  const checked = parseOptions('cost', schema, given);
+export function trainingCost(small: StepTime, large: StepTime, options: DevicesCostOptions): TrainingCost {
+  parseOptions('small', stepSchema, small);
+  parseOptions('large', stepSchema, large);
+  const checked = parseOptions('cost', schema, options);
+  const { multipleOf } = checked;
   const perSample = (large.seconds - small.seconds) / (large.batch - small.batch);
   if (!(perSample > 0)) throw withoutSlope(small, large);
   const samplesPerSecond = 1 / perSample;
   const stepOverhead = Math.max(0, small.seconds - small.batch * perSample);
   const fastestBatch = Math.sqrt(checked.criticalBatch * samplesPerSecond * stepOverhead);
   const secondsOf = (batch: number) => stepOverhead + batch * perSample;
-  const sizes = [small.batch, fastestBatch / 2, fastestBatch, 2 * fastestBatch].map((size) =>
-    Math.max(1, Math.round(size)),
+  const others = [fastestBatch / 2, fastestBatch, 2 * fastestBatch].map(
+    (batch) => multipleOf * Math.max(1, Math.round(batch / multipleOf)),
   );
   return {
-    ...{ fastestBatch, stepOverhead, samplesPerSecond },
-    batches: [...new Set(sizes)].map((batch) => costOf(batch, secondsOf(batch), { ...checked, devices })),
+    ...{ fastestBatch, stepOverhead, samplesPerSecond, multipleOf },
+    batches: [...new Set([small.batch, ...others])].map((batch) => costOf(batch, secondsOf(batch), checked)),
   };
 }
 
 function costOf(
   batch: number,
   stepSeconds: number,
-  { leastSamples, criticalBatch, pricePerHour, watts, devices }: z.infer<typeof schema> & { devices: number },
+  { leastSamples, criticalBatch, pricePerHour, watts, devices }: z.infer<typeof schema>,
 ): CostOfBatch {
   const samplesWith = (critical: number) => leastSamples * (1 + batch / critical);
   const samples = {

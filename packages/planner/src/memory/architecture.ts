@@ -25,6 +25,9 @@ export interface Architecture {
   readonly hasMlpBias: boolean;
 }
 
+/** More layers are a typing error, and would take all memory. */
+export const MOST_LAYERS = 10_000;
+
 /** A tensor of a model. */
 export interface SizedTensor {
   readonly name: string;

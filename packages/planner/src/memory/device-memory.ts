@@ -23,6 +23,17 @@ export interface DeviceMemory {
   readonly otherActivations: number;
 }
 
+/** What the parts are, for messages. */
+export const MEMORY_NAMES: Readonly<Record<keyof DeviceMemory, string>> = {
+  weights: 'weights',
+  gradients: 'gradients',
+  optimizer: "the optimizer's state",
+  gathered: 'whole units of fsdp or offload on their way',
+  activations: 'activations',
+  recomputed: 'activations that backward computes again',
+  otherActivations: 'activations of the head and its loss',
+};
+
 /**
  * Memory with Adam: what the estimator of `acc estimate-memory` counts for the device's share of the
  * parameters, and activations of transformers on GPUs.

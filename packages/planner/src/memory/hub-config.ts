@@ -1,10 +1,10 @@
 import { AccError, showValue } from '@acc/contract';
-import type { Architecture } from './architecture.js';
+import { MOST_LAYERS, type Architecture } from './architecture.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
 /** The kinds of models, by `model_type` in config.json. */
-const KINDS: Readonly<Record<string, (config: Config, where: string) => Architecture>> = {
+const KINDS: Readonly<Record<string, (config: Config, where: string, instead: string) => Architecture>> = {
   gpt2: readGpt2,
   llama: readLlama,
   // The same layers; attention reaches less far back, which changes no sizes.
@@ -19,22 +19,29 @@ export const isKnownKind = ({ model_type: kind }: Config): boolean =>
  * `transformers`, which leaves them out of the file in some versions.
  *
  * @param where The file, for messages.
+ * @param instead The next step for other models.
  * @throws AccError `ACC_MODEL_UNKNOWN` for another kind of model; `ACC_MODEL_CONFIG_INVALID`.
  */
-export function readHubConfig(config: Config, where: string): Architecture {
+export function readHubConfig(
+  config: Config,
+  where: string,
+  instead = 'give a safetensors file, or --parameters',
+): Architecture {
   if (!isKnownKind(config)) {
     throw new AccError('ACC_MODEL_UNKNOWN', `${where}: model_type is ${showValue(config.model_type)}.`, {
-      help: `Known kinds: ${Object.keys(KINDS).join(', ')}. For others, give a safetensors file, or --parameters.`,
+      help: `Known kinds: ${Object.keys(KINDS).join(', ')}. For others, ${instead}.`,
       details: { kind: config.model_type },
     });
   }
-  return KINDS[config.model_type as string]!(config, where);
+  const architecture = KINDS[config.model_type as string]!(config, where, instead);
+  if (architecture.layers <= MOST_LAYERS) return architecture;
+  throw invalid(where, `it has ${architecture.layers} layers, expected at most ${MOST_LAYERS}`);
 }
 
-function readGpt2(config: Config, where: string): Architecture {
+function readGpt2(config: Config, where: string, instead: string): Architecture {
   if (config.add_cross_attention === true) {
     throw invalid(where, 'add_cross_attention adds parameters that are not known here', {
-      help: 'Give a safetensors file, or --parameters.',
+      help: `Instead, ${instead}.`,
     });
   }
   const size = (name: string, other: string, fallback: number) =>

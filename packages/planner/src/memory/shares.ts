@@ -1,4 +1,4 @@
-import { sum } from '../flops.js';
+import { sum, vocabularyOf } from '../flops.js';
 import type { Model } from '../model.js';
 import type { Plan } from '../plan.js';
 import { elementsOf } from './model-sizes.js';
@@ -24,16 +24,18 @@ export interface ShareSizes {
 export const shareSizes = (model: Model, { mesh }: Plan): ShareSizes =>
   remembered(model, `share ${mesh.tensor} ${mesh.pipeline > 1}`, () => countedShares(model, mesh));
 
-function countedShares(model: Model, mesh: Plan['mesh']): ShareSizes {
-  const count = (...units: string[]) =>
-    tensorsOf({ ...model, layers: 1 })
-      .filter(({ unit }) => units.includes(unit))
-      .reduce((all, { shape }) => all + elementsOf(shape), 0) / mesh.tensor;
-  const embedding = count('embedding');
+function countedShares(model: Model, { tensor, pipeline }: Plan['mesh']): ShareSizes {
+  const tokens = vocabularyOf(model, tensor) * model.hidden;
+  const count = (unit: string) => {
+    const own = tensorsOf({ ...model, layers: 1 }).filter((each) => each.unit === unit);
+    const sizes = own.map(({ name, shape }) =>
+      name === 'embedding.tokens' || unit === 'head' ? tokens : elementsOf(shape) / tensor,
+    );
+    return sum(sizes);
+  };
   // The last stage has a copy of a tied embedding.
-  const isCopied = model.isTied && mesh.pipeline > 1;
-  const head = isCopied ? (model.vocabulary * model.hidden) / mesh.tensor : count('head');
-  return { layer: count('layers.0'), embedding, head: head + count('norm') };
+  const head = model.isTied && pipeline > 1 ? tokens : count('head');
+  return { layer: count('layers.0'), embedding: count('embedding'), head: head + count('norm') };
 }
 
 /** The parameters of each rank of a pipeline by layer, with the embedding and the head in their places. */

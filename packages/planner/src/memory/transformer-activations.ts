@@ -1,3 +1,4 @@
+import { vocabularyOf } from '../flops.js';
 import type { Model } from '../model.js';
 import type { Plan } from '../plan.js';
 
@@ -29,8 +30,9 @@ export function layerActivationBytes(model: Model, plan: Plan, tokens: number): 
  * input and the logits in float32 (section 4.3 of the same paper).
  */
 export function otherActivationBytes(model: Model, plan: Plan, tokens: number): number {
-  const { hidden, vocabulary, kind } = model;
+  const { hidden, kind } = model;
   const { tensor, pipeline } = plan.mesh;
   const dropout = kind === 'llama' ? 0 : (tokens * hidden * Math.min(pipeline, plan.microBatches)) / tensor;
-  return pipeline > 1 ? dropout : dropout + (4 * tokens * (hidden + vocabulary)) / tensor;
+  if (pipeline > 1) return dropout;
+  return dropout + 4 * tokens * (hidden / tensor + vocabularyOf(model, tensor));
 }

@@ -1,3 +1,4 @@
+import type { Model } from '../model.js';
 import type { FullPlan } from './full-plan.js';
 
 /** Options of `Accelerator.create` of `@acc/core`. */
@@ -10,7 +11,7 @@ export interface AcceleratorChoices {
     readonly mixedPrecision?: { readonly param: 'bf16' | 'fp16'; readonly reduce: 'bf16' | 'fp16' };
     readonly offload?: { readonly params: boolean; readonly optimizer: boolean; readonly to: string };
   };
-  readonly mixedPrecision: 'no' | 'bf16' | 'fp16' | 'fp8';
+  readonly mixedPrecision: 'no' | 'bf16' | 'fp16';
   readonly amp?: { readonly float32Precision: 'ieee' | 'tf32' };
   readonly gradientAccumulationSteps?: number;
   readonly checkpointEvery?: number;
@@ -30,7 +31,7 @@ export interface CreateOptions {
 const FOLDER = '/tmp/acc-offload';
 
 /** The options with which `@acc/core` trains as the plan says. */
-export function createOptionsOf(plan: FullPlan): CreateOptions {
+export function createOptionsOf(plan: FullPlan, model: Pick<Model, 'vocabulary'>): CreateOptions {
   const { mesh, stage, offload, microBatch, globalBatch, accumulation, checkpointEvery, schedule } = plan;
   const batchOfDevice = globalBatch / (mesh.data * mesh.fsdp);
   const isSharded = stage > 0 || offload !== null;
@@ -44,7 +45,7 @@ export function createOptionsOf(plan: FullPlan): CreateOptions {
       ...(mesh.pipeline > 1 && { pipeline: { microBatches: batchOfDevice / microBatch, schedule } }),
     },
     batchSize: mesh.pipeline > 1 ? batchOfDevice : microBatch,
-    program: programOf(plan),
+    program: programOf(plan, model),
   };
 }
 
@@ -81,23 +82,21 @@ function fsdpOf({ stage, offload, precision }: FullPlan): NonNullable<Accelerato
 function precisionOf(precision: FullPlan['precision']): Pick<AcceleratorChoices, 'mixedPrecision' | 'amp'> {
   if (precision === 'float32') return { mixedPrecision: 'no', amp: { float32Precision: 'ieee' } };
   if (precision === 'tf32') return { mixedPrecision: 'no', amp: { float32Precision: 'tf32' } };
-  return { mixedPrecision: precision };
+  // `create` refuses fp8.
+  return { mixedPrecision: precision === 'fp8' ? 'bf16' : precision };
 }
 
-function programOf({
-  mesh,
-  sequenceParallel,
-  flashAttention,
-  chunks,
-  offload,
-  precision,
-  recompute,
-}: FullPlan) {
+function programOf(plan: FullPlan, { vocabulary }: Pick<Model, 'vocabulary'>): string[] {
+  const { mesh, sequenceParallel, flashAttention, chunks, offload, precision, recompute } = plan;
   const lines: [boolean, string][] = [
     [mesh.tensor > 1, "parallelize(model, 'auto') before prepare."],
     [
       mesh.tensor > 1 && sequenceParallel,
       "For sequenceParallel, name layers in place of 'auto', with norms and dropout as 'sequence'. Otherwise activations take more memory.",
+    ],
+    [
+      vocabulary % mesh.tensor !== 0,
+      `Each rank of tensor has the whole embedding, because ${mesh.tensor} does not divide the vocabulary (${vocabulary}). A padded vocabulary takes less memory and time.`,
     ],
     [mesh.pipeline > 1, 'accelerator.pipelined(model, loss), or fit, in place of minimize.'],
     [
@@ -109,7 +108,10 @@ function programOf({
       'The fused attention of @acc/core (scaledDotProductAttention, the layers of @acc/transformer).',
     ],
     [offload !== null, 'On a GPU, this version of @acc/core refuses fsdp.offload.'],
-    [precision === 'fp8', 'This version of @acc/core refuses mixedPrecision fp8.'],
+    [
+      precision === 'fp8',
+      'This version of @acc/core refuses mixedPrecision fp8: these options are for bf16, which is slower than is predicted.',
+    ],
     [recompute === 'selective', '@acc/core has no selective recomputation.'],
   ];
   return lines.filter(([isNeeded]) => isNeeded).map(([, line]) => line);

@@ -1,15 +1,15 @@
 import { AccError } from '@acc/contract';
+import { counted } from '../counted.js';
+import { MEMORY_NAMES } from '../memory/device-memory.js';
 import { optimizerShards } from '../memory/shares.js';
 import { largestOf } from './planned.js';
-import { basesOf, type Space } from './space.js';
+import { basesOf, mayNeedLess, type Space } from './space.js';
 import { variantsOf, type Sized } from './variants.js';
 
 /** No plan keeps the constraints: with the reasons that were found most often. */
 export function impossible(space: Space): AccError {
-  const counts = new Map<string, number>();
-  const refuse = (reason: () => string) => counts.set(reason(), (counts.get(reason()) ?? 0) + 1);
-  for (const bases of basesOf({ ...space, refuse })) void bases;
-  const reasons = [...counts].sort((a, b) => b[1] - a[1]).map(([reason]) => reason);
+  const axes = whyNotAxes(space);
+  const reasons = axes === undefined ? reasonsOf(space) : [axes];
   return new AccError(
     'ACC_PLAN_IMPOSSIBLE',
     `No plan keeps the constraints: ${reasons.slice(0, SHOWN).join('; ')}.`,
@@ -21,6 +21,26 @@ export function impossible(space: Space): AccError {
 }
 
 const SHOWN = 3;
+/** data, fsdp, tensor, context, pipeline. */
+const AXES = 5;
+
+/** The given axes against the devices, before all other reasons. */
+function whyNotAxes({ kept, cluster: { devices } }: Space): string | undefined {
+  const given = Object.entries(kept.mesh).filter(([, size]) => size !== undefined);
+  const product = given.reduce((all, [, size]) => all * size, 1);
+  const isWhole = given.length === AXES;
+  if (isWhole ? product === devices : devices % product === 0) return undefined;
+  const name = given.length === 1 ? `mesh.${given[0]![0]}` : given.map(([axis]) => axis).join(' × ');
+  return `${name} (${product}) ${isWhole ? 'is not' : 'does not divide'} the ${counted(devices, 'device')}`;
+}
+
+/** The reasons by how often they were found. */
+function reasonsOf(space: Space): string[] {
+  const counts = new Map<string, number>();
+  const refuse = (reason: () => string) => counts.set(reason(), (counts.get(reason()) ?? 0) + 1);
+  for (const bases of basesOf({ ...space, refuse })) void bases;
+  return [...counts].sort((a, b) => b[1] - a[1]).map(([reason]) => reason);
+}
 
 /** All plans need more memory than there is: with what the smallest of them needs. */
 export function nothingFits(space: Space, limitBytes: number, unfit: readonly Sized[]): AccError {
@@ -30,7 +50,7 @@ export function nothingFits(space: Space, limitBytes: number, unfit: readonly Si
   const isHost = memoryBytes <= limitBytes;
   const need = isHost
     ? `${gigabytes(hostMemoryBytes)} of a host's memory, which has ${gigabytes(space.cluster.hostMemoryBytes)}`
-    : `${gigabytes(memoryBytes)} on a device, of which ${gigabytes(limitBytes)} may be used; most are ${NAMES[largestOf(memory)]}`;
+    : `${gigabytes(memoryBytes)} on a device, of which ${gigabytes(limitBytes)} may be used; most are ${MEMORY_NAMES[largestOf(memory)]}`;
   const axes = Object.entries(setting.plan.mesh)
     .filter(([, size]) => size > 1)
     .map(([axis, size]) => `${axis} ${size}`);
@@ -59,28 +79,18 @@ const lackOf = ({ memoryBytes, hostMemoryBytes }: Sized, { cluster }: Space, lim
 
 const MOST_DOUBLINGS = 6;
 
-/** The least power of two times the devices with which a plan fits, the batch grown with them if it has to. */
+/** The least power of two times the devices with which a plan of the same batch fits. */
 function devicesThatFit(space: Space, limitBytes: number): number | undefined {
   for (let times = 2; times <= 2 ** MOST_DOUBLINGS; times *= 2) {
     const cluster = { ...space.cluster, devices: times * space.cluster.devices };
     const larger = { ...space, cluster, refuse: () => {} };
     for (const bases of basesOf(larger)) {
-      // A plan of larger micro-batches needs no less memory.
-      const first = bases[0];
-      if (first && variantsOf(first, larger, limitBytes).some(({ fits }) => fits)) return cluster.devices;
+      const least = bases.filter((base, i) => i === 0 || mayNeedLess(base));
+      if (least.some((base) => variantsOf(base, larger, limitBytes).some(({ fits }) => fits)))
+        return cluster.devices;
     }
   }
   return undefined;
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
-
-const NAMES = {
-  weights: 'weights',
-  gradients: 'gradients',
-  optimizer: "the optimizer's state",
-  gathered: 'whole units of fsdp or offload on their way',
-  activations: 'activations',
-  recomputed: 'activations that backward computes again',
-  otherActivations: 'activations of the head and its loss',
-} as const;

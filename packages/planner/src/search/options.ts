@@ -1,5 +1,12 @@
 import * as z from 'zod';
-import { planSchema, type ClusterOptions, type ModelSizesOptions, type PlanOptions } from '../options.js';
+import {
+  count,
+  countUpTo,
+  planSchema,
+  type ClusterOptions,
+  type ModelSizesOptions,
+  type PlanOptions,
+} from '../options.js';
 
 /** Choices of the user, which every plan keeps. What is left out is searched. */
 export interface PlanConstraints {
@@ -9,7 +16,7 @@ export interface PlanConstraints {
   /** Null: nothing. Default: nothing, because `Accelerator.create` refuses `fsdp.offload` on GPUs. */
   readonly offload?: PlanOptions['offload'];
   readonly microBatch?: number;
-  /** Micro-batches of a step, of a device. */
+  /** As in a plan: micro-batches of a step of a device without a pipeline, and 1 with one. */
   readonly accumulation?: number;
   /** Default: 1, and 2 for interleaved schedules: `@acc/core` makes no more by itself. */
   readonly chunks?: number;
@@ -44,7 +51,7 @@ export interface SearchOptions {
   readonly memoryFraction?: number;
 }
 
-const size = z.number().int().positive().optional();
+const size = count.optional();
 const { stage, offload, accumulation, checkpointEvery, precision, schedule } = planSchema.shape;
 
 const constraintsSchema = z.strictObject({
@@ -57,10 +64,10 @@ const constraintsSchema = z.strictObject({
 
 export const searchSchema = z.object({
   ...{ model: z.custom<SearchOptions['model']>(), cluster: z.custom<SearchOptions['cluster']>() },
-  globalBatch: z.number().int().positive(),
+  globalBatch: count,
   sequence: size,
   constraints: constraintsSchema.prefault({}),
-  count: z.number().int().positive().default(6),
+  count: countUpTo(1000).default(6),
   memoryFraction: z.number().positive().max(1).default(0.92),
 });
 

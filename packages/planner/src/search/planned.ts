@@ -26,7 +26,9 @@ export interface PlannedRun {
 export interface UnfitPlan {
   readonly plan: FullPlan;
   readonly memoryBytes: number;
-  /** The part of the memory that is largest. */
+  /** Bytes that offload takes of a host's memory. It may be what does not fit. */
+  readonly hostMemoryBytes: number;
+  /** The part of the device's memory that is largest. */
   readonly most: keyof DeviceMemory;
   readonly memory: DeviceMemory;
   /** A step would take at least so long. */
@@ -48,8 +50,8 @@ export function plannedOf(
 }
 
 export function partsOf(sized: Sized): Omit<UnfitPlan, 'atLeastSeconds'> {
-  const { memory, memoryBytes } = sized;
-  return { plan: fullPlanOf(sized), memoryBytes, most: largestOf(memory), memory };
+  const { memory, memoryBytes, hostMemoryBytes } = sized;
+  return { plan: fullPlanOf(sized), memoryBytes, hostMemoryBytes, most: largestOf(memory), memory };
 }
 
 function fullPlanOf({ given, setting: { plan } }: Sized): FullPlan {

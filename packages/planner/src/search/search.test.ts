@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PlanOptions } from '../options.js';
+import type { ClusterOptions, PlanOptions } from '../options.js';
 import { predict } from '../predict.js';
 import type { FullPlan } from './full-plan.js';
 import { findPlans } from './search.js';
@@ -9,6 +9,16 @@ import type { PlanConstraints, SearchOptions } from './options.js';
 const GPT = { vocabulary: 51_200, sequence: 2048 };
 const SMALL = { layers: 8, hidden: 1024, heads: 8, ...GPT };
 const ON_8 = { model: SMALL, cluster: { preset: 'a100-sxm', devices: 8 }, globalBatch: 64 };
+
+const MEASURED = {
+  ...{ measured: { name: 'a host', flopsPerSecond: { float32: 1e11, bf16: 9e10 } }, devices: 2 },
+  ...{ devicesPerHost: 2, memoryBytes: 16e9, memoryBytesPerSecond: 1e10, hostMemoryBytes: 32e9 },
+  ...{ linkBytesPerSecond: 1e8, linkLatencySeconds: 6e-6 },
+};
+/** With one micro-batch plans fit, and with two of the same batch none does. */
+const TIGHT = { preset: 'a100-sxm', devices: 1, memoryBytes: 4.8e9 };
+const DEEP = { ...SMALL, layers: 24, sequence: 128 };
+const SLOW = { preset: 'h100-sxm', devices: 4, devicesPerHost: 1, networkBytesPerSecond: 2e8 };
 
 const errorOf = (options: SearchOptions): Error => {
   try {
@@ -41,21 +51,46 @@ describe('plans', () => {
     expect(counts.tooSlow).toBeGreaterThan(counts.simulated);
   });
 
-  it('are the fastest of all, also of those that the bounds leave out', () => {
-    const model = { ...SMALL, layers: 4 };
-    const options = { model, cluster: { preset: 'v100-sxm', devices: 4 }, globalBatch: 8 };
-    const { plans } = findPlans(options);
-    const all = everyPlan(4, 8).flatMap((plan) => {
+  it.each<[string, ClusterOptions, Partial<SearchOptions>]>([
+    ['on V100', { preset: 'v100-sxm', devices: 4 }, {}],
+    [
+      'with offload in little memory',
+      TIGHT,
+      { model: DEEP, globalBatch: 2, constraints: { offload: { optimizer: true } } },
+    ],
+    ['on a slow network beside computation', SLOW, {}],
+    ['on a host that was measured', MEASURED, {}],
+  ])('are the fastest of all, also of those that the bounds leave out: %s', (_, cluster, more) => {
+    const options = { model: { ...SMALL, layers: 4 }, globalBatch: 8, ...more, cluster };
+    const { plans } = findPlans({ ...options, memoryFraction: 1 });
+    const all = everyPlan(cluster.devices, options.globalBatch).flatMap((plan) => {
       try {
-        const { stepSeconds, fits } = predict({ ...options, plan });
+        const { stepSeconds, fits } = predict({
+          ...options,
+          plan: { ...plan, ...more.constraints, mesh: plan.mesh },
+        });
         return fits ? [stepSeconds] : [];
       } catch {
         // Numbers that do not fit each other.
         return [];
       }
     });
-    expect(all.length).toBeGreaterThan(100);
+    expect(all.length).toBeGreaterThan(0);
     expect(plans[0]!.stepSeconds).toBe(Math.min(...all));
+  });
+
+  it('with offload fit with one micro-batch, where gradients leave memory, though smaller ones do not', () => {
+    const constraints = { offload: { optimizer: true }, checkpointEvery: 1 };
+    const { plans } = findPlans({ model: DEEP, cluster: TIGHT, globalBatch: 2, constraints });
+    expect(plans[0]!.plan.microBatch).toBe(2);
+  });
+
+  it('are accepted as constraints, with and without a pipeline', () => {
+    for (const mesh of [{ pipeline: 1 }, { pipeline: 2 }]) {
+      const [first] = findPlans({ ...ON_8, constraints: { mesh } }).plans;
+      const { globalBatch: _, sequence: __, ...constraints } = first!.plan;
+      expect(findPlans({ ...ON_8, constraints }).plans.map(({ plan }) => plan)).toEqual([first!.plan]);
+    }
   });
 
   it('have tensor 8 × pipeline 8 as the fastest mesh of figure 13, before 4 × 16 and 16 × 4', () => {
@@ -124,11 +159,13 @@ function everyPlan(devices: number, globalBatch: number): PlanOptions[] {
         ([0, 1, 2] as const)
           .filter((stage) => stage === 0 || (mesh.context === 1 && !(stage === 2 && mesh.pipeline > 1)))
           .flatMap((stage) =>
-            (['1f1b', 'zeroBubble', 'interleaved', 'gpipe'] as const).map((schedule) => ({
-              ...{ mesh, globalBatch, microBatch, recompute, stage, schedule },
-              chunks: schedule === 'interleaved' && mesh.pipeline > 1 ? 2 : 1,
-              ...{ flashAttention: true, sequenceParallel: mesh.tensor > 1 },
-            })),
+            (['1f1b', 'zeroBubble', 'interleaved', 'gpipe'] as const).flatMap((schedule) =>
+              (['bf16', 'fp16', 'float32'] as const).map((precision) => ({
+                ...{ mesh, globalBatch, microBatch, recompute, stage, schedule, precision },
+                chunks: schedule === 'interleaved' && mesh.pipeline > 1 ? 2 : 1,
+                ...{ flashAttention: true, sequenceParallel: mesh.tensor > 1 },
+              })),
+            ),
           ),
       ),
     ),
@@ -144,7 +181,12 @@ describe('constraints', () => {
     ['an accumulation', { accumulation: 4 }, { accumulation: 4 }],
     ['sections', { checkpointEvery: 2 }, { checkpointEvery: 2, recompute: 'full' }],
     ['no flash attention', { flashAttention: false }, { flashAttention: false }],
-    ['an axis', { mesh: { fsdp: 4 } }, { stage: 3 }],
+    [
+      'an axis',
+      { mesh: { fsdp: 4 } },
+      { stage: 3, mesh: expect.objectContaining({ fsdp: 4 }) as FullPlan['mesh'] },
+    ],
+    ['recomputation', { recompute: 'full' }, { recompute: 'full' }],
     [
       'offload',
       { offload: { optimizer: true, to: 'nvme' } },
@@ -156,16 +198,36 @@ describe('constraints', () => {
   });
 
   it.each<[string, SearchOptions['constraints'], string]>([
-    ['an axis', { mesh: { tensor: 3 } }, 'mesh.tensor (3) does not divide the devices'],
+    ['an axis', { mesh: { tensor: 3 } }, 'mesh.tensor (3) does not divide the 8 devices'],
     ['a micro-batch', { microBatch: 7 }, 'a micro-batch of 7 does not divide the batch of'],
-    ['micro-batches', { microBatch: 2, accumulation: 2 }, '2 micro-batches of 2 are not the batch of'],
+    [
+      'micro-batches',
+      { microBatch: 2, accumulation: 2 },
+      '2 × 2 (accumulation × microBatch) is not the batch of',
+    ],
     ['stages', { mesh: { pipeline: 8 }, chunks: 2 }, '16 stages are more than the 8 layers'],
     [
       'sections',
       { checkpointEvery: 5, mesh: { pipeline: 2 } },
       'sections of 5 layers are more than the 4 of a stage',
     ],
-    ['a schedule', { schedule: '1f1b', mesh: { pipeline: 1 } }, 'a schedule and chunks are for a pipeline'],
+    ['a schedule', { schedule: 'gpipe', mesh: { pipeline: 1 } }, 'a schedule and chunks are for a pipeline'],
+    [
+      'one chunk of an interleaved schedule',
+      { schedule: 'interleaved', chunks: 1, mesh: { pipeline: 2 } },
+      'interleaved has two chunks or more',
+    ],
+    ['an accumulation in a pipeline', { accumulation: 2, mesh: { pipeline: 2 } }, 'accumulation of 1, not 2'],
+    [
+      'stages of a schedule',
+      { schedule: 'interleaved', mesh: { pipeline: 8 } },
+      '16 stages are more than the 8 layers',
+    ],
+    [
+      'axes together',
+      { mesh: { tensor: 4, pipeline: 4 } },
+      'tensor × pipeline (16) does not divide the 8 devices',
+    ],
     ['a stage', { stage: 1, mesh: { data: 1 } }, 'stage 1 needs an axis data'],
     [
       'offload',
@@ -176,6 +238,12 @@ describe('constraints', () => {
     const error = errorOf({ ...ON_8, constraints: constraints! });
     expect(error).toMatchObject({ code: 'ACC_PLAN_IMPOSSIBLE' });
     expect(error.message).toContain(reason);
+  });
+
+  it('of sections are for full recomputation, as in predict', () => {
+    expect(errorOf({ ...ON_8, constraints: { recompute: 'none', checkpointEvery: 2 } })).toMatchObject({
+      code: 'ACC_PLAN_SHAPE',
+    });
   });
 
   it('have known names', () => {
@@ -225,7 +293,7 @@ describe('memory', () => {
 });
 
 it('plans of a host that was measured are in the precision that it has', () => {
-  const { plans } = findPlans({
+  const { plans, constants } = findPlans({
     model: 'gpt2',
     cluster: {
       ...{ measured: { name: 'a host', flopsPerSecond: { float32: 1e11, bf16: 5e10 } }, devices: 2 },
@@ -236,6 +304,10 @@ it('plans of a host that was measured are in the precision that it has', () => {
   });
   expect(plans[0]!.plan.precision).toBe('float32');
   expect(plans[0]!.plan.mesh).toMatchObject({ tensor: 1, pipeline: 1 });
+  const originOf = (part: string) => constants.find(({ name }) => name.startsWith(part))!.origin;
+  expect(originOf('products')).toBe('given in the cluster');
+  expect(originOf('device to host')).toBe('taken as the rate of its memory');
+  expect(originOf('reached of products')).toBe('rates that were measured count as reached');
 });
 
 it('constants name where they are from, those of the user among them', () => {
@@ -244,4 +316,7 @@ it('constants name where they are from, those of the user among them', () => {
     ...{ value: 5e10, origin: 'given in the cluster' },
   });
   expect(constants.every(({ origin }) => origin.length > 3)).toBe(true);
+  expect(new Set(constants.map(({ name }) => name)).size).toBe(constants.length);
+  // One host has no network.
+  expect(constants.some(({ name }) => name === 'network of a device')).toBe(false);
 });

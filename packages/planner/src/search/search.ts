@@ -2,19 +2,20 @@ import { parseOptions } from '@acc/contract';
 import { clusterOf } from '../cluster.js';
 import { constantsOf, type Constant } from '../constants.js';
 import { modelOf } from '../model.js';
+import { requireFullRecompute } from '../plan.js';
 import { predictionOf } from '../predict.js';
 import { leastStepSeconds } from '../time/step.js';
 import { createOptionsOf } from './create-options.js';
 import { impossible, nothingFits } from './errors.js';
 import { searchSchema, type SearchOptions } from './options.js';
 import { partsOf, plannedOf, type PlannedRun, type UnfitPlan } from './planned.js';
-import { basesOf, type Space } from './space.js';
+import { basesOf, mayNeedLess, type Space } from './space.js';
 import { variantsOf, type Sized } from './variants.js';
 
 /** Numbers of plans that a search has looked at. The first is the sum of the others. */
 export interface SearchCounts {
   readonly considered: number;
-  /** Not enough memory. Larger micro-batches than one that needs too much are not counted. */
+  /** Not enough memory. Larger micro-batches than one that needs too much are not counted, unless they may need less. */
   readonly tooLarge: number;
   /** Slower than the plans that are given, by a bound that needs no simulation. */
   readonly tooSlow: number;
@@ -47,6 +48,7 @@ export function findPlans(options: SearchOptions): FoundPlans {
     memoryFraction,
     ...given
   } = parseOptions('plan', searchSchema, options);
+  requireFullRecompute('constraints', kept);
   const model = modelOf(given.model, given.sequence);
   const cluster = clusterOf(given.cluster);
   const limitBytes = memoryFraction * cluster.device.memoryBytes;
@@ -56,7 +58,7 @@ export function findPlans(options: SearchOptions): FoundPlans {
   if (fitting.length === 0) throw nothingFits(space, limitBytes, unfit);
   const { plans, simulated } = fastest(fitting, count);
   return {
-    plans: plans.map((plan) => plannedOf(plan, createOptionsOf)),
+    plans: plans.map((plan) => plannedOf(plan, (full) => createOptionsOf(full, model))),
     doNotFit: unfitLayouts(fitting, unfit),
     counts: {
       ...{ considered, simulated, tooSlow: fitting.length - simulated },
@@ -73,14 +75,16 @@ function sorted(space: Space, limitBytes: number) {
   const unfit: Sized[] = [];
   let considered = 0;
   for (const bases of basesOf(space)) {
+    let isTooLarge = false;
     for (const base of bases) {
+      if (isTooLarge && !mayNeedLess(base)) continue;
       const variants = variantsOf(base, space, limitBytes);
       const fit = variants.filter(({ fits }) => fits);
       considered += variants.length;
       fitting.push(...fit);
       if (fit.length > 0) continue;
       unfit.push(smallestOf(variants));
-      break;
+      isTooLarge = true;
     }
   }
   return { fitting, unfit, considered };

@@ -1,6 +1,7 @@
-import type { Cluster } from '../cluster.js';
+import { calibrationOf, type Cluster } from '../cluster.js';
+import { counted } from '../counted.js';
 import type { Model } from '../model.js';
-import type { CheckedPlan, Plan } from '../plan.js';
+import { hasTooManyPasses, PRECISIONS, type CheckedPlan, type Plan } from '../plan.js';
 import type { PipelineShape, ScheduleName } from '../schedule/action.js';
 import { hasTooManyChunks, hasUnevenGroups } from '../schedule/schedule.js';
 import type { Kept } from './options.js';
@@ -22,7 +23,8 @@ export type Base = Omit<CheckedPlan, 'precision' | 'recompute' | 'checkpointEver
 
 /**
  * Every layout of devices, with every stage and schedule that goes with it: for each of these, plans by
- * their micro-batches, the smallest first. A plan of larger micro-batches needs no less memory.
+ * their micro-batches, the smallest first. A plan of larger micro-batches needs no less memory, but for
+ * those of {@link mayNeedLess}.
  */
 export function* basesOf(space: Space): Generator<readonly Base[]> {
   for (const mesh of meshesOf(space))
@@ -32,6 +34,10 @@ export function* basesOf(space: Space): Generator<readonly Base[]> {
         yield microBatches.map((microBatch) => baseOf(space, mesh, { microBatch, stage, ...order }));
       }
 }
+
+/** Whether a plan may need less memory than those of smaller micro-batches: offload takes gradients of one only. */
+export const mayNeedLess = ({ offload, mesh, globalBatch, microBatch }: Base): boolean =>
+  offload?.optimizer === true && globalBatch === mesh.data * mesh.fsdp * microBatch;
 
 interface Order {
   readonly schedule: ScheduleName;
@@ -46,11 +52,15 @@ function baseOf(
   return {
     ...{ mesh, globalBatch, ...rest, accumulation: undefined, sequence: model.sequence },
     offload: kept.offload ?? undefined,
-    sequenceParallel: kept.sequenceParallel ?? mesh.tensor > 1,
+    sequenceParallel: kept.sequenceParallel ?? (mesh.tensor > 1 && dividesPieces(mesh, model)),
     flashAttention: kept.flashAttention,
     ...{ fused: true, scatterGather: true },
   };
 }
+
+/** Whether `tensor` divides the tokens of a device, as sequence parallelism needs. */
+const dividesPieces = ({ tensor, context }: Plan['mesh'], { sequence }: Model): boolean =>
+  (sequence / context) % tensor === 0;
 
 function* meshesOf(space: Space): Generator<Plan['mesh']> {
   const { devices } = space.cluster;
@@ -59,14 +69,23 @@ function* meshesOf(space: Space): Generator<Plan['mesh']> {
       for (const context of sizesOf('context', devices / tensor / pipeline, space))
         for (const fsdp of sizesOf('fsdp', devices / tensor / pipeline / context, space)) {
           const data = devices / tensor / pipeline / context / fsdp;
-          if (isShared(data, fsdp, space)) yield { data, tensor, pipeline, context, fsdp };
+          const mesh = { data, tensor, pipeline, context, fsdp };
+          if (isShared(mesh, space)) yield mesh;
         }
 }
 
-/** Whether the batch can be divided, and the axis data has the size that is asked for. */
-function isShared(data: number, fsdp: number, { kept, globalBatch, refuse }: Space): boolean {
+/** Whether the batch and the sequence can be divided, and the axis data has the size that is asked for. */
+function isShared(mesh: Plan['mesh'], { kept, model, globalBatch, refuse }: Space): boolean {
+  const { data, fsdp } = mesh;
   if (kept.mesh.data !== undefined && kept.mesh.data !== data) {
-    refuse(() => `mesh.data is ${kept.mesh.data}, but the other axes leave ${data} devices to it`);
+    refuse(() => `mesh.data is ${kept.mesh.data}, but the other axes leave ${counted(data, 'device')} to it`);
+    return false;
+  }
+  if (kept.sequenceParallel && !dividesPieces(mesh, model)) {
+    refuse(
+      () =>
+        `mesh.tensor (${mesh.tensor}) does not divide the tokens of a sequence, as sequenceParallel needs`,
+    );
     return false;
   }
   if (globalBatch % (data * fsdp) === 0) return true;
@@ -75,7 +94,11 @@ function isShared(data: number, fsdp: number, { kept, globalBatch, refuse }: Spa
 }
 
 /** The sizes that an axis may have of so many devices. */
-function sizesOf(axis: Exclude<keyof Plan['mesh'], 'data'>, devices: number, space: Space): number[] {
+function sizesOf(
+  axis: Exclude<keyof Plan['mesh'], 'data'>,
+  devices: number,
+  space: Space,
+): readonly number[] {
   const fixed = space.kept.mesh[axis];
   const candidates = fixed === undefined ? divisorsOf(devices) : [fixed];
   const reasons = candidates.map((size) => whyNot(axis, size, devices, space));
@@ -100,7 +123,8 @@ function whyNot(
     return divides('model.kvHeads', model.kvHeads) ?? divides('model.ffn', model.intermediate);
   if (axis === 'context') return divides('model.sequence', model.sequence);
   if (axis === 'fsdp') return whyNotFsdp(size, cluster.devices, kept);
-  if (size > model.layers) return () => `mesh.pipeline (${size}) is more than the ${model.layers} layers`;
+  if (size > model.layers)
+    return () => `mesh.pipeline (${size}) is more than the ${counted(model.layers, 'layer')}`;
   if (size > 1 && kept.offload) return () => 'offload does not go with mesh.pipeline';
   return undefined;
 }
@@ -121,7 +145,14 @@ function microBatchesOf(
   const batch = globalBatch / (mesh.data * mesh.fsdp);
   const divisors = divisorsOf(batch);
   requireDivisor(kept.microBatch, 'a micro-batch of', batch);
-  requireDivisor(kept.accumulation, 'the accumulation', batch);
+  const isPipeline = mesh.pipeline > 1;
+  if (!isPipeline) requireDivisor(kept.accumulation, 'the accumulation', batch);
+  if (isPipeline && (kept.accumulation ?? 1) !== 1) {
+    refuse(
+      () => `a pipeline has an accumulation of 1, not ${kept.accumulation}: microBatch divides its batch`,
+    );
+    return [];
+  }
   function requireDivisor(size: number | undefined, name: string, of: number): void {
     if (size !== undefined && !divisors.includes(size))
       refuse(
@@ -131,13 +162,15 @@ function microBatchesOf(
   return divisors.filter((microBatch) => {
     const microBatches = batch / microBatch;
     if (kept.microBatch !== undefined && microBatch !== kept.microBatch) return false;
-    if (kept.accumulation !== undefined && microBatches !== kept.accumulation) {
+    if (!isPipeline && kept.accumulation !== undefined && microBatches !== kept.accumulation) {
       refuse(
-        () => `${kept.accumulation} micro-batches of ${microBatch} are not the batch of ${batch} of a device`,
+        () =>
+          `${kept.accumulation} × ${microBatch} (accumulation × microBatch) is not the batch of ${batch} of a device`,
       );
       return false;
     }
-    if (!hasUnevenGroups({ ranks: mesh.pipeline, chunks, microBatches })) return true;
+    const shape = { ranks: mesh.pipeline, chunks, microBatches };
+    if (!hasUnevenGroups(shape) && !hasTooManyPasses(shape)) return true;
     refuse(
       () => `${microBatches} micro-batches do not go with the schedule ${schedule} of ${mesh.pipeline} ranks`,
     );
@@ -164,19 +197,22 @@ function stagesOf({ data, fsdp, pipeline, context }: Plan['mesh'], { kept, refus
   return stages;
 }
 
-function ordersOf({ pipeline }: Plan['mesh'], { model, kept, refuse }: Space): Order[] {
-  const orders = pipeline === 1 ? ordersOfOne(kept, refuse) : ordersOfSeveral(kept);
+function ordersOf({ pipeline }: Plan['mesh'], { model, cluster, kept, refuse }: Space): Order[] {
+  const orders = pipeline === 1 ? ordersOfOne(kept, refuse) : ordersOfSeveral(kept, cluster);
   return orders.filter(({ schedule, chunks }) => {
     const reason = whyNotOrder(schedule, { ranks: pipeline, chunks, microBatches: 1 }, model, kept);
-    if (reason && (kept.chunks ?? kept.checkpointEvery) != null) refuse(reason);
+    if (reason) refuse(reason);
     return reason === undefined;
   });
 }
 
-const ordersOfSeveral = (kept: Kept): Order[] =>
-  ORDERS.filter(({ schedule }) => (kept.schedule ?? DEFAULT[schedule]) === schedule).map(
-    ({ schedule, chunks }) => ({ schedule, chunks: kept.chunks ?? chunks }),
-  );
+/** gpipe takes the time of 1f1b, and more memory, unless messages delay only the receiver. */
+function ordersOfSeveral({ schedule: kept, precision, flashAttention, chunks }: Kept, cluster: Cluster) {
+  const { overlaps } = calibrationOf(cluster, { precision: precision ?? PRECISIONS[0], flashAttention });
+  return ORDERS.filter(({ schedule }) =>
+    kept === undefined ? schedule !== 'gpipe' || overlaps : schedule === kept,
+  ).map((order): Order => ({ ...order, chunks: chunks ?? order.chunks }));
+}
 
 function whyNotOrder(
   schedule: ScheduleName,
@@ -187,14 +223,19 @@ function whyNotOrder(
   const stages = shape.ranks * shape.chunks;
   if (hasTooManyChunks(schedule, shape))
     return () => `the schedule ${schedule} has one chunk on each device, not ${shape.chunks}`;
-  if (stages > layers) return () => `${stages} stages are more than the ${layers} layers`;
+  if (schedule === 'interleaved' && shape.chunks === 1)
+    return () => 'the schedule interleaved has two chunks or more on each device';
+  if (stages > layers) return () => `${stages} stages are more than the ${counted(layers, 'layer')}`;
   if (checkpointEvery != null && checkpointEvery > layers / stages)
-    return () => `sections of ${checkpointEvery} layers are more than the ${layers / stages} of a stage`;
+    return () =>
+      `sections of ${counted(checkpointEvery, 'layer')} are more than the ${layers / stages} of a stage`;
   return undefined;
 }
 
-function ordersOfOne({ schedule, chunks = 1 }: Kept, refuse: Space['refuse']): Order[] {
-  if (schedule === undefined && chunks === 1) return [{ schedule: '1f1b', chunks: 1 }];
+/** The fields of a plan without a pipeline are 1f1b and one chunk: with `mesh.pipeline` they are no choice. */
+function ordersOfOne({ schedule, chunks = 1, mesh }: Kept, refuse: Space['refuse']): Order[] {
+  const isFree = schedule === undefined || (schedule === '1f1b' && mesh.pipeline === 1);
+  if (isFree && chunks === 1) return [{ schedule: '1f1b', chunks: 1 }];
   refuse(() => 'a schedule and chunks are for a pipeline of several ranks');
   return [];
 }
@@ -206,12 +247,15 @@ const ORDERS: readonly Order[] = [
   { schedule: 'gpipe', chunks: 1 },
 ];
 
-/** The schedules that are searched. gpipe takes the time of 1f1b, and more memory. */
-const DEFAULT: Readonly<Record<ScheduleName, ScheduleName | undefined>> = {
-  ...{ '1f1b': '1f1b', zeroBubble: 'zeroBubble', interleaved: 'interleaved', gpipe: undefined },
-};
+const known = new Map<number, number[]>();
 
-export function divisorsOf(whole: number): number[] {
+export function divisorsOf(whole: number): readonly number[] {
+  const found = known.get(whole) ?? dividing(whole);
+  known.set(whole, found);
+  return found;
+}
+
+function dividing(whole: number): number[] {
   const small = Array.from({ length: Math.floor(Math.sqrt(whole)) }, (_, i) => i + 1).filter(
     (size) => whole % size === 0,
   );

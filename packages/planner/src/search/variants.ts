@@ -23,22 +23,23 @@ type Choice = Pick<CheckedPlan, 'precision' | 'recompute' | 'checkpointEvery'>;
 
 /**
  * The plans of a base that differ in time or memory: 16 bits without recomputation are fastest, so others
- * are tried only where that does not fit.
+ * are tried only where that does not fit. A device whose wide products are faster still moves 16 bits
+ * faster, so there both are tried.
  */
 export function variantsOf(base: Base, space: Space, limitBytes: number): Sized[] {
   const [first, second] = precisionsOf(space.kept, space.cluster);
-  const plain = sized(base, { precision: first, ...recomputeOf(space.kept) }, space, limitBytes);
-  if (plain.fits) return [plain];
-  const isFree = space.kept.recompute === undefined && space.kept.checkpointEvery == null;
-  const saved = isFree
-    ? [sized(base, { precision: first, ...smallest(plain.setting) }, space, limitBytes)]
-    : [];
-  if (second === undefined) return [plain, ...saved];
-  const wide = sized(base, { precision: second, ...recomputeOf(space.kept) }, space, limitBytes);
-  const least = isFree
-    ? [sized(base, { precision: second, ...smallest(wide.setting) }, space, limitBytes)]
-    : [];
-  return [plain, ...saved, wide, ...least];
+  const variants = variantsIn(first, base, space, limitBytes);
+  if (second === undefined || (variants[0]!.fits && !isWide(first))) return variants;
+  return [...variants, ...variantsIn(second, base, space, limitBytes)];
+}
+
+/** The plan without recomputation, and if that does not fit the one that needs least. */
+function variantsIn(precision: ComputePrecision, base: Base, space: Space, limitBytes: number): Sized[] {
+  const { recompute, checkpointEvery } = space.kept;
+  const plain = sized(base, { precision, ...recomputeOf(space.kept) }, space, limitBytes);
+  const areSectionsFree = checkpointEvery == null && (recompute === undefined || recompute === 'full');
+  if (plain.fits || !areSectionsFree) return [plain];
+  return [plain, sized(base, { precision, ...smallest(plain.setting) }, space, limitBytes)];
 }
 
 const recomputeOf = ({ recompute, checkpointEvery }: Kept): Omit<Choice, 'precision'> =>
@@ -46,17 +47,20 @@ const recomputeOf = ({ recompute, checkpointEvery }: Kept): Omit<Choice, 'precis
     ? { recompute: recompute ?? 'none', checkpointEvery: recompute === 'full' ? 1 : undefined }
     : { recompute: 'full', checkpointEvery };
 
-/** The fastest precision, and one of another width: wide ones have no 16-bit copies of weights. */
+/** The fastest precision, and the fastest of another width: wide ones have no 16-bit copies of weights. */
 function precisionsOf(
   { precision }: Kept,
   { device: { peakFlops } }: Cluster,
 ): readonly [ComputePrecision, ComputePrecision | undefined] {
   if (precision !== undefined) return [precision, undefined];
-  const known = PRECISIONS.filter((each) => peakFlops[each] !== undefined);
-  const first = known.reduce((best, each) => (peakFlops[each]! > peakFlops[best]! ? each : best));
-  const isWide = (each: ComputePrecision) => each === 'tf32' || each === 'float32';
+  const known = PRECISIONS.filter((each) => peakFlops[each] !== undefined).toSorted(
+    (a, b) => peakFlops[b]! - peakFlops[a]!,
+  );
+  const first = known[0]!;
   return [first, known.find((each) => isWide(each) !== isWide(first))];
 }
+
+const isWide = (precision: ComputePrecision): boolean => precision === 'tf32' || precision === 'float32';
 
 const MOST_LAYERS_OF_A_SECTION = 16;
 

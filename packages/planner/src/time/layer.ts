@@ -1,6 +1,6 @@
 import { allReduceSeconds, send, shareSeconds } from '../collectives/collectives.js';
 import type { Cluster } from '../cluster.js';
-import { headFlops, layerProducts, sum } from '../flops.js';
+import { headFlops, layerProducts, sum, vocabularyOf } from '../flops.js';
 import type { Calibration } from '../hardware/calibrations.js';
 import type { Model } from '../model.js';
 import type { Plan } from '../plan.js';
@@ -138,7 +138,7 @@ function contextSeconds(setting: Setting, hiddenUnder: number): number {
   const { model, plan, cluster, calibration } = setting;
   if (plan.mesh.context === 1) return 0;
   const group = groupOf('context', plan.mesh, cluster, calibration);
-  const width = 2 * Math.max(model.kvHeads / plan.mesh.tensor, 1) * model.headDim;
+  const width = (2 * model.kvHeads * model.headDim) / plan.mesh.tensor;
   const bytes = elementBytes(plan) * tokensOf(setting) * width;
   const steps = plan.mesh.context - 1;
   return Math.max(0, steps * send(bytes, linkOf(group)) - hiddenUnder);
@@ -152,8 +152,8 @@ export function headSeconds(setting: Setting): PassSeconds {
   // The head stays in 16 bits.
   const matrices = { ...setting, plan: { ...plan, precision: attentionPrecision(setting) } };
   const products = productSeconds(headFlops(model, tokens, tensor), matrices);
-  const elementwise =
-    bytesSeconds((setting.calibration.lossBytes * tokens * model.vocabulary) / tensor, setting) / 3;
+  const entries = tokens * vocabularyOf(model, tensor);
+  const elementwise = bytesSeconds(setting.calibration.lossBytes * entries, setting) / 3;
   const communication = tensorSeconds(setting) / 2;
   return {
     forward: { ...NOTHING, products, elementwise, communication },

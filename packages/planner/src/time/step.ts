@@ -90,7 +90,7 @@ export function leastStepSeconds(setting: Setting): number {
 }
 
 function leastPipelineSeconds(setting: Setting, stages: readonly PassSeconds[]): number {
-  const { mesh, microBatches, schedule } = setting.plan;
+  const { mesh, microBatches } = setting.plan;
   if (mesh.pipeline === 1) return passesInTurn(setting, stages).duration;
   const { blocking, delay } = messageSeconds(setting);
   const busy = Array<number>(mesh.pipeline).fill(0);
@@ -103,7 +103,7 @@ function leastPipelineSeconds(setting: Setting, stages: readonly PassSeconds[]):
     const { forward, backward } = stages[rank]!;
     around += total(forward) + blocking + delay;
     // Gradients of weights may fill the time in which the last gradients of inputs travel.
-    if (schedule !== 'zeroBubble') around += total(backward) + blocking + delay;
+    if (!hasSplitBackward(setting.plan)) around += total(backward) + blocking + delay;
   });
   return most;
 }
@@ -172,17 +172,21 @@ function simulated(
 ): Simulation {
   const { mesh, chunks, microBatches, schedule } = plan;
   const table = scheduleOf(schedule, { ranks: mesh.pipeline, chunks, microBatches });
-  const isSplit = schedule === 'zeroBubble';
+  const isSplit = hasSplitBackward(plan);
   const durations = stages.map(({ forward, backward }) => ({
     forward: total(forward) + blocking,
     backward: isSplit ? total(backward) / 2 + blocking : total(backward) + blocking,
-    weights: total(backward) / 2,
+    weights: isSplit ? total(backward) / 2 : 0,
   }));
   return simulate(table, ({ kind, stage }: Action) => {
     const duration = durations[stage]![kind];
     return { duration, sentAfter: duration + delay };
   });
 }
+
+/** What is computed again has all its gradients in the first half of backward. */
+const hasSplitBackward = ({ schedule, recompute }: Plan): boolean =>
+  schedule === 'zeroBubble' && recompute !== 'full';
 
 const busyOf = (row: Simulation['rows'][number]): number =>
   row.reduce((busy, { start, end }) => busy + end - start, 0);
