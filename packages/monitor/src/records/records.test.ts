@@ -140,10 +140,10 @@ it('waits between steps are in their rows, and facts in a file', async () => {
   const loaderMs = performance.now() - begin;
   end(1);
   // A step has ended meanwhile, so the save has not held the loop up.
-  noteWait('saves', begin);
-  noteWait('saves', performance.now() - 50);
+  noteWait('saves', begin - 1000);
   const start = performance.now();
   noteWait('saves', start);
+  const savesMs = performance.now() - start;
   end(2);
   recorder.close();
   const rows = await parseRecords<StepRow>(readFileSync(join(folder, 'steps-rank-0.acc')));
@@ -152,7 +152,7 @@ it('waits between steps are in their rows, and facts in a file', async () => {
     [true, false],
     [false, true],
   ]);
-  expect(rows[1]!.saves).toBeLessThan(50);
+  expect(rows[1]!.saves).toBeLessThanOrEqual(savesMs);
   const text = readFileSync(join(folder, 'facts-rank-0.jsonl'), 'utf8');
   expect(parseFacts(`${text}{"rank": 1`)).toMatchObject({ ...facts, host: hostname() });
 });
