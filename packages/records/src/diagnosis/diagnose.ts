@@ -12,7 +12,7 @@ export interface NotJudged {
 
 /** The result of a diagnosis. */
 export interface Diagnosis {
-  /** Those that break the training, then the most costly one first. Empty: healthy, as far as it was judged. */
+  /** First the causes that break the training, then the most costly ones. Empty: none was found. */
   readonly findings: readonly Finding[];
   readonly notJudged: readonly NotJudged[];
   /** The number of detectors that this run has a use for, with those that could not judge. */

@@ -43,9 +43,9 @@ function listed(ranges: string): number[] {
   });
 }
 
-/** The largest share of the time in which the main thread of a rank waited for a processor. */
+/** The largest known share of the time in which the main thread of a rank waited for a processor. */
 export function mostQueued(run: Run): number {
-  return max(run.numbers.map((_, i) => rateOf(run, i, 'runQueueMs')));
+  return max(run.numbers.map((_, i) => rateOf(run, i, 'runQueueMs') || 0));
 }
 
 /** The share of the time in a queue for a processor above which other times say little. */

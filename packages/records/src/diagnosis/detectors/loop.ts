@@ -59,7 +59,7 @@ function loaderTimes(run: Run) {
   const others = ((threads ?? processors) - 1) * median(steps.map(({ computeMs }) => computeMs));
   // A loader that waits for disks or a network leaves the processors idle.
   const limit = restMs + loaderMs / 2;
-  const isKnown = !(mostQueued(run) > MOST_QUEUE) && cpuMs - others > limit === cpuMs > limit;
+  const isKnown = mostQueued(run) <= MOST_QUEUE && cpuMs - others > limit === cpuMs > limit;
   return { loaderMs, restMs, cpuMs, perProcessor, isIdle: isKnown ? cpuMs <= limit : undefined };
 }
 
@@ -166,7 +166,7 @@ export const checkpointStall: Detector = {
     const saves = run.steps[0]!.filter(({ row }) => row.saves > 0);
     const stepMs = median(run.steps[0]!.map(({ ms, row }) => ms - row.saves));
     const saveMs = median(saves.map(({ row }) => row.saves));
-    if (share < 0.02 || saveMs < 5 * stepMs) return undefined;
+    if (share < 0.03 || saveMs < 5 * stepMs) return undefined;
     const isAsync = optionOf(run, 'checkpoint.async') === true;
     const edit = (copied: number) => less(({ row }) => row.saves * (1 - copied));
     const all = less(({ row }) => row.saves);
@@ -175,7 +175,7 @@ export const checkpointStall: Detector = {
       severity: share >= 0.2 ? 'critical' : 'warning',
       share,
       evidence: [
-        { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 2 },
+        { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 3 },
         { quantity: 'a save', value: saveMs / stepMs, unit: 'steps', limit: 5 },
         { quantity: 'saves', value: saves.length, unit: `in ${run.length} steps` },
       ],
@@ -201,17 +201,17 @@ export const garbage: Detector = {
       return 'Node.js has reported no collection: the event loop did not run';
     const shares = run.steps.map((steps, i) => (perStep[i]! * steps.length) / sum(steps.map(({ ms }) => ms)));
     const share = max(shares);
-    if (share < 0.02) return undefined;
+    if (share < 0.03) return undefined;
     return {
       id: 'gc',
       severity: share >= 0.1 ? 'critical' : 'warning',
       share,
       evidence: [
-        { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 2 },
+        { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 3 },
         { quantity: 'garbage collection', value: max(perStep), unit: 'ms a step' },
       ],
       cause: 'V8 collects garbage of the program, and the main thread waits for it.',
-      ranks: run.numbers.filter((_, i) => shares[i]! >= 0.02),
+      ranks: run.numbers.filter((_, i) => shares[i]! >= 0.03),
       since: null,
       advice:
         'Make fewer objects in the loop: reuse typed arrays, and create tensors from them rather than from nested arrays.',
