@@ -227,6 +227,11 @@ describe('a finding', () => {
     expect(notJudged.map((each) => each.id)).toContain(id);
   });
 
+  it('of a loss that falls is none, also while the learning rate rises', () => {
+    const { notJudged } = diagnoseRun(syntheticRun({ step: (step) => ({ learningRate: step }) }));
+    expect(notJudged.map(({ id }) => id)).not.toContain('not-learning');
+  });
+
   it('of a guess is critical, and a loss that stands elsewhere is a warning', () => {
     expect(only({ step: due(0, { loss: 2.3 }) }).severity).toBe('critical');
     expect(only({ step: due(0, { loss: 3.5 }) }).severity).toBe('warning');
@@ -248,7 +253,8 @@ describe('a finding', () => {
     for (const found of [waits({ rates }), waits({ facts: { threads: 2 }, rates: { cpuMs: 700 } })]) {
       expect(found.id).toBe('data-bound');
       expect(found.change).toBeNull();
-      expect(found.cause).toContain('too busy to tell');
+      expect(found.cause).toContain('hides why');
+      expect(found.gain!.low).toBe(0);
     }
     const options = { dataLoader: { prefetch: 4 } };
     expect(

@@ -125,20 +125,26 @@ export const notLearning: Detector = {
     const rows = dueRows(run).filter(({ loss }) => Number.isFinite(loss));
     if (rows.length < WINDOW || all.length < LEARNING_STEPS)
       return `fewer than ${LEARNING_STEPS} steps, or ${WINDOW} figures of the loss`;
-    const losses = rows.map(({ loss }) => loss);
-    const classes = guessedClasses(losses);
-    if (rateRises(rows)) return 'the learning rate still rises';
-    if (classes !== undefined) return notLearningOf(run, rows, guessing(losses, classes));
-    const [first, last] = [mean(losses.slice(0, 3)), mean(lastOf(losses))];
-    const fallen = (first - last) / Math.abs(first);
-    // A loss that was lower in between has been learned, and lost again.
-    const hadFallen = min(losses) < first - 0.1 * Math.abs(first);
-    if (fallen > 0.01 || hadFallen || !Number.isFinite(fallen)) return undefined;
-    return notLearningOf(run, rows, standingStill(rows, fallen));
+    const why = whyNotLearning(rows);
+    if (!why) return undefined;
+    return rateRises(rows) ? 'the learning rate still rises' : notLearningOf(run, rows, why);
   },
 };
 
 type Why = Pick<Finding, 'cause' | 'advice' | 'severity'> & { readonly evidence: Evidence };
+
+/** Undefined: the loss falls, or has fallen. */
+function whyNotLearning(rows: readonly StepRow[]): Why | undefined {
+  const losses = rows.map(({ loss }) => loss);
+  const classes = guessedClasses(losses);
+  if (classes !== undefined) return guessing(losses, classes);
+  const [first, last] = [mean(losses.slice(0, 3)), mean(lastOf(losses))];
+  const fallen = (first - last) / Math.abs(first);
+  // A loss that was lower in between has been learned, and lost again.
+  const hadFallen = min(losses) < first - 0.1 * Math.abs(first);
+  if (fallen > 0.01 || hadFallen || !Number.isFinite(fallen)) return undefined;
+  return standingStill(rows, fallen);
+}
 
 /** Whether the learning rate rises in the last quarter of the figures. */
 function rateRises(rows: readonly StepRow[]): boolean {

@@ -39,7 +39,10 @@ export const dataBound: Detector = {
       ranks: run.numbers,
       since: null,
       ...remedyOf(run, isIdle, needsWorkers ? workers : undefined),
-      gain: gainOf(run, { mid: edit(left(batchMs)), low: edit(left(Math.max(batchMs, perProcessor))) }),
+      gain: gainOf(run, {
+        mid: edit(left(batchMs)),
+        low: edit(isIdle === undefined ? 1 : left(Math.max(batchMs, perProcessor))),
+      }),
     };
   },
 };
@@ -75,8 +78,9 @@ function remedyOf(
 ): Pick<Finding, 'cause' | 'advice' | 'change'> {
   if (isIdle === undefined)
     return {
-      cause: 'The loop waits for batches. The processors are too busy to tell why.',
-      advice: `Read batches ahead (dataLoader.prefetch). If the main thread makes them: ${TO_WORKERS}`,
+      cause: 'The loop waits for batches. Other work on the processors hides why.',
+      advice:
+        'Read batches ahead (dataLoader.prefetch). If the main thread makes them, let worker threads do that (numWorkers).',
       change: null,
     };
   const cause = isIdle
