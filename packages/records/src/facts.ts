@@ -6,6 +6,10 @@ export interface Facts {
   readonly host: string;
   /** Processors that this process may use. */
   readonly processors: number;
+  /** Processors of the host. Undefined in older records. */
+  readonly hostProcessors?: number;
+  /** The processors that this process is bound to: `0-3,8`. Null: not known. */
+  readonly boundTo?: string | null;
   /** Threads that compute operators. Null: not known. */
   readonly threads: number | null;
   /** Memory that this process may use. */

@@ -95,20 +95,32 @@ export async function parseRecords<T extends Row = Row>(bytes: Uint8Array): Prom
   return (await readBlocks<T>(bytes)).rows;
 }
 
-/** The rows in a file, and the number of bytes that belong to no whole block. */
-export async function readBlocks<T extends Row>(
-  bytes: Uint8Array,
-): Promise<{ readonly rows: T[]; readonly passedOver: number }> {
+/** The content of a file of records. */
+interface Blocks<T> {
+  readonly rows: T[];
+  /** The number of bytes that belong to no whole block. */
+  readonly passedOver: number;
+  /** The index of the first row of the last process that wrote rows. */
+  readonly lastBegin: number;
+}
+
+/** Reads all blocks of a file. */
+export async function readBlocks<T extends Row>(bytes: Uint8Array): Promise<Blocks<T>> {
   const rows: T[] = [];
+  let [begin, lastBegin] = [0, 0];
   let columns: readonly string[] = [];
   let passedOver = bytes.length;
   for (const { kind, payload } of blocksOf(bytes)) {
     passedOver -= BLOCK_HEADER_BYTES + payload.length;
-    if (kind === KIND.columns)
+    if (kind === KIND.columns) {
       ({ columns } = JSON.parse(new TextDecoder().decode(payload)) as { columns: string[] });
-    else if (kind === KIND.rows) addRows(await inflate(payload), columns, rows as Row[]);
+      begin = rows.length;
+    } else if (kind === KIND.rows) {
+      addRows(await inflate(payload), columns, rows as Row[]);
+      if (rows.length > begin) lastBegin = begin;
+    }
   }
-  return { rows, passedOver };
+  return { rows, passedOver, lastBegin };
 }
 
 /** The version of the format of a file. Undefined: it has no records. */

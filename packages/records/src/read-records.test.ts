@@ -46,6 +46,32 @@ it('another version of the format, and records without a step, are errors', asyn
   await expect(diagnose(run)).rejects.toMatchObject(code('ACC_RECORDS_FORMAT', /record the run again/));
 });
 
+it.each([undefined, {}, 4, new URL('file:///runs'), { ranks: [{}], problems: [] }])(
+  'no path and no records: %o',
+  async (given) => {
+    const error = code('ACC_INVALID_ARGUMENT', /folder of a run/);
+    await expect(diagnose(given as string)).rejects.toMatchObject(error);
+  },
+);
+
+it('options are checked', async () => {
+  const { run } = newRun();
+  const judged = (options: object) => diagnose(run, options);
+  await expect(judged({ detector: [] })).rejects.toMatchObject(code('ACC_UNKNOWN_OPTION', /detectors/));
+  for (const detectors of [{}, [{}], [null]])
+    await expect(judged({ detectors })).rejects.toMatchObject(code('ACC_INVALID_OPTION', /array/));
+});
+
+it('a file that cannot be read is an error, and damaged samples are a problem', async () => {
+  const { run, insight } = newRun();
+  writeFileSync(join(insight, 'samples-rank-0.acc'), 'text');
+  expect((await diagnose(run)).problems).toEqual([expect.stringContaining('is no file of records')]);
+  const steps = join(insight, 'steps-rank-0.acc');
+  rmSync(steps);
+  mkdirSync(steps);
+  await expect(diagnose(run)).rejects.toMatchObject(code('ACC_RECORDS_MISSING', /user read/));
+});
+
 it('a torn end and a rank without records are told, and the rest is judged', async () => {
   const { run, insight } = newRun();
   appendFileSync(join(insight, 'steps-rank-0.acc'), 'ACR1 torn');

@@ -1,4 +1,4 @@
-import { AccError } from '@acc/contract';
+import { AccError, isAccError, isRecord } from '@acc/contract';
 import { basename, dirname, files, join } from '@acc/platform';
 import { readBytes } from '#platform/read-bytes';
 import { diagnoseRun, type DiagnoseOptions, type Diagnosis } from './diagnosis/diagnose.js';
@@ -15,26 +15,52 @@ const STEPS = /^steps-rank-(\d+)\.acc$/;
  * evidence, the change to make, and the gain to expect.
  *
  * @param path Of a run's folder, such as `runs/mnist/1`, or of a file of records in it. Or its records.
- * @throws AccError `ACC_RECORDS_MISSING`, `ACC_RECORDS_FORMAT`, `ACC_RECORDS_EMPTY`.
+ * @throws AccError `ACC_RECORDS_MISSING`, `ACC_RECORDS_FORMAT`, `ACC_RECORDS_EMPTY`, `ACC_INVALID_ARGUMENT`,
+ * `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`.
  */
 export async function diagnose(path: string | RecordedRun, options?: DiagnoseOptions): Promise<Diagnosis> {
-  return diagnoseRun(typeof path === 'string' ? await readRecords(path) : path, options);
+  return diagnoseRun(isRecordedRun(path) ? path : await readRecords(path), options);
+}
+
+function isRecordedRun(value: unknown): value is RecordedRun {
+  if (!isRecord(value)) return false;
+  const { ranks, problems } = value;
+  const hasRows = (rank: unknown) =>
+    isRecord(rank) && Array.isArray(rank.steps) && Array.isArray(rank.samples);
+  return Array.isArray(ranks) && ranks.every(hasRows) && Array.isArray(problems);
 }
 
 /**
  * Reads the records of all ranks of a run.
  *
  * @param path Of a run's folder, such as `runs/mnist/1`, or of a file of records in it.
- * @throws AccError `ACC_RECORDS_MISSING`, `ACC_RECORDS_FORMAT`.
+ * @throws AccError `ACC_RECORDS_MISSING`, `ACC_RECORDS_FORMAT`, `ACC_INVALID_ARGUMENT`.
  */
 export async function readRecords(path: string): Promise<RecordedRun> {
-  const folder = folderOf(path);
-  const names = files.list(folder).map(({ name }) => name);
+  if (typeof path !== 'string')
+    throw new AccError('ACC_INVALID_ARGUMENT', 'The path of the run is no text.', {
+      help: 'Give the folder of a run, such as runs/mnist/1. diagnose also takes the result of readRecords.',
+    });
+  const folder = readOrThrow(path, () => folderOf(path));
+  const names = readOrThrow(folder, () => files.list(folder)).map(({ name }) => name);
   const numbers = names.flatMap((name) => STEPS.exec(name)?.[1] ?? []).map(Number);
   const problems: string[] = [];
   const ranks: RankRecords[] = [];
   for (const rank of numbers.toSorted((a, b) => a - b)) ranks.push(await readRank(folder, rank, problems));
   return { ranks, problems: [...problems, ...missingRanks(ranks)] };
+}
+
+/** @throws AccError `ACC_RECORDS_MISSING` instead of errors of the system. */
+function readOrThrow<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isAccError(error)) throw error;
+    throw new AccError('ACC_RECORDS_MISSING', `${path} cannot be read: ${(error as Error).message}.`, {
+      help: 'Let this user read the folder of the run and the files in its folder insight.',
+      cause: error,
+    });
+  }
 }
 
 /** The folder with the records. @throws AccError `ACC_RECORDS_MISSING`. */
@@ -52,14 +78,26 @@ function folderOf(path: string): string {
   throw missing(`${path} has no records.`, runs);
 }
 
-/** Runs with records, at most two folders deeper. */
+/** Runs with records, at most two folders deeper. Folders that cannot be read are left out. */
 function runsBelow(path: string, depth = 3): string[] {
-  if (depth === 0 || !files.look(path)?.isFolder) return [];
-  return files.list(path).flatMap(({ name, isFolder }) => {
-    if (!isFolder || name === 'node_modules') return [];
-    const inner = join(path, name);
-    return files.look(join(inner, 'insight'))?.isFolder ? [inner] : runsBelow(inner, depth - 1);
-  });
+  if (depth === 0) return [];
+  try {
+    return files.list(path).flatMap(({ name, isFolder }) => {
+      if (!isFolder || name === 'node_modules') return [];
+      const inner = join(path, name);
+      return hasRecords(inner) ? [inner] : runsBelow(inner, depth - 1);
+    });
+  } catch {
+    return [];
+  }
+}
+
+function hasRecords(path: string): boolean {
+  try {
+    return files.look(join(path, 'insight'))?.isFolder === true;
+  } catch {
+    return false;
+  }
 }
 
 const MOST_RUNS = 3;
@@ -68,36 +106,45 @@ function missing(message: string, runs: readonly string[] = []): AccError {
   const help =
     runs.length > 0
       ? `Give the folder of a run: ${runs.slice(-MOST_RUNS).join(', ')}.`
-      : 'Give the folder of a run, such as runs/mnist/1. A run has records if its Accelerator has autoLog: true, and after initTrackers.';
+      : 'Give the folder of a run, such as runs/mnist/1. Records are kept if the Accelerator was created with autoLog: true, from initTrackers on.';
   return new AccError('ACC_RECORDS_MISSING', message, { help, details: { runs } });
 }
 
 async function readRank(folder: string, rank: number, problems: string[]): Promise<RankRecords> {
-  const read = async <T extends StepRow | SampleRow>(name: string): Promise<T[]> => {
-    const path = join(folder, `${name}-rank-${rank}.acc`);
-    if (!files.exists(path)) return [];
-    const bytes = readBytes(path);
-    requireVersion(bytes, path);
-    const { rows, passedOver } = await readBlocks<T>(bytes);
-    if (passedOver > 0)
-      problems.push(
-        `${path}: ${passedOver} bytes are no whole block. The run was killed, or is still writing.`,
-      );
-    return rows;
-  };
-  const steps = await read<StepRow>('steps');
-  const samples = await read<SampleRow>('samples');
+  const steps = await readRows<StepRow>(folder, `steps-rank-${rank}.acc`, problems);
+  const samples = await readRows<SampleRow>(folder, `samples-rank-${rank}.acc`, problems);
   const path = join(folder, `facts-rank-${rank}.jsonl`);
-  const facts = files.exists(path) ? parseFacts(files.readText(path)) : undefined;
-  return { rank, steps, samples, facts };
+  const facts = files.exists(path) ? parseFacts(readOrThrow(path, () => files.readText(path))) : undefined;
+  return { rank, steps: steps.rows, resumedAt: steps.lastBegin, samples: samples.rows, facts };
 }
 
-/** @throws AccError `ACC_RECORDS_FORMAT`. */
-function requireVersion(bytes: Uint8Array, path: string): void {
+/** @throws AccError `ACC_RECORDS_FORMAT` if a file of steps is in another format. */
+async function readRows<T extends StepRow | SampleRow>(folder: string, name: string, problems: string[]) {
+  const path = join(folder, name);
+  if (!files.exists(path)) return { rows: [], lastBegin: 0 };
+  const bytes = readOrThrow(path, () => readBytes(path));
+  const error = formatError(bytes, path);
+  if (error) {
+    if (STEPS.test(name)) throw error;
+    problems.push(error.message);
+    return { rows: [], lastBegin: 0 };
+  }
+  const { rows, passedOver, lastBegin } = await readBlocks<T>(bytes);
+  if (passedOver > 0)
+    problems.push(
+      `${path}: ${passedOver} bytes are no whole block. The run was killed, or is still writing.`,
+    );
+  return { rows, lastBegin };
+}
+
+function formatError(bytes: Uint8Array, path: string): AccError | undefined {
   const version = versionOf(bytes);
-  if (bytes.length === 0 || version === VERSION) return;
-  const found = version === undefined ? 'has no records' : `has records in version ${version} of the format`;
-  throw new AccError('ACC_RECORDS_FORMAT', `${path} ${found}; this is version ${VERSION}.`, {
+  if (bytes.length === 0 || version === VERSION) return undefined;
+  const found =
+    version === undefined
+      ? 'is no file of records'
+      : `has records in version ${version} of the format; this is version ${VERSION}`;
+  return new AccError('ACC_RECORDS_FORMAT', `${path} ${found}.`, {
     help: 'Read it with the version of @acc/core that wrote it, or record the run again.',
   });
 }

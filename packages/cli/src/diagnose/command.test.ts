@@ -10,7 +10,7 @@ it('prints findings, the most costly first, or their JSON alone', async () => {
   const { stdout } = await runAcc(['diagnose', recorded]);
   expect(stdout).toMatch(/^\d+ steps of 2 ranks, /);
   expect(stdout).toMatch(/\nslow-rank +\d+ % +\d+ % \(\d+-\d+\) +1 /);
-  expect(stdout).toContain('and all others wait for it.');
+  expect(stdout).toContain('Rank 1 computes longer, and all others wait for it.');
   const json = await runAcc(['diagnose', recorded, '--json']);
   const findings = JSON.parse(json.stdout) as { readonly id: string; readonly ranks: number[] }[];
   expect(findings.find(({ id }) => id === 'slow-rank')!.ranks).toEqual([1]);

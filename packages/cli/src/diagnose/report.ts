@@ -9,9 +9,15 @@ export function formatDiagnosis(diagnosis: Diagnosis): string {
   const verdict =
     findings.length > 0
       ? [table([HEADER, ...findings.map(rowOf)]), ...findings.map(paragraph)]
-      : ['Healthy: nothing was found that holds this training back.'];
+      : [nothingFound(diagnosis)];
   const rest = formatRest(diagnosis);
   return `${[head, ...verdict, ...(rest ? [rest.trimEnd()] : [])].join('\n\n')}\n`;
+}
+
+function nothingFound({ notJudged, detectors }: Diagnosis): string {
+  const { length: open } = notJudged;
+  if (open === 0) return 'Healthy: nothing was found that holds this training back.';
+  return `Nothing was found; ${open} of ${detectors} causes could not be judged.`;
 }
 
 /** Lines about the records, and about detectors that could not judge. */
@@ -38,12 +44,13 @@ function gainText({ low, mid, high }: Gain): string {
 }
 
 function changeText({ option, from, to }: Change): string {
-  const text = (value: unknown) => (value === null ? 'default' : JSON.stringify(value));
-  return `${option}: ${text(from)} -> ${text(to)}`;
+  const value = to === null ? 'default' : JSON.stringify(to);
+  // Null: not known, or the default.
+  return from === null ? `${option}: ${value}` : `${option}: ${JSON.stringify(from)} -> ${value}`;
 }
 
 function paragraph({ id, severity, cause, advice, evidence, change }: Finding): string {
-  const where = change?.line ? `\n  The option is set where the Accelerator is created: ${change.line}` : '';
+  const where = change?.line ? `\n  Set it where the Accelerator is created: ${change.line}` : '';
   return `${id} (${severity}): ${cause}\n  ${advice}${where}\n${evidence.map(evidenceLine).join('\n')}`;
 }
 

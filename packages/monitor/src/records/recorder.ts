@@ -33,13 +33,15 @@ const CLOSING = 2;
 const DONE = 3;
 const DROPPED = 4;
 
+type MachineFact = 'host' | 'processors' | 'hostProcessors' | 'boundTo' | 'threads' | 'memoryBytes';
+
 interface Given {
   readonly folder: string;
   readonly rank: number;
   /** Whether tensors are those of the addon, which counts their memory and their products. */
   readonly hasNative: boolean;
   readonly own: OwnWork;
-  readonly facts: Omit<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'>;
+  readonly facts: Omit<Facts, MachineFact>;
   readonly warn: (message: string) => void;
   /** How long {@link Recorder.close} waits for the thread, at most. */
   readonly closeMs?: number;
@@ -50,8 +52,8 @@ const NO_CALLS = { calls: 0, kernels: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
- * `samples-rank-<rank>.acc`, after the facts of the run in `facts-rank-<rank>.jsonl`. A thread writes them. Problems with the files are told once, and training
- * goes on.
+ * `samples-rank-<rank>.acc`, after the facts of the run in `facts-rank-<rank>.jsonl`. A thread writes
+ * them. Problems with the files are told once, and training goes on.
  */
 export class Recorder {
   readonly #control = new Int32Array(new SharedArrayBuffer(4 * (DROPPED + 1)));
@@ -258,14 +260,26 @@ function add(replay: { ms: number; flops: number; count: number }, ms: number, f
   replay.count++;
 }
 
-function machineFacts(hasNative: boolean): Pick<Facts, 'host' | 'processors' | 'threads' | 'memoryBytes'> {
+function machineFacts(hasNative: boolean): Pick<Facts, MachineFact> {
   return {
     host: hostName(),
     processors: os.availableParallelism(),
+    hostProcessors: os.cpus().length,
+    boundTo: boundTo(),
     threads: hasNative ? numThreads() : null,
     // The limit of a container. 0, or more than there is: none.
     memoryBytes: Math.min(process.constrainedMemory() || Infinity, os.totalmem()),
   };
+}
+
+/** The processors that this process is bound to, which Linux tells. */
+function boundTo(): string | null {
+  try {
+    const [, ranges] = /^Cpus_allowed_list:\s*(\S+)/m.exec(files.readText('/proc/self/status')) ?? [];
+    return ranges ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /** Opening the files says what is wrong with the folder. */

@@ -8,7 +8,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { cpus, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { noteWait } from '@acc/contract';
@@ -19,6 +19,7 @@ import {
   KIND,
   MAGIC,
   parseRecords,
+  readRecords,
   SAMPLE_COLUMNS,
   STEP_COLUMNS,
   type SampleRow,
@@ -70,6 +71,9 @@ it('rows survive a torn block, bytes of others, and a process that goes on', asy
   record(folder, [6]);
   const rows = await parseRecords<StepRow>(readFileSync(path));
   expect(rows.map(({ step }) => step)).toEqual([1, 2, 3, 6]);
+  // The steps of the last process.
+  const [resumed] = (await readRecords(folder)).ranks;
+  expect(resumed!.steps.slice(resumed!.resumedAt).map(({ step }) => step)).toEqual([6]);
   const { optimizer, start, blocked, replay } = rows[1]!;
   expect({ optimizer, blocked, replay }).toEqual({ optimizer: 205, blocked: 0, replay: 0 });
   // Counted in steps 2, 4, 8 and so on, of which none has products here.
@@ -140,10 +144,10 @@ it('waits between steps are in their rows, and facts in a file', async () => {
   const loaderMs = performance.now() - begin;
   end(1);
   // A step has ended meanwhile, so the save has not held the loop up.
-  noteWait('saves', begin);
-  noteWait('saves', performance.now() - 50);
+  noteWait('saves', begin - 1000);
   const start = performance.now();
   noteWait('saves', start);
+  const savesMs = performance.now() - start;
   end(2);
   recorder.close();
   const rows = await parseRecords<StepRow>(readFileSync(join(folder, 'steps-rank-0.acc')));
@@ -152,9 +156,12 @@ it('waits between steps are in their rows, and facts in a file', async () => {
     [true, false],
     [false, true],
   ]);
-  expect(rows[1]!.saves).toBeLessThan(50);
+  expect(rows[1]!.saves).toBeLessThanOrEqual(savesMs);
   const text = readFileSync(join(folder, 'facts-rank-0.jsonl'), 'utf8');
-  expect(parseFacts(`${text}{"rank": 1`)).toMatchObject({ ...facts, host: hostname() });
+  expect(parseFacts(`${text}{"rank": 1`)).toMatchObject({
+    ...{ ...facts, host: hostname(), hostProcessors: cpus().length },
+    boundTo: process.platform === 'linux' ? (expect.stringMatching(/^\d/) as string) : null,
+  });
 });
 
 it('rows without columns, or of other columns, are passed over', async () => {

@@ -34,7 +34,7 @@ export interface Gain {
 /** Something that holds a training back. */
 export interface Finding {
   readonly id: string;
-  /** `critical`: the training is broken, or twice the limit is passed. */
+  /** `critical`: the training is broken, or the cause costs much of the time. Each detector has its threshold. */
   readonly severity: 'warning' | 'critical';
   /** The share of the time of the run that it costs, from 0 to 1. */
   readonly share: number;
@@ -47,7 +47,7 @@ export interface Finding {
   readonly advice: string;
   /** Null: no option, but code or the machine. */
   readonly change: Change | null;
-  /** Null: it is not about time. */
+  /** Null: it is not about time, or it is not known. */
   readonly gain: Gain | null;
 }
 
@@ -56,6 +56,8 @@ export interface Needs {
   readonly steps?: readonly StepColumn[];
   readonly samples?: readonly SampleColumn[];
   readonly facts?: readonly (keyof Facts)[];
+  /** Times of passes, which are known on the CPU alone: a GPU still computes when a pass returns. */
+  readonly passes?: boolean;
   /** Records of all ranks, at least so many. */
   readonly ranks?: number;
   /** Default 20. */

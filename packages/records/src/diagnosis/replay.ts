@@ -1,6 +1,5 @@
 import type { Gain } from './finding.js';
 import type { RankStep, Run } from './run.js';
-import { median } from './statistics.js';
 
 /** The times of a step on one rank, in milliseconds. */
 export interface Cost {
@@ -73,9 +72,4 @@ export function gainOf(
 /** Takes milliseconds off the time before the reduction of gradients. */
 export function less(ms: (step: RankStep, index: number) => number): Edit {
   return (cost, step, index) => ({ ...cost, before: Math.max(0, cost.before - ms(step, index)) });
-}
-
-/** The times of the recorded steps if each of them took no longer than the typical one of its rank. */
-export function typicalOf(run: Run, of: (step: RankStep) => number): readonly number[] {
-  return run.steps.map((steps) => median(steps.map(of)));
 }

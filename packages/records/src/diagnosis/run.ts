@@ -6,6 +6,8 @@ import { median, sum } from './statistics.js';
 export interface RankRecords {
   readonly rank: number;
   readonly steps: readonly StepRow[];
+  /** The index of the first step since the run was last resumed. Default 0. */
+  readonly resumedAt?: number;
   readonly samples: readonly SampleRow[];
   readonly facts: Facts | undefined;
 }
@@ -42,7 +44,7 @@ export class Run {
 
   constructor(readonly recorded: RecordedRun) {
     const ranks = recorded.ranks.filter(({ steps }) => steps.length > 0);
-    const common = commonSteps(ranks.map(({ steps }) => lastRun(steps)));
+    const common = commonSteps(ranks.map(lastRun));
     const first = Math.min(WARM_UP, Math.floor((common[0]?.length ?? 0) / WARM_UP_SHARE));
     this.steps = common.map((rows) => rows.slice(first).map(rankStep));
     this.numbers = ranks.map(({ rank }) => rank);
@@ -68,15 +70,21 @@ export class Run {
 
   /** All steps of a rank, also the first ones. */
   allRows(index: number): readonly StepRow[] {
-    return lastRun(this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!.steps);
+    return lastRun(this.#records(index));
   }
 
   /** Samples of a rank within the steps that count. */
   samples(index: number): readonly SampleRow[] {
     const rows = this.steps[index]!;
     const [from, to] = [rows[0]!.row.start, rows.at(-1)!.row.end];
-    const { samples } = this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
-    return samples.filter(({ time }) => time >= from && time <= to);
+    const within = this.#records(index).samples.filter(({ time }) => time >= from && time <= to);
+    // Counters begin again in another process.
+    const restart = within.findLastIndex(({ cpuMs }, i) => i > 0 && cpuMs < within[i - 1]!.cpuMs);
+    return within.slice(Math.max(restart, 0));
+  }
+
+  #records(index: number): RankRecords {
+    return this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
   }
 
   since(step: StepRow): { readonly step: number; readonly time: string } {
@@ -85,7 +93,8 @@ export class Run {
 }
 
 /** A run that was resumed appends to the same files, and its steps may begin again. */
-function lastRun(rows: readonly StepRow[]): readonly StepRow[] {
+function lastRun({ steps, resumedAt = 0 }: RankRecords): readonly StepRow[] {
+  const rows = steps.slice(resumedAt);
   const restart = rows.findLastIndex((row, i) => i > 0 && row.step <= rows[i - 1]!.step);
   return rows.slice(Math.max(restart, 0));
 }

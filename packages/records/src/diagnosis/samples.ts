@@ -1,6 +1,6 @@
 import type { SampleRow } from '../format.js';
 import type { Run } from './run.js';
-import { divide, median, sum } from './statistics.js';
+import { divide, max, median, sum } from './statistics.js';
 
 type Counter = Exclude<keyof SampleRow, 'time' | 'rssBytes'>;
 
@@ -14,10 +14,42 @@ export function rateOf(run: Run, index: number, counter: Counter): number {
 
 /** The processors that programs outside of the job kept busy, of the host of a rank. */
 export function foreignProcessors(run: Run, index: number): number {
-  const { host } = factsOf(run, index) ?? {};
-  const together = run.numbers.flatMap((_, i) => (factsOf(run, i)?.host === host ? [i] : []));
-  return rateOf(run, index, 'hostBusyMs') - sum(together.map((i) => rateOf(run, i, 'cpuMs')));
+  return rateOf(run, index, 'hostBusyMs') - sum(ranksOnHost(run, index).map((i) => rateOf(run, i, 'cpuMs')));
 }
+
+/** The processors of the host of a rank. NaN: not known. */
+export function hostProcessors(run: Run, index: number): number {
+  const { hostProcessors: all, processors = NaN } = factsOf(run, index) ?? {};
+  return all ?? processors;
+}
+
+/** The processors that ranks of a host may use together. NaN: not known. */
+export function processorsOf(run: Run, ranks: readonly number[]): number {
+  const facts = ranks.map((i) => factsOf(run, i));
+  const bound = facts.map((each) => listed(each?.boundTo ?? ''));
+  const processors = facts[0]?.processors ?? NaN;
+  if (bound.some((list) => list.length === 0)) return processors;
+  // A container may have fewer processors than it is bound to.
+  const hasQuota = processors < bound[0]!.length;
+  const together = new Set(bound.flat()).size;
+  return hasQuota ? Math.min(processors, together) : together;
+}
+
+/** The numbers in a list of ranges: `0-3,8`. */
+function listed(ranges: string): number[] {
+  return ranges.split(',').flatMap((range) => {
+    const [from, to = from] = range.split('-').map((text) => Number.parseInt(text, 10));
+    return Number.isNaN(from!) ? [] : Array.from({ length: to! - from! + 1 }, (_, i) => from! + i);
+  });
+}
+
+/** The largest known share of the time in which the main thread of a rank waited for a processor. */
+export function mostQueued(run: Run): number {
+  return max(run.numbers.map((_, i) => rateOf(run, i, 'runQueueMs') || 0));
+}
+
+/** The share of the time in a queue for a processor above which other times say little. */
+export const MOST_QUEUE = 0.1;
 
 export function factsOf(run: Run, index: number) {
   return run.recorded.ranks.find(({ rank }) => rank === run.numbers[index])?.facts;

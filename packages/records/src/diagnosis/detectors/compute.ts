@@ -2,28 +2,33 @@ import type { Detector } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, less } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
-import { rateOf } from '../samples.js';
-import { distanceOf, divide, median, sum } from '../statistics.js';
+import { MOST_QUEUE, mostQueued, ranksOnHost } from '../samples.js';
+import { distanceOf, divide, max, median, sum } from '../statistics.js';
 
-/** The share of the time in a queue for a processor above which times of kernels say little. */
-const MOST_QUEUE = 0.1;
 /** The shares of JavaScript between kernels that stay in a compiled step. */
 const KEPT = { low: 0.5, mid: 0.25, high: 0.1 };
+
+/** The backend whose calls are counted. */
+const NATIVE = 'acc';
 
 /** JavaScript between kernels takes longer than compiled steps would need. */
 export const launchBound: Detector = {
   id: 'launch-bound',
-  needs: { steps: ['calls', 'kernels', 'replay'], samples: ['runQueueMs'] },
+  needs: { steps: ['replay'], samples: ['runQueueMs'], facts: ['backend'], passes: true },
   find(run) {
     if (run.steps.flat().some(({ row }) => row.replay > 0)) return undefined;
     const counted = run.steps.flat().filter(({ row }) => row.calls > 0);
-    if (counted.length === 0) return 'no step with counted calls: they are the 16th, 32nd, 64th and so on';
+    if (run.facts!.backend !== NATIVE) return 'the backend counts no calls';
+    // Counting takes time of its own.
+    const others = run.steps.flat().filter(({ row }) => !(row.calls > 0));
+    if (counted.length === 0 || others.length === 0)
+      return 'no step with counted calls: they are the 16th, 32nd, 64th and so on';
     // A pause between two kernels looks like JavaScript.
-    const queue = Math.max(...run.numbers.map((_, i) => rateOf(run, i, 'runQueueMs')));
+    const queue = mostQueued(run);
     if (queue > MOST_QUEUE)
       return `the main thread waited for a processor in ${(100 * queue).toFixed(0)} % of the time`;
-    const ofKernels = median(counted.map(({ row, computeMs }) => row.kernels / computeMs));
     const kernelMs = median(counted.map(({ row }) => row.kernels));
+    const ofKernels = kernelMs / median(others.map(({ computeMs }) => computeMs));
     const share = run.share(({ computeMs }) => Math.max(0, computeMs - kernelMs));
     if (ofKernels >= 0.75 || share < 0.1) return undefined;
     const edit = (kept: number) => less(({ computeMs: ms }) => (1 - kept) * Math.max(0, ms - kernelMs));
@@ -54,14 +59,15 @@ export const launchBound: Detector = {
 /** Activations are computed twice although there is room for them. */
 export const recomputeNeedless: Detector = {
   id: 'recompute-needless',
-  needs: { steps: ['peakBytes', 'forward'], facts: ['options', 'memoryBytes'] },
+  needs: { steps: ['forward'], facts: ['options', 'memoryBytes'], passes: true },
   find(run) {
     const every = Number(optionOf(run, 'checkpointEvery') ?? 0);
     if (every === 0) return undefined;
     const peaks = run.steps.flat().flatMap(({ row }) => (row.peakBytes > 0 ? [row.peakBytes] : []));
     if (peaks.length === 0) return 'no step with a known peak of memory';
     // All activations are at most those of a section in each of the others, and it keeps `every` of them.
-    const without = Math.max(...peaks) * (every + 1) * run.steps.length;
+    const most = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
+    const without = max(peaks) * (every + 1) * most;
     const { memoryBytes } = run.facts!;
     const share = run.share(({ row }) => row.forward);
     if (without > 0.6 * memoryBytes || share < 0.03) return undefined;
@@ -82,7 +88,7 @@ export const recomputeNeedless: Detector = {
       ranks: run.numbers,
       since: null,
       advice: 'Leave out checkpointEvery.',
-      change: { ...changeOf(run, 'checkpointEvery', null) },
+      change: changeOf(run, 'checkpointEvery', null),
       gain: gainOf(run, { mid: less(({ row }) => row.forward), low: less(({ row }) => row.forward / 2) }),
     };
   },
@@ -93,7 +99,7 @@ export const slowdownSince: Detector = {
   id: 'slowdown-since',
   needs: { minSteps: 60 },
   find(run) {
-    const times = run.steps[0]!.map((_, step) => Math.max(...run.steps.map((steps) => steps[step]!.ms)));
+    const times = run.steps[0]!.map((_, step) => max(run.steps.map((steps) => steps[step]!.ms)));
     const at = changePoint(times);
     if (at === undefined) return undefined;
     const [before, after] = [times.slice(0, at), times.slice(at)].map(median) as [number, number];
@@ -109,7 +115,7 @@ export const slowdownSince: Detector = {
         { quantity: 'a step before', value: before, unit: 'ms' },
         { quantity: 'a step after', value: after, unit: 'ms' },
       ],
-      cause: `Steps are slower from step ${first.step} on. What grew most: ${grownPart(run, at)}.`,
+      cause: `Steps are slower from step ${first.step} on.${grownPart(run, at)}`,
       ranks: run.numbers,
       since: run.since(first),
       advice:
@@ -143,10 +149,15 @@ const GROWN: readonly (readonly [string, (step: RankStep) => number])[] = [
   ['the code of the loop', ({ loopMs, row }) => loopMs - (row.loader || 0)],
 ];
 
+/** A sentence about the part of the step that grew most, on the rank that is the slowest then. */
 function grownPart(run: Run, at: number): string {
+  // Elsewhere, a pass returns before it is computed.
+  if (run.facts?.device !== 'cpu') return '';
+  const busy = run.steps.map((steps) => median(steps.slice(at).map(({ ms, waitedMs }) => ms - waitedMs)));
+  const slowest = run.steps[busy.indexOf(max(busy))]!;
   const grown = GROWN.map(([name, of]) => {
-    const times = run.steps[0]!.map(of);
+    const times = slowest.map(of);
     return [name, median(times.slice(at)) - median(times.slice(0, at))] as const;
   });
-  return grown.reduce((most, each) => (each[1] > most[1] ? each : most))[0];
+  return ` What grew most: ${grown.reduce((most, each) => (each[1] > most[1] ? each : most))[0]}.`;
 }

@@ -1,9 +1,9 @@
 import type { Detector, Finding } from '../finding.js';
 import { changeOf, loaderChange, optionOf } from '../options.js';
 import { gainOf, less } from '../replay.js';
-import type { RankStep } from '../run.js';
-import { rateOf } from '../samples.js';
-import { median, sum } from '../statistics.js';
+import type { RankStep, Run } from '../run.js';
+import { factsOf, MOST_QUEUE, mostQueued, ranksOnHost, rateOf } from '../samples.js';
+import { max, median, sum } from '../statistics.js';
 
 const percent = (share: number) => 100 * share;
 /** Workers read ahead by so much more than is needed on average. */
@@ -17,15 +17,13 @@ export const dataBound: Detector = {
   find(run) {
     const share = run.share(({ row }) => row.loader);
     if (share < 0.1) return undefined;
-    const steps = run.steps.flat();
-    const loaderMs = median(steps.map(({ row }) => row.loader));
-    const restMs = median(steps.map(({ ms, row }) => ms - row.loader));
-    const cpuMs = run.stepMs * Math.max(...run.steps.map((_, i) => rateOf(run, i, 'cpuMs')));
-    // A loader that waits for disks or a network leaves the processors idle.
-    const isIdle = cpuMs <= restMs + loaderMs / 2;
-    const workers = Math.min(MOST_WORKERS, Math.max(1, Math.ceil((SPARE * loaderMs) / restMs)));
-    const needsWorkers = !isIdle || loaderMs > restMs;
-    const perProcessor = (cpuMs * run.steps.length) / run.facts!.processors;
+    const { loaderMs, restMs, cpuMs, perProcessor, isIdle } = loaderTimes(run);
+    const { processors } = run.facts!;
+    const workers = Math.min(
+      ...[MOST_WORKERS, processors],
+      Math.max(1, Math.ceil((SPARE * loaderMs) / restMs)),
+    );
+    const needsWorkers = isIdle === false || loaderMs > restMs;
     const batchMs = Math.max(needsWorkers ? loaderMs / workers : loaderMs, isIdle ? 0 : perProcessor);
     const left = (ms: number) => Math.max(0, ms - restMs) / loaderMs;
     const edit = (rest: number) => less(({ row }) => row.loader * (1 - Math.min(1, rest)));
@@ -38,19 +36,67 @@ export const dataBound: Detector = {
         { quantity: 'waiting for a batch', value: loaderMs, unit: 'ms a step' },
         { quantity: 'processor time', value: cpuMs, unit: 'ms a step' },
       ],
-      cause: isIdle
-        ? 'The loop waits for batches while the processors are idle: samples come from a disk or a network.'
-        : 'The loop waits for batches that the main thread makes: reading and decoding take its time.',
       ranks: run.numbers,
       since: null,
-      advice: needsWorkers
-        ? 'Read samples in worker threads (numWorkers of the DataLoader, with a moduleDataset), or decode them once and store the result.'
-        : 'Read batches ahead, while the step computes.',
-      change: needsWorkers ? loaderChange('numWorkers', workers) : changeOf(run, 'dataLoader.prefetch', 2),
-      gain: gainOf(run, { mid: edit(left(batchMs)), low: edit(left(Math.max(batchMs, perProcessor))) }),
+      ...remedyOf(run, isIdle, needsWorkers ? workers : undefined),
+      gain: gainOf(run, {
+        mid: edit(left(batchMs)),
+        low: edit(isIdle === undefined ? 1 : left(Math.max(batchMs, perProcessor))),
+      }),
     };
   },
 };
+
+/** `isIdle`: whether the processors are idle while the loop waits. Undefined: it cannot be told. */
+function loaderTimes(run: Run) {
+  const steps = run.steps.flat();
+  const loaderMs = median(steps.map(({ row }) => row.loader));
+  const restMs = median(steps.map(({ ms, row }) => ms - row.loader));
+  const ofRanks = run.steps.map((_, i) => run.stepMs * rateOf(run, i, 'cpuMs'));
+  const cpuMs = max(ofRanks);
+  const perProcessor = max(
+    ofRanks.map((ms, i) => (ms * ranksOnHost(run, i).length) / factsOf(run, i)!.processors),
+  );
+  // The time of all threads, of which those that compute take this much at most.
+  const { threads, processors } = run.facts!;
+  const others = ((threads ?? processors) - 1) * median(steps.map(({ computeMs }) => computeMs));
+  // A loader that waits for disks or a network leaves the processors idle.
+  const limit = restMs + loaderMs / 2;
+  const isKnown = mostQueued(run) <= MOST_QUEUE && cpuMs - others > limit === cpuMs > limit;
+  return { loaderMs, restMs, cpuMs, perProcessor, isIdle: isKnown ? cpuMs <= limit : undefined };
+}
+
+const TO_WORKERS =
+  'Read samples in worker threads (numWorkers of the DataLoader, with a moduleDataset), or decode them once and store the result.';
+const READ_AHEAD = 2;
+
+/** @param workers Undefined: they are not needed. */
+function remedyOf(
+  run: Run,
+  isIdle: boolean | undefined,
+  workers: number | undefined,
+): Pick<Finding, 'cause' | 'advice' | 'change'> {
+  if (isIdle === undefined)
+    return {
+      cause: 'The loop waits for batches. Other work on the processors hides why.',
+      advice:
+        'Read batches ahead (dataLoader.prefetch). If the main thread makes them, let worker threads do that (numWorkers).',
+      change: null,
+    };
+  const cause = isIdle
+    ? 'The loop waits for batches while the processors are idle: samples come from a disk or a network.'
+    : 'The loop waits for batches that the main thread makes: reading and decoding take its time.';
+  if (workers !== undefined)
+    return { cause, advice: TO_WORKERS, change: loaderChange('numWorkers', workers) };
+  const reads = Number(optionOf(run, 'dataLoader.prefetch') ?? 0);
+  return reads >= READ_AHEAD
+    ? { cause, advice: 'Store the samples nearer, or in larger files.', change: null }
+    : {
+        cause,
+        advice: 'Read batches ahead, while the step computes.',
+        change: changeOf(run, 'dataLoader.prefetch', READ_AHEAD),
+      };
+}
 
 /** The time of a step's loop that no other finding explains. */
 function ownCodeMs({ loopMs, row }: RankStep): number {
@@ -60,7 +106,10 @@ function ownCodeMs({ loopMs, row }: RankStep): number {
 /** The code of the loop itself takes long. */
 export const loopCode: Detector = {
   id: 'loop-code',
-  needs: { steps: ['forward', 'backward', 'optimizer', 'exposed', 'replay', 'loader', 'saves'] },
+  needs: {
+    steps: ['forward', 'backward', 'optimizer', 'exposed', 'replay', 'loader', 'saves'],
+    passes: true,
+  },
   find(run) {
     const share = run.share(ownCodeMs);
     if (share < 0.1) return undefined;
@@ -121,7 +170,7 @@ export const checkpointStall: Detector = {
     const saves = run.steps[0]!.filter(({ row }) => row.saves > 0);
     const stepMs = median(run.steps[0]!.map(({ ms, row }) => ms - row.saves));
     const saveMs = median(saves.map(({ row }) => row.saves));
-    if (share < 0.02 || saveMs < 5 * stepMs) return undefined;
+    if (share < 0.03 || saveMs < 5 * stepMs) return undefined;
     const isAsync = optionOf(run, 'checkpoint.async') === true;
     const edit = (copied: number) => less(({ row }) => row.saves * (1 - copied));
     const all = less(({ row }) => row.saves);
@@ -130,7 +179,7 @@ export const checkpointStall: Detector = {
       severity: share >= 0.2 ? 'critical' : 'warning',
       share,
       evidence: [
-        { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 2 },
+        { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 3 },
         { quantity: 'a save', value: saveMs / stepMs, unit: 'steps', limit: 5 },
         { quantity: 'saves', value: saves.length, unit: `in ${run.length} steps` },
       ],
@@ -149,24 +198,24 @@ export const checkpointStall: Detector = {
 /** V8 collects garbage. */
 export const garbage: Detector = {
   id: 'gc',
-  needs: { steps: ['gc'] },
+  needs: {},
   find(run) {
     const perStep = run.steps.map((steps) => sum(steps.map(({ row }) => row.gc || 0)) / steps.length);
-    if (run.steps.every((steps) => steps.every(({ row }) => Number.isNaN(row.gc))))
+    if (!run.steps.flat().some(({ row }) => row.gc >= 0))
       return 'Node.js has reported no collection: the event loop did not run';
     const shares = run.steps.map((steps, i) => (perStep[i]! * steps.length) / sum(steps.map(({ ms }) => ms)));
-    const share = Math.max(...shares);
-    if (share < 0.02) return undefined;
+    const share = max(shares);
+    if (share < 0.03) return undefined;
     return {
       id: 'gc',
       severity: share >= 0.1 ? 'critical' : 'warning',
       share,
       evidence: [
-        { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 2 },
-        { quantity: 'garbage collection', value: Math.max(...perStep), unit: 'ms a step' },
+        { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 3 },
+        { quantity: 'garbage collection', value: max(perStep), unit: 'ms a step' },
       ],
       cause: 'V8 collects garbage of the program, and the main thread waits for it.',
-      ranks: run.numbers.filter((_, i) => shares[i]! >= 0.02),
+      ranks: run.numbers.filter((_, i) => shares[i]! >= 0.03),
       since: null,
       advice:
         'Make fewer objects in the loop: reuse typed arrays, and create tensors from them rather than from nested arrays.',

@@ -1,9 +1,18 @@
-import type { Detector } from '../finding.js';
+import type { Detector, Finding } from '../finding.js';
 import { launchChange } from '../options.js';
 import { gainOf, less } from '../replay.js';
 import type { Run } from '../run.js';
-import { factsOf, foreignProcessors, ranksOnHost, rateOf, risesAt } from '../samples.js';
-import { sum } from '../statistics.js';
+import {
+  factsOf,
+  foreignProcessors,
+  hostProcessors,
+  mostQueued,
+  processorsOf,
+  ranksOnHost,
+  rateOf,
+  risesAt,
+} from '../samples.js';
+import { max, sum } from '../statistics.js';
 
 /** The share of the time in which the main thread of each rank waited for a processor. */
 function queued(run: Run): number[] {
@@ -16,52 +25,58 @@ function withoutQueue(run: Run, part: number) {
   return less(({ ms, waitedMs }, i) => part * rates[i]! * (ms - waitedMs));
 }
 
-/** The largest number of threads of the ranks of a host, and these ranks. */
-function mostThreads(run: Run): { readonly threads: number; readonly ranks: readonly number[] } {
-  const hosts = run.numbers.map((_, i) => {
-    const ranks = ranksOnHost(run, i);
-    return { ranks, threads: sum(ranks.map((rank) => factsOf(run, rank)?.threads ?? 1)) };
+interface Threads {
+  readonly ranks: readonly number[];
+  readonly threads: number;
+  readonly processors: number;
+}
+
+/** The ranks of a host, or a rank alone, whose threads exceed their processors most. */
+function mostThreads(run: Run): Threads {
+  const groups = run.numbers.flatMap((_, i) => [[i], ranksOnHost(run, i)]);
+  const each = groups.map((ranks): Threads => {
+    const threads = sum(ranks.map((rank) => factsOf(run, rank)?.threads ?? 1));
+    return { ranks, threads, processors: processorsOf(run, ranks) };
   });
-  return hosts.reduce((most, each) => (each.threads > most.threads ? each : most));
+  const over = ({ threads, processors }: Threads) => threads - processors;
+  return each.reduce((most, group) => (over(group) >= over(most) ? group : most));
 }
 
 /** The part of the queue that is of the job itself: its threads over the number of processors. */
 function ownPart(run: Run): number {
-  const over = Math.max(0, mostThreads(run).threads - run.facts!.processors);
-  const foreign = Math.max(0, ...run.numbers.map((_, i) => foreignProcessors(run, i) || 0));
+  const { threads, processors } = mostThreads(run);
+  const over = Math.max(0, threads - processors);
+  const foreign = max([0, ...run.numbers.map((_, i) => foreignProcessors(run, i) || 0)]);
   return over === 0 ? 0 : over / (over + foreign);
 }
+
+const counted = (count: number, name: string) => `${count} ${name}${count === 1 ? '' : 's'}`;
 
 /** The ranks of a host compute with more threads than it has processors. */
 export const oversubscribed: Detector = {
   id: 'oversubscribed',
-  needs: { samples: ['runQueueMs', 'cpuMs'], facts: ['threads', 'processors', 'host'], ranks: 2 },
+  needs: { samples: ['runQueueMs', 'cpuMs'], facts: ['threads', 'processors', 'host'] },
   find(run) {
-    const { processors } = run.facts!;
-    const { threads: most, ranks } = mostThreads(run);
+    const { threads, ranks, processors } = mostThreads(run);
     const part = ownPart(run);
-    const queue = Math.max(...queued(run));
+    const queue = mostQueued(run);
     const share = queue * part;
-    if (most <= processors || share < 0.05) return undefined;
-    const own = run.facts!.threads ?? 1;
+    if (threads <= processors || share < 0.05) return undefined;
+    const own = factsOf(run, ranks[0]!)?.threads ?? 1;
     const fair = Math.max(1, Math.floor(processors / ranks.length));
-    const cause = `${ranks.length} ranks compute with ${most} threads on ${processors} processors, and wait for each other's time on them.`;
+    const isAlone = ranks.length === 1;
     return {
       id: 'oversubscribed',
       severity: share >= 0.2 ? 'critical' : 'warning',
       share,
       evidence: [
-        { quantity: 'threads on a host', value: most, unit: 'threads', limit: processors },
+        { quantity: 'threads', value: threads, unit: isAlone ? 'of a rank' : 'on a host', limit: processors },
         { quantity: 'waiting for a processor', value: 100 * queue, unit: '% of the time', limit: 5 },
       ],
-      cause,
+      cause: `${counted(ranks.length, 'rank')} ${isAlone ? 'computes' : 'compute'} with ${counted(threads, 'thread')} on ${counted(processors, 'processor')}, and the threads wait for each other.`,
       ranks: ranks.map((i) => run.numbers[i]!),
       since: null,
-      advice:
-        own > fair
-          ? `Give each rank ${fair} thread${fair > 1 ? 's' : ''}.`
-          : `Start at most ${processors} ranks on this host.`,
-      change: own > fair ? launchChange('threads', own, fair) : null,
+      ...remedyOf(own, fair, processors),
       gain: gainOf(run, {
         mid: withoutQueue(run, part),
         low: withoutQueue(run, part / 2),
@@ -71,6 +86,15 @@ export const oversubscribed: Detector = {
   },
 };
 
+function remedyOf(own: number, fair: number, processors: number): Pick<Finding, 'advice' | 'change'> {
+  return own > fair
+    ? {
+        advice: `Give each rank ${counted(fair, 'thread')}.`,
+        change: launchChange('threads', own, fair),
+      }
+    : { advice: `Start at most ${counted(processors, 'rank')} on this host.`, change: null };
+}
+
 /** Other programs, or other virtual machines, use the processors. */
 export const processorsTaken: Detector = {
   id: 'cpu-steal',
@@ -79,14 +103,13 @@ export const processorsTaken: Detector = {
     facts: ['processors', 'host'],
   },
   find(run) {
-    const { processors } = run.facts!;
-    const foreign = Math.max(...run.steps.map((_, i) => foreignProcessors(run, i))) / processors;
-    const stolen = Math.max(...run.steps.map((_, i) => rateOf(run, i, 'stealMs'))) / processors;
+    const foreign = max(run.steps.map((_, i) => foreignProcessors(run, i) / hostProcessors(run, i)));
+    const stolen = max(run.steps.map((_, i) => rateOf(run, i, 'stealMs') / hostProcessors(run, i)));
     const waits = queued(run);
     const part = 1 - ownPart(run);
-    const share = part * Math.max(...waits) + (stolen >= 0.02 ? stolen : 0);
+    const share = part * max(waits) + (stolen >= 0.02 ? stolen : 0);
     if ((foreign < 0.1 && stolen < 0.02) || share < 0.05) return undefined;
-    const worst = waits.indexOf(Math.max(...waits));
+    const worst = waits.indexOf(max(waits));
     const since = risesAt(run, worst, 'runQueueMs', 0.05);
     const isStolen = stolen >= 0.02 && stolen > foreign;
     return {
@@ -98,7 +121,7 @@ export const processorsTaken: Detector = {
         { quantity: 'processors taken by the hypervisor', value: 100 * stolen, unit: '%', limit: 2 },
         {
           quantity: 'waiting for a processor',
-          value: 100 * Math.max(...waits),
+          value: 100 * max(waits),
           unit: '% of the time',
           limit: 5,
         },

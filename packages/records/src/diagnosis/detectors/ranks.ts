@@ -2,8 +2,8 @@ import type { Detector, Finding } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
-import { foreignProcessors, rateOf } from '../samples.js';
-import { median, sum } from '../statistics.js';
+import { foreignProcessors, hostProcessors, MOST_QUEUE, mostQueued, rateOf } from '../samples.js';
+import { max, median, min, sum } from '../statistics.js';
 
 const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
 
@@ -34,14 +34,14 @@ const PARTS = [
 /** One rank makes all others wait. */
 export const slowRank: Detector = {
   id: 'slow-rank',
-  needs: { steps: ['exposed', 'blocked'], ranks: 2 },
+  needs: { steps: ['exposed'], ranks: 2, passes: true },
   find(run) {
     const slowest = run.steps[0]!.map((_, step) => {
       const busy = run.steps.map((steps) => busyMs(steps[step]!));
-      return busy.indexOf(Math.max(...busy));
+      return busy.indexOf(max(busy));
     });
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
-    const rank = counts.indexOf(Math.max(...counts));
+    const rank = counts.indexOf(max(counts));
     const own = median(run.steps[rank]!.map(busyMs));
     const others = othersOf(run, rank, busyMs);
     const ratio = own / others;
@@ -91,8 +91,9 @@ function causeOf(
   rank: number,
   excess: number,
 ): { readonly cause: string; readonly advice: string } {
-  const [queue, queueOfOthers] = [rateOf(run, rank, 'runQueueMs'), otherRates(run, rank)];
-  if (queue - queueOfOthers > 0.1)
+  const queue = queueOf(run, rank);
+  const ofOthers = median(run.numbers.flatMap((_, i) => (i === rank ? [] : [queueOf(run, i)])));
+  if (queue - ofOthers > MOST_QUEUE)
     return {
       cause: `waits for a processor in ${(100 * queue).toFixed(0)} % of the time`,
       advice: 'Look for other programs on its processors, and for a limit or a binding of the rank.',
@@ -103,18 +104,21 @@ function causeOf(
   return part ?? { cause: 'is slower in several parts of the step', advice: 'Profile this rank.' };
 }
 
-function otherRates(run: Run, rank: number): number {
-  return median(run.numbers.flatMap((_, i) => (i === rank ? [] : [rateOf(run, i, 'runQueueMs')])));
+/** The share of its busy time in which a rank waits for a processor. It hardly does while it waits for others. */
+function queueOf(run: Run, rank: number): number {
+  const steps = run.steps[rank]!;
+  const busy = sum(steps.map(busyMs)) / sum(steps.map(({ ms }) => ms));
+  return Math.min(1, rateOf(run, rank, 'runQueueMs') / busy);
 }
 
 /** The communication that is left on the rank that comes last. */
 function sharedMs(run: Run, step: number): number {
-  return Math.min(...run.steps.map((steps) => steps[step]!.waitedMs));
+  return min(run.steps.map((steps) => steps[step]!.waitedMs));
 }
 
 function communicationShare(run: Run): number {
   const shared = run.steps[0]!.map((_, step) => sharedMs(run, step));
-  const times = run.steps[0]!.map((_, step) => Math.max(...run.steps.map((steps) => steps[step]!.ms)));
+  const times = run.steps[0]!.map((_, step) => max(run.steps.map((steps) => steps[step]!.ms)));
   return sum(shared) / sum(times);
 }
 
@@ -128,40 +132,53 @@ const MIB = 2 ** 20;
 /** The default of `ddp.bucketBytes`. */
 const BUCKET_BYTES = 25 * MIB;
 
+/** Below this size, the time of a bucket is that of its collective rather than of its bytes. */
+const SMALL_BUCKET = 100 * 2 ** 10;
+const FEW_BUCKETS = 8;
+
 /** The time in communication that nothing hides, and why. */
 export const commBound: Detector = {
   id: 'comm-bound',
-  needs: { steps: ['exposed', 'blocked', 'bytesSent'], facts: ['options', 'processors'], ranks: 2 },
+  needs: { steps: ['exposed', 'bytesSent'], facts: ['options', 'strategy'], ranks: 2, passes: true },
   find(run) {
     const share = communicationShare(run);
     if (share < 0.1) return undefined;
+    const { strategy } = run.facts!;
+    if (strategy.startsWith('pipeline')) return 'the stages of a pipeline wait for each other by design';
     const bytes = median(run.steps[0]!.map(({ row }) => row.bytesSent));
-    const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
-    const isDdp = run.facts!.strategy === 'ddp';
-    const finding = { ...commonFinding(run, share, bytes) };
-    const bucketBytes = Number(optionOf(run, 'ddp.bucketBytes') ?? BUCKET_BYTES);
-    if (isDdp && optionOf(run, 'ddp.syncEachBatch') === true && micro > 1)
-      return reduceEachMicro(run, finding, micro);
-    if (isDdp && bucketBytes < BUCKET_BYTES && bytes / bucketBytes >= 8)
-      return smallBuckets(run, finding, bytes / bucketBytes);
-    // Communication also waits for a processor.
-    const foreign = Math.max(...run.numbers.map((_, i) => foreignProcessors(run, i)));
-    if (foreign > MOST_FOREIGN * run.facts!.processors)
-      return 'other programs use the processors, and communication waits for them, too';
-    const hook = optionOf(run, 'ddp.commHook');
-    const canShrink = isDdp && hook === undefined;
-    return {
-      ...finding,
-      advice: canShrink
-        ? 'Send gradients in 16 bits, accumulate several micro-batches a step, or use a faster network between the ranks.'
-        : 'Accumulate several micro-batches a step, or use a faster network between the ranks.',
-      change: canShrink ? changeOf(run, 'ddp.commHook', 'bf16') : null,
-      gain: canShrink
-        ? gainOf(run, { low: keepShared(1), mid: keepShared(0.5), high: keepShared(0.5) })
-        : gainOf(run, { mid: keepShared(0.5), low: keepShared(1), high: keepShared(0) }),
-    };
+    const finding = commonFinding(run, share, bytes);
+    const isDdp = strategy === 'ddp';
+    const ofOption = isDdp ? (reduceEachMicro(run, finding) ?? smallBuckets(run, finding, bytes)) : undefined;
+    if (ofOption) return ofOption;
+    const busy = busyProcessors(run);
+    if (busy) return busy;
+    return isDdp && optionOf(run, 'ddp.commHook') === undefined
+      ? {
+          ...finding,
+          advice:
+            'Send gradients in 16 bits, accumulate several micro-batches a step, or use a faster network between the ranks.',
+          change: changeOf(run, 'ddp.commHook', 'bf16'),
+          gain: gainOf(run, { low: keepShared(1), mid: keepShared(0.5) }),
+        }
+      : {
+          ...finding,
+          advice: 'Accumulate several micro-batches a step, or use a faster network between the ranks.',
+          change: null,
+          gain: null,
+        };
   },
 };
+
+/** Communication also waits for a processor. In a container, other programs are not seen, but the queue is. */
+function busyProcessors(run: Run): string | undefined {
+  const queue = mostQueued(run);
+  if (queue > MOST_QUEUE)
+    return `ranks waited for a processor in ${(100 * queue).toFixed(0)} % of the time, and so does communication`;
+  const foreign = max(run.numbers.map((_, i) => foreignProcessors(run, i) / hostProcessors(run, i)));
+  return foreign > MOST_FOREIGN
+    ? 'other programs use the processors, and communication waits for those too'
+    : undefined;
+}
 
 type Common = Omit<Finding, 'advice' | 'change' | 'gain'>;
 
@@ -174,13 +191,22 @@ function commonFinding(run: Run, share: number, bytes: number): Common {
       { quantity: 'communication that nothing hides', value: 100 * share, unit: '% of the time', limit: 10 },
       { quantity: 'sent by a rank', value: bytes / MIB, unit: 'MiB a step' },
     ],
-    cause: 'The ranks wait until their gradients have travelled.',
+    cause: `The ranks wait until ${travellersOf(run)} have travelled.`,
     ranks: run.numbers,
     since: null,
   };
 }
 
-function reduceEachMicro(run: Run, common: Common, micro: number): Finding {
+/** The values that ranks send each other. */
+function travellersOf(run: Run): string {
+  if (Number(optionOf(run, 'mesh.tensor') ?? 1) > 1) return 'activations and gradients';
+  if (run.facts!.strategy === 'fsdp') return 'weights and gradients';
+  return run.facts!.strategy === 'ddp' ? 'their gradients' : 'their values';
+}
+
+function reduceEachMicro(run: Run, common: Common): Finding | undefined {
+  const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
+  if (optionOf(run, 'ddp.syncEachBatch') !== true || micro <= 1) return undefined;
   return {
     ...common,
     id: 'reduce-each-micro',
@@ -191,14 +217,22 @@ function reduceEachMicro(run: Run, common: Common, micro: number): Finding {
   };
 }
 
-function smallBuckets(run: Run, common: Common, buckets: number): Finding {
+function smallBuckets(run: Run, common: Common, bytes: number): Finding | undefined {
+  const bucketBytes = Number(optionOf(run, 'ddp.bucketBytes') ?? BUCKET_BYTES);
+  const buckets = bytes / bucketBytes;
+  if (bucketBytes >= SMALL_BUCKET || buckets < FEW_BUCKETS) return undefined;
+  const left = Math.ceil(bytes / BUCKET_BYTES);
   return {
     ...common,
     id: 'small-buckets',
-    evidence: [...common.evidence, { quantity: 'buckets', value: buckets, unit: 'a step', limit: 8 }],
+    evidence: [
+      ...common.evidence,
+      { quantity: 'size of a bucket', value: bucketBytes / 1024, unit: 'KiB', limit: SMALL_BUCKET / 1024 },
+      { quantity: 'buckets, at most', value: buckets, unit: 'a step', limit: FEW_BUCKETS },
+    ],
     cause: 'Gradients travel in many small buckets, and each of them costs a collective.',
     advice: 'Make buckets larger.',
     change: changeOf(run, 'ddp.bucketBytes', BUCKET_BYTES),
-    gain: gainOf(run, { low: keepShared(0.5), mid: keepShared(1 / buckets), high: keepShared(0) }),
+    gain: gainOf(run, { low: keepShared(0.5), mid: keepShared(left / buckets), high: keepShared(0) }),
   };
 }
