@@ -86,7 +86,7 @@ export class Int8Products {
       : { computed: { a, b }, others, attrs: int8(product), isForward: false };
   }
 
-  /** Which product it is in the gradient of an operator with 8-bit products. Undefined: none of them. */
+  /** The product in the gradient of an operator with 8-bit products. Undefined: none of them. */
   #gradientOf(a: Tensor, b: Tensor, attrs: ProductAttrs): string | undefined {
     const { transposeA = false, transposeB = false } = attrs;
     const known = transposeA ? undefined : this.#inGradient.find(({ weight }) => weight === b.dataId);

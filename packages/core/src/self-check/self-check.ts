@@ -1,5 +1,6 @@
 import type { Collective, KernelLayer } from '@acc/contract';
 import { Accelerator } from '../index.js';
+import { withAllWeights } from '../presets/plugins.js';
 import { checkpointCheck } from './checkpoint.js';
 import type { Check, SelfCheckPlan } from './check.js';
 import { dataCheck } from './data-shards.js';
@@ -62,8 +63,7 @@ async function started({ mixedPrecision }: SelfCheckPlan): Promise<Started> {
     gradientClipping: { norm: 1e30, value: 1e30 },
     autoLog: false,
     logWith: [],
-    // Patterns of the program match none of the checks' own weights, which are small.
-    ...(mixedPrecision === 'int8' && { amp: { exclude: [] } }),
+    ...withAllWeights(mixedPrecision),
   });
   return { accelerator, ...parts! };
 }

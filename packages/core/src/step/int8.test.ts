@@ -1,6 +1,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { linearCrossEntropy } from '@acc/kernels';
+import { transformerBlock } from '@acc/transformer';
 import { observeCalls, operator, tensorFrom, type Tensor as NativeTensor } from '@acc/native';
 import { Accelerator } from '../accelerator.js';
 import type { AcceleratorOptions } from '../options.js';
@@ -195,6 +196,19 @@ describe("mixedPrecision 'int8'", () => {
     expect(said).toHaveLength(2);
     expect(said[0]).toContain('no weight is multiplied in 8 bits');
     expect(said[1]).toContain('remember/kernel, remember/recurrent_kernel, look/kernel');
+  });
+
+  it('leaves out the layers within a layer that a pattern names', async () => {
+    await create({ amp: { exclude: ['head', 'block_0/*'] } });
+    const layers = [
+      transformerBlock({ heads: 2, name: 'block_0', inputShape: [3, 8] }),
+      transformerBlock({ heads: 2, name: 'block_1' }),
+      tf.layers.dense({ units: 4, name: 'head' }),
+    ];
+    const model = accelerator.prepare(tf.sequential({ layers }));
+    // Four projections of attention and two layers of the MLP.
+    expect(productsIn(() => model.predict(tf.ones([2, 3, 8])))).toMatchObject({ int8: 6 });
+    accelerator.backward(() => (model.apply(tf.ones([2, 3, 8])) as tf.Tensor).sum() as tf.Scalar);
   });
 
   it('refuses each training step with a pattern that matches no weight, and says so in prediction', async () => {
