@@ -31,10 +31,6 @@ export function precisionOf(
   }
 }
 
-/** The options with which `int8` takes the small weights of the self-check, which no pattern of a program names. */
-export const withAllWeights = (mixedPrecision: string) =>
-  mixedPrecision === 'int8' ? { amp: { exclude: [] } } : {};
-
 /** The dtype of products in training. With `int8`, it is that of products without a weight. */
 export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) =>
   mixedPrecision === 'bf16' || mixedPrecision === 'int8'

@@ -36,3 +36,7 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   ];
   return messages.filter((message) => message !== false);
 }
+
+/** The options with which `int8` takes the small weights of the self-check, which no pattern of a program names. */
+export const withAllWeights = (mixedPrecision: string) =>
+  mixedPrecision === 'int8' ? { amp: { exclude: [] } } : {};

@@ -1,6 +1,6 @@
 import type { Collective, KernelLayer } from '@acc/contract';
 import { Accelerator } from '../index.js';
-import { withAllWeights } from '../presets/plugins.js';
+import { withAllWeights } from '../presets/without-partner.js';
 import { checkpointCheck } from './checkpoint.js';
 import type { Check, SelfCheckPlan } from './check.js';
 import { dataCheck } from './data-shards.js';
