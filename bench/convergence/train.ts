@@ -10,7 +10,7 @@ export interface Training {
   readonly batch: number;
   readonly learningRate: number;
   readonly steps: number;
-  readonly precision: 'fp32' | 'bf16' | 'fp16' | 'int8';
+  readonly precision: 'fp32' | 'bf16' | 'fp16';
   readonly seed: number;
 }
 

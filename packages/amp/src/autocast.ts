@@ -108,6 +108,8 @@ export class Autocast {
   #during<T>(phase: Phase | undefined, compute: () => T): T {
     const before = this.#phase;
     if (before === phase) return compute();
+    // Before the phase changes: it throws.
+    if (phase === 'forward') this.int8?.requireWeights(this.#engine.isTapeOn());
     this.#enter(phase);
     try {
       return compute();
@@ -132,9 +134,9 @@ export class Autocast {
     return [
       patch(engine, 'runKernel', 'autocast', (own) => (name, inputs, attrs) => {
         const int8 = this.precision() && this.int8?.callOf(this.#phase!, name, inputs, attrs);
-        return int8
-          ? own.call(engine, name, this.#rounded(int8), int8.attrs)
-          : own.call(engine, name, this.#converted(name, inputs), attrs);
+        if (!int8) return own.call(engine, name, this.#converted(name, inputs), attrs);
+        const rounded = this.#rounded(int8);
+        return this.int8!.run(int8, rounded, () => own.call(engine, name, rounded, int8.attrs));
       }),
       patch(
         engine,
@@ -142,6 +144,7 @@ export class Autocast {
         'autocast',
         (own) => (params) => own.call(engine, 'forwardFunc' in params ? this.#savingShort(params) : params),
       ),
+      ...((this.#phase === 'forward' && this.int8?.watchOperators(engine)) || []),
     ];
   }
 
@@ -162,10 +165,8 @@ export class Autocast {
   }
 
   /** The inputs of an 8-bit product. It rounds weights from float32, and what layers compute from 16 bits. */
-  #rounded({ computed, weights, note }: Int8Call): NamedTensorMap {
-    const lowered = this.#lowered(computed);
-    note?.(lowered);
-    return { ...lowered, ...weights };
+  #rounded({ computed, others }: Int8Call): NamedTensorMap {
+    return { ...this.#lowered(computed), ...others };
   }
 
   #lowered(inputs: NamedTensorMap): NamedTensorMap {

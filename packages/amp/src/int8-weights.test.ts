@@ -17,15 +17,18 @@ const SHAPES: Readonly<Record<string, number[]>> = {
   'head/kernel': [128, 200],
 };
 
+const taken = (weights: Int8Weights, shapes: Readonly<Record<string, number[]>> = SHAPES) =>
+  weights.take(Object.entries(shapes).map(([name, shape]) => tf.variable(tf.zeros(shape), true, name)));
+
 function chosen(exclude?: string[]): string[] {
   const weights = new Int8Weights(exclude);
-  weights.take(Object.entries(SHAPES).map(([name, shape]) => tf.variable(tf.zeros(shape), true, name)));
+  taken(weights);
   const names = weights.chosen.map(({ name }) => name);
   tf.disposeVariables();
   return names;
 }
 
-it('leaves out the first and the last layer, small matrices, convolutions and recurrent layers', () => {
+it('leaves out the first and the last matrix, small matrices, convolutions and recurrent layers', () => {
   expect(chosen()).toEqual(['attention/kernel', 'mlp/kernel']);
 });
 
@@ -34,4 +37,50 @@ it('leaves out the patterns instead, if they are given', () => {
   expect(chosen([])).toEqual(all);
   expect(chosen(['head', 'e*'])).toEqual(all.slice(1, 4));
   expect(chosen(['mlp/kernel'])).toEqual(all.filter((name) => name !== 'mlp/kernel'));
+});
+
+it('takes patterns of layers around a layer, and leaves out the number that tfjs appends to names', () => {
+  const weights = new Int8Weights(['head', 'block_0/*', 'lone/kernel', '**/c_fc']);
+  const names = ['block_0/attn/q_proj/kernel', 'block_1/attn/q_proj/kernel', 'block_1/mlp/c_fc/kernel_2'];
+  taken(
+    weights,
+    Object.fromEntries([...names, 'lone/kernel_1', 'head/kernel'].map((name) => [name, [9, 9]])),
+  );
+  expect(weights.chosen.map(({ name }) => name)).toEqual(['block_1/attn/q_proj/kernel']);
+  expect(weights.unmatched).toBeUndefined();
+});
+
+it('forgets disposed weights', () => {
+  const weights = new Int8Weights([]);
+  taken(weights);
+  for (const weight of weights.chosen) weight.dispose();
+  expect(weights.chosen).toEqual([]);
+});
+
+it('lists only some names in the error for a pattern without a match', () => {
+  const weights = new Int8Weights(['heat']);
+  expect(weights.unmatched).toBeUndefined();
+  taken(weights);
+  const help = expect.stringContaining('embed/embeddings, attention/kernel, narrow/kernel and 2 more');
+  expect(() => weights.requireMatches()).toThrowError(expect.objectContaining({ help }) as Error);
+});
+
+it('says why no weight is multiplied in 8 bits', () => {
+  const note = (
+    shapes: Readonly<Record<string, number[]>>,
+    ...given: ConstructorParameters<typeof Int8Weights>
+  ) => {
+    const weights = new Int8Weights(...given);
+    taken(weights, shapes);
+    tf.disposeVariables();
+    return weights.notes[0] ?? '';
+  };
+  const matrix = { 'mlp/kernel': [9, 9] };
+  const none = 'No prepared weight is a matrix of a dense layer.';
+  expect(note(matrix, undefined)).toContain('fewer than 128 rows or columns');
+  expect(note(matrix, ['mlp'])).toContain('amp.exclude leaves out all: mlp/kernel.');
+  expect(note({ 'conv/kernel': [3, 3, 9, 9] }, undefined)).toContain(none);
+  expect(note({ 'embed/embeddings': [200, 128] }, [])).toContain(none);
+  expect(note(matrix, [], () => true)).toContain(none);
+  expect(note(matrix, [])).toBe('');
 });

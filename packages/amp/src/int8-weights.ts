@@ -8,46 +8,68 @@ import { AccError, matchesGlob } from '@acc/contract';
 const LEAST_SIZE = 128;
 
 const RECURRENT = '/recurrent_kernel';
+const EMBEDDINGS = '/embeddings';
 
 /**
  * The weights that are multiplied in 8 bits: matrices of dense layers and projections. Without patterns, the
- * first and the last layer of each list and small matrices are left out. Inputs and results of a model are
+ * first and the last matrix of each list and small matrices are left out. Inputs and results of a model are
  * less evenly distributed than what lies between, so these layers lose most by 8 bits.
  */
 export class Int8Weights {
-  readonly #chosen: Variable[] = [];
+  #chosen: Variable[] = [];
   readonly #unmatched: Set<string>;
-  /** Why there may be no weight, for each list. */
+  /** The names of all matrices that patterns may leave out. */
+  readonly #matrices: string[] = [];
+  /** The weights that are no matrices, for each list. */
   readonly #sixteenBits: string[] = [];
-  #count = 0;
+  #isAnyTaken = false;
 
-  constructor(private readonly exclude: readonly string[] | undefined) {
+  constructor(
+    private readonly exclude: readonly string[] | undefined,
+    /** Whether a weight is stored in fewer bits, which products take as it is. */
+    private readonly isPacked: (weight: Variable) => boolean = () => false,
+  ) {
     this.#unmatched = new Set(exclude);
   }
 
   /** Takes a list of variables that training gets to know. */
   take(variables: readonly Variable[]): void {
-    const layers = variables.filter(({ rank, dtype }) => rank >= 2 && dtype === 'float32');
+    const layers = variables.filter(
+      (variable) => variable.rank >= 2 && variable.dtype === 'float32' && !this.isPacked(variable),
+    );
     const recurrent = new Set(layers.flatMap(({ name }) => (isRecurrent(name) ? [folderOf(name)] : [])));
-    this.#count += layers.length;
+    this.#isAnyTaken ||= variables.length > 0;
+    this.#chosen = this.chosen;
     layers.forEach((variable, i) => {
       const { name, rank, shape } = variable;
       if (rank > 2 || recurrent.has(folderOf(name))) return void this.#sixteenBits.push(name);
+      this.#matrices.push(name);
       const isAtEnd = i === 0 || i === layers.length - 1;
       const isExcluded = this.exclude ? this.#matches(name) : isAtEnd || Math.min(...shape) < LEAST_SIZE;
       if (!isExcluded) this.#chosen.push(variable);
     });
   }
 
+  get chosen(): Variable[] {
+    return this.#chosen.filter(({ isDisposed }) => !isDisposed);
+  }
+
+  /** A pattern that has matched no weight so far. Undefined: none, or there are no weights yet. */
+  get unmatched(): string | undefined {
+    return this.#isAnyTaken ? [...this.#unmatched][0] : undefined;
+  }
+
   /** @throws AccError `ACC_INVALID_OPTION` for a pattern that matches no weight. */
-  get chosen(): readonly Variable[] {
-    if (this.#unmatched.size === 0 || this.#count === 0) return this.#chosen;
-    const pattern = [...this.#unmatched][0]!;
+  requireMatches(): void {
+    const pattern = this.unmatched;
+    if (pattern === undefined) return;
+    const known =
+      this.#matrices.length > 0 ? `Prepared are: ${listed(this.#matrices)}.` : 'No such weight is prepared.';
     throw new AccError(
       'ACC_INVALID_OPTION',
       `amp.exclude: '${pattern}' matches no weight of a dense layer.`,
       {
-        help: `Give names of layers or variables, or patterns of them. In 8 bits would be: ${this.#chosen.map(({ name }) => name).join(', ')}.`,
+        help: `Give names of layers or variables, or patterns of them. ${known}`,
         details: { path: ['amp', 'exclude'], pattern },
       },
     );
@@ -55,12 +77,13 @@ export class Int8Weights {
 
   /** Messages about weights that may be expected to compute in 8 bits and do not. */
   get notes(): string[] {
-    if (this.#count === 0) return [];
+    if (!this.#isAnyTaken) return [];
+    const isAny = this.#chosen.some(({ name }) => !isNamed(name, EMBEDDINGS));
     return [
-      ...(this.#chosen.length > 0
+      ...(isAny
         ? []
         : [
-            "mixedPrecision 'int8': no weight is multiplied in 8 bits, so products compute in bf16. The first and the last layer are left out, and matrices with fewer than 128 rows or columns. amp: { exclude: [] } takes them, too.",
+            `mixedPrecision 'int8': no weight is multiplied in 8 bits, so products compute in bf16. ${this.#whyNone()}`,
           ]),
       ...(this.#sixteenBits.length > 0
         ? [
@@ -70,18 +93,32 @@ export class Int8Weights {
     ];
   }
 
+  #whyNone(): string {
+    const matrices = this.#matrices.filter((name) => !isNamed(name, EMBEDDINGS));
+    if (matrices.length === 0) return 'No prepared weight is a matrix of a dense layer.';
+    if (this.exclude) return `amp.exclude leaves out all: ${listed(matrices)}.`;
+    return 'The first and the last matrix are left out, and matrices with fewer than 128 rows or columns. amp: { exclude: [] } takes them, too.';
+  }
+
   #matches(name: string): boolean {
-    const globs = this.exclude!.filter(
-      (glob) => matchesGlob(name, glob) || matchesGlob(folderOf(name), glob),
-    );
+    const names = [...foldersOf(name), name, withoutNumber(name)];
+    const globs = this.exclude!.filter((glob) => names.some((one) => matchesGlob(one, glob)));
     for (const glob of globs) this.#unmatched.delete(glob);
     return globs.length > 0;
   }
 }
 
-/** tfjs appends a number to a name that exists. */
-const isRecurrent = (name: string): boolean => name.replace(/_\d+$/, '').endsWith(RECURRENT);
+/** The name of a layer's weight as the layer gave it: tfjs appends a number if the name exists. */
+const withoutNumber = (name: string): string => (name.includes('/') ? name.replace(/_\d+$/, '') : name);
+const isNamed = (name: string, end: string): boolean => withoutNumber(name).endsWith(end);
+const isRecurrent = (name: string): boolean => isNamed(name, RECURRENT);
 const folderOf = (name: string): string => name.replace(/\/[^/]*$/, '');
+
+/** The layer of a weight and the layers around it: `block` and `block/mlp` of `block/mlp/kernel`. */
+function foldersOf(name: string): string[] {
+  const parts = name.split('/').slice(0, -1);
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+}
 
 const SHOWN = 3;
 function listed(names: readonly string[]): string {

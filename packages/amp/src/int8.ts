@@ -1,4 +1,4 @@
-import { AccError, type KernelLayer } from '@acc/contract';
+import { AccError, type KernelLayer, type PrecisionLayer } from '@acc/contract';
 import { Int8Products } from './int8-products.js';
 import { Int8Weights } from './int8-weights.js';
 
@@ -9,18 +9,33 @@ export class Int8 {
   /** The messages so far. */
   readonly #said = new Set<string>();
   #isMain = false;
+  #layer: PrecisionLayer | undefined;
 
   constructor(exclude: readonly string[] | undefined, seed: number) {
-    this.weights = new Int8Weights(exclude);
-    this.products = new Int8Products(seed, () => {
-      for (const note of this.weights.notes) this.#say(note);
-      return this.weights.chosen;
+    const weights = new Int8Weights(exclude, (weight) => this.#layer?.isPacked?.(weight) ?? false);
+    this.weights = weights;
+    this.products = new Int8Products(seed, {
+      get chosen() {
+        return weights.chosen;
+      },
+      require: (isTraining) => this.#requireWeights(isTraining),
     });
+  }
+
+  /** A pattern may match a weight that is prepared later, but before training. */
+  #requireWeights(isTraining: boolean): void {
+    if (isTraining) this.weights.requireMatches();
+    const pattern = this.weights.unmatched;
+    if (pattern !== undefined) {
+      this.#say(`amp.exclude: '${pattern}' has matched no weight so far. A training step refuses it.`);
+    }
+    for (const note of this.weights.notes) this.#say(note);
   }
 
   /** @throws AccError `ACC_PRECISION_UNSUPPORTED` if the device has no products in 8 bits. */
   attach({ backendName, device, precision }: KernelLayer, isMain: boolean): void {
     this.#isMain = isMain;
+    this.#layer = precision;
     const how = precision?.int8Products?.();
     if (how === undefined) {
       throw new AccError(
@@ -31,7 +46,7 @@ export class Int8 {
     }
     if (how === 'instructions') return;
     this.#say(
-      "mixedPrecision 'int8': this CPU lacks AVX-512 VNNI, so products of 8-bit integers are computed in float32. The numbers are the same, but it is slower than mixedPrecision 'no'. Use 'bf16' or 'no' here.",
+      "mixedPrecision 'int8': this CPU or this build lacks AVX-512 VNNI, so products of 8-bit integers are computed in float32. The numbers are the same, but it is slower than mixedPrecision 'no'. Use 'bf16' or 'no' here.",
     );
   }
 

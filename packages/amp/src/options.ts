@@ -17,9 +17,9 @@ export interface AmpOptions {
    */
   readonly float32Precision?: Float32Precision;
   /**
-   * The weights that are not multiplied in 8 bits with `int8`, by names of layers or variables, with `*` for
-   * any characters. An empty list takes every layer. Default: the first and the last layer, and matrices with
-   * fewer than 128 rows or columns.
+   * The weights that are not multiplied in 8 bits with `int8`, by names or patterns of variables, of their
+   * layers, and of layers around these. `*` stands for any characters but `/`, `**` for any. An empty list
+   * leaves out none. Default: the first and the last matrix, and matrices with fewer than 128 rows or columns.
    */
   readonly exclude?: readonly string[];
 }

@@ -95,7 +95,7 @@ const FIELDS = [
     'float32 products inside of libtorch',
     'that of libtorch',
   ),
-  texts('amp.exclude', 'weights that int8 leaves in 16 bits', 'first, last and small layers'),
+  texts('amp.exclude', 'weights that int8 leaves in 16 bits', 'first, last and small matrices'),
   flag('amp.lossScale.dynamic', 'false: the loss scale of fp16 stays as it is', 'true'),
   number('amp.lossScale.initial', 'the first loss scale of fp16', '65536'),
   number('amp.lossScale.growthFactor', 'factor of growth, above 1', '2'),

@@ -88,6 +88,9 @@ function run({ a, b, bias }: Factors, given: Case, dtype = 'float32', isPlain = 
   return y.read('float32') as Float32Array;
 }
 
+const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
 /** The lanes of a factor: rows of `a` or columns of `b`. */
 function lanesOf(x: Tensor, isTurned: boolean): number[][] {
   using turned = isTurned ? transpose(x) : undefined;
@@ -138,24 +141,53 @@ describe('acc::int8_matmul', () => {
     );
   });
 
-  it('has the same bits by instructions and without them, on any number of threads', () => {
+  // Without the instructions, both are the plain code.
+  it('has the same bits by instructions and without them', () => {
     using found = hasProducts();
     expect(found.read()[0]).toBe(
       cpuHas('avx512f', 'avx512bw', 'avx512dq', 'avx512vl', 'avx512_vnni') ? 1 : 0,
     );
-    const threads = numThreads();
     fc.assert(
       fc.property(cases, fc.constantFrom('float32', 'bfloat16'), (given, dtype) => {
         using factors = factorsOf(given);
-        const expected = run(factors, given, dtype, true);
-        for (const count of [1, 2]) {
-          setNumThreads(count);
-          expect(run(factors, given, dtype)).toEqual(expected);
-        }
-        setNumThreads(threads);
+        expect(run(factors, given, dtype)).toEqual(run(factors, given, dtype, true));
       }),
       { numRuns: 60 },
     );
+  });
+
+  // So large that several threads divide the work, where the CPU has the instructions.
+  it.each([false, true])('has the same bits on one and on two threads, transposed: %s', (isTurned) => {
+    const given: Case = {
+      ...{ m: 513, k: 300, n: 600, transposeA: isTurned, transposeB: isTurned, dtypeA: 'float32' },
+      ...{ dtypeB: 'bfloat16', hasBias: true, activation: 'relu', stochastic: 'a', seed: 3 },
+    };
+    using factors = factorsOf(given);
+    const expected = run(factors, given, 'float32', true);
+    const threads = numThreads();
+    try {
+      for (const count of [1, 2]) {
+        setNumThreads(count);
+        expect(Buffer.compare(bytesOf(run(factors, given)), bytesOf(expected))).toBe(0);
+      }
+    } finally {
+      setNumThreads(threads);
+    }
+  });
+
+  it('ends a sum of no products, as in the gradient of an empty batch', () => {
+    using a = tensorFrom(new Float32Array(0), 'float32', [2, 0]);
+    using b = tensorFrom(new Float32Array(0), 'float32', [0, 3]);
+    using bias = tensorFrom(Float32Array.of(-1, 0.5, 2), 'float32', [3]);
+    const multiply = (added: Tensor | null, activation: string, isPlain: boolean) => {
+      using y = int8Matmul(a, b, added, false, false, activation, 'bfloat16', 'b', 0, isPlain);
+      return [...(y.read('float32') as Float32Array)];
+    };
+    for (const isPlain of [false, true]) {
+      expect(multiply(null, 'linear', isPlain)).toEqual([0, 0, 0, 0, 0, 0]);
+      expect(multiply(bias, 'linear', isPlain)).toEqual([-1, 0.5, 2, -1, 0.5, 2]);
+      expect(multiply(bias, 'relu', isPlain)).toEqual([0, 0.5, 2, 0, 0.5, 2]);
+    }
   });
 
   it('adds more products than one sum of integers has', () => {

@@ -175,7 +175,11 @@ export const planSchema = z.object({
   ...{ sequence: count.optional(), globalBatch: count, microBatch: count, chunks: count.default(1) },
   recompute: z.enum(['none', 'selective', 'full']).optional(),
   ...{ sequenceParallel: z.boolean().default(false), flashAttention: z.boolean().default(false) },
-  precision: z.enum(['float32', 'tf32', 'fp16', 'bf16', 'fp8']).optional(),
+  precision: z
+    .enum(['float32', 'tf32', 'fp16', 'bf16', 'fp8'], {
+      error: "expected 'float32', 'tf32', 'fp16', 'bf16' or 'fp8'; int8 takes the memory of bf16",
+    })
+    .optional(),
   schedule: z.enum(['gpipe', '1f1b', 'interleaved', 'zeroBubble']).optional(),
   ...{ fused: z.boolean().default(true), scatterGather: z.boolean().default(true) },
 });

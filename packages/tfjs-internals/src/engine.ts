@@ -172,6 +172,19 @@ export function besideTape<T>(compute: () => T): T {
   }
 }
 
+/** Calls `around` with each part of the gradient function of `node`, which computes gradients when it runs. */
+export function aroundGradient(
+  node: { gradient?: TapeNode['gradient'] },
+  around: <T>(compute: () => T) => T,
+): void {
+  const { gradient } = node;
+  if (!gradient) return;
+  node.gradient = (dys, asked) => {
+    const functions = Object.entries(around(() => gradient(dys, asked)));
+    return Object.fromEntries(functions.map(([name, compute]) => [name, () => around(compute)] as const));
+  };
+}
+
 /**
  * Makes the disposed `tensor` usable again, with the data of `value`, until it is disposed again.
  * The caller still owns `value`.

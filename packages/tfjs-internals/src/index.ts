@@ -1,4 +1,5 @@
 export {
+  aroundGradient,
   besideTape,
   countIdsFrom,
   engineInternals,

@@ -147,6 +147,8 @@ export interface PrecisionLayer {
    * float32 products with the same results. Absent, or undefined: it cannot.
    */
   int8Products?(): 'instructions' | 'float32' | undefined;
+  /** Whether the values of `x` are stored in fewer bits, as those of a quantized weight. Absent: never. */
+  isPacked?(x: TensorInfo): boolean;
   /**
    * Multiplies two small matrices of 8-bit floats on the device. Returns the reason of a failure,
    * or undefined if it succeeded.

@@ -27,6 +27,11 @@ export function withFsdpPrecision<O extends Chosen>(
   throw new AccError(
     'ACC_INVALID_OPTION',
     `fsdp.mixedPrecision.param is '${param}', but mixedPrecision is '${given.mixedPrecision}'.`,
-    { help: 'Both are the type of products. Give one of them, or the same type.' },
+    {
+      help:
+        given.mixedPrecision === 'int8'
+          ? 'Leave out fsdp.mixedPrecision.param: with int8, parameters are gathered in float32.'
+          : 'Both are the type of products. Give one of them, or the same type.',
+    },
   );
 }

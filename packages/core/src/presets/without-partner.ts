@@ -16,7 +16,7 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   const messages = [
     mixedPrecision === 'no' &&
       ofPrecision.length > 0 &&
-      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16' or 'fp16'.`,
+      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16', 'fp16' or 'int8'.`,
     mixedPrecision !== 'int8' &&
       amp.exclude !== undefined &&
       `amp.exclude has no effect: mixedPrecision is '${mixedPrecision}', and only 'int8' chooses layers.`,
@@ -36,3 +36,7 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   ];
   return messages.filter((message) => message !== false);
 }
+
+/** The options with which `int8` takes the small weights of the self-check, which no pattern of a program names. */
+export const withAllWeights = (mixedPrecision: string) =>
+  mixedPrecision === 'int8' ? { amp: { exclude: [] } } : {};

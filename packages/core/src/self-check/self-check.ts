@@ -1,5 +1,6 @@
 import type { Collective, KernelLayer } from '@acc/contract';
 import { Accelerator } from '../index.js';
+import { withAllWeights } from '../presets/without-partner.js';
 import { checkpointCheck } from './checkpoint.js';
 import type { Check, SelfCheckPlan } from './check.js';
 import { dataCheck } from './data-shards.js';
@@ -27,7 +28,7 @@ export async function selfCheck(plan: SelfCheckPlan, rank: number): Promise<bool
   };
   try {
     event({ check: START, state: 'started' });
-    const { accelerator, collective, kernels } = await started();
+    const { accelerator, collective, kernels } = await started(plan);
     event({ check: START, state: 'passed', note: descriptionOf(accelerator, collective) });
     const subject = { accelerator, collective, kernels, plan };
     await runChecks(checksOf(accelerator), subject, { event });
@@ -49,7 +50,7 @@ interface Started {
 }
 
 /** Creates the Accelerator as a program would, and takes its parts as a plugin would. */
-async function started(): Promise<Started> {
+async function started({ mixedPrecision }: SelfCheckPlan): Promise<Started> {
   let parts: Pick<Started, 'collective' | 'kernels'> | undefined;
   const accelerator = await Accelerator.create({
     plugins: [
@@ -62,6 +63,7 @@ async function started(): Promise<Started> {
     gradientClipping: { norm: 1e30, value: 1e30 },
     autoLog: false,
     logWith: [],
+    ...withAllWeights(mixedPrecision),
   });
   return { accelerator, ...parts! };
 }

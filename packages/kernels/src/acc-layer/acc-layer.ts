@@ -14,7 +14,7 @@ import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizer-steps/index.js';
-import { unpackedOf } from '../packed/packed-tensor.js';
+import { packedOf, unpackedOf } from '../packed/packed-tensor.js';
 import { localShards } from '../shards/local-shards.js';
 import { nativeShards } from '../shards/native-shards.js';
 import { cast, float8Problem, int8Products, keepIn, setFloat32Precision } from '../precision/index.js';
@@ -70,6 +70,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
         cast: (x, to) => cast(x, to, backend.nativeDtypeOf(x)!, x instanceof Variable),
         keepIn,
         int8Products: () => int8Products(backend.device),
+        isPacked: (x) => packedOf(x) !== undefined,
         float8Problem,
         setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
       },

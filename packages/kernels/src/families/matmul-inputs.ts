@@ -14,6 +14,8 @@ export interface MatMulAttrs {
   readonly leakyreluAlpha?: number | undefined;
   /** Both factors are rounded to 8-bit integers. They are matrices of any float types. */
   readonly int8?: Int8Product | undefined;
+  /** Mixed precision does not round the factors to 8-bit integers. */
+  readonly without8Bits?: boolean | undefined;
   /** The seed of random rounding. */
   readonly int8Seed?: number | undefined;
 }

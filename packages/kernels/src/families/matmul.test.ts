@@ -1,5 +1,18 @@
 import * as fc from 'fast-check';
-import { engine, type NamedAttrMap, type Tensor } from '@tensorflow/tfjs-core';
+import {
+  abs,
+  add,
+  engine,
+  max,
+  mul,
+  range,
+  reshape,
+  sin,
+  sub,
+  util,
+  type NamedAttrMap,
+  type Tensor,
+} from '@tensorflow/tfjs-core';
 import { describe, expect, it } from 'vitest';
 import { isAccError } from '@acc/contract';
 import { expectSameAsCpu } from '../testing/compare.js';
@@ -148,5 +161,31 @@ describe('Einsum', () => {
         { numRuns: 30 },
       );
     }
+  });
+});
+
+describe('a product in 8 bits', () => {
+  const wave = (shape: number[], seed: number): Tensor =>
+    reshape(sin(add(mul(range(0, util.sizeFromShape(shape)), 1.7), seed)), shape);
+  const ends = [
+    ...[[3], [1, 3], [1], [], [4, 3]].map((bias) => ({ bias, activation: 'relu' })),
+    { bias: [3], activation: 'prelu' },
+    { bias: [4, 3], activation: 'prelu' },
+  ];
+
+  it.each(ends)('takes a bias of $bias before $activation', ({ bias, activation }) => {
+    const isPrelu = activation === 'prelu';
+    const inputs = {
+      a: wave([4, 5], 1),
+      b: wave([5, 3], 2),
+      bias: wave(bias, 3),
+      ...(isPrelu && { preluActivationWeights: wave([3], 4) }),
+    };
+    const attrs = { transposeA: false, transposeB: false, activation };
+    const wide = run('_FusedMatMul', inputs, attrs);
+    const narrow = run('_FusedMatMul', inputs, { ...attrs, int8: 'forward' });
+    expect(narrow.shape).toEqual([4, 3]);
+    expect(max(abs(sub(narrow, wide))).dataSync()[0]).toBeLessThan(0.06);
+    expect(narrow.dataSync()).not.toEqual(wide.dataSync());
   });
 });

@@ -3,7 +3,7 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { activated, isLinear } from './activation.js';
 import { takeSum } from './added-product.js';
-import { toDtype, wrapElements } from './conversion.js';
+import { inDtypeOf, toDtype, wrapElements } from './conversion.js';
 import { isPackedProduct, packedProduct } from '../packed/packed-product.js';
 import { int8Product } from './int8-product.js';
 import type { MatMulAttrs, MatMulInputs } from './matmul-inputs.js';
@@ -98,14 +98,50 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
     return { dataId: sum.info.dataId, shape: [...shape], dtype: 'float32' };
   }
   const factors = [left.native, right.native, bias ? backend.native(bias) : null] as const;
-  const ended = attrs.int8
-    ? int8Product(...factors, attrs)
-    : product(...factors, transposeA, transposeB, activation ?? 'linear');
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
-  const result = isEnded(activation) ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
+  const ending = { activation, leakyreluAlpha, alpha };
+  const result = attrs.int8
+    ? endedInt8Product(...factors, { ...attrs, ...ending })
+    : endedProduct(...factors, { ...attrs, ...ending });
   const info = backend.wrap(result, 'float32');
   const rank = Math.max(a.shape.length, b.shape.length);
-  return rank === 2 ? info : { ...info, shape: [...ones(rank - 2), ...info.shape] };
+  return rank <= info.shape.length
+    ? info
+    : { ...info, shape: [...ones(rank - info.shape.length), ...info.shape] };
+}
+
+interface EndedAttrs extends MatMulAttrs {
+  readonly alpha: NativeTensor | undefined;
+}
+
+type Factors = readonly [a: NativeTensor, b: NativeTensor, bias: NativeTensor | null];
+
+/** Caller disposes. */
+function endedProduct(...args: [...Factors, EndedAttrs]): NativeTensor {
+  const [a, b, bias, { transposeA, transposeB, activation, alpha, leakyreluAlpha }] = args;
+  const ended = product(a, b, bias, transposeA, transposeB, activation ?? 'linear');
+  return isEnded(activation) ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
+}
+
+/** The operator adds a bias of one row. Others are added afterwards, before the activation. Caller disposes. */
+function endedInt8Product(...args: [...Factors, EndedAttrs]): NativeTensor {
+  const [a, b, bias, attrs] = args;
+  const { activation, alpha, leakyreluAlpha } = attrs;
+  const columns = b.shape[attrs.transposeB ? 0 : 1];
+  const isRow = !bias || (bias.shape.length === 1 && bias.shape[0] === columns);
+  const sum = isRow
+    ? int8Product(a, b, bias, attrs)
+    : plus(int8Product(a, b, null, { ...attrs, activation: undefined }), bias);
+  if (isRow && isEnded(activation)) return sum;
+  using sameAlpha = alpha && inDtypeOf(sum, alpha);
+  return activated(sum, activation, { alpha: sameAlpha, leakyreluAlpha });
+}
+
+/** Takes ownership of `x`, whose dtype the sum has. */
+function plus(x: NativeTensor, bias: NativeTensor): NativeTensor {
+  using owned = x;
+  using same = inDtypeOf(owned, bias);
+  return add(owned, same);
 }
 
 /** Whether the product is that of tfjs's tensors. That of shards is a part of it, and has no tensors as factors. */

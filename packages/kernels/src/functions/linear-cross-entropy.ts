@@ -1,10 +1,12 @@
 import {
   add,
+  BatchMatMul,
   cast,
   clipByValue,
   concat,
   customGrad,
   div,
+  engine,
   equal,
   exp,
   expandDims,
@@ -58,7 +60,7 @@ interface Head {
  * a language model has at its end. Logits of more than 2²³ elements are not in memory together: forward
  * takes rows in chunks and keeps one number a row, and backward computes the logits again, for a part of the
  * vocabulary at a time (Wijmans et al., "Cut Your Losses in Large-Vocabulary Language Models", 2025).
- * Works on every backend. Caller disposes.
+ * Works on every backend. With `mixedPrecision: 'int8'`, its products compute in bf16. Caller disposes.
  *
  * @param hidden `[rows, width]`, float32.
  * @param weight `[vocabulary, width]`, float32.
@@ -135,9 +137,11 @@ function forward(head: Head, labels: Tensor1D, { ignoreLabel, chunk }: ForwardOp
   return { loss: loss as Scalar, sums: (rows === 0 ? zeros([0]) : concat(sums)) as Tensor1D, shares };
 }
 
+/** Forward and backward compute the same logits: 8 bits would round each part of the vocabulary on its own. */
 function logitsOf(hidden: Tensor2D, weight: Tensor2D, bias: Tensor | null): Tensor2D {
-  const products = matMul(hidden, weight, false, true);
-  return bias ? add<Tensor2D>(products, bias) : (products as Tensor2D);
+  const attrs = { transposeA: false, transposeB: true, without8Bits: true };
+  const products: Tensor2D = engine().runKernel(BatchMatMul, { a: hidden, b: weight }, attrs);
+  return bias ? add<Tensor2D>(products, bias) : products;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { engineInternals, patch, type TapeNode, type Undo } from '@acc/tfjs-internals';
+import { aroundGradient, engineInternals, patch, type Undo } from '@acc/tfjs-internals';
 import type { SourcePlaces } from './source-places.js';
 
 /**
@@ -10,18 +10,7 @@ export function placeGradients(places: SourcePlaces): Undo {
   return patch(engine, 'addTapeNode', 'recording', (own) => (...args) => {
     own.apply(engine, args);
     const node = engine.state.activeTape?.at(-1);
-    if (node?.gradient) placeGradient(node, places);
+    const place = places.last;
+    if (node) aroundGradient(node, (compute) => places.inGradient(place, compute));
   });
-}
-
-function placeGradient(node: { gradient?: TapeNode['gradient'] }, places: SourcePlaces): void {
-  const place = places.last;
-  const gradient = node.gradient!;
-  node.gradient = (dys, asked) => {
-    const functions = places.inGradient(place, () => gradient(dys, asked));
-    const placed = Object.entries(functions).map(
-      ([name, compute]) => [name, () => places.inGradient(place, compute)] as const,
-    );
-    return Object.fromEntries(placed);
-  };
 }

@@ -27,6 +27,12 @@ Operand operand_of(const Tensor& lanes, bool is_stochastic, int64_t seed) {
           is_stochastic,          static_cast<uint32_t>(seed)};
 }
 
+// What each row is if there are no products to add. `bias` may be undefined.
+Tensor end_of_no_sum(const Tensor& bias, bool is_relu) {
+  if (!bias.defined()) return at::zeros({1}, at::kFloat);
+  return is_relu ? bias.relu() : bias;
+}
+
 Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bias, bool transpose_a, bool transpose_b,
               const std::string& activation, at::ScalarType dtype, const std::string& stochastic, int64_t seed,
               bool is_plain) {
@@ -37,7 +43,8 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bia
               "acc::int8_matmul needs two matrices of float32 or bfloat16 in host memory.");
   TORCH_CHECK(dtype == at::kFloat || dtype == at::kBFloat16, "acc::int8_matmul gives float32 or bfloat16.");
   const auto left = dense(transpose_a ? a.t() : a), right = dense(transpose_b ? b : b.t());
-  TORCH_CHECK(left.size(1) == right.size(1), "acc::int8_matmul cannot multiply ", left.sizes(), " by ", right.t().sizes(), ".");
+  TORCH_CHECK(left.size(1) == right.size(1), "acc::int8_matmul cannot multiply ", left.sizes(), " by ", right.t().sizes(),
+              ". The columns of the first matrix and the rows of the second one must be equal in number.");
   Tensor row;
   Ending ending;
   ending.is_relu = kind == Activation::kRelu;
@@ -49,6 +56,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, const std::optional<Tensor>& bia
   }
   const auto result = at::empty({left.size(0), right.size(0)}, a.options().dtype(dtype));
   if (result.numel() == 0) return result;
+  if (left.size(1) == 0) return result.copy_(end_of_no_sum(row, ending.is_relu));
   const auto run = is_plain || !has_instructions() ? multiply_plainly : multiply;
   run(operand_of(left, stochastic == "a", seed), operand_of(right, stochastic == "b", seed), left.size(1), ending,
       {result.mutable_data_ptr(), dtype == at::kFloat});
