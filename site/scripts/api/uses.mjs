@@ -26,7 +26,7 @@ const CORE = [
   ['Communication', /ddp\/src\/|contract\/src\/(collective|comm-hooks|mesh)|#MeshView$/],
   [
     'Trackers and logging',
-    /tracker\/src\/|contract\/src\/tracker\/|(monitor|profile)\/src\/|core\/src\/logger/,
+    /tracker\/src\/|contract\/src\/tracker\/|(monitor|profile|records)\/src\/|core\/src\/logger/,
   ],
   ['Errors', /contract\/src\/errors\//],
   ['Plugins and strategies', /contract\/src\/(plugin|strategy)\//],
