@@ -59,13 +59,6 @@ export function alreadyQuantized(name: string): AccError {
   });
 }
 
-export function frozen(name: string): AccError {
-  return new AccError('ACC_QUANTIZED_FROZEN', `'${name}' is quantized, so it gets no other values.`, {
-    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora after it is quantized. To load other weights, load them before quantize. On several ranks, give all the same weights before.',
-    details: { name },
-  });
-}
-
 export function noLayers(glob: string | undefined, names: readonly string[]): AccError {
   const shown = names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '');
   return new AccError(

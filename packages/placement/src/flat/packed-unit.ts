@@ -1,6 +1,6 @@
 import { keep, reshape, slice, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { isAccError, type Collective, type Pending } from '@acc/contract';
-import { packedLike, writeRecords } from '@acc/kernels';
+import { writeRecords } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { freed, unitTooLarge } from './errors.js';
 import { FLOAT_BYTES } from './layout.js';
@@ -65,14 +65,22 @@ export class PackedUnit implements GatheredUnit {
   startGather(): void {
     if (this.#state.kind !== 'sharded') return;
     const start = () => this.#started();
-    const pending = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
-    this.#state = { kind: 'gathering', pending };
+    this.#inMemory(() => {
+      const pending = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
+      this.#state = { kind: 'gathering', pending };
+    });
   }
 
   gather(): void {
+    this.startGather();
+    const state = this.#state as PackedState;
+    if (state.kind === 'gathering') this.#inMemory(() => this.#finish(state.pending));
+  }
+
+  /** Runs a part of a gather. Its errors name the unit. */
+  #inMemory(act: () => void): void {
     try {
-      this.startGather();
-      if (this.#state.kind === 'gathering') this.#finish(this.#state.pending);
+      act();
     } catch (error) {
       if (!isAccError(error, 'ACC_OUT_OF_MEMORY')) throw error;
       const bytes = FLOAT_BYTES * this.#chunk * this.#collective.size;
@@ -89,22 +97,6 @@ export class PackedUnit implements GatheredUnit {
 
   /** A packed variable gets no other values. */
   takeOverAssigned(): void {}
-
-  /**
-   * A packed tensor with all records of one variable. The caller disposes it. Every rank calls it.
-   *
-   * @param local This rank's words. Called in the scope of the call.
-   */
-  wholeOf(shard: PackedShard, local: () => Tensor): Tensor {
-    const { storage } = shard;
-    return besideTape(() =>
-      tidy(() => {
-        const filler = fillerOf(shard);
-        const all = this.#collective.allGatherFlat([local(), ...filler]);
-        return packedLike(storage, slice(all, [0], [storage.shape[0] * storage.shape[1]]));
-      }),
-    );
-  }
 
   dispose(): void {
     this.uses = 0;
@@ -138,6 +130,15 @@ export class PackedUnit implements GatheredUnit {
   #finish(pending: Pending<Tensor>): void {
     const gathered = pending.wait();
     this.#state = SHARDED;
+    try {
+      this.#write(gathered);
+    } finally {
+      gathered.dispose();
+    }
+    this.#state = { kind: 'gathered' };
+  }
+
+  #write(gathered: Tensor): void {
     besideTape(() =>
       tidy(() => {
         const { size } = this.#collective;
@@ -151,8 +152,6 @@ export class PackedUnit implements GatheredUnit {
         }
       }),
     );
-    gathered.dispose();
-    this.#state = { kind: 'gathered' };
   }
 }
 
