@@ -98,7 +98,15 @@ export {
   type StorageDtype,
   type StorageFormat,
 } from './packed/index.js';
-export { assignPacked, assignRecords, packedLike, packedTensor, recordTensor, requireAcc, writeRecords } from '#platform/acc-backend';
+export {
+  assignPacked,
+  assignRecords,
+  packedLike,
+  packedTensor,
+  recordTensor,
+  requireAcc,
+  writeRecords,
+} from '#platform/acc-backend';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';

@@ -59,13 +59,13 @@ export function alreadyQuantized(name: string): AccError {
   });
 }
 
-export function noLayers(glob: string | undefined, names: readonly string[]): AccError {
+export function noLayers(caller: string, glob: string | undefined, names: readonly string[]): AccError {
   const shown = names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '');
   return new AccError(
     'ACC_QUANTIZE_LAYERS',
     glob === undefined
-      ? 'quantize: no layer is left to quantize.'
-      : `quantize: no layer that can be quantized has a name that matches '${glob}'.`,
+      ? `${caller}: no layer is left to quantize.`
+      : `${caller}: no layer that can be quantized has a name that matches '${glob}'.`,
     {
       help:
         names.length > 0

@@ -97,7 +97,8 @@ export class Storage implements PackedValues {
   }
 
   get #current(): PackedMatrix {
-    if (this.#load) refuseRecording('it uses packed weights of which ranks have shares');
+    if (this.#load)
+      refuseRecording('it uses quantized weights of which ranks have shares: use fsdp stage 2 or ddp');
     if (!this.#matrix) this.#load!();
     return this.#matrix!;
   }

@@ -46,7 +46,7 @@ export class PackedUnit implements GatheredUnit {
     this.#offload = offload;
     const source = { load: () => load(this), forget: () => this.release() };
     this.shards = variables.map((variable) => new PackedShard(variable, collective, source));
-    this.#chunk = this.shards.reduce((sum, shard) => sum + wordsOf(shard), 0);
+    this.#chunk = this.shards.reduce((sum, shard) => sum + wordsInChunk(shard), 0);
     offload?.moveOut(this.shards);
   }
 
@@ -146,19 +146,19 @@ export class PackedUnit implements GatheredUnit {
         let at = 0;
         for (const shard of this.shards) {
           const { storage } = shard;
-          const all = reshape(slice(chunks, [0, at], [size, wordsOf(shard)]), [size * shard.share, -1]);
+          const all = reshape(slice(chunks, [0, at], [size, wordsInChunk(shard)]), [size * shard.share, -1]);
           writeRecords(storage, slice(all, [0, 0], [...storage.shape]));
-          at += wordsOf(shard);
+          at += wordsInChunk(shard);
         }
       }),
     );
   }
 }
 
-const wordsOf = ({ share, storage }: PackedShard): number => share * storage.shape[1];
+const wordsInChunk = ({ share, storage }: PackedShard): number => share * storage.shape[1];
 
 /** Zeros for the records that other ranks have more. */
 function fillerOf(shard: PackedShard): Tensor[] {
-  const missing = wordsOf(shard) - shard.length;
+  const missing = wordsInChunk(shard) - shard.length;
   return missing > 0 ? [zeros([missing], 'int32')] : [];
 }

@@ -227,6 +227,8 @@ async function refused({ accelerator, variables }: Awaited<ReturnType<typeof sta
   const second = tf.variable(nf4, false, 'second');
   codes.push(attempt(() => accelerator.prepare([second])));
   second.dispose();
+  // A read gathers all shares, so another backend can have the values.
+  nf4.dataSync();
   await tf.setBackend('cpu');
   tf.tidy(() => void tf.add(nf4, 1));
   await tf.setBackend('acc');
