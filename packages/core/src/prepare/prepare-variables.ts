@@ -2,7 +2,7 @@ import type { Variable } from '@tensorflow/tfjs-core';
 import { fillingEmpty, handingOver, requireValues } from '@acc/big-model';
 import { notePrepared, type Preparation, type Strategy } from '@acc/contract';
 import type { TrainingStep } from '../step/training-step.js';
-import { requirePackedFits } from './packed-variables.js';
+import { requirePackedFits } from '../presets/packed-variables.js';
 
 interface PreparationContext {
   readonly strategy: Strategy;

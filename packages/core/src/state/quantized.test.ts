@@ -7,12 +7,12 @@ import { markCut } from '@acc/contract';
 import { quantize, quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
 import { Accelerator } from '../accelerator.js';
 import { modelFiles } from '../index.js';
-import { requirePackedFits } from '../prepare/packed-variables.js';
+import { requirePackedFits } from '../presets/packed-variables.js';
 import { Limits } from '../step/limits.js';
 
 let folder: string;
 let accelerator: Accelerator;
-let made: tf.Variable[] = [];
+const made: tf.Variable[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'acc-packed-'));
 });
