@@ -29,7 +29,7 @@ function requirePlace(variable: Variable, limits: Limits): void {
 
 function noPlace({ name }: Variable, reason: string, cause?: AccError): AccError {
   return new AccError('ACC_QUANTIZED_PLACE', `prepare: '${name}' is quantized. ${reason}`, {
-    help: 'Leave it in float32: name its layer in exclude of quantize. Or train with ddp or fsdp, without that feature.',
+    help: 'Leave it in float32: name its layer in exclude of quantize. Or train without that feature.',
     details: { ...cause?.details, name },
     cause,
   });
