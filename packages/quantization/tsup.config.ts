@@ -1,1 +1,4 @@
-export { default } from '../../tsup.base.js';
+import { defineConfig } from 'tsup';
+import { base } from '../../tsup.base.js';
+
+export default defineConfig({ ...base, entry: ['src/index.ts', 'src/loading.ts'] });

@@ -1,6 +1,6 @@
 import { concat, reshape, split, tidy, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective } from '@acc/contract';
-import { packedOf, recordTensor, replaceInitial, writeRecords, type PackedRecords } from '@acc/kernels';
+import { assignRecords, packedOf, recordTensor, replaceInitial, type PackedRecords } from '@acc/kernels';
 
 /**
  * Variables are sent together in tensors of at most this many elements (4 MiB of float32), and larger
@@ -16,7 +16,7 @@ export function broadcastVariables(
 ): void {
   const plain = variables.filter((variable) => {
     const packed = packedOf(variable);
-    if (packed) broadcastRecords(packed.records, collective, fromRank);
+    if (packed) broadcastRecords(variable, packed.records, { collective, fromRank });
     return !packed;
   });
   for (const chunk of chunksByDtype(plain)) {
@@ -35,9 +35,16 @@ export function broadcastVariables(
 }
 
 /** The values of a packed variable travel as they lie in memory. */
-function broadcastRecords(records: PackedRecords, collective: Collective, fromRank: number): void {
+function broadcastRecords(
+  variable: Variable,
+  records: PackedRecords,
+  { collective, fromRank }: { readonly collective: Collective; readonly fromRank: number },
+): void {
   if (collective.size === 1) return;
-  tidy(() => writeRecords(records, collective.broadcast(recordTensor(records), fromRank)));
+  tidy(() => {
+    const received = collective.broadcast(recordTensor(records), fromRank);
+    if (collective.rank !== fromRank) assignRecords(variable, received);
+  });
 }
 
 function assign(variable: Variable, values: Tensor): void {

@@ -12,7 +12,9 @@ export function requireSameVariables(variables: readonly Variable[], collective:
   const local = variables.map((variable) => {
     const { name, shape, dtype } = variable;
     const packed = packedOf(variable);
-    const stored = packed ? ` as ${formatName(packed.records.format)}` : '';
+    const stored = packed
+      ? ` as ${formatName(packed.records.format)}${packed.dynamic ? ' with rounded inputs' : ''}`
+      : '';
     return `${name} ${dtype}[${shape.join(',')}]${stored}`;
   });
   const lists = collective.named('the variables to prepare', () => collective.allGatherObject(local));

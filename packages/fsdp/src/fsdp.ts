@@ -148,9 +148,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
       fresh.filter(({ trainable }) => trainable),
       fresh.filter((one) => frozen.has(listedFor(one))),
     ];
-    const packed = this.#keepsWhole
-      ? []
-      : variables.filter((one) => packedOf(one) && !this.packed.of.has(one));
+    const packed = this.#keepsWhole ? [] : this.packed.fresh(variables);
     const divided = new Set([...groups.flat(), ...packed]);
     this.inner.prepareVariables(variables.filter((variable) => !divided.has(variable)));
     const lists = groups.flatMap((some) => unitsOf(some, layers, this.#options));

@@ -82,8 +82,10 @@ export { portableBridge } from './portable-bridge.js';
 export { cast as castDtype, castGradient as castDtypeGradient } from './precision/index.js';
 export type { RegisterOptions } from './register-backend.js';
 export {
+  baseName,
   formatIn,
   formatName,
+  frozenPacked,
   hasOwnValues,
   packedOf,
   recordBytes,
@@ -96,7 +98,15 @@ export {
   type StorageDtype,
   type StorageFormat,
 } from './packed/index.js';
-export { packedLike, packedTensor, recordTensor, requireAcc, writeRecords } from '#platform/acc-backend';
+export {
+  assignPacked,
+  assignRecords,
+  packedLike,
+  packedTensor,
+  recordTensor,
+  requireAcc,
+  writeRecords,
+} from '#platform/acc-backend';
 export { labelOf } from './state/dtypes.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';

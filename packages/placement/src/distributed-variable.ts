@@ -18,6 +18,8 @@ export interface DistributedVariable {
    * some. Absent: values are stored in the dtype of the variable.
    */
   readonly storage?: PackedRecords;
+  /** Of a packed variable. @throws AccError `ACC_QUANTIZED_PLACE` if it is not packed any more. */
+  requirePacked?(): void;
   /**
    * This rank's elements of a tensor in the shape of `full`, in the shape of `local`. The result may be
    * `full` itself. Otherwise the caller disposes it.

@@ -200,6 +200,7 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
 
   #shardsOf(variable: Variable): readonly TensorShard[] | undefined {
     const { links, local } = this.#distributionOf(variable);
+    for (const link of links) link.variable.requirePacked?.();
     const boxes = this.#base.layout?.shardsOf(local);
     if (links.length === 0) return boxes;
     return [...links].reverse().reduce(

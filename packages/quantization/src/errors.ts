@@ -59,20 +59,13 @@ export function alreadyQuantized(name: string): AccError {
   });
 }
 
-export function frozen(name: string): AccError {
-  return new AccError('ACC_QUANTIZED_FROZEN', `'${name}' is quantized, so it gets no other values.`, {
-    help: 'Train other variables: leave this one out of varList, or give the model adapters with lora after it is quantized. To load other weights, load them before quantize. On several ranks, give all the same weights before.',
-    details: { name },
-  });
-}
-
-export function noLayers(glob: string | undefined, names: readonly string[]): AccError {
+export function noLayers(caller: string, glob: string | undefined, names: readonly string[]): AccError {
   const shown = names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '');
   return new AccError(
     'ACC_QUANTIZE_LAYERS',
     glob === undefined
-      ? 'quantize: no layer is left to quantize.'
-      : `quantize: no layer that can be quantized has a name that matches '${glob}'.`,
+      ? `${caller}: no layer is left to quantize.`
+      : `${caller}: no layer that can be quantized has a name that matches '${glob}'.`,
     {
       help:
         names.length > 0

@@ -5,7 +5,7 @@ import { Int4Matrix, int4Parts } from './formats/int4.js';
 import { Int8Matrix, int8Parts } from './formats/int8.js';
 import { Nf4Matrix, nf4Parts } from './formats/nf4.js';
 import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
-import { wordsOf, type RecordPart } from './formats/records.js';
+import { recordLength, wordsOf, type Groups, type RecordPart } from './formats/records.js';
 import type { WeightSettings } from './options.js';
 import { isOnCpu } from './on-cpu.js';
 
@@ -59,8 +59,10 @@ export function recordShape(
   [rows, columns]: MatrixShape,
   { dtype, granularity }: StorageFormat,
 ): [records: number, words: number] {
-  const length = typeof granularity === 'object' ? granularity.group : columns;
-  return [rows * (columns / length), wordsOf(partsOf(dtype, granularity, columns))];
+  return [
+    rows * (columns / recordLength(granularity, columns)),
+    wordsOf(partsOf(dtype, granularity, columns)),
+  ];
 }
 
 function partsOf(dtype: StorageFormat['dtype'], granularity: Granularity, columns: number): RecordPart[] {
@@ -82,4 +84,4 @@ const int4Options = (granularity: Granularity, axis: ChannelAxis) => ({
   forProducts: axis === 'last' && isOnCpu(),
 });
 
-const groupsIn = (granularity: Granularity) => granularity as Exclude<Granularity, string>;
+const groupsIn = (granularity: Granularity) => granularity as Groups;

@@ -17,7 +17,8 @@ interface WeightOptions {
   readonly algorithm?: Algorithm;
   /**
    * `dynamic` rounds each row of the input of a product to int8 too. It needs int8 weights by row or
-   * tensor, a CPU, and matrix products: dense layers and tables of tied output layers. Default `none`: the input has 16 bits in fast products, and 32 in others.
+   * tensor, a CPU, and matrix products: dense layers and tables of tied output layers. Default `none`: the
+   * input has 16 bits in fast products, and 32 in others.
    */
   readonly activations?: Activations;
 }

@@ -1,10 +1,11 @@
-import { keep, util, Variable, type Tensor } from '@tensorflow/tfjs-core';
+import { util, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { isPrepared } from '@acc/contract';
 import {
+  assignPacked,
+  frozenPacked,
   hasOwnValues,
   packedOf,
   packedTensor,
-  replaceInitial,
   requireAcc,
   unpackedOf,
   type ChannelAxis,
@@ -13,7 +14,6 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
 import {
   alreadyQuantized,
-  frozen,
   groupDoesNotDivide,
   noMatrix,
   notFinite,
@@ -25,7 +25,7 @@ import { sub } from './formats/operators.js';
 import { matrixOf } from './matrix-of.js';
 import type { WeightSettings } from './options.js';
 import type { PackedFacts } from './report.js';
-import { asMatrix, Storage } from './storage.js';
+import { asMatrix, Storage, type StoredVariable } from './storage.js';
 
 /** A tensor that moves to another backend loses its packed data, so packed data do not tell. */
 const quantized = new WeakSet<Variable>();
@@ -68,7 +68,7 @@ function isFinite(values: NativeTensor): boolean {
 export function pack(variable: Variable, settings: WeightSettings, axis: ChannelAxis): PackedFacts {
   requireQuantizable(variable, settings, axis);
   const { storage, signal, noise } = packed(variable, settings, axis);
-  besideTape(() => takePacked(variable, packedTensor(storage)));
+  besideTape(() => assignPacked(variable, packedTensor(storage)));
   freeze(variable);
   return { size: variable.size, bytes: storage.bytes, signal, noise };
 }
@@ -95,18 +95,31 @@ function packed(variable: Variable, settings: WeightSettings, axis: ChannelAxis)
   }
   const records: NativeTensor[] = [];
   const sums = { signal: 0, noise: 0 };
-  for (let from = 0; from < channels; from += count) {
-    using some = narrow(values, axis === 'first' ? 0 : -1, from, Math.min(count, channels - from));
-    const { matrix, signal, noise } = packedRows(some, settings, axis);
-    records.push(matrix.records());
-    for (const tensor of matrix.tensors) tensor.dispose();
-    sums.signal += signal;
-    sums.noise += noise;
+  try {
+    for (let from = 0; from < channels; from += count) {
+      using some = narrow(values, axis === 'first' ? 0 : -1, from, Math.min(count, channels - from));
+      const { matrix, signal, noise } = packedRows(some, settings, axis);
+      try {
+        records.push(matrix.records());
+      } finally {
+        for (const tensor of matrix.tensors) tensor.dispose();
+      }
+      sums.signal += signal;
+      sums.noise += noise;
+    }
+    return { storage: joined(records, settings, stored), ...sums };
+  } finally {
+    for (const each of records) each.dispose();
   }
+}
+
+function joined(
+  records: readonly NativeTensor[],
+  { weights: dtype, granularity }: WeightSettings,
+  stored: StoredVariable,
+): Storage {
   using all = cat(records, 0);
-  for (const each of records) each.dispose();
-  const { weights: dtype, granularity } = settings;
-  return { storage: Storage.from(all, { dtype, granularity, axis }, stored), ...sums };
+  return Storage.from(all, { dtype, granularity, axis: stored.axis }, stored);
 }
 
 function packedRows(values: NativeTensor, settings: WeightSettings, axis: ChannelAxis) {
@@ -123,16 +136,11 @@ function power(x: NativeTensor): number {
   return (total.read() as Float64Array)[0]!;
 }
 
-function takePacked(variable: Variable, tensor: Tensor): void {
-  replaceInitial(variable, () => Variable.prototype.assign.call(variable, keep(tensor)));
-  tensor.dispose();
-}
-
 function freeze(variable: Variable): void {
   quantized.add(variable);
   (variable as { trainable: boolean }).trainable = false;
   const ofAssign = patch(variable, 'assign', 'packed values', () => (values) => {
-    if (!besideTape(() => areValuesOf(variable, values))) throw frozen(variable.name);
+    if (!besideTape(() => areValuesOf(variable, values))) throw frozenPacked(variable);
   });
   const ofDispose = patch(variable, 'dispose', 'packed values', (dispose) => () => {
     dispose.call(variable);
@@ -141,7 +149,7 @@ function freeze(variable: Variable): void {
   });
 }
 
-/** Checkpoints and broadcasts give a variable the values that it has. */
+/** A model that is loaded or copied may assign each variable the values that it has. */
 function areValuesOf(variable: Variable, values: Tensor): boolean {
   const { shape, dtype } = values;
   if (dtype !== variable.dtype || !util.arraysEqual(shape, variable.shape)) return false;

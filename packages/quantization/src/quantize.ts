@@ -17,7 +17,8 @@ export interface LayerReport extends VariableReport {
 /**
  * Packs the weights of a model in place: the kernels of dense, convolution, LSTM, GRU and simple recurrent
  * layers, and the tables of embeddings, also within layers of `@acc/transformer` and nested models. Biases
- * and all other weights, such as those of `Experts`, stay as they are. The packed weights are frozen; see {@link quantizeVariable}.
+ * and all other weights, such as those of `Experts`, stay as they are. The packed weights are frozen; see
+ * {@link quantizeVariable}.
  *
  * Call it once the model has its weights, and before `prepare`.
  *
@@ -70,20 +71,20 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
 function planOf(model: object, options: QuantizeOptions, caller: string) {
   const { layers, exclude, ...given } = parseOptions(caller, MODEL_SCHEMA, options);
   const settings = settingsOf(caller, given);
-  if (!isModel(model)) throw noModel();
-  const chosen = chosenLayers(quantizableLayers(model.layers), layers, exclude);
-  if (settings.activations === 'dynamic') requireProducts(chosen);
+  if (!isModel(model)) throw noModel(caller);
+  const chosen = chosenLayers(caller, quantizableLayers(model.layers), { layers, exclude });
+  if (settings.activations === 'dynamic') requireProducts(caller, chosen);
   return { settings, chosen };
 }
 
 /** @throws AccError `ACC_INVALID_OPTION` for layers whose input is not rounded. */
-function requireProducts(chosen: readonly QuantizableLayer[]): void {
+function requireProducts(caller: string, chosen: readonly QuantizableLayer[]): void {
   const others = chosen.filter(({ isProduct }) => !isProduct).map(({ name }) => name);
-  if (others.length > 0) throw notRounded('quantize', others);
+  if (others.length > 0) throw notRounded(caller, others);
 }
 
-function noModel(): AccError {
-  return new AccError('ACC_INVALID_ARGUMENT', 'quantize expects a tf.LayersModel.', {
+function noModel(caller: string): AccError {
+  return new AccError('ACC_INVALID_ARGUMENT', `${caller} expects a tf.LayersModel.`, {
     help: 'Write await quantize(model, …), or quantizeVariable(variable, …) in a program without a model.',
   });
 }
@@ -93,19 +94,22 @@ const matches = ({ name, path }: QuantizableLayer, glob: string): boolean =>
 
 /** @throws AccError `ACC_QUANTIZE_LAYERS` for a glob that matches nothing, and if no layer is left. */
 function chosenLayers(
+  caller: string,
   all: readonly QuantizableLayer[],
-  layers: readonly string[] | undefined,
-  exclude: readonly string[],
+  {
+    layers,
+    exclude,
+  }: { readonly layers?: readonly string[] | undefined; readonly exclude: readonly string[] },
 ): QuantizableLayer[] {
   const names = all.map(({ name }) => name);
   for (const glob of [...(layers ?? []), ...exclude]) {
-    if (!all.some((layer) => matches(layer, glob))) throw noLayers(glob, names);
+    if (!all.some((layer) => matches(layer, glob))) throw noLayers(caller, glob, names);
   }
   const chosen = all.filter(
     (layer) =>
       (!layers || layers.some((glob) => matches(layer, glob))) &&
       !exclude.some((glob) => matches(layer, glob)),
   );
-  if (chosen.length === 0) throw noLayers(undefined, names);
+  if (chosen.length === 0) throw noLayers(caller, undefined, names);
   return chosen;
 }

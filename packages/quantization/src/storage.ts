@@ -45,6 +45,7 @@ export class Storage implements PackedValues {
   readonly tensors: Tensor[] = [];
   readonly shape: readonly number[];
   readonly records: PackedRecords;
+  readonly dynamic: boolean;
   readonly #stored: StoredVariable;
   readonly #matrixShape: MatrixShape;
   #matrix: PackedMatrix | undefined;
@@ -55,6 +56,7 @@ export class Storage implements PackedValues {
   constructor(matrix: PackedMatrix, stored: StoredVariable) {
     const { shape, axis } = stored;
     this.shape = shape;
+    this.dynamic = stored.dynamic;
     this.#stored = stored;
     this.#matrixShape = matrixShape(stored);
     this.#take(matrix);
@@ -95,7 +97,8 @@ export class Storage implements PackedValues {
   }
 
   get #current(): PackedMatrix {
-    if (this.#load) refuseRecording('it uses packed weights of which ranks have shares');
+    if (this.#load)
+      refuseRecording('it uses quantized weights of which ranks have shares: use fsdp stage 2 or ddp');
     if (!this.#matrix) this.#load!();
     return this.#matrix!;
   }

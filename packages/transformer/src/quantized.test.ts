@@ -70,7 +70,6 @@ it('weights are packed as they are read: the model is never in float32, and is t
     expect(held).toBeLessThan(0.16 * floatBytes);
     // One matrix of 256 KB at a time, and what packs it.
     expect(peak).toBeLessThan(0.16 * floatBytes + 16 * 4 * 512 * 128);
-    expect(peak).toBeLessThan(0.8 * floatBytes);
     const whole = await loadPretrained(folder);
     await quantize(whole, { weights: 'nf4' });
     const valuesOf = ({ weights }: typeof model) => weights.map((weight) => weight.read().dataSync());

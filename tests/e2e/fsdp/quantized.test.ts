@@ -11,9 +11,7 @@ const SIZES = [1, 2, 3];
 const WAYS: readonly Way[] = ['ddp', 'stage2', 'stage3', 'offload'];
 const DIVIDING: readonly Way[] = ['stage3', 'offload'];
 const CLOSE = { rtol: 1e-5, atol: 1e-6 };
-/** Of the packed weights, as float32. */
-const FLOAT_BYTES = 4 * (2 * 64 * 160 + 64 * 35 + 35 * 96 + 32 * 64 + 96 * 64);
-/** Their records: numbers, scales, and what fills a record up to whole words. */
+/** Of the packed weights' records: numbers, scales, and what fills a record up to whole words. */
 const RECORD_BYTES =
   160 * (32 + 4) + 64 * 5 * (16 + 4) + 35 * (64 + 4) + 96 * (36 + 4) + 32 * (32 + 4) + 64 * 2 * 96;
 /** Of the trained weights. */
@@ -25,13 +23,13 @@ const folder = mkdtempSync(join(tmpdir(), 'acc-quantized-'));
 
 function run<T>(ranks: number, phase: 'save' | 'load'): Promise<T[]> {
   const env = { OMP_NUM_THREADS: '1' };
-  return onRanks<T>({ module, ranks, args: { phase, folder }, env, timeoutMs: 240_000 });
+  return onRanks<T>({ module, ranks, args: { phase, folder }, env });
 }
 
 beforeAll(async () => {
   for (const ranks of SIZES) saved.set(ranks, await run(ranks, 'save'));
   for (const ranks of SIZES) loaded.set(ranks, await run(ranks, 'load'));
-}, 500_000);
+});
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -52,7 +50,6 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
       // Products of few rows have 16 bits.
       expectClose(each[way].predicted, alone.predicted, { rtol: 2e-2, atol: 2e-2 });
     }
-    expect(new Set(alone.losses).size).toBe(alone.losses.length);
   });
 
   it.each(WAYS)('are a base on which adapters train as in one process: %s', (way) => {
@@ -62,13 +59,6 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
       expectClose(each.qlora.adapters, alone.adapters, { rtol: 1e-4, atol: 1e-6 });
       expect(each.qlora.isSame).toBe(true);
     }
-    expect(new Set(alone.losses).size).toBe(alone.losses.length);
-  });
-
-  it.each(DIVIDING)('take a share of their packed bytes on a rank: %s', (way) => {
-    if (ranks === 1) return;
-    const { byRank, most } = sharesOf(way, ranks);
-    for (const freed of byRank) expect(freed).toBeGreaterThan(most);
   });
 
   it.each(WAYS)('are saved packed: %s', (way) => {
@@ -76,17 +66,31 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
     // The trained weights and their state; names and descriptions.
     expect(fileBytes).toBeLessThan(RECORD_BYTES + 3 * TRAINED_BYTES + 50_000);
     expect(modelBytes).toBeLessThan(RECORD_BYTES + TRAINED_BYTES + 4_000);
-    expect(FLOAT_BYTES).toBeGreaterThan(RECORD_BYTES + 3 * TRAINED_BYTES + 50_000);
   });
 });
 
-/** The bytes that preparing has freed on each rank, and the least that it must free. */
-function sharesOf(way: Way, ranks: number) {
-  const byRank = saved.get(ranks)!.map((each) => each[way].freedBytes);
-  // The largest share of each weight, and the alignment of small blocks.
-  return { byRank, most: RECORD_BYTES * (1 - 1 / ranks) - 12_000 };
-}
+it('each step has another loss', () => {
+  const { losses, qlora } = saved.get(1)![0]!.ddp;
+  for (const list of [losses, qlora.losses]) expect(new Set(list).size).toBe(list.length);
+});
 
+describe.each([2, 3])('on %i ranks, packed weights', (ranks) => {
+  it.each(DIVIDING)('take a share of their packed bytes on a rank: %s', (way) => {
+    // All but the largest share of each weight, and the alignment of small blocks.
+    const least = RECORD_BYTES * (1 - 1 / ranks) - 12_000;
+    for (const each of saved.get(ranks)!) expect(each[way].freedBytes).toBeGreaterThan(least);
+  });
+});
+
+const OTHER_FORMAT = ['ACC_CHECKPOINT_MISMATCH', 'ACC_WEIGHTS_MISMATCH'];
+/** Of a gradient in both shapes, of a variable with the same packed values, and after a move to another backend. */
+const DIVIDED = [
+  'ACC_QUANTIZED_FROZEN',
+  'ACC_QUANTIZED_FROZEN',
+  'ACC_QUANTIZED_PLACE',
+  'ACC_QUANTIZED_PLACE',
+];
+const WHOLE = [...DIVIDED.slice(0, 2), 'done', 'done'];
 const pairs = SIZES.flatMap((size) => WAYS.map((from) => ({ size, from, to: (size % 3) + 1 })));
 
 it.each(pairs)('what $size ranks save under $from goes on as if not interrupted on $to ranks', (pair) => {
@@ -97,6 +101,6 @@ it.each(pairs)('what $size ranks save under $from goes on as if not interrupted 
     expect(found.packed).toEqual(whole.packed);
     expect(found.ofModel).toEqual(whole.packed);
     expectClose(found.last, whole.last, CLOSE);
-    if (from === 'stage3') expect(found.codes).toEqual(['ACC_CHECKPOINT_MISMATCH', 'ACC_WEIGHTS_MISMATCH']);
+    if (from === 'stage3') expect(found.codes).toEqual([...OTHER_FORMAT, ...(to === 1 ? WHOLE : DIVIDED)]);
   }
 });

@@ -268,7 +268,7 @@ it('never has more weights in memory than it may', async () => {
 it('packed weights are refused', async () => {
   await tf.setBackend('acc');
   const unpack = () => tensorFrom(new Float32Array(4), 'float32', [2, 2]);
-  const packed = packedTensor({ tensors: [], shape: [2, 2], records: {} as never, unpack });
+  const packed = packedTensor({ tensors: [], shape: [2, 2], records: {} as never, dynamic: false, unpack });
   const variable = tf.variable(packed, false, 'packed');
   expect(() => planDispatch('dispatchModel', [variable], {})).toThrow(
     expect.objectContaining({ code: 'ACC_QUANTIZED_PLACE' }),

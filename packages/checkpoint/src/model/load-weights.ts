@@ -1,5 +1,6 @@
 import { transpose, type Tensor } from '@tensorflow/tfjs-core';
 import { AccError, checkKeys, type StateLayer, type Storage } from '@acc/contract';
+import { baseName, formatIn } from '@acc/kernels';
 import type { Box } from '../format/boxes.js';
 import type { StoredWeight } from './safetensors-weights.js';
 import { byDistinctNames } from './distinct-names.js';
@@ -83,7 +84,10 @@ export async function matchWeights(
   const matches = match(stored, receivers, names, options.names);
   const taken = new Set(matches.map(({ name }) => name));
   const missing = names.filter((name) => !taken.has(name));
-  if (missing.length > 0 && !options.allowMissing) throw nothingFor(missing, stored, path);
+  if (missing.length > 0 && !options.allowMissing) {
+    requireFormats(missing, stored);
+    throw nothingFor(missing, stored, path);
+  }
   for (const each of matches) requireFit(each);
   return matchedWeights(matches, stored, missing);
 }
@@ -97,7 +101,7 @@ export function matchedWeights(
   const used = new Set(matches.map(({ stored: source }) => source.name));
   const unused = stored.map(({ name }) => name).filter((name) => !used.has(name));
   return {
-    report: { loaded: [...new Set(matches.map(({ name }) => name))], missing, unused },
+    report: { loaded: baseNames(matches.map(({ name }) => name)), missing: baseNames(missing), unused },
     async assign(layer) {
       try {
         for (const each of matches) await readInto(each, layer);
@@ -107,6 +111,9 @@ export function matchedWeights(
     },
   };
 }
+
+/** The names of variables, without the formats of their records. Each once. */
+const baseNames = (names: readonly string[]): string[] => [...new Set(names.map(baseName))];
 
 /** Reads only the requested boxes of one weight. */
 async function readInto({ stored, target, permute }: Match, layer: StateLayer): Promise<void> {
@@ -165,6 +172,7 @@ function mappedName({ name, shape }: StoredWeight, names: NameMap | undefined) {
 
 function requireFit({ stored, target, permute }: Match): void {
   if (!target) return;
+  requireFormat(stored, target, permute);
   const shape = permute ? permute.map((dim) => stored.shape[dim]) : stored.shape;
   if (shape.join() === target.shape.join()) return requireDtype(stored, target);
   throw new AccError(
@@ -182,6 +190,45 @@ function permuted(read: Tensor, permute: readonly number[]): Tensor {
   return turned;
 }
 
+/** Records of different formats may have the same shape, and mean other values. */
+function requireFormat(
+  stored: StoredWeight,
+  target: WeightReceiver,
+  permute: readonly number[] | undefined,
+): void {
+  const format = formatIn(stored.name);
+  if (format !== formatIn(target.name)) throw otherFormat(stored, target.name);
+  if (format === undefined || !permute) return;
+  throw new AccError(
+    'ACC_WEIGHTS_MISMATCH',
+    `'${stored.name}' has records of a quantized weight, whose dims cannot be permuted.`,
+    { help: 'Leave permute out, and quantize the model as the saved one was.' },
+  );
+}
+
+/** @param target The name of the receiver. */
+function otherFormat({ name, dtype }: StoredWeight, target: string): AccError {
+  const [inFile, inModel] = [formatIn(name), formatIn(target)];
+  return new AccError(
+    'ACC_WEIGHTS_MISMATCH',
+    `'${baseName(name)}' is stored as ${inFile ?? dtype}, but '${baseName(target)}' of the model ${inModel ? `is quantized as ${inModel}` : 'is not quantized'}.`,
+    { help: helpForFormat(inFile, inModel), details: { stored: name, target } },
+  );
+}
+
+/** @param inFile The format of the file. Undefined: its values are not packed. So is `inModel`. */
+function helpForFormat(inFile: string | undefined, inModel: string | undefined): string {
+  if (inFile === undefined) return 'Load the file first, and quantize the model afterwards.';
+  const [dtype, scales, axis] = inFile.split('.') as [string, string, string];
+  const granularity = scales.startsWith('group') ? `{ group: ${scales.slice(5)} }` : `'${scales}'`;
+  const isHalf = dtype === 'bf16' || dtype === 'fp16';
+  const given = [`weights: '${dtype}'`, ...(isHalf ? [] : [`granularity: ${granularity}`])].join(', ');
+  const ofAxis = axis === 'first' ? ' (values of a channel lie along the first dim)' : '';
+  return inModel === undefined
+    ? `Quantize the model before it is loaded, with ${given}${ofAxis}.`
+    : `Quantize the model with ${given}${ofAxis}, as the saved one was.`;
+}
+
 function requireDtype({ name, dtype }: StoredWeight, target: WeightReceiver): void {
   if (dtype === target.dtype) return;
   throw new AccError(
@@ -189,6 +236,15 @@ function requireDtype({ name, dtype }: StoredWeight, target: WeightReceiver): vo
     `'${name}' is ${dtype} in the file, but the variable '${target.name}' is ${target.dtype}.`,
     { help: 'Create the variable with the dtype of the file.' },
   );
+}
+
+/** Refuses weights that a file has in another format, under the name of that format. */
+function requireFormats(missing: readonly string[], stored: readonly StoredWeight[]): void {
+  const byBase = new Map(stored.map((weight) => [baseName(weight.name), weight]));
+  for (const name of missing) {
+    const found = byBase.get(baseName(name));
+    if (found && formatIn(found.name) !== formatIn(name)) throw otherFormat(found, name);
+  }
 }
 
 function nothingFor(missing: readonly string[], stored: readonly StoredWeight[], path: string): AccError {

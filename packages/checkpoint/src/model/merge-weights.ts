@@ -2,6 +2,7 @@ import { locationOf } from '../location.js';
 import { openCheckpoint } from '../read/open.js';
 import { byteLengthOf, readBytes } from '../read/read-tensors.js';
 import type { Storage } from '@acc/contract';
+import { formatIn } from '@acc/kernels';
 import { itemOfBytes } from '../write/items.js';
 import { writeWeightFiles, type WriteWeightsOptions } from './write-weights.js';
 
@@ -11,6 +12,8 @@ export const PARAMETERS = 'parameters/';
 export interface MergedWeights {
   readonly files: readonly string[];
   readonly tensors: number;
+  /** The tensors that are records of quantized weights. */
+  readonly quantized: number;
   readonly bytes: number;
 }
 
@@ -40,5 +43,6 @@ export async function mergeWeights(
   );
   const files = await writeWeightFiles(locationOf(to, options.storage), items, options);
   const bytes = items.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  return { files, tensors: items.length, bytes };
+  const quantized = items.filter(({ name }) => formatIn(name) !== undefined).length;
+  return { files, tensors: items.length, quantized, bytes };
 }

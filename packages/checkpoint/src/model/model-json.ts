@@ -1,6 +1,6 @@
 import { backend, clone, getBackend, io, slice, type Tensor } from '@tensorflow/tfjs-core';
-import { isRecord, parseJson, type Storage } from '@acc/contract';
-import { kernelLayerOf } from '@acc/kernels';
+import { AccError, isRecord, parseJson, type Storage } from '@acc/contract';
+import { baseName, formatIn, kernelLayerOf } from '@acc/kernels';
 import { locationOf, type Location } from '../location.js';
 import { openSafetensorsIn, type StoredWeight } from './safetensors-weights.js';
 import { invalid, parseManifest, requireBytes } from './weights-manifest.js';
@@ -62,6 +62,7 @@ function shardsOf(data: io.CompositeArrayBuffer): ArrayBuffer[] {
 async function loadArtifacts(location: Location, name: string): Promise<io.ModelArtifacts> {
   const json = await readJson(location, name);
   const where = whereOf(location, name);
+  requireFloats(io.getWeightSpecs(json.weightsManifest ?? []));
   const artifacts = await io.getModelArtifactsForJSON(json, (manifest) =>
     readManifest(location, manifest, where),
   );
@@ -74,12 +75,28 @@ async function readSafetensors(
 ): Promise<Pick<io.ModelArtifacts, 'weightData' | 'weightSpecs'>> {
   const { state } = kernelLayerOf(getBackend(), backend());
   const stored = await openSafetensorsIn(location);
+  requireFloats(stored);
   const tensors = await Promise.all(
     stored.map(async (weight) => ({ name: weight.name, tensor: await weight.read(state) })),
   );
   const { data, specs } = await io.encodeWeights(tensors);
   for (const { tensor } of tensors) tensor.dispose();
   return { weightData: data, weightSpecs: specs };
+}
+
+/** tfjs has no variables for the records of packed weights. */
+function requireFloats(stored: readonly { readonly name: string }[]): void {
+  const records = stored.find(({ name }) => formatIn(name) !== undefined);
+  if (!records) return;
+  const name = baseName(records.name);
+  throw new AccError(
+    'ACC_WEIGHTS_MISMATCH',
+    `'${name}' is stored as ${formatIn(records.name)}, and tf.loadLayersModel loads float32 weights.`,
+    {
+      help: 'Build the model, quantize it the same way, and call await accelerator.loadModel(model, folder).',
+      details: { name },
+    },
+  );
 }
 
 const whereOf = ({ storage, prefix }: Location, name: string) => `${storage.location}/${prefix}${name}`;

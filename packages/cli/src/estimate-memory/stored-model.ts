@@ -17,7 +17,8 @@ const STATISTICS = /(?:^|[/.])(?:moving_mean|moving_variance|running_mean|runnin
 const RECORDS = /:(?:bf16|fp16|int8|int4|nf4)\.(?:tensor|row|group\d+)\.(?:first|last)$/;
 
 /**
- * The parameters among stored tensors. Those of a quantized weight are its words, of four bytes each. Buffers are left out.
+ * The parameters among stored tensors. Those of a quantized weight are its words, of four bytes each.
+ * Buffers are left out.
  *
  * @param frozen The names of layers that are not trained.
  */

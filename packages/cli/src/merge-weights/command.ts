@@ -19,7 +19,11 @@ export function addMergeWeightsCommand(program: Command): void {
     )
     .action(async (checkpoint: string, folder: string, flags: MergeFlags) => {
       const { mergeWeights } = await import('@acc/checkpoint');
-      const { files, tensors, bytes } = await mergeWeights(checkpoint, folder, flags);
+      const { files, tensors, quantized, bytes } = await mergeWeights(checkpoint, folder, flags);
       process.stdout.write(`${tensors} tensors, ${formatSize(bytes)}: ${files.join(', ')} in ${folder}\n`);
+      if (quantized === 0) return;
+      process.stdout.write(
+        `${quantized} of them are records of quantized weights, which other tools cannot read. Load them with loadModel.\n`,
+      );
     });
 }

@@ -18,7 +18,6 @@ import type { TrainingStep } from '../step/training-step.js';
 import { optimizerStateOf } from '../presets/kernels.js';
 import type { DataPreparation } from './prepare-data.js';
 import { placeInData } from './place-in-data.js';
-import { packedOf } from '@acc/kernels';
 import { checkpointLayers, describe } from '@acc/tape';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
 import { requireOurOptimizer } from '../one-tfjs.js';
@@ -171,10 +170,9 @@ export class Preparation {
     const { trainingStep, strategy } = this.#options;
     this.#hasAny = true;
     const fresh = variables.filter((variable) => !trainingStep.trained.has(variable));
-    if (fresh.some((variable) => packedOf(variable))) trainingStep.limits.require('quantized');
     // Called even if no variable is new on this rank. Otherwise a rank with new variables could not
     // detect the difference.
-    prepareVariables({ strategy, life: this.#life }, fresh, layers);
+    prepareVariables({ strategy, trainingStep, life: this.#life }, fresh, layers);
     noteBuffers(fresh, layers);
     trainingStep.trained.add(fresh);
   }

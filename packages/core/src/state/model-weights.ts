@@ -10,7 +10,7 @@ import {
   type WeightReceiver,
   type WriteModelOptions,
 } from '@acc/checkpoint';
-import { packedOf, recordsName, writeRecords, type PackedRecords } from '@acc/kernels';
+import { assignRecords, packedOf, recordsName, type PackedRecords } from '@acc/kernels';
 import { AccError, runsOfShard, type Strategy, type TensorShard } from '@acc/contract';
 import { isModel, type ModelInternals } from '@acc/tfjs-internals';
 import { FullWeights, type NamedWeight, type WeightContext } from './full-weights.js';
@@ -125,7 +125,7 @@ function receiverOfRecords(name: string, variable: Variable, records: PackedReco
   const { shape } = records;
   return {
     ...{ name, variable: variable.name, shape, dtype: 'int32', boxes: [fullBox(shape)] },
-    assign: ([values]) => writeRecords(records, values!),
+    assign: ([values]) => assignRecords(variable, values!),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Optimizer, Tensor, Variable } from '@tensorflow/tfjs-core';
 import type { StoredReference, Want } from '@acc/checkpoint';
 import { AccError, type NativeDtype } from '@acc/contract';
-import { packedOf, writeRecords } from '@acc/kernels';
+import { assignRecords, packedOf } from '@acc/kernels';
 import { optimizerStateOf, packedShapeOf, type Packing } from '../presets/kernels.js';
 import { PARAMETERS, slotFolder, type ModelState } from './model-state.js';
 import type { NamedTensors } from './named-tensors.js';
@@ -58,9 +58,8 @@ function restoreParameters(context: ModelContext): Restoration {
 
 /** Gives a variable what was read for it, which is disposed. */
 function takeValues(variable: Variable, tensor: Tensor): void {
-  const packed = packedOf(variable);
-  if (!packed) return assignAndDispose(variable, tensor);
-  writeRecords(packed.records, tensor);
+  if (!packedOf(variable)) return assignAndDispose(variable, tensor);
+  assignRecords(variable, tensor);
   tensor.dispose();
 }
 

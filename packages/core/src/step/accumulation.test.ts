@@ -345,7 +345,7 @@ it('LocalSGD and DiLoCo leave packed variables as they are', async () => {
   const prepared = accelerator.prepare(network());
   const unpack = vi.fn(() => tensorFrom(new Float32Array(4), 'float32', [2, 2]));
   const packed = tf.variable(
-    packedTensor({ tensors: [], shape: [2, 2], records: {} as never, unpack }),
+    packedTensor({ tensors: [], shape: [2, 2], records: {} as never, dynamic: false, unpack }),
     false,
   );
   const assign = vi.spyOn(packed, 'assign');

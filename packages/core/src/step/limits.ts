@@ -16,6 +16,10 @@ export class Limits {
     return this.run.strategy.traits.parameters === 'sharded';
   }
 
+  has(feature: Feature): boolean {
+    return this.run.features.has(feature);
+  }
+
   /** @throws AccError with the code of the refusal, if the call does not go with the run. */
   require(call: Feature): void {
     requireTogether(this.run.features, call);

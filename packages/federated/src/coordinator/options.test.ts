@@ -26,7 +26,10 @@ async function packedVariable(): Promise<tf.Variable> {
   registerAccBackend();
   await tf.setBackend('acc');
   const unpack = () => expect.unreachable('nothing reads it');
-  return tf.variable(packedTensor({ tensors: [], shape: [2, 2], records: {} as never, unpack }), false);
+  return tf.variable(
+    packedTensor({ tensors: [], shape: [2, 2], records: {} as never, dynamic: false, unpack }),
+    false,
+  );
 }
 
 it('options that contradict each other, or are none, are refused', async () => {

@@ -17,8 +17,8 @@ export interface StoredSource {
 }
 
 /**
- * A variable of float32 values or of packed words whose values lie in a file, except while an optimizer updates them. A read at
- * another time brings them into memory.
+ * A variable whose values lie in a file, except while an optimizer updates them: float32 values, or the
+ * words of packed ones. A read at another time brings them into memory.
  */
 export class StoredVariable implements FileValues {
   readonly variable: Variable;

@@ -1,6 +1,8 @@
 import { tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { OptimizerVariable } from '@acc/tfjs-internals';
 import { registeredVariable } from '../live-variables.js';
+import { frozenPacked } from '../packed/frozen.js';
+import { packedOf } from '../packed/packed-tensor.js';
 import { mayPack, type Packing } from './packed/packing.js';
 
 /** The gradients that tfjs's optimizers accept: a record, or a list in the order of the state. */
@@ -134,12 +136,16 @@ function ownerOf(slot: Slot | undefined): string | undefined {
 /**
  * The updates of a step: `gradients[i]` updates `variables[i]`. As in tfjs, state is created for
  * every position, and positions without a gradient are skipped.
+ *
+ * @throws AccError `ACC_QUANTIZED_FROZEN` for a packed variable. Nothing has changed then.
  */
 export function updatesOf(
   gradients: readonly NamedGradient[],
   variables: readonly Variable[],
   lists: readonly SlotList[],
 ): Update[] {
+  const packed = variables.find((variable, i) => gradients[i]!.grad && packedOf(variable));
+  if (packed) throw frozenPacked(packed);
   placeSlots(
     gradients.map(({ name }) => name),
     lists,

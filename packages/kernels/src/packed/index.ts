@@ -1,5 +1,7 @@
+export { frozenPacked } from './frozen.js';
 export { hasOwnValues, packedOf, unpackedOf } from './packed-tensor.js';
 export {
+  baseName,
   formatIn,
   formatName,
   recordBytes,

@@ -47,6 +47,8 @@ export interface PackedValues {
   /** Of the variable. */
   readonly shape: readonly number[];
   readonly records: PackedRecords;
+  /** Whether products round their input to int8. */
+  readonly dynamic: boolean;
   /** The values as float32, in {@link shape}. The caller disposes them. */
   unpack(): NativeTensor;
   /**
@@ -77,6 +79,12 @@ export const recordsName = (name: string, { format }: Pick<PackedRecords, 'forma
 export function formatIn(name: string): string | undefined {
   const [format] = /(?<=:)(bf16|fp16|int8|int4|nf4)\.(tensor|row|group\d+)\.(first|last)$/.exec(name) ?? [];
   return format;
+}
+
+/** The name of the variable in the name of a stored tensor. */
+export function baseName(name: string): string {
+  const format = formatIn(name);
+  return format === undefined ? name : name.slice(0, -format.length - 1);
 }
 
 /** The bytes of all records. */

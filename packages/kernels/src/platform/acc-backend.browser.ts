@@ -18,6 +18,8 @@ export const AccBackend = class AccBackend {
     refuse();
   }
 } as unknown as Acc['AccBackend'];
+export const assignPacked: Acc['assignPacked'] = refuse;
+export const assignRecords: Acc['assignRecords'] = refuse;
 export const kernelChoices: Acc['kernelChoices'] = () => [];
 export const packedLike: Acc['packedLike'] = refuse;
 export const packedTensor: Acc['packedTensor'] = refuse;

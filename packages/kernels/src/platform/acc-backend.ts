@@ -1,5 +1,13 @@
 export { AccBackend } from '../backend.js';
-export { packedLike, packedTensor, recordTensor, requireAcc, writeRecords } from '../packed/active-packed.js';
+export {
+  assignPacked,
+  assignRecords,
+  packedLike,
+  packedTensor,
+  recordTensor,
+  requireAcc,
+  writeRecords,
+} from '../packed/active-packed.js';
 export { randomLayer } from '../random-layer.js';
 export { registerAccBackend, registerAccBackendFor, registeredDevice } from '../register-backend.js';
 export { restoreChoices, savedChoices } from '../state/choices.js';

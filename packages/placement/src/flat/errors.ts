@@ -53,6 +53,30 @@ export function outdated({ name }: Variable): AccError {
   );
 }
 
+/** The error for a sharded variable whose packed values a program has moved to another backend. */
+export function unpacked({ name }: Variable): AccError {
+  return new AccError(
+    'ACC_QUANTIZED_PLACE',
+    `Ranks have shares of the packed values of '${name}', but an operator on another backend has moved the variable there.`,
+    {
+      help: "Stay on the backend 'acc' while packed weights are sharded, or use fsdp stage 2 or ddp.",
+      details: { name },
+    },
+  );
+}
+
+/** The error for two variables that are one in memory. */
+export function sharedPacked({ name }: Variable, other: Variable): AccError {
+  return new AccError(
+    'ACC_QUANTIZED_PLACE',
+    `'${name}' shares its packed values with '${other.name}', so ranks cannot divide them apart.`,
+    {
+      help: 'Make one variable of them, or quantize each from float32 values of its own.',
+      details: { name, other: other.name },
+    },
+  );
+}
+
 /** The error for a variable whose Accelerator was freed. */
 export function freed({ name }: Variable): AccError {
   return new AccError(

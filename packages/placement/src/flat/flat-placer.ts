@@ -1,6 +1,6 @@
 import { mul, tidy, type Optimizer, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import type { Collective, Defer, KernelLayer, Strategy, StrategyContext } from '@acc/contract';
-import { canUpdateShards, isLive } from '@acc/kernels';
+import { canUpdateShards, frozenPacked, isLive } from '@acc/kernels';
 import type { DistributedVariable } from '../distributed-variable.js';
 import type { DistributedUpdate, GradientLists, Placer } from '../placer.js';
 import { cannotDefer, needsWhole } from './errors.js';
@@ -101,12 +101,11 @@ export abstract class FlatPlacer implements SharedWork {
   }
 
   materialize(shard: Shard | PackedShard, local: () => Tensor): Tensor {
-    if ('storage' in shard) return this.packed.of.get(shard.full)!.wholeOf(shard, local);
-    const unit = this.unitOf.get(shard.full)!;
-    unit.takeOverAssigned();
-    const full = unit.wholeOf(shard, local);
+    const unit = this.unitOf.get(shard.full);
+    unit?.takeOverAssigned();
+    const full = unit?.wholeOf(shard as Shard, local);
     if (full) return full;
-    unit.gather('reading');
+    unit?.gather('reading');
     return tidy(() => mul(shard.full, 1));
   }
 
@@ -151,12 +150,17 @@ export abstract class FlatPlacer implements SharedWork {
   }
 }
 
-/** Packed variables have no gradients, so no update has them. */
+/** @throws AccError `ACC_QUANTIZED_FROZEN` for a packed variable. */
 function unitsOf(
   distributed: ReadonlyMap<string, DistributedVariable>,
   unitOf: ReadonlyMap<Variable, Unit>,
 ): Unit[] {
-  return [...new Set(Array.from(distributed.values(), ({ full }) => unitOf.get(full)!))];
+  const units = Array.from(distributed.values(), ({ full }) => {
+    const unit = unitOf.get(full);
+    if (!unit) throw frozenPacked(full);
+    return unit;
+  });
+  return [...new Set(units)];
 }
 
 /** @throws AccError `ACC_STRATEGY_CANNOT` for an optimizer that may need whole tensors. */

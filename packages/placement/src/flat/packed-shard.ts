@@ -9,10 +9,11 @@ import {
   type Tensor,
   type Variable,
 } from '@tensorflow/tfjs-core';
-import { livesWith, packedOf, recordTensor, type PackedRecords } from '@acc/kernels';
+import { frozenPacked, livesWith, packedOf, recordTensor, type PackedRecords } from '@acc/kernels';
 import { patch, type Undo } from '@acc/tfjs-internals';
 import type { DistributedVariable } from '../distributed-variable.js';
 import type { Placement } from '../placement.js';
+import { unpacked } from './errors.js';
 import type { Range } from './layout.js';
 
 /**
@@ -58,14 +59,25 @@ export class PackedShard implements DistributedVariable {
     return this.placement.end - this.placement.begin;
   }
 
-  /** This rank's words of a packed tensor. */
+  /**
+   * This rank's words of a packed tensor.
+   *
+   * @throws AccError `ACC_QUANTIZED_FROZEN` for any other tensor, such as a gradient.
+   */
   localOf(full: Tensor): Tensor {
     const { begin } = this.placement;
+    const packed = packedOf(full);
+    if (!packed) throw frozenPacked(this.full);
     return tidy(() => {
-      const all = reshape(recordTensor(packedOf(full)!.records), [-1]);
+      const all = reshape(recordTensor(packed.records), [-1]);
       // A slice may be a view that keeps all records.
       return add(slice(all, [begin], [this.length]), scalar(0, 'int32'));
     });
+  }
+
+  /** @throws AccError `ACC_QUANTIZED_PLACE` if another backend has taken the variable's values. */
+  requirePacked(): void {
+    if (!this.full.isDisposed && packedOf(this.full) === undefined) throw unpacked(this.full);
   }
 
   dispose(): void {

@@ -1,6 +1,6 @@
 import { keep, reshape, slice, tidy, zeros, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { isAccError, type Collective, type Pending } from '@acc/contract';
-import { packedLike, writeRecords } from '@acc/kernels';
+import { writeRecords } from '@acc/kernels';
 import { besideTape } from '@acc/tfjs-internals';
 import { freed, unitTooLarge } from './errors.js';
 import { FLOAT_BYTES } from './layout.js';
@@ -46,7 +46,7 @@ export class PackedUnit implements GatheredUnit {
     this.#offload = offload;
     const source = { load: () => load(this), forget: () => this.release() };
     this.shards = variables.map((variable) => new PackedShard(variable, collective, source));
-    this.#chunk = this.shards.reduce((sum, shard) => sum + wordsOf(shard), 0);
+    this.#chunk = this.shards.reduce((sum, shard) => sum + wordsInChunk(shard), 0);
     offload?.moveOut(this.shards);
   }
 
@@ -65,14 +65,22 @@ export class PackedUnit implements GatheredUnit {
   startGather(): void {
     if (this.#state.kind !== 'sharded') return;
     const start = () => this.#started();
-    const pending = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
-    this.#state = { kind: 'gathering', pending };
+    this.#inMemory(() => {
+      const pending = this.#offload ? this.#offload.withParameters(this.shards, start) : start();
+      this.#state = { kind: 'gathering', pending };
+    });
   }
 
   gather(): void {
+    this.startGather();
+    const state = this.#state as PackedState;
+    if (state.kind === 'gathering') this.#inMemory(() => this.#finish(state.pending));
+  }
+
+  /** Runs a part of a gather. Its errors name the unit. */
+  #inMemory(act: () => void): void {
     try {
-      this.startGather();
-      if (this.#state.kind === 'gathering') this.#finish(this.#state.pending);
+      act();
     } catch (error) {
       if (!isAccError(error, 'ACC_OUT_OF_MEMORY')) throw error;
       const bytes = FLOAT_BYTES * this.#chunk * this.#collective.size;
@@ -89,22 +97,6 @@ export class PackedUnit implements GatheredUnit {
 
   /** A packed variable gets no other values. */
   takeOverAssigned(): void {}
-
-  /**
-   * A packed tensor with all records of one variable. The caller disposes it. Every rank calls it.
-   *
-   * @param local This rank's words. Called in the scope of the call.
-   */
-  wholeOf(shard: PackedShard, local: () => Tensor): Tensor {
-    const { storage } = shard;
-    return besideTape(() =>
-      tidy(() => {
-        const filler = fillerOf(shard);
-        const all = this.#collective.allGatherFlat([local(), ...filler]);
-        return packedLike(storage, slice(all, [0], [storage.shape[0] * storage.shape[1]]));
-      }),
-    );
-  }
 
   dispose(): void {
     this.uses = 0;
@@ -138,6 +130,15 @@ export class PackedUnit implements GatheredUnit {
   #finish(pending: Pending<Tensor>): void {
     const gathered = pending.wait();
     this.#state = SHARDED;
+    try {
+      this.#write(gathered);
+    } finally {
+      gathered.dispose();
+    }
+    this.#state = { kind: 'gathered' };
+  }
+
+  #write(gathered: Tensor): void {
     besideTape(() =>
       tidy(() => {
         const { size } = this.#collective;
@@ -145,21 +146,19 @@ export class PackedUnit implements GatheredUnit {
         let at = 0;
         for (const shard of this.shards) {
           const { storage } = shard;
-          const all = reshape(slice(chunks, [0, at], [size, wordsOf(shard)]), [size * shard.share, -1]);
+          const all = reshape(slice(chunks, [0, at], [size, wordsInChunk(shard)]), [size * shard.share, -1]);
           writeRecords(storage, slice(all, [0, 0], [...storage.shape]));
-          at += wordsOf(shard);
+          at += wordsInChunk(shard);
         }
       }),
     );
-    gathered.dispose();
-    this.#state = { kind: 'gathered' };
   }
 }
 
-const wordsOf = ({ share, storage }: PackedShard): number => share * storage.shape[1];
+const wordsInChunk = ({ share, storage }: PackedShard): number => share * storage.shape[1];
 
 /** Zeros for the records that other ranks have more. */
 function fillerOf(shard: PackedShard): Tensor[] {
-  const missing = wordsOf(shard) - shard.length;
+  const missing = wordsInChunk(shard) - shard.length;
   return missing > 0 ? [zeros([missing], 'int32')] : [];
 }

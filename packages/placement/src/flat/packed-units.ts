@@ -1,5 +1,6 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { isLive } from '@acc/kernels';
+import { isLive, packedOf } from '@acc/kernels';
+import { sharedPacked } from './errors.js';
 import type { PackedShard } from './packed-shard.js';
 import type { PackedUnit } from './packed-unit.js';
 
@@ -11,6 +12,22 @@ export class PackedUnits {
 
   /** @param forget Called before a unit is freed. */
   constructor(private readonly forget: (unit: PackedUnit) => void) {}
+
+  /**
+   * The packed variables that no unit has yet.
+   *
+   * @throws AccError `ACC_QUANTIZED_PLACE` for one that shares its values with another.
+   */
+  fresh(variables: readonly Variable[]): Variable[] {
+    const fresh = variables.filter((one) => packedOf(one) && !this.of.has(one));
+    const owners = new Map(Array.from(this.of.keys(), (one) => [one.dataId, one]));
+    for (const one of fresh) {
+      const other = owners.get(one.dataId);
+      if (other && other !== one) throw sharedPacked(one, other);
+      owners.set(one.dataId, one);
+    }
+    return fresh;
+  }
 
   add(unit: PackedUnit): void {
     this.list.push(unit);

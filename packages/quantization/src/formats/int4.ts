@@ -1,4 +1,3 @@
-import type { Granularity } from '@acc/kernels';
 import { operator, type Tensor } from '@acc/native';
 import { addcmul, amax, amin, cast, indexSelect, inGroups, reshape, shortProduct } from './operators.js';
 import { improvedGroups } from './hqq.js';
@@ -6,16 +5,13 @@ import { groupsBetween, numbersIn, type Int4Groups } from './int4-groups.js';
 import { isTiled, MOST_TILED_ROWS, tile, tiledProduct, untile } from './int4-tiles.js';
 import { packNibbles, unpackNibbles } from './nibbles.js';
 import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
-import { joinRecords, splitRecords, type RecordPart } from './records.js';
+import { joinRecords, splitRecords, type Groups, type RecordPart } from './records.js';
 
 const stack = operator('aten::stack');
 const select = operator('aten::select.int');
 const transposeDims = operator('aten::transpose.int');
 const contiguous = operator('aten::contiguous');
 const subScalar = operator('aten::sub.Scalar');
-
-/** Groups of consecutive values of a row. */
-type Groups = Exclude<Granularity, string>;
 
 export interface Int4Options {
   readonly granularity: Groups;

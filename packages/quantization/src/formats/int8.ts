@@ -18,7 +18,7 @@ import {
   transpose,
 } from './operators.js';
 import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
-import { joinRecords, splitRecords, type RecordPart } from './records.js';
+import { joinRecords, recordLength, splitRecords, type RecordPart } from './records.js';
 
 const weightProduct = operator('aten::_weight_int8pack_mm');
 const intProduct = operator('aten::_int_mm');
@@ -33,10 +33,6 @@ const LARGEST = 127;
 const LEAST = 1e-30;
 /** Of columns, for which libtorch's weight-only kernel is written. It reads beyond others. */
 const COLUMNS_STEP = 32;
-
-/** The values of a record: a group, or a row. */
-const recordLength = (granularity: Granularity, columns: number): number =>
-  typeof granularity === 'object' ? granularity.group : columns;
 
 /** The parts of a record. The scale of a whole tensor is in each record. */
 export const int8Parts = (granularity: Granularity, columns: number): RecordPart[] => [

@@ -1,4 +1,3 @@
-import type { Granularity } from '@acc/kernels';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
 import {
   abs,
@@ -13,7 +12,7 @@ import {
 } from './operators.js';
 import { packNibbles } from './nibbles.js';
 import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
-import { joinRecords, splitRecords, type RecordPart } from './records.js';
+import { joinRecords, splitRecords, type Groups, type RecordPart } from './records.js';
 
 const bucketize = operator('aten::bucketize.Tensor');
 
@@ -30,9 +29,6 @@ const LEAST = 1.2e-38;
 
 /** Float32 sums and halves, as libtorch computes them. */
 const BOUNDS = NF4_CODE.slice(1).map((value, i) => Math.fround(Math.fround(value + NF4_CODE[i]!) / 2));
-
-/** Groups of consecutive values of a row. */
-type Groups = Exclude<Granularity, string>;
 
 /** The parts of a record, which is a group. */
 export const nf4Parts = ({ group }: Groups): RecordPart[] => [

@@ -1,4 +1,5 @@
 import type { NativeDtype } from '@acc/contract';
+import type { Granularity } from '@acc/kernels';
 import { operator, type Tensor } from '@acc/native';
 
 const cat = operator('aten::cat');
@@ -25,6 +26,13 @@ const BYTES: Partial<Readonly<Record<NativeDtype, number>>> = {
 };
 
 const bytesOf = ({ dtype, length }: RecordPart): number => BYTES[dtype]! * length;
+
+/** Groups of consecutive values of a row. */
+export type Groups = Exclude<Granularity, string>;
+
+/** The values of a record: a group, or a row. */
+export const recordLength = (granularity: Granularity, columns: number): number =>
+  typeof granularity === 'object' ? granularity.group : columns;
 
 /** The int32 words of a record. The last one may have bytes that are 0. */
 export function wordsOf(parts: readonly RecordPart[]): number {

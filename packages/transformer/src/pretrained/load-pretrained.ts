@@ -2,7 +2,8 @@ import { backend, getBackend, ready, tidy, type Tensor, type Variable } from '@t
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, fullBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf, replaceInitial } from '@acc/kernels';
-import { quantizeWhileLoading, type QuantizeOptions } from '@acc/quantization';
+import type { QuantizeOptions } from '@acc/quantization';
+import { quantizeWhileLoading } from '@acc/quantization/loading';
 import { AccError, isAccError, withoutHelp, type KernelLayer } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';

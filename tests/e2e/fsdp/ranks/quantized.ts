@@ -204,20 +204,50 @@ async function save(folder: string): Promise<Record<Way, Saved>> {
 
 export interface Loaded extends Trained {
   readonly ofModel: Record<string, number[]>;
-  /** Of a checkpoint and a model of another format, once. */
+  /** Of a checkpoint and a model of another format, and of other refusals, once. */
   readonly codes: string[];
 }
 
 const codeOf = (error: unknown) => (isAccError(error) ? error.code : String(error));
 
-/** Tries a model whose first weight has another format. Returns the codes of both errors. */
+/** Tries what packed weights refuse where ranks have shares of them. Returns the codes of the errors. */
+async function refused({ accelerator, variables }: Awaited<ReturnType<typeof start>>): Promise<string[]> {
+  const [nf4] = variables as [tf.Variable];
+  const attempt = (act: () => void) => {
+    try {
+      act();
+      return 'done';
+    } catch (error) {
+      return codeOf(error);
+    }
+  };
+  const optimizer = accelerator.prepare(tf.train.sgd(1));
+  const grads = [tf.ones(nf4.shape), tf.ones([nf4.size])];
+  const codes = grads.map((grad) => attempt(() => optimizer.applyGradients({ nf4: grad })));
+  const second = tf.variable(nf4, false, 'second');
+  codes.push(attempt(() => accelerator.prepare([second])));
+  second.dispose();
+  // A read gathers all shares, so another backend can have the values.
+  nf4.dataSync();
+  await tf.setBackend('cpu');
+  tf.tidy(() => void tf.add(nf4, 1));
+  await tf.setBackend('acc');
+  codes.push(attempt(() => accelerator.getStateDict(variables)));
+  tf.dispose(grads);
+  disposeOptimizers(optimizer);
+  return codes;
+}
+
+/** Tries a model whose first weight has another format, and what {@link refused} tries. Returns the codes. */
 async function loadOther(state: string, model: string): Promise<string[]> {
-  const { accelerator, variables, end } = await start('stage3', 7, {
+  const run = await start('stage3', 7, {
     nf4: { weights: 'int4', granularity: { group: 64 } },
   });
+  const { accelerator, variables, end } = run;
   const codes = [
     await accelerator.loadState(state).then(() => 'loaded', codeOf),
     await accelerator.loadModel(variables, model).then(() => 'loaded', codeOf),
+    ...(await refused(run)),
   ];
   end();
   return codes;

@@ -1,0 +1,148 @@
+import * as tf from '@tensorflow/tfjs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { markCut } from '@acc/contract';
+import { quantize, quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
+import { Accelerator } from '../accelerator.js';
+import { modelFiles } from '../index.js';
+import { requirePackedFits } from '../presets/packed-variables.js';
+import { Limits } from '../step/limits.js';
+
+let folder: string;
+let accelerator: Accelerator;
+const made: tf.Variable[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'acc-packed-'));
+});
+afterEach(async () => {
+  accelerator.freeMemory();
+  tf.dispose(made.splice(0));
+  await rm(folder, { recursive: true });
+});
+
+const error = (code: string, text: string | RegExp = ''): Error =>
+  expect.objectContaining({ code, message: expect.stringMatching(text) as string }) as Error;
+
+function floats(name: string, seed: number, isTrainable = true): tf.Variable {
+  made.push(
+    tf.tidy(() => tf.variable(tf.randomUniform([64, 64], -1, 1, 'float32', seed), isTrainable, name)),
+  );
+  return made.at(-1)!;
+}
+
+function packed(name: string, seed: number, options: QuantizeVariableOptions = { weights: 'nf4' }) {
+  const variable = floats(name, seed);
+  quantizeVariable(variable, options);
+  return variable;
+}
+
+describe('packed weights in files', () => {
+  let saved: Float32Array;
+  beforeEach(async () => {
+    accelerator = await Accelerator.create();
+    const variable = packed('w', 1);
+    accelerator.prepare([variable]);
+    saved = variable.dataSync() as Float32Array;
+    await accelerator.saveModel([variable], join(folder, 'model'));
+    await accelerator.saveState(join(folder, 'state'));
+    accelerator.freeMemory();
+    tf.dispose(made.splice(0));
+    accelerator = await Accelerator.create();
+  });
+
+  it.each(['loadModel', 'loadState'] as const)(
+    '%s leaves tensors with the earlier values alone',
+    async (load) => {
+      const variable = packed('w', 2);
+      accelerator.prepare([variable]);
+      const own = variable.dataSync();
+      const held = [variable.clone(), accelerator.getStateDict([variable]).w!];
+      if (load === 'loadState') await accelerator.loadState(join(folder, 'state'));
+      else {
+        const { loaded } = await accelerator.loadModel([variable], join(folder, 'model'));
+        expect(loaded).toEqual(['w']);
+      }
+      expect(variable.dataSync()).toEqual(saved);
+      for (const each of held) expect(each.dataSync()).toEqual(own);
+      tf.dispose(held);
+    },
+  );
+
+  it('are refused by a model of another format, which names what to do', async () => {
+    const path = join(folder, 'model');
+    const stored = 'w:nf4.group64.last';
+    const int4 = packed('w', 2, { weights: 'int4', granularity: { group: 64 } });
+    const advice =
+      /'w' is stored as nf4\.group64\.last.*int4\.group64\.last[^]*weights: 'nf4', granularity: \{ group: 64 \}/;
+    await expect(accelerator.loadModel([int4], path)).rejects.toThrow(error('ACC_WEIGHTS_MISMATCH', advice));
+    const names = { [stored]: 'w:int4.group64.last' };
+    await expect(accelerator.loadModel([int4], path, { names })).rejects.toThrow(
+      error('ACC_WEIGHTS_MISMATCH', advice),
+    );
+    int4.dispose();
+    await expect(accelerator.loadModel([floats('w', 3)], path)).rejects.toThrow(
+      error('ACC_WEIGHTS_MISMATCH', /not quantized[^]*Quantize the model before/),
+    );
+    made.pop()!.dispose();
+    const permute = { [stored]: { name: stored, permute: [1, 0] } };
+    await expect(accelerator.loadModel([packed('w', 2)], path, { names: permute })).rejects.toThrow(
+      error('ACC_WEIGHTS_MISMATCH', 'permute'),
+    );
+  });
+
+  it('do not take values of a float32 file', async () => {
+    const variable = floats('w', 4);
+    await accelerator.saveModel([variable], join(folder, 'floats'));
+    quantizeVariable(variable, { weights: 'nf4' });
+    await expect(accelerator.loadModel([variable], join(folder, 'floats'))).rejects.toThrow(
+      error('ACC_WEIGHTS_MISMATCH', /stored as float32[^]*Load the file first/),
+    );
+  });
+
+  it.each(['safetensors', 'tfjs'] as const)('are refused by tf.loadLayersModel: %s', async (format) => {
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 64, inputShape: [64] })] });
+    await quantize(model, { weights: 'nf4' });
+    await accelerator.saveModel(model, folder, { format });
+    await expect(tf.loadLayersModel(modelFiles(folder))).rejects.toThrow(
+      error('ACC_WEIGHTS_MISMATCH', /is stored as nf4[^]*loadModel/),
+    );
+    model.dispose();
+  });
+});
+
+describe('packed weights that prepare is given', () => {
+  const give = (...variables: tf.Variable[]) => accelerator.prepare(variables);
+
+  it('are frozen', async () => {
+    accelerator = await Accelerator.create();
+    const { w } = accelerator.getStateDict([packed('w', 1)]);
+    made.push(tf.variable(w!, true, 'trained'));
+    w!.dispose();
+    expect(() => give(made.at(-1)!)).toThrow(error('ACC_QUANTIZED_FROZEN', "'trained'"));
+  });
+
+  it('get no gradients', async () => {
+    accelerator = await Accelerator.create();
+    const variable = packed('w', 1);
+    const optimizer = tf.train.sgd(1);
+    accelerator.prepare([variable], optimizer);
+    const own = variable.dataSync();
+    const grad = tf.ones([64, 64]);
+    expect(() => optimizer.applyGradients({ w: grad })).toThrow(error('ACC_QUANTIZED_FROZEN', "'w'"));
+    expect(variable.dataSync()).toEqual(own);
+    grad.dispose();
+    optimizer.dispose();
+  });
+
+  it('are no experts', async () => {
+    accelerator = await Accelerator.create();
+    const variable = packed('w', 1);
+    markCut(variable, { axis: 'expert', dim: 0 });
+    const limits = new Limits({ strategy: { traits: {} } as never, features: new Set(['expert'] as const) });
+    expect(() => requirePackedFits(variable, limits)).toThrow(
+      error('ACC_QUANTIZED_PLACE', /'w'.*mesh\.expert/),
+    );
+  });
+});

@@ -1,0 +1,1 @@
+export { quantizeWhileLoading } from './quantize.js';
