@@ -31,7 +31,7 @@ export type { ComputePrecision, Device } from './hardware/devices.js';
 export { hopsOf, type Link, type Network, type Topology } from './hardware/links.js';
 export type { StepFlops } from './flops.js';
 export type { DeviceMemory } from './memory/device-memory.js';
-export type { Breakdown } from './time/step.js';
+export type { Breakdown } from './breakdown.js';
 export {
   allGather,
   allReduceSeconds,

@@ -6,7 +6,8 @@ import { modelOf, type Model } from './model.js';
 import type { PredictOptions } from './options.js';
 import { checkedPlan, planOf, type CheckedPlan, type Plan } from './plan.js';
 import { tokensOf, type Setting } from './time/layer.js';
-import { stepSeconds, type Breakdown } from './time/step.js';
+import type { Breakdown } from './breakdown.js';
+import { stepSeconds } from './time/step.js';
 
 /** Time and memory of a step. */
 export interface Prediction {

@@ -1,5 +1,5 @@
 import type { OffloadPlan, PlanOptions } from '../options.js';
-import type { Breakdown } from '../time/step.js';
+import type { Breakdown } from '../breakdown.js';
 
 /** A plan with all choices, as `predict` takes it. */
 export interface FullPlan extends Required<

@@ -1,6 +1,6 @@
 import type { DeviceMemory } from '../memory/device-memory.js';
 import type { Prediction } from '../predict.js';
-import type { Breakdown } from '../time/step.js';
+import type { Breakdown } from '../breakdown.js';
 import type { CreateOptions } from './create-options.js';
 import type { FullPlan, StepPart } from './full-plan.js';
 import type { Sized } from './variants.js';
