@@ -16,7 +16,7 @@ export interface CostOptions {
 /** A training with its devices. */
 export interface DevicesCostOptions extends CostOptions {
   readonly devices: number;
-  /** What divides a batch: data × fsdp × the micro-batch. Other batches than that of the plan are multiples. Default 1. */
+  /** The divisor of each batch but the plan's: data × fsdp × the micro-batch. Default 1. */
   readonly multipleOf?: number;
 }
 
@@ -53,7 +53,7 @@ export interface TrainingCost {
   /** A step of B samples takes `stepOverhead` + B ÷ `samplesPerSecond`. */
   readonly stepOverhead: number;
   readonly samplesPerSecond: number;
-  /** What the batches but the first are multiples of. */
+  /** The divisor of each batch but the first. */
   readonly multipleOf: number;
   /** With the batch of the plan, and with about half of the fastest, the fastest, and twice that. */
   readonly batches: readonly CostOfBatch[];

@@ -23,7 +23,7 @@ export interface DeviceMemory {
   readonly otherActivations: number;
 }
 
-/** What the parts are, for messages. */
+/** The names of the parts in messages. */
 export const MEMORY_NAMES: Readonly<Record<keyof DeviceMemory, string>> = {
   weights: 'weights',
   gradients: 'gradients',

@@ -167,7 +167,7 @@ function simulated(
   });
 }
 
-/** What is computed again has all its gradients in the first half of backward. */
+/** Layers that are computed again have all their gradients in the first half of backward. */
 const hasSplitBackward = ({ schedule, recompute }: Plan): boolean =>
   schedule === 'zeroBubble' && recompute !== 'full';
 
