@@ -59,6 +59,7 @@ export class Lane {
   #current = new AbortController();
   #slowCalls = 0;
   #deadlineMs = Infinity;
+  #isClosed = false;
 
   /** The number of entries that the tracker refused. */
   refused = 0;
@@ -106,7 +107,7 @@ export class Lane {
 
   /** Calls the tracker until there is nothing left to send, or until a call has to be awaited. */
   advance(): void {
-    if (this.#activity.kind !== 'idle') return;
+    if (this.#activity.kind !== 'idle' || this.#isClosed) return;
     const start = performance.now();
     for (;;) {
       const call = this.#next();
@@ -212,6 +213,7 @@ export class Lane {
   }
 
   #close(): void {
+    this.#isClosed = true;
     this.#interrupt();
     this.#current.abort();
     if (this.#state !== 'finished') this.keep();
@@ -264,10 +266,12 @@ export class Lane {
     callWithin(outcome, limitOf(call, this.#given.limits.callMs), this.#current).then(
       () => {
         isOn();
+        // What a closed lane has not sent is kept, and a later run sends it.
+        if (this.#isClosed) return;
         this.#arrived(call);
         if (!isWhole || this.#end.kind !== 'open') this.advance();
       },
-      (error: unknown) => isOn() && this.#failed(call, error) && this.advance(),
+      (error: unknown) => isOn() && !this.#isClosed && this.#failed(call, error) && this.advance(),
     );
     return false;
   }

@@ -99,10 +99,11 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   }
   const factors = [left.native, right.native, bias ? backend.native(bias) : null] as const;
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
-  const ending = { activation, leakyreluAlpha, alpha };
-  const result = attrs.int8
-    ? endedInt8Product(...factors, { ...attrs, ...ending })
-    : endedProduct(...factors, { ...attrs, ...ending });
+  const ended = attrs.int8
+    ? endedInt8Product(...factors, { ...attrs, alpha })
+    : product(...factors, transposeA, transposeB, activation ?? 'linear');
+  const isComplete = attrs.int8 !== undefined || isEnded(activation);
+  const result = isComplete ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
   const info = backend.wrap(result, 'float32');
   const rank = Math.max(a.shape.length, b.shape.length);
   return rank <= info.shape.length
@@ -115,13 +116,6 @@ interface EndedAttrs extends MatMulAttrs {
 }
 
 type Factors = readonly [a: NativeTensor, b: NativeTensor, bias: NativeTensor | null];
-
-/** Caller disposes. */
-function endedProduct(...args: [...Factors, EndedAttrs]): NativeTensor {
-  const [a, b, bias, { transposeA, transposeB, activation, alpha, leakyreluAlpha }] = args;
-  const ended = product(a, b, bias, transposeA, transposeB, activation ?? 'linear');
-  return isEnded(activation) ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
-}
 
 /** The operator adds a bias of one row. Others are added afterwards, before the activation. Caller disposes. */
 function endedInt8Product(...args: [...Factors, EndedAttrs]): NativeTensor {
