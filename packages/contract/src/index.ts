@@ -1,3 +1,4 @@
+export { counted } from './text/counted.js';
 export { MAX_JSON_DEPTH, parseJson } from './json/parse-json.js';
 export { parseOptions, showValue } from './options/parse-options.js';
 export { checkKeys, nearestName } from './options/check-keys.js';

@@ -53,7 +53,7 @@ export class Reporter {
   }
 
   lost(count: number): void {
-    this.#say(`${count} entries are lost.`);
+    this.#say(count === 1 ? '1 entry is lost.' : `${count} entries are lost.`);
   }
 
   waiting(count: number): void {

@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
-import { AccError } from '@acc/contract';
+import { AccError, counted } from '@acc/contract';
 import type { LaunchPlan } from './options.js';
 
 /** The cores and the memory of a host. */
@@ -28,7 +28,7 @@ export function checkRanksOnHost(
   const byMemory = Math.floor(memoryBytes / RANK_BYTES);
   const byCores = MOST_RANKS_PER_CORE * cores;
   const most = Math.max(ALWAYS_RANKS, Math.min(byCores, byMemory));
-  const ofCores = `${cores} core${cores === 1 ? '' : 's'}`;
+  const ofCores = counted(cores, 'core');
   if (nproc > most && !oversubscribe) {
     const reason =
       byMemory < byCores

@@ -29,17 +29,25 @@ export class PluginSlots {
   /** Runs a forward pass of prepared models without gradients. */
   predict<T>(compute: () => T): T {
     const participants = this.#options.participants();
-    const run = () => inside(this.#slotsOf('forward'), compute);
+    const run = () => this.#inside('forward', compute);
     return participants ? participants.forward(run) : run();
   }
 
   backward<T>(compute: () => T): T {
-    return inside(this.#slotsOf('backward'), compute);
+    return this.#inside('backward', compute);
   }
 
-  /** The slots that plugins have now. */
-  #slotsOf(name: 'forward' | 'backward'): Slot[] {
-    return this.#options.plugins.flatMap((plugin) => plugin[name]?.bind(plugin) ?? []);
+  /** Runs `compute` inside the slots that plugins have now, without a list of them in each pass. */
+  #inside<T>(name: 'forward' | 'backward', compute: () => T): T {
+    const { plugins } = this.#options;
+    let run = compute;
+    for (let index = plugins.length - 1; index >= 0; index--) {
+      const plugin = plugins[index]!;
+      if (!plugin[name]) continue;
+      const inner = run;
+      run = () => plugin[name]!(inner);
+    }
+    return run();
   }
 
   /** Returns a function that runs a forward pass later as plugins would run it now. */

@@ -90,18 +90,23 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   using right = lent(backend, matrixOf(b));
   const shape = [a.shape.at(transposeA ? -1 : -2)!, b.shape.at(transposeB ? -2 : -1)!] as const;
   const isPlain =
-    !attrs.int8 && !bias && !preluActivationWeights && isLinear(activation) && areWhole(backend, [a, b]);
+    !attrs.int8 &&
+    !bias &&
+    !preluActivationWeights &&
+    isLinear(activation) &&
+    isWholeTensor(backend, a) &&
+    isWholeTensor(backend, b);
   const sum = isPlain ? takeSum(backend, shape, [left.native, right.native]) : undefined;
   if (sum) {
     addProduct(sum.native, left.native, right.native, transposeA, transposeB);
     backend.incRef(sum.info.dataId);
     return { dataId: sum.info.dataId, shape: [...shape], dtype: 'float32' };
   }
-  const factors = [left.native, right.native, bias ? backend.native(bias) : null] as const;
+  const row = bias ? backend.native(bias) : null;
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
   const ended = attrs.int8
-    ? endedInt8Product(...factors, { ...attrs, alpha })
-    : product(...factors, transposeA, transposeB, activation ?? 'linear');
+    ? endedInt8Product(left.native, right.native, row, { ...attrs, alpha })
+    : product(left.native, right.native, row, transposeA, transposeB, activation ?? 'linear');
   const isComplete = attrs.int8 !== undefined || isEnded(activation);
   const result = isComplete ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
   const info = backend.wrap(result, 'float32');
@@ -138,9 +143,9 @@ function plus(x: NativeTensor, bias: NativeTensor): NativeTensor {
   return add(owned, same);
 }
 
-/** Whether the product is that of tfjs's tensors. That of shards is a part of it, and has no tensors as factors. */
-const areWhole = (backend: AccBackend, factors: readonly TensorInfo[]): boolean =>
-  factors.every((factor) => factor instanceof Tensor && !backend.shardsOf(factor));
+/** Whether a factor is a tensor of tfjs. The product of shards is a part of one, and has no tensors as factors. */
+const isWholeTensor = (backend: AccBackend, factor: TensorInfo): boolean =>
+  factor instanceof Tensor && !backend.shardsOf(factor);
 
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
@@ -148,13 +153,23 @@ const ones = (count: number): number[] => Array.from({ length: count }, () => 1)
  * The native tensor of `x`, until it is disposed: a copy, which another shape of a transposed tensor
  * needs, does not stay with the data.
  */
-function lent(backend: AccBackend, x: TensorInfo): { readonly native: NativeTensor } & Disposable {
+function lent(backend: AccBackend, x: TensorInfo): Lent {
   const native = backend.nativeOfData(x);
-  if (!native || util.arraysEqual(native.shape as number[], x.shape)) {
-    return { native: backend.native(x), [Symbol.dispose]() {} };
+  if (!native || util.arraysEqual(native.shape as number[], x.shape))
+    return new Lent(backend.native(x), false);
+  return new Lent(reshape(native, x.shape), true);
+}
+
+/** A class, because products are many, and two closures each would be slower. */
+class Lent implements Disposable {
+  constructor(
+    readonly native: NativeTensor,
+    readonly isCopy: boolean,
+  ) {}
+
+  [Symbol.dispose](): void {
+    if (this.isCopy) this.native.dispose();
   }
-  const created = reshape(native, x.shape);
-  return { native: created, [Symbol.dispose]: () => created.dispose() };
 }
 
 /** The matrix without leading dims of length 1, most likely the shape of its data. */

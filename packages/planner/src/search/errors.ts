@@ -1,5 +1,4 @@
-import { AccError } from '@acc/contract';
-import { counted } from '../counted.js';
+import { AccError, counted } from '@acc/contract';
 import { MEMORY_NAMES } from '../memory/device-memory.js';
 import { optimizerShards } from '../memory/shares.js';
 import { largestOf } from './planned.js';

@@ -1,5 +1,5 @@
+import { counted } from '@acc/contract';
 import { calibrationOf, type Cluster } from '../cluster.js';
-import { counted } from '../counted.js';
 import type { Model } from '../model.js';
 import { hasTooManyPasses, PRECISIONS, type CheckedPlan, type Plan } from '../plan.js';
 import type { PipelineShape, ScheduleName } from '../schedule/action.js';

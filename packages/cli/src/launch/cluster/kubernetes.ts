@@ -1,10 +1,9 @@
-import { SAVED_EXIT_CODE } from '@acc/contract';
+import { counted, SAVED_EXIT_CODE } from '@acc/contract';
 import { stringify } from 'yaml';
 import { DEFAULT_PORT } from '../options.js';
 import { newToken } from '../share-of-host.js';
 import { shellWords } from '../shell-word.js';
 import type { ClusterJob } from './job.js';
-import { count } from './slurm.js';
 
 /** `acc launch` gives ranks 30 s to save after SIGTERM. */
 const GRACE_SECONDS = 40;
@@ -20,7 +19,7 @@ export function kubernetesManifest(job: ClusterJob, image: string): string {
     indexedJob(job, image),
   ];
   const head = [
-    `# ${count(job.nnodes, 'pod')} with ${count(job.nproc, 'rank')} each. Start it: kubectl apply -f FILE`,
+    `# ${counted(job.nnodes, 'pod')} with ${counted(job.nproc, 'rank')} each. Start it: kubectl apply -f FILE`,
     '# The image has Node.js, libtorch, and in its working directory the program with its node_modules.',
     '# The secret is random. Do not publish this file.',
     '',

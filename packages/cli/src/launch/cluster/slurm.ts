@@ -1,3 +1,4 @@
+import { counted } from '@acc/contract';
 import { shellWord, shellWords } from '../shell-word.js';
 import type { ClusterJob } from './job.js';
 
@@ -14,7 +15,7 @@ export function slurmScript(job: ClusterJob): string {
     '"$@"',
   ];
   return `#!/bin/sh
-# ${count(nnodes, 'host')} with ${count(nproc, 'rank')} each. Submit it in the folder of the program: sbatch FILE
+# ${counted(nnodes, 'host')} with ${counted(nproc, 'rank')} each. Submit it in the folder of the program: sbatch FILE
 # Options of sbatch before FILE replace those here: sbatch --partition=gpu --time=2:00:00 FILE
 # To save a checkpoint before the time is over: sbatch --signal=USR1@120 FILE
 #SBATCH --job-name=${name}
@@ -33,8 +34,4 @@ export PATH ACC_ENDPOINT ACC_JOB_TOKEN
 srun --ntasks="$SLURM_NNODES" --ntasks-per-node=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" --kill-on-bad-exit=1 \\
   sh -c ${shellWord(launch.join(' \\\n    '))} acc ${shellWords(program)}
 `;
-}
-
-export function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

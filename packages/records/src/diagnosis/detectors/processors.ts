@@ -1,3 +1,4 @@
+import { counted } from '@acc/contract';
 import type { Detector, Finding } from '../finding.js';
 import { launchChange } from '../options.js';
 import { gainOf, less } from '../replay.js';
@@ -49,8 +50,6 @@ function ownPart(run: Run): number {
   const foreign = max([0, ...run.numbers.map((_, i) => foreignProcessors(run, i) || 0)]);
   return over === 0 ? 0 : over / (over + foreign);
 }
-
-const counted = (count: number, name: string) => `${count} ${name}${count === 1 ? '' : 's'}`;
 
 /** The ranks of a host compute with more threads than it has processors. */
 export const oversubscribed: Detector = {
