@@ -69,19 +69,23 @@ describe('quantize with bitsPerWeight', () => {
     (8 * reports.reduce((sum, { bytes }) => sum + bytes, 0)) /
     reports.reduce((sum, { bytes, bits }) => sum + (8 * bytes) / bits, 0);
 
-  it.each([4.6, 5, 6, 9])('of %d, layers have no more on average, and each the better the more', async (limit) => {
-    const model = modelOf();
-    const reports = await quantize(model, { bitsPerWeight: limit });
-    expect(total(reports)).toBeLessThanOrEqual(limit);
-    // Its three values in a group of no format.
-    expect(reports.at(-1)!.bits).toBeGreaterThan(8);
-    const even = modelOf();
-    const least = await quantize(even, { weights: 'int4', granularity: { group: 64 }, exclude: ['head'] });
-    const noise = (list: typeof reports) => list.slice(0, 4).reduce((sum, { sqnr }) => sum + 10 ** (-sqnr / 10), 0);
-    if (limit >= 5) expect(noise(reports)).toBeLessThan(noise(least));
-    model.dispose();
-    even.dispose();
-  });
+  it.each([4.6, 5, 6, 9])(
+    'of %d, layers have no more on average, and each the better the more',
+    async (limit) => {
+      const model = modelOf();
+      const reports = await quantize(model, { bitsPerWeight: limit });
+      expect(total(reports)).toBeLessThanOrEqual(limit);
+      // Its three values in a group of no format.
+      expect(reports.at(-1)!.bits).toBeGreaterThan(8);
+      const even = modelOf();
+      const least = await quantize(even, { weights: 'int4', granularity: { group: 64 }, exclude: ['head'] });
+      const noise = (list: typeof reports) =>
+        list.slice(0, 4).reduce((sum, { sqnr }) => sum + 10 ** (-sqnr / 10), 0);
+      if (limit >= 5) expect(noise(reports)).toBeLessThan(noise(least));
+      model.dispose();
+      even.dispose();
+    },
+  );
 
   it('is refused for fewer bits than int4 needs, and beside a format', async () => {
     const model = modelOf();
@@ -94,10 +98,14 @@ describe('quantize with bitsPerWeight', () => {
       { bitsPerWeight: 0 },
       {},
     ]) {
-      await quantize(model, options as QuantizeOptions).catch(({ code }: { code: string }) => codes.push(code));
+      await quantize(model, options as QuantizeOptions).catch(({ code }: { code: string }) =>
+        codes.push(code),
+      );
     }
     expect(codes).toEqual(Array.from({ length: 5 }, () => 'ACC_INVALID_OPTION'));
-    await expect(quantize(model, { bitsPerWeight: 1.58 })).rejects.toThrow(/1\.58 is less than the 4\.\d\d bits/);
+    await expect(quantize(model, { bitsPerWeight: 1.58 })).rejects.toThrow(
+      /1\.58 is less than the 4\.\d\d bits/,
+    );
     expect(tf.memory().numTensors).toBe(before);
     model.dispose();
   });

@@ -58,7 +58,8 @@ function candidatesOf({ weights }: QuantizableLayer, algorithm: WeightSettings['
       const { shape, size } = each.read();
       return size / (axis === 'first' ? shape[0]! : shape.at(-1)!);
     });
-    if (typeof granularity === 'object' && columns.some((count) => count % granularity.group !== 0)) return [];
+    if (typeof granularity === 'object' && columns.some((count) => count % granularity.group !== 0))
+      return [];
     const settings = settingsOf('quantize', {
       ...format,
       algorithm: isInt8 ? 'nearest' : algorithm,

@@ -101,7 +101,8 @@ export function prepared(name: string): AccError {
 
 export function noModel(caller: string): AccError {
   const help = {
-    quantize: 'Write await quantize(model, …), or quantizeVariable(variable, …) in a program without a model.',
+    quantize:
+      'Write await quantize(model, …), or quantizeVariable(variable, …) in a program without a model.',
   };
   return new AccError('ACC_INVALID_ARGUMENT', `${caller} expects a tf.LayersModel.`, {
     help: help[caller as 'quantize'] ?? `Write ${caller}(model) with a model of tf.model or tf.sequential.`,
@@ -137,7 +138,7 @@ export function noDataSeen(caller: string, name: string): AccError {
 
 export function stillPrepared(name: string): AccError {
   return new AccError('ACC_QUANTIZE_TOO_LATE', `convertQat: an Accelerator still trains '${name}'.`, {
-    help: 'Call accelerator.freeMemory() first, which gives the weights back. Then convert the model.',
+    help: 'Call accelerator.freeMemory() first. Strategy fsdp frees its shares then: write them by saveModel before, and load them into a new model that prepareQat has prepared, by accelerator.loadModel.',
     details: { name },
   });
 }

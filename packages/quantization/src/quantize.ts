@@ -29,7 +29,8 @@ import { settingsOf } from './settings.js';
  */
 export async function quantize(model: object, options: QuantizeOptions): Promise<LayerReport[]> {
   const given = parseOptions('quantize', MODEL_SCHEMA, options);
-  const planned = given.bitsPerWeight === undefined ? planOf(model, given, 'quantize') : budgetOf(model, given);
+  const planned =
+    given.bitsPerWeight === undefined ? planOf(model, given, 'quantize') : budgetOf(model, given);
   for (const { weights, settings } of planned) {
     for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
   }
@@ -59,7 +60,9 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
   const given = parseOptions('loadPretrained', MODEL_SCHEMA, options);
   if (given.bitsPerWeight !== undefined) throw notWhileLoading();
   const planned = planOf(model, given, 'loadPretrained');
-  const weights = planned.flatMap((layer) => layer.weights.map((each) => ({ ...each, settings: layer.settings })));
+  const weights = planned.flatMap((layer) =>
+    layer.weights.map((each) => ({ ...each, settings: layer.settings })),
+  );
   for (const { weight, axis, settings } of weights) requireShape(weight.read(), settings, axis);
   const byVariable = new Map(weights.map((each) => [each.weight.read(), each]));
   return (variable) => {
@@ -73,7 +76,11 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
 type Given = ReturnType<typeof MODEL_SCHEMA.parse>;
 
 /** One format for all layers. */
-function planOf(model: object, { layers, exclude, weights, ...given }: Given, caller: string): PlannedLayer[] {
+function planOf(
+  model: object,
+  { layers, exclude, weights, ...given }: Given,
+  caller: string,
+): PlannedLayer[] {
   if (!weights) throw noFormat(caller);
   const settings = settingsOf(caller, { ...given, weights });
   const chosen = layersToQuantize(caller, model, { layers, exclude });

@@ -52,11 +52,12 @@ function scaleIndexes([, granularity, axis]: Format): number[] {
 describe.each(FORMATS)('a weight rounded to %s by %o, channels %s', (...format) => {
   const [weights, granularity, axis] = format;
 
-  it('has the values of its packed form, bit for bit', () => {
+  it('has the values of its packed form', () => {
     const variable = tf.tidy(() => tf.variable(values(SHAPE, 3)));
     const rounded = tf.tidy(() => roundWeight(variable, roundingOf(format)).dataSync());
     quantizeVariable(variable, { weights, granularity, axis });
-    expect(rounded).toEqual(variable.dataSync());
+    // Without the sign of zero, which whole numbers do not have.
+    expect(rounded.map((each) => each + 0)).toEqual(variable.dataSync());
     variable.dispose();
   });
 
@@ -66,7 +67,9 @@ describe.each(FORMATS)('a weight rounded to %s by %o, channels %s', (...format) 
       const w = weights === 'int8' ? values(SHAPE, 4) : tf.add(values(SHAPE, 4, 0.05), 3);
       const dy = values(SHAPE, 5);
       const rounded = roundWeight(w, roundingOf(format)).dataSync();
-      const found = tf.grad((x: tf.Tensor) => roundWeight(x, roundingOf(format)))(w, dy).dataSync();
+      const found = tf
+        .grad((x: tf.Tensor) => roundWeight(x, roundingOf(format)))(w, dy)
+        .dataSync();
       const before = w.dataSync();
       const given = dy.dataSync();
       const index = scaleIndexes(format);
@@ -76,10 +79,12 @@ describe.each(FORMATS)('a weight rounded to %s by %o, channels %s', (...format) 
       const stopped = [...groups.values()].flatMap((places) => {
         const numbers = [...new Set(places.map((i) => rounded[i]!))].sort((a, b) => a - b);
         const step = Math.min(...numbers.slice(1).map((each, i) => each - numbers[i]!));
-        return weights === 'int8' ? [] : places.filter((i) => Math.abs(before[i]! - rounded[i]!) > 0.5001 * step);
+        return weights === 'int8'
+          ? []
+          : places.filter((i) => Math.abs(before[i]! - rounded[i]!) > 0.5001 * step);
       });
       const expected = given.map((each, i) => (stopped.includes(i) ? 0 : each));
-      expect([...found]).toEqual([...expected]);
+      expect(found.map((each) => each + 0)).toEqual(expected);
       if (weights === 'int4') expect(stopped.length).toBeGreaterThan(0);
     });
   });
@@ -150,15 +155,17 @@ it("an input is rounded as by libtorch's fake_quantize_per_tensor_affine", () =>
   tf.tidy(() => {
     const [x, dy] = [values([64, 33], 8, 3), values([64, 33], 9)];
     const [scale, zero] = [0.011, 37];
-    const round = (given: tf.Tensor) =>
-      roundInput(given, { scale: tf.scalar(scale), zero: tf.scalar(zero) });
+    const round = (given: tf.Tensor) => roundInput(given, { scale: tf.scalar(scale), zero: tf.scalar(zero) });
     const [expected, inside] = results(
       'aten::fake_quantize_per_tensor_affine_cachemask',
       ...[native(x), scale, zero, -128, 127],
     );
     expectClose(round(x).dataSync(), expected!, { rtol: 1e-6, atol: 1e-7 });
     const found = tf.grad(round)(x, dy).dataSync();
-    expectClose(found, dy.dataSync().map((each, i) => each * inside![i]!));
+    expectClose(
+      found,
+      dy.dataSync().map((each, i) => each * inside![i]!),
+    );
     expect(inside!.some((each) => each === 0)).toBe(true);
   });
 });

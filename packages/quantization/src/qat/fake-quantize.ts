@@ -44,7 +44,8 @@ interface Scales {
 /** The least scale that is learned. */
 const LEAST_SCALE = 1e-8;
 
-const bounds = (weights: 'int8' | 'int4') => (weights === 'int8' ? [-LARGEST, LARGEST] : [0, STEPS]) as [number, number];
+const bounds = (weights: 'int8' | 'int4') =>
+  (weights === 'int8' ? [-LARGEST, LARGEST] : [0, STEPS]) as [number, number];
 
 /** A weight with the values of its packed form. Its scales follow the largest values of their groups. */
 export function roundWeight(weight: Tensor, { weights, view }: WeightRounding): Tensor {
@@ -87,10 +88,7 @@ function learnedGradients(dy: Tensor, [w, s]: Tensor[], { weights, view }: Weigh
   const given = reshape(dy, [...view.shape]);
   const slopes = sub(numbers, mul(inside, div(grouped, scales)));
   const factor = 1 / Math.sqrt(view.count * largestNumber(weights));
-  return [
-    reshape(mul(given, inside), w!.shape),
-    mul(sum(mul(given, slopes), view.dim, true), factor),
-  ];
+  return [reshape(mul(given, inside), w!.shape), mul(sum(mul(given, slopes), view.dim, true), factor)];
 }
 
 /** The scales that a learned weight stands for: positive, and for int4 exact in bfloat16. */

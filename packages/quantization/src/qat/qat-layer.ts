@@ -1,11 +1,6 @@
 import { tidy, where, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { preparationOf, isPrepared } from '@acc/contract';
-import {
-  isComputingAgain,
-  markFakeQuantized,
-  unmarkFakeQuantized,
-  type ChannelAxis,
-} from '@acc/kernels';
+import { isComputingAgain, markFakeQuantized, unmarkFakeQuantized, type ChannelAxis } from '@acc/kernels';
 import type { Tensor as NativeTensor } from '@acc/native';
 import {
   addWeightTo,
@@ -33,7 +28,14 @@ import {
   type WeightRounding,
 } from './fake-quantize.js';
 import { groupViewOf, scalesOfMatrix } from './group-view.js';
-import { emptyRange, frozenRange, inputScaleOf, isObserved, observed, type Observing } from './input-range.js';
+import {
+  emptyRange,
+  frozenRange,
+  inputScaleOf,
+  isObserved,
+  observed,
+  type Observing,
+} from './input-range.js';
 
 /** How a layer is trained. */
 export interface QatSettings {
@@ -66,7 +68,8 @@ export class QatLayer {
   readonly #layer: QuantizableLayer;
   readonly #settings: QatSettings;
   readonly #range: LayerVariable | undefined;
-  readonly #undoCall: Undo;
+  /** Ends the call with rounded values. The disposal of the layer ends it, too. */
+  readonly #undo: Undo;
   #weights: QatWeight[];
 
   constructor(chosen: QuantizableLayer, settings: QatSettings) {
@@ -79,12 +82,22 @@ export class QatLayer {
       const given = { shape: [3], initializer: { apply: emptyRange }, trainable: false };
       this.#range = addWeightTo(chosen.holder, `${path}/input_range`, given);
     }
-    this.#undoCall = patch(
+    const undoCall = patch(
       layer,
       'call',
       'fake quantization',
       (own) => (inputs, kwargs) => this.#call(own, inputs, kwargs),
     );
+    const variable = weights[0]!.weight.read();
+    const undoDispose = patch(variable, 'dispose', 'fake quantization', (own) => () => {
+      own.call(variable);
+      this.#undo();
+      for (const { undo } of this.#weights) undo();
+    });
+    this.#undo = () => {
+      undoCall();
+      undoDispose();
+    };
     layers.set(layer, this);
   }
 
@@ -108,7 +121,14 @@ export class QatLayer {
       'fake quantization',
       (own) => () => (each.rounded as Variable | undefined) ?? own.call(weight),
     );
-    const each: QatWeight = { weight, axis, rounding, scales: scales as QatWeight['scales'], rounded: undefined, undo };
+    const each: QatWeight = {
+      weight,
+      axis,
+      rounding,
+      scales: scales as QatWeight['scales'],
+      rounded: undefined,
+      undo,
+    };
     markFakeQuantized(variable);
     return each;
   }
@@ -119,7 +139,9 @@ export class QatLayer {
         ? inputs.map((x, i) => (i === 0 ? this.#input(x, kwargs) : x))
         : this.#input(inputs, kwargs);
       const values = this.#weights.map(({ weight, scales, rounding }) =>
-        scales ? roundByLearned(weight.read(), scales.read(), rounding) : roundWeight(weight.read(), rounding),
+        scales
+          ? roundByLearned(weight.read(), scales.read(), rounding)
+          : roundWeight(weight.read(), rounding),
       );
       this.#weights.forEach((each, i) => (each.rounded = values[i]));
       try {
@@ -143,7 +165,13 @@ export class QatLayer {
       x,
       besideTape(() => inputScaleOf(range)),
     );
-    return isTraining ? rounded : where(besideTape(() => isObserved(range)), rounded, x);
+    return isTraining
+      ? rounded
+      : where(
+          besideTape(() => isObserved(range)),
+          rounded,
+          x,
+        );
   }
 
   #observe(x: Tensor): void {
@@ -188,7 +216,7 @@ export class QatLayer {
     this.#weights = [];
     for (const { undo } of weights) undo();
     this.freeze();
-    if (activations !== 'static') this.#undoCall();
+    if (activations !== 'static') this.#undo();
     const facts = weights.map((each) => converted(each, settings));
     const learned = weights.flatMap(({ scales }) => scales ?? []);
     removeWeightsFrom(this.#layer.holder, learned);

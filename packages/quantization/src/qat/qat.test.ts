@@ -3,7 +3,15 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { notePrepared } from '@acc/contract';
 import { activeLayer, isFakeQuantized, packedOf, registerAccBackend } from '@acc/kernels';
 import { expectClose } from '@acc/testkit';
-import { convertQat, freezeObservers, prepareQat, quantize, quantizeVariable, type QatOptions } from '../index.js';
+import { livePatches } from '@acc/tfjs-internals';
+import {
+  convertQat,
+  freezeObservers,
+  prepareQat,
+  quantize,
+  quantizeVariable,
+  type QatOptions,
+} from '../index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -36,7 +44,10 @@ const MODELS = {
       layers: [
         tf.layers.embedding({ inputDim: 20, outputDim: 32, inputLength: 5 }),
         tf.layers.lstm({ units: 32, returnSequences: true, ...WEIGHTS }),
-        tf.layers.bidirectional({ layer: tf.layers.gru({ units: 3, ...WEIGHTS }) as never, mergeMode: 'sum' }),
+        tf.layers.bidirectional({
+          layer: tf.layers.gru({ units: 3, ...WEIGHTS }) as never,
+          mergeMode: 'sum',
+        }),
       ],
     }),
 };
@@ -73,8 +84,11 @@ function batch(model: tf.LayersModel): { readonly x: tf.Tensor; readonly y: tf.T
   });
 }
 
-async function fit(model: tf.LayersModel, epochs: number): Promise<number[]> {
+function compile(model: tf.LayersModel): void {
   model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
+}
+
+async function fit(model: tf.LayersModel, epochs: number): Promise<number[]> {
   const { x, y } = batch(model);
   const { history } = await model.fit(x, y, { epochs, batchSize: 24, shuffle: false, verbose: 0 });
   tf.dispose([x, y]);
@@ -88,7 +102,8 @@ function predict(model: tf.LayersModel): Float32Array {
   return values;
 }
 
-const largest = (values: Float32Array): number => values.reduce((most, each) => Math.max(most, Math.abs(each)), 0);
+const largest = (values: Float32Array): number =>
+  values.reduce((most, each) => Math.max(most, Math.abs(each)), 0);
 
 describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
   it('learns, and computes the same once its weights are packed', async () => {
@@ -96,6 +111,7 @@ describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
     const before = model.countParams();
     expect(prepareQat(model, options)).toBe(model);
     const undo = activeLayer({ hasNative: true }).fuseLayers(model.layers);
+    compile(model);
     const losses = await fit(model, 6);
     expect(losses.at(-1)!).toBeLessThan(losses[0]!);
     const trained = predict(model);
@@ -125,7 +141,10 @@ it('a step changes weights as plain arithmetic with rounded weights does', async
   prepareQat(model, { weights: 'int8' });
   const weight = model.layers[0]!.weights[0]!;
   const w = tf.tidy(() => tf.variable(weight.read() as tf.Tensor));
-  const [x, y] = [tf.randomUniform([8, 32], -1, 1, 'float32', 1), tf.randomUniform([8, 4], -1, 1, 'float32', 2)];
+  const [x, y] = [
+    tf.randomUniform([8, 32], -1, 1, 'float32', 1),
+    tf.randomUniform([8, 4], -1, 1, 'float32', 2),
+  ];
   model.compile({ optimizer: tf.train.sgd(0.5), loss: 'meanSquaredError' });
   await model.fit(x, y, { epochs: 3, batchSize: 8, verbose: 0 });
   for (let step = 0; step < 3; step++) {
@@ -165,7 +184,11 @@ describe('the range of inputs', () => {
     ['stays after some passes', { observer: 'minMax', freezeAfter: 2 }, undefined, [1, 2, 2, 2]],
     ['stays when it is frozen', { observer: 'minMax' }, 4, [1, 2, 3, 3]],
   ])('%s, in training alone (%o)', async (_, options, freezeAt, expected) => {
-    expectClose(await ranges(options, freezeAt), expected.map((each) => [each, 2 * each]), { rtol: 1e-6 });
+    expectClose(
+      await ranges(options, freezeAt),
+      expected.map((each) => [each, 2 * each]),
+      { rtol: 1e-6 },
+    );
   });
 
   it('rounds nothing before it is known', () => {
@@ -185,9 +208,16 @@ describe('the range of inputs', () => {
   });
 });
 
-it('leaves no tensors behind', async () => {
+it('leaves no tensors and no patches behind', async () => {
+  const patches = livePatches();
   const model = MODELS['dense']();
-  prepareQat(model, { weights: 'int4', granularity: { group: 32 }, scales: 'learned', activations: 'static' });
+  prepareQat(model, {
+    weights: 'int4',
+    granularity: { group: 32 },
+    scales: 'learned',
+    activations: 'static',
+  });
+  compile(model);
   await fit(model, 1);
   const before = tf.memory().numTensors;
   predict(model);
@@ -197,6 +227,10 @@ it('leaves no tensors behind', async () => {
   // The scales of two kernels.
   expect(tf.memory().numTensors).toBe(before - 2);
   model.dispose();
+  const trained = MODELS['dense']();
+  prepareQat(trained, { weights: 'int8' });
+  trained.dispose();
+  expect(livePatches()).toEqual(patches);
 });
 
 describe('is refused', () => {

@@ -27,7 +27,13 @@ function values(shape: number[], seed: number): tf.Tensor {
 function modelOf(): tf.Sequential {
   const model = tf.sequential({
     layers: [
-      tf.layers.conv2d({ name: 'conv', filters: 8, kernelSize: 3, activation: 'relu', inputShape: [4, 4, 3] }),
+      tf.layers.conv2d({
+        name: 'conv',
+        filters: 8,
+        kernelSize: 3,
+        activation: 'relu',
+        inputShape: [4, 4, 3],
+      }),
       tf.layers.flatten(),
       tf.layers.dense({ name: 'middle', units: 32, activation: 'tanh' }),
       tf.layers.dense({ name: 'head', units: 3 }),
@@ -52,8 +58,8 @@ export async function qat(options: AcceleratorOptions): Promise<Qat> {
   accelerator.prepare(model, optimizer);
   const losses: number[] = [];
   const ranges: number[][] = [];
-  const read = (isWanted: (name: string) => boolean) =>
-    model.weights.filter(({ name }) => isWanted(name)).flatMap((each) => [...each.read().dataSync()]);
+  const read = (of: tf.Sequential, isWanted: (name: string) => boolean) =>
+    of.weights.filter(({ name }) => isWanted(name)).flatMap((each) => [...each.read().dataSync()]);
   for (let pass = 0; pass < STEPS * micro; pass++) {
     if (pass === (STEPS - 1) * micro) freezeObservers(model);
     const rows = ROWS / size;
@@ -67,17 +73,29 @@ export async function qat(options: AcceleratorOptions): Promise<Qat> {
       const ofRank = accelerator.accumulate(() => optimizer.minimize(loss, true)!);
       losses.push(accelerator.reduce(ofRank, 'mean').dataSync()[0]!);
     });
-    ranges.push(read((name) => name.includes('input_range')));
+    ranges.push(read(model, (name) => name.includes('input_range')));
   }
-  const weights = read(() => true);
+  const weights = read(model, () => true);
+  const whole = accelerator.getStateDict(model);
+  const state = Object.fromEntries(Object.entries(whole).map(([name, each]) => [name, each.dataSync()]));
+  tf.dispose(whole);
   accelerator.freeMemory();
   disposeOptimizers(optimizer);
-  const predict = () => tf.tidy(() => [...(model.predict(values([3, 4, 4, 3], 99)) as tf.Tensor).dataSync()]);
+  // Under fsdp, the values have gone with the shares of them.
+  const trained = options.strategy === 'fsdp' ? modelOf() : model;
+  if (trained !== model) {
+    model.dispose();
+    for (const weight of trained.weights) {
+      tf.tidy(() => void weight.write(tf.tensor(state[weight.originalName]!, weight.shape as number[])));
+    }
+  }
+  const predict = () =>
+    tf.tidy(() => [...(trained.predict(values([3, 4, 4, 3], 99)) as tf.Tensor).dataSync()]);
   const before = predict();
-  await convertQat(model);
+  await convertQat(trained);
   const after = predict();
-  const packed = read((name) => name.includes('kernel'));
-  model.dispose();
+  const packed = read(trained, (name) => name.includes('kernel'));
+  trained.dispose();
   const largest = Math.max(...before.map(Math.abs));
   const difference = Math.max(...after.map((each, i) => Math.abs(each - before[i]!))) / largest;
   return { losses, weights, ranges, packed, difference };
