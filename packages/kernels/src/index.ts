@@ -35,7 +35,7 @@ export {
   type RmsNormOptions,
   type RotaryOptions,
 } from './functions/index.js';
-export { computingAgain } from './flops/counting.js';
+export { computingAgain, isComputingAgain } from './flops/counting.js';
 export { addFlops, countFlops, flopsOfCall } from './flops/flop-counter.js';
 export { NO_FLOPS, type Flops } from './flops/operator-flops.js';
 export { observeReplays, type ReplayObserver, type ReplayReport } from './recording/observe-replays.js';
@@ -87,9 +87,12 @@ export {
   formatName,
   frozenPacked,
   hasOwnValues,
+  isFakeQuantized,
+  markFakeQuantized,
   packedOf,
   recordBytes,
   recordsName,
+  unmarkFakeQuantized,
   unpackedOf,
   type ChannelAxis,
   type Granularity,

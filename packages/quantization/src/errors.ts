@@ -21,12 +21,17 @@ function smallerGroups(columns: number): string {
 }
 
 /** For weights whose products take no int8 input. */
-export function notRounded(caller: string, names: readonly string[]): AccError {
+export function notRounded(
+  caller: string,
+  activations: 'dynamic' | 'static',
+  names: readonly string[],
+): AccError {
   const shown = names.map((name) => `'${name}'`).join(', ');
+  const those = activations === 'dynamic' ? 'matrix products' : 'matrix products and convolutions';
   return invalid(
     caller,
-    `activations: 'dynamic' has no effect on ${shown}: only matrix products round their input.`,
-    'Leave them out with exclude, and quantize them by a second call without activations.',
+    `activations: '${activations}' has no effect on ${shown}: only ${those} round their input.`,
+    `Leave them out with exclude, and give them to a second call of ${caller} without activations.`,
   );
 }
 
@@ -92,4 +97,88 @@ export function prepared(name: string): AccError {
     help: 'Quantize the model first, then call accelerator.prepare, which notes the weights that are trained.',
     details: { name },
   });
+}
+
+export function noModel(caller: string): AccError {
+  const help = {
+    quantize:
+      'Write await quantize(model, …), or quantizeVariable(variable, …) in a program without a model.',
+  };
+  return new AccError('ACC_INVALID_ARGUMENT', `${caller} expects a tf.LayersModel.`, {
+    help: help[caller as 'quantize'] ?? `Write ${caller}(model) with a model of tf.model or tf.sequential.`,
+  });
+}
+
+/** For weights that are being trained for another format. */
+export function inQat(caller: string, name: string): AccError {
+  return new AccError('ACC_QAT_STATE', `${caller}: prepareQat has prepared '${name}' already.`, {
+    help: 'Train the model, and pack its weights by await convertQat(model).',
+    details: { name },
+  });
+}
+
+export function notInQat(caller: string): AccError {
+  return new AccError('ACC_QAT_STATE', `${caller}: no layer of the model was prepared by prepareQat.`, {
+    help: 'Call prepareQat(model, { weights }) first, and train the model then.',
+  });
+}
+
+export function noRanges(caller: string): AccError {
+  return new AccError('ACC_QAT_STATE', `${caller}: no layer of the model has observers.`, {
+    help: "Observers belong to activations: 'static' of prepareQat. Leave the call out for others.",
+  });
+}
+
+export function noDataSeen(caller: string, name: string): AccError {
+  return new AccError('ACC_QAT_NO_DATA', `${caller}: the layer '${name}' has seen no input in training.`, {
+    help: 'Train the model for some steps first. A custom loop calls it by model.apply(x, { training: true }), as predict shows observers nothing.',
+    details: { name },
+  });
+}
+
+export function stillPrepared(name: string): AccError {
+  return new AccError('ACC_QUANTIZE_TOO_LATE', `convertQat: an Accelerator still trains '${name}'.`, {
+    help: 'Call accelerator.freeMemory() first. Strategy fsdp frees its shares then: write them by saveModel before, and load them into a new model that prepareQat has prepared, by accelerator.loadModel.',
+    details: { name },
+  });
+}
+
+export function compiledBefore(): AccError {
+  return new AccError(
+    'ACC_QUANTIZE_TOO_LATE',
+    'prepareQat: the model was compiled before it got scales to learn.',
+    {
+      help: 'Call prepareQat first, then model.compile, which notes the weights that are trained. For a model that has been trained already, give its weights to a new one by setWeights.',
+    },
+  );
+}
+
+export function withinAnother(name: string): AccError {
+  return invalid(
+    'prepareQat',
+    `activations: 'static' cannot be kept by '${name}', which is a part of another layer.`,
+    "Write activations: 'dynamic', or leave the layer out with exclude.",
+  );
+}
+
+export function noFormat(caller: string): AccError {
+  const formats = "weights: 'int8', 'int4' or 'nf4'";
+  const others = caller === 'quantize' ? ', or bitsPerWeight for a choice by layer' : '';
+  return invalid(caller, 'the options have no format.', `Write ${formats}${others}.`);
+}
+
+export function notWithBudget(): AccError {
+  return invalid(
+    'quantize',
+    'bitsPerWeight chooses weights and granularity by layer, and has no activations.',
+    'Leave the others out, or leave bitsPerWeight out.',
+  );
+}
+
+export function notWhileLoading(): AccError {
+  return invalid(
+    'loadPretrained',
+    'bitsPerWeight compares errors of all weights, which are not read yet.',
+    'Load the model in float32, and call await quantize(model, { bitsPerWeight }). Or name a format by weights.',
+  );
 }

@@ -13,22 +13,32 @@ import { isOnCpu } from './on-cpu.js';
 export interface MatrixUse {
   /** Whether products round their input to int8. */
   readonly dynamic: boolean;
+  /** Whether products that round no input compute in float32. */
+  readonly exact: boolean;
 }
 
-/** Packs a float32 matrix `[channels, others]`, which it borrows. */
+/**
+ * Packs a float32 matrix `[channels, others]`, which it borrows.
+ *
+ * @param scales Of int8, and of int4 without zeros: float32 `[channels or 1, groups, 1]`, borrowed. Undefined:
+ * those of the algorithm.
+ */
 export function matrixOf(
   matrix: Tensor,
   { weights, granularity, algorithm, activations }: WeightSettings,
   axis: ChannelAxis,
+  scales?: Tensor,
 ): PackedMatrix {
   switch (weights) {
     case 'bf16':
     case 'fp16':
       return HalfMatrix.of(matrix, weights);
     case 'int8':
-      return Int8Matrix.of(matrix, { granularity, dynamic: activations === 'dynamic' });
+      return Int8Matrix.of(matrix, { granularity, dynamic: activations === 'dynamic' }, scales);
     case 'int4':
-      return Int4Matrix.of(matrix, algorithm, int4Options(granularity, axis));
+      return scales
+        ? Int4Matrix.scaled(matrix, scales, int4Options(granularity, axis))
+        : Int4Matrix.of(matrix, algorithm, int4Options(granularity, axis));
     case 'nf4':
       return Nf4Matrix.of(matrix, groupsIn(granularity));
   }
@@ -39,7 +49,7 @@ export function matrixFrom(
   records: Tensor,
   shape: MatrixShape,
   { dtype, granularity, axis }: StorageFormat,
-  { dynamic }: MatrixUse,
+  { dynamic }: Pick<MatrixUse, 'dynamic'>,
 ): PackedMatrix {
   switch (dtype) {
     case 'bf16':

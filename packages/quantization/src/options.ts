@@ -24,7 +24,13 @@ interface WeightOptions {
 }
 
 export interface QuantizeOptions extends WeightOptions {
-  readonly weights: 'int8' | 'int4' | 'nf4';
+  /** The format of all layers. Leave it out with `bitsPerWeight`. */
+  readonly weights?: 'int8' | 'int4' | 'nf4';
+  /**
+   * In place of `weights`: the largest mean number of bits, with scales. Each layer gets int4 in groups of 128, 64
+   * or 32, or int8 by row, so that the errors of all layers together are small.
+   */
+  readonly bitsPerWeight?: number;
   /**
    * The names of the layers, or globs: `*` stands for any characters but `/`, `**` for any. Default: all
    * that can be quantized.
@@ -42,16 +48,19 @@ export interface QuantizeVariableOptions extends WeightOptions {
 
 const group = z.union([z.literal(32), z.literal(64), z.literal(128)]);
 
+export const granularity = z.union([z.enum(['tensor', 'row']), z.strictObject({ group })]).optional();
+
 const weightShape = {
-  granularity: z.union([z.enum(['tensor', 'row']), z.strictObject({ group })]).optional(),
+  granularity,
   algorithm: z.enum(['nearest', 'hqq']).default('nearest'),
   activations: z.enum(['none', 'dynamic']).default('none'),
 };
 
-const globs = z.array(z.string().min(1)).min(1);
+export const globs = z.array(z.string().min(1)).min(1);
 
 export const MODEL_SCHEMA = z.object({
-  weights: z.enum(['int8', 'int4', 'nf4']),
+  weights: z.enum(['int8', 'int4', 'nf4']).optional(),
+  bitsPerWeight: z.number().positive().max(32).optional(),
   ...weightShape,
   layers: globs.optional(),
   exclude: globs.default([]),

@@ -64,13 +64,38 @@ function isFinite(values: NativeTensor): boolean {
   return Number.isFinite((largest.read('float32') as Float32Array)[0]);
 }
 
-/** Packs the values of a variable, and freezes it. @throws AccError as {@link requireQuantizable}. */
-export function pack(variable: Variable, settings: WeightSettings, axis: ChannelAxis): PackedFacts {
+/** The form in which values were trained. */
+export interface TrainedForm {
+  /** float32 `[channels or 1, groups, 1]`. Undefined: those of the algorithm. It is borrowed. */
+  readonly scales: NativeTensor | undefined;
+  /** Whether products compute in float32, or with exact sums of whole numbers. */
+  readonly exact: boolean;
+}
+
+/**
+ * Packs the values of a variable, and freezes it.
+ *
+ * @throws AccError as {@link requireQuantizable}.
+ */
+export function pack(
+  variable: Variable,
+  settings: WeightSettings,
+  axis: ChannelAxis,
+  trained?: TrainedForm,
+): PackedFacts {
   requireQuantizable(variable, settings, axis);
-  const { storage, signal, noise } = packed(variable, settings, axis);
+  const { storage, signal, noise } = packed(variable, settings, axis, trained);
   besideTape(() => assignPacked(variable, packedTensor(storage)));
   freeze(variable);
   return { size: variable.size, bytes: storage.bytes, signal, noise };
+}
+
+/** The facts of a variable as it would be packed. It stays as it is. */
+export function measure(variable: Variable, settings: WeightSettings, axis: ChannelAxis): PackedFacts {
+  const { storage, signal, noise } = packed(variable, settings, axis);
+  const { bytes } = storage;
+  storage.records.release();
+  return { size: variable.size, bytes, signal, noise };
 }
 
 /** Elements that are packed at a time. Beside them, packing needs memory for some ten times as many bytes. */
@@ -82,15 +107,20 @@ interface Packed {
   readonly noise: number;
 }
 
-function packed(variable: Variable, settings: WeightSettings, axis: ChannelAxis): Packed {
+function packed(
+  variable: Variable,
+  settings: WeightSettings,
+  axis: ChannelAxis,
+  { scales, exact }: TrainedForm = { scales: undefined, exact: false },
+): Packed {
   const values = requireAcc().native(variable);
   const channels = axis === 'first' ? variable.shape[0]! : variable.shape.at(-1)!;
-  const stored = { shape: variable.shape, axis, dynamic: settings.activations === 'dynamic' };
+  const stored = { shape: variable.shape, axis, dynamic: settings.activations === 'dynamic', exact };
   // The numbers of a row depend on other rows where all have one scale, and where HQQ ends by their mean error.
-  const isByRow = settings.granularity !== 'tensor' && settings.algorithm === 'nearest';
+  const isByRow = !scales && settings.granularity !== 'tensor' && settings.algorithm === 'nearest';
   const count = isByRow ? Math.max(1, Math.floor((CHUNK_ELEMENTS * channels) / variable.size)) : channels;
   if (count >= channels) {
-    const { matrix, ...powers } = packedRows(values, settings, axis);
+    const { matrix, ...powers } = packedRows(values, settings, axis, scales);
     return { storage: new Storage(matrix, stored), ...powers };
   }
   const records: NativeTensor[] = [];
@@ -122,9 +152,14 @@ function joined(
   return Storage.from(all, { dtype, granularity, axis: stored.axis }, stored);
 }
 
-function packedRows(values: NativeTensor, settings: WeightSettings, axis: ChannelAxis) {
+function packedRows(
+  values: NativeTensor,
+  settings: WeightSettings,
+  axis: ChannelAxis,
+  scales?: NativeTensor,
+) {
   using rows = asMatrix(values, axis);
-  const matrix = matrixOf(rows, settings, axis);
+  const matrix = matrixOf(rows, settings, axis, scales);
   using unpacked = matrix.values();
   using errors = sub(rows, unpacked);
   return { matrix, signal: power(rows), noise: power(errors) };

@@ -1,9 +1,9 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import { nestedLayers } from '@acc/tfjs-internals';
+import { nestedLayers, type LayerInternals, type LayerVariable } from '@acc/tfjs-internals';
 import type { ChannelAxis } from '@acc/kernels';
 
 /** A weight of a layer of tfjs-layers. */
-interface LayerWeight {
+export interface LayerWeight extends LayerVariable {
   readonly originalName: string;
   read(): Variable;
 }
@@ -16,6 +16,10 @@ export interface QuantizableWeight {
 /** A built layer with the weights that its class lets quantize. */
 export interface QuantizableLayer {
   readonly name: string;
+  readonly className: string;
+  readonly layer: LayerInternals;
+  /** The layer, or the cell of a recurrent layer, which has the weights. */
+  readonly holder: object;
   /** The name as weights have it, which tells nested layers of one name apart. */
   readonly path: string;
   readonly weights: readonly QuantizableWeight[];
@@ -70,7 +74,8 @@ function quantizable(layer: Candidate): QuantizableLayer | undefined {
   });
   if (weights.length < members.length) return undefined;
   const path = weights[0]!.weight.originalName.replace(/\/[^/]*$/, '');
-  return { name: layer.name, path, weights, isProduct: PRODUCTS.has(className) };
+  const isProduct = PRODUCTS.has(className);
+  return { name: layer.name, className, layer: layer as never, holder, path, weights, isProduct };
 }
 
 /** For a class that keeps its weight in a private member. */

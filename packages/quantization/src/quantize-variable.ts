@@ -1,7 +1,8 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { parseOptions } from '@acc/contract';
+import { isFakeQuantized } from '@acc/kernels';
 import { VARIABLE_SCHEMA, type QuantizeVariableOptions } from './options.js';
-import { notRounded } from './errors.js';
+import { inQat, notRounded } from './errors.js';
 import { pack } from './pack.js';
 import { reportOf, type VariableReport } from './report.js';
 import { settingsOf } from './settings.js';
@@ -23,6 +24,7 @@ export function quantizeVariable(variable: Variable, options: QuantizeVariableOp
   const { axis, ...given } = parseOptions('quantizeVariable', VARIABLE_SCHEMA, options);
   const settings = settingsOf('quantizeVariable', given);
   if (settings.activations === 'dynamic' && variable.rank > 2)
-    throw notRounded('quantizeVariable', [variable.name]);
+    throw notRounded('quantizeVariable', 'dynamic', [variable.name]);
+  if (isFakeQuantized(variable)) throw inQat('quantizeVariable', variable.name);
   return reportOf([pack(variable, settings, axis)]);
 }

@@ -8,6 +8,12 @@ export interface VariableReport {
   readonly bytes: number;
 }
 
+/** The result for a layer. */
+export interface LayerReport extends VariableReport {
+  /** The name of the layer. */
+  readonly layer: string;
+}
+
 /** Facts of one packed variable. */
 export interface PackedFacts {
   readonly size: number;

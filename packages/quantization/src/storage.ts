@@ -117,7 +117,8 @@ export class Storage implements PackedValues {
   product(x: Tensor, transposed: boolean): Tensor | undefined {
     const matrix = this.#current;
     const isOfRows = transposed === (this.#stored.axis === 'first');
-    const isFast = isOfRows && isOnCpu() && !isInGradient();
+    const { dynamic, exact } = this.#stored;
+    const isFast = isOfRows && isOnCpu() && !isInGradient() && (dynamic || !exact);
     const packed = isFast ? matrix.product?.(x) : undefined;
     // The float32 values and float32 `x` have faster products in the backend.
     if (packed || x.dtype === 'float32') return packed;

@@ -22,6 +22,7 @@ export const PATCH_LAYERS = [
   'batch statistics',
   'fused layers',
   'sequence pieces',
+  'fake quantization',
   'layer hooks',
   // Models, from single layers to whole trainings.
   'prepared model',
@@ -53,7 +54,8 @@ const FIRST: ReadonlySet<PatchLayer> = new Set(['batch statistics', 'fused layer
 export const mustComeFirst = (layer: PatchLayer): boolean => FIRST.has(layer);
 
 /** Whether patches of the layer always call the method that they find. */
-export const callsThrough = (layer: PatchLayer): boolean => layer === 'layer hooks';
+export const callsThrough = (layer: PatchLayer): boolean =>
+  layer === 'layer hooks' || layer === 'fake quantization';
 
 const ranks = new Map<PatchLayer, number>(PATCH_LAYERS.map((layer, rank) => [layer, rank]));
 

@@ -1,6 +1,16 @@
-/** Whether an Accelerator that has prepared something has ended. */
+import type { Tensor } from '@tensorflow/tfjs-core';
+
+/** An Accelerator, for something that it has prepared. */
 export interface Preparation {
+  /** Whether the Accelerator has ended. */
   readonly isOver: boolean;
+  /**
+   * The largest values over all ranks that train together, element by element. Those ranks call it in the
+   * same order. The result is a new tensor or the argument, and has no gradient.
+   *
+   * @param name It is in messages about ranks that do not call.
+   */
+  largest?(x: Tensor, name: string): Tensor;
 }
 
 const preparations = new WeakMap<object, Preparation>();

@@ -21,6 +21,7 @@ import { placeInData } from './place-in-data.js';
 import { checkpointLayers, describe } from '@acc/tape';
 import { isModel, nestedLayers } from '@acc/tfjs-internals';
 import { requireOurOptimizer } from '../one-tfjs.js';
+import { newLife, type Life } from './life.js';
 import { prepareModel } from './prepare-model.js';
 import { prepareVariables } from './prepare-variables.js';
 import type { PreparedObjects } from './prepared-objects.js';
@@ -60,7 +61,7 @@ export class Preparation {
   readonly #options: PreparationOptions;
   readonly #done = new WeakSet<object>();
   /** Whether what is prepared may be marked another way again. */
-  readonly #life = { isOver: false };
+  readonly #life: Life;
   readonly adoption: Adoption;
   readonly prepared: PreparedObjects;
   /** In a job of several ranks. */
@@ -72,6 +73,7 @@ export class Preparation {
   constructor(options: PreparationOptions) {
     this.#options = options;
     this.prepared = options.prepared;
+    this.#life = newLife(options);
     this.adoption = new Adoption({ ...options, life: this.#life });
     const { strategy, trainingStep, collective } = options;
     if (collective.size > 1 && !strategy.traits.isLocal)

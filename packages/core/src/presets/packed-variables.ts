@@ -1,18 +1,19 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { AccError, cutOf, isAccError, withoutHelp } from '@acc/contract';
-import { packedOf } from '@acc/kernels';
+import { isFakeQuantized, packedOf } from '@acc/kernels';
 import type { Limits } from '../step/limits.js';
 
 /**
- * Does nothing for a variable whose values are not packed.
+ * Does nothing for a variable whose values are neither packed nor rounded before they are used.
  *
  * @throws AccError `ACC_QUANTIZED_PLACE` in a run that needs float32 values of the variable;
  * `ACC_QUANTIZED_FROZEN` for one that is trainable.
  */
 export function requirePackedFits(variable: Variable, limits: Limits): void {
-  if (!packedOf(variable)) return;
+  const isPacked = packedOf(variable) !== undefined;
+  if (!isPacked && !isFakeQuantized(variable)) return;
   requirePlace(variable, limits);
-  if (variable.trainable) throw trainedPacked(variable);
+  if (isPacked && variable.trainable) throw trainedPacked(variable);
 }
 
 function requirePlace(variable: Variable, limits: Limits): void {
@@ -29,7 +30,7 @@ function requirePlace(variable: Variable, limits: Limits): void {
 
 function noPlace({ name }: Variable, reason: string, cause?: AccError): AccError {
   return new AccError('ACC_QUANTIZED_PLACE', `prepare: '${name}' is quantized. ${reason}`, {
-    help: 'Leave it in float32: name its layer in exclude of quantize. Or train without that feature.',
+    help: 'Leave it in float32: name its layer in exclude of quantize or prepareQat. Or train without that feature.',
     details: { ...cause?.details, name },
     cause,
   });

@@ -4,6 +4,9 @@ export const counting = { isPaused: false, isAgain: false };
 /** Runs `compute`, which computes again what a forward pass has computed before. */
 export const computingAgain = <T>(compute: () => T): T => during('isAgain', compute);
 
+/** Whether {@link computingAgain} is running. */
+export const isComputingAgain = (): boolean => counting.isAgain;
+
 /** Runs `compute`, whose calls only measure how long they take. */
 export const measuringCalls = <T>(compute: () => T): T => during('isPaused', compute);
 

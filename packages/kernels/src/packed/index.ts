@@ -1,3 +1,4 @@
+export { isFakeQuantized, markFakeQuantized, unmarkFakeQuantized } from './fake-quantized.js';
 export { frozenPacked } from './frozen.js';
 export { hasOwnValues, packedOf, unpackedOf } from './packed-tensor.js';
 export {

@@ -8,7 +8,7 @@ export const STEPS = 15;
 /** The number whose value is the zero of its group. */
 export const MIDDLE = 8;
 /** The smallest scale. */
-const LEAST = 1e-6;
+export const LEAST_INT4 = 1e-6;
 
 /** Scales and zeros of groups, float32 `[rows, groups, 1]`, exact in bfloat16. */
 export interface Int4Groups {
@@ -32,7 +32,7 @@ export function ownedGroups(scales: Tensor, zeros: Tensor): Int4Groups & Disposa
 export function groupsBetween(least: Tensor, largest: Tensor): Int4Groups & Disposable {
   using range = sub(largest, least);
   using even = divScalar(range, STEPS);
-  using atLeast = clampScalar(even, LEAST, null);
+  using atLeast = clampScalar(even, LEAST_INT4, null);
   const scales = inShort(atLeast);
   using zeros = addScaled(least, atLeast, MIDDLE);
   return ownedGroups(scales, inShort(zeros));

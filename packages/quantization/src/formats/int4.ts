@@ -1,5 +1,15 @@
 import { operator, type Tensor } from '@acc/native';
-import { addcmul, amax, amin, cast, indexSelect, inGroups, reshape, shortProduct } from './operators.js';
+import {
+  addcmul,
+  amax,
+  amin,
+  cast,
+  indexSelect,
+  inGroups,
+  mulScalar,
+  reshape,
+  shortProduct,
+} from './operators.js';
 import { improvedGroups } from './hqq.js';
 import { groupsBetween, numbersIn, type Int4Groups } from './int4-groups.js';
 import { isTiled, MOST_TILED_ROWS, tile, tiledProduct, untile } from './int4-tiles.js';
@@ -58,6 +68,15 @@ export class Int4Matrix implements PackedMatrix {
     using numbers = numbersIn(grouped, better ?? groups);
     using flat = reshape(numbers, matrix.shape as number[]);
     return new Int4Matrix(flat, joined(better ?? groups), options);
+  }
+
+  /** Numbers around 0: w ≈ (q - 8) · scale. @param scales float32 `[rows, groups, 1]`, exact in bfloat16. */
+  static scaled(matrix: Tensor, scales: Tensor, options: Int4Options): Int4Matrix {
+    using grouped = inGroups(matrix, options.granularity.group);
+    using zeros = mulScalar(scales, 0);
+    using numbers = numbersIn(grouped, { scales, zeros });
+    using flat = reshape(numbers, matrix.shape as number[]);
+    return new Int4Matrix(flat, joined({ scales, zeros }), options);
   }
 
   static from(records: Tensor, [rows, columns]: MatrixShape, options: Int4Options): Int4Matrix {

@@ -28,9 +28,9 @@ const expand = operator('aten::expand');
 const narrow = operator('aten::narrow');
 const clone = operator('aten::clone');
 
-const LARGEST = 127;
+export const LARGEST = 127;
 /** The smallest magnitude that a scale is made for. Smaller values become 0. */
-const LEAST = 1e-30;
+export const LEAST_INT8 = 1e-30;
 /** Of columns, for which libtorch's weight-only kernel is written. It reads beyond others. */
 const COLUMNS_STEP = 32;
 
@@ -65,10 +65,11 @@ export class Int8Matrix implements PackedMatrix {
     this.#dynamic = dynamic;
   }
 
-  static of(matrix: Tensor, options: Int8Options): Int8Matrix {
+  /** @param given Scales in place of those of the largest magnitudes. Borrowed. */
+  static of(matrix: Tensor, options: Int8Options, given?: Tensor): Int8Matrix {
     const { granularity } = options;
     using grouped = inGroups(matrix, recordLength(granularity, matrix.shape[1]!));
-    const scales = scalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
+    const scales = given ? clone(given) : scalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
     using numbers = rounded(grouped, scales);
     return new Int8Matrix([reshape(numbers, matrix.shape as number[]), scales], options);
   }
@@ -165,7 +166,7 @@ export class Int8Matrix implements PackedMatrix {
 function scalesOf(values: Tensor, dims: number[]): Tensor {
   using magnitudes = abs(values);
   using largest = amax(magnitudes, dims, true);
-  using atLeast = clampScalar(largest, LEAST, null);
+  using atLeast = clampScalar(largest, LEAST_INT8, null);
   return divScalar(atLeast, LARGEST);
 }
 

@@ -35,13 +35,20 @@ export function takeWeightsOf(layer: object, parts: () => readonly object[]): vo
   });
 }
 
+interface AddedWeight {
+  readonly shape: readonly number[];
+  readonly initializer: object;
+  /** False: the forward pass changes it, and no gradient does. Default true. */
+  readonly trainable?: boolean;
+}
+
 /** Adds a weight to a layer that is built. Its name is `name`, without the name of the layer. */
 export function addWeightTo(
   layer: object,
   name: string,
-  { shape, initializer }: { readonly shape: readonly number[]; readonly initializer: object },
+  { shape, initializer, trainable = true }: AddedWeight,
 ): LayerVariable {
-  return (layer as Part).addWeight(name, [...shape], 'float32', initializer);
+  return (layer as Part).addWeight(name, [...shape], 'float32', initializer, null, trainable);
 }
 
 /** Takes weights from a layer. The caller disposes them. */

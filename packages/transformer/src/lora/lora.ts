@@ -131,13 +131,22 @@ export function requireModel(model: unknown, caller: string): void {
   });
 }
 
-/** A hook calls the method of the class that the layer had when the hook was registered. */
+/** A hook calls the method of the class that the layer had when the hook was registered, as `prepareQat` does. */
 function requireNoHooks(dense: readonly Dense[], caller: 'lora' | 'mergeLora'): void {
+  const inQat = dense.find((layer) => isPatched(layer, 'call', 'fake quantization'));
+  if (inQat) throw preparedForQat(inQat, caller);
   const hooked = dense.find((layer) => isPatched(layer, 'call', 'layer hooks'));
   if (!hooked) return;
   const { name } = hooked;
   throw new AccError('ACC_LORA_TOO_LATE', `${caller}: the layer '${name}' has a hook of registerHook.`, {
     help: `Take the hook away by remove() before ${caller}, and register it afterwards.`,
+    details: { layer: name },
+  });
+}
+
+function preparedForQat({ name }: Dense, caller: string): AccError {
+  return new AccError('ACC_LORA_TOO_LATE', `${caller}: prepareQat has prepared the layer '${name}'.`, {
+    help: 'Train adapters or the rounded weights. For QLoRA, call quantize and then lora.',
     details: { layer: name },
   });
 }

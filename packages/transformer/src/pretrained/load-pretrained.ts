@@ -18,7 +18,8 @@ import { withoutMemory } from './without-memory.js';
 const NOTHING_DRAWN = 0;
 
 /** How weights are packed as they are loaded: the options of `quantize`. */
-export type LoadPretrainedOptions = QuantizeOptions;
+export type LoadPretrainedOptions = Omit<QuantizeOptions, 'weights' | 'bitsPerWeight'> &
+  Required<Pick<QuantizeOptions, 'weights'>>;
 
 /**
  * Builds the model that a folder describes, and loads its weights.

@@ -9,6 +9,7 @@ import { memoryStats } from '@acc/native';
 import { quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
 import { llama, loadPretrained, lora, savePretrained } from '@acc/transformer';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
+import { qat, type Qat } from './qat.js';
 
 const WAYS = {
   ddp: () => ({}),
@@ -51,8 +52,17 @@ export interface Qlora {
   readonly isSame: boolean;
 }
 
+/** Features of quantization-aware training, one with each strategy. */
+const WITH: Readonly<Record<Way, AcceleratorOptions>> = {
+  ddp: { gradientAccumulationSteps: 2 },
+  stage2: { mixedPrecision: 'bf16' },
+  stage3: { gradientAccumulationSteps: 2 },
+  offload: {},
+};
+
 export interface Saved extends Trained {
   readonly qlora: Qlora;
+  readonly qat: Qat;
   /** The packed weights of `getStateDict`. */
   readonly stateDict: Record<string, number[]>;
   /** The product of rows and a packed weight outside of a gradient. */
@@ -197,7 +207,11 @@ async function save(folder: string): Promise<Record<Way, Saved>> {
     const predicted = predict();
     train(MIDDLE, STEPS);
     const sizes = { fileBytes: bytesIn(state!), modelBytes: bytesIn(model!) };
-    result[way] = { ...end(), ...sizes, stateDict, predicted, freedBytes, qlora: await qlora(folder, way) };
+    result[way] = {
+      ...{ ...end(), ...sizes, stateDict, predicted, freedBytes },
+      qlora: await qlora(folder, way),
+      qat: await qat({ ...(WAYS[way]() as AcceleratorOptions), ...WITH[way] }),
+    };
   }
   return result;
 }
