@@ -4,7 +4,7 @@ import { invalidMetadata, unsupportedModel } from './errors.js';
 import type { MetadataValue } from './read-metadata.js';
 import { ropeOfFactors } from './rope-factors.js';
 
-/** What a config is made of. */
+/** The parts of a file that a config is made of. */
 export interface Described {
   readonly metadata: ReadonlyMap<string, MetadataValue>;
   /** The shape of a tensor. Undefined: there is none. */

@@ -8,7 +8,7 @@ const CONFIG = 'config.json';
 const SCHEMAS = { gpt2: gpt2Schema, llama: llamaSchema };
 const ARCHITECTURES = { gpt2: 'GPT2LMHeadModel', llama: 'LlamaForCausalLM' };
 
-/** What a config.json says. */
+/** The contents of a config.json. */
 export interface ConfigFile {
   readonly config: ModelConfig;
   /** How weights are packed in the files. Undefined: they are not. */
