@@ -7,7 +7,7 @@ export {
   type CheckpointOptions,
   type ResolvedCheckpointOptions,
 } from './options.js';
-export { matchExactly, type StoredNames } from './model/exact-weights.js';
+export { matchExactly, type OpenedWeights, type StoredNames } from './model/exact-weights.js';
 export {
   matchWeights,
   type LoadedWeights,

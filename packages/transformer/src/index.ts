@@ -18,6 +18,7 @@ export { llama } from './models/llama.js';
 export type { LlamaConfig } from './models/llama-config.js';
 export { loadPretrained, type LoadPretrainedOptions } from './pretrained/load-pretrained.js';
 export { savePretrained, type SavePretrainedOptions } from './pretrained/save-pretrained.js';
+export { saveGguf, type SaveGgufOptions } from './gguf/save-gguf.js';
 export { generate } from './generate/generate.js';
 export type { GenerateOptions } from './generate/options.js';
 export { loadLora, saveLora, type SaveLoraOptions } from './lora/adapter-files.js';

@@ -1,12 +1,15 @@
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, expect, it } from 'vitest';
-import { registerAccBackend } from '@acc/kernels';
-import { quantize } from '@acc/quantization';
+import { openWeights } from '@acc/checkpoint';
+import { kernelLayerOf, registerAccBackend } from '@acc/kernels';
+import { quantize, quantizeVariable } from '@acc/quantization';
 import { memoryStats, resetPeakMemory } from '@acc/native';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { llama, loadPretrained, lora, mergeLora, savePretrained } from './index.js';
+import { fileURLToPath } from 'node:url';
+import { openPacked } from './packed-files/open-packed.js';
+import { llama, loadPretrained, lora, mergeLora, saveGguf, savePretrained } from './index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -86,4 +89,41 @@ it('weights are packed as they are read: the model is never in float32, and is t
   } finally {
     await rm(folder, { recursive: true });
   }
+});
+
+it('weights of a Q8_0 file keep their numbers and scales, if they are packed in groups of 32', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'acc-gguf-'));
+  try {
+    const path = join(folder, 'model.gguf');
+    const model = llama(config as never);
+    await saveGguf(model, path);
+    model.dispose();
+    const [packed, whole] = [
+      await loadPretrained(path, { weights: 'int8', granularity: { group: 32 } }),
+      await loadPretrained(path),
+    ];
+    // Frozen weights come last in the order of a model.
+    const valuesOf = ({ weights }: typeof packed) =>
+      Object.fromEntries(weights.map((weight) => [weight.originalName, weight.read().dataSync()]));
+    expect(valuesOf(packed)).toEqual(valuesOf(whole));
+    expect(packed.trainableWeights).toHaveLength(5);
+    packed.dispose();
+    whole.dispose();
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+it('nf4 of bitsandbytes keeps its numbers, if it is packed again', async () => {
+  const path = fileURLToPath(new URL('../fixtures/packed.safetensors', import.meta.url));
+  const stored = (await openWeights(path)).filter(({ name }) => name.startsWith('nf4.weight'));
+  const config = { quant_method: 'bitsandbytes', load_in_4bit: true, bnb_4bit_quant_type: 'nf4' };
+  const { state } = kernelLayerOf(tf.getBackend(), tf.backend());
+  const [weight] = await openPacked(stored, config, state);
+  const values = await weight!.read(state);
+  const variable = tf.variable(values);
+  expect(quantizeVariable(variable, { weights: 'nf4', axis: 'first' }).sqnr).toBe(Infinity);
+  expect(variable.dataSync()).toEqual(values.dataSync());
+  values.dispose();
+  variable.dispose();
 });

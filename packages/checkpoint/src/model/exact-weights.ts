@@ -35,6 +35,13 @@ export interface StoredNames {
   readonly help: string;
 }
 
+/** Stored weights that are open. */
+export interface OpenedWeights {
+  /** For messages. */
+  readonly path: string;
+  readonly stored: readonly StoredWeight[];
+}
+
 const SHOWN = 8;
 
 const BY_NAME: StoredNames = {
@@ -49,7 +56,7 @@ interface Found extends WeightTarget {
 /**
  * Finds the stored tensor for each weight, by name. Reads no values.
  *
- * @param path As for `matchWeights`.
+ * @param weights A path as for `matchWeights`, or weights that are open.
  * @param elsewhere Names of weights that other ranks hold.
  * @param named Default: stored tensors have the names of the weights.
  * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus, or have
@@ -58,11 +65,12 @@ interface Found extends WeightTarget {
  */
 export async function matchExactly(
   receivers: readonly WeightReceiver[],
-  path: string,
+  weights: string | OpenedWeights,
   elsewhere: readonly string[],
   { targetOf, help }: StoredNames = BY_NAME,
 ): Promise<MatchedWeights> {
-  const stored = await openWeights(path);
+  const { path, stored } =
+    typeof weights === 'string' ? { path: weights, stored: await openWeights(weights) } : weights;
   const matches = stored.flatMap((weight): Found[] => {
     const target = targetOf(weight.name);
     return target ? [{ stored: weight, ...target }] : [];

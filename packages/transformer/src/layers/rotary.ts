@@ -74,7 +74,8 @@ export function rotated<T extends Tensor>(x: T, { theta, scaling }: RotarySettin
   return concat([sub(mul(a, c), mul(b, s)), add(mul(b, c), mul(a, s))], -1) as T;
 }
 
-function scaledFrequencies(half: number, theta: number, scaling: RotaryScaling): number[] {
+/** The angles of a position, in radians for each step: of `half` pairs of columns. */
+export function scaledFrequencies(half: number, theta: number, scaling: RotaryScaling): number[] {
   const plain = Array.from({ length: half }, (_, i) => theta ** (-i / half));
   const { factor } = scaling;
   if (scaling.type === 'linear') return plain.map((frequency) => frequency / factor);

@@ -68,7 +68,7 @@ function block(config: ResolvedLlamaConfig, options: BlockOptions) {
 }
 
 /** The rotary positions of a config of `transformers` 4 or 5. */
-function rotaryOf(config: ResolvedLlamaConfig): RotaryEmbeddingOptions {
+export function rotaryOf(config: ResolvedLlamaConfig): RotaryEmbeddingOptions {
   const given = config.rope_parameters ?? config.rope_scaling ?? {};
   const theta = given.rope_theta ?? config.rope_theta ?? 10_000;
   const type = given.rope_type ?? given.type ?? 'default';

@@ -5,10 +5,9 @@ import { kernelLayerOf, replaceInitial } from '@acc/kernels';
 import type { QuantizeOptions } from '@acc/quantization';
 import { quantizeWhileLoading } from '@acc/quantization/loading';
 import { AccError, isAccError, withoutHelp, type KernelLayer } from '@acc/contract';
-import type { ModelConfig } from '../models/description.js';
 import { buildGpt2 } from '../models/gpt2.js';
 import { buildLlama } from '../models/llama.js';
-import { readConfig } from './config-file.js';
+import { openPretrained, type OpenedModel } from './open-pretrained.js';
 import { requireWeights } from './require-weights.js';
 import { hubWeight, wholeName, type HubWeight } from './hub-names.js';
 import { inFloat32 } from './values.js';
@@ -22,27 +21,31 @@ export type LoadPretrainedOptions = Omit<QuantizeOptions, 'weights' | 'bitsPerWe
   Required<Pick<QuantizeOptions, 'weights'>>;
 
 /**
- * Builds the model that a folder describes, and loads its weights.
+ * Builds the model that a folder or a file describes, and loads its weights.
  *
- * @param folder A folder as on the Hugging Face Hub: config.json of a `gpt2` or `llama`, and
- * model.safetensors, or several files with model.safetensors.index.json. Weights that are bfloat16 or
- * float16 become float32.
+ * @param path A folder as on the Hugging Face Hub: config.json of a `gpt2` or `llama`, and
+ * model.safetensors, or several files with model.safetensors.index.json. Weights may be packed by
+ * compressed-tensors (int4, int8), bitsandbytes (nf4), GPTQ or AWQ (4 bits). Or a GGUF file of a Llama, whose
+ * name ends with `.gguf`: its tensors may be F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and
+ * Q6_K. Weights of fewer bits become float32.
  * @param options Packs each weight as soon as it is read, as `quantize` would pack it afterwards: the
- * model is never in memory in float32. Default: weights stay float32. Needs the backend `acc`.
+ * model is never in memory in float32. Default: weights stay float32. Needs the backend `acc`. With
+ * `{ weights: 'int8', granularity: { group: 32 } }`, weights of a Q8_0 file keep their numbers and scales.
  * @returns A model as `gpt2` and `llama` give it, not prepared. The caller disposes it.
  * @throws AccError `ACC_MODEL_CONFIG_INVALID`, `ACC_MODEL_UNSUPPORTED`, `ACC_INVALID_OPTION` for what the
- * config says; `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`; `ACC_WEIGHTS_MISMATCH` with all
- * tensors that are missing, surplus or misshapen; all of `quantize`.
+ * config or the metadata says; `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_GGUF_INVALID`,
+ * `ACC_PACKED_WEIGHTS_INVALID`; `ACC_DTYPE_UNSUPPORTED` for a tensor of another type; `ACC_WEIGHTS_MISMATCH` with all tensors that are
+ * missing, surplus or misshapen; all of `quantize`.
  */
-export async function loadPretrained(folder: string, options?: LoadPretrainedOptions): Promise<LayersModel> {
-  const config = await readConfig(folder);
-  await requireWeights(folder, config);
+export async function loadPretrained(path: string, options?: LoadPretrainedOptions): Promise<LayersModel> {
   await ready();
-  const { defer } = kernelLayerOf(getBackend(), backend());
-  const built = () => build(folder, config);
+  const { defer, state } = kernelLayerOf(getBackend(), backend());
+  const opened = await openPretrained(path, state);
+  requireWeights(opened);
+  const built = () => build(opened);
   const model = options && defer ? withoutMemory(defer, built) : built();
   try {
-    await loadWeights(model, folder, { config, loaded: options && quantizeWhileLoading(model, options) });
+    await loadWeights(model, opened, options && quantizeWhileLoading(model, options));
   } catch (error) {
     model.dispose();
     throw error;
@@ -51,7 +54,7 @@ export async function loadPretrained(folder: string, options?: LoadPretrainedOpt
 }
 
 /** Errors of sizes that do not fit together name the file. */
-function build(folder: string, config: ModelConfig): LayersModel {
+function build({ config, described }: OpenedModel): LayersModel {
   try {
     return config.model_type === 'gpt2'
       ? buildGpt2(config, NOTHING_DRAWN)
@@ -59,18 +62,17 @@ function build(folder: string, config: ModelConfig): LayersModel {
   } catch (cause) {
     if (!isAccError(cause)) throw cause;
     const { code, help, details } = cause;
-    const message = `${folder}/config.json: ${withoutHelp(cause.message)}`;
+    const message = `${described}: ${withoutHelp(cause.message)}`;
     throw new AccError(code, message, { ...(help !== undefined && { help }), details, cause });
   }
 }
 
-interface Loading {
-  readonly config: ModelConfig;
-  /** Called when a variable has its values. */
-  readonly loaded: ((variable: Variable) => void) | undefined;
-}
-
-async function loadWeights(model: LayersModel, folder: string, { config, loaded }: Loading): Promise<void> {
+/** @param loaded Called when a variable has its values. */
+async function loadWeights(
+  model: LayersModel,
+  { config, described, weights }: OpenedModel,
+  loaded: ((variable: Variable) => void) | undefined,
+): Promise<void> {
   const kernels = kernelLayerOf(getBackend(), backend());
   const named = model.weights.map((weight) => ({
     ...hubWeight(weight.originalName, config),
@@ -86,7 +88,7 @@ async function loadWeights(model: LayersModel, folder: string, { config, loaded 
       };
       return { ...receiver, assign };
     }),
-    folder,
+    weights,
     [],
     {
       targetOf(stored) {
@@ -94,7 +96,7 @@ async function loadWeights(model: LayersModel, folder: string, { config, loaded 
         const permute = name === undefined ? undefined : byName.get(name)?.permute;
         return name === undefined ? undefined : { name, ...(permute && { permute }) };
       },
-      help: 'config.json and the weights belong to different models, or a file is missing.',
+      help: `${described} and the weights belong to different models, or a file is missing.`,
     },
   );
   await matched.assign(kernels.state);

@@ -1,6 +1,6 @@
-import { openWeights } from '@acc/checkpoint';
 import { AccError } from '@acc/contract';
 import type { ModelConfig } from '../models/description.js';
+import type { OpenedModel } from './open-pretrained.js';
 
 /** Below these, the message with all names that are missing is more useful. */
 const SMALL = { layers: 64, parameters: 16 * 2 ** 20 };
@@ -9,10 +9,9 @@ const SMALL = { layers: 64, parameters: 16 * 2 ** 20 };
  * Refuses a config that describes a much larger model than the files have weights for, before the
  * model is built.
  *
- * @throws AccError `ACC_WEIGHTS_MISMATCH`, `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`.
+ * @throws AccError `ACC_WEIGHTS_MISMATCH`.
  */
-export async function requireWeights(folder: string, config: ModelConfig): Promise<void> {
-  const stored = await openWeights(folder);
+export function requireWeights({ config, described, weights: { stored } }: OpenedModel): void {
   const elements = stored.reduce(
     (sum, { shape }) => sum + shape.reduce((count, length) => count * length, 1),
     0,
@@ -22,8 +21,8 @@ export async function requireWeights(folder: string, config: ModelConfig): Promi
   if (layers <= stored.length + SMALL.layers && parameters <= 2 * elements + SMALL.parameters) return;
   throw new AccError(
     'ACC_WEIGHTS_MISMATCH',
-    `${folder}/config.json describes a model of ${layers} layers and at least ${parameters} parameters, but the files have ${stored.length} tensors with ${elements} elements.`,
-    { help: 'config.json and the weights belong to different models, or a file is missing.' },
+    `${described} describes a model of ${layers} layers and at least ${parameters} parameters, but the files have ${stored.length} tensors with ${elements} elements.`,
+    { help: 'The config and the weights belong to different models, or a file is missing.' },
   );
 }
 

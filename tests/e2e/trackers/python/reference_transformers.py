@@ -25,8 +25,8 @@ CLASSES = {
 }
 
 
-def load(folder, kind):
-    return CLASSES[kind][1].from_pretrained(folder, dtype=torch.float32).eval()
+def load(folder, kind, **options):
+    return CLASSES[kind][1].from_pretrained(folder, dtype=torch.float32, **options).eval()
 
 
 def build(kind, config, seed):
@@ -82,9 +82,10 @@ def make(folder, kind, config, tokens, count=0, dtype="float32", max_shard="5GB"
     return answer
 
 
-def read(folder, kind, tokens):
-    """Reads a folder that another program has written."""
-    return {"logits": logits(load(folder, kind), tokens)}
+def read(folder, kind, tokens, gguf=None):
+    """Reads a folder that another program has written, or a GGUF file in it by the `gguf` package."""
+    options = {} if gguf is None else {"gguf_file": gguf}
+    return {"logits": logits(load(folder, kind, **options), tokens)}
 
 
 def adapt(folder, adapter, kind, tokens, targets, rank, alpha):
