@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { StepRow } from '../format.js';
 import { diagnose, readRecords } from '../read-records.js';
-import { syntheticRun, type Synthetic } from '../testing/synthetic.js';
+import { detectorCasesFor } from '@acc/testkit/detectors';
+import { syntheticRun, type Synthetic } from '../synthetic.js';
 import { DETECTORS } from './detectors.js';
 import { diagnoseRun } from './diagnose.js';
 import type { Detector, Finding } from './finding.js';
@@ -51,9 +52,27 @@ const fp16Overflow = due(120, { nonFinite: 1, gradNorm: Infinity });
 const FP16 = { options: { mixedPrecision: 'fp16' } };
 /** A loss that has fallen from 9 to 2.89, near ln 18. */
 const plateau = (step: number) => 2.89 + 6.11 * 0.9 ** Math.max(0, step - 10);
+/** Detectors that name several causes. */
+const OF_DETECTOR: Readonly<Record<string, string>> = {
+  ...{ 'not-replayed': 'launch-bound', 'small-buckets': 'comm-bound', 'wrong-strategy': 'comm-bound' },
+};
 /** Calls are counted in each step whose number is a power of 2. */
 const counted = (kernels: number) => (step: number) =>
   (step & (step - 1)) === 0 ? { calls: 100, kernels } : {};
+/** Rank 0 is busy for 10 ms and waits for 4, or the other way round. */
+const turns =
+  (slow: number) =>
+  (step: number, rank: number): Partial<StepRow> & { ms: number } => {
+    const forward = (step + rank) % 2 === 0 ? 3 + slow : 3;
+    return { ms: 10 + slow, forward, exposed: 3 + slow - forward, blocked: 3 + slow - forward };
+  };
+const pipeline = (microBatches: number) => ({
+  strategy: 'pipeline',
+  options: { mesh: { pipeline: 2 }, pipeline: { microBatches } },
+});
+const staged = (waits: readonly number[]) => (_: number, rank: number) => ({
+  ...{ ms: 30, forward: 10, backward: 19, blocked: waits[rank]!, exposed: 0 },
+});
 const talking: Synthetic = {
   ranks: 2,
   step: () => ({ ms: 16.7, exposed: 6.7, blocked: 6.7, bytesSent: 4_096_000 }),
@@ -199,16 +218,89 @@ describe('a finding', () => {
     [
       'small-buckets',
       { ...talking, facts: { options: { ddp: { bucketBytes: 4096 } } } },
-      { ...talking, facts: { options: { ddp: { bucketBytes: 200_000 } }, strategy: 'pipeline of ddp' } },
+      { ...talking, facts: { ...pipeline(16), strategy: 'pipeline of ddp' } },
     ],
     [
       'oversubscribed',
       { facts: { threads: 4 }, rates: { runQueueMs: 300 } },
       { facts: { threads: 4, processors: 4, boundTo: '0-1,4,6' }, rates: { runQueueMs: 300 } },
     ],
-  ])('%s, and none for what is nearly so', (id, given, near) => {
+    [
+      'small-products',
+      { step: () => ({ samples: 8, optimizer: 4, backward: 3 }) },
+      { step: () => ({ samples: 16, optimizer: 4, backward: 3 }) },
+    ],
+    ['uneven-work', { ranks: 2, step: turns(4) }, { ranks: 2, step: turns(1) }],
+    [
+      'stage-imbalance',
+      { ranks: 2, step: staged([2, 16]), facts: pipeline(16) },
+      { ranks: 2, step: staged([2, 4]), facts: pipeline(16) },
+    ],
+    [
+      'bubble',
+      { ranks: 2, step: staged([10, 10]), facts: pipeline(2) },
+      { ranks: 2, step: staged([3, 3]), facts: pipeline(8) },
+    ],
+    [
+      'wrong-strategy',
+      { ...talking, facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } } },
+      { ranks: 2, facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } } },
+    ],
+    [
+      'not-replayed',
+      { step: (step) => ({ ...counted(4)(step), recordings: step < 4 ? 1 : 0 }) },
+      { step: (step) => ({ ...counted(8)(step), recordings: step < 4 ? 1 : 0 }) },
+    ],
+    [
+      'exploding',
+      { steps: 200, step: (step) => (step % 60 === 0 ? due(0, { gradNorm: 11 })(step) : {}) },
+      { steps: 200, step: (step) => (step % 60 === 0 ? due(0, { gradNorm: 9 })(step) : {}) },
+    ],
+    [
+      'fp16-scale',
+      { step: (step) => ({ passes: step % 10 === 0 ? 2 : 1 }), facts: FP16 },
+      { step: (step) => ({ passes: step % 30 === 0 ? 2 : 1 }), facts: FP16 },
+    ],
+    [
+      'same-batches',
+      { ranks: 2, step: (step) => due(0, { ownLoss: 1 / step })(step) },
+      { ranks: 2, step: (step, rank) => due(0, { ownLoss: (1 + 1e-4 * rank) / step })(step) },
+    ],
+  ])('%s, and none for what is nearly so', async (id, given, near) => {
     expect(only(given).id).toBe(id);
     expect(findingsOf(near)).toEqual([]);
+    const detector = DETECTORS.find((each) => each.id === (OF_DETECTOR[id] ?? id))!;
+    const subject = { detector, ids: [id], sick: [syntheticRun(given)], healthy: [syntheticRun(near)] };
+    for (const { run } of detectorCasesFor(subject)) await run();
+  });
+
+  it('of a hang names the rank that is in no collective, and the step', () => {
+    const hung = (ranks: readonly { isIn: number; calls: number; seconds: number }[]) => {
+      const recorded = syntheticRun({ ranks: ranks.length });
+      const after = recorded.ranks.map((rank, i) => {
+        const { isIn, calls, seconds } = ranks[i]!;
+        const still = Array.from({ length: 4 * seconds }, (_, k) => ({
+          ...rank.samples.at(-1)!,
+          ...{ time: 1300 + 250 * k, collectives: calls, isInCollective: isIn },
+        }));
+        return { ...rank, samples: [...rank.samples, ...still] };
+      });
+      return diagnoseRun({ ranks: after, problems: [] }).findings;
+    };
+    const waiting = { isIn: 1, calls: 500, seconds: 20 };
+    const [found, ...others] = hung([waiting, { ...waiting, isIn: 0, calls: 499 }]);
+    expect([found!.id, found!.ranks, found!.since!.step, others]).toEqual(['hang', [1], 122, []]);
+    expect(found!.cause).toBe('Rank 1 makes no collective call any more, and rank 0 waits in one.');
+    expect(hung([waiting, { ...waiting, calls: 499 }])[0]!.ranks).toEqual([1]);
+    expect(hung([waiting, waiting])[0]!.ranks).toEqual([0, 1]);
+    // A long evaluation on all ranks, and a rank that goes on.
+    expect(
+      hung([
+        { ...waiting, isIn: 0 },
+        { ...waiting, isIn: 0 },
+      ]),
+    ).toEqual([]);
+    expect(hung([waiting, { ...waiting, isIn: 0, seconds: 5 }])).toEqual([]);
   });
 
   it.each<[string, string, Synthetic]>([
@@ -383,6 +475,6 @@ it('advice names options that exist, and each finding has a section of the guide
     LOADER_OPTIONS.filter((name) => !read('packages/data/src/options.ts').includes(`  ${name}: z.`)),
   ).toEqual([]);
   const guide = read('site/docs/guide/diagnose.md');
-  const ids = [...DETECTORS.map(({ id }) => id), 'small-buckets', 'reduce-each-micro'];
+  const ids = [...DETECTORS.map(({ id }) => id), ...Object.keys(OF_DETECTOR), 'reduce-each-micro'];
   expect(ids.filter((id) => !guide.includes(`\n### ${id}\n`))).toEqual([]);
 });

@@ -83,6 +83,12 @@ export class Run {
     return within.slice(Math.max(restart, 0));
   }
 
+  /** Samples of a rank since the end of the last step that all ranks have. */
+  samplesAfter(index: number): readonly SampleRow[] {
+    const { end } = this.steps[index]!.at(-1)!.row;
+    return this.#records(index).samples.filter(({ time }) => time > end);
+  }
+
   #records(index: number): RankRecords {
     return this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
   }

@@ -2,7 +2,14 @@ import type { Detector, Finding } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
-import { foreignProcessors, hostProcessors, MOST_QUEUE, mostQueued, rateOf } from '../samples.js';
+import {
+  foreignProcessors,
+  hostProcessors,
+  MOST_QUEUE,
+  mostQueued,
+  ranksOnHost,
+  rateOf,
+} from '../samples.js';
 import { max, median, min, sum } from '../statistics.js';
 
 const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
@@ -34,8 +41,10 @@ const PARTS = [
 /** One rank makes all others wait. */
 export const slowRank: Detector = {
   id: 'slow-rank',
-  needs: { steps: ['exposed'], ranks: 2, passes: true },
+  needs: { steps: ['exposed'], facts: ['strategy'], ranks: 2, passes: true },
   find(run) {
+    // Its stages differ in work: see stage-imbalance.
+    if (run.facts!.strategy.startsWith('pipeline')) return undefined;
     const slowest = run.steps[0]!.map((_, step) => {
       const busy = run.steps.map((steps) => busyMs(steps[step]!));
       return busy.indexOf(max(busy));
@@ -148,7 +157,9 @@ export const commBound: Detector = {
     const bytes = median(run.steps[0]!.map(({ row }) => row.bytesSent));
     const finding = commonFinding(run, share, bytes);
     const isDdp = strategy === 'ddp';
-    const ofOption = isDdp ? (reduceEachMicro(run, finding) ?? smallBuckets(run, finding, bytes)) : undefined;
+    const ofOption = isDdp
+      ? (reduceEachMicro(run, finding) ?? smallBuckets(run, finding, bytes))
+      : wrongStrategy(run, finding);
     if (ofOption) return ofOption;
     const busy = busyProcessors(run);
     if (busy) return busy;
@@ -234,5 +245,42 @@ function smallBuckets(run: Run, common: Common, bytes: number): Finding | undefi
     advice: 'Make buckets larger.',
     change: changeOf(run, 'ddp.bucketBytes', BUCKET_BYTES),
     gain: gainOf(run, { low: keepShared(0.5), mid: keepShared(left / buckets), high: keepShared(0) }),
+  };
+}
+
+/** The part of the memory that replicas of all weights may fill. */
+const MOST_MEMORY = 0.6;
+/** Stage 3 sends the weights twice and the gradients once, in place of the gradients twice. */
+const OF_SHARDED = 2 / 3;
+
+/** Weights are sharded although each rank has room for all of them. */
+function wrongStrategy(run: Run, common: Common): Finding | undefined {
+  const { strategy, memoryBytes } = run.facts!;
+  const isNamed = optionOf(run, 'strategy') === 'fsdp' && optionOf(run, 'mesh') === undefined;
+  const stage = optionOf(run, 'fsdp.stage') ?? 3;
+  const peaks = run.steps.flat().flatMap(({ row }) => (row.peakBytes > 0 ? [row.peakBytes] : []));
+  if (strategy !== 'fsdp' || !isNamed || (stage !== 3 && stage !== 'FULL_SHARD') || peaks.length === 0)
+    return undefined;
+  // A rank has a part of the weights and of their state, and all of its activations.
+  const onHost = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
+  const replicas = max(peaks) * run.numbers.length * onHost;
+  if (replicas > MOST_MEMORY * memoryBytes) return undefined;
+  return {
+    ...common,
+    id: 'wrong-strategy',
+    evidence: [
+      ...common.evidence,
+      {
+        quantity: 'memory with all weights on each rank, at most',
+        value: (100 * replicas) / memoryBytes,
+        unit: '% of the memory',
+        limit: 100 * MOST_MEMORY,
+      },
+    ],
+    cause:
+      'Ranks gather the weights of each layer in both passes, although each rank has room for all of them.',
+    advice: 'Keep all weights on each rank: only gradients travel then.',
+    change: changeOf(run, 'strategy', 'ddp'),
+    gain: gainOf(run, { low: keepShared(1), mid: keepShared(OF_SHARDED), high: keepShared(OF_SHARDED / 2) }),
   };
 }
