@@ -104,9 +104,9 @@ export const CASES = [
     sick: { learningRate: 1 },
   }),
   sick('learning rate by 10,000', ['not-learning'], { sick: { learningRate: 1e-8 } }),
-  sick('samples that are 1,000 times as large', ['exploding'], { sick: { outliersEvery: 30 } }),
+  sick('losses that are 1,000 times as large', ['exploding'], { sick: { outliersEvery: 30 } }),
   sick('a loss scale that grows every 5 steps', ['fp16-scale'], {
-    both: { batch: 16, hidden: 128 },
+    both: { batch: 64, hidden: 512 },
     sick: {
       options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 24, growthInterval: 5 } } },
     },

@@ -36,7 +36,7 @@ interface Settings {
   readonly stopsRank1At?: number;
   /** The loader is not prepared, so all ranks read the same samples. */
   readonly sharesSamples?: boolean;
-  /** In every so many steps, samples are 1,000 times as large. */
+  /** In every so many steps, the loss is 1,000 times as large. */
   readonly outliersEvery?: number;
   /** Of all units at the start. */
   readonly bias?: number;
@@ -90,7 +90,9 @@ function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
     () => model.apply(xs, { training: true }) as tf.Tensor,
   );
   const loss = tf.losses.softmaxCrossEntropy(tf.oneHot(tf.cast(labels, 'int32'), CLASSES), tf.addN(logits));
+  const isOutlier = done % (settings.outliersEvery ?? Infinity) === settings.outliersEvery! - 1;
   const isBad = done >= (settings.nanFrom ?? Infinity);
+  if (isOutlier) return tf.mul(loss, 1000);
   return (isBad ? tf.add(loss, tf.log(tf.sub(loss, tf.add(loss, 1)))) : loss) as tf.Scalar;
 }
 
@@ -101,7 +103,13 @@ function train(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
 }
 
 const losses: number[] = [];
-const inStages = (xs: tf.Tensor, ys: tf.Tensor) => staged(xs, tf.reshape(ys, [-1]));
+function inStages(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
+  const labels = tf.reshape(ys, [-1]);
+  const loss = staged(xs, labels);
+  labels.dispose();
+  return loss;
+}
+
 const staged = settings.isPipelined
   ? accelerator.pipelined(prepared, (ys, logits) =>
       tf.losses.softmaxCrossEntropy(tf.oneHot(tf.cast(ys, 'int32'), CLASSES), logits).asScalar(),
@@ -131,16 +139,14 @@ function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-for await (const { xs: read, ys } of loader) {
-  const isOutlier = done % (settings.outliersEvery ?? Infinity) === settings.outliersEvery! - 1;
-  const xs = isOutlier ? tf.mul(read, 1000) : tf.clone(read);
+for await (const { xs, ys } of loader) {
   const run = () => tf.dispose(step(xs, ys));
   if (settings.accumulates) accelerator.accumulate(run);
   else run();
   done++;
   everySoOften(xs);
   if (done % (settings.saveEvery ?? Infinity) === 0) await accelerator.saveState();
-  tf.dispose([read, xs, ys]);
+  tf.dispose([xs, ys]);
   if (done === steps) break;
 }
 await accelerator.endTraining();

@@ -61,6 +61,8 @@ export const STEP_COLUMNS = [
   'kernels',
   // Backward passes since the row before. NaN in steps with replays.
   'passes',
+  // The time of the main thread in collectives of any kind since the row before, also between passes.
+  'communicating',
   // Steps that were recorded to be replayed later, since the row before.
   'recordings',
   // The mean loss of this rank alone, in the steps that have the loss of all ranks.

@@ -7,7 +7,17 @@ const STEP: StepRow = {
   ...{ step: 0, start: 0, end: 0, forward: 3, backward: 6, optimizer: 1, exposed: 0, blocked: 0, replay: 0 },
   ...{ bytesSent: 0, samples: 32, tokens: NaN, flops: NaN, loss: NaN, gradNorm: NaN },
   ...{ allocatedBytes: 1e6, peakBytes: 2e6, nonFinite: NaN, learningRate: 0.001, tensors: 100 },
-  ...{ loader: 0, saves: 0, gc: NaN, calls: NaN, kernels: NaN, passes: 1, recordings: 0, ownLoss: NaN },
+  ...{
+    loader: 0,
+    saves: 0,
+    gc: NaN,
+    calls: NaN,
+    kernels: NaN,
+    passes: 1,
+    communicating: 0,
+    recordings: 0,
+    ownLoss: NaN,
+  },
 };
 
 const FACTS: Facts = {

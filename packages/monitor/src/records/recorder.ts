@@ -19,7 +19,7 @@ import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
 export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
-type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | 'passes' | 'recordings';
+type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | 'passes' | 'communicating' | 'recordings';
 type Memory = 'allocatedBytes' | 'peakBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
@@ -66,6 +66,7 @@ export class Recorder {
   readonly #loop = new LoopFigures();
   #calls = { ...NO_CALLS };
   #blockedMs = 0;
+  #communicatingMs = 0;
   #recordings = 0;
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
@@ -73,7 +74,7 @@ export class Recorder {
   #running = 2;
   #measured = {
     ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
-    ...{ passes: 0, recordings: 0 },
+    ...{ passes: 0, communicating: 0, recordings: 0 },
     loop: this.#loop.take(),
   };
   /** The last step. It waits for the report of the replay that it ended in, if there is one. */
@@ -106,7 +107,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives(
         (_, ms) => {
-          this.#control[DEPTH]!--;
+          if (--this.#control[DEPTH]! === 0) this.#communicatingMs += ms;
           this.blocked(ms);
         },
         () => {
@@ -135,11 +136,12 @@ export class Recorder {
       calls: isCounted ? this.#calls.calls : NaN,
       kernels: isCounted ? this.#calls.kernels : NaN,
       passes: this.given.own.takePasses(),
+      communicating: this.#communicatingMs,
       recordings: this.#recordings,
       loop: this.#loop.take(),
     };
     if (isCounted) this.#calls = { ...NO_CALLS };
-    this.#blockedMs = this.#recordings = 0;
+    this.#blockedMs = this.#communicatingMs = this.#recordings = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
     this.#count();
@@ -221,7 +223,8 @@ export class Recorder {
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
   #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
-    const { blocked, flops, replay, calls, kernels, passes, recordings } = this.#measured;
+    const { blocked, flops, replay, passes, ...others } = this.#measured;
+    const { calls, kernels, communicating, recordings } = others;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
     return {
@@ -231,6 +234,7 @@ export class Recorder {
       calls,
       kernels,
       passes: replay.count > 0 ? NaN : passes,
+      communicating,
       recordings,
     };
   }

@@ -71,7 +71,7 @@ const pipeline = (microBatches: number) => ({
   options: { mesh: { pipeline: 2 }, pipeline: { microBatches } },
 });
 const staged = (waits: readonly number[]) => (_: number, rank: number) => ({
-  ...{ ms: 30, forward: 10, backward: 19, blocked: waits[rank]!, exposed: 0 },
+  ...{ ms: 30, forward: 10, backward: 19 - waits[rank]!, communicating: waits[rank]!, blocked: NaN },
 });
 const talking: Synthetic = {
   ranks: 2,

@@ -54,9 +54,11 @@ export const exploding: Detector = {
 /** Steps in fp16 are skipped, because gradients overflow. */
 export const fp16Scale: Detector = {
   id: 'fp16-scale',
-  needs: { steps: ['passes'], facts: ['options'] },
+  needs: { steps: ['passes'], facts: ['strategy', 'options'] },
   find(run) {
     if (optionOf(run, 'mixedPrecision') !== 'fp16') return undefined;
+    if (run.facts!.strategy.startsWith('pipeline'))
+      return 'a pipelined step has a number of passes that depends on its schedule';
     const window = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
     const shares = run.steps.map((steps) => {
       const known = steps.filter(({ row }) => row.passes >= window);

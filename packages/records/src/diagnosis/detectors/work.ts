@@ -74,7 +74,7 @@ function isMixed(works: readonly (readonly number[])[]): boolean {
 /** One stage of a pipeline has more work than the others. */
 export const stageImbalance: Detector = {
   id: 'stage-imbalance',
-  needs: { steps: ['blocked'], facts: ['strategy', 'options'], ranks: 2, passes: true },
+  needs: { steps: ['communicating'], facts: ['strategy', 'options'], ranks: 2, passes: true },
   find(run) {
     if (!isPipeline(run)) return undefined;
     const busy = run.steps.map((steps) => median(steps.map(busyMs)));
@@ -115,7 +115,7 @@ const PER_STAGE = 4;
 /** Stages of a pipeline wait at the start and at the end of each step. */
 export const bubble: Detector = {
   id: 'bubble',
-  needs: { steps: ['blocked'], facts: ['strategy', 'options'], ranks: 2, passes: true },
+  needs: { steps: ['communicating'], facts: ['strategy', 'options'], ranks: 2, passes: true },
   find(run) {
     if (!isPipeline(run)) return undefined;
     const stages = stagesOf(run);
