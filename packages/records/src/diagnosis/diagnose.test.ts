@@ -35,6 +35,8 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'shuffled-labels': ['not-learning'],
   'tensors-that-stay': ['leak'],
   'rank-1-computes-twice-as-much': ['slow-rank'],
+  'rank-1-makes-no-call-any-more': ['hang'],
+  'the-same-samples-on-all-ranks': ['same-batches'],
   'weights-as-text-in-each-step': ['loop-code'],
 };
 
@@ -305,6 +307,16 @@ describe('a finding', () => {
 
   it.each<[string, string, Synthetic]>([
     ['of communication', 'comm-bound', { ...talking, rates: { runQueueMs: 300 } }],
+    [
+      'of shards',
+      'comm-bound',
+      {
+        ...talking,
+        facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } },
+        rates: { runQueueMs: 300 },
+      },
+    ],
+    ['of uneven work', 'uneven-work', { ranks: 2, step: turns(4), rates: { runQueueMs: 300 } }],
     [
       'of the learning rate',
       'not-learning',

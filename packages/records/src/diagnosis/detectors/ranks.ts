@@ -157,12 +157,12 @@ export const commBound: Detector = {
     const bytes = median(run.steps[0]!.map(({ row }) => row.bytesSent));
     const finding = commonFinding(run, share, bytes);
     const isDdp = strategy === 'ddp';
-    const ofOption = isDdp
-      ? (reduceEachMicro(run, finding) ?? smallBuckets(run, finding, bytes))
-      : wrongStrategy(run, finding);
+    const ofOption = isDdp ? (reduceEachMicro(run, finding) ?? smallBuckets(run, finding, bytes)) : undefined;
     if (ofOption) return ofOption;
     const busy = busyProcessors(run);
     if (busy) return busy;
+    const ofStrategy = wrongStrategy(run, finding);
+    if (ofStrategy) return ofStrategy;
     return isDdp && optionOf(run, 'ddp.commHook') === undefined
       ? {
           ...finding,
