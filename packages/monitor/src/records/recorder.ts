@@ -52,6 +52,7 @@ interface Given {
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
 const NO_CALLS = { calls: 0, kernels: 0 };
+const NO_TOTALS = { blocked: 0, communicating: 0, recordings: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
@@ -65,9 +66,7 @@ export class Recorder {
   readonly #ends: readonly (() => void)[];
   readonly #loop = new LoopFigures();
   #calls = { ...NO_CALLS };
-  #blockedMs = 0;
-  #communicatingMs = 0;
-  #recordings = 0;
+  #totals = { ...NO_TOTALS };
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
@@ -107,7 +106,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives(
         (_, ms) => {
-          if (--this.#control[DEPTH]! === 0) this.#communicatingMs += ms;
+          if (--this.#control[DEPTH]! === 0) this.#totals.communicating += ms;
           this.blocked(ms);
         },
         () => {
@@ -115,7 +114,7 @@ export class Recorder {
           this.#control[DEPTH]!++;
         },
       ),
-      observeRecordings(() => this.#recordings++),
+      observeRecordings(() => this.#totals.recordings++),
       observeReplays((report) => this.replayed(report)),
       () => this.#loop.close(),
     ];
@@ -130,18 +129,18 @@ export class Recorder {
     this.#endCounting?.();
     // Without spreads, which would take longer than all the rest.
     this.#measured = {
-      blocked: this.#blockedMs,
+      blocked: this.#totals.blocked,
       flops: isCounted ? flops : NaN,
       replay: this.#replay,
       calls: isCounted ? this.#calls.calls : NaN,
       kernels: isCounted ? this.#calls.kernels : NaN,
       passes: this.given.own.takePasses(),
-      communicating: this.#communicatingMs,
-      recordings: this.#recordings,
+      communicating: this.#totals.communicating,
+      recordings: this.#totals.recordings,
       loop: this.#loop.take(),
     };
     if (isCounted) this.#calls = { ...NO_CALLS };
-    this.#blockedMs = this.#communicatingMs = this.#recordings = 0;
+    this.#totals = { ...NO_TOTALS };
     this.#replay = { ...NO_REPLAY };
     this.#running++;
     this.#count();
@@ -155,7 +154,7 @@ export class Recorder {
 
   /** The main thread was in a collective. */
   blocked(ms: number): void {
-    if (this.given.own.isRunning) this.#blockedMs += ms;
+    if (this.given.own.isRunning) this.#totals.blocked += ms;
   }
 
   /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */

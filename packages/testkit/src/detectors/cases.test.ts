@@ -3,7 +3,7 @@ import { syntheticRun, type Detector, type Finding, type Run } from '@acc/record
 import { detectorCases, detectorCasesFor } from './cases.js';
 import type { DetectorSubject } from './subject.js';
 
-/** What a broken detector does in place of the right one. */
+/** The differences of a broken detector from the right one. */
 type Fault = Partial<Finding> & {
   readonly needs?: Detector['needs'];
   readonly find?: (run: Run, right: Finding) => Finding | undefined;

@@ -79,7 +79,7 @@ const abstains: DetectorCase = {
   },
 };
 
-/** What a step is made of. A run without these columns has no steps. */
+/** The parts of a step. A run without these columns has no steps. */
 const ALWAYS: readonly string[] = ['step', 'start', 'end'];
 
 const needsNoMore: DetectorCase = {

@@ -19,7 +19,7 @@ export interface DetectorCase {
   run(subject: DetectorSubject): Promise<void>;
 }
 
-/** What a diagnosis says with a detector: its findings, and why it could not judge. */
+/** The result of a diagnosis with a detector: its findings, and why it could not judge. */
 export interface Judged {
   readonly findings: readonly Finding[];
   readonly reason: string | undefined;

@@ -45,10 +45,7 @@ export const slowRank: Detector = {
   find(run) {
     // Its stages differ in work: see stage-imbalance.
     if (run.facts!.strategy.startsWith('pipeline')) return undefined;
-    const slowest = run.steps[0]!.map((_, step) => {
-      const busy = run.steps.map((steps) => busyMs(steps[step]!));
-      return busy.indexOf(max(busy));
-    });
+    const slowest = slowestRanks(run);
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
     const rank = counts.indexOf(max(counts));
     const own = median(run.steps[rank]!.map(busyMs));
@@ -89,6 +86,14 @@ export const slowRank: Detector = {
     };
   },
 };
+
+/** The index of the slowest rank of each step. */
+function slowestRanks(run: Run): number[] {
+  return run.steps[0]!.map((_, step) => {
+    const busy = run.steps.map((steps) => busyMs(steps[step]!));
+    return busy.indexOf(max(busy));
+  });
+}
 
 function othersOf(run: Run, rank: number, of: (step: RankStep) => number): number {
   return median(run.steps.filter((_, i) => i !== rank).map((steps) => median(steps.map(of))));

@@ -1,4 +1,4 @@
-import type { Detector } from '../finding.js';
+import type { Detector, Evidence } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
@@ -41,20 +41,7 @@ export const unevenWork: Detector = {
       id: 'uneven-work',
       severity: ratio >= 1.33 ? 'critical' : 'warning',
       share: gain.mid,
-      evidence: [
-        {
-          quantity: 'work of the slowest rank of a step, of the mean',
-          value: ratio,
-          unit: 'times',
-          limit: 1.1,
-        },
-        {
-          quantity: 'steps in which the same rank is the slowest',
-          value: (100 * max(counts)) / run.length,
-          unit: '%',
-          limit: 100 * ALWAYS,
-        },
-      ],
+      evidence: unevenEvidence(ratio, max(counts) / run.length),
       cause: 'In each step another rank has more work than the others, which wait for it.',
       ranks: run.numbers,
       since: null,
@@ -65,6 +52,18 @@ export const unevenWork: Detector = {
     };
   },
 };
+
+function unevenEvidence(ratio: number, most: number): Evidence[] {
+  return [
+    { quantity: 'work of the slowest rank of a step, of the mean', value: ratio, unit: 'times', limit: 1.1 },
+    {
+      quantity: 'steps in which the same rank is the slowest',
+      value: 100 * most,
+      unit: '%',
+      limit: 100 * ALWAYS,
+    },
+  ];
+}
 
 /** Work that differs by chance alone is a few steps of some rank. Most steps differ here. */
 function isMixed(works: readonly (readonly number[])[]): boolean {
@@ -135,16 +134,7 @@ export const bubble: Detector = {
       id: 'bubble',
       severity: share >= 0.3 ? 'critical' : 'warning',
       share: Math.min(share, ofSchedule),
-      evidence: [
-        {
-          quantity: 'waiting, of the stage that waits least',
-          value: 100 * share,
-          unit: '% of the time',
-          limit: 15,
-        },
-        { quantity: 'of it by the schedule', value: 100 * ofSchedule, unit: '% of the time', limit: 13 },
-        { quantity: 'micro-batches', value: micro, unit: `for ${stages} stages` },
-      ],
+      evidence: bubbleEvidence({ share, ofSchedule, micro, stages }),
       cause: `With ${micro} micro-batches, the ${stages} stages wait at the start and at the end of each step.`,
       ranks: run.numbers,
       since: null,
@@ -158,6 +148,22 @@ export const bubble: Detector = {
     };
   },
 };
+
+interface Bubble {
+  readonly share: number;
+  readonly ofSchedule: number;
+  readonly micro: number;
+  readonly stages: number;
+}
+
+function bubbleEvidence({ share, ofSchedule, micro, stages }: Bubble): Evidence[] {
+  const unit = '% of the time';
+  return [
+    { quantity: 'waiting, of the stage that waits least', value: 100 * share, unit, limit: 15 },
+    { quantity: 'of it by the schedule', value: 100 * ofSchedule, unit, limit: 13 },
+    { quantity: 'micro-batches', value: micro, unit: `for ${stages} stages` },
+  ];
+}
 
 function stagesOf(run: Run): number {
   const given = Number(optionOf(run, 'mesh.pipeline') ?? -1);
