@@ -1,4 +1,4 @@
-import type { Detector, Finding } from '../finding.js';
+import type { Detector, Evidence, Finding } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
@@ -62,21 +62,7 @@ export const slowRank: Detector = {
       id: 'slow-rank',
       severity: ratio >= 1.33 ? 'critical' : 'warning',
       share: gain.mid,
-      evidence: [
-        {
-          quantity: `busy time of rank ${number}, of that of the others`,
-          value: ratio,
-          unit: 'times',
-          limit: 1.1,
-        },
-        {
-          quantity: `steps in which rank ${number} is the slowest`,
-          value: 100 * always,
-          unit: '%',
-          limit: 80,
-        },
-        { quantity: `busy time of rank ${number}`, value: own, unit: 'ms a step' },
-      ],
+      evidence: slowEvidence(number, { ratio, always, own }),
       cause: `Rank ${number} ${cause}, and all others wait for it.`,
       ranks: [number],
       since: null,
@@ -86,6 +72,19 @@ export const slowRank: Detector = {
     };
   },
 };
+
+function slowEvidence(
+  rank: number,
+  { ratio, always, own }: { readonly ratio: number; readonly always: number; readonly own: number },
+): Evidence[] {
+  const ofOthers = `busy time of rank ${rank}, of that of the others`;
+  const isSlowest = `steps in which rank ${rank} is the slowest`;
+  return [
+    { quantity: ofOthers, value: ratio, unit: 'times', limit: 1.1 },
+    { quantity: isSlowest, value: 100 * always, unit: '%', limit: 80 },
+    { quantity: `busy time of rank ${rank}`, value: own, unit: 'ms a step' },
+  ];
+}
 
 /** The index of the slowest rank of each step. */
 function slowestRanks(run: Run): number[] {
