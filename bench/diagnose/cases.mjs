@@ -4,6 +4,10 @@
  */
 const STEPS = 130;
 const base = { steps: STEPS };
+const UNEVEN_STAGES = [
+  ['layer0', 'layer1', 'layer2', 'layer3', 'layer4'],
+  ['layer5', 'head'],
+];
 
 const sick = (name, expected, given) => ({
   ...{ name, expected, ranks: 1, threads: 1 },
@@ -30,6 +34,12 @@ export const CASES = [
     both: { hidden: 32, layers: 6, batch: 16 },
     mended: { compiles: true },
   }),
+  sick('a compiled step that reads its loss', ['not-replayed'], {
+    both: { hidden: 32, layers: 6, batch: 16, compiles: true },
+    sick: { readsInStep: true },
+    mended: {},
+  }),
+  sick('batches of one sample', ['small-products'], { sick: { batch: 1 }, mended: { batch: 4 } }),
   sick('a checkpoint every 20 steps', ['checkpoint-stall'], {
     both: { saveEvery: 20, hidden: 1024, batch: 16 },
     mended: { options: { checkpoint: { async: true, keepLast: 1 } } },
@@ -46,6 +56,33 @@ export const CASES = [
     sick: { passesOfRank1: 2 },
   }),
   sick('rank 1 pauses in each step', ['slow-rank'], { ranks: 2, sick: { pauseOfRank1: 20 }, mended: {} }),
+  sick('work that changes from rank to rank', ['uneven-work'], {
+    ranks: 2,
+    sick: { passesByTurn: [3, 1] },
+    mended: { passesByTurn: [2, 2] },
+  }),
+  sick('rank 1 makes no call any more', ['hang'], { ranks: 2, mayFail: true, sick: { stopsRank1At: 60 } }),
+  sick('weights in shards that would fit', ['wrong-strategy'], {
+    ranks: 2,
+    both: { batch: 8, hidden: 1024 },
+    sick: { options: { strategy: 'fsdp' } },
+    mended: { options: { strategy: 'ddp' } },
+  }),
+  sick('as many micro-batches as stages', ['bubble'], {
+    ranks: 2,
+    both: { isPipelined: true, batch: 256, layers: 6 },
+    sick: { options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 2 } } },
+    mended: { options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 8 } } },
+  }),
+  sick('a stage with most of the layers', ['stage-imbalance'], {
+    ranks: 2,
+    both: { isPipelined: true, batch: 256, layers: 6 },
+    sick: {
+      options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 8, stages: UNEVEN_STAGES } },
+    },
+    mended: { options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 8 } } },
+  }),
+  sick('the same samples on all ranks', ['same-batches'], { ranks: 2, sick: { sharesSamples: true } }),
   sick('buckets of 4 KiB', ['small-buckets'], {
     ranks: 2,
     both: { batch: 8, layers: 12, hidden: 256 },
@@ -67,6 +104,15 @@ export const CASES = [
     sick: { learningRate: 1 },
   }),
   sick('learning rate by 10,000', ['not-learning'], { sick: { learningRate: 1e-8 } }),
+  sick('losses that are 1,000 times as large', ['exploding'], { sick: { outliersEvery: 30 } }),
+  sick('a loss scale that grows every 5 steps', ['fp16-scale'], {
+    both: { batch: 64, hidden: 512 },
+    sick: {
+      options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 24, growthInterval: 5 } } },
+    },
+    mended: { options: { mixedPrecision: 'fp16' } },
+  }),
+  sick('dead ReLUs', ['not-learning'], { sick: { bias: -10, learningRate: 1e-5 } }),
   sick('shuffled labels', ['not-learning'], { sick: { isRandom: true } }),
 ];
 

@@ -5,6 +5,7 @@ import { moduleDataset } from '@acc/data';
 
 const WIDTH = 256;
 const CLASSES = 10;
+const HANG_MS = 20_000;
 
 interface Settings {
   readonly steps: number;
@@ -29,6 +30,20 @@ interface Settings {
   readonly nanFrom?: number;
   /** How often rank 1 computes its forward pass. */
   readonly passesOfRank1?: number;
+  /** How often the rank whose turn it is, and the others, compute theirs. */
+  readonly passesByTurn?: readonly [own: number, others: number];
+  /** The step after which rank 1 makes no call any more. */
+  readonly stopsRank1At?: number;
+  /** The loader is not prepared, so all ranks read the same samples. */
+  readonly sharesSamples?: boolean;
+  /** In every so many steps, the loss is 1,000 times as large. */
+  readonly outliersEvery?: number;
+  /** Of all units at the start. */
+  readonly bias?: number;
+  /** Reads the loss within the step. */
+  readonly readsInStep?: boolean;
+  /** Trains the layers in stages. */
+  readonly isPipelined?: boolean;
   /** Milliseconds for which rank 1 waits in each step. */
   readonly pauseOfRank1?: number;
 }
@@ -38,13 +53,16 @@ const settings = JSON.parse(given) as Settings;
 const { steps, hidden = 768, layers = 3, batch = 128, learningRate = 1e-4 } = settings;
 
 const accelerator = await Accelerator.create({ projectDir, logWith: [], autoLog: true, ...settings.options });
-const dense = (units: number, activation?: 'relu') =>
-  tf.layers.dense({ units, ...(activation && { activation }) });
+const biasInitializer = tf.initializers.constant({ value: settings.bias ?? 0 });
+const dense = (i: number, inputShape?: number[]) =>
+  tf.layers.dense({
+    ...{ name: `layer${i}`, units: hidden, activation: 'relu', biasInitializer },
+    ...(inputShape && { inputShape }),
+  });
 const model = tf.sequential({
   layers: [
-    tf.layers.dense({ units: hidden, activation: 'relu', inputShape: [WIDTH] }),
-    ...Array.from({ length: layers - 1 }, () => dense(hidden, 'relu')),
-    dense(CLASSES),
+    ...Array.from({ length: layers }, (_, i) => dense(i, i === 0 ? [WIDTH] : undefined)),
+    tf.layers.dense({ name: 'head', units: CLASSES }),
   ],
 });
 const source = await moduleDataset<{ xs: Float32Array; ys: Int32Array }>(
@@ -52,29 +70,53 @@ const source = await moduleDataset<{ xs: Float32Array; ys: Int32Array }>(
   { args: [{ width: WIDTH, classes: CLASSES, ...settings.samples }] },
 );
 const { numWorkers = 0 } = settings;
-const [, optimizer, loader] = accelerator.prepare(
-  model,
-  tf.train.adam(learningRate),
-  new DataLoader(source, { batchSize: batch, numWorkers }),
-);
+const data = new DataLoader(source, { batchSize: batch, numWorkers });
+const [prepared, optimizer] = accelerator.prepare(model, tf.train.adam(learningRate));
+const loader = settings.sharesSamples ? data : accelerator.prepare(data);
 await accelerator.initTrackers('sick');
 
 let done = 0;
 const isRank1 = accelerator.processIndex === 1;
+const isTurn = () => done % accelerator.numProcesses === accelerator.processIndex;
 const kept: tf.Tensor[] = [];
 const living: unknown[] = [];
 
 function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
   const labels = settings.isRandom ? tf.randomUniform([batch], 0, CLASSES, 'int32') : tf.reshape(ys, [batch]);
+  const [own, others] = settings.passesByTurn ?? [1, 1];
   const passes = isRank1 ? (settings.passesOfRank1 ?? 1) : 1;
-  const logits = Array.from({ length: passes }, () => model.apply(xs, { training: true }) as tf.Tensor);
+  const logits = Array.from(
+    { length: passes * (isTurn() ? own : others) },
+    () => model.apply(xs, { training: true }) as tf.Tensor,
+  );
   const loss = tf.losses.softmaxCrossEntropy(tf.oneHot(tf.cast(labels, 'int32'), CLASSES), tf.addN(logits));
+  const isOutlier = done % (settings.outliersEvery ?? Infinity) === settings.outliersEvery! - 1;
   const isBad = done >= (settings.nanFrom ?? Infinity);
+  if (isOutlier) return tf.mul(loss, 1000);
   return (isBad ? tf.add(loss, tf.log(tf.sub(loss, tf.add(loss, 1)))) : loss) as tf.Scalar;
 }
 
-const train = (xs: tf.Tensor, ys: tf.Tensor) => optimizer.minimize(() => lossOf(xs, ys), true)!;
-const step = settings.compiles ? accelerator.compile(train) : train;
+function train(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
+  const loss = optimizer.minimize(() => lossOf(xs, ys), true)!;
+  if (settings.readsInStep) losses.push(loss.dataSync()[0]!);
+  return loss;
+}
+
+const losses: number[] = [];
+function inStages(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
+  const labels = tf.reshape(ys, [-1]);
+  const loss = staged(xs, labels);
+  labels.dispose();
+  return loss;
+}
+
+const staged = settings.isPipelined
+  ? accelerator.pipelined(prepared, (ys, logits) =>
+      tf.losses.softmaxCrossEntropy(tf.oneHot(tf.cast(ys, 'int32'), CLASSES), logits).asScalar(),
+    )
+  : train;
+const plain = settings.isPipelined ? inStages : train;
+const step = settings.compiles ? accelerator.compile(plain) : plain;
 
 function everySoOften(xs: tf.Tensor): void {
   const isDue = (every = Infinity) => done % every === 0;
@@ -86,8 +128,15 @@ function everySoOften(xs: tf.Tensor): void {
     // Objects that outlive a few steps are the most expensive ones.
     living[done % 4] = Array.from({ length: garbage }, (_, i) => ({ i, at: [i] }));
   }
-  if (isRank1 && settings.pauseOfRank1)
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, settings.pauseOfRank1);
+  if (isRank1 && settings.pauseOfRank1) pause(settings.pauseOfRank1);
+  if (isRank1 && done === settings.stopsRank1At) {
+    pause(HANG_MS);
+    process.exit(1);
+  }
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 for await (const { xs, ys } of loader) {

@@ -5,6 +5,7 @@ export default defineConfig({
   ...base,
   entry: {
     index: 'src/index.ts',
+    'detectors/index': 'src/detectors/index.ts',
     'storages/index': 'src/storages/index.ts',
     'continuous/host': 'src/continuous/host.ts',
     'strategies/index': 'src/strategies/index.ts',

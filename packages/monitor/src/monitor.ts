@@ -7,7 +7,7 @@ import { metricsOf } from './metrics.js';
 import type { ResolvedAutoLog } from './options.js';
 import { OwnWork } from './records/own-work.js';
 import type { RunFacts } from './records/run-facts.js';
-import { StepRecords } from './records/step-records.js';
+import { StepRecords, type EndedStep } from './records/step-records.js';
 import { StepClock } from './step-clock.js';
 import type { SystemFigures } from './system.js';
 
@@ -67,6 +67,9 @@ export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: numbe
     detach: () => measuring.detach(),
   };
 }
+
+type Due = Pick<EndedStep, 'metrics' | 'ownLoss'>;
+const NOT_DUE: Due = { metrics: undefined, ownLoss: undefined };
 
 class Monitor {
   readonly clock = new StepClock();
@@ -144,10 +147,10 @@ class Monitor {
     if (!this.#hasReported) this.#seeLosses();
     const { last } = this.clock;
     this.#records?.endStep();
-    const metrics = this.#isDue(step) ? this.#report(step, info) : undefined;
+    const due = this.#isDue(step) ? this.#report(step, info) : NOT_DUE;
     const { samples, optimizer } = info;
     const learningRate = learningRateOf(optimizer);
-    this.#records?.step(this.#sink.folder, last, { step, samples, metrics, learningRate });
+    this.#records?.step(this.#sink.folder, last, { step, samples, ...due, learningRate });
   }
 
   /** Stops the thread and the process that run beside the training. */
@@ -179,7 +182,7 @@ class Monitor {
     return this.#sink.isOpen && step % this.#options.every === 0;
   }
 
-  #report(step: number, { optimizer, isShared }: StepInfo): Readonly<Record<string, number>> {
+  #report(step: number, { optimizer, isShared }: StepInfo): Due {
     const { collective } = this.#context;
     const system = this.#options.system ? this.#system.take() : undefined;
     this.#hasReported = true;
@@ -198,10 +201,11 @@ class Monitor {
     this.#steps = this.#samples = 0;
     this.#countsSamples = true;
     this.#sink.log(metrics, step);
-    if (collective.rank > 0) return metrics;
+    const due = { metrics, ownLoss: own.lossSum / own.lossWeight };
+    if (collective.rank > 0) return due;
     if (Number.isFinite(own.lossSum)) this.#seeMean(metrics['train/loss'], step);
     this.#alert(ranks, step);
-    return metrics;
+    return due;
   }
 
   /** On rank 0, raises the alerts of losses that were not seen yet. */

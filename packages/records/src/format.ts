@@ -59,9 +59,17 @@ export const STEP_COLUMNS = [
   // Native calls of the step and the time in them, in the steps whose FLOPs are counted by calls.
   'calls',
   'kernels',
+  // Backward passes since the row before. NaN in steps with replays.
+  'passes',
+  // The time of the main thread in collectives of any kind since the row before, also between passes.
+  'communicating',
+  // Steps that were recorded to be replayed later, since the row before.
+  'recordings',
+  // The mean loss of this rank alone, in the steps that have the loss of all ranks.
+  'ownLoss',
 ] as const;
 
-/** The columns of a row every 250 ms. All but the time and the memory count up from some start. */
+/** The columns of a row every 250 ms. All but the time, the memory and the last one count up from some start. */
 export const SAMPLE_COLUMNS = [
   'time',
   'rssBytes',
@@ -74,6 +82,10 @@ export const SAMPLE_COLUMNS = [
   'runQueueMs',
   // All processors of the host together, busy for any program.
   'hostBusyMs',
+  // Parts of collectives that the main thread has begun.
+  'collectives',
+  // 1 while the main thread is in one, else 0.
+  'isInCollective',
 ] as const;
 
 export type StepColumn = (typeof STEP_COLUMNS)[number];

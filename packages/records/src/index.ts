@@ -15,3 +15,4 @@ export { diagnose, readRecords } from './read-records.js';
 export type { DiagnoseOptions, Diagnosis, NotJudged } from './diagnosis/diagnose.js';
 export type { Change, Detector, Evidence, Finding, Gain, Needs } from './diagnosis/finding.js';
 export type { RankRecords, RankStep, RecordedRun, Run } from './diagnosis/run.js';
+export { syntheticRun, type Synthetic } from './synthetic.js';

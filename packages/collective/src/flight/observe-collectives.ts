@@ -7,16 +7,22 @@
  */
 export type CollectiveObserver = (name: () => string, ms: number) => void;
 
-const observers = new Set<CollectiveObserver>();
+interface Observers {
+  readonly begin: (() => void) | undefined;
+  readonly end: CollectiveObserver;
+}
+
+const observers = new Set<Observers>();
 
 /**
  * Calls `observer` after each part of every collective in this process, also after one that failed. It
  * must not call collectives.
  *
+ * @param begin Called before each part.
  * @returns Removes this observer.
  */
-export function observeCollectives(observer: CollectiveObserver): () => void {
-  const own: CollectiveObserver = (...part) => observer(...part);
+export function observeCollectives(observer: CollectiveObserver, begin?: () => void): () => void {
+  const own: Observers = { begin, end: (...part) => observer(...part) };
   observers.add(own);
   return () => void observers.delete(own);
 }
@@ -25,8 +31,9 @@ export function observeCollectives(observer: CollectiveObserver): () => void {
 export function beginObserved(): ((name: () => string) => void) | undefined {
   if (observers.size === 0) return undefined;
   const start = performance.now();
+  for (const { begin } of observers) begin?.();
   return (name) => {
     const ms = performance.now() - start;
-    for (const observer of observers) observer(name, ms);
+    for (const { end } of observers) end(name, ms);
   };
 }

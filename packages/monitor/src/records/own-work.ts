@@ -9,6 +9,7 @@ export class OwnWork {
   /** Of the last forward pass, which counts with its backward pass. */
   #forwardFlops = 0;
   #flops = 0;
+  #passes = 0;
 
   /** Whether the training is in a pass, reduces gradients, or is in its optimizer. */
   get isRunning(): boolean {
@@ -31,6 +32,7 @@ export class OwnWork {
       if (pass === 'backward') {
         this.#flops += this.#forwardFlops;
         this.#forwardFlops = 0;
+        this.#passes++;
       }
     }
   }
@@ -70,5 +72,12 @@ export class OwnWork {
     const flops = this.#flops;
     this.#flops = 0;
     return flops;
+  }
+
+  /** The backward passes since the last call. */
+  takePasses(): number {
+    const passes = this.#passes;
+    this.#passes = 0;
+    return passes;
   }
 }

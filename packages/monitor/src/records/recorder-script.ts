@@ -9,7 +9,7 @@ const { appendFileSync, openSync, writeSync, closeSync, readFileSync } = require
 const { crc32, deflateRawSync } = require('node:zlib');
 const { control, ring, files, facts, rank, everyMs, magic, headerBytes, kind } = workerData;
 const state = new Int32Array(control);
-const [WRITTEN, TAKEN, CLOSING, DONE, DROPPED] = [0, 1, 2, 3, 4];
+const [WRITTEN, TAKEN, CLOSING, DONE, DROPPED, COLLECTIVES, DEPTH] = [0, 1, 2, 3, 4, 5, 6];
 const width = files.steps.columns.length;
 const rows = new Float64Array(ring);
 const capacity = rows.length / width;
@@ -73,7 +73,7 @@ function sample() {
   const cpuMs = (used.userCPUTime + used.systemCPUTime) / 1000;
   const time = performance.timeOrigin + performance.now();
   const [stolen, busy] = hostMs();
-  return [time, process.memoryUsage.rss(), cpuMs, stolen, used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches, runQueueMs(), busy];
+  return [time, process.memoryUsage.rss(), cpuMs, stolen, used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches, runQueueMs(), busy, state[COLLECTIVES], Math.min(1, state[DEPTH])];
 }
 
 function turn() {

@@ -1,7 +1,7 @@
 import * as os from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { observeCollectives } from '@acc/collective';
-import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
+import { flopsOfCall, observeRecordings, observeReplays, type ReplayReport } from '@acc/kernels';
 import { numThreads, memoryStats, observeCalls } from '@acc/native';
 import { files, hostName, join } from '@acc/platform';
 import {
@@ -19,7 +19,7 @@ import { SCRIPT } from './recorder-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
 export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
-type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels';
+type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | 'passes' | 'communicating' | 'recordings';
 type Memory = 'allocatedBytes' | 'peakBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
@@ -32,6 +32,9 @@ const TAKEN = 1;
 const CLOSING = 2;
 const DONE = 3;
 const DROPPED = 4;
+const COLLECTIVES = 5;
+const DEPTH = 6;
+const WORDS = 7;
 
 type MachineFact = 'host' | 'processors' | 'hostProcessors' | 'boundTo' | 'threads' | 'memoryBytes';
 
@@ -49,6 +52,7 @@ interface Given {
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
 const NO_CALLS = { calls: 0, kernels: 0 };
+const NO_TOTALS = { blocked: 0, communicating: 0, recordings: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
@@ -56,19 +60,20 @@ const NO_CALLS = { calls: 0, kernels: 0 };
  * them. Problems with the files are told once, and training goes on.
  */
 export class Recorder {
-  readonly #control = new Int32Array(new SharedArrayBuffer(4 * (DROPPED + 1)));
+  readonly #control = new Int32Array(new SharedArrayBuffer(4 * WORDS));
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
   readonly #loop = new LoopFigures();
   #calls = { ...NO_CALLS };
-  #blockedMs = 0;
+  #totals = { ...NO_TOTALS };
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
   #measured = {
     ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
+    ...{ passes: 0, communicating: 0, recordings: 0 },
     loop: this.#loop.take(),
   };
   /** The last step. It waits for the report of the replay that it ended in, if there is one. */
@@ -99,7 +104,17 @@ export class Recorder {
       kind: KIND,
     });
     this.#ends = [
-      observeCollectives((_, ms) => this.blocked(ms)),
+      observeCollectives(
+        (_, ms) => {
+          if (--this.#control[DEPTH]! === 0) this.#totals.communicating += ms;
+          this.blocked(ms);
+        },
+        () => {
+          this.#control[COLLECTIVES]!++;
+          this.#control[DEPTH]!++;
+        },
+      ),
+      observeRecordings(() => this.#totals.recordings++),
       observeReplays((report) => this.replayed(report)),
       () => this.#loop.close(),
     ];
@@ -114,15 +129,18 @@ export class Recorder {
     this.#endCounting?.();
     // Without spreads, which would take longer than all the rest.
     this.#measured = {
-      blocked: this.#blockedMs,
+      blocked: this.#totals.blocked,
       flops: isCounted ? flops : NaN,
       replay: this.#replay,
       calls: isCounted ? this.#calls.calls : NaN,
       kernels: isCounted ? this.#calls.kernels : NaN,
+      passes: this.given.own.takePasses(),
+      communicating: this.#totals.communicating,
+      recordings: this.#totals.recordings,
       loop: this.#loop.take(),
     };
     if (isCounted) this.#calls = { ...NO_CALLS };
-    this.#blockedMs = 0;
+    this.#totals = { ...NO_TOTALS };
     this.#replay = { ...NO_REPLAY };
     this.#running++;
     this.#count();
@@ -136,7 +154,7 @@ export class Recorder {
 
   /** The main thread was in a collective. */
   blocked(ms: number): void {
-    if (this.given.own.isRunning) this.#blockedMs += ms;
+    if (this.given.own.isRunning) this.#totals.blocked += ms;
   }
 
   /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */
@@ -204,7 +222,8 @@ export class Recorder {
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
   #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
-    const { blocked, flops, replay, calls, kernels } = this.#measured;
+    const { blocked, flops, replay, passes, ...others } = this.#measured;
+    const { calls, kernels, communicating, recordings } = others;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
     return {
@@ -213,6 +232,9 @@ export class Recorder {
       flops: outside + replay.flops,
       calls,
       kernels,
+      passes: replay.count > 0 ? NaN : passes,
+      communicating,
+      recordings,
     };
   }
 

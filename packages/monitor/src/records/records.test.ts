@@ -87,6 +87,7 @@ it('steps get the last sample before their end', async () => {
   const samples = await parseRecords<SampleRow>(readFileSync(join(folder, 'samples-rank-0.acc')));
   expect(samples.length).toBeGreaterThan(0);
   expect(samples[0]!.rssBytes).toBeGreaterThan(2 ** 20);
+  expect(samples[0]).toMatchObject({ collectives: 0, isInCollective: 0 });
   const ends = [samples[0]!.time - 1, samples[0]!.time + 1];
   const joined = joinSamples(
     ends.map((end) => ({ end }) as StepRow),
@@ -130,6 +131,11 @@ it('the work of a step is that between its own hooks, and its replay is in its r
     [0, 0],
   ]);
   expect(rows.map(({ replay }) => replay > 0)).toEqual([false, true, true]);
+  expect(rows.map(({ passes, recordings }) => [passes, recordings])).toEqual([
+    [1, 0],
+    [NaN, 0],
+    [0, 0],
+  ]);
 });
 
 it('waits between steps are in their rows, and facts in a file', async () => {

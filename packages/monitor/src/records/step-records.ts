@@ -13,6 +13,8 @@ export interface EndedStep {
   readonly samples: number | undefined;
   /** Undefined if no figures are due in this step. */
   readonly metrics: Readonly<Record<string, number>> | undefined;
+  /** The mean loss of this rank since the last figures. Undefined if there was none. */
+  readonly ownLoss: number | undefined;
   /** Undefined if the optimizer has none that is a number. */
   readonly learningRate: number | undefined;
 }
@@ -51,11 +53,16 @@ export class StepRecords {
   step(folder: string | undefined, times: LastStep | undefined, ended: EndedStep): void {
     if (folder !== this.#folder) this.#begin(folder);
     if (!this.#recorder || !times) return;
-    const { step, samples = NaN, metrics, learningRate = NaN } = ended;
+    const { step, samples = NaN, metrics, ownLoss = NaN, learningRate = NaN } = ended;
     const { communication, ...parts } = times;
     const about = { step, samples, tokens: samples * (this.given.tokensPerSample ?? NaN) };
     const bytesSent = this.#bytesOfStep;
-    const learning = { ...learningOf(metrics), learningRate, tensors: engineInternals().state.numTensors };
+    const learning = {
+      ...learningOf(metrics),
+      ownLoss,
+      learningRate,
+      tensors: engineInternals().state.numTensors,
+    };
     this.#recorder.step(
       { ...parts, exposed: communication, bytesSent, ...about, ...learning },
       metrics !== undefined,

@@ -1,18 +1,14 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { StepRow } from '../format.js';
 import { diagnose, readRecords } from '../read-records.js';
-import { syntheticRun, type Synthetic } from '../testing/synthetic.js';
-import { DETECTORS } from './detectors.js';
+import { syntheticRun, type Synthetic } from '../synthetic.js';
 import { diagnoseRun } from './diagnose.js';
-import type { Detector, Finding } from './finding.js';
-import { CHANGED_OPTIONS, LAUNCH_OPTIONS, LOADER_OPTIONS } from './options.js';
+import type { Finding } from './finding.js';
 import { replay } from './replay.js';
 import { Run } from './run.js';
-import { divide, max, min } from './statistics.js';
 
-const root = new URL('../../../../', import.meta.url);
 const runs = fileURLToPath(new URL('../testing/runs/', import.meta.url));
 
 /** Records of programs of `npm run bench:diagnose`: the id of their cause, and the option to change. */
@@ -34,6 +30,8 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'shuffled-labels': ['not-learning'],
   'tensors-that-stay': ['leak'],
   'rank-1-computes-twice-as-much': ['slow-rank'],
+  'rank-1-makes-no-call-any-more': ['hang'],
+  'the-same-samples-on-all-ranks': ['same-batches'],
   'weights-as-text-in-each-step': ['loop-code'],
 };
 
@@ -54,6 +52,20 @@ const plateau = (step: number) => 2.89 + 6.11 * 0.9 ** Math.max(0, step - 10);
 /** Calls are counted in each step whose number is a power of 2. */
 const counted = (kernels: number) => (step: number) =>
   (step & (step - 1)) === 0 ? { calls: 100, kernels } : {};
+/** Rank 0 is busy for 10 ms and waits for 4, or the other way round. */
+const turns =
+  (slow: number) =>
+  (step: number, rank: number): Partial<StepRow> & { ms: number } => {
+    const forward = (step + rank) % 2 === 0 ? 3 + slow : 3;
+    return { ms: 10 + slow, forward, exposed: 3 + slow - forward, blocked: 3 + slow - forward };
+  };
+const pipeline = (microBatches: number) => ({
+  strategy: 'pipeline',
+  options: { mesh: { pipeline: 2 }, pipeline: { microBatches } },
+});
+const staged = (waits: readonly number[]) => (_: number, rank: number) => ({
+  ...{ ms: 30, forward: 10, backward: 19 - waits[rank]!, communicating: waits[rank]!, blocked: NaN },
+});
 const talking: Synthetic = {
   ranks: 2,
   step: () => ({ ms: 16.7, exposed: 6.7, blocked: 6.7, bytesSent: 4_096_000 }),
@@ -199,20 +211,100 @@ describe('a finding', () => {
     [
       'small-buckets',
       { ...talking, facts: { options: { ddp: { bucketBytes: 4096 } } } },
-      { ...talking, facts: { options: { ddp: { bucketBytes: 200_000 } }, strategy: 'pipeline of ddp' } },
+      { ...talking, facts: { ...pipeline(16), strategy: 'pipeline of ddp' } },
     ],
     [
       'oversubscribed',
       { facts: { threads: 4 }, rates: { runQueueMs: 300 } },
       { facts: { threads: 4, processors: 4, boundTo: '0-1,4,6' }, rates: { runQueueMs: 300 } },
     ],
+    [
+      'small-products',
+      { step: () => ({ samples: 8, optimizer: 4, backward: 3 }) },
+      { step: () => ({ samples: 16, optimizer: 4, backward: 3 }) },
+    ],
+    ['uneven-work', { ranks: 2, step: turns(4) }, { ranks: 2, step: turns(1) }],
+    [
+      'stage-imbalance',
+      { ranks: 2, step: staged([2, 16]), facts: pipeline(16) },
+      { ranks: 2, step: staged([2, 4]), facts: pipeline(16) },
+    ],
+    [
+      'bubble',
+      { ranks: 2, step: staged([10, 10]), facts: pipeline(2) },
+      { ranks: 2, step: staged([3, 3]), facts: pipeline(8) },
+    ],
+    [
+      'wrong-strategy',
+      { ...talking, facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } } },
+      { ranks: 2, facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } } },
+    ],
+    [
+      'not-replayed',
+      { step: (step) => ({ ...counted(4)(step), recordings: step < 4 ? 1 : 0 }) },
+      { step: (step) => ({ ...counted(8)(step), recordings: step < 4 ? 1 : 0 }) },
+    ],
+    [
+      'exploding',
+      { steps: 200, step: (step) => (step % 60 === 0 ? due(0, { gradNorm: 11 })(step) : {}) },
+      { steps: 200, step: (step) => (step % 60 === 0 ? due(0, { gradNorm: 9 })(step) : {}) },
+    ],
+    [
+      'fp16-scale',
+      { step: (step) => ({ passes: step % 10 === 0 ? 2 : 1 }), facts: FP16 },
+      { step: (step) => ({ passes: step % 30 === 0 ? 2 : 1 }), facts: FP16 },
+    ],
+    [
+      'same-batches',
+      { ranks: 2, step: (step) => due(0, { ownLoss: 1 / step })(step) },
+      { ranks: 2, step: (step, rank) => due(0, { ownLoss: (1 + 1e-4 * rank) / step })(step) },
+    ],
   ])('%s, and none for what is nearly so', (id, given, near) => {
     expect(only(given).id).toBe(id);
     expect(findingsOf(near)).toEqual([]);
   });
 
+  it('of a hang names the rank that is in no collective, and the step', () => {
+    const hung = (ranks: readonly { isIn: number; calls: number; seconds: number }[]) => {
+      const recorded = syntheticRun({ ranks: ranks.length });
+      const after = recorded.ranks.map((rank, i) => {
+        const { isIn, calls, seconds } = ranks[i]!;
+        const still = Array.from({ length: 4 * seconds }, (_, k) => ({
+          ...rank.samples.at(-1)!,
+          ...{ time: 1300 + 250 * k, collectives: calls, isInCollective: isIn },
+        }));
+        return { ...rank, samples: [...rank.samples, ...still] };
+      });
+      return diagnoseRun({ ranks: after, problems: [] }).findings;
+    };
+    const waiting = { isIn: 1, calls: 500, seconds: 20 };
+    const [found, ...others] = hung([waiting, { ...waiting, isIn: 0, calls: 499 }]);
+    expect([found!.id, found!.ranks, found!.since!.step, others]).toEqual(['hang', [1], 122, []]);
+    expect(found!.cause).toBe('Rank 1 makes no collective call any more, and rank 0 waits in one.');
+    expect(hung([waiting, { ...waiting, calls: 499 }])[0]!.ranks).toEqual([1]);
+    expect(hung([waiting, waiting])[0]!.ranks).toEqual([0, 1]);
+    // A long evaluation on all ranks, and a rank that goes on.
+    expect(
+      hung([
+        { ...waiting, isIn: 0 },
+        { ...waiting, isIn: 0 },
+      ]),
+    ).toEqual([]);
+    expect(hung([waiting, { ...waiting, isIn: 0, seconds: 5 }])).toEqual([]);
+  });
+
   it.each<[string, string, Synthetic]>([
     ['of communication', 'comm-bound', { ...talking, rates: { runQueueMs: 300 } }],
+    [
+      'of shards',
+      'comm-bound',
+      {
+        ...talking,
+        facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } },
+        rates: { runQueueMs: 300 },
+      },
+    ],
+    ['of uneven work', 'uneven-work', { ranks: 2, step: turns(4), rates: { runQueueMs: 300 } }],
     [
       'of the learning rate',
       'not-learning',
@@ -289,100 +381,4 @@ describe('a finding', () => {
     });
     expect(findingsOf({ step })).toEqual([]);
   });
-});
-
-describe('records of all kinds are judged', () => {
-  it('of long runs', () => {
-    const { ranks } = syntheticRun({ rates: { rssBytes: 9.5e9 } });
-    const samples = Array.from({ length: 200_000 }, (_, i) => ({ ...ranks[0]!.samples[1]!, time: i / 200 }));
-    const { findings } = diagnoseRun({ problems: [], ranks: [{ ...ranks[0]!, samples }] });
-    expect(findings.map(({ id }) => id)).toEqual(['near-oom']);
-    const many = Array.from({ length: 200_000 }, (_, i) => Math.floor(i / 100_000));
-    expect([min(many), max(many)]).toEqual([0, 1]);
-    expect(Math.abs(divide(many, 20)!.at - 100_000)).toBeLessThan(1000);
-  });
-
-  it('of a rank without samples', () => {
-    const { ranks } = syntheticRun({ ranks: 2 });
-    const [first, second] = ranks;
-    const { notJudged } = diagnoseRun({ problems: [], ranks: [first!, { ...second!, samples: [] }] });
-    expect(notJudged).toContainEqual({ id: 'cpu-steal', reason: 'no two samples of each process' });
-  });
-
-  it('of a run that was resumed: its first steps, and counters of another process, do not count', () => {
-    const { ranks } = syntheticRun();
-    const { steps, samples } = ranks[0]!;
-    const resumed = new Run({ problems: [], ranks: [{ ...ranks[0]!, resumedAt: 60 }] });
-    expect(resumed.allRows(0)).toEqual(steps.slice(60));
-    const again = samples.map((row, i) => ({ ...row, cpuMs: i < 3 ? 9000 : row.cpuMs }));
-    expect(new Run({ problems: [], ranks: [{ ...ranks[0]!, samples: again }] }).samples(0)).toEqual(
-      again.slice(3),
-    );
-  });
-
-  it('but not without a common step', () => {
-    const { ranks } = syntheticRun({ ranks: 2 });
-    const steps = ranks[1]!.steps.map((row) => ({ ...row, step: row.step + 1000 }));
-    const given = { problems: ['samples are damaged.'], ranks: [ranks[0]!, { ...ranks[1]!, steps }] };
-    expect(() => diagnoseRun(given)).toThrow(/no recorded step in common/);
-    expect(() => diagnoseRun(given)).toThrow(
-      expect.objectContaining({ help: expect.stringContaining('damaged') as string }) as Error,
-    );
-  });
-});
-
-describe('what cannot be judged is said', () => {
-  it('with the column', () => {
-    const recorded = syntheticRun();
-    const [rank] = recorded.ranks;
-    const steps = rank!.steps.map(({ loader: _, saves: __, ...row }) => row) as unknown as StepRow[];
-    const { notJudged } = diagnoseRun({
-      problems: [],
-      ranks: [{ ...rank!, steps, samples: [], facts: undefined }],
-    });
-    const reasons = Object.fromEntries(notJudged.map(({ id, reason }) => [id, reason]));
-    expect(reasons).toMatchObject({
-      ...{ 'data-bound': 'no column loader', 'checkpoint-stall': 'no column saves' },
-      ...{ 'near-oom': 'no two samples of each process', 'non-finite': 'no fact options' },
-    });
-  });
-
-  it('for a short run, and for a run without the records of a rank', () => {
-    const short = diagnoseRun(syntheticRun({ steps: 12 })).notJudged;
-    expect(short.find(({ id }) => id === 'data-bound')!.reason).toBe(
-      'only 10 of 20 steps after the first ones',
-    );
-    const { ranks, problems } = syntheticRun({ ranks: 2 });
-    const { notJudged } = diagnoseRun({ ranks: ranks.slice(0, 1), problems });
-    expect(notJudged.find(({ id }) => id === 'slow-rank')!.reason).toBe(
-      'the records of 1 of 2 ranks are missing',
-    );
-  });
-});
-
-it('detectors of others are asked too, and may take the place of ours', () => {
-  const find = (run: Run) => `${run.length} steps`;
-  const own: Detector = { id: 'of-others', needs: {}, find };
-  const judged = (detectors: Detector[]) => diagnoseRun(syntheticRun(), { detectors }).notJudged;
-  expect(judged([own])).toContainEqual({ id: 'of-others', reason: '110 steps' });
-  expect(judged([{ ...own, id: 'gc' }]).filter(({ id }) => id === 'gc')).toEqual([
-    { id: 'gc', reason: '110 steps' },
-  ]);
-});
-
-it('advice names options that exist, and each finding has a section of the guide', () => {
-  const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-  const options = read('tests/architecture/option-names.txt').split('\n\n');
-  const namesOf = (first: string) => options.find((text) => text.startsWith(first))!.split('\n');
-  const accelerator = namesOf('Accelerator.create').map((line) => line.trim());
-  expect(CHANGED_OPTIONS.filter((name) => !accelerator.includes(name))).toEqual([]);
-  expect(
-    LAUNCH_OPTIONS.filter((name) => !read('tests/architecture/option-names.txt').includes(`--${name}`)),
-  ).toEqual([]);
-  expect(
-    LOADER_OPTIONS.filter((name) => !read('packages/data/src/options.ts').includes(`  ${name}: z.`)),
-  ).toEqual([]);
-  const guide = read('site/docs/guide/diagnose.md');
-  const ids = [...DETECTORS.map(({ id }) => id), 'small-buckets', 'reduce-each-micro'];
-  expect(ids.filter((id) => !guide.includes(`\n### ${id}\n`))).toEqual([]);
 });

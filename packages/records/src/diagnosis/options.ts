@@ -14,6 +14,9 @@ export const CHANGED_OPTIONS = [
   'ddp.syncEachBatch',
   'gradientClipping.norm',
   'mixedPrecision',
+  'pipeline.microBatches',
+  'pipeline.stages',
+  'strategy',
 ] as const;
 export const LAUNCH_OPTIONS = ['threads'] as const;
 export const LOADER_OPTIONS = ['numWorkers'] as const;

@@ -46,7 +46,8 @@ export class Run {
     const ranks = recorded.ranks.filter(({ steps }) => steps.length > 0);
     const common = commonSteps(ranks.map(lastRun));
     const first = Math.min(WARM_UP, Math.floor((common[0]?.length ?? 0) / WARM_UP_SHARE));
-    this.steps = common.map((rows) => rows.slice(first).map(rankStep));
+    const isPipeline = this.facts?.strategy?.startsWith('pipeline') ?? false;
+    this.steps = common.map((rows) => rows.slice(first).map((row) => rankStep(row, isPipeline)));
     this.numbers = ranks.map(({ rank }) => rank);
   }
 
@@ -83,6 +84,12 @@ export class Run {
     return within.slice(Math.max(restart, 0));
   }
 
+  /** Samples of a rank since the end of the last step that all ranks have. */
+  samplesAfter(index: number): readonly SampleRow[] {
+    const { end } = this.steps[index]!.at(-1)!.row;
+    return this.#records(index).samples.filter(({ time }) => time > end);
+  }
+
   #records(index: number): RankRecords {
     return this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
   }
@@ -105,15 +112,18 @@ function commonSteps(ranks: readonly (readonly StepRow[])[]): StepRow[][] {
   return ranks.map((rows) => rows.filter(({ step }) => known.every((steps) => steps.has(step))));
 }
 
-function rankStep(row: StepRow): RankStep {
+/** Stages of a pipeline wait for each other between their passes. */
+function rankStep(row: StepRow, isPipeline: boolean): RankStep {
   const ms = row.end - row.start;
   const { forward, backward, optimizer, exposed, replay } = row;
-  const waitedMs = Math.min(ms, Math.max(exposed, row.blocked || 0));
+  const inPasses = Math.min(ms, Math.max(exposed, row.blocked || 0));
+  const between = isPipeline ? row.communicating || 0 : 0;
+  const waitedMs = Math.min(ms, Math.max(inPasses, between));
   // Hooks of a replay measure the optimizer and the wait for gradients, which are parts of it.
   const computed =
     replay > 0
-      ? Math.max(replay, optimizer + exposed) + forward + backward - waitedMs
-      : forward + backward + optimizer + exposed - waitedMs;
+      ? Math.max(replay, optimizer + exposed) + forward + backward - inPasses
+      : forward + backward + optimizer + exposed - inPasses;
   const computeMs = Math.min(Math.max(computed, 0), ms - waitedMs);
   return { row, ms, waitedMs, computeMs, loopMs: ms - waitedMs - computeMs };
 }

@@ -2,7 +2,7 @@ import type { SampleRow } from '../format.js';
 import type { Run } from './run.js';
 import { divide, max, median, sum } from './statistics.js';
 
-type Counter = Exclude<keyof SampleRow, 'time' | 'rssBytes'>;
+type Counter = Exclude<keyof SampleRow, 'time' | 'rssBytes' | 'isInCollective'>;
 
 /** How much a counter of a rank's process grew in each millisecond of the steps. NaN: not known. */
 export function rateOf(run: Run, index: number, counter: Counter): number {

@@ -1,12 +1,25 @@
 import type { Detector } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
-import { gainOf, less } from '../replay.js';
+import { gainOf, less, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
 import { MOST_QUEUE, mostQueued, ranksOnHost } from '../samples.js';
 import { distanceOf, divide, max, median, sum } from '../statistics.js';
 
 /** The shares of JavaScript between kernels that stay in a compiled step. */
 const KEPT = { low: 0.5, mid: 0.25, high: 0.1 };
+
+const NOT_COMPILED = {
+  id: 'launch-bound',
+  cause: 'Kernels are short, and the JavaScript between them takes most of the step.',
+  advice:
+    'Compile the step (accelerator.compile), which records it once and replays it without JavaScript; or use larger batches.',
+};
+const NOT_REPLAYED = {
+  id: 'not-replayed',
+  cause: 'The step is compiled and was recorded, but it is not replayed: all of its JavaScript runs again.',
+  advice:
+    'Print `reason` of the compiled step, which says why, and its line: it reads a tensor, or its calls or the kinds of its arguments change. Move that out of the step.',
+};
 
 /** The backend whose calls are counted. */
 const NATIVE = 'acc';
@@ -32,8 +45,9 @@ export const launchBound: Detector = {
     const share = run.share(({ computeMs }) => Math.max(0, computeMs - kernelMs));
     if (ofKernels >= 0.75 || share < 0.1) return undefined;
     const edit = (kept: number) => less(({ computeMs: ms }) => (1 - kept) * Math.max(0, ms - kernelMs));
+    // The first steps of a compiled one are recorded, and later ones are replayed.
+    const isCompiled = run.numbers.some((_, i) => run.allRows(i).some(({ recordings }) => recordings > 0));
     return {
-      id: 'launch-bound',
       severity: share >= 0.5 ? 'critical' : 'warning',
       share,
       evidence: [
@@ -45,11 +59,9 @@ export const launchBound: Detector = {
         },
         { quantity: 'native calls', value: median(counted.map(({ row }) => row.calls)), unit: 'a step' },
       ],
-      cause: 'Kernels are short, and the JavaScript between them takes most of the step.',
       ranks: run.numbers,
       since: null,
-      advice:
-        'Compile the step (accelerator.compile), which records it once and replays it without JavaScript; or use larger batches.',
+      ...(isCompiled ? NOT_REPLAYED : NOT_COMPILED),
       change: null,
       gain: gainOf(run, { low: edit(KEPT.low), mid: edit(KEPT.mid), high: edit(KEPT.high) }),
     };
@@ -93,6 +105,49 @@ export const recomputeNeedless: Detector = {
     };
   },
 };
+
+/** Products of fewer rows take as long as products of so many: the time to read the weights. */
+const RIDGE_ROWS = 16;
+const LARGER = 4;
+
+/** A batch is so small that the cost of a step, and not that of its samples, takes the time. */
+export const smallProducts: Detector = {
+  id: 'small-products',
+  needs: { steps: ['optimizer', 'samples', 'replay'], facts: ['ranks', 'options'], passes: true },
+  find(run) {
+    const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
+    const samples = median(run.steps.flat().map(({ row }) => row.samples));
+    const rows = samples / run.facts!.ranks / micro;
+    const share = run.share(({ row }) => row.optimizer);
+    if (!(rows < RIDGE_ROWS) || share < 0.2) return undefined;
+    const products = Math.max(LARGER * rows, RIDGE_ROWS) / RIDGE_ROWS / LARGER;
+    // Times of a sample in a batch that is larger: the optimizer is called once for all of them.
+    const edit =
+      (ofPasses: number): Edit =>
+      (cost, { computeMs, row }) => ({
+        ...cost,
+        before: Math.max(0, cost.before - (1 - ofPasses) * Math.max(0, computeMs - row.optimizer)),
+        after: cost.after / LARGER,
+      });
+    return {
+      id: 'small-products',
+      severity: share >= 0.4 ? 'critical' : 'warning',
+      share,
+      evidence: [
+        { quantity: 'rows of a batch on a rank', value: rows, unit: '', limit: RIDGE_ROWS },
+        { quantity: 'optimizer', value: 100 * share, unit: '% of the time', limit: 20 },
+      ],
+      cause: `The optimizer is called for ${counted(rows)} of a rank, and takes much of the time.`,
+      ranks: run.numbers,
+      since: null,
+      advice: `Use larger batches, such as ${counted(LARGER * Math.ceil(rows))}, with a learning rate for them${micro > 1 ? ', and accumulate less' : ''}. The gain is that of a sample.`,
+      change: null,
+      gain: gainOf(run, { low: edit(1), mid: edit(products) }),
+    };
+  },
+};
+
+const counted = (rows: number) => `${Number(rows.toFixed(1))} ${rows === 1 ? 'row' : 'rows'}`;
 
 /** From some step on, steps take longer. */
 export const slowdownSince: Detector = {

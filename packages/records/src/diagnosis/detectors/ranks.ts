@@ -1,8 +1,15 @@
-import type { Detector, Finding } from '../finding.js';
+import type { Detector, Evidence, Finding } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
-import { foreignProcessors, hostProcessors, MOST_QUEUE, mostQueued, rateOf } from '../samples.js';
+import {
+  foreignProcessors,
+  hostProcessors,
+  MOST_QUEUE,
+  mostQueued,
+  ranksOnHost,
+  rateOf,
+} from '../samples.js';
 import { max, median, min, sum } from '../statistics.js';
 
 const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
@@ -34,12 +41,11 @@ const PARTS = [
 /** One rank makes all others wait. */
 export const slowRank: Detector = {
   id: 'slow-rank',
-  needs: { steps: ['exposed'], ranks: 2, passes: true },
+  needs: { steps: ['exposed'], facts: ['strategy'], ranks: 2, passes: true },
   find(run) {
-    const slowest = run.steps[0]!.map((_, step) => {
-      const busy = run.steps.map((steps) => busyMs(steps[step]!));
-      return busy.indexOf(max(busy));
-    });
+    // Its stages differ in work: see stage-imbalance.
+    if (run.facts!.strategy.startsWith('pipeline')) return undefined;
+    const slowest = slowestRanks(run);
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
     const rank = counts.indexOf(max(counts));
     const own = median(run.steps[rank]!.map(busyMs));
@@ -56,21 +62,7 @@ export const slowRank: Detector = {
       id: 'slow-rank',
       severity: ratio >= 1.33 ? 'critical' : 'warning',
       share: gain.mid,
-      evidence: [
-        {
-          quantity: `busy time of rank ${number}, of that of the others`,
-          value: ratio,
-          unit: 'times',
-          limit: 1.1,
-        },
-        {
-          quantity: `steps in which rank ${number} is the slowest`,
-          value: 100 * always,
-          unit: '%',
-          limit: 80,
-        },
-        { quantity: `busy time of rank ${number}`, value: own, unit: 'ms a step' },
-      ],
+      evidence: slowEvidence(number, { ratio, always, own }),
       cause: `Rank ${number} ${cause}, and all others wait for it.`,
       ranks: [number],
       since: null,
@@ -80,6 +72,27 @@ export const slowRank: Detector = {
     };
   },
 };
+
+function slowEvidence(
+  rank: number,
+  { ratio, always, own }: { readonly ratio: number; readonly always: number; readonly own: number },
+): Evidence[] {
+  const ofOthers = `busy time of rank ${rank}, of that of the others`;
+  const isSlowest = `steps in which rank ${rank} is the slowest`;
+  return [
+    { quantity: ofOthers, value: ratio, unit: 'times', limit: 1.1 },
+    { quantity: isSlowest, value: 100 * always, unit: '%', limit: 80 },
+    { quantity: `busy time of rank ${rank}`, value: own, unit: 'ms a step' },
+  ];
+}
+
+/** The index of the slowest rank of each step. */
+function slowestRanks(run: Run): number[] {
+  return run.steps[0]!.map((_, step) => {
+    const busy = run.steps.map((steps) => busyMs(steps[step]!));
+    return busy.indexOf(max(busy));
+  });
+}
 
 function othersOf(run: Run, rank: number, of: (step: RankStep) => number): number {
   return median(run.steps.filter((_, i) => i !== rank).map((steps) => median(steps.map(of))));
@@ -152,6 +165,8 @@ export const commBound: Detector = {
     if (ofOption) return ofOption;
     const busy = busyProcessors(run);
     if (busy) return busy;
+    const ofStrategy = wrongStrategy(run, finding);
+    if (ofStrategy) return ofStrategy;
     return isDdp && optionOf(run, 'ddp.commHook') === undefined
       ? {
           ...finding,
@@ -234,5 +249,42 @@ function smallBuckets(run: Run, common: Common, bytes: number): Finding | undefi
     advice: 'Make buckets larger.',
     change: changeOf(run, 'ddp.bucketBytes', BUCKET_BYTES),
     gain: gainOf(run, { low: keepShared(0.5), mid: keepShared(left / buckets), high: keepShared(0) }),
+  };
+}
+
+/** The part of the memory that replicas of all weights may fill. */
+const MOST_MEMORY = 0.6;
+/** Stage 3 sends the weights twice and the gradients once, in place of the gradients twice. */
+const OF_SHARDED = 2 / 3;
+
+/** Weights are sharded although each rank has room for all of them. */
+function wrongStrategy(run: Run, common: Common): Finding | undefined {
+  const { strategy, memoryBytes } = run.facts!;
+  const isNamed = optionOf(run, 'strategy') === 'fsdp' && optionOf(run, 'mesh') === undefined;
+  const stage = optionOf(run, 'fsdp.stage') ?? 3;
+  const peaks = run.steps.flat().flatMap(({ row }) => (row.peakBytes > 0 ? [row.peakBytes] : []));
+  if (strategy !== 'fsdp' || !isNamed || (stage !== 3 && stage !== 'FULL_SHARD') || peaks.length === 0)
+    return undefined;
+  // A rank has a part of the weights and of their state, and all of its activations.
+  const onHost = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
+  const replicas = max(peaks) * run.numbers.length * onHost;
+  if (replicas > MOST_MEMORY * memoryBytes) return undefined;
+  return {
+    ...common,
+    id: 'wrong-strategy',
+    evidence: [
+      ...common.evidence,
+      {
+        quantity: 'memory with all weights on each rank, at most',
+        value: (100 * replicas) / memoryBytes,
+        unit: '% of the memory',
+        limit: 100 * MOST_MEMORY,
+      },
+    ],
+    cause:
+      'Ranks gather the weights of each layer in both passes, although each rank has room for all of them.',
+    advice: 'Keep all weights on each rank: only gradients travel then.',
+    change: changeOf(run, 'strategy', 'ddp'),
+    gain: gainOf(run, { low: keepShared(1), mid: keepShared(OF_SHARDED), high: keepShared(OF_SHARDED / 2) }),
   };
 }

@@ -1,13 +1,23 @@
-import type { RecordedRun } from '../diagnosis/run.js';
-import type { Facts } from '../facts.js';
-import type { SampleRow, StepRow } from '../format.js';
+import type { RecordedRun } from './diagnosis/run.js';
+import type { Facts } from './facts.js';
+import type { SampleRow, StepRow } from './format.js';
 
 /** A healthy step of 10 ms. */
 const STEP: StepRow = {
   ...{ step: 0, start: 0, end: 0, forward: 3, backward: 6, optimizer: 1, exposed: 0, blocked: 0, replay: 0 },
   ...{ bytesSent: 0, samples: 32, tokens: NaN, flops: NaN, loss: NaN, gradNorm: NaN },
   ...{ allocatedBytes: 1e6, peakBytes: 2e6, nonFinite: NaN, learningRate: 0.001, tensors: 100 },
-  ...{ loader: 0, saves: 0, gc: NaN, calls: NaN, kernels: NaN },
+  ...{
+    loader: 0,
+    saves: 0,
+    gc: NaN,
+    calls: NaN,
+    kernels: NaN,
+    passes: 1,
+    communicating: 0,
+    recordings: 0,
+    ownLoss: NaN,
+  },
 };
 
 const FACTS: Facts = {
@@ -15,8 +25,11 @@ const FACTS: Facts = {
   ...{ backend: 'acc', device: 'cpu', strategy: 'ddp', options: {}, createdAt: 'train.ts:3:7' },
 };
 
+/** How the records of {@link syntheticRun} differ from those of a healthy run. */
 export interface Synthetic {
+  /** Default 1. */
   readonly ranks?: number;
+  /** Default 120. */
   readonly steps?: number;
   readonly facts?: Partial<Facts>;
   /** Returns the figures that differ from those of a healthy step. `ms` is the time of the step. */
@@ -25,7 +38,10 @@ export interface Synthetic {
   readonly rates?: Partial<Record<keyof SampleRow, number>>;
 }
 
-/** Records of a run that was not run. Figures of the loss are known in every 10th step. */
+/**
+ * Records of a run that was not run, for tests of detectors: healthy steps of 10 ms, with what `given`
+ * changes. Figures of the loss are known in every 10th step.
+ */
 export function syntheticRun(given: Synthetic = {}): RecordedRun {
   const { ranks = 1 } = given;
   const numbers = Array.from({ length: ranks }, (_, rank) => rank);
@@ -47,16 +63,18 @@ function stepsOf({ steps = 120, step: change }: Synthetic, rank: number): StepRo
     const start = end;
     end += ms;
     const isDue = step % 10 === 0;
-    const due = isDue ? { nonFinite: 0, loss: 2.3 * 0.99 ** step, gradNorm: 1 } : {};
+    const loss = 2.3 * 0.99 ** step;
+    const due = isDue ? { nonFinite: 0, loss, ownLoss: loss * (1 + 0.01 * rank), gradNorm: 1 } : {};
     return { ...STEP, step, start, end, ...due, ...row };
   });
 }
 
 function samplesOf(end: number, rates: Synthetic['rates'] = {}): SampleRow[] {
   const all = { rssBytes: 0, cpuMs: 1000, stealMs: 0, majorFaults: 0, minorFaults: 0, ...rates };
-  const others = { involuntarySwitches: 0, runQueueMs: 0, hostBusyMs: 1000, ...rates };
+  const others = { involuntarySwitches: 0, runQueueMs: 0, hostBusyMs: 1000, collectives: 100, ...rates };
   return Array.from({ length: Math.floor(end / 250) + 1 }, (_, i) => {
     const counted = Object.entries({ ...all, ...others }).map(([name, rate]) => [name, (rate * i) / 4]);
-    return { ...(Object.fromEntries(counted) as SampleRow), time: 250 * i, rssBytes: rates.rssBytes ?? 1e8 };
+    const now = { time: 250 * i, rssBytes: rates.rssBytes ?? 1e8, isInCollective: 0 };
+    return { ...(Object.fromEntries(counted) as SampleRow), ...now };
   });
 }
