@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import type { AddressInfo } from 'node:net';
 
-/** What `comet upload` sent in one request. */
+/** One request of `comet upload`. */
 export interface CometRequest {
   /** The last parts of the path, such as `experiment/metric`. */
   readonly action: string;

@@ -58,7 +58,7 @@ async function begun(id: string): Promise<Tracker & { readonly runId: string }> 
   return tracker as Tracker & { runId: string };
 }
 
-it('a task has its project, tags, parameters, titles and series, plots, images and artifacts', async () => {
+it('a task has its project, tags, parameters, titles and series', async () => {
   const tracker = await begun('a');
   const { runId } = tracker;
   const project = backend.projects.get('di.gits');
@@ -85,6 +85,11 @@ it('a task has its project, tags, parameters, titles and series, plots, images a
   expect(backend.tasks.get(runId)!.hyperparams).toMatchObject({
     General: { lr: { value: '0.1' }, 'model.layers': { value: '[3]' } },
   });
+});
+
+it('a task has images, plots and artifacts', async () => {
+  const tracker = await begun('files');
+  const { runId } = tracker;
   await tracker.logImage!(2, 'val/a?b', { width: 1, height: 1, png: Uint8Array.of(7) }, stamp);
   const [image] = backend.eventsOf(runId, 'training_debug_image');
   expect(image).toMatchObject({ metric: 'val', variant: 'a?b', iter: 2, timestamp: 5_000 });
@@ -126,7 +131,7 @@ it('a task has its project, tags, parameters, titles and series, plots, images a
   const [artifact] = backend.tasks.get(runId)!.execution.artifacts;
   expect(artifact).toMatchObject({ key: 'net/../model.bin', type: 'model', mode: 'output', content_size: 7 });
   expect(await (await fetch(String(artifact!['uri']))).text()).toBe('content');
-  expect([...backend.files.keys()].at(-1)).toBe(`di.gits/run a.${runId}/artifacts/net/0x2e0x2e/model.bin`);
+  expect([...backend.files.keys()].at(-1)).toBe(`di.gits/run files.${runId}/artifacts/net/0x2e0x2e/model.bin`);
 });
 
 it('a start whose answer was lost finds its task; a token that has expired is replaced', async () => {

@@ -4,18 +4,30 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { RunInfo, RunStatus } from '@acc/contract';
 import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
-import { unzip } from '../../../tests/e2e/browser/unzip.js';
 import { cometTracker, type CometHandle } from './comet-tracker.js';
 import type { Experiment } from './offline-folder.js';
 
 const said = vi.spyOn(console, 'log').mockReturnValue();
 
-/** A file of an archive. */
-async function fileIn(path: string, name: string): Promise<Buffer> {
-  return (await unzip(readFileSync(path)))[name]!;
+/** A file of an archive, found by the directory at the end of the archive. */
+function fileIn(path: string, name: string): Buffer {
+  const zip = readFileSync(path);
+  const end = zip.lastIndexOf('PK\x05\x06');
+  let at = zip.readUInt32LE(end + 16);
+  for (let rest = zip.readUInt16LE(end + 10); rest > 0; rest--) {
+    const [nameBytes, extraBytes] = [zip.readUInt16LE(at + 28), zip.readUInt16LE(at + 30)];
+    if (zip.toString('utf8', at + 46, at + 46 + nameBytes) === name) {
+      const entry = zip.readUInt32LE(at + 42);
+      const from = entry + 30 + zip.readUInt16LE(entry + 26) + zip.readUInt16LE(entry + 28);
+      return zip.subarray(from, from + zip.readUInt32LE(at + 24));
+    }
+    at += 46 + nameBytes + extraBytes + zip.readUInt16LE(at + 32);
+  }
+  throw new Error(`${path} has no ${name}`);
 }
-async function experimentIn(path: string): Promise<Experiment> {
-  return JSON.parse(String(await fileIn(path, 'experiment.json'))) as Experiment;
+
+function experimentIn(path: string): Experiment {
+  return JSON.parse(String(fileIn(path, 'experiment.json'))) as Experiment;
 }
 
 interface Message {
@@ -30,10 +42,8 @@ interface Message {
   };
 }
 
-async function messagesIn(path: string): Promise<Message[]> {
-  const lines = String(await fileIn(path, 'messages.json'))
-    .trimEnd()
-    .split('\n');
+function messagesIn(path: string): Message[] {
+  const lines = String(fileIn(path, 'messages.json')).trimEnd().split('\n');
   return lines.filter(Boolean).map((line) => JSON.parse(line) as Message);
 }
 
@@ -48,11 +58,10 @@ function archivesOf({ dir }: RunInfo): string[] {
 const subject: TrackerSubject = {
   make: () => cometTracker(),
   makeWith: (options) => cometTracker(options),
-  async read(run) {
+  read(run) {
     const archives = archivesOf(run);
-    const messages = await Promise.all(archives.map(messagesIn));
-    const values = messages
-      .flat()
+    const values = archives
+      .flatMap(messagesIn)
       .filter(({ type }) => type === 'metric_msg')
       .map(({ payload: { metric } }) => ({
         name: metric!.metricName,
@@ -61,7 +70,7 @@ const subject: TrackerSubject = {
       }));
     const last = archives.at(-1);
     if (last === undefined) return { values };
-    const { customer_error_message: failure } = await experimentIn(last);
+    const { customer_error_message: failure } = experimentIn(last);
     return { values, status: (failure ?? 'completed') as RunStatus };
   },
 };
@@ -96,7 +105,7 @@ it('an archive has the experiment, its name, parameters, output, images, artifac
   await tracker.finish('failed');
   expect(archive).toBe(join(dir, `${experimentKey}.zip`));
   expect(said).toHaveBeenLastCalledWith(expect.stringContaining(uploadCommand));
-  expect(await experimentIn(archive)).toMatchObject({
+  expect(experimentIn(archive)).toMatchObject({
     offline_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
     project_name: 'digits',
     workspace: 'team',
@@ -106,7 +115,7 @@ it('an archive has the experiment, its name, parameters, output, images, artifac
     customer_error_reported: true,
     customer_error_message: 'failed',
   });
-  const payloads = (await messagesIn(archive)).map(({ type, payload }) => ({ type, ...payload }));
+  const payloads = messagesIn(archive).map(({ type, payload }) => ({ type, ...payload }));
   const upload = { type: 'file_upload', local_timestamp: 6_000 };
   expect(payloads).toMatchObject([
     { type: 'log_other', key: 'Name', value: 'run a' },
@@ -124,7 +133,7 @@ it('an archive has the experiment, its name, parameters, output, images, artifac
     },
   ]);
   const stored = payloads.slice(-3).map(({ file_path }) => file_path!);
-  const contents = await Promise.all(stored.map((name) => fileIn(archive, name)));
+  const contents = stored.map((name) => fileIn(archive, name));
   expect(contents.map(String)).toEqual(['\x07', 'content', 'content']);
 });
 
@@ -144,12 +153,10 @@ it('a killed run continues its archive after a line that was cut; a resumed run 
     await tracker.finish(status);
   }
   const archives = archivesOf(of);
-  const found = await Promise.all(
-    archives.map(async (path) => {
-      const metrics = (await messagesIn(path)).flatMap(({ payload: { metric } }) => metric?.step ?? []);
-      return [(await experimentIn(path)).resume_strategy, metrics];
-    }),
-  );
+  const found = archives.map((path) => [
+    experimentIn(path).resume_strategy,
+    messagesIn(path).flatMap(({ payload: { metric } }) => metric?.step ?? []),
+  ]);
   expect(found).toEqual([
     ['create', [1, 2]],
     ['get', [3]],
@@ -163,6 +170,6 @@ it('reads the variables of Comet, and refuses empty texts', async () => {
   const of = run('c');
   await tracker.start(of);
   await tracker.finish('completed');
-  expect(await experimentIn(archivesOf(of)[0]!)).toMatchObject({ project_name: 'named', workspace: null });
+  expect(experimentIn(archivesOf(of)[0]!)).toMatchObject({ project_name: 'named', workspace: null });
   expect(() => cometTracker({ dir: '' })).toThrow(expect.objectContaining({ code: 'ACC_INVALID_OPTION' }));
 });

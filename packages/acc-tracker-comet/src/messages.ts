@@ -36,14 +36,14 @@ export function otherMessage(key: string, value: string): object {
   return { type: 'log_other', payload: { key, value } };
 }
 
-/** What Comet has to know of a file. */
+/** A file of an archive, as Comet has to know it. */
 export interface Upload {
   readonly kind: 'visualization' | 'asset' | 'model-element';
   /** The name of the file in the archive. */
   readonly stored: string;
   readonly step: number;
   readonly timeMs: number;
-  /** What depends on the kind, such as the name in Comet. */
+  /** The fields that depend on the kind, such as the name in Comet. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 

@@ -22,7 +22,7 @@ import { makeZip } from 'client-zip';
 const EXPERIMENT = 'experiment.json';
 const MESSAGES = 'messages.json';
 
-/** What `comet upload` reads first in an archive. */
+/** The description of an experiment, which `comet upload` reads first in an archive. */
 export interface Experiment {
   readonly offline_id: string;
   readonly project_name: string;
