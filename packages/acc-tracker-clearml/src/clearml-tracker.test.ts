@@ -131,7 +131,9 @@ it('a task has images, plots and artifacts', async () => {
   const [artifact] = backend.tasks.get(runId)!.execution.artifacts;
   expect(artifact).toMatchObject({ key: 'net/../model.bin', type: 'model', mode: 'output', content_size: 7 });
   expect(await (await fetch(String(artifact!['uri']))).text()).toBe('content');
-  expect([...backend.files.keys()].at(-1)).toBe(`di.gits/run files.${runId}/artifacts/net/0x2e0x2e/model.bin`);
+  expect([...backend.files.keys()].at(-1)).toBe(
+    `di.gits/run files.${runId}/artifacts/net/0x2e0x2e/model.bin`,
+  );
 });
 
 it('a start whose answer was lost finds its task; a token that has expired is replaced', async () => {

@@ -1,0 +1,19 @@
+import { ssrRenderAttrs } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const __pageData = JSON.parse('{"title":"@acc/profile","description":"","frontmatter":{},"headers":[],"relativePath":"packages/profile.md","filePath":"packages/profile/README.md"}');
+const _sfc_main = { name: "packages/profile.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="accprofile" tabindex="-1">@acc/profile <a class="header-anchor" href="#accprofile" aria-label="Permalink to &quot;@acc/profile&quot;">​</a></h1><blockquote><p>A private package, which the published <a href="./core.html"><code>@acc/core</code></a> contains.</p></blockquote><p>Measures optimizer steps of a training: time by phase and by operator, FLOPs, MFU, memory, and a trace. <a href="./core.html"><code>@acc/core</code></a> has it as <code>accelerator.profile(fn, options)</code>, and the guide <a href="./../guide/profile.html">Where the time goes</a> shows it.</p><p><code>Profiler</code> has a plugin, which sees passes and steps, and a <code>Session</code> while a profile is taken. The session observes native calls (<code>observeCalls</code> of <a href="./native.html"><code>@acc/native</code></a>), replays (<code>observeReplays</code> of <a href="./kernels.html"><code>@acc/kernels</code></a>), collectives (<code>observeCollectives</code> of <a href="./collective.html"><code>@acc/collective</code></a>) and Node&#39;s reports of garbage collection. Without a profile none of them is observed.</p><p><code>perfetto.ts</code> writes the trace in Perfetto&#39;s format with the wire writer of <code>@bufbuild/protobuf</code>. A generated schema would be as large as the rest of the package, for twenty fields.</p><p>The allocator of <a href="./native.html"><code>@acc/native</code></a> counts bytes by owner (<code>setMemoryOwner</code>, <code>giveMemory</code>). <code>memory-owners.ts</code> has the names of owners. <code>layer-scopes.ts</code> knows the layer of an operator: it patches <code>call</code> of the layers of prepared models while steps are observed, and lets the gradients of the tape&#39;s nodes run in the scope of their layer.</p><p>FLOPs are computed from the shapes of native calls, in <code>packages/kernels/src/flops</code>, where a recording of a compiled step counts its own once.</p><table tabindex="0"><thead><tr><th>code</th><th>thrown when</th></tr></thead><tbody><tr><td><a href="./../errors/sharding.html#acc_backend_cannot"><code>ACC_BACKEND_CANNOT</code></a></td><td>the active backend is not <code>acc</code>, so that nothing reports its operators</td></tr><tr><td><a href="./../errors/options.html#acc_unknown_option"><code>ACC_UNKNOWN_OPTION</code></a>, <a href="./../errors/options.html#acc_invalid_option"><code>ACC_INVALID_OPTION</code></a></td><td>an option is unknown or invalid, or <code>fn</code> took fewer steps than the schedule needs</td></tr><tr><td><a href="./../errors/options.html#acc_invalid_argument"><code>ACC_INVALID_ARGUMENT</code></a></td><td>another profile is being taken</td></tr><tr><td><a href="./../errors/checkpoints.html#acc_storage_full"><code>ACC_STORAGE_FULL</code></a>, <a href="./../errors/checkpoints.html#acc_storage_denied"><code>ACC_STORAGE_DENIED</code></a>, <a href="./../errors/checkpoints.html#acc_storage_failed"><code>ACC_STORAGE_FAILED</code></a></td><td>the trace cannot be written</td></tr></tbody></table></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("packages/profile.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const profile = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  profile as default
+};

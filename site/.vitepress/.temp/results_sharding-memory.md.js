@@ -1,0 +1,20 @@
+import { ssrRenderAttrs, ssrRenderAttr } from "vue/server-renderer";
+import { useSSRContext } from "vue";
+import { _ as _export_sfc } from "./plugin-vue_export-helper.1tPrXgE0.js";
+const _imports_0 = "/assets/sharding-memory.noHMBZ0o.svg";
+const __pageData = JSON.parse('{"title":"sharding-memory","description":"","frontmatter":{},"headers":[],"relativePath":"results/sharding-memory.md","filePath":"bench/results/sharding-memory.md"}');
+const _sfc_main = { name: "results/sharding-memory.md" };
+function _sfc_ssrRender(_ctx, _push, _parent, _attrs, $props, $setup, $data, $options) {
+  _push(`<div${ssrRenderAttrs(_attrs)}><h1 id="sharding-memory" tabindex="-1">sharding-memory <a class="header-anchor" href="#sharding-memory" aria-label="Permalink to &quot;sharding-memory&quot;">​</a></h1><p>AMD EPYC, 2 cores, 24 GiB, Linux 6.18.44-fc-v595; 2026-11-24; load before the run 17.1. node 20.20.2, tfjs 4.22.0, libtorch 2.13.0. Device: cpu. Precision: fp32.</p><p><img${ssrRenderAttr("src", _imports_0)} alt="Memory of a rank by stage and number of ranks"></p><table tabindex="0"><thead><tr><th>ranks</th><th></th><th>MB at rest</th><th>MB before the update</th><th>MB, ZeRO table</th><th>ratio</th><th>MB at most</th></tr></thead><tbody><tr><td>1</td><td>ddp</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>1</td><td>stage 1</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>1</td><td>stage 2</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>1</td><td>stage 3</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>2</td><td>ddp</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>2</td><td>stage 1</td><td>883</td><td>1,120</td><td>1,324</td><td>0.85</td><td>1,209</td></tr><tr><td>2</td><td>stage 2</td><td>883</td><td>1,120</td><td>1,103</td><td>1.02</td><td>1,209</td></tr><tr><td>2</td><td>stage 3</td><td>662</td><td>899</td><td>883</td><td>1.02</td><td>1,008</td></tr><tr><td>4</td><td>ddp</td><td>1,324</td><td>1,782</td><td>1,765</td><td>1.01</td><td>1,783</td></tr><tr><td>4</td><td>stage 1</td><td>662</td><td>789</td><td>1,103</td><td>0.72</td><td>934</td></tr><tr><td>4</td><td>stage 2</td><td>662</td><td>789</td><td>772</td><td>1.02</td><td>934</td></tr><tr><td>4</td><td>stage 3</td><td>331</td><td>458</td><td>441</td><td>1.04</td><td>620</td></tr></tbody></table><p>GPT, 110 M parameters: 12 layers, width 768, 12 heads, sequence 128, vocabulary 16,384, batch 2; ranks of one thread, AdamW, float32. MB (10⁶ bytes) are of our allocator, on the rank that has the most.</p><ul><li><strong>At rest</strong>, between steps: weights, optimizer state, and two batches. There are no gradients.</li><li><strong>Before the update</strong>: the same with all gradients, and without activations.</li><li><strong>ZeRO table</strong>: the paper&#39;s formulas (figure 1) with 4 bytes a parameter each for weights and gradients, and 8 for Adam&#39;s two moments: 16 Ψ, 8 Ψ + 8 Ψ / N, 4 Ψ + 12 Ψ / N, and 16 Ψ / N. The ratio is that of the column before the update to it.</li><li><strong>Stage 1</strong> needs less than its table, because gradients are reduced to shards in backward.</li><li><strong>Stages 1 and 2</strong>: this rank&#39;s shard of the weights lies in the whole weights, which every rank keeps.</li><li><strong>At most</strong>: in a step, with activations and with what is gathered or on its way.</li></ul><p>On one rank <code>fsdp</code> divides nothing.</p><p>Repeat it: <code>npm run bench:sharding-memory</code></p></div>`);
+}
+const _sfc_setup = _sfc_main.setup;
+_sfc_main.setup = (props, ctx) => {
+  const ssrContext = useSSRContext();
+  (ssrContext.modules || (ssrContext.modules = /* @__PURE__ */ new Set())).add("results/sharding-memory.md");
+  return _sfc_setup ? _sfc_setup(props, ctx) : void 0;
+};
+const shardingMemory = /* @__PURE__ */ _export_sfc(_sfc_main, [["ssrRender", _sfc_ssrRender]]);
+export {
+  __pageData,
+  shardingMemory as default
+};
