@@ -104,6 +104,20 @@ const EXAMPLES: Readonly<Record<string, () => [string, (index: number, first: st
     });
     return [master!.at(-1)!, variables];
   },
+  'trainjob.yaml': () => {
+    const { spec } = yamlOf('trainjob.yaml') as {
+      spec: { trainer: { numNodes: number; command: string[] } };
+    };
+    const { numNodes, command } = spec.trainer;
+    const variables = (index: number, first: string) => ({
+      PET_NNODES: String(numNodes),
+      PET_NPROC_PER_NODE: 'auto',
+      PET_NODE_RANK: String(index),
+      PET_MASTER_ADDR: first,
+      PET_MASTER_PORT: '29400',
+    });
+    return [command.at(-1)!, variables];
+  },
   'skypilot.yaml': () => {
     const { run } = yamlOf('skypilot.yaml') as { run: string };
     const variables = (index: number, first: string) => ({

@@ -209,3 +209,28 @@ it('each pod of a PyTorchJob of Kubeflow has one rank, also the pod that MASTER_
     expect(place).toMatchObject({ rank: Number(RANK), localRank: 0, localSize: 1 });
   }
 });
+
+it('each pod of a TrainJob of Kubeflow has one rank, and its launcher has the variables of ranks', () => {
+  const pod = {
+    PET_NNODES: '2',
+    PET_NPROC_PER_NODE: '4',
+    PET_NODE_RANK: '1',
+    PET_MASTER_ADDR: 'train-node-0-0',
+  };
+  const place = {
+    rank: 1,
+    size: 2,
+    localRank: 0,
+    localSize: 1,
+    masterAddress: 'train-node-0-0',
+    masterPort: 29_400,
+  };
+  const env = { ...pod, PET_MASTER_PORT: '29400' };
+  expect(readLaunchEnvironment(env)).toMatchObject(place);
+  const launched = { WORLD_SIZE: '8', RANK: '5', LOCAL_WORLD_SIZE: '4', MASTER_ADDR: 'a', MASTER_PORT: '1' };
+  expect(readLaunchEnvironment({ ...env, ...launched })).toMatchObject({ rank: 5, size: 8, localSize: 4 });
+  expect(readLaunchEnvironment({ PET_NNODES: '1', PET_NODE_RANK: '0' })).toMatchObject({ rank: 0, size: 1 });
+  for (const wrong of [pod, { ...env, PET_NNODES: '' }, { ...env, PET_NODE_RANK: '2' }]) {
+    expect(() => readLaunchEnvironment(wrong)).toThrow(expect.objectContaining({ code: 'ACC_ENVIRONMENT' }));
+  }
+});

@@ -204,6 +204,8 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/testkit/src/rank-process.ts', reason: 'passes it to the ranks' },
   { where: 'packages/transpile/src/remembered.ts', reason: 'which tsconfig.json tsx used' },
   { where: 'packages/transpile/src/tsconfig.ts', reason: 'which tsconfig.json tsx uses' },
+  { where: 'packages/acc-tracker-clearml/src/environment.ts', reason: "what ClearML's own client reads" },
+  { where: 'packages/acc-tracker-comet/src/environment.ts', reason: 'what comet_ml reads' },
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },

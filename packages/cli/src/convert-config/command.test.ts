@@ -99,7 +99,7 @@ const EXPECTED: Readonly<Record<string, Record<string, unknown>>> = {
     'accelerator.mixedPrecision': 'fp16',
     'accelerator.gradientAccumulationSteps': 4,
     'accelerator.gradientClipping.norm': 1,
-    'accelerator.logWith': ['tensorboard', 'csv'],
+    'accelerator.logWith': ['tensorboard', 'csv', 'comet'],
     'accelerator.fsdp.stage': 2,
     'accelerator.fsdp.bucketBytes': 20_000_000,
     'accelerator.fsdp.mixedPrecision.reduce': 'bf16',

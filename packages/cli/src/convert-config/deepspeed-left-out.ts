@@ -66,7 +66,6 @@ export const DEEPSPEED_LEFT_OUT: Rules = {
   'curriculum_learning.*': without('curriculum samplers of @acc/data, in the program'),
   'data_efficiency.*': without('curriculum samplers of @acc/data, in the program'),
   'checkpoint.*': without('options below checkpoint say where and how states are saved'),
-  'comet.*': without('by a tracker of your own: npm create acc-tracker'),
   'compression_training.*': withMissing('INT8 and INT4 quantization'),
   'compression_training.sparse_pruning.*': withMissing('pruning'),
   'compression_training.row_pruning.*': withMissing('pruning'),

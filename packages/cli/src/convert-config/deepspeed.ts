@@ -77,6 +77,8 @@ export const DEEPSPEED_RULES: Rules = {
   'tensorboard.*': without(BY_TRACKER),
   'wandb.enabled': tracker('wandb'),
   'wandb.*': without(BY_TRACKER),
+  'comet.enabled': tracker('comet'),
+  'comet.*': without(BY_TRACKER),
   'csv_monitor.enabled': tracker('csv'),
   'csv_monitor.*': without(BY_TRACKER),
   ...DEEPSPEED_PARALLELISM,

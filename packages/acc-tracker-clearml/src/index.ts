@@ -1,0 +1,2 @@
+export { clearmlTracker as default, clearmlTracker, type ClearmlHandle } from './clearml-tracker.js';
+export type { ClearmlOptions } from './options.js';

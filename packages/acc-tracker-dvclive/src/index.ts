@@ -1,0 +1,1 @@
+export { dvcliveTracker as default, dvcliveTracker, type DvcliveOptions } from './dvclive-tracker.js';

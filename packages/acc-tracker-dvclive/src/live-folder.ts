@@ -1,0 +1,176 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { AccError, type MetricsRow, type RunConfig, type TrackedArtifact } from '@acc/contract';
+import { parse, stringify } from 'yaml';
+import { latestOf, summaryOf, type Tree } from './summary.js';
+import { TsvFiles } from './tsv-files.js';
+
+const DESCRIPTION = 'dvc.yaml';
+const METRICS = 'metrics.json';
+const PARAMS = 'params.yaml';
+const CURVES = 'plots/metrics';
+const IMAGES = 'plots/images';
+const ARTIFACTS = 'artifacts';
+const MARK = '# Written by acc-tracker-dvclive, run ';
+
+type Artifacts = Record<string, { readonly path: string; readonly type: string }>;
+
+/** The files of one run in DVCLive's layout, and the `dvc.yaml` that describes them. */
+export class LiveFolder {
+  readonly #dir: string;
+  readonly #runId: string;
+  readonly #curves: TsvFiles;
+  #latest = new Map<string, number>();
+  #artifacts: Artifacts = {};
+
+  private constructor(dir: string, runId: string) {
+    this.#dir = dir;
+    this.#runId = runId;
+    this.#curves = new TsvFiles(join(dir, CURVES));
+  }
+
+  /**
+   * Begins a run. Removes the files of the run before it.
+   *
+   * @throws AccError `ACC_INVALID_OPTION` if the folder has files that no run wrote.
+   */
+  static begin(dir: string, runId: string): LiveFolder {
+    if (existsSync(dir) && readdirSync(dir).length > 0 && runIn(dir) === undefined) {
+      throw new AccError('ACC_INVALID_OPTION', `dvclive: ${dir} has files that this tracker did not write.`, {
+        help: 'Give a dir that does not exist yet, such as dvclive.',
+      });
+    }
+    for (const name of ['plots', METRICS, PARAMS, ARTIFACTS]) {
+      rmSync(join(dir, name), { recursive: true, force: true });
+    }
+    mkdirSync(dir, { recursive: true });
+    const folder = new LiveFolder(dir, runId);
+    folder.#describe();
+    return folder;
+  }
+
+  /**
+   * Continues a run.
+   *
+   * @throws AccError `ACC_TRACKER_REFUSED` if the folder has another run.
+   */
+  static goOn(dir: string, runId: string): LiveFolder {
+    const found = runIn(dir);
+    if (found !== runId) {
+      throw new AccError(
+        'ACC_TRACKER_REFUSED',
+        `${dir} has ${found ? `the run ${found}` : 'no run'}, not ${runId}.`,
+        {
+          help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
+        },
+      );
+    }
+    const folder = new LiveFolder(dir, runId);
+    folder.#curves.mend();
+    const metrics = join(dir, METRICS);
+    if (existsSync(metrics)) {
+      folder.#latest = latestOf(JSON.parse(readFileSync(metrics, 'utf8')) as Tree);
+    }
+    const { artifacts } = parse(readFileSync(join(dir, DESCRIPTION), 'utf8')) as { artifacts?: Artifacts };
+    folder.#artifacts = artifacts ?? {};
+    return folder;
+  }
+
+  /** Adds rows to the curves, and the last values to `metrics.json`. */
+  addRows(rows: readonly Pick<MetricsRow, 'step' | 'metrics'>[]): void {
+    const points = new Map<string, [number, number][]>();
+    const latest = new Map(this.#latest);
+    for (const { step, metrics } of rows) {
+      for (const [name, value] of Object.entries(metrics)) {
+        requireFileName(name);
+        if (!points.has(name)) points.set(name, []);
+        points.get(name)!.push([step, value]);
+        latest.set(name, value);
+      }
+    }
+    const step = rows.at(-1)!.step;
+    const isFirst = this.#latest.size === 0;
+    this.#curves.append(points, () => {
+      this.#write(METRICS, `${JSON.stringify(summaryOf(latest, step), null, 4)}\n`);
+      if (isFirst) this.#describe();
+    });
+    this.#latest = latest;
+  }
+
+  writeParams(config: RunConfig): void {
+    this.#write(PARAMS, stringify(config));
+    this.#describe();
+  }
+
+  addImage(key: string, step: number, png: Uint8Array): void {
+    requireFileName(key);
+    this.#write(`${IMAGES}/${key}/${step}.png`, png);
+    this.#describe();
+  }
+
+  /** Copies the files, in place of those of an earlier artifact of this name. */
+  async addArtifact({ name, type, files }: TrackedArtifact, signal: AbortSignal): Promise<void> {
+    const id = artifactId(name);
+    const path = `${ARTIFACTS}/${id}`;
+    await rm(join(this.#dir, path), { recursive: true, force: true });
+    for (const file of files) {
+      signal.throwIfAborted();
+      const target = join(this.#dir, path, file.name);
+      await mkdir(dirname(target), { recursive: true });
+      await copyFile(file.path, target);
+    }
+    this.#artifacts = { ...this.#artifacts, [id]: { path, type } };
+    this.#describe();
+  }
+
+  /** Writes the `dvc.yaml` that tells DVC which of the files exist. */
+  #describe(): void {
+    const has = (name: string) => existsSync(join(this.#dir, name));
+    const plots = [...(has(CURVES) ? [{ [CURVES]: { x: 'step' } }] : []), ...(has(IMAGES) ? [IMAGES] : [])];
+    const description = {
+      ...(has(PARAMS) && { params: [PARAMS] }),
+      ...(has(METRICS) && { metrics: [METRICS] }),
+      ...(plots.length > 0 && { plots }),
+      ...(Object.keys(this.#artifacts).length > 0 && { artifacts: this.#artifacts }),
+    };
+    this.#write(DESCRIPTION, `${MARK}${this.#runId}.\n${stringify(description)}`);
+  }
+
+  /** Replaces a file in one step: readers never see half of it. */
+  #write(name: string, content: string | Uint8Array): void {
+    const path = join(this.#dir, name);
+    mkdirSync(dirname(path), { recursive: true });
+    try {
+      writeFileSync(`${path}.tmp`, content);
+      renameSync(`${path}.tmp`, path);
+    } catch (error) {
+      rmSync(`${path}.tmp`, { force: true });
+      throw error;
+    }
+  }
+}
+
+/** The id of the run in a folder. */
+function runIn(dir: string): string | undefined {
+  const path = join(dir, DESCRIPTION);
+  const first = existsSync(path) ? readFileSync(path, 'utf8').split('\n', 1)[0]! : '';
+  return first.startsWith(MARK) ? first.slice(MARK.length, -1) : undefined;
+}
+
+function requireFileName(name: string): void {
+  if (!name.split(/[/\\]/).some((part) => part === '' || part === '.' || part === '..')) return;
+  throw new AccError(
+    'ACC_TRACKER_REFUSED',
+    `DVCLive has a file for each name, and '${name}' cannot be one.`,
+    {
+      help: 'Use a name without empty parts, . and .. between slashes.',
+    },
+  );
+}
+
+/** DVC takes small letters, digits and hyphens. */
+function artifactId(name: string): string {
+  const id = name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-');
+  return id.replaceAll(/^-|-$/g, '') || 'artifact';
+}
