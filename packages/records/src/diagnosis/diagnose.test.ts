@@ -23,6 +23,7 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'an-evaluation-every-5-steps': ['loop-code'],
   'buckets-of-4-KiB': ['small-buckets', 'ddp.bucketBytes'],
   'compiled-MLP': [],
+  'a-program-that-is-sick-in-three-ways': ['leak'],
   ddp: [],
   // The machine was too busy to tell why the loop waits.
   'loader-decodes-on-the-main-thread': ['data-bound'],
@@ -69,6 +70,17 @@ describe('the records of a real run', () => {
     // The machine that recorded them ran other programs.
     const [first] = findings.filter(({ id }) => id !== 'cpu-steal');
     expect(first ? [first.id, ...(first.change ? [first.change.option] : [])] : []).toEqual(expected);
+  });
+
+  it('with three causes names each of them: memory, communication, balance', async () => {
+    const { findings } = await diagnose(`${runs}a-program-that-is-sick-in-three-ways`);
+    const [memory, communication, balance] = ['leak', 'small-buckets', 'slow-rank'].map((id) =>
+      findings.find((finding) => finding.id === id),
+    );
+    expect(memory!.severity).toBe('critical');
+    expect(communication!.change).toMatchObject({ option: 'ddp.bucketBytes', from: 4096 });
+    expect(balance).toMatchObject({ ranks: [0] });
+    expect(balance!.cause).toContain('the code of its loop');
   });
 
   it.each(Object.keys(RECORDED))('%s takes as long in a replay without a change', async (name) => {
