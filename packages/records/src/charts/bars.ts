@@ -1,7 +1,9 @@
 import { frame, legend, LEGEND_HEIGHT, round, text, widthOf, widthOfLegend, type ChartColor } from './svg.js';
 
 const BAR = { width: 420, height: 18, gap: 8 };
-const [LEFT, RIGHT, BOTTOM] = [16, 80, 12];
+const LEFT = 16;
+const RIGHT = 80;
+const BOTTOM = 12;
 const COLORS: readonly ChartColor[] = ['a', 'b', 'c', 'd', 'e', 'f'];
 
 /** A bar that is divided into parts. */

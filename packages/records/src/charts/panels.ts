@@ -2,10 +2,11 @@ import { frame, legend, LEGEND_HEIGHT, round, text, widthOfLegend, type ChartCol
 
 const PANEL = { width: 220, height: 130 };
 const MARGIN = { left: 50, right: 46, top: 30, bottom: 34 };
-const CELL = {
+/** The size of a panel with its margins. */
+const cell = () => ({
   width: MARGIN.left + PANEL.width + MARGIN.right,
   height: MARGIN.top + PANEL.height + MARGIN.bottom,
-};
+});
 const LINE_HEIGHT = 12;
 
 /** A line of a panel, in percent. A value that is undefined is left out. */
@@ -40,18 +41,19 @@ export function drawPanels(
   { yTitle, xTitle, label }: PanelTexts,
 ): string {
   const columns = Math.max(...rows.map((panels) => panels.length));
+  const { width: cellWidth, height: cellHeight } = cell();
   const { lines } = rows[0]![0]!;
   const ofLegend = widthOfLegend(
     MARGIN.left,
     yTitle,
     lines.map(({ name }) => name),
   );
-  const width = Math.ceil(Math.max(columns * CELL.width, ofLegend));
-  const height = rows.length * CELL.height + LEGEND_HEIGHT;
+  const width = Math.ceil(Math.max(columns * cellWidth, ofLegend));
+  const height = rows.length * cellHeight + LEGEND_HEIGHT;
   const top = niceCeiling(Math.max(...rows.flat().flatMap((panel) => panel.lines.flatMap(valuesOf))));
   const panels = rows.flatMap((ofRow, row) =>
     ofRow.map((panel, column) => {
-      const at = `translate(${column * CELL.width + MARGIN.left} ${row * CELL.height + LEGEND_HEIGHT + MARGIN.top})`;
+      const at = `translate(${column * cellWidth + MARGIN.left} ${row * cellHeight + LEGEND_HEIGHT + MARGIN.top})`;
       return `<g transform="${at}">${drawPanel(panel, top, xTitle)}</g>`;
     }),
   );

@@ -4,12 +4,26 @@
 export type ChartColor = 'a' | 'b' | 'c' | 'd' | 'e' | 'f';
 
 const LIGHT = {
-  ...{ back: '#ffffff', text: '#24292f', grid: '#d0d7de' },
-  ...{ a: '#0969da', b: '#bc4c00', c: '#1a7f37', d: '#8250df', e: '#bf8700', f: '#8c959f' },
+  back: '#ffffff',
+  text: '#24292f',
+  grid: '#d0d7de',
+  a: '#0969da',
+  b: '#bc4c00',
+  c: '#1a7f37',
+  d: '#8250df',
+  e: '#bf8700',
+  f: '#8c959f',
 };
 const DARK = {
-  ...{ back: '#0d1117', text: '#d1d7e0', grid: '#3d444d' },
-  ...{ a: '#58a6ff', b: '#f0883e', c: '#3fb950', d: '#bc8cff', e: '#d29922', f: '#6e7681' },
+  back: '#0d1117',
+  text: '#d1d7e0',
+  grid: '#3d444d',
+  a: '#58a6ff',
+  b: '#f0883e',
+  c: '#3fb950',
+  d: '#bc8cff',
+  e: '#d29922',
+  f: '#6e7681',
 };
 
 export const LEGEND_HEIGHT = 30;
