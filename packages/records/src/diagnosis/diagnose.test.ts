@@ -72,17 +72,6 @@ describe('the records of a real run', () => {
     expect(first ? [first.id, ...(first.change ? [first.change.option] : [])] : []).toEqual(expected);
   });
 
-  it('with three causes names each of them: memory, communication, balance', async () => {
-    const { findings } = await diagnose(`${runs}a-program-that-is-sick-in-three-ways`);
-    const [memory, communication, balance] = ['leak', 'small-buckets', 'slow-rank'].map((id) =>
-      findings.find((finding) => finding.id === id),
-    );
-    expect(memory!.severity).toBe('critical');
-    expect(communication!.change).toMatchObject({ option: 'ddp.bucketBytes', from: 4096 });
-    expect(balance).toMatchObject({ ranks: [0] });
-    expect(balance!.cause).toContain('the code of its loop');
-  });
-
   it.each(Object.keys(RECORDED))('%s takes as long in a replay without a change', async (name) => {
     const run = new Run(await readRecords(`${runs}${name}`));
     const rows = run.steps.map((steps) => steps.at(-1)!.row.end - steps[0]!.row.start);
