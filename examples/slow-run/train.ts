@@ -77,7 +77,7 @@ function lossOf(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
 /** The norm and the largest value of each weight, read one by one. */
 function describeWeights(): string {
   const lines = model.getWeights().map((weight, i) => {
-    const values = weight.dataSync();
+    const values = weight.dataSync<'float32'>();
     const squares = values.reduce((sum, value) => sum + value ** 2, 0);
     const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
     return `${model.weights[i]!.name} ${Math.sqrt(squares).toFixed(3)} ${largest.toFixed(3)}`;
