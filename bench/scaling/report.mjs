@@ -1,7 +1,7 @@
+import { drawPanels } from '@acc/records';
 import { formatColumns } from '../harness/markdown-table.mjs';
 import { formatHead } from '../harness/report.mjs';
 import { workloads } from '../harness/workloads.mjs';
-import { drawPanels } from './chart.mjs';
 import { stepsOf } from './plan.mjs';
 import { summarize } from './summary.mjs';
 

@@ -34,7 +34,9 @@ const TRAIN = [
   ['Trackers', '/guide/trackers'],
   ['Faster steps: compile', '/guide/compile'],
   ['Where the time goes', '/guide/profile'],
+  ['My run is slow', '/guide/slow-run'],
   ['Diagnose a slow run', '/guide/diagnose'],
+  ['How a program scales', '/guide/scale-study'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
 ];

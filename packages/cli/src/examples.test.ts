@@ -55,6 +55,7 @@ describe('the help of each command', () => {
     ['acc config', ['File', 'Values']],
     ['acc estimate-memory', ['Model', 'Training', 'Output']],
     ['acc plan', ['Model', 'Cluster', 'Choices that every plan keeps', 'Cost of a training', 'Output']],
+    ['acc scale-study', ['Study', 'Ranks', 'Output', 'Training']],
     ['acc test', ['Ranks', 'Output', 'Training']],
     ['acc setup', ['libtorch', 'Addon']],
   ])('%s has its options in groups', (name, groups) => {

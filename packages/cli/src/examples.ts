@@ -31,6 +31,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc plan ./llama --cluster h100-sxm --devices 64 --batch 512 --tensor 8',
     'npx acc plan llama-3-8b --cluster cluster.json --batch 256 --json',
   ],
+  'acc scale-study': [
+    'npx acc scale-study train.ts --ranks 1,2,4 --weak',
+    'npx acc scale-study train.ts --ranks 1,2,4,8 --strong --turns 5 -- --epochs 1',
+  ],
   'acc merge-weights': [
     'npx acc merge-weights checkpoints/step-00001000 merged',
     'npx acc merge-weights checkpoints/step-00001000 merged --max-shard-size 5GB',

@@ -8,6 +8,7 @@ import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
 import { addPlanCommand } from './plan/command.js';
+import { addScaleStudyCommand } from './scale-study/command.js';
 import { addTestCommand } from './self-check/command.js';
 import { addSetupCommand } from './setup/command.js';
 import { addExamples } from './examples.js';
@@ -32,6 +33,7 @@ export function createProgram(setExitCode: (code: number) => void): Command {
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addPlanCommand(program);
+  addScaleStudyCommand(program, setExitCode);
   addMergeWeightsCommand(program);
   addTestCommand(program, setExitCode);
   addSetupCommand(program);

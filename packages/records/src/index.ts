@@ -16,3 +16,8 @@ export type { DiagnoseOptions, Diagnosis, NotJudged } from './diagnosis/diagnose
 export type { Change, Detector, Evidence, Finding, Gain, Needs } from './diagnosis/finding.js';
 export type { RankRecords, RankStep, RecordedRun, Run } from './diagnosis/run.js';
 export { syntheticRun, type Synthetic } from './synthetic.js';
+export { stepTimes, type StepTimes, type TimeShares } from './diagnosis/time-shares.js';
+export { drawBars, type Bar, type BarTexts } from './charts/bars.js';
+export { drawPanels, type ChartLine, type Panel, type PanelTexts } from './charts/panels.js';
+export { escape, type ChartColor } from './charts/svg.js';
+export { median } from './diagnosis/statistics.js';

@@ -193,6 +193,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'where a rank reports its error' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
+  { where: 'packages/cli/src/scale-study/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
   { where: 'packages/testkit/src/continuous/host.ts', reason: 'reads a setting of tests' },
@@ -214,6 +215,7 @@ export const ENVIRONMENT: readonly Exception[] = [
 /** Files whose errors have their next step in the message of another error. */
 export const RELAYS_NEXT_STEP: readonly Exception[] = [
   { where: 'packages/checkpoint/src/together.ts', reason: 'the error of another rank' },
+  { where: 'packages/cli/src/scale-study/run-study.ts', reason: 'the error of the program' },
   { where: 'packages/collective/src/calls.ts', reason: 'the error of the engine' },
   { where: 'packages/data/src/workers/worker-pool.ts', reason: 'the error of a thread' },
   { where: 'packages/testkit/src/threads/thread-group.ts', reason: '@acc/collective explains it' },

@@ -19,6 +19,7 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'an-evaluation-every-5-steps': ['loop-code'],
   'buckets-of-4-KiB': ['small-buckets', 'ddp.bucketBytes'],
   'compiled-MLP': [],
+  'a-program-that-is-sick-in-three-ways': ['leak'],
   ddp: [],
   // The machine was too busy to tell why the loop waits.
   'loader-decodes-on-the-main-thread': ['data-bound'],
