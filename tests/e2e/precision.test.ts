@@ -86,20 +86,23 @@ describe.each(FORMATS)('products in 8 bits: %s', (format) => {
   const of = (trainings: Trainings, kind: string) =>
     trainings[`${format}, ${kind}`]! as unknown as EightBitTraining;
 
-  it.each(['ddp', 'fsdp', 'tensor'])('%s on 2 and 3 ranks trains as one process', (kind) => {
-    const reference = of(alone, 'ddp');
-    expect(reference.weights).not.toEqual(of(alone, 'bf16').weights);
-    for (const rank of [...pair, ...three]) {
-      const { weights, products } = of(rank, kind);
-      // In each step: three layers, their weights, and the inputs of two of them.
-      expect(products).toBe(8 * 8);
-      weights.forEach((values, i) => expectClose(values, reference.weights[i]!, OWN_SCALES[format]));
-    }
-    for (const ranks of [pair, three])
-      for (const rank of ranks) expect(of(rank, kind).weights).toEqual(of(ranks[0]!, kind).weights);
-  });
+  it.each(format === 'delayed fp8' ? ['ddp', 'fsdp'] : ['ddp', 'fsdp', 'tensor'])(
+    '%s on 2 and 3 ranks trains as one process',
+    (kind) => {
+      const reference = of(alone, 'ddp');
+      expect(reference.weights).not.toEqual(of(alone, 'bf16').weights);
+      for (const rank of [...pair, ...three]) {
+        const { weights, products } = of(rank, kind);
+        // In each step: three layers, their weights, and the inputs of two of them.
+        expect(products).toBe(8 * 8);
+        weights.forEach((values, i) => expectClose(values, reference.weights[i]!, OWN_SCALES[format]));
+      }
+      for (const ranks of [pair, three])
+        for (const rank of ranks) expect(of(rank, kind).weights).toEqual(of(ranks[0]!, kind).weights);
+    },
+  );
 
-  it('deterministic training has the same bits on 1 and 2 ranks', () => {
+  it.skipIf(format === 'delayed fp8')('deterministic training has the same bits on 1 and 2 ranks', () => {
     const reference = of(alone, 'deterministic');
     expect(reference.products).toBeGreaterThan(0);
     for (const rank of pair) expect(of(rank, 'deterministic').weights).toEqual(reference.weights);

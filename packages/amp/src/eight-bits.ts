@@ -1,11 +1,12 @@
 import type { Variable } from '@tensorflow/tfjs-core';
-import type {
-  Collective,
-  EightBitRounding,
-  KernelLayer,
-  PrecisionLayer,
-  PrecisionPlugin,
-  StrategyContext,
+import {
+  AccError,
+  type Collective,
+  type EightBitRounding,
+  type KernelLayer,
+  type PrecisionLayer,
+  type PrecisionPlugin,
+  type StrategyContext,
 } from '@acc/contract';
 import { AmaxHistories, type AmaxState } from './amax-histories.js';
 import { EightBitProducts } from './eight-bit-products.js';
@@ -89,8 +90,13 @@ export class EightBits {
     for (const note of this.weights.notes) this.#say(note);
   }
 
-  /** @throws AccError `ACC_PRECISION_UNSUPPORTED` if the device has no such products. */
-  attach({ kernels, collective, mesh }: StrategyContext): void {
+  /**
+   * @throws AccError `ACC_PRECISION_UNSUPPORTED` if the device has no such products, `ACC_INVALID_OPTION` for
+   * histories in deterministic training or with an axis `tensor`.
+   */
+  attach(context: StrategyContext): void {
+    const { kernels, collective, mesh } = context;
+    if (this.#histories) refuseHistories(context);
     this.#isMain = collective.rank === 0;
     this.#ranks = mesh.gradientRanks;
     this.#layer = kernels.precision;
@@ -103,4 +109,18 @@ export class EightBits {
     this.#said.add(message);
     console.warn(`acc: ${message}`);
   }
+}
+
+/** Histories are those of whole tensors, of all rows of a rank. */
+function refuseHistories({ isDeterministic = false, mesh }: StrategyContext): void {
+  const other = isDeterministic ? 'deterministic' : mesh.size('tensor') > 1 ? 'mesh.tensor' : undefined;
+  if (other === undefined) return;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    `amp.fp8.scaling 'delayed' does not go together with ${other}: a history is that of whole tensors.`,
+    {
+      help: `Give scaling: 'current', or leave out ${other}.`,
+      details: { path: ['amp', 'fp8', 'scaling'] },
+    },
+  );
 }

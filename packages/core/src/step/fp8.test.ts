@@ -109,6 +109,8 @@ it('refuses unknown recipes and options, and gathers in another type', async () 
   await expect(create({ amp: { fp8: { recipe } } })).rejects.toThrowError(refused('ACC_INVALID_OPTION'));
   const unknown = { scale: 2 } as object;
   await expect(create({ amp: { fp8: unknown } })).rejects.toThrowError(refused('ACC_UNKNOWN_OPTION'));
+  const deterministic = { deterministic: true, amp: { fp8: { scaling: 'delayed' } } } as const;
+  await expect(create(deterministic)).rejects.toThrowError(refused('ACC_INVALID_OPTION'));
   const ofRows = { scaling: 'delayed', recipe: 'rowwise' } as const;
   await expect(create({ amp: { fp8: ofRows } })).rejects.toThrowError(refused('ACC_INVALID_OPTION'));
   await expect(
