@@ -110,7 +110,8 @@ export class EightBitProducts {
     const isForward = kind === 'forward';
     const [computed, unchanged]: [NamedTensorMap, NamedTensorMap] =
       isForward || kind === 'inputGradient' ? [{ a }, { b, ...more }] : [{ a, b }, more];
-    const isTraining = phase === 'backward' || engineInternals().isTapeOn();
+    // Also within an operator, where the tape is off.
+    const isTraining = phase === 'backward' || engineInternals().state.gradientDepth > 0;
     const noted = isTraining ? history : undefined;
     const rounded = { ...attrs, eightBits: { ...this.rounding, product: kind } };
     return { computed, others: unchanged, attrs: rounded, isForward, kind, noted };
