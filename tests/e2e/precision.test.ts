@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from './on-ranks.js';
-import type { Int8Training } from './ranks/int8.js';
+import type { EightBitTraining, Format } from './ranks/eight-bits.js';
 
 interface Trained {
   readonly weights: readonly number[][];
@@ -12,6 +12,7 @@ type Trainings = Readonly<Record<string, Trained>>;
 
 let alone: Trainings;
 let pair: readonly Trainings[];
+let three: readonly Trainings[];
 
 beforeAll(async () => {
   const module = new URL('./ranks/precision.ts', import.meta.url);
@@ -19,13 +20,14 @@ beforeAll(async () => {
   const train = (ranks: number) => onRanks<Trainings>({ module, ranks, env });
   alone = (await train(1))[0]!;
   pair = await train(2);
+  three = await train(3);
 });
 
 /**
  * Weights are of the order of 1, and each micro-batch rounds its gradients to the dtype, so the
  * tolerance is a few of its steps.
  */
-const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2, int8: 4e-2 } as const;
+const TOLERANCE = { no: 1e-6, fp16: 2e-3, bf16: 2e-2, int8: 4e-2, fp8: 8e-2 } as const;
 
 function expectSame(one: Trained, reference: Trained, tolerance: number): void {
   one.weights.forEach((values, i) =>
@@ -34,7 +36,7 @@ function expectSame(one: Trained, reference: Trained, tolerance: number): void {
   expect(one.skipped).toEqual(reference.skipped);
 }
 
-describe.each(['no', 'bf16', 'fp16', 'int8'] as const)('in precision %s', (precision) => {
+describe.each(['no', 'bf16', 'fp16', 'int8', 'fp8'] as const)('in precision %s', (precision) => {
   const tolerance = TOLERANCE[precision];
 
   it('clipped windows on 1 and 2 ranks take the steps of whole batches on one', () => {
@@ -72,31 +74,42 @@ it('a step with an overflow is skipped on all ranks, and the scale falls', () =>
 });
 
 /** Each half of a batch, or of a row, has scales of its own. */
-const OWN_SCALES = { rtol: 3e-2, atol: 3e-2 };
+const OWN_SCALES = {
+  int8: { rtol: 3e-2, atol: 3e-2 },
+  fp8: { rtol: 6e-2, atol: 6e-2 },
+  'delayed fp8': { rtol: 6e-2, atol: 6e-2 },
+};
 
-describe('products in 8 bits', () => {
-  const of = (trainings: Trainings, kind: string) => trainings[`8 bits, ${kind}`]! as unknown as Int8Training;
+const FORMATS: readonly Format[] = ['int8', 'fp8', 'delayed fp8'];
 
-  it.each(['ddp', 'fsdp', 'tensor'])('%s on 2 ranks trains as one process', (kind) => {
-    const reference = of(alone, 'ddp');
-    expect(reference.weights).not.toEqual(of(alone, 'bf16').weights);
-    for (const rank of pair) {
-      const { weights, products } = of(rank, kind);
-      // In each step: three layers, their weights, and the inputs of two of them.
-      expect(products).toBe(8 * 8);
-      weights.forEach((values, i) => expectClose(values, reference.weights[i]!, OWN_SCALES));
-      expect(weights).toEqual(of(pair[0]!, kind).weights);
-    }
-  });
+describe.each(FORMATS)('products in 8 bits: %s', (format) => {
+  const of = (trainings: Trainings, kind: string) =>
+    trainings[`${format}, ${kind}`]! as unknown as EightBitTraining;
 
-  it('deterministic training has the same bits on 1 and 2 ranks', () => {
+  it.each(format === 'delayed fp8' ? ['ddp', 'fsdp'] : ['ddp', 'fsdp', 'tensor'])(
+    '%s on 2 and 3 ranks trains as one process',
+    (kind) => {
+      const reference = of(alone, 'ddp');
+      expect(reference.weights).not.toEqual(of(alone, 'bf16').weights);
+      for (const rank of [...pair, ...three]) {
+        const { weights, products } = of(rank, kind);
+        // In each step: three layers, their weights, and the inputs of two of them.
+        expect(products).toBe(8 * 8);
+        weights.forEach((values, i) => expectClose(values, reference.weights[i]!, OWN_SCALES[format]));
+      }
+      for (const ranks of [pair, three])
+        for (const rank of ranks) expect(of(rank, kind).weights).toEqual(of(ranks[0]!, kind).weights);
+    },
+  );
+
+  it.skipIf(format === 'delayed fp8')('deterministic training has the same bits on 1 and 2 ranks', () => {
     const reference = of(alone, 'deterministic');
     expect(reference.products).toBeGreaterThan(0);
     for (const rank of pair) expect(of(rank, 'deterministic').weights).toEqual(reference.weights);
   });
 
   it('fsdp has the bits of ddp, and a replayed step those of a plain one', () => {
-    for (const trainings of [alone, ...pair]) {
+    for (const trainings of [alone, ...pair, ...three]) {
       const reference = of(trainings, 'ddp');
       expect(of(trainings, 'fsdp')).toEqual(reference);
       const { weights, losses } = of(trainings, 'compiled');

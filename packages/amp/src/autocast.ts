@@ -8,7 +8,7 @@ import {
   type CustomOperator,
   type Undo,
 } from '@acc/tfjs-internals';
-import type { Int8Call, Int8Products, Phase } from './int8-products.js';
+import type { EightBitCall, EightBitProducts, Phase } from './eight-bit-products.js';
 import type { OpLists } from './op-lists.js';
 
 export type LowerDtype = 'bfloat16' | 'float16';
@@ -53,7 +53,7 @@ export class Autocast {
     private readonly dtype: LowerDtype,
     lists: OpLists,
     /** The products that round to 8 bits. Undefined: none. */
-    private readonly int8?: Int8Products,
+    private readonly eightBits?: EightBitProducts,
   ) {
     const kinds = Object.entries(lists) as [Treatment, readonly string[]][];
     this.#treatments = new Map(kinds.flatMap(([kind, names]) => names.map((name) => [name, kind] as const)));
@@ -109,7 +109,7 @@ export class Autocast {
     const before = this.#phase;
     if (before === phase) return compute();
     // Before the phase changes: it throws.
-    if (phase === 'forward') this.int8?.requireWeights(this.#engine.isTapeOn());
+    if (phase === 'forward') this.eightBits?.requireWeights(this.#engine.isTapeOn());
     this.#enter(phase);
     try {
       return compute();
@@ -124,7 +124,7 @@ export class Autocast {
     this.#keeping?.keepIn(undefined);
     this.#keeping = phase === 'forward' ? this.precision() : undefined;
     this.#keeping?.keepIn(this.dtype);
-    if (phase === 'forward') this.int8?.begin();
+    if (phase === 'forward') this.eightBits?.begin();
     for (const undo of this.#undos) undo();
     this.#undos = phase ? this.#patchEngine() : [];
   }
@@ -133,10 +133,10 @@ export class Autocast {
     const engine = this.#engine;
     return [
       patch(engine, 'runKernel', 'autocast', (own) => (name, inputs, attrs) => {
-        const int8 = this.precision() && this.int8?.callOf(this.#phase!, name, inputs, attrs);
-        if (!int8) return own.call(engine, name, this.#converted(name, inputs), attrs);
-        const rounded = this.#rounded(int8);
-        return this.int8!.run(int8, rounded, () => own.call(engine, name, rounded, int8.attrs));
+        const call = this.precision() && this.eightBits?.callOf(this.#phase!, name, inputs, attrs);
+        if (!call) return own.call(engine, name, this.#converted(name, inputs), attrs);
+        const rounded = this.#rounded(call);
+        return this.eightBits!.run(call, rounded, () => own.call(engine, name, rounded, call.attrs));
       }),
       patch(
         engine,
@@ -144,7 +144,7 @@ export class Autocast {
         'autocast',
         (own) => (params) => own.call(engine, 'forwardFunc' in params ? this.#savingShort(params) : params),
       ),
-      ...((this.#phase === 'forward' && this.int8?.watchOperators(engine)) || []),
+      ...((this.#phase === 'forward' && this.eightBits?.watchOperators(engine)) || []),
     ];
   }
 
@@ -165,7 +165,7 @@ export class Autocast {
   }
 
   /** The inputs of an 8-bit product. It rounds weights from float32, and what layers compute from 16 bits. */
-  #rounded({ computed, others }: Int8Call): NamedTensorMap {
+  #rounded({ computed, others }: EightBitCall): NamedTensorMap {
     return { ...this.#lowered(computed), ...others };
   }
 

@@ -1,5 +1,5 @@
 import { tensor1d, tidy } from '@tensorflow/tfjs-core';
-import { AccError, valuesOf, type Collective } from '@acc/contract';
+import { AccError, FACTOR_ROLES, valuesOf, type Collective } from '@acc/contract';
 import * as z from 'zod';
 import type { ResolvedLossScaleOptions } from './options.js';
 
@@ -11,7 +11,9 @@ const scalerState = z.object({
 
 export type LossScalerState = Readonly<z.infer<typeof scalerState>>;
 
-const pluginState = z.object({ lossScale: scalerState.nullable() });
+const amaxes = z.array(z.array(z.array(z.number())).length(FACTOR_ROLES.length));
+
+const pluginState = z.object({ lossScale: scalerState.nullable(), amaxes: amaxes.optional() });
 
 /** Validates the state of mixed precision in a checkpoint. @throws AccError `ACC_STATE_INVALID`. */
 export function stateSchema(state: unknown): z.infer<typeof pluginState> {

@@ -16,12 +16,40 @@ export interface AmpOptions {
    * except for convolutions on a GPU.
    */
   readonly float32Precision?: Float32Precision;
+  /** How `fp8` rounds. */
+  readonly fp8?: Float8Options;
   /**
-   * The weights that are not multiplied in 8 bits with `int8`, by names or patterns of variables, of their
+   * The weights that are not multiplied in 8 bits with `int8` and `fp8`, by names or patterns of variables, of their
    * layers, and of layers around these. `*` stands for any characters but `/`, `**` for any. An empty list
    * leaves out none. Default: the first and the last matrix, and matrices with fewer than 128 rows or columns.
    */
   readonly exclude?: readonly string[];
+}
+
+/** Floats of 8 bits, as torchao's recipes and Transformer Engine train with them. */
+export interface Float8Options {
+  /**
+   * `tensorwise`: one scale for each factor of a product, which is fastest on a GPU. `rowwise`: one for each
+   * row of the first factor and for each column of the second one, which is more exact. Default `tensorwise`.
+   */
+  readonly recipe?: 'tensorwise' | 'rowwise';
+  /**
+   * The type of gradients of results. `e5m2` has a wider range, `e4m3` is more exact. Weights and
+   * activations are `e4m3`. With `rowwise`, it is `e4m3` if nothing is given. Default `e5m2`.
+   */
+  readonly gradients?: 'e4m3' | 'e5m2';
+  /**
+   * Rounds scales down to powers of two, by which numbers are multiplied without rounding. With `rowwise`, it
+   * is true if nothing is given. Default false.
+   */
+  readonly powerOfTwoScales?: boolean;
+  /**
+   * The source of a scale: `current` numbers, or with `delayed` the largest magnitude of earlier steps,
+   * for which the recipe must be `tensorwise`. Default `current`.
+   */
+  readonly scaling?: 'current' | 'delayed';
+  /** The number of earlier steps with `delayed`. Default 16. */
+  readonly amaxHistory?: number;
 }
 
 /** Loss scaling. A dynamic scale is as large as gradients in float16 allow. */
@@ -58,6 +86,24 @@ const lossScale = z.object({
   minimum: z.number().positive().default(1),
 });
 
+const float8 = z
+  .object({
+    recipe: z.enum(['tensorwise', 'rowwise']).default('tensorwise'),
+    gradients: z.enum(['e4m3', 'e5m2']).optional(),
+    powerOfTwoScales: z.boolean().optional(),
+    scaling: z.enum(['current', 'delayed']).default('current'),
+    amaxHistory: z.number().int().positive().default(16),
+  })
+  .transform(({ recipe, gradients, powerOfTwoScales, ...others }) => ({
+    ...others,
+    recipe,
+    gradients: gradients ?? (recipe === 'rowwise' ? 'e4m3' : 'e5m2'),
+    powerOfTwoScales: powerOfTwoScales ?? recipe === 'rowwise',
+  }));
+const FLOAT8_KEYS = ['recipe', 'gradients', 'powerOfTwoScales', 'scaling', 'amaxHistory'];
+
+export type ResolvedFloat8Options = Readonly<z.infer<typeof float8>>;
+
 export type ResolvedLossScaleOptions = Readonly<z.infer<typeof lossScale>>;
 
 const schema = z.object({
@@ -65,6 +111,7 @@ const schema = z.object({
   lower: z.array(z.string()).default([]),
   float32: z.array(z.string()).default([]),
   float32Precision: z.enum(['ieee', 'tf32', 'bf16']).optional(),
+  fp8: float8.prefault({}),
   exclude: z.array(z.string().min(1)).optional(),
 });
 
@@ -77,7 +124,25 @@ export function resolveAmpOptions(options: AmpOptions = {}): ResolvedAmpOptions 
     checkKeys('amp.lossScale', value, Object.keys(lossScale.shape));
     if (value.dynamic === false) refuseAdapting(value);
   }
+  const ofFloat8: unknown = (options as AmpOptions | null)?.fp8;
+  if (isRecord(ofFloat8)) {
+    checkKeys('amp.fp8', ofFloat8, FLOAT8_KEYS);
+    refuseHistoriesOfRows(ofFloat8);
+  }
   return withStartAboveMinimum(parseOptions('amp', schema, options));
+}
+
+/** Rows change from step to step, so only whole tensors have histories. */
+function refuseHistoriesOfRows({ recipe, scaling }: Float8Options): void {
+  if (scaling !== 'delayed' || recipe !== 'rowwise') return;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    "amp.fp8.scaling: 'delayed' needs one scale for a tensor, and the recipe is 'rowwise'.",
+    {
+      help: "Give recipe: 'tensorwise', or scaling: 'current'.",
+      details: { path: ['amp', 'fp8', 'scaling'] },
+    },
+  );
 }
 
 /** A static scale takes no options that say how it changes. */

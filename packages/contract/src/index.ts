@@ -60,6 +60,15 @@ export type {
   RandomLayer,
   TensorBridge,
 } from './kernel-layer/kernel-layer.js';
+export {
+  FACTOR_ROLES,
+  ROLES_OF,
+  type EightBitProduct,
+  type EightBitRounding,
+  type FactorRole,
+  type Float8Rounding,
+  type Int8Rounding,
+} from './kernel-layer/eight-bits.js';
 export type { ListMath, Unscaled } from './kernel-layer/list-math.js';
 export type { LocalShard, LocalShards, LocalShardsOptions, ShardOwner } from './kernel-layer/local-shards.js';
 export type { ParallelLayer, ParallelPart, WeightCut } from './strategy/parallel-parts.js';

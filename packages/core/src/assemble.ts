@@ -146,7 +146,7 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
   const onBatch = batchListener(turns, determinism, parts.batch);
   const { atBoundary } = boundary;
   const data = new DataPreparation({ ...placeInData(mesh), options: resolved, onBatch, atBoundary });
-  const precision = precisionOf(resolved, kernels);
+  const precision = precisionOf(resolved);
   parts.trained.onNew = (variables) => precision?.prepared?.(variables);
   const tracking = { bus: new TrackerBus({ rank, size }), options: resolved };
   const prepared = new PreparedObjects();

@@ -39,6 +39,7 @@ const TABLES: readonly Table[] = [
   ['fsdp', 'option', 'fsdp.'],
   ['fsdp', 'member', 'fsdp.mixedPrecision.'],
   ['amp', '`amp.lossScale`', 'amp.lossScale.'],
+  ['amp', '`amp.fp8`', 'amp.fp8.'],
   ['checkpoint', 'option', 'checkpoint.'],
   ['pipeline', 'option', 'pipeline.'],
   ['context-parallel', 'option', 'context.'],
@@ -59,6 +60,7 @@ const INTERFACES: readonly Interface[] = [
   ['fsdp.mixedPrecision.', 'fsdp/src/options.ts', 'FsdpMixedPrecision'],
   ['amp.', 'amp/src/options.ts', 'AmpOptions'],
   ['amp.lossScale.', 'amp/src/options.ts', 'LossScaleOptions'],
+  ['amp.fp8.', 'amp/src/options.ts', 'Float8Options'],
   ['checkpoint.', 'checkpoint/src/options.ts', 'CheckpointOptions'],
   ['checkpoint.', 'checkpoint/src/retention.ts', 'RetentionOptions'],
 ];

@@ -79,8 +79,8 @@ export interface AcceleratorOptions {
    */
   readonly collective?: CollectiveOptions | Collective;
   /**
-   * 16-bit computation with float32 weights. `int8` is `bf16` with products of 8-bit integers for the
-   * weights of dense layers. Default `no`.
+   * 16-bit computation with float32 weights. `int8` and `fp8` are `bf16` with products of 8-bit integers
+   * or floats for the weights of dense layers. Default `no`.
    */
   readonly mixedPrecision?: 'no' | 'bf16' | 'fp16' | 'fp8' | 'int8';
   readonly amp?: AmpOptions;
@@ -171,12 +171,11 @@ const schema = z.object({
     .optional(),
   pipeline: pipelineSchema.optional(),
   collective: z.custom<CollectiveOptions | Collective>().default({}),
-  // 'fp8' is refused later, with the result of a trial on the device.
   mixedPrecision: z
     .custom<'no' | 'bf16' | 'fp16' | 'fp8' | 'int8'>(
       (value) => ['no', 'bf16', 'fp16', 'fp8', 'int8'].includes(value as string),
       {
-        error: "expected one of 'no', 'bf16', 'fp16', 'int8'",
+        error: "expected one of 'no', 'bf16', 'fp16', 'int8', 'fp8'",
       },
     )
     .default('no'),

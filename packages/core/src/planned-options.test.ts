@@ -19,7 +19,7 @@ describe('options of plans', () => {
     ['in float32', { precision: 'float32' }],
     ['in tf32', { precision: 'tf32' }],
     ['in fp16', { precision: 'fp16' }],
-    ['in fp8, which create refuses', { precision: 'fp8' }],
+    ['in fp8', { precision: 'fp8' }],
   ])('are those of create, and go together: %s', (_, constraints) => {
     const cluster = { preset: 'h100-sxm', devices: 8 };
     const { plans } = findPlans({ model: MODEL, cluster, globalBatch: 64, constraints });

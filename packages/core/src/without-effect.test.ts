@@ -44,6 +44,8 @@ describe('an option that has nothing to act on at the first step is told of once
     ['amp.lossScale', { amp: { lossScale: { initial: 8 } } }],
     ['amp.lossScale', { mixedPrecision: 'bf16', amp: { lossScale: { initial: 8 } } }],
     ['amp.lower', { amp: { lower: ['Add'] } }],
+    ['amp.fp8.amaxHistory', { mixedPrecision: 'fp8', amp: { fp8: { amaxHistory: 4 } } }],
+    ['amp.fp8', { mixedPrecision: 'int8', amp: { fp8: { recipe: 'rowwise' } } }],
     ['context.attention', { context: { attention: 'ring' } }],
     ['context.attention', { mesh: { context: 1 }, context: { attention: 'heads' } }],
     ['pipeline', { pipeline: { microBatches: 4 } }],

@@ -22,9 +22,9 @@ interface DtypeFacts {
 
 /**
  * Element types that no kernel computes with. A scaled product (`aten::_scaled_mm`) has factors of
- * the first. The others are those of results, such as the random seed of attention on a GPU.
+ * the first two. The others are those of results, such as the random seed of attention on a GPU.
  */
-type PassedDtype = 'float8_e4m3fn' | 'uint16' | 'uint32' | 'uint64';
+type PassedDtype = 'float8_e4m3fn' | 'float8_e5m2' | 'uint16' | 'uint32' | 'uint64';
 
 const FACTS: Readonly<Record<NativeDtype | PassedDtype, DtypeFacts>> = {
   uint8: { scalarType: 0, array: Uint8Array },
@@ -39,6 +39,7 @@ const FACTS: Readonly<Record<NativeDtype | PassedDtype, DtypeFacts>> = {
   complex64: { scalarType: 9, array: Float32Array },
   bool: { scalarType: 11, array: Uint8Array },
   bfloat16: { scalarType: 15, array: Uint16Array },
+  float8_e5m2: { scalarType: 23, array: Uint8Array },
   float8_e4m3fn: { scalarType: 24, array: Uint8Array },
   uint16: { scalarType: 27, array: Uint16Array },
   uint32: { scalarType: 28, array: Uint32Array },

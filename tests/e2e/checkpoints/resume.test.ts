@@ -16,6 +16,7 @@ const LOOPS = [
   'in windows',
   'compressed',
   'in 16 bits',
+  'in 8 bits',
   'fit',
   'fit in windows',
   ...GLOBAL,

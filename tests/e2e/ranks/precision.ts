@@ -4,7 +4,7 @@
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader } from '@acc/core';
 import { disposeOptimizers } from '../dispose-optimizers.js';
-import { KINDS, trainInt8 } from './int8.js';
+import { FORMATS, KINDS, trainIn8Bits } from './eight-bits.js';
 
 const WINDOW = 12;
 const ROWS = 96;
@@ -16,7 +16,8 @@ const data = () => ({
   ys: tf.cos(tf.range(0, ROWS * 3)).reshape([ROWS, 3]) as tf.Tensor2D,
 });
 
-type Precision = 'no' | 'bf16' | 'fp16' | 'int8';
+const PRECISIONS = ['no', 'bf16', 'fp16', 'int8', 'fp8'] as const;
+type Precision = (typeof PRECISIONS)[number];
 
 async function train(mixedPrecision: Precision, steps: number, again: boolean): Promise<object> {
   const accelerator = await Accelerator.create({
@@ -26,7 +27,7 @@ async function train(mixedPrecision: Precision, steps: number, again: boolean): 
     // fits.
     amp: {
       lossScale: { initial: 2 ** 24, backoffFactor: 2 ** -12 },
-      ...(mixedPrecision === 'int8' && { exclude: [] }),
+      ...((mixedPrecision === 'int8' || mixedPrecision === 'fp8') && { exclude: [] }),
     },
     dataLoader: { splitBatches: true },
     gradientAccumulationSteps: steps,
@@ -75,12 +76,21 @@ async function train(mixedPrecision: Precision, steps: number, again: boolean): 
 
 export default async function precisions(): Promise<Record<string, object>> {
   const results: Record<string, object> = {};
-  for (const precision of ['no', 'bf16', 'fp16', 'int8'] as const) {
+  // Three ranks train in 8 bits alone.
+  const isThree = process.env['WORLD_SIZE'] === '3';
+  for (const precision of isThree ? [] : PRECISIONS) {
     for (const steps of [1, 3]) {
       results[`${precision} ${steps}`] = await train(precision, steps, false);
       results[`${precision} ${steps} again`] = await train(precision, steps, true);
     }
   }
-  for (const kind of KINDS) results[`8 bits, ${kind}`] = await trainInt8(kind);
+  for (const format of FORMATS)
+    for (const kind of KINDS) {
+      // The number of ranks divides the number of shards, a power of two.
+      if (kind === 'deterministic' && isThree) continue;
+      // Both refuse histories.
+      if (format === 'delayed fp8' && (kind === 'deterministic' || kind === 'tensor')) continue;
+      results[`${format}, ${kind}`] = await trainIn8Bits(format, kind);
+    }
   return results;
 }

@@ -53,7 +53,6 @@ describe('acc config', () => {
     [['config', '--mixed-precision', 'bf61'], 'ACC_BAD_OPTION'],
     [['config', '--set', 'sead=1'], 'ACC_BAD_OPTION', 'Did you mean seed?'],
     [['config', '--set', 'gradientCliping.norm=1'], 'ACC_BAD_OPTION', 'Did you mean gradientClipping.norm?'],
-    [['config', '--mixed-precision', 'fp8'], 'ACC_BAD_OPTION'],
     [['config', '--user', '--config-file', 'a.yaml', '--default'], 'ACC_BAD_OPTION'],
     [['config', '--default', '--config-file', '/dev/null/acc.yaml'], 'ACC_CONFIG_NOT_WRITABLE'],
     [['env', '--config-file', 'a.yaml'], 'ACC_BAD_OPTION'],

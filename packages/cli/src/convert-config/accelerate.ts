@@ -1,7 +1,7 @@
 import { PARALLELISM_RULES } from './accelerate-parallelism.js';
+import { FLOAT8_RULES } from './accelerate-float8.js';
 import { FSDP_RULES, ZERO_RULES } from './accelerate-sharding.js';
 import { MEGATRON_RULES } from './megatron.js';
-import { missing } from './missing.js';
 import {
   accelerator,
   below,
@@ -20,7 +20,6 @@ import { zeroStrategy } from './zero.js';
 
 const ON_TPU = 'for TPUs; devices are CPUs and GPUs of CUDA here';
 const COMPILED = 'no compiler is chosen here. accelerator.compile(step) records a step of the program';
-const FP8 = missing("mixedPrecision: 'fp8'", "'bf16' is the nearest");
 const MPIRUN = 'start the program itself with mpirun; its variables are read';
 
 /** The default port of Accelerate and torchrun. */
@@ -62,8 +61,8 @@ export const ACCELERATE_RULES: Rules = {
   commands: without(ON_TPU),
   dynamo_backend: (value) => (String(value).toUpperCase() === 'NO' ? isDefault() : leftOut(COMPILED)),
   'dynamo_config.*': without(COMPILED),
-  'fp8_config.*': without(FP8),
   'mpirun_config.*': without(MPIRUN),
+  ...below('fp8_config.', FLOAT8_RULES),
   ...below('fsdp_config.', FSDP_RULES),
   ...below('deepspeed_config.', ZERO_RULES),
   ...below('megatron_lm_config.', MEGATRON_RULES),
@@ -133,7 +132,6 @@ function rendezvous(value: unknown, at: ValueAt): Outcome {
 function mixedPrecision(value: unknown, at: ValueAt): Outcome {
   // YAML 1.1 reads a plain no as false.
   const precision = value === false ? 'no' : value;
-  if (precision === 'fp8') return leftOut(FP8);
   const setting = accelerator('mixedPrecision', precision);
   const isSharded = at('distributed_type') === 'FSDP' && precision !== 'no';
   return isSharded

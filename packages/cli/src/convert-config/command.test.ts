@@ -84,6 +84,17 @@ const EXPECTED: Readonly<Record<string, Record<string, unknown>>> = {
     'accelerator.mesh.fsdp': 2,
     'accelerator.fsdp.reshardAfterForward': false,
   },
+  'fp8.yaml': {
+    'launch.nproc': 2,
+    'launch.nnodes': 1,
+    'accelerator.strategy': 'ddp',
+    'accelerator.device': 'cpu',
+    'accelerator.mixedPrecision': 'fp8',
+    'accelerator.amp.fp8.recipe': 'tensorwise',
+    'accelerator.amp.fp8.scaling': 'delayed',
+    'accelerator.amp.fp8.amaxHistory': 1024,
+    'accelerator.amp.fp8.gradients': 'e4m3',
+  },
   'deepspeed.yaml': {
     'launch.nproc': 8,
     'launch.nnodes': 1,

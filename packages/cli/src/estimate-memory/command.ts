@@ -19,10 +19,12 @@ export function addEstimateMemoryCommand(program: Command): void {
     .option('--sequence <N>', 'tokens of a row (default: the longest that the model takes)', parseCount)
     .option('--optimizer <NAME>', 'an optimizer of tfjs or of @acc/core', 'adamw')
     .option('--state-bits <N>', 'its stateBits: 32, 8 or 4 (default: 32)', parseCount)
-    .option('--mixed-precision <LIST>', 'of no, bf16 and fp16; int8 takes the memory of bf16', parseNames, [
-      'no',
-      'bf16',
-    ])
+    .option(
+      '--mixed-precision <LIST>',
+      'of no, bf16, fp16, int8 and fp8, which take the memory of bf16',
+      parseNames,
+      ['no', 'bf16'],
+    )
     .option('--ranks <LIST>', 'numbers of ranks', parseCounts, [2, 4, 8])
     .option('--ranks-per-host <N>', 'ranks of a host (default: all are on one)', parseCount)
     .optionsGroup('Output:')

@@ -28,7 +28,14 @@ export interface EstimateFlags {
 }
 
 const SIZE_NAMES = ['layers', 'hidden', 'heads', 'vocab'] as const;
-const PRECISIONS: Readonly<Record<string, Precision>> = { no: 'float32', bf16: 'bf16', fp16: 'fp16' };
+const PRECISIONS: Readonly<Record<string, Precision>> = {
+  no: 'float32',
+  bf16: 'bf16',
+  fp16: 'fp16',
+  // Activations and weights are those of bf16. What is rounded to 8 bits lasts as long as a product.
+  int8: 'bf16',
+  fp8: 'bf16',
+};
 
 /** @throws AccError `ACC_BAD_OPTION`, `ACC_MISSING_OPTION`. */
 export function estimateOptions(flags: EstimateFlags, model: ModelSizes): EstimateOptions {
@@ -36,7 +43,7 @@ export function estimateOptions(flags: EstimateFlags, model: ModelSizes): Estima
     const precision = PRECISIONS[name];
     if (precision) return precision;
     throw new AccError('ACC_BAD_OPTION', `--mixed-precision: unknown precision '${name}'.`, {
-      help: `Known: ${Object.keys(PRECISIONS).join(', ')}, separated by commas. int8 takes the memory of bf16.`,
+      help: `Known: ${Object.keys(PRECISIONS).join(', ')}, separated by commas.`,
     });
   });
   const small = flags.ranks.find((count) => count < 2);

@@ -29,8 +29,8 @@ export function withFsdpPrecision<O extends Chosen>(
     `fsdp.mixedPrecision.param is '${param}', but mixedPrecision is '${given.mixedPrecision}'.`,
     {
       help:
-        given.mixedPrecision === 'int8'
-          ? 'Leave out fsdp.mixedPrecision.param: with int8, parameters are gathered in float32.'
+        given.mixedPrecision === 'int8' || given.mixedPrecision === 'fp8'
+          ? `Leave out fsdp.mixedPrecision.param: with ${given.mixedPrecision}, parameters are gathered in float32.`
           : 'Both are the type of products. Give one of them, or the same type.',
     },
   );

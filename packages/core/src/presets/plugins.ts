@@ -1,4 +1,4 @@
-import { AccError, type KernelLayer, type Plugin, type PrecisionPlugin } from '@acc/contract';
+import type { KernelLayer, Plugin, PrecisionPlugin } from '@acc/contract';
 import { float32Precision } from '@acc/amp';
 import { BACKEND_NAME } from '@acc/kernels';
 import { monitor, resolveAutoLog, type MonitorSink } from '@acc/monitor';
@@ -8,15 +8,12 @@ import { schedules } from '@acc/schedule';
 import { backendWatch } from '../backend/backend-watch.js';
 import type { ResolvedOptions } from '../options.js';
 
-/**
- * Returns the plugin for mixed precision. Undefined if the options do not ask for it.
- *
- * @throws AccError `ACC_PRECISION_UNSUPPORTED`.
- */
-export function precisionOf(
-  { mixedPrecision, amp: options, seed }: ResolvedOptions,
-  kernels: KernelLayer,
-): PrecisionPlugin | undefined {
+/** Returns the plugin for mixed precision. Undefined if the options do not ask for it. */
+export function precisionOf({
+  mixedPrecision,
+  amp: options,
+  seed,
+}: ResolvedOptions): PrecisionPlugin | undefined {
   switch (mixedPrecision) {
     case 'no':
       return undefined;
@@ -27,35 +24,20 @@ export function precisionOf(
     case 'int8':
       return amp('int8', options, { seed });
     case 'fp8':
-      throw float8Refusal(kernels);
+      return amp('fp8', options);
   }
 }
 
-/** The dtype of products in training. With `int8`, it is that of products without a weight. */
-export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) =>
-  mixedPrecision === 'bf16' || mixedPrecision === 'int8'
-    ? 'bfloat16'
-    : mixedPrecision === 'fp16'
-      ? 'float16'
-      : 'float32';
+const DTYPES = {
+  no: 'float32',
+  bf16: 'bfloat16',
+  fp16: 'float16',
+  int8: 'bfloat16',
+  fp8: 'bfloat16',
+} as const;
 
-/**
- * States what a trial on this device found. Training in 8 bits is not implemented on any device.
- */
-function float8Refusal({ backendName, device, precision }: KernelLayer): AccError {
-  const problem = precision
-    ? precision.float8Problem()
-    : `the tfjs backend '${backendName}' computes in float32 only`;
-  const found =
-    problem === undefined
-      ? `The device ${device} multiplies matrices of 8-bit floats (a trial of aten::_scaled_mm succeeded)`
-      : `The device ${device} cannot multiply matrices of 8-bit floats: ${problem}`;
-  return new AccError(
-    'ACC_PRECISION_UNSUPPORTED',
-    `mixedPrecision 'fp8' is not implemented on any device yet. ${found}.`,
-    { help: "Use mixedPrecision 'bf16'.", details: { device, problem } },
-  );
-}
+/** The dtype of products in training. With `int8` and `fp8`, it is that of products without a weight. */
+export const dtypeOfProducts = ({ mixedPrecision }: ResolvedOptions) => DTYPES[mixedPrecision];
 
 /** The plugins of every Accelerator. They come before those of the options. */
 export function builtInPlugins(

@@ -16,10 +16,16 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   const messages = [
     mixedPrecision === 'no' &&
       ofPrecision.length > 0 &&
-      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16', 'fp16' or 'int8'.`,
-    mixedPrecision !== 'int8' &&
+      `amp.${ofPrecision[0]} has no effect: mixedPrecision is 'no'. Give mixedPrecision: 'bf16', 'fp16', 'int8' or 'fp8'.`,
+    !isIn8Bits(mixedPrecision) &&
       amp.exclude !== undefined &&
-      `amp.exclude has no effect: mixedPrecision is '${mixedPrecision}', and only 'int8' chooses layers.`,
+      `amp.exclude has no effect: mixedPrecision is '${mixedPrecision}', and only 'int8' and 'fp8' choose layers.`,
+    mixedPrecision !== 'fp8' &&
+      amp.fp8 !== undefined &&
+      `amp.fp8 has no effect: mixedPrecision is '${mixedPrecision}'.`,
+    amp.fp8?.amaxHistory !== undefined &&
+      amp.fp8.scaling !== 'delayed' &&
+      "amp.fp8.amaxHistory has no effect: amp.fp8.scaling is 'current'. Give scaling: 'delayed'.",
     mixedPrecision !== 'fp16' &&
       amp.lossScale !== undefined &&
       `amp.lossScale has no effect: mixedPrecision is '${mixedPrecision}', and only 'fp16' scales losses.`,
@@ -37,6 +43,8 @@ export function withoutPartner(options: ResolvedOptions): string[] {
   return messages.filter((message) => message !== false);
 }
 
-/** The options with which `int8` takes the small weights of the self-check, which no pattern of a program names. */
+/** The options with which 8 bits take the small weights of the self-check, which no pattern of a program names. */
 export const withAllWeights = (mixedPrecision: string) =>
-  mixedPrecision === 'int8' ? { amp: { exclude: [] } } : {};
+  isIn8Bits(mixedPrecision) ? { amp: { exclude: [] } } : {};
+
+const isIn8Bits = (mixedPrecision: string): boolean => mixedPrecision === 'int8' || mixedPrecision === 'fp8';

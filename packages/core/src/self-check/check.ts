@@ -19,7 +19,7 @@ export interface SelfCheckPlan {
   readonly isJson: boolean;
   /** Whether products or sums are rounded to 16 bits. */
   readonly isRounded: boolean;
-  /** The type of products: `no`, `bf16`, `fp16`. */
+  /** The type of products, as the option `mixedPrecision`. */
   readonly mixedPrecision: string;
   /** Checks that say nothing with these options, with the reason. */
   readonly leftOut: Readonly<Record<string, string>>;

@@ -6,8 +6,11 @@ import { ROWS, smallModel, smallOptimizer, valuesOf, globalBatch, type SmallMode
 const STEPS = 5;
 /** fp16 skips steps until its loss scale fits. */
 const MOST_TRIES = 40;
-/** Differences relative to the change of the weights: those of other orders of sums, and of 16 bits. */
-const TOLERANCE = { exact: 1e-3, rounded: 0.15 };
+/**
+ * Differences relative to the change of the weights: those of other orders of sums, of 16 bits, and of
+ * gradients whose 8-bit floats have 2 bits after the point.
+ */
+const TOLERANCE = { exact: 1e-3, rounded: 0.15, fp8: 0.5 };
 
 /** A prepared model, and one step on this rank's rows. */
 export interface PreparedTraining {
@@ -60,7 +63,8 @@ function compareTraining({ accelerator, plan }: Subject, training: () => Prepare
   const reached = valuesOf(model.variables);
   if (taken < STEPS) return { problem: `${taken} of ${MOST_TRIES} steps had finite gradients` };
   const difference = relativeDifference(reached, { before, after });
-  const limit = plan.isRounded ? TOLERANCE.rounded : TOLERANCE.exact;
+  const rounded = plan.mixedPrecision === 'fp8' ? TOLERANCE.fp8 : TOLERANCE.rounded;
+  const limit = plan.isRounded ? rounded : TOLERANCE.exact;
   const figure = difference.toExponential(1);
   if (!(difference <= limit)) {
     return {

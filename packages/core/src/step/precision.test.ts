@@ -58,25 +58,6 @@ describe('mixed precision', () => {
     },
   );
 
-  it('fp8 is refused with the result of a trial on the device', async () => {
-    const half = operator('aten::full')([16, 16], 0.5, 'float32');
-    const scale = operator('aten::full')([], 3, 'float32');
-    const narrow = operator('aten::to.dtype')(half, 'float8_e4m3fn');
-    let found: number | undefined;
-    try {
-      const args = [narrow, operator('aten::t')(narrow), scale, scale, null, null, 'float32'] as const;
-      found = operator('aten::_scaled_mm')(...args).read()[0] as number;
-    } catch {
-      found = undefined;
-    }
-    if (found !== undefined) expect(found).toBe(16 * 0.25 * 9);
-    await expect(create({ mixedPrecision: 'fp8' })).rejects.toMatchObject({
-      code: 'ACC_PRECISION_UNSUPPORTED',
-      details: { device: 'cpu', problem: found === undefined ? (expect.any(String) as unknown) : undefined },
-    });
-    await create({});
-  });
-
   it('refuses a promise from autocast, whose later operators would compute in float32', async () => {
     await create({ mixedPrecision: 'bf16' });
     const isAsync = expect.objectContaining({ code: 'ACC_AUTOCAST_ASYNC' }) as Error;
@@ -86,17 +67,12 @@ describe('mixed precision', () => {
     expect(accelerator.autocast(() => 1)).toBe(1);
   });
 
-  it('refuses 8-bit floats, and 16-bit floats on a backend without them', async () => {
+  it('refuses 8-bit and 16-bit floats on a backend without them', async () => {
     const unsupported = expect.objectContaining({ code: 'ACC_PRECISION_UNSUPPORTED' });
-    await expect(create({ mixedPrecision: 'fp8' })).rejects.toThrowError(unsupported);
     await tf.setBackend('cpu');
-    await expect(Accelerator.create({ engine: 'tfjs', mixedPrecision: 'fp8' })).rejects.toMatchObject({
-      code: 'ACC_PRECISION_UNSUPPORTED',
-      details: {
-        device: 'cpu',
-        problem: expect.stringContaining("'cpu' computes in float32 only") as unknown,
-      },
-    });
+    await expect(Accelerator.create({ engine: 'tfjs', mixedPrecision: 'fp8' })).rejects.toThrowError(
+      unsupported,
+    );
     await expect(Accelerator.create({ engine: 'tfjs', mixedPrecision: 'bf16' })).rejects.toThrowError(
       unsupported,
     );

@@ -1,16 +1,19 @@
 import { operator, type Tensor as NativeTensor } from '@acc/native';
+import type { Activation } from './activation.js';
 import { isEnded } from './product.js';
-import type { Int8Product, MatMulAttrs } from './matmul-inputs.js';
 
 const int8Matmul = operator('acc::int8_matmul');
 
-/** How a product ends: the factor that is rounded at random, and the dtype of the result. */
-const ENDS: Readonly<Record<Int8Product, readonly [stochastic: '' | 'a' | 'b', dtype: string]>> = {
-  forward: ['', 'bfloat16'],
-  inputGradient: ['a', 'bfloat16'],
-  weightGradientA: ['a', 'float32'],
-  weightGradientB: ['b', 'float32'],
-};
+export interface Int8ProductOptions {
+  readonly transposeA: boolean;
+  readonly transposeB: boolean;
+  /** Applied if the operator has it. */
+  readonly activation?: Activation | undefined;
+  /** The factor that is the gradient of a result. It is rounded at random. */
+  readonly gradientFactor: '' | 'a' | 'b';
+  readonly dtype: 'bfloat16' | 'float32';
+  readonly seed: number;
+}
 
 /**
  * The product of two matrices, each rounded to 8-bit integers: one scale for each row of the first factor
@@ -23,9 +26,8 @@ export function int8Product(
   a: NativeTensor,
   b: NativeTensor,
   bias: NativeTensor | null,
-  { transposeA, transposeB, activation, int8, int8Seed = 0 }: MatMulAttrs,
+  { transposeA, transposeB, activation, gradientFactor, dtype, seed }: Int8ProductOptions,
 ): NativeTensor {
-  const [stochastic, dtype] = ENDS[int8!];
   const end = isEnded(activation) ? (activation ?? 'linear') : 'linear';
-  return int8Matmul(a, b, bias, transposeA, transposeB, end, dtype, stochastic, int8Seed, false);
+  return int8Matmul(a, b, bias, transposeA, transposeB, end, dtype, gradientFactor, seed, false);
 }

@@ -1,23 +1,19 @@
 import type { TensorInfo } from '@tensorflow/tfjs-core';
+import type { EightBitProduct, EightBitRounding } from '@acc/contract';
 import type { Activation } from './activation.js';
 
-/**
- * The three products of a layer, of which an 8-bit product is one. The gradient of a result, which is factor
- * `a` or `b`, is rounded at random.
- */
-export type Int8Product = 'forward' | 'inputGradient' | 'weightGradientA' | 'weightGradientB';
+/** How a product rounds its factors, and which product of a layer it is. */
+export type EightBits = EightBitRounding & { readonly product: EightBitProduct };
 
 export interface MatMulAttrs {
   readonly transposeA: boolean;
   readonly transposeB: boolean;
   readonly activation?: Activation;
   readonly leakyreluAlpha?: number | undefined;
-  /** Both factors are rounded to 8-bit integers. They are matrices of any float types. */
-  readonly int8?: Int8Product | undefined;
-  /** Mixed precision does not round the factors to 8-bit integers. */
+  /** Both factors are rounded to 8 bits. They are matrices of any float types. */
+  readonly eightBits?: EightBits | undefined;
+  /** Mixed precision does not round the factors to 8 bits. */
   readonly without8Bits?: boolean | undefined;
-  /** The seed of random rounding. */
-  readonly int8Seed?: number | undefined;
 }
 
 export interface MatMulInputs {
@@ -25,4 +21,6 @@ export interface MatMulInputs {
   readonly b: TensorInfo;
   readonly bias?: TensorInfo | undefined;
   readonly preluActivationWeights?: TensorInfo | undefined;
+  /** The history that scales of 8-bit floats come from. See `FACTOR_ROLES`. */
+  readonly amaxes?: TensorInfo | undefined;
 }

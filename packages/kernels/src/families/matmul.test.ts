@@ -183,7 +183,10 @@ describe('a product in 8 bits', () => {
     };
     const attrs = { transposeA: false, transposeB: false, activation };
     const wide = run('_FusedMatMul', inputs, attrs);
-    const narrow = run('_FusedMatMul', inputs, { ...attrs, int8: 'forward' });
+    const narrow = run('_FusedMatMul', inputs, {
+      ...attrs,
+      eightBits: { format: 'int8', product: 'forward', seed: 0 },
+    });
     expect(narrow.shape).toEqual([4, 3]);
     expect(max(abs(sub(narrow, wide))).dataSync()[0]).toBeLessThan(0.06);
     expect(narrow.dataSync()).not.toEqual(wide.dataSync());

@@ -3,9 +3,9 @@ import { operator, type Tensor as NativeTensor } from '@acc/native';
 import type { AccBackend } from '../backend.js';
 import { activated, isLinear } from './activation.js';
 import { takeSum } from './added-product.js';
-import { inDtypeOf, toDtype, wrapElements } from './conversion.js';
+import { toDtype, wrapElements } from './conversion.js';
 import { isPackedProduct, packedProduct } from '../packed/packed-product.js';
-import { int8Product } from './int8-product.js';
+import { endedEightBitProduct } from './eight-bit-product.js';
 import type { MatMulAttrs, MatMulInputs } from './matmul-inputs.js';
 import { addProduct, isEnded, product } from './product.js';
 
@@ -39,7 +39,7 @@ export function matMul(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulA
   checkInnerDims(a, b, attrs);
   const packed = isPackedProduct(inputs, attrs) && packedProduct(backend, inputs, attrs);
   if (packed) return packed;
-  if (attrs.int8) return oneProduct(backend, inputs, attrs);
+  if (attrs.eightBits) return oneProduct(backend, inputs, attrs);
   if (isOneProduct(inputs)) return oneProduct(backend, inputs, attrs);
   // Integers are multiplied as float64, in which sums are exact as in tfjs. This is faster and
   // works on every device.
@@ -84,13 +84,13 @@ function isOneMatrix(shape: readonly number[]): boolean {
 }
 
 function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttrs): TensorInfo {
-  const { a, b, bias, preluActivationWeights } = inputs;
+  const { a, b, bias, preluActivationWeights, amaxes } = inputs;
   const { transposeA, transposeB, activation, leakyreluAlpha } = attrs;
   using left = lent(backend, matrixOf(a));
   using right = lent(backend, matrixOf(b));
   const shape = [a.shape.at(transposeA ? -1 : -2)!, b.shape.at(transposeB ? -2 : -1)!] as const;
   const isPlain =
-    !attrs.int8 &&
+    !attrs.eightBits &&
     !bias &&
     !preluActivationWeights &&
     isLinear(activation) &&
@@ -104,43 +104,21 @@ function oneProduct(backend: AccBackend, inputs: MatMulInputs, attrs: MatMulAttr
   }
   const row = bias ? backend.native(bias) : null;
   const alpha = preluActivationWeights && backend.native(preluActivationWeights);
-  const ended = attrs.int8
-    ? endedInt8Product(left.native, right.native, row, { ...attrs, alpha })
+  const { eightBits } = attrs;
+  const ended = eightBits
+    ? endedEightBitProduct([left.native, right.native, row], {
+        ...attrs,
+        ...{ eightBits, alpha, device: backend.device },
+        amaxes: amaxes && backend.native(amaxes),
+      })
     : product(left.native, right.native, row, transposeA, transposeB, activation ?? 'linear');
-  const isComplete = attrs.int8 !== undefined || isEnded(activation);
+  const isComplete = eightBits !== undefined || isEnded(activation);
   const result = isComplete ? ended : activated(ended, activation, { alpha, leakyreluAlpha });
   const info = backend.wrap(result, 'float32');
   const rank = Math.max(a.shape.length, b.shape.length);
   return rank <= info.shape.length
     ? info
     : { ...info, shape: [...ones(rank - info.shape.length), ...info.shape] };
-}
-
-interface EndedAttrs extends MatMulAttrs {
-  readonly alpha: NativeTensor | undefined;
-}
-
-type Factors = readonly [a: NativeTensor, b: NativeTensor, bias: NativeTensor | null];
-
-/** The operator adds a bias of one row. Others are added afterwards, before the activation. Caller disposes. */
-function endedInt8Product(...args: [...Factors, EndedAttrs]): NativeTensor {
-  const [a, b, bias, attrs] = args;
-  const { activation, alpha, leakyreluAlpha } = attrs;
-  const columns = b.shape[attrs.transposeB ? 0 : 1];
-  const isRow = !bias || (bias.shape.length === 1 && bias.shape[0] === columns);
-  const sum = isRow
-    ? int8Product(a, b, bias, attrs)
-    : plus(int8Product(a, b, null, { ...attrs, activation: undefined }), bias);
-  if (isRow && isEnded(activation)) return sum;
-  using sameAlpha = alpha && inDtypeOf(sum, alpha);
-  return activated(sum, activation, { alpha: sameAlpha, leakyreluAlpha });
-}
-
-/** Takes ownership of `x`, whose dtype the sum has. */
-function plus(x: NativeTensor, bias: NativeTensor): NativeTensor {
-  using owned = x;
-  using same = inDtypeOf(owned, bias);
-  return add(owned, same);
 }
 
 /** Whether a factor is a tensor of tfjs. The product of shards is a part of one, and has no tensors as factors. */

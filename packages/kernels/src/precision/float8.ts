@@ -28,3 +28,6 @@ export function float8Problem(): string | undefined {
     return error.message.split('\n', 1)[0]!;
   }
 }
+
+/** Whether 8-bit floats are multiplied as float32 on the device. */
+export const emulatesFloat8 = (device: string): boolean => device === 'cpu';

@@ -45,7 +45,7 @@ export function promoted(config: KernelConfig): KernelConfig {
     kernelFunc(call) {
       const backend = call.backend as AccBackend;
       const inputs = call.inputs as Inputs;
-      if (isProductOfPacked(kernelName, call) || isInt8(call)) return kernelFunc(call);
+      if (isProductOfPacked(kernelName, call) || isIn8Bits(call)) return kernelFunc(call);
       const to = commonDtype(inputs, backend, wantsFloat32);
       return to === undefined
         ? kernelFunc(call)
@@ -107,5 +107,5 @@ function inDtype<T>(inputs: Inputs, { backend, to }: Conversion, compute: (input
 }
 
 /** Whether a product rounds its factors to 8 bits, whichever float types they have. */
-const isInt8 = ({ attrs }: { readonly attrs?: object | undefined }): boolean =>
-  (attrs as Partial<MatMulAttrs> | undefined)?.int8 !== undefined;
+const isIn8Bits = ({ attrs }: { readonly attrs?: object | undefined }): boolean =>
+  (attrs as Partial<MatMulAttrs> | undefined)?.eightBits !== undefined;

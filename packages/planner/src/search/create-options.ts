@@ -8,10 +8,10 @@ export interface AcceleratorChoices {
   readonly ddp?: { readonly commHook: 'bf16' | 'fp16' };
   readonly fsdp?: {
     readonly stage: 1 | 2 | 3;
-    readonly mixedPrecision?: { readonly param: 'bf16' | 'fp16'; readonly reduce: 'bf16' | 'fp16' };
+    readonly mixedPrecision?: { readonly param?: 'bf16' | 'fp16'; readonly reduce: 'bf16' | 'fp16' };
     readonly offload?: { readonly params: boolean; readonly optimizer: boolean; readonly to: string };
   };
-  readonly mixedPrecision: 'no' | 'bf16' | 'fp16';
+  readonly mixedPrecision: 'no' | 'bf16' | 'fp16' | 'fp8';
   readonly amp?: { readonly float32Precision: 'ieee' | 'tf32' };
   readonly gradientAccumulationSteps?: number;
   readonly checkpointEvery?: number;
@@ -74,7 +74,8 @@ function fsdpOf({ stage, offload, precision }: FullPlan): NonNullable<Accelerato
   const { params = false, optimizer = false, to = 'cpu' } = offload ?? {};
   return {
     stage: stage === 0 ? 1 : stage,
-    ...(dtype && { mixedPrecision: { param: dtype, reduce: dtype } }),
+    // With fp8, `create` refuses another type of products.
+    ...(dtype && { mixedPrecision: { ...(precision !== 'fp8' && { param: dtype }), reduce: dtype } }),
     ...(offload && { offload: { params, optimizer, to: to === 'cpu' ? to : FOLDER } }),
   };
 }
@@ -82,8 +83,7 @@ function fsdpOf({ stage, offload, precision }: FullPlan): NonNullable<Accelerato
 function precisionOf(precision: FullPlan['precision']): Pick<AcceleratorChoices, 'mixedPrecision' | 'amp'> {
   if (precision === 'float32') return { mixedPrecision: 'no', amp: { float32Precision: 'ieee' } };
   if (precision === 'tf32') return { mixedPrecision: 'no', amp: { float32Precision: 'tf32' } };
-  // `create` refuses fp8.
-  return { mixedPrecision: precision === 'fp8' ? 'bf16' : precision };
+  return { mixedPrecision: precision };
 }
 
 function programOf(plan: FullPlan, { vocabulary }: Pick<Model, 'vocabulary'>): string[] {
@@ -109,8 +109,8 @@ function programOf(plan: FullPlan, { vocabulary }: Pick<Model, 'vocabulary'>): s
     ],
     [offload !== null, 'On a GPU, this version of @acc/core refuses fsdp.offload.'],
     [
-      precision === 'fp8',
-      'This version of @acc/core refuses mixedPrecision fp8: these options are for bf16, which is slower than is predicted.',
+      precision === 'fp8' && mesh.fsdp > 1,
+      'With fp8, this version of @acc/core gathers parameters in float32, which takes longer than is predicted.',
     ],
     [recompute === 'selective', '@acc/core has no selective recomputation.'],
   ];

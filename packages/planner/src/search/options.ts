@@ -27,7 +27,7 @@ export interface PlanConstraints {
   readonly sequenceParallel?: boolean;
   /** Default true, as attention of `@acc/core`. */
   readonly flashAttention?: boolean;
-  /** fp8 is not searched: `Accelerator.create` refuses it. */
+  /** fp8 is not searched, because it changes the numbers of products most. */
   readonly precision?: PlanOptions['precision'];
   readonly schedule?: PlanOptions['schedule'];
 }

@@ -96,6 +96,10 @@ const LOOPS: Readonly<Record<string, Loop>> = {
     run: customLoop,
   },
   'in 16 bits': { options: { mixedPrecision: 'fp16' }, run: customLoop },
+  'in 8 bits': {
+    options: { mixedPrecision: 'fp8', amp: { exclude: [] } },
+    run: customLoop,
+  },
   fit: { options: {}, run: fitLoop },
   'fit in windows': { options: { gradientAccumulationSteps: 3 }, run: fitLoop },
   'global batches': { options: GLOBAL, run: customLoop },

@@ -6,13 +6,16 @@ import { disposeOptimizers } from '../dispose-optimizers.js';
 
 export const KINDS = ['ddp', 'fsdp', 'tensor', 'compiled', 'deterministic', 'bf16'] as const;
 export type Kind = (typeof KINDS)[number];
+export const FORMATS = ['int8', 'fp8', 'delayed fp8'] as const;
+export type Format = (typeof FORMATS)[number];
 
-const ROWS = 64;
+// Batches of 24 rows, which 2 and 3 ranks divide.
+const ROWS = 96;
 
 const dense = (units: number, seed: number, more: object = {}) =>
   tf.layers.dense({ units, kernelInitializer: tf.initializers.glorotNormal({ seed }), ...more });
 
-export interface Int8Training {
+export interface EightBitTraining {
   readonly weights: number[][];
   readonly losses: number[];
   /** The number of products in 8 bits. */
@@ -20,11 +23,13 @@ export interface Int8Training {
 }
 
 /** Trains for two epochs of four steps. `bf16` has no product in 8 bits. */
-export async function trainInt8(kind: Kind): Promise<Int8Training> {
+export async function trainIn8Bits(format: Format, kind: Kind): Promise<EightBitTraining> {
   const accelerator = await Accelerator.create({
     engine: 'acc',
-    mixedPrecision: kind === 'bf16' ? 'bf16' : 'int8',
-    ...(kind !== 'bf16' && { amp: { exclude: [] } }),
+    mixedPrecision: kind === 'bf16' ? 'bf16' : format === 'int8' ? 'int8' : 'fp8',
+    ...(kind !== 'bf16' && {
+      amp: { exclude: [], ...(format === 'delayed fp8' && { fp8: { scaling: 'delayed', amaxHistory: 3 } }) },
+    }),
     dataLoader: { splitBatches: true },
     ...(kind === 'deterministic' && { deterministic: true }),
     ...(kind === 'fsdp' && { strategy: 'fsdp' }),
@@ -32,7 +37,7 @@ export async function trainInt8(kind: Kind): Promise<Int8Training> {
   });
   const model = tf.sequential({
     layers: [
-      dense(16, 1, { inputShape: [8], activation: 'relu', name: 'expand' }),
+      dense(24, 1, { inputShape: [8], activation: 'relu', name: 'expand' }),
       dense(8, 2, { name: 'contract' }),
       dense(4, 3, { name: 'head' }),
     ],
@@ -40,7 +45,7 @@ export async function trainInt8(kind: Kind): Promise<Int8Training> {
   if (kind === 'tensor') parallelize(model, { expand: 'column', contract: 'row', head: 'replicated' });
   const xs = tf.sin(tf.range(0, ROWS * 8)).reshape([ROWS, 8]) as tf.Tensor2D;
   const ys = tf.cos(tf.range(0, ROWS * 4)).reshape([ROWS, 4]) as tf.Tensor2D;
-  const loader = new DataLoader({ xs, ys }, { batchSize: 16 });
+  const loader = new DataLoader({ xs, ys }, { batchSize: 24 });
   const [, optimizer, batches] = accelerator.prepare(model, tf.train.sgd(0.2), loader);
   const step = (x: tf.Tensor, y: tf.Tensor) =>
     optimizer.minimize(
@@ -50,7 +55,11 @@ export async function trainInt8(kind: Kind): Promise<Int8Training> {
   const compiled = kind === 'compiled' ? accelerator.compile(step) : undefined;
   const losses: number[] = [];
   let products = 0;
-  const endObserving = observeCalls((name) => void (products += Number(name === 'acc::int8_matmul')));
+  const endObserving = observeCalls((name, args) => {
+    if (name === 'acc::int8_matmul') products++;
+    // Each factor becomes 8-bit floats.
+    if (name === 'aten::_to_copy' && String(args[1]).startsWith('float8')) products += 0.5;
+  });
   for (let epoch = 0; epoch < 2; epoch++) {
     for await (const batch of batches) {
       const loss = (compiled ?? step)(batch.xs, batch.ys);

@@ -15,7 +15,7 @@ const EMBEDDINGS = '/embeddings';
  * first and the last matrix of each list and small matrices are left out. Inputs and results of a model are
  * less evenly distributed than what lies between, so these layers lose most by 8 bits.
  */
-export class Int8Weights {
+export class EightBitWeights {
   #chosen: Variable[] = [];
   readonly #unmatched: Set<string>;
   /** The names of all matrices that patterns may leave out. */
@@ -28,6 +28,8 @@ export class Int8Weights {
     private readonly exclude: readonly string[] | undefined,
     /** Whether a weight is stored in fewer bits, which products take as it is. */
     private readonly isPacked: (weight: Variable) => boolean = () => false,
+    /** As in messages. */
+    private readonly precision: 'int8' | 'fp8' = 'int8',
   ) {
     this.#unmatched = new Set(exclude);
   }
@@ -83,11 +85,11 @@ export class Int8Weights {
       ...(isAny
         ? []
         : [
-            `mixedPrecision 'int8': no weight is multiplied in 8 bits, so products compute in bf16. ${this.#whyNone()}`,
+            `mixedPrecision '${this.precision}': no weight is multiplied in 8 bits, so products compute in bf16. ${this.#whyNone()}`,
           ]),
       ...(this.#sixteenBits.length > 0
         ? [
-            `mixedPrecision 'int8': only products of matrices compute in 8 bits. Convolutions, recurrent layers and stacks of matrices compute in bf16: ${listed(this.#sixteenBits)}.`,
+            `mixedPrecision '${this.precision}': only products of matrices compute in 8 bits. Convolutions, recurrent layers and stacks of matrices compute in bf16: ${listed(this.#sixteenBits)}.`,
           ]
         : []),
     ];

@@ -1,7 +1,7 @@
 import * as tf from '@tensorflow/tfjs-core';
 import { afterEach, expect, it } from 'vitest';
 import '@tensorflow/tfjs-backend-cpu';
-import { Int8Weights } from './int8-weights.js';
+import { EightBitWeights } from './eight-bit-weights.js';
 
 afterEach(() => tf.disposeVariables());
 
@@ -17,11 +17,11 @@ const SHAPES: Readonly<Record<string, number[]>> = {
   'head/kernel': [128, 200],
 };
 
-const taken = (weights: Int8Weights, shapes: Readonly<Record<string, number[]>> = SHAPES) =>
+const taken = (weights: EightBitWeights, shapes: Readonly<Record<string, number[]>> = SHAPES) =>
   weights.take(Object.entries(shapes).map(([name, shape]) => tf.variable(tf.zeros(shape), true, name)));
 
 function chosen(exclude?: string[]): string[] {
-  const weights = new Int8Weights(exclude);
+  const weights = new EightBitWeights(exclude);
   taken(weights);
   const names = weights.chosen.map(({ name }) => name);
   tf.disposeVariables();
@@ -40,7 +40,7 @@ it('leaves out the patterns instead, if they are given', () => {
 });
 
 it('takes patterns of layers around a layer, and leaves out the number that tfjs appends to names', () => {
-  const weights = new Int8Weights(['head', 'block_0/*', 'lone/kernel', '**/c_fc']);
+  const weights = new EightBitWeights(['head', 'block_0/*', 'lone/kernel', '**/c_fc']);
   const names = ['block_0/attn/q_proj/kernel', 'block_1/attn/q_proj/kernel', 'block_1/mlp/c_fc/kernel_2'];
   taken(
     weights,
@@ -51,14 +51,14 @@ it('takes patterns of layers around a layer, and leaves out the number that tfjs
 });
 
 it('forgets disposed weights', () => {
-  const weights = new Int8Weights([]);
+  const weights = new EightBitWeights([]);
   taken(weights);
   for (const weight of weights.chosen) weight.dispose();
   expect(weights.chosen).toEqual([]);
 });
 
 it('lists only some names in the error for a pattern without a match', () => {
-  const weights = new Int8Weights(['heat']);
+  const weights = new EightBitWeights(['heat']);
   expect(weights.unmatched).toBeUndefined();
   taken(weights);
   const help = expect.stringContaining('embed/embeddings, attention/kernel, narrow/kernel and 2 more');
@@ -68,9 +68,9 @@ it('lists only some names in the error for a pattern without a match', () => {
 it('says why no weight is multiplied in 8 bits', () => {
   const note = (
     shapes: Readonly<Record<string, number[]>>,
-    ...given: ConstructorParameters<typeof Int8Weights>
+    ...given: ConstructorParameters<typeof EightBitWeights>
   ) => {
-    const weights = new Int8Weights(...given);
+    const weights = new EightBitWeights(...given);
     taken(weights, shapes);
     tf.disposeVariables();
     return weights.notes[0] ?? '';
