@@ -35,6 +35,7 @@ const TRAIN = [
   ['Faster steps: compile', '/guide/compile'],
   ['Where the time goes', '/guide/profile'],
   ['Diagnose a slow run', '/guide/diagnose'],
+  ['Watch a run', '/guide/monitor'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
 ];

@@ -31,6 +31,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc plan ./llama --cluster h100-sxm --devices 64 --batch 512 --tensor 8',
     'npx acc plan llama-3-8b --cluster cluster.json --batch 256 --json',
   ],
+  'acc monitor': ['npx acc monitor', 'npx acc monitor runs/mnist/1 runs/mnist/2 --port 7007 --no-open'],
   'acc merge-weights': [
     'npx acc merge-weights checkpoints/step-00001000 merged',
     'npx acc merge-weights checkpoints/step-00001000 merged --max-shard-size 5GB',

@@ -7,6 +7,7 @@ import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
+import { addMonitorCommand } from './monitor/command.js';
 import { addPlanCommand } from './plan/command.js';
 import { addTestCommand } from './self-check/command.js';
 import { addSetupCommand } from './setup/command.js';
@@ -32,6 +33,7 @@ export function createProgram(setExitCode: (code: number) => void): Command {
   addEnvCommand(program);
   addEstimateMemoryCommand(program);
   addPlanCommand(program);
+  addMonitorCommand(program);
   addMergeWeightsCommand(program);
   addTestCommand(program, setExitCode);
   addSetupCommand(program);

@@ -125,6 +125,7 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     reason: 'the program of a rank that runs a function',
   },
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'is loaded by a rank before its program' },
+  { where: 'packages/cli/src/monitor/page/main.ts', reason: 'the program of the page of `acc monitor`' },
   { where: 'packages/core/src/self-check/run.ts', reason: 'the program of a rank of `acc test`' },
   {
     where: 'packages/testkit/src/continuous/host.ts',
@@ -193,6 +194,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'where a rank reports its error' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
+  { where: 'packages/cli/src/monitor/open-browser.ts', reason: 'whether there is a desktop' },
   { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
   { where: 'packages/testkit/src/continuous/host.ts', reason: 'reads a setting of tests' },
