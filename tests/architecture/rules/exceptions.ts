@@ -211,6 +211,11 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
 ];
 
+/** Files whose imports the build puts into the file that it writes. */
+export const BUNDLED: readonly Exception[] = [
+  { where: 'packages/cli/src/monitor/page/chart.ts', reason: 'uPlot is part of the page of `acc monitor`' },
+];
+
 /** Files whose errors have their next step in the message of another error. */
 export const RELAYS_NEXT_STEP: readonly Exception[] = [
   { where: 'packages/checkpoint/src/together.ts', reason: 'the error of another rank' },

@@ -58,7 +58,6 @@ function ranksWithSteps(): number {
 it('without the token there is nothing to see, and a wrong one does not help', async () => {
   const { origin } = new URL(url);
   for (const address of [origin, `${origin}/#wrong`]) {
-    await page.goto('about:blank');
     await page.goto(address);
     await page.getByText('Open the address that acc monitor printed.').waitFor();
   }

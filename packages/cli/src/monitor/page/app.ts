@@ -135,7 +135,7 @@ export class MonitorPage {
       first.isLive ? 'live' : 'ended',
     );
     replace(this.#verdict, ...verdictOf(first, this.#foldings), ...problems(first));
-    this.#ranksNote.textContent = `Mean times in ms of the last ${first.recentSteps} steps. The darker, the more of the step.`;
+    this.#ranksNote.textContent = `Mean times in ms of the last ${first.recentSteps} steps. The stronger the colour, the more of the step.`;
     replace(this.#ranks, ranksTable(first));
     replace(this.#alerts, alertsList(first));
     this.#drawOptions(first);

@@ -5,8 +5,9 @@ import { h } from './dom.js';
 import { axisLabels, plain, withUnit } from './format.js';
 
 const HEIGHT = 190;
-/** Of the y axis, and the margin at the right. */
-const BESIDE_PLOT = 78;
+/** Of the y axis at least, and the margin at the right. */
+const BESIDE_PLOT = 40;
+const LETTER_WIDTH = 7;
 const COLORS = 8;
 const PAN = 0.25;
 const ZOOM = 0.5;
@@ -95,7 +96,7 @@ export class Chart {
         {
           ...axis,
           font,
-          size: 66,
+          size: (_plot, labels) => 18 + LETTER_WIDTH * longest(labels ?? []),
           values: (_plot, values, _axis, _space, distance) => axisLabels(values, distance, curve.unit),
         },
       ],
@@ -228,6 +229,7 @@ function nearest({ x, y, last }: DrawnSeries, at: number): number | null {
   return best < 0 ? last : y[best]!;
 }
 
+const longest = (labels: readonly string[]): number => most([0, ...labels.map(({ length }) => length)]);
 const least = (values: readonly number[]): number => values.reduce((a, b) => Math.min(a, b), Infinity);
 const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b), -Infinity);
 const color = (name: string): string =>

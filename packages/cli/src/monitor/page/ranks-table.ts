@@ -3,7 +3,7 @@ import type { RankTimes, RunDetails } from '../server/answers.js';
 import { h } from './dom.js';
 import { plain } from './format.js';
 
-/** A row for each rank, a column for each phase, and the darker a cell the more of the step it takes. */
+/** A row for each rank, a column for each phase, and a stronger colour where it takes more of the step. */
 export function ranksTable({ ranks }: RunDetails): HTMLElement {
   const known = ranks.map(({ phases }) => phases).filter((phases) => phases !== undefined);
   const shown = PHASES.filter(({ id }) => known.some((phases) => phases[id]! > 0));
