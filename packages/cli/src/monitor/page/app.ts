@@ -1,15 +1,14 @@
 import type { Change, DrawnSeries, RunDetails, RunList, RunSummary } from '../server/answers.js';
-import { alertsList } from './alerts-list.js';
 import { Charts } from './charts.js';
 import { ask, RequestError } from './client.js';
-import { Foldings, h, replace } from './dom.js';
-import { ranksTable } from './ranks-table.js';
-import { differences, optionsTable, runsList, shortNames } from './runs-list.js';
-import { verdictOf } from './verdict.js';
+import { h, replace } from './dom.js';
+import { RunView } from './run-view.js';
+import { runsList, shortNames } from './runs-list.js';
+
+const ASK_MS = 3000;
 
 /** The page: it shows runs, and what changes in them. */
 export class MonitorPage {
-  readonly #foldings = new Foldings();
   readonly #charts = new Charts({
     nameOf: (series) => this.#nameOf(series),
     onError: (error) => this.#fail(error),
@@ -17,17 +16,7 @@ export class MonitorPage {
   readonly #status = h('p', { class: 'status', role: 'status' });
   readonly #heading = h('h1', {}, 'acc monitor');
   readonly #side = h('nav', { class: 'side', 'aria-label': 'Runs' });
-  readonly #verdict = h('section', { 'aria-label': 'Verdict' });
-  readonly #ranks = h('div', {
-    class: 'scroll',
-    tabindex: 0,
-    role: 'region',
-    'aria-label': 'Times of ranks',
-  });
-  readonly #alerts = h('div');
-  readonly #options = h('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Options' });
-  readonly #optionsTitle = h('h2', {});
-  readonly #ranksNote = h('p', { class: 'small' });
+  readonly #view = new RunView();
   #runs: readonly RunSummary[] = [];
   #chosen: readonly string[] = [];
   #details: readonly RunDetails[] = [];
@@ -48,25 +37,22 @@ export class MonitorPage {
     this.#choose(this.#runs.slice(0, 1).map(({ id }) => id));
     const events = new EventSource('/api/events');
     events.onmessage = ({ data }) => this.#onChange(JSON.parse(data as string) as Change);
+    // The end of a run is no change of its files.
+    setInterval(() => {
+      if (this.#details.some(({ isLive }) => isLive)) void this.#load();
+    }, ASK_MS);
     events.onerror = () => this.#say('acc monitor has ended, or cannot be reached.', 'lost');
   }
 
   #layOut(): void {
-    const heading = (text: string) => h('h2', {}, text);
-    const main = h(
-      'main',
+    const curves = h(
+      'section',
       {},
-      this.#verdict,
-      h(
-        'section',
-        {},
-        h('div', { class: 'row' }, heading('Curves'), this.#charts.toolbar),
-        this.#charts.element,
-      ),
-      h('section', {}, heading('Ranks'), this.#ranksNote, this.#ranks),
-      h('section', {}, heading('Alerts'), this.#alerts),
-      h('section', {}, this.#optionsTitle, this.#options),
+      h('div', { class: 'row' }, h('h2', {}, 'Curves'), this.#charts.toolbar),
+      this.#charts.element,
     );
+    const { verdict, sections } = this.#view;
+    const main = h('main', {}, verdict, curves, ...sections);
     const top = h('header', {}, this.#heading, this.#status);
     this.root.replaceChildren(top, h('div', { class: 'columns' }, this.#side, main));
   }
@@ -134,24 +120,7 @@ export class MonitorPage {
       `${first.isLive ? 'Live' : 'Not running'} · step ${first.step.toLocaleString('en')} · ${ranks}`,
       first.isLive ? 'live' : 'ended',
     );
-    replace(this.#verdict, ...verdictOf(first, this.#foldings), ...problems(first));
-    this.#ranksNote.textContent = `Mean times in ms of the last ${first.recentSteps} steps. The stronger the colour, the more of the step.`;
-    replace(this.#ranks, ranksTable(first));
-    replace(this.#alerts, alertsList(first));
-    this.#drawOptions(first);
-  }
-
-  #drawOptions(first: RunDetails): void {
-    const isCompared = this.#details.length > 1;
-    this.#optionsTitle.textContent = isCompared ? 'Different options' : 'Options';
-    const names = shortNames(this.#runs);
-    const named = this.#details.map((details) => ({ name: names.get(details.id)!, details }));
-    replace(
-      this.#options,
-      isCompared
-        ? differences(named)
-        : this.#foldings.details('options', 'Options and facts of the run', optionsTable(first)),
-    );
+    this.#view.draw(this.#details, shortNames(this.#runs));
   }
 
   #nameOfRun(id: string): string {
@@ -177,9 +146,4 @@ export class MonitorPage {
     const text = h('p', {}, (error as Error).message);
     this.root.replaceChildren(h('main', { class: 'refused' }, h('h1', {}, 'acc monitor'), text));
   }
-}
-
-function problems({ problems: texts }: RunDetails): HTMLElement[] {
-  if (texts.length === 0) return [];
-  return [h('ul', { class: 'problems' }, ...texts.map((text) => h('li', {}, text)))];
 }

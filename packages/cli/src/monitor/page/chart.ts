@@ -97,7 +97,7 @@ export class Chart {
           ...axis,
           font,
           size: (_plot, labels) => 18 + LETTER_WIDTH * longest(labels ?? []),
-          values: (_plot, values, _axis, _space, distance) => axisLabels(values, distance, curve.unit),
+          values: (...given) => axisLabels(given[1], given[4], curve.unit),
         },
       ],
       cursor: this.#cursor(),

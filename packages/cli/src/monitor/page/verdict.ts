@@ -4,7 +4,7 @@ import type { Problem, RunDetails } from '../server/answers.js';
 import { h, type Foldings } from './dom.js';
 import { percent, plain } from './format.js';
 
-/** What holds the run back, the change, and the gain to expect: the first thing that the page says. */
+/** The first thing that the page says: the cause that holds the run back, the change, and the gain to expect. */
 export function verdictOf(details: RunDetails, foldings: Foldings): HTMLElement[] {
   const { verdict, error } = details;
   if (error) return [problemCard(error)];

@@ -65,7 +65,7 @@ export class RankFigures {
     return Math.max(this.lastStep?.end ?? 0, this.#samples.at(-1)?.time ?? 0);
   }
 
-  /** What a diagnosis reads. */
+  /** The records that a diagnosis reads. */
   get recent(): RankRecords {
     const steps = this.#steps.slice(-JUDGED_STEPS);
     const resumedAt = Math.max(0, this.#stepsTail.lastBegin - (this.#stepCount - steps.length));

@@ -70,7 +70,7 @@ export class WatchedRun {
     return this.#reading;
   }
 
-  /** What holds the run back, by its last steps. */
+  /** The diagnosis of the last steps. */
   async verdict(): Promise<Diagnosis | Problem> {
     const last = this.#judged;
     const isFresh = last?.version === this.#version || (last && Date.now() - last.at < JUDGE_MS);
