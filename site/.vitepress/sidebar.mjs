@@ -37,6 +37,7 @@ const TRAIN = [
   ['My run is slow', '/guide/slow-run'],
   ['Diagnose a slow run', '/guide/diagnose'],
   ['How a program scales', '/guide/scale-study'],
+  ['Watch a run', '/guide/monitor'],
   ['Launch and clusters', '/guide/launch'],
   ['Settings', '/guide/settings'],
 ];

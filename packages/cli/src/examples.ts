@@ -35,6 +35,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc scale-study train.ts --ranks 1,2,4 --weak',
     'npx acc scale-study train.ts --ranks 1,2,4,8 --strong --turns 5 -- --epochs 1',
   ],
+  'acc monitor': ['npx acc monitor', 'npx acc monitor runs/mnist/1 runs/mnist/2 --port 7007 --no-open'],
   'acc merge-weights': [
     'npx acc merge-weights checkpoints/step-00001000 merged',
     'npx acc merge-weights checkpoints/step-00001000 merged --max-shard-size 5GB',

@@ -7,6 +7,7 @@ import { addEnvCommand } from './environment/command.js';
 import { addEstimateMemoryCommand } from './estimate-memory/command.js';
 import { addLaunchCommand } from './launch/command.js';
 import { addMergeWeightsCommand } from './merge-weights/command.js';
+import { addMonitorCommand } from './monitor/command.js';
 import { addPlanCommand } from './plan/command.js';
 import { addScaleStudyCommand } from './scale-study/command.js';
 import { addTestCommand } from './self-check/command.js';
@@ -34,6 +35,7 @@ export function createProgram(setExitCode: (code: number) => void): Command {
   addEstimateMemoryCommand(program);
   addPlanCommand(program);
   addScaleStudyCommand(program, setExitCode);
+  addMonitorCommand(program);
   addMergeWeightsCommand(program);
   addTestCommand(program, setExitCode);
   addSetupCommand(program);

@@ -35,13 +35,13 @@ describe('a wrong command line', () => {
 });
 
 describe('an unknown command', () => {
-  it.each([[['monitor']], [['monitor', '--help']], [['sweep', '-h']], [['help', 'monitor']]])(
+  it.each([[['sweep']], [['sweep', '--help']], [['sweep', '-h']], [['help', 'sweep']]])(
     'does not print the general help: %j',
     async (args) => {
       const said = await refusal(...args);
       expect(said).toContain('ACC_UNKNOWN_COMMAND');
       expect(said).toContain(
-        'The commands are launch, config, convert-config, diagnose, env, estimate-memory, plan, scale-study, merge-weights, test, setup, completion.',
+        'The commands are launch, config, convert-config, diagnose, env, estimate-memory, plan, scale-study, monitor, merge-weights, test, setup, completion.',
       );
     },
   );

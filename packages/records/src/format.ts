@@ -118,21 +118,75 @@ interface Blocks<T> {
 
 /** Reads all blocks of a file. */
 export async function readBlocks<T extends Row>(bytes: Uint8Array): Promise<Blocks<T>> {
-  const rows: T[] = [];
-  let [begin, lastBegin] = [0, 0];
-  let columns: readonly string[] = [];
-  let passedOver = bytes.length;
-  for (const { kind, payload } of blocksOf(bytes)) {
-    passedOver -= BLOCK_HEADER_BYTES + payload.length;
+  const tail = new RecordsTail<T>();
+  const rows = await tail.add(bytes);
+  const { passedOver, lastBegin } = tail;
+  return { rows, passedOver, lastBegin };
+}
+
+/** Reads a file of records that grows, a part after the other. A block may begin in one and end in another. */
+export class RecordsTail<T extends Row = Row> {
+  #columns: readonly string[] = [];
+  /** Bytes after the last whole block. */
+  #rest = new Uint8Array();
+  #rows = 0;
+  #begin = 0;
+  #lastBegin = 0;
+  #passedOver = 0;
+  #bytes = 0;
+
+  /** The number of bytes that were read. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The number of bytes that belong to no whole block. */
+  get passedOver(): number {
+    return this.#passedOver;
+  }
+
+  /** The index of the first row of the last process that wrote rows. */
+  get lastBegin(): number {
+    return this.#lastBegin;
+  }
+
+  /**
+   * The rows that are whole with these bytes. Wait for the last call before the next one.
+   *
+   * @param bytes The bytes that follow those of the last call.
+   */
+  async add(bytes: Uint8Array): Promise<T[]> {
+    const all = this.#rest.length > 0 ? concatenated(this.#rest, bytes) : bytes;
+    const rows: T[] = [];
+    let end = 0;
+    this.#bytes += bytes.length;
+    this.#passedOver += bytes.length;
+    for (const block of blocksOf(all)) {
+      ({ end } = block);
+      await this.#read(block, rows);
+    }
+    this.#rest = all.slice(end);
+    this.#rows += rows.length;
+    return rows;
+  }
+
+  async #read({ kind, payload }: Block, rows: T[]): Promise<void> {
+    this.#passedOver -= BLOCK_HEADER_BYTES + payload.length;
     if (kind === KIND.columns) {
-      ({ columns } = JSON.parse(new TextDecoder().decode(payload)) as { columns: string[] });
-      begin = rows.length;
+      ({ columns: this.#columns } = JSON.parse(new TextDecoder().decode(payload)) as { columns: string[] });
+      this.#begin = this.#rows + rows.length;
     } else if (kind === KIND.rows) {
-      addRows(await inflate(payload), columns, rows as Row[]);
-      if (rows.length > begin) lastBegin = begin;
+      addRows(await inflate(payload), this.#columns, rows as Row[]);
+      if (this.#rows + rows.length > this.#begin) this.#lastBegin = this.#begin;
     }
   }
-  return { rows, passedOver, lastBegin };
+}
+
+function concatenated(a: Uint8Array, b: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(a.length + b.length);
+  all.set(a);
+  all.set(b, a.length);
+  return all;
 }
 
 /** The version of the format of a file. Undefined: it has no records. */
@@ -141,7 +195,14 @@ export function versionOf(bytes: Uint8Array): string | undefined {
   return version;
 }
 
-function* blocksOf(bytes: Uint8Array): Generator<{ kind: number; payload: Uint8Array }> {
+interface Block {
+  readonly kind: number;
+  readonly payload: Uint8Array;
+  /** The place after the block. */
+  readonly end: number;
+}
+
+function* blocksOf(bytes: Uint8Array): Generator<Block> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   while (at + BLOCK_HEADER_BYTES <= bytes.length) {
@@ -150,8 +211,9 @@ function* blocksOf(bytes: Uint8Array): Generator<{ kind: number; payload: Uint8A
       at++;
       continue;
     }
-    yield { kind: view.getUint32(at + 4, true), payload };
-    at += BLOCK_HEADER_BYTES + payload.length;
+    const end = at + BLOCK_HEADER_BYTES + payload.length;
+    yield { kind: view.getUint32(at + 4, true), payload, end };
+    at = end;
   }
 }
 

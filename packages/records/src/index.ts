@@ -4,6 +4,7 @@ export {
   KIND,
   MAGIC,
   parseRecords,
+  RecordsTail,
   SAMPLE_COLUMNS,
   STEP_COLUMNS,
   type JoinedStep,
@@ -11,7 +12,7 @@ export {
   type StepRow,
 } from './format.js';
 export { parseFacts, type Facts } from './facts.js';
-export { diagnose, readRecords } from './read-records.js';
+export { diagnose, findRuns, formatError, missingRanks, readRecords } from './read-records.js';
 export type { DiagnoseOptions, Diagnosis, NotJudged } from './diagnosis/diagnose.js';
 export type { Change, Detector, Evidence, Finding, Gain, Needs } from './diagnosis/finding.js';
 export type { RankRecords, RankStep, RecordedRun, Run } from './diagnosis/run.js';

@@ -71,11 +71,30 @@ function folderOf(path: string): string {
     if (/-rank-\d+\.(acc|jsonl)$/.test(basename(path))) return dirname(path);
     throw missing(`${path} is no file of records.`);
   }
-  for (const folder of [path, join(path, 'insight')])
-    if (files.look(folder)?.isFolder && files.list(folder).some(({ name }) => STEPS.test(name)))
-      return folder;
-  const runs = runsBelow(path);
-  throw missing(`${path} has no records.`, runs);
+  const folder = recordsIn(path);
+  if (folder !== undefined) return folder;
+  throw missing(`${path} has no records.`, runsBelow(path));
+}
+
+/** The folder with the records of a run's folder. Undefined: it has none. */
+function recordsIn(path: string): string | undefined {
+  return [path, join(path, 'insight')].find(
+    (folder) =>
+      files.look(folder)?.isFolder === true && files.list(folder).some(({ name }) => STEPS.test(name)),
+  );
+}
+
+/**
+ * The folders with the records of a run, or of all runs of a project or a folder of projects.
+ *
+ * @throws AccError `ACC_RECORDS_MISSING`.
+ */
+export function findRuns(path: string): string[] {
+  return readOrThrow(path, () => {
+    const isOther = files.look(path)?.isFolder === true && recordsIn(path) === undefined;
+    const runs = isOther ? runsBelow(path) : [];
+    return runs.length > 0 ? runs.map((run) => join(run, 'insight')) : [folderOf(path)];
+  });
 }
 
 /** Runs with records, at most two folders deeper. Folders that cannot be read are left out. */
@@ -137,7 +156,8 @@ async function readRows<T extends StepRow | SampleRow>(folder: string, name: str
   return { rows, lastBegin };
 }
 
-function formatError(bytes: Uint8Array, path: string): AccError | undefined {
+/** The reason why bytes are no records of this version. Undefined: they are, or there are none yet. */
+export function formatError(bytes: Uint8Array, path: string): AccError | undefined {
   const version = versionOf(bytes);
   if (bytes.length === 0 || version === VERSION) return undefined;
   const found =
@@ -149,7 +169,8 @@ function formatError(bytes: Uint8Array, path: string): AccError | undefined {
   });
 }
 
-function missingRanks(ranks: readonly RankRecords[]): string[] {
+/** Ranks of the run without steps: a text about all of them. */
+export function missingRanks(ranks: readonly RankRecords[]): string[] {
   const count = Math.max(0, ...ranks.map(({ facts }) => facts?.ranks ?? 0));
   const known = new Set(ranks.filter(({ steps }) => steps.length > 0).map(({ rank }) => rank));
   const absent = Array.from({ length: count }, (_, rank) => rank).filter((rank) => !known.has(rank));

@@ -125,6 +125,7 @@ export const SIDE_EFFECTS: readonly Exception[] = [
     reason: 'the program of a rank that runs a function',
   },
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'is loaded by a rank before its program' },
+  { where: 'packages/cli/src/monitor/page/main.ts', reason: 'the program of the page of `acc monitor`' },
   { where: 'packages/core/src/self-check/run.ts', reason: 'the program of a rank of `acc test`' },
   {
     where: 'packages/testkit/src/continuous/host.ts',
@@ -194,6 +195,7 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'where a rank reports its error' },
   { where: 'packages/cli/src/launch/watchdog.ts', reason: "passes PATH to the watchdog's shell" },
   { where: 'packages/cli/src/scale-study/command.ts', reason: 'where the config file is' },
+  { where: 'packages/cli/src/monitor/open-browser.ts', reason: 'whether there is a desktop' },
   { where: 'packages/cli/src/self-check/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/setup/setup.ts', reason: 'refuses options that contradict ACC_LIBTORCH' },
   { where: 'packages/testkit/src/continuous/host.ts', reason: 'reads a setting of tests' },
@@ -210,6 +212,11 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/acc-tracker-trackio/src/environment.ts', reason: 'what Trackio itself reads' },
   { where: 'packages/tracker-mlflow/src/environment.ts', reason: "what MLflow's own client reads" },
   { where: 'packages/tracker-wandb/src/environment.ts', reason: 'what the wandb package reads' },
+];
+
+/** Files whose imports the build puts into the file that it writes. */
+export const BUNDLED: readonly Exception[] = [
+  { where: 'packages/cli/src/monitor/page/chart.ts', reason: 'uPlot is part of the page of `acc monitor`' },
 ];
 
 /** Files whose errors have their next step in the message of another error. */

@@ -43,7 +43,8 @@ function gainText({ low, mid, high }: Gain): string {
   return `${percent(mid)} % (${percent(low)}-${percent(high)})`;
 }
 
-function changeText({ option, from, to }: Change): string {
+/** `option: from -> to`. */
+export function changeText({ option, from, to }: Change): string {
   const value = to === null ? 'default' : JSON.stringify(to);
   // Null: not known, or the default.
   return from === null ? `${option}: ${value}` : `${option}: ${JSON.stringify(from)} -> ${value}`;
@@ -51,13 +52,15 @@ function changeText({ option, from, to }: Change): string {
 
 function paragraph({ id, severity, cause, advice, evidence, change }: Finding): string {
   const where = change?.line ? `\n  Set it where the Accelerator is created: ${change.line}` : '';
-  return `${id} (${severity}): ${cause}\n  ${advice}${where}\n${evidence.map(evidenceLine).join('\n')}`;
+  const figures = evidence.map((figure) => `  - ${evidenceText(figure)}`);
+  return `${id} (${severity}): ${cause}\n  ${advice}${where}\n${figures.join('\n')}`;
 }
 
-function evidenceLine({ quantity, value, unit, limit }: Evidence): string {
+/** `waiting for a batch: 28.8 ms a step`. */
+export function evidenceText({ quantity, value, unit, limit }: Evidence): string {
   const number = (figure: number) => Number(figure.toPrecision(3)).toString();
   const of = limit === undefined ? '' : ` (limit ${number(limit)})`;
-  return `  - ${quantity}: ${number(value)}${unit && ` ${unit}`}${of}`;
+  return `${quantity}: ${number(value)}${unit && ` ${unit}`}${of}`;
 }
 
 function table(rows: readonly (readonly string[])[]): string {

@@ -1,0 +1,144 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { AccError, isAccError } from '@acc/contract';
+import { diagnose, missingRanks, type Diagnosis, type Facts } from '@acc/records';
+import { AlertLog } from './alerts.js';
+import { RankFigures } from './rank-figures.js';
+import type { Problem } from '../server/answers.js';
+
+const STEPS = /^steps-rank-(\d+)\.acc$/;
+/** The verdict of a live run is not computed again sooner. */
+const JUDGE_MS = 2000;
+
+/** A run whose records are read while it goes on. */
+export class WatchedRun {
+  /** `mnist/1`. */
+  readonly name: string;
+  readonly #runFolder: string;
+  #ranks = new Map<number, RankFigures>();
+  #alerts: AlertLog;
+  #error: AccError | undefined;
+  #judged:
+    { readonly at: number; readonly version: number; readonly result: Diagnosis | Problem } | undefined;
+  #reading: Promise<boolean> | undefined;
+  #version = 0;
+
+  /**
+   * @param id The name in addresses of the page.
+   * @param folder The folder with the records.
+   */
+  constructor(
+    readonly id: string,
+    readonly folder: string,
+  ) {
+    this.#runFolder = basename(folder) === 'insight' ? dirname(folder) : folder;
+    this.name = `${basename(dirname(this.#runFolder))}/${basename(this.#runFolder)}`;
+    this.#alerts = new AlertLog(this.#runFolder);
+  }
+
+  /** Grows with each change. 0: nothing was read yet. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** In the order of ranks. */
+  get ranks(): readonly RankFigures[] {
+    return [...this.#ranks.values()].sort((a, b) => a.rank - b.rank);
+  }
+
+  get facts(): Facts | undefined {
+    return this.ranks.find(({ facts }) => facts)?.facts;
+  }
+
+  get alerts(): AlertLog {
+    return this.#alerts;
+  }
+
+  /** Why nothing more is read. Undefined: all is well. */
+  get error(): AccError | undefined {
+    return this.#error;
+  }
+
+  /** Records that are missing or damaged. */
+  get problems(): readonly string[] {
+    return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(this.#records())];
+  }
+
+  /** Reads what was written since the last call. A second call waits for the first one. */
+  async read(): Promise<boolean> {
+    this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  /** The diagnosis of the last steps. */
+  async verdict(): Promise<Diagnosis | Problem> {
+    const last = this.#judged;
+    const isFresh = last?.version === this.#version || (last && Date.now() - last.at < JUDGE_MS);
+    if (last && isFresh) return last.result;
+    const result = await this.#judge();
+    this.#judged = { at: Date.now(), version: this.#version, result };
+    return result;
+  }
+
+  async #judge(): Promise<Diagnosis | Problem> {
+    if (this.#error) return problemOf(this.#error);
+    try {
+      return await diagnose({ ranks: this.#records(), problems: this.problems });
+    } catch (error) {
+      if (isAccError(error)) return problemOf(error);
+      throw error;
+    }
+  }
+
+  #records() {
+    return this.ranks.map(({ recent }) => recent);
+  }
+
+  async #readAll(): Promise<boolean> {
+    const before = this.#error?.message;
+    let hasNew = false;
+    try {
+      hasNew = await this.#readRanks();
+      this.#error = undefined;
+    } catch (error) {
+      this.#error = errorOf(error, this.#runFolder);
+    }
+    const isChanged = hasNew || this.#error?.message !== before || this.#version === 0;
+    if (isChanged) this.#version++;
+    return isChanged;
+  }
+
+  async #readRanks(): Promise<boolean> {
+    const names = await readdir(this.folder);
+    const numbers = names.flatMap((name) => STEPS.exec(name)?.[1] ?? []).map(Number);
+    const replaced = await Promise.all(this.ranks.map((rank) => rank.wasReplaced()));
+    if (replaced.includes(true)) {
+      this.#ranks = new Map();
+      this.#alerts = new AlertLog(this.#runFolder);
+    }
+    for (const rank of numbers)
+      if (!this.#ranks.has(rank)) this.#ranks.set(rank, new RankFigures(this.folder, rank));
+    const changes = [await this.#alerts.read()];
+    for (const rank of this.#ranks.values()) changes.push(await rank.read());
+    return changes.includes(true);
+  }
+}
+
+function problemOf({ code, message }: AccError): Problem {
+  return { code, message };
+}
+
+/** The error to show for what reading has thrown. */
+function errorOf(error: unknown, folder: string): AccError {
+  if (isAccError(error)) return error as AccError;
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOENT')
+    return new AccError('ACC_MONITOR_RUN_GONE', `The folder ${folder} does not exist any more.`, {
+      help: 'The page keeps the figures until acc monitor ends. Move the folder back, or start acc monitor with the new one.',
+      cause: error,
+    });
+  return new AccError('ACC_RECORDS_MISSING', `${folder} cannot be read: ${message}.`, {
+    help: 'Let this user read the folder of the run and the files in its folder insight.',
+    cause: error,
+  });
+}

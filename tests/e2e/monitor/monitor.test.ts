@@ -1,0 +1,137 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runRanks, type RankResult } from '@acc/testkit';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { startChromium, type TestBrowser } from '../../chromium.js';
+
+const acc = join(import.meta.dirname, '..', '..', '..', 'packages', 'cli', 'bin', 'acc.js');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1280, height: 900 };
+
+let projectDir: string;
+let training: Promise<RankResult[]>;
+let monitor: ChildProcess;
+let browser: TestBrowser;
+let page: Page;
+let url: string;
+/** Errors of the page, and its requests to others. */
+const wrong: string[] = [];
+
+beforeAll(async () => {
+  projectDir = mkdtempSync(join(tmpdir(), 'acc-monitor-'));
+  const script = new URL('./ranks/train.ts', import.meta.url);
+  training = runRanks({ script, ranks: 2, args: [projectDir] });
+  await vi.waitUntil(() => ranksWithSteps() === 2, { timeout: 120_000 });
+  const runs = join(projectDir, 'runs');
+  monitor = spawn(process.execPath, [acc, 'monitor', runs, '--port', '0', '--no-open']);
+  let printed = '';
+  monitor.stdout!.setEncoding('utf8').on('data', (text: string) => (printed += text));
+  await vi.waitUntil(() => /\/#\S+\n/.test(printed), { timeout: 120_000 });
+  [url] = /http:\S+/.exec(printed) as unknown as [string];
+  browser = await startChromium();
+  page = await browser.context.newPage();
+  page.on('pageerror', (error) => wrong.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(new URL(url).origin) && !request.url().startsWith('data:'))
+      wrong.push(request.url());
+  });
+}, 600_000);
+
+afterAll(async () => {
+  await browser?.[Symbol.asyncDispose]();
+  if (monitor?.kill('SIGTERM')) await once(monitor, 'close');
+});
+
+function ranksWithSteps(): number {
+  const names = readdirSync(projectDir, { recursive: true, encoding: 'utf8' });
+  const steps = names.filter((name) => /insight.steps-rank-\d\.acc$/.test(name));
+  // More than the columns, which come first.
+  return steps.filter((name) => readFileSync(join(projectDir, name)).length > 1000).length;
+}
+
+it('without the token there is nothing to see, and a wrong one does not help', async () => {
+  const { origin } = new URL(url);
+  for (const address of [origin, `${origin}/#wrong`]) {
+    await page.goto(address);
+    await page.getByText('Open the address that acc monitor printed.').waitFor();
+  }
+});
+
+it('a page of another site, or under another name, is refused', async () => {
+  const { origin } = new URL(url);
+  const others: Record<string, string>[] = [
+    { Host: 'attacker.example' },
+    { Origin: 'http://attacker.example' },
+  ];
+  for (const headers of others) {
+    const answer = await browser.context.request.get(`${origin}/api/runs`, { headers });
+    expect([answer.status(), await answer.json()]).toMatchObject([403, { code: 'ACC_MONITOR_REFUSED' }]);
+  }
+});
+
+it('shows the verdict, curves and ranks of a run on 2 ranks, and follows it', async () => {
+  await page.setViewportSize(DESKTOP);
+  await page.goto(url);
+  await page.getByRole('heading', { level: 1, name: /^watched\// }).waitFor();
+  // The cookie has taken the place of the token.
+  expect(page.url()).toBe(`${new URL(url).origin}/`);
+  // A step is written when the next one has ended.
+  await page.getByRole('status').filter({ hasText: 'Live · step 29 · 2 ranks' }).waitFor();
+  await page.locator('.verdict h2').first().waitFor();
+  for (const title of [
+    'Loss',
+    'Step time',
+    'Samples per second',
+    'Gradient norm',
+    'Memory of the process',
+    'CPU',
+  ])
+    await page.locator('figure', { hasText: title }).locator('canvas').waitFor();
+  const ranks = page.getByRole('region', { name: 'Times of ranks' });
+  expect(await ranks.getByRole('rowheader').allTextContents()).toEqual([
+    expect.stringMatching(/^0/),
+    expect.stringMatching(/^1/),
+  ]);
+  writeFileSync(join(projectDir, 'go'), '');
+  await page.getByRole('status').filter({ hasText: 'step 60 · 2 ranks' }).waitFor();
+  for (const { exitCode, stderr } of await training) expect(exitCode, stderr).toBe(0);
+  await page.getByRole('status').filter({ hasText: 'Not running' }).waitFor();
+});
+
+it('the keyboard zooms a chart, and shows all again', async () => {
+  const chart = page.getByRole('img', { name: /^Step time/ });
+  const whole = await chart.getAttribute('aria-label');
+  const answer = page.waitForResponse(/from=/);
+  await chart.press('+');
+  const { from, to } = (await (await answer).json()) as { from: number; to: number };
+  expect([from, to]).toEqual([16.5, 45.5]);
+  await chart.press('0');
+  await vi.waitUntil(async () => (await chart.getAttribute('aria-label')) === whole, { timeout: 120_000 });
+});
+
+it.each([
+  ['a wide window', DESKTOP],
+  ['a phone', PHONE],
+])('has no fault that axe-core finds, and is no wider than %s, light and dark', async (_, size) => {
+  await page.setViewportSize(size);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator('canvas').first().waitFor();
+    await page.evaluate(axe);
+    const found = await page.evaluate(
+      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))',
+    );
+    expect(found).toEqual([]);
+    const surplus = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
+    expect(surplus).toBe(0);
+  }
+  expect(wrong).toEqual([]);
+});
