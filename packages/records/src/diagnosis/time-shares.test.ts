@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { syntheticRun } from '../testing/synthetic.js';
+import { syntheticRun } from '../synthetic.js';
 import { stepTimes } from './time-shares.js';
 
 it('the time of a run is divided into parts, of all ranks and of each', () => {
