@@ -48,7 +48,7 @@ export class AmaxHistories {
       this.#of.delete(weight);
     }
     for (const weight of weights) if (!this.#of.has(weight)) this.#of.set(weight, this.#create());
-    this.#load([...this.#of.keys()]);
+    this.#load(this.#live.map(([weight]) => weight));
   }
 
   /** A forward pass begins. Updates give weights other data. */
@@ -116,14 +116,14 @@ export class AmaxHistories {
    * such as those of another model, which a resumed process may lack.
    */
   getState(): AmaxState {
-    const all = [...this.#of].map(([{ name }, history]) => ({ name, rows: finiteRows(history) }));
+    const all = this.#live.map(([{ name }, history]) => ({ name, rows: finiteRows(history) }));
     const end = all.findLastIndex(({ rows }) => isUsed(rows)) + 1;
     return [...all.slice(0, end), ...this.#waiting];
   }
 
   /** Weights get the histories of their names or, if a model has other names than when it was saved, by order. */
   setState(state: AmaxState): void {
-    const all = [...this.#of];
+    const all = this.#live;
     const used = all.filter(([, history]) => isUsed(finiteRows(history)));
     for (const [, history] of all) tidy(() => history.assign(zeros(history.shape)));
     this.#waiting = state;
@@ -147,7 +147,7 @@ export class AmaxHistories {
     if (state.length === 0 || weights.length === 0) return;
     this.#isByName ??= isOneWithin(state, weights) || undefined;
     if (this.#isByName) {
-      const byName = new Map([...this.#of].map(([{ name }, history]) => [name, history]));
+      const byName = new Map(this.#live.map(([{ name }, history]) => [name, history]));
       for (const { name, rows } of state) this.#fill(byName.get(name), rows);
       this.#waiting = state.filter(({ name }) => !byName.has(name));
     } else if (weights.length >= state.length) {
@@ -158,6 +158,10 @@ export class AmaxHistories {
 
   #fill(history: Variable | undefined, rows: readonly (readonly number[])[]): void {
     if (history) tidy(() => history.assign(tensor2d(this.#fitted(rows))));
+  }
+
+  get #live(): [Variable, Variable][] {
+    return [...this.#of].filter(([weight]) => !weight.isDisposed);
   }
 
   dispose(): void {
