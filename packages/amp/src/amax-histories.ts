@@ -33,7 +33,7 @@ const ROLES = FACTOR_ROLES.length;
 export class AmaxHistories {
   readonly #of = new Map<Variable, Variable>();
   readonly #byData = new WeakMap<object, Variable>();
-  /** What has been loaded for weights that are not known yet. */
+  /** Loaded histories of weights that are not known yet. */
   #waiting: AmaxState = [];
   /** Whether weights are found by name. Undefined: it is not known yet. */
   #isByName: boolean | undefined;
@@ -141,7 +141,7 @@ export class AmaxHistories {
     );
   }
 
-  /** Gives `weights`, or those of the same names, what has been loaded. The rest waits for its weights. */
+  /** Gives what has been loaded to `weights`, or to those of the same names. The rest waits for its weights. */
   #load(weights: readonly Variable[]): void {
     const state = this.#waiting;
     if (state.length === 0 || weights.length === 0) return;
