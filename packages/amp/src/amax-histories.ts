@@ -19,8 +19,8 @@ import {
 import { AccError, FACTOR_ROLES, type Collective } from '@acc/contract';
 import { besideTape } from '@acc/tfjs-internals';
 
-/** The numbers of a history, for each role. */
-export type AmaxState = readonly (readonly (readonly number[])[])[];
+/** The histories of weights, in the order of preparation. `rows` has the numbers for each role. */
+export type AmaxState = readonly { readonly name: string; readonly rows: readonly (readonly number[])[] }[];
 
 const ROLES = FACTOR_ROLES.length;
 
@@ -33,8 +33,10 @@ const ROLES = FACTOR_ROLES.length;
 export class AmaxHistories {
   readonly #of = new Map<Variable, Variable>();
   readonly #byData = new WeakMap<object, Variable>();
-  /** A loaded state, until its weights are known. */
-  #loaded: AmaxState | undefined;
+  /** Loaded histories of weights that are not known yet. */
+  #waiting: AmaxState = [];
+  /** Whether weights are found by name. Undefined: it is not known yet. */
+  #isByName: boolean | undefined;
 
   constructor(private readonly length: number) {}
 
@@ -46,12 +48,13 @@ export class AmaxHistories {
       this.#of.delete(weight);
     }
     for (const weight of weights) if (!this.#of.has(weight)) this.#of.set(weight, this.#create());
-    if (this.#loaded) this.setState(this.#loaded);
+    this.#load(this.#live.map(([weight]) => weight));
   }
 
   /** A forward pass begins. Updates give weights other data. */
   begin(): void {
-    for (const [weight, history] of this.#of) if (!weight.isDisposed) this.#byData.set(weight.dataId, history);
+    for (const [weight, history] of this.#of)
+      if (!weight.isDisposed) this.#byData.set(weight.dataId, history);
   }
 
   /** The history of the weight with this data. */
@@ -92,7 +95,11 @@ export class AmaxHistories {
   }
 
   /** Assigns what `next` makes of a history and of the maximum over ranks of its first columns. */
-  #assign(ranks: Collective | undefined, next: (history: Variable, maxima: Tensor2D) => Tensor, columns = 1): void {
+  #assign(
+    ranks: Collective | undefined,
+    next: (history: Variable, maxima: Tensor2D) => Tensor,
+    columns = 1,
+  ): void {
     const histories = [...this.#of.values()];
     if (histories.length === 0) return;
     tidy(() => {
@@ -104,24 +111,57 @@ export class AmaxHistories {
     });
   }
 
+  /**
+   * The histories up to the last one that has numbers. Those after it are of weights that no step has used,
+   * such as those of another model, which a resumed process may lack.
+   */
   getState(): AmaxState {
-    const rows = [...this.#of.values()].map((history) => history.arraySync() as number[][]);
-    return rows.map((each) => each.map((row) => row.map((amax) => (Number.isFinite(amax) ? amax : 0))));
+    const all = this.#live.map(([{ name }, history]) => ({ name, rows: finiteRows(history) }));
+    const end = all.findLastIndex(({ rows }) => isUsed(rows)) + 1;
+    return [...all.slice(0, end), ...this.#waiting];
   }
 
-  /** @throws AccError `ACC_STATE_INVALID` for the state of other weights. */
+  /** Weights get the histories of their names or, if a model has other names than when it was saved, by order. */
   setState(state: AmaxState): void {
-    const histories = [...this.#of.values()];
-    this.#loaded = histories.length < state.length ? state : undefined;
-    if (this.#loaded) return;
-    if (histories.length > state.length) {
-      throw new AccError(
-        'ACC_STATE_INVALID',
-        `The checkpoint has histories of fp8 for ${state.length} weights, and ${histories.length} are multiplied in 8 bits.`,
-        { help: 'Load it with the options and the model of the run that saved it.' },
-      );
+    const all = this.#live;
+    const used = all.filter(([, history]) => isUsed(finiteRows(history)));
+    for (const [, history] of all) tidy(() => history.assign(zeros(history.shape)));
+    this.#waiting = state;
+    this.#isByName = undefined;
+    this.#load((used.length > 0 ? used : all).map(([weight]) => weight));
+  }
+
+  /** A step is about to begin. @throws AccError `ACC_STATE_INVALID` for the state of other weights. */
+  requireLoaded(): void {
+    if (this.#waiting.length === 0 || this.#isByName) return;
+    throw new AccError(
+      'ACC_STATE_INVALID',
+      `The checkpoint has histories of fp8 for ${this.#waiting.length} weights of other names, and ${this.#of.size} are multiplied in 8 bits.`,
+      { help: 'Load it with the options and the model of the run that saved it.' },
+    );
+  }
+
+  /** Gives what has been loaded to `weights`, or to those of the same names. The rest waits for its weights. */
+  #load(weights: readonly Variable[]): void {
+    const state = this.#waiting;
+    if (state.length === 0 || weights.length === 0) return;
+    this.#isByName ??= isOneWithin(state, weights) || undefined;
+    if (this.#isByName) {
+      const byName = new Map(this.#live.map(([{ name }, history]) => [name, history]));
+      for (const { name, rows } of state) this.#fill(byName.get(name), rows);
+      this.#waiting = state.filter(({ name }) => !byName.has(name));
+    } else if (weights.length >= state.length) {
+      state.forEach(({ rows }, i) => this.#fill(this.#of.get(weights[i]!), rows));
+      this.#waiting = [];
     }
-    histories.forEach((history, i) => tidy(() => history.assign(tensor2d(this.#fitted(state[i]!)))));
+  }
+
+  #fill(history: Variable | undefined, rows: readonly (readonly number[])[]): void {
+    if (history) tidy(() => history.assign(tensor2d(this.#fitted(rows))));
+  }
+
+  get #live(): [Variable, Variable][] {
+    return [...this.#of].filter(([weight]) => !weight.isDisposed);
   }
 
   dispose(): void {
@@ -137,4 +177,21 @@ export class AmaxHistories {
   #create(): Variable {
     return tidy(() => variable(zeros([ROLES, this.length + 1]), false));
   }
+}
+
+function finiteRows(history: Variable): number[][] {
+  const rows = history.arraySync() as number[][];
+  return rows.map((row) => row.map((amax) => (Number.isFinite(amax) ? amax : 0)));
+}
+
+const isUsed = (rows: readonly (readonly number[])[]): boolean => rows.flat().some((amax) => amax > 0);
+
+type Named = readonly { readonly name: string }[];
+/** Whether one of the lists has all names of the other. */
+function isOneWithin(a: Named, b: Named): boolean {
+  const has = (names: Named, others: Named) => {
+    const known = new Set(names.map(({ name }) => name));
+    return others.every(({ name }) => known.has(name));
+  };
+  return has(a, b) || has(b, a);
 }

@@ -83,6 +83,7 @@ export class EightBits {
   /** A pattern may match a weight that is prepared later, but before training. */
   #requireWeights(isTraining: boolean): void {
     if (isTraining) this.weights.requireMatches();
+    if (isTraining) this.#histories?.requireLoaded();
     const pattern = this.weights.unmatched;
     if (pattern !== undefined) {
       this.#say(`amp.exclude: '${pattern}' has matched no weight so far. A training step refuses it.`);

@@ -11,7 +11,12 @@ const scalerState = z.object({
 
 export type LossScalerState = Readonly<z.infer<typeof scalerState>>;
 
-const amaxes = z.array(z.array(z.array(z.number())).length(FACTOR_ROLES.length));
+const amaxes = z.array(
+  z.object({
+    name: z.string(),
+    rows: z.array(z.array(z.number().nonnegative())).length(FACTOR_ROLES.length),
+  }),
+);
 
 const pluginState = z.object({ lossScale: scalerState.nullable(), amaxes: amaxes.optional() });
 

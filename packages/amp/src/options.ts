@@ -48,7 +48,7 @@ export interface Float8Options {
    * for which the recipe must be `tensorwise`. Default `current`.
    */
   readonly scaling?: 'current' | 'delayed';
-  /** The number of earlier steps with `delayed`. Default 16. */
+  /** The number of earlier steps with `delayed`, at most 65,536. Default 16. */
   readonly amaxHistory?: number;
 }
 
@@ -92,7 +92,7 @@ const float8 = z
     gradients: z.enum(['e4m3', 'e5m2']).optional(),
     powerOfTwoScales: z.boolean().optional(),
     scaling: z.enum(['current', 'delayed']).default('current'),
-    amaxHistory: z.number().int().positive().default(16),
+    amaxHistory: z.number().int().positive().max(65_536).default(16),
   })
   .transform(({ recipe, gradients, powerOfTwoScales, ...others }) => ({
     ...others,

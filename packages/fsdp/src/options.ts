@@ -20,7 +20,7 @@ export interface FsdpMixedPrecision {
   /**
    * The type of products, as by the Accelerator's `mixedPrecision`. In stage 3 the steps also gather
    * parameters in this type, so all their operators see rounded parameters. Default: that of the
-   * Accelerator; parameters are then gathered in float32. Refused with `mixedPrecision: 'int8'`.
+   * Accelerator; parameters are then gathered in float32. Refused with `mixedPrecision` `'int8'` and `'fp8'`.
    */
   readonly param?: FsdpDtype;
   /** The type in which gradients travel and are summed over ranks. Default `float32`. */

@@ -144,32 +144,48 @@ describe('delayed scaling', () => {
     expect(await products([2, 8, 16, 1, 1, 16], {})).toEqual([2, 8, 16, 1, 1, 16]);
   });
 
-  it('goes on from a checkpoint as without a stop', async () => {
-    const fp8 = { scaling: 'delayed', amaxHistory: 3 } as const;
-    const folder = mkdtempSync(join(tmpdir(), 'acc-fp8-'));
-    const run = async (from: number, to: number, act: (of: Accelerator) => Promise<unknown>) => {
-      await create({ amp: { fp8 } });
-      const weight = tf.variable(random([6, 6], 1), true, 'w') as tf.Variable<tf.Rank.R2>;
-      const [, optimizer] = accelerator.prepare([weight], tf.train.momentum(0.1, 0.9));
-      if (from > 0) await accelerator.loadState(folder);
-      for (let i = from; i < to; i++) {
-        const x = random([5, 6], i + 1).mul(8 - i) as tf.Tensor2D;
-        tf.tidy(() => void optimizer.minimize(() => tf.matMul(x, weight).square().mean() as tf.Scalar));
+  it.each([
+    ['names', 'w'],
+    ['other names', 'v'],
+  ])(
+    'goes on from a checkpoint with %s as without a stop, whatever else the process has',
+    async (_, name) => {
+      const fp8 = { scaling: 'delayed', amaxHistory: 3 } as const;
+      const folder = mkdtempSync(join(tmpdir(), 'acc-fp8-'));
+      const run = async (from: number, to: number, act: (of: Accelerator) => Promise<unknown>) => {
+        await create({ amp: { fp8 } });
+        const weights = ['a', 'b'].map((end, i) =>
+          tf.variable(random([6, 6], i + 1), true, (from ? name : 'w') + end),
+        );
+        // A step is offered it, too.
+        if (from === 0) tf.variable(random([6, 6], 3), true, 'other');
+        const [, optimizer] = accelerator.prepare(weights, tf.train.momentum(0.1, 0.9));
+        if (from > 0) await accelerator.loadState(folder);
+        for (let i = from; i < to; i++) {
+          const x = random([5, 6], i + 1).mul(8 - i) as tf.Tensor2D;
+          const [a, b] = weights as [tf.Variable<tf.Rank.R2>, tf.Variable<tf.Rank.R2>];
+          const loss = () =>
+            tf
+              .matMul(tf.tanh(tf.matMul(x, a)), b)
+              .square()
+              .mean() as tf.Scalar;
+          tf.tidy(() => void optimizer.minimize(loss));
+        }
+        await act(accelerator);
+        const values = weights.map((weight) => weight.dataSync());
+        accelerator.freeMemory();
+        tf.disposeVariables();
+        return values;
+      };
+      try {
+        const whole = await run(0, 8, async () => {});
+        await run(0, 4, (of) => of.saveState(folder));
+        expect(await run(4, 8, async () => {})).toEqual(whole);
+      } finally {
+        rmSync(folder, { recursive: true });
       }
-      await act(accelerator);
-      const values = weight.dataSync();
-      accelerator.freeMemory();
-      tf.disposeVariables();
-      return values;
-    };
-    try {
-      const whole = await run(0, 8, async () => {});
-      await run(0, 4, (of) => of.saveState(folder));
-      expect(await run(4, 8, async () => {})).toEqual(whole);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+    },
+  );
 
   it('forgets an infinity', async () => {
     const fp8 = { scaling: 'delayed', amaxHistory: 1 } as const;

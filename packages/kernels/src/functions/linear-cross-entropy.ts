@@ -60,7 +60,7 @@ interface Head {
  * a language model has at its end. Logits of more than 2²³ elements are not in memory together: forward
  * takes rows in chunks and keeps one number a row, and backward computes the logits again, for a part of the
  * vocabulary at a time (Wijmans et al., "Cut Your Losses in Large-Vocabulary Language Models", 2025).
- * Works on every backend. With `mixedPrecision: 'int8'`, its products compute in bf16. Caller disposes.
+ * Works on every backend. With `mixedPrecision` `'int8'` and `'fp8'`, its products compute in bf16. Caller disposes.
  *
  * @param hidden `[rows, width]`, float32.
  * @param weight `[vocabulary, width]`, float32.

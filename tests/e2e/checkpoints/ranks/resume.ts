@@ -97,7 +97,7 @@ const LOOPS: Readonly<Record<string, Loop>> = {
   },
   'in 16 bits': { options: { mixedPrecision: 'fp16' }, run: customLoop },
   'in 8 bits': {
-    options: { mixedPrecision: 'fp8', amp: { exclude: [] } },
+    options: { mixedPrecision: 'fp8', amp: { exclude: [], fp8: { scaling: 'delayed', amaxHistory: 3 } } },
     run: customLoop,
   },
   fit: { options: {}, run: fitLoop },
