@@ -23,12 +23,15 @@ export interface Facts {
   readonly createdAt: string | null;
 }
 
+/** More than any job has. The facts of a damaged file are passed over. */
+const MOST_RANKS = 1 << 20;
+
 /** The facts in a file, of the last run that was written to it. Undefined if it has none. */
 export function parseFacts(text: string): Facts | undefined {
   for (const line of text.split('\n').toReversed()) {
     try {
       const facts = JSON.parse(line) as Facts;
-      if (typeof facts.rank === 'number') return facts;
+      if (typeof facts.rank === 'number' && facts.ranks >= 1 && facts.ranks <= MOST_RANKS) return facts;
     } catch {
       // A process was killed while it wrote.
     }

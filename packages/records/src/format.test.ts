@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { deflateRawSync } from 'node:zlib';
+import { crc32 } from '@acc/platform';
 import { expect, it } from 'vitest';
-import { parseRecords, RecordsTail } from './format.js';
+import { KIND, MAGIC, parseRecords, RecordsTail } from './format.js';
+import { inflate } from './platform/inflate.browser.js';
 
 const run = new URL('testing/runs/rank-1-computes-twice-as-much/', import.meta.url);
 const whole = readFileSync(new URL('steps-rank-0.acc', run));
@@ -24,4 +27,30 @@ it('rows of a block come when it is whole', async () => {
   const all = await parseRecords(whole);
   expect(before.length).toBeLessThan(all.length);
   expect([...before, ...(await tail.add(whole.subarray(whole.length - 1)))]).toEqual(all);
+});
+
+function block(kind: number, payload: Uint8Array): Buffer {
+  const header = Buffer.alloc(16);
+  [MAGIC, kind, payload.length, crc32(payload)].forEach((word, i) => header.writeUInt32LE(word, 4 * i));
+  return Buffer.concat([header, payload]);
+}
+
+it.each([
+  [
+    'rows that inflate to a thousand times their size',
+    block(KIND.rows, deflateRawSync(Buffer.alloc(1 << 25))),
+  ],
+  ['rows that are not deflated', block(KIND.rows, Buffer.from([255, 255, 255]))],
+  ['columns that are no JSON', block(KIND.columns, Buffer.from('{'))],
+])('passes over %s', async (_, damaged) => {
+  const tail = new RecordsTail();
+  const rows = await tail.add(Buffer.concat([whole, damaged, whole]));
+  expect(rows).toHaveLength(2 * (await parseRecords(whole)).length);
+  expect(tail.passedOver).toBe(damaged.length);
+});
+
+it('a page inflates the same, with the same limit', async () => {
+  const bytes = Buffer.from('rows '.repeat(100));
+  expect(Buffer.from(await inflate(deflateRawSync(bytes), bytes.length))).toEqual(bytes);
+  await expect(inflate(deflateRawSync(bytes), bytes.length - 1)).rejects.toThrow('more than 499');
 });

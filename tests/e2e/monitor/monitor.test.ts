@@ -27,12 +27,12 @@ beforeAll(async () => {
   projectDir = mkdtempSync(join(tmpdir(), 'acc-monitor-'));
   const script = new URL('./ranks/train.ts', import.meta.url);
   training = runRanks({ script, ranks: 2, args: [projectDir] });
-  await vi.waitUntil(() => ranksWithSteps() === 2, { timeout: 120_000 });
+  await vi.waitUntil(() => ranksWithSteps() === 2, { timeout: 300_000 });
   const runs = join(projectDir, 'runs');
   monitor = spawn(process.execPath, [acc, 'monitor', runs, '--port', '0', '--no-open']);
   let printed = '';
   monitor.stdout!.setEncoding('utf8').on('data', (text: string) => (printed += text));
-  await vi.waitUntil(() => /\/#\S+\n/.test(printed), { timeout: 120_000 });
+  await vi.waitUntil(() => /\/#\S+\n/.test(printed), { timeout: 300_000 });
   [url] = /http:\S+/.exec(printed) as unknown as [string];
   browser = await startChromium();
   page = await browser.context.newPage();
@@ -112,7 +112,7 @@ it('the keyboard zooms a chart, and shows all again', async () => {
   const { from, to } = (await (await answer).json()) as { from: number; to: number };
   expect([from, to]).toEqual([16.5, 45.5]);
   await chart.press('0');
-  await vi.waitUntil(async () => (await chart.getAttribute('aria-label')) === whole, { timeout: 120_000 });
+  await vi.waitUntil(async () => (await chart.getAttribute('aria-label')) === whole, { timeout: 300_000 });
 });
 
 it.each([

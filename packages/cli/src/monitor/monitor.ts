@@ -15,7 +15,7 @@ interface MonitorFlags {
  */
 export async function monitor(paths: readonly string[], { port, open }: MonitorFlags): Promise<void> {
   const runs = new RunSet(paths);
-  await requireReadable(runs);
+  await runs.check();
   const server = await MonitorServer.start(runs, port);
   const ended = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
   const count = runs.size === 1 ? '1 run' : `${runs.size} runs`;
@@ -24,12 +24,4 @@ export async function monitor(paths: readonly string[], { port, open }: MonitorF
   await ended;
   forget?.();
   await server.close();
-}
-
-/** A single run that cannot be read is an error of the command. Of several, the page says which. */
-async function requireReadable(runs: RunSet): Promise<void> {
-  const [only, ...others] = runs.summaries;
-  if (!only || others.length > 0) return;
-  const run = await runs.open(only.id);
-  if (run?.error) throw run.error;
 }

@@ -8,7 +8,8 @@ export interface Phase {
   readonly of: (row: StepRow) => number;
 }
 
-const ifKnown = (value: number): number => (Number.isNaN(value) ? 0 : value);
+/** Older records lack columns. */
+const ifKnown = (value: number | undefined): number => (value !== undefined && value >= 0 ? value : 0);
 const whole = ({ start, end }: StepRow): number => end - start;
 /** Hooks of a replay measure the optimizer and the wait for gradients, which are parts of it. */
 const replayed = ({ replay, optimizer, exposed }: StepRow): number =>

@@ -40,9 +40,7 @@ function columnOf(x: number, { from, to, width }: View): number {
 /** The place after the last point of the column of a point. */
 function endOfColumn(x: Float64Array, at: number, end: number, view: View): number {
   const column = columnOf(x[at]!, view);
-  let next = at + 1;
-  while (next < end && columnOf(x[next]!, view) === column) next++;
-  return next;
+  return at + search(x.subarray(at, end), (each) => columnOf(each, view) > column);
 }
 
 /** Adds the points of a column, and returns its end. */

@@ -1,11 +1,12 @@
 import type { Change, DrawnSeries, RunDetails, RunList, RunSummary } from '../server/answers.js';
 import { Charts } from './charts.js';
-import { ask, RequestError } from './client.js';
+import { ask, RequestError, UnreachableError } from './client.js';
 import { h, replace } from './dom.js';
 import { RunView } from './run-view.js';
 import { runsList, shortNames } from './runs-list.js';
 
 const ASK_MS = 3000;
+const LOST = 'acc monitor has ended, or cannot be reached.';
 
 /** The page: it shows runs, and what changes in them. */
 export class MonitorPage {
@@ -22,6 +23,7 @@ export class MonitorPage {
   #details: readonly RunDetails[] = [];
   #isLoading = false;
   #isStale = false;
+  #events: EventSource | undefined;
 
   constructor(private readonly root: Element) {}
 
@@ -34,14 +36,26 @@ export class MonitorPage {
       return;
     }
     this.#layOut();
+    this.#say('Reading the records …', 'ended');
     this.#choose(this.#runs.slice(0, 1).map(({ id }) => id));
-    const events = new EventSource('/api/events');
-    events.onmessage = ({ data }) => this.#onChange(JSON.parse(data as string) as Change);
+    this.#follow();
+    document.addEventListener('visibilitychange', () => this.#follow());
     // The end of a run is no change of its files.
     setInterval(() => {
-      if (this.#details.some(({ isLive }) => isLive)) void this.#load();
+      if (!document.hidden && this.#details.some(({ isLive }) => isLive)) void this.#load();
     }, ASK_MS);
-    events.onerror = () => this.#say('acc monitor has ended, or cannot be reached.', 'lost');
+  }
+
+  /**
+   * Follows changes while the page is visible. A browser has few connections to one server, so six hidden
+   * pages would leave none for requests.
+   */
+  #follow(): void {
+    this.#events?.close();
+    this.#events = document.hidden ? undefined : new EventSource('/api/events');
+    if (!this.#events) return;
+    this.#events.onmessage = ({ data }) => this.#onChange(JSON.parse(data as string) as Change);
+    this.#events.onerror = () => this.#say(LOST, 'lost');
   }
 
   #layOut(): void {
@@ -138,7 +152,7 @@ export class MonitorPage {
 
   #fail(error: unknown): void {
     if (error instanceof RequestError && error.status === 401) this.#refuse(error);
-    else this.#say((error as Error).message, 'lost');
+    else this.#say(error instanceof UnreachableError ? LOST : (error as Error).message, 'lost');
   }
 
   /** Says why there is nothing to see. */

@@ -190,6 +190,8 @@ export class Chart {
   }
 
   #onKey(event: KeyboardEvent): void {
+    // Those are keys of the browser: Ctrl with plus makes letters larger.
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const range = movedBy(event.key, this.#range);
     if (range === 'none') return;
     event.preventDefault();

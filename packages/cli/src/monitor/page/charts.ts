@@ -23,6 +23,8 @@ export class Charts {
     step: { from: 0, to: 1 },
     seconds: { from: 0, to: 1 },
   };
+  readonly #isLoading: Record<Axis, boolean> = { step: false, seconds: false };
+  readonly #isStale: Record<Axis, boolean> = { step: false, seconds: false };
   #runs: readonly string[] = [];
 
   constructor(
@@ -63,16 +65,33 @@ export class Charts {
 
   /** Asks for the curves again. */
   refresh(): void {
-    for (const axis of AXES) this.#load(axis).catch(this.given.onError);
+    for (const axis of AXES) void this.#load(axis);
   }
 
+  /** Asks one request after the other. What changed meanwhile is asked for again. */
   async #load(axis: Axis): Promise<void> {
+    this.#isStale[axis] = true;
+    if (this.#isLoading[axis]) return;
+    this.#isLoading[axis] = true;
+    try {
+      while (this.#isStale[axis]) {
+        this.#isStale[axis] = false;
+        await this.#show(axis);
+      }
+    } catch (error) {
+      this.given.onError(error);
+    } finally {
+      this.#isLoading[axis] = false;
+    }
+  }
+
+  async #show(axis: Axis): Promise<void> {
     if (this.#runs.length === 0) return;
     const range = this.#chosen[axis];
     const runs = this.#runs.join();
     const query = { runs, axis, width: Chart.pixels(this.#width), ...range };
     const set = await ask<CurveSet>('curves', query);
-    // The answer to an earlier question may come after that to a later one.
+    // Meanwhile, a person may have chosen another part, which is asked for next.
     if (this.#chosen[axis] !== range || this.#runs.join() !== runs) return;
     this.#shown[axis] = set;
     this.#draw(set);
@@ -83,7 +102,7 @@ export class Charts {
     for (const curve of CURVES.filter(({ axis }) => axis === set.axis)) {
       if (there.has(curve.id) === this.#charts.has(curve.id)) continue;
       if (there.has(curve.id)) this.#charts.set(curve.id, this.#newChart(curve.id));
-      else this.#charts.delete(curve.id);
+      else this.#remove(curve.id);
     }
     const ordered = CURVES.flatMap(({ id }) => this.#charts.get(id)?.element ?? []);
     if (
@@ -95,6 +114,11 @@ export class Charts {
     for (const drawn of set.curves) this.#charts.get(drawn.id)!.draw(drawn, set, width);
   }
 
+  #remove(id: string): void {
+    this.#charts.get(id)!.forget();
+    this.#charts.delete(id);
+  }
+
   #newChart(id: string): Chart {
     const curve = CURVES.find((each) => each.id === id)!;
     const onZoom = (range: Range) => this.#zoom(curve.axis, range);
@@ -103,7 +127,7 @@ export class Charts {
 
   #zoom(axis: Axis, range: Range): void {
     this.#chosen[axis] = range;
-    this.#load(axis).catch(this.given.onError);
+    void this.#load(axis);
   }
 
   #press(key: string): void {

@@ -8,6 +8,9 @@ export class RequestError extends Error {
   }
 }
 
+/** There was no answer. */
+export class UnreachableError extends Error {}
+
 /** Exchanges the token of the address for a cookie, and removes it from the address. */
 export async function startSession(): Promise<void> {
   const token = location.hash.slice(1);
@@ -22,8 +25,10 @@ export async function ask<T>(
   query: Readonly<Record<string, string | number>> = {},
 ): Promise<T> {
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-  const response = await checked(await fetch(`/api/${path}?${search.toString()}`));
-  return (await response.json()) as T;
+  const response = await fetch(`/api/${path}?${search.toString()}`).catch((cause: unknown) => {
+    throw new UnreachableError('The server cannot be reached.', { cause });
+  });
+  return (await (await checked(response)).json()) as T;
 }
 
 async function checked(response: Response): Promise<Response> {

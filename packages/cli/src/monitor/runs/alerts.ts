@@ -33,6 +33,10 @@ export class AlertLog {
     return this.#hasFile;
   }
 
+  async wasReplaced(): Promise<boolean> {
+    return this.#file.wasReplaced();
+  }
+
   /** @returns Whether there are new ones. */
   async read(): Promise<boolean> {
     const before = this.#alerts.length;

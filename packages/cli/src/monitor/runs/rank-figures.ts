@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { AccError } from '@acc/contract';
 import {
   formatError,
   parseFacts,
@@ -8,7 +9,7 @@ import {
   type SampleRow,
   type StepRow,
 } from '@acc/records';
-import { SAMPLE_CURVES, STEP_CURVES } from '../curves/catalogue.js';
+import { SAMPLE_CURVES, STEP_CURVES, type Curve } from '../curves/catalogue.js';
 import { phaseTimes, type PhaseTimes } from '../curves/phases.js';
 import { Series } from '../curves/series.js';
 import { GrowingFile } from './growing-file.js';
@@ -22,9 +23,8 @@ const JUDGED_SAMPLES = 4 * JUDGED_STEPS;
 
 /** The figures of one rank, from files that grow. */
 export class RankFigures {
-  readonly series: Readonly<Record<string, Series>> = Object.fromEntries(
-    [...STEP_CURVES, ...SAMPLE_CURVES].map(({ id }) => [id, new Series()]),
-  );
+  /** The curves that are kept, by their id. */
+  readonly series: Readonly<Partial<Record<string, Series>>>;
   readonly #files: Readonly<Record<'steps' | 'samples' | 'facts', GrowingFile>>;
   readonly #stepsTail = new RecordsTail<StepRow>();
   readonly #samplesTail = new RecordsTail<SampleRow>();
@@ -35,11 +35,15 @@ export class RankFigures {
   #firstTime = NaN;
   #factsText = '';
   #facts: Facts | undefined;
+  #formatError: AccError | undefined;
 
+  /** @param curves Those to keep: each point takes 16 bytes. */
   constructor(
     folder: string,
     readonly rank: number,
+    curves: readonly Curve[],
   ) {
+    this.series = Object.fromEntries(curves.map(({ id }) => [id, new Series()]));
     this.#files = {
       steps: new GrowingFile(join(folder, `steps-rank-${rank}.acc`)),
       samples: new GrowingFile(join(folder, `samples-rank-${rank}.acc`)),
@@ -93,6 +97,7 @@ export class RankFigures {
    * @throws AccError `ACC_RECORDS_FORMAT` if the steps are in another format.
    */
   async read(): Promise<boolean> {
+    if (this.#formatError) throw this.#formatError;
     const facts = await this.#readFacts();
     const steps = await this.#readRows('steps', this.#stepsTail, (row) => this.#addStep(row));
     const samples = await this.#readRows('samples', this.#samplesTail, (row) => this.#addSample(row));
@@ -119,7 +124,7 @@ export class RankFigures {
     let hasNew = false;
     for await (const part of this.#files[kind].appended()) {
       const error = isFirst ? formatError(part, path) : undefined;
-      if (error && kind === 'steps') throw error;
+      if (error && kind === 'steps') throw (this.#formatError = error);
       if (error) this.#problems.set(path, error.message);
       isFirst = false;
       const rows = await tail.add(part);
@@ -135,7 +140,7 @@ export class RankFigures {
     if (this.#steps.length >= 2 * JUDGED_STEPS) this.#steps = this.#steps.slice(-JUDGED_STEPS);
     for (const { id, of } of STEP_CURVES) {
       const value = of(row);
-      if (value !== undefined) this.series[id]!.push(row.step, value);
+      if (value !== undefined) this.series[id]?.push(row.step, value);
     }
   }
 
@@ -146,7 +151,7 @@ export class RankFigures {
     if (this.#samples.length >= 2 * JUDGED_SAMPLES) this.#samples = this.#samples.slice(-JUDGED_SAMPLES);
     for (const { id, of } of SAMPLE_CURVES) {
       const value = of(row, before);
-      if (value !== undefined) this.series[id]!.push((row.time - this.#firstTime) / 1000, value);
+      if (value !== undefined) this.series[id]?.push((row.time - this.#firstTime) / 1000, value);
     }
   }
 }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { findRuns } from '@acc/records';
 import type { RunSummary } from '../server/answers.js';
 import { WatchedRun } from './watched-run.js';
@@ -37,6 +37,16 @@ export class RunSet {
     return Object.fromEntries(read.map(({ id, version }) => [id, version]));
   }
 
+  /**
+   * A single run that cannot be read is an error of the command. Of several, the page says which.
+   *
+   * @throws AccError `ACC_RECORDS_FORMAT`, `ACC_RECORDS_MISSING`.
+   */
+  async check(): Promise<void> {
+    const [only, ...others] = this.#runs.values();
+    if (others.length === 0) await only?.check();
+  }
+
   /** Reads a run if it was not read yet. Undefined for an unknown one. */
   async open(id: string): Promise<WatchedRun | undefined> {
     const run = [...this.#runs.values()].find((each) => each.id === id);
@@ -70,7 +80,8 @@ export class RunSet {
   }
 
   #add(path: string): void {
-    for (const folder of findRuns(path))
+    // The name of a run has those of its folders, and two paths may lead to the same one.
+    for (const folder of findRuns(path).map((found) => resolve(found)))
       if (!this.#runs.has(folder)) this.#runs.set(folder, new WatchedRun(`r${this.#runs.size}`, folder));
   }
 }

@@ -1,6 +1,6 @@
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Diagnosis } from '@acc/records';
 import { expect, it } from 'vitest';
@@ -91,7 +91,43 @@ it('keeps the figures of a folder that disappears, and reads it anew when it is 
 });
 
 it('another format is an error of that run alone', async () => {
-  const { run } = await openRun((insight) => writeFileSync(join(insight, 'steps-rank-0.acc'), 'ACR0 old'));
-  const { error, verdict } = await describeRun(run);
-  expect([error?.code, verdict]).toEqual(['ACC_RECORDS_FORMAT', error]);
+  const { run, runs } = await openRun((insight) =>
+    writeFileSync(join(insight, 'steps-rank-0.acc'), 'ACR0 old'),
+  );
+  for (let i = 0; i < 2; i++) {
+    const { error, verdict } = await describeRun(run);
+    expect([error?.code, verdict]).toEqual(['ACC_RECORDS_FORMAT', error]);
+    await runs.refresh();
+  }
+  await expect(runs.check()).rejects.toMatchObject({ code: 'ACC_RECORDS_FORMAT' });
+});
+
+it('reads a file anew that another run has written in its place, also a longer one', async () => {
+  const { run, runs, insight } = await openRun();
+  const [before] = steps(run) as [number];
+  for (const rank of [0, 1]) {
+    const path = join(insight, `steps-rank-${rank}.acc`);
+    const bytes = readFileSync(path);
+    writeFileSync(path, Buffer.concat([Buffer.from('ACR1 torn'), bytes, bytes]));
+  }
+  expect(await runs.refresh()).toBe(true);
+  expect(steps(run)).toEqual([2 * before, 2 * before]);
+});
+
+it('keeps only the curves that are drawn', async () => {
+  const { run } = await openRun((insight) => {
+    for (let rank = 2; rank < 10; rank++)
+      cpSync(join(insight, 'steps-rank-1.acc'), join(insight, `steps-rank-${rank}.acc`));
+  });
+  const kept = run.ranks.map(({ series }) => ['loss', 'stepMs'].filter((id) => series[id]).length);
+  expect(kept).toEqual([2, 1, 1, 1, 1, 1, 1, 1, 0, 0]);
+  const request = { axis: 'step', width: 100, range: undefined } as const;
+  const stepMs = drawCurves([run], request).curves.find(({ id }) => id === 'stepMs')!;
+  expect([stepMs.series.length, stepMs.hiddenRanks]).toEqual([8, 2]);
+});
+
+it('a run is the same one by each path to it', async () => {
+  const { folder, insight } = await openRun();
+  const { summaries } = new RunSet([folder, join(folder, '..'), relative(process.cwd(), insight)]);
+  expect(summaries.map(({ name }) => name)).toEqual(['mnist/1']);
 });

@@ -1,14 +1,20 @@
 import { readdir } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { AccError, isAccError } from '@acc/contract';
-import { diagnose, missingRanks, type Diagnosis, type Facts } from '@acc/records';
+import { diagnose, formatError, missingRanks, type Diagnosis, type Facts } from '@acc/records';
+import { CURVES } from '../curves/catalogue.js';
 import { AlertLog } from './alerts.js';
+import { readPart } from './growing-file.js';
 import { RankFigures } from './rank-figures.js';
 import type { Problem } from '../server/answers.js';
 
 const STEPS = /^steps-rank-(\d+)\.acc$/;
 /** The verdict of a live run is not computed again sooner. */
 const JUDGE_MS = 2000;
+/** Curves of one chart, if ranks have one each. */
+export const MOST_RANKS = 8;
+/** Where a file of records has the version of its format. */
+const VERSION_BYTES = 4;
 
 /** A run whose records are read while it goes on. */
 export class WatchedRun {
@@ -64,6 +70,23 @@ export class WatchedRun {
     return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(this.#records())];
   }
 
+  /**
+   * Looks whether the records can be read. It is soon done, also with long ones.
+   *
+   * @throws AccError `ACC_RECORDS_FORMAT`, `ACC_RECORDS_MISSING`, `ACC_MONITOR_RUN_GONE`.
+   */
+  async check(): Promise<void> {
+    try {
+      for (const rank of await this.#rankNumbers()) {
+        const path = join(this.folder, `steps-rank-${rank}.acc`);
+        const error = formatError(await readPart(path, 0, VERSION_BYTES), path);
+        if (error) throw error;
+      }
+    } catch (error) {
+      throw errorOf(error, this.#runFolder);
+    }
+  }
+
   /** Reads what was written since the last call. A second call waits for the first one. */
   async read(): Promise<boolean> {
     this.#reading ??= this.#readAll().finally(() => (this.#reading = undefined));
@@ -109,18 +132,30 @@ export class WatchedRun {
   }
 
   async #readRanks(): Promise<boolean> {
-    const names = await readdir(this.folder);
-    const numbers = names.flatMap((name) => STEPS.exec(name)?.[1] ?? []).map(Number);
-    const replaced = await Promise.all(this.ranks.map((rank) => rank.wasReplaced()));
+    const numbers = await this.#rankNumbers();
+    const readers = [this.#alerts, ...this.#ranks.values()];
+    const replaced = await Promise.all(readers.map((reader) => reader.wasReplaced()));
     if (replaced.includes(true)) {
       this.#ranks = new Map();
       this.#alerts = new AlertLog(this.#runFolder);
     }
-    for (const rank of numbers)
-      if (!this.#ranks.has(rank)) this.#ranks.set(rank, new RankFigures(this.folder, rank));
-    const changes = [await this.#alerts.read()];
+    for (const rank of numbers) if (!this.#ranks.has(rank)) this.#ranks.set(rank, this.#newRank(rank));
+    const changes = [replaced.includes(true), await this.#alerts.read()];
     for (const rank of this.#ranks.values()) changes.push(await rank.read());
     return changes.includes(true);
+  }
+
+  async #rankNumbers(): Promise<number[]> {
+    const names = await readdir(this.folder);
+    const numbers = names.flatMap((name) => STEPS.exec(name)?.[1] ?? []).map(Number);
+    return numbers.sort((a, b) => a - b);
+  }
+
+  /** The first rank has all curves, and the first {@link MOST_RANKS} have those in which ranks differ. */
+  #newRank(rank: number): RankFigures {
+    const before = [...this.#ranks.keys()].filter((other) => other < rank).length;
+    const curves = CURVES.filter(({ isPerRank }) => before < (isPerRank ? MOST_RANKS : 1));
+    return new RankFigures(this.folder, rank, curves);
   }
 }
 

@@ -45,6 +45,6 @@ function curveRequest(query: URLSearchParams): CurveRequest | undefined {
   const [from, to] = [Number(query.get('from') ?? NaN), Number(query.get('to') ?? NaN)];
   if (axis !== 'step' && axis !== 'seconds') return undefined;
   if (!Number.isInteger(width) || width < 1 || width > MOST_PIXELS) return undefined;
-  if (!isWhole && !(from < to)) return undefined;
+  if (!isWhole && !(from < to && Number.isFinite(to - from))) return undefined;
   return { axis, width, range: isWhole ? undefined : { from, to } };
 }

@@ -4,13 +4,11 @@ import { longerPhases } from '../curves/longer-phases.js';
 import { pixelColumns, type View } from '../curves/pixel-columns.js';
 import type { Points } from '../curves/series.js';
 import { JUDGED_STEPS, RECENT_STEPS, type RankFigures } from '../runs/rank-figures.js';
-import type { WatchedRun } from '../runs/watched-run.js';
+import { MOST_RANKS, type WatchedRun } from '../runs/watched-run.js';
 import type { CurveSet, DrawnCurve, RankTimes, RunDetails } from './answers.js';
 
 /** Samples are written every 250 ms, so a run without new records for longer is not running. */
 const LIVE_MS = 5000;
-/** Curves of one chart, if ranks have one each. */
-export const MOST_RANKS = 8;
 
 export async function describeRun(run: WatchedRun): Promise<RunDetails> {
   const { ranks, facts, error, alerts } = run;
@@ -69,8 +67,8 @@ function drawCurve(runs: readonly WatchedRun[], { id, isPerRank }: Curve, view: 
   const most = isPerRank && runs.length === 1 ? MOST_RANKS : 1;
   const series = runs.flatMap((run) =>
     run.ranks.slice(0, most).flatMap((rank) => {
-      const points = rank.series[id]!;
-      if (points.x.length === 0) return [];
+      const points = rank.series[id];
+      if (!points || points.x.length === 0) return [];
       const last = points.y.at(-1)!;
       const about = { run: run.id, rank: rank.rank, last: Number.isFinite(last) ? last : null };
       return [{ ...about, ...pixelColumns(points, view) }];
@@ -82,11 +80,11 @@ function drawCurve(runs: readonly WatchedRun[], { id, isPerRank }: Curve, view: 
 
 function wholeRange(runs: readonly WatchedRun[], curves: readonly Curve[]): { from: number; to: number } {
   const ranks = runs.flatMap((run): readonly RankFigures[] => run.ranks);
-  const all = ranks.flatMap((rank) => curves.map(({ id }): Points => rank.series[id]!));
+  const all = ranks.flatMap((rank) => curves.flatMap(({ id }): Points | [] => rank.series[id] ?? []));
   const known = all.filter(({ x }) => x.length > 0);
   if (known.length === 0) return { from: 0, to: 1 };
-  return {
-    from: Math.min(...known.map(({ x }) => x[0]!)),
-    to: Math.max(...known.map(({ x }) => x.at(-1)!)),
-  };
+  const from = Math.min(...known.map(({ x }) => x[0]!));
+  const to = Math.max(...known.map(({ x }) => x.at(-1)!));
+  // A single point has a picture, too.
+  return { from, to: to > from ? to : from + 1 };
 }

@@ -3,7 +3,7 @@ import type { RunSet } from '../runs/run-set.js';
 import type { Change } from './answers.js';
 
 const REFRESH_MS = 500;
-/** Proxies close connections that are silent for longer. */
+/** Proxies close connections that are silent for longer, and a page may have missed a message. */
 const BEAT_MS = 15_000;
 
 /** Tells open pages what changed (server-sent events). Records are read only while there is one. */
@@ -33,14 +33,14 @@ export class EventStreams {
 
   async #turn(): Promise<void> {
     const isNew = await this.runs.refresh();
-    if (isNew) this.#send(this.#message());
-    else if (Date.now() - this.#lastBeat > BEAT_MS) this.#send(': beat\n\n');
+    if (isNew || Date.now() - this.#lastBeat > BEAT_MS) this.#send(this.#message());
     this.#timer = this.#open.size > 0 ? setTimeout(() => void this.#turn(), REFRESH_MS) : undefined;
   }
 
   #send(message: string): void {
     this.#lastBeat = Date.now();
-    for (const response of this.#open) response.write(message);
+    // A page that does not read, as one of a computer that sleeps, gets the next message.
+    for (const response of this.#open) if (!response.writableNeedDrain) response.write(message);
   }
 
   #message(): string {

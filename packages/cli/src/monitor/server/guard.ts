@@ -23,6 +23,14 @@ export function isSameSecret(given: string, expected: string): boolean {
   return timingSafeEqual(hash(given), hash(expected));
 }
 
+/**
+ * The name of the cookie. Cookies are those of a host with all its ports, so the name has the port that the
+ * browser sees. At this end of a tunnel of ssh, it may be another one than that of the server.
+ */
+export function cookieName({ headers }: IncomingMessage): string {
+  return `acc_monitor_${/:(\d+)$/.exec(headers.host ?? '')?.[1] ?? 80}`;
+}
+
 /** The value of a cookie. Undefined: there is none. */
 export function cookieOf({ headers }: IncomingMessage, name: string): string | undefined {
   const cookies = (headers.cookie ?? '').split(';').map((each) => each.trim());

@@ -7,7 +7,7 @@ import { AccError } from '@acc/contract';
 import type { RunSet } from '../runs/run-set.js';
 import { answerOf } from './api.js';
 import { EventStreams } from './event-streams.js';
-import { cookieOf, isSameSecret, refusalOf } from './guard.js';
+import { cookieName, cookieOf, isSameSecret, refusalOf } from './guard.js';
 import { pageFiles } from './shell.js';
 
 const HOST = '127.0.0.1';
@@ -82,14 +82,15 @@ export class MonitorServer {
     try {
       for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
       const refusal = refusalOf(request);
-      if (refusal) return void sendJson(response, 403, { code: 'ACC_MONITOR_REFUSED', message: refusal });
+      if (refusal) return void sendJson(response, 403, { code: REFUSED, message: refusal });
       const { pathname, searchParams } = new URL(request.url ?? '/', `http://${HOST}`);
       if (request.method === 'POST' && pathname === '/api/session')
         return await this.#startSession(request, response);
       if (request.method !== 'GET') return void sendJson(response, 405, { message: 'The page only reads.' });
       const file = Object.hasOwn(this.#files, pathname) ? this.#files[pathname] : undefined;
       if (file) return void response.writeHead(200, { 'Content-Type': file.type }).end(file.body);
-      if (!this.#hasSession(request)) return void sendJson(response, 401, { message: NO_SESSION });
+      if (!this.#hasSession(request))
+        return void sendJson(response, 401, { code: REFUSED, message: NO_SESSION });
       if (pathname === '/api/events') return this.#streams.add(response);
       const { status, body } = await answerOf(this.runs, pathname, searchParams);
       sendJson(response, status, body);
@@ -98,24 +99,23 @@ export class MonitorServer {
     }
   }
 
-  get #cookie(): string {
-    return `acc_monitor_${this.port}`;
-  }
-
   #hasSession(request: IncomingMessage): boolean {
-    return isSameSecret(cookieOf(request, this.#cookie) ?? '', this.#token);
+    return isSameSecret(cookieOf(request, cookieName(request)) ?? '', this.#token);
   }
 
   /** Gives the cookie for the token. */
   async #startSession(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const length = Number(request.headers['content-length'] ?? NaN);
     const given = length <= MOST_BODY_BYTES ? await text(request) : '';
-    if (!isSameSecret(given, this.#token)) return void sendJson(response, 401, { message: NO_SESSION });
-    response.setHeader('Set-Cookie', `${this.#cookie}=${this.#token}; HttpOnly; SameSite=Strict; Path=/`);
+    if (!isSameSecret(given, this.#token))
+      return void sendJson(response, 401, { code: REFUSED, message: NO_SESSION });
+    const cookie = `${cookieName(request)}=${this.#token}`;
+    response.setHeader('Set-Cookie', `${cookie}; HttpOnly; SameSite=Strict; Path=/`);
     sendJson(response, 200, {});
   }
 }
 
+const REFUSED = 'ACC_MONITOR_REFUSED';
 const NO_SESSION = 'The token is missing or wrong. Open the address that acc monitor printed.';
 
 function sendJson(response: ServerResponse, status: number, body: object): void {
