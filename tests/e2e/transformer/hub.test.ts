@@ -4,7 +4,7 @@ import * as tf from '@tensorflow/tfjs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { setNumThreads } from '@acc/native';
-import { generate, llama, loadPretrained, moe, saveGguf, savePretrained } from '@acc/transformer';
+import { generate, loadPretrained, moe, savePretrained } from '@acc/transformer';
 import { expectNear, flat, rms } from './compare.js';
 import { lossOf } from './loss.js';
 import { GPT2, LLAMA, tokensOf } from './models.js';
@@ -108,44 +108,6 @@ describe.each(Object.entries(CASES))('%s', (_, { kind, ...request }) => {
     expectNear(read.logits, theirs.logits);
   });
 });
-
-it('transformers and the gguf package read files of saveGguf, and compute the same', async () => {
-  await tf.setBackend('acc');
-  const folder = newFolder();
-  const tokens = tokensOf(2, 7, 60);
-  const model = llama({ ...LLAMA, intermediate_size: 64 });
-  for (const type of ['F32', 'F16', 'Q8_0', 'Q4_0'] as const) {
-    const path = join(folder, `${type}.gguf`);
-    await saveGguf(model, path, { type });
-    const read = await loadPretrained(path);
-    const batch = tf.tensor2d(tokens, undefined, 'int32');
-    const ours = read.predict(batch) as tf.Tensor;
-    const theirs = await reference.ask('read', { folder, kind: 'llama', tokens, gguf: `${type}.gguf` });
-    expectNear(flat(ours), theirs.logits);
-    tf.dispose([batch, ours]);
-    read.dispose();
-  }
-  model.dispose();
-});
-
-it.each([{ weights: 'int8' }, { weights: 'int4', granularity: { group: 32 } }] as const)(
-  'transformers reads weights that savePretrained packs by compressed-tensors: %j',
-  async (options) => {
-    await tf.setBackend('acc');
-    const folder = newFolder();
-    const tokens = tokensOf(2, 7, 60);
-    const model = llama({ ...LLAMA, intermediate_size: 64 });
-    await savePretrained(model, folder, options);
-    model.dispose();
-    const read = await loadPretrained(folder);
-    const batch = tf.tensor2d(tokens, undefined, 'int32');
-    const ours = read.predict(batch) as tf.Tensor;
-    const theirs = await reference.ask('read', { folder, kind: 'llama', tokens });
-    expectNear(flat(ours), theirs.logits);
-    tf.dispose([batch, ours]);
-    read.dispose();
-  },
-);
 
 it('names all tensors that are missing, surplus or misshapen, and other models, in errors', async () => {
   await tf.setBackend('acc');

@@ -28,8 +28,9 @@ export class Reference {
     this.#reader = reader;
   }
 
-  static async start(): Promise<Reference> {
-    const { reader } = await venv('transformers');
+  /** @param packages The environment. */
+  static async start(packages: 'transformers' | 'quantized-files' = 'transformers'): Promise<Reference> {
+    const { reader } = await venv(packages);
     return new Reference(reader('reference_transformers.py'));
   }
 

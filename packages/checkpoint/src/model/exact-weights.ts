@@ -75,6 +75,7 @@ export async function matchExactly(
     const target = targetOf(weight.name);
     return target ? [{ stored: weight, ...target }] : [];
   });
+  requireOneEach(path, matches);
   const byName = new Map(matches.map((match) => [match.name, match]));
   const targets = byDistinctNames(receivers);
   const names = new Set([...targets.keys(), ...elsewhere]);
@@ -102,6 +103,22 @@ export async function matchExactly(
     })),
     stored,
   );
+}
+
+/** Two stored tensors for one weight are two values of it. */
+function requireOneEach(path: string, matches: readonly Found[]): void {
+  const seen = new Map<string, string>();
+  for (const { name, stored } of matches) {
+    const other = seen.get(name);
+    if (other !== undefined) {
+      throw new AccError(
+        'ACC_WEIGHTS_MISMATCH',
+        `${path} has two tensors for the weight '${name}': '${other}' and '${stored.name}'.`,
+        { help: 'Remove one of them: it is not known which values are meant.', details: { name } },
+      );
+    }
+    seen.set(name, stored.name);
+  }
 }
 
 /** The shape in the file of a weight of `shape`. */

@@ -98,10 +98,10 @@ export class ByteCursor {
     return this.#take(4).getUint32(0, true);
   }
 
-  /** A number of 8 bytes that {@link load} has read. Above 2⁵³ it is refused. */
-  count(of: string): number {
+  /** A number of 8 bytes that {@link load} has read. Above `most` it is refused. */
+  count(of: string, most = Number.MAX_SAFE_INTEGER): number {
     const value = this.#take(8).getBigUint64(0, true);
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw invalidGguf(this.#file.where, `${of} is ${value}`);
+    if (value > BigInt(most)) throw invalidGguf(this.#file.where, `${of} is ${value}, above ${most}`);
     return Number(value);
   }
 

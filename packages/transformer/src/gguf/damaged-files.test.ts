@@ -83,17 +83,39 @@ function fileOf({
 
 const named = (name: string, type: number, ...dims: Count[]) => tensor({ name, dims, type });
 
+const LLAMA: Readonly<Record<string, Buffer>> = Object.fromEntries(
+  [
+    entry('general.architecture', 8, text('llama')),
+    count('llama.context_length', 8),
+    count('llama.embedding_length', 32),
+    count('llama.block_count', 1),
+    count('llama.feed_forward_length', 32),
+    count('llama.attention.head_count', 4),
+    entry('llama.attention.layer_norm_rms_epsilon', 6, u32(0x3727c5ac)),
+  ].map((each) => [each.subarray(8, 8 + Number(each.readBigUInt64LE())).toString(), each]),
+);
+
 const DAMAGED: Readonly<Record<string, [TestFile, RegExp, code?: string]>> = {
   'another format': [{ magic: 'GGML' }, /does not begin with 'GGUF'/],
   'version 1': [{ version: 1 }, /version is 1; expected one of 2, 3/],
   'a later version': [{ version: 99 }, /version is 99/],
   'big-endian numbers': [{ version: 0x03000000 }, /big-endian/],
-  'a huge number of tensors': [{ counts: [2 ** 40, 0] }, /it ends before byte|has 0 bytes/],
+  'a huge number of tensors': [{ counts: [2 ** 40, 0] }, /the number of its tensors is 1099511627776, above/],
+  'more tensors than it has': [{ counts: [1000, 0] }, /it ends before byte|has 0 bytes/],
   'a number of tensors beyond 2⁵³': [
     { counts: [2n ** 63n, 0] },
     /the number of its tensors is 9223372036854775808/,
   ],
-  'a huge number of metadata': [{ counts: [0, 2 ** 50] }, /key 0 of its metadata has 0 bytes/],
+  'a huge number of metadata': [{ counts: [0, 2 ** 50] }, /the number of its metadata is 1125899906842624/],
+  'more metadata than it has': [{ counts: [0, 1000] }, /key 0 of its metadata has 0 bytes/],
+  'a text of 2⁶³ bytes': [
+    { entries: [Buffer.concat([text('key'), u32(8), u64(2n ** 63n)])] },
+    /the length of 'key' is 9223372036854775808/,
+  ],
+  'a text of 2⁵² bytes': [
+    { entries: [Buffer.concat([text('key'), u32(8), u64(2 ** 52)])], dataBytes: 0 },
+    /it ends before byte/,
+  ],
   'a huge list of numbers': [{ entries: [array('list', 0, 2 ** 50)] }, /it ends before byte/],
   'a list of more bytes than can be counted': [{ entries: [array('list', 12, 2 ** 52)] }, /too large/],
   'a list of huge texts': [
@@ -133,6 +155,13 @@ const DAMAGED: Readonly<Record<string, [TestFile, RegExp, code?: string]>> = {
   ],
   'a tensor twice': [{ tensors: [tensor(), tensor()] }, /two tensors 'x'/],
   'a tensor without a name': [{ tensors: [tensor({ name: '' })] }, /the name of tensor 0 has 0 bytes/],
+  'a name of the Hub': [
+    {
+      entries: [...Object.values(LLAMA), count('llama.vocab_size', 4)],
+      tensors: [named('layers.0.self_attn.q_proj.weight', 0, 32, 2)],
+    },
+    /'layers\.0\.self_attn\.q_proj\.weight'; expected the name 'blk\.0\.attn_q\.weight'/,
+  ],
   'rows that blocks do not divide': [
     { tensors: [named('x', 12, 32, 8)] },
     /'x' has rows of 32 values, which blocks of Q4_K/,
@@ -168,17 +197,6 @@ it('each beginning of a file is refused', async () => {
   }
 });
 
-const LLAMA: Readonly<Record<string, Buffer>> = Object.fromEntries(
-  [
-    entry('general.architecture', 8, text('llama')),
-    count('llama.context_length', 8),
-    count('llama.embedding_length', 32),
-    count('llama.block_count', 1),
-    count('llama.feed_forward_length', 32),
-    count('llama.attention.head_count', 4),
-    entry('llama.attention.layer_norm_rms_epsilon', 6, u32(0x3727c5ac)),
-  ].map((each) => [each.subarray(8, 8 + Number(each.readBigUInt64LE())).toString(), each]),
-);
 const llamaWith = (changed: Readonly<Record<string, Buffer | undefined>>): TestFile => ({
   entries: Object.values({ ...LLAMA, ...changed }).flatMap((each) => each ?? []),
   tensors: [tensor({ name: 'token_embd.weight', dims: [32, 4] })],
@@ -202,6 +220,17 @@ const OTHER: Readonly<Record<string, [Readonly<Record<string, Buffer | undefined
     'ACC_MODEL_UNSUPPORTED',
     /8 columns of keys, 4 of which are rotated/,
   ],
+  'attention to later tokens': [
+    changed('c', entry('llama.attention.causal', 7, Buffer.from([0]))),
+    'ACC_MODEL_UNSUPPORTED',
+    /llama\.attention\.causal = false/,
+  ],
+  'a list for an architecture': [
+    changed('general.architecture', array('general.architecture', 8, 0)),
+    'ACC_MODEL_UNSUPPORTED',
+    /architecture \[\]/,
+  ],
+  'other files': [changed('f', count('split.count', 3)), 'ACC_MODEL_UNSUPPORTED', /one of 3 files/],
   'other positions': [
     changed('s', entry('llama.rope.scaling.type', 8, text('yarn'))),
     'ACC_MODEL_UNSUPPORTED',

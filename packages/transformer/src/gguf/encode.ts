@@ -55,13 +55,17 @@ function encodeQ8(values: Float32Array, blocks: Uint8Array): void {
   }
 }
 
-/** `quantize_row_q4_0_ref` of ggml: the value of largest magnitude becomes number 0. */
+/**
+ * `quantize_row_q4_0_ref` of ggml: the value of largest magnitude becomes number 0. The product and the sum
+ * are rounded to float32, as in the `gguf` package; a ggml that fuses them rounds once.
+ */
 function encodeQ4(values: Float32Array, blocks: Uint8Array): void {
   for (let from = 0, at = 0; from < values.length; from += VALUES, at += 2 + VALUES / 2) {
     const block = values.subarray(from, from + VALUES);
     const scale = Math.fround(extreme(block) / -8);
     const factor = scale === 0 ? 0 : Math.fround(1 / scale);
-    const numberOf = (i: number) => Math.min(15, Math.trunc(block[i]! * factor + 8.5));
+    const numberOf = (i: number) =>
+      Math.min(15, Math.trunc(Math.fround(Math.fround(block[i]! * factor) + 8.5)));
     writeHalf(blocks, at, scale);
     for (let i = 0; i < VALUES / 2; i++) blocks[at + 2 + i] = numberOf(i) | (numberOf(i + VALUES / 2) << 4);
   }

@@ -10,8 +10,10 @@ import { gpt2, llama, loadPretrained, saveGguf } from '../index.js';
 import { configOf } from '../models/description.js';
 import { WRITTEN_TYPES } from './encode.js';
 import { halfBits, halfValues } from './half.js';
+import { configOfMetadata } from './metadata.js';
 import { openGguf, readValues } from './open-gguf.js';
 import { readHeader } from './read-header.js';
+import { factorsOf } from './rope-factors.js';
 
 /** Written by fixtures/write_gguf.py. */
 const FIXTURES = fileURLToPath(new URL('../../fixtures/', import.meta.url));
@@ -37,6 +39,15 @@ describe('blocks are those of the gguf package, bit for bit', async () => {
   const types = tensors.filter(({ name }) => byName.has(`${name}.values`)).map(({ name }) => name);
 
   it('of ten types', () => expect(types).toHaveLength(10));
+
+  it('Q4_0 rounds its sums to float32, too', () => {
+    const values = new Float32Array(32).fill(-8);
+    // Just below 6.5. The sum with 8.5 lies between two float32 numbers.
+    values[1] = 6.499999523162842;
+    const blocks = new Uint8Array(18);
+    WRITTEN_TYPES.Q4_0.encode(values, blocks);
+    expect(blocks[3]! & 15).toBe(15);
+  });
 
   it.each(types)('%s, read', async (type) => {
     expect(byName.get(type)!.type.name).toBe(type);
@@ -150,6 +161,54 @@ it.each([
   model.dispose();
 });
 
+describe('positions are scaled as llama.cpp scales them', () => {
+  const half = 4;
+  const llama3 = Array.from(
+    factorsOf(half, 10_000, {
+      type: 'llama3',
+      factor: 8,
+      lowFreqFactor: 1,
+      highFreqFactor: 4,
+      originalMaxPositions: 64,
+    }),
+  );
+  const positionsOf = (fields: Readonly<Record<string, number | string>>, factors?: readonly number[]) => {
+    const counts = { block_count: 1, context_length: 8, embedding_length: 32, feed_forward_length: 32 };
+    const others = { 'attention.head_count': 4, 'attention.layer_norm_rms_epsilon': 1e-5 };
+    const own = Object.entries({ ...counts, ...others, vocab_size: 4, ...fields });
+    return configOfMetadata({
+      metadata: new Map<string, number | string>([
+        ['general.architecture', 'llama'],
+        ...own.map(([key, value]) => [`llama.${key}`, value] as const),
+      ]),
+      shapeOf: (name) => (factors && name === 'rope_freqs.weight' ? [factors.length] : undefined),
+      valuesOf: () => Promise.resolve(Float32Array.from(factors!)),
+      where: 'test',
+    });
+  };
+  const [type, factor, old] = ['rope.scaling.type', 'rope.scaling.factor', 'rope.scale_linear'];
+  const linear = { rope_type: 'linear', factor: 2 };
+
+  it.each([
+    ['a factor without a type', { [factor]: 2 }, linear],
+    ['the former key', { [old]: 2 }, linear],
+    ['a type without a factor', { [type]: 'linear' }, { rope_type: 'default' }],
+    ['a factor that is not used', { [type]: 'none', [factor]: 2 }, { rope_type: 'default' }],
+  ])('with %s', async (_, fields, expected) => {
+    expect((await positionsOf(fields)).rope_parameters).toMatchObject(expected);
+  });
+
+  it('by factors of as many frequencies as a head has', async () => {
+    expect((await positionsOf({}, llama3)).rope_parameters).toMatchObject({ rope_type: 'llama3', factor: 8 });
+    await expect(positionsOf({}, [...llama3, 8])).rejects.toThrow(
+      failure('ACC_MODEL_UNSUPPORTED', /'rope_freqs\.weight' has the shape \[5\]; expected \[4\]/),
+    );
+    await expect(positionsOf({ [factor]: 2 }, llama3)).rejects.toThrow(
+      failure('ACC_MODEL_UNSUPPORTED', /scaled by 2 and by 'rope_freqs\.weight'/),
+    );
+  });
+});
+
 it('types of fewer bits have errors of their steps, and files of their size', async () => {
   const model = llama({ ...SMALL, num_hidden_layers: 1 });
   const sizes: number[] = [];
@@ -194,6 +253,9 @@ it('refuses what it cannot write, with the name of the tensor', async () => {
   );
   narrow.weights[0]!.write(tf.fill([32, 64], 70_000));
   await expect(saveGguf(narrow, path, { type: 'F16' })).rejects.toThrow(
+    failure('ACC_QUANTIZE_VALUES', /'token_embd\.weight'/),
+  );
+  await expect(saveGguf(narrow, path, { type: 'F16', write: false })).rejects.toThrow(
     failure('ACC_QUANTIZE_VALUES', /'token_embd\.weight'/),
   );
   await expect(loadPretrained(path)).rejects.toThrow(failure('ACC_WEIGHTS_NOT_FOUND', /model\.gguf/));

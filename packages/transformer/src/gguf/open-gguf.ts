@@ -3,15 +3,13 @@ import { locationOf, type Box, type StoredWeight } from '@acc/checkpoint';
 import { AccError, isAccError, type StateLayer } from '@acc/contract';
 import type { ResolvedLlamaConfig } from '../models/llama-config.js';
 import type { StoredFile } from './byte-cursor.js';
-import { configOfMetadata } from './metadata.js';
+import { invalidGguf } from './errors.js';
+import { configOfMetadata, ROPE_FACTORS } from './metadata.js';
 import { readHeader, type GgufTensor } from './read-header.js';
-import { hubNameOf, rowOrder } from './tensor-names.js';
+import { ggufNameOf, hubNameOf, rowOrder } from './tensor-names.js';
 
 /** Stored bytes that are read at a time, if a row has fewer. */
 const CHUNK_BYTES = 4 * 1024 * 1024;
-
-/** Factors of the frequencies of positions, which are no weight. */
-const ROPE_FACTORS = 'rope_freqs.weight';
 
 /** A Llama in a GGUF file. */
 export interface OpenedGguf {
@@ -38,14 +36,14 @@ export async function openGguf(path: string): Promise<OpenedGguf> {
   await requireFile(file);
   const { metadata, tensors } = await readHeader(file);
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));
-  const factors = byName.get(ROPE_FACTORS);
-  const config = configOfMetadata({
+  const config = await configOfMetadata({
     metadata,
     shapeOf: (name) => byName.get(name)?.shape,
-    ropeFactors: factors && (await readValues(factors, file)),
+    valuesOf: (name) => readValues(byName.get(name)!, file),
     where: path,
   });
   const weights = tensors.filter(({ name }) => name !== ROPE_FACTORS);
+  requireGgufNames(weights, path);
   return { config, stored: weights.map((tensor) => storedWeight(tensor, file, config)) };
 }
 
@@ -58,6 +56,15 @@ async function requireFile({ storage, key, where }: StoredFile): Promise<void> {
       help: 'Check the path, which is relative to the working directory.',
       cause,
     });
+  }
+}
+
+/** Rows of a tensor with a name of the Hub may lie as llama.cpp has them, or as the Hub has them. */
+function requireGgufNames(tensors: readonly GgufTensor[], where: string): void {
+  for (const { name } of tensors) {
+    const known = [name, `model.${name}`].find((each) => ggufNameOf(each) !== each);
+    if (known === undefined) continue;
+    throw invalidGguf(where, `it has the tensor '${name}'; expected the name '${ggufNameOf(known)}'`);
   }
 }
 

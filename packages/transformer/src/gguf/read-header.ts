@@ -28,6 +28,8 @@ const MAX_RANK = 4;
 /** ggml's own limit is 64. */
 const MAX_NAME = 1024;
 const DEFAULT_ALIGNMENT = 32;
+/** Of tensors, and of metadata: many more than files have, and few enough to be held. */
+const MAX_COUNT = 2 ** 20;
 
 /**
  * Reads what a GGUF file says about itself, and checks that its tensors are where it says. No values are
@@ -46,8 +48,9 @@ export async function readHeader(file: StoredFile): Promise<GgufHeader> {
   if (!VERSIONS.includes(version)) {
     throw invalidGguf(where, `its version is ${version}; expected one of ${VERSIONS.join(', ')}`);
   }
-  const tensorCount = cursor.count('the number of its tensors');
-  const metadata = await readMetadata(cursor, cursor.count('the number of its metadata'), where);
+  const tensorCount = cursor.count('the number of its tensors', MAX_COUNT);
+  const metadataCount = cursor.count('the number of its metadata', MAX_COUNT);
+  const metadata = await readMetadata(cursor, metadataCount, where);
   const described = await readTensors(cursor, tensorCount, where);
   // Long values of the metadata were passed over.
   if (!(await hasByte(file, cursor.offset - 1))) {
@@ -113,17 +116,17 @@ function placed(
   const size = dims.reduce((product, dim) => product * dim, 1);
   const byteLength = (size / type.values) * type.bytes;
   const start = first + offset;
+  if (dims[0]! % type.values !== 0) {
+    throw invalidGguf(
+      where,
+      `'${name}' has rows of ${dims[0]} values, which blocks of ${type.name} with ${type.values} do not divide`,
+    );
+  }
   // In float32, values take four bytes each.
   if (size === 0 || !Number.isSafeInteger(4 * size) || !Number.isSafeInteger(start + byteLength)) {
     throw invalidGguf(
       where,
       `'${name}' of shape [${shape.join()}] at byte ${offset} of the data has no possible size`,
-    );
-  }
-  if (dims[0]! % type.values !== 0) {
-    throw invalidGguf(
-      where,
-      `'${name}' has rows of ${dims[0]} values, which blocks of ${type.name} with ${type.values} do not divide`,
     );
   }
   if (offset % alignment !== 0) {

@@ -1,11 +1,11 @@
 import type { ByteCursor } from './byte-cursor.js';
 import { invalidGguf } from './errors.js';
 
-/**
- * A value of the metadata. Undefined: it is there, but long, as the tokens of a vocabulary are, and is not
- * kept.
- */
-export type MetadataValue = number | boolean | string | readonly number[] | undefined;
+/** A value of the metadata. Items of lists are not kept. Of long texts the beginning is. */
+export type MetadataValue = number | boolean | string | typeof LIST;
+
+/** Stands for each list. */
+const LIST: readonly never[] = [];
 
 const STRING = 8;
 const ARRAY = 9;
@@ -31,9 +31,8 @@ const NUMBERS: ReadonlyMap<number, NumberType> = new Map<number, NumberType>([
 ]);
 
 const MAX_KEY = 65_535;
-/** Longer texts and lists are not kept. */
-const KEPT_BYTES = 4096;
-const KEPT_ITEMS = 4096;
+/** What is kept of a text. No word that is looked for is as long. */
+const KEPT_BYTES = 256;
 
 /** Reads `count` keys and values. @throws AccError `ACC_GGUF_INVALID`. */
 export async function readMetadata(
@@ -61,9 +60,9 @@ async function readValue(cursor: ByteCursor, key: string, where: string): Promis
   if (type === STRING) {
     await cursor.load(8);
     const length = cursor.count(`the length of '${key}'`);
-    if (length <= KEPT_BYTES) return await cursor.text(length);
-    cursor.skip(length);
-    return undefined;
+    const kept = await cursor.text(Math.min(length, KEPT_BYTES));
+    cursor.skip(length - Math.min(length, KEPT_BYTES));
+    return kept;
   }
   const number = NUMBERS.get(type);
   if (!number) throw invalidGguf(where, `'${key}' has the unknown type ${type}`);
@@ -77,18 +76,14 @@ async function readArray(cursor: ByteCursor, key: string, where: string): Promis
   if (type === STRING) return await skipTexts(cursor, key, count);
   const number = NUMBERS.get(type);
   if (!number) throw invalidGguf(where, `'${key}' has items of the unknown type ${type}`);
-  if (count > KEPT_ITEMS) {
-    cursor.skip(count * number.bytes);
-    return undefined;
-  }
-  const items: number[] = [];
-  for (let i = 0; i < count; i++) items.push(Number(await cursor.value(number.bytes, number.read)));
-  return items;
+  cursor.skip(count * number.bytes);
+  return LIST;
 }
 
-async function skipTexts(cursor: ByteCursor, key: string, count: number): Promise<undefined> {
+async function skipTexts(cursor: ByteCursor, key: string, count: number): Promise<typeof LIST> {
   for (let i = 0; i < count; i++) {
     if (!cursor.has(8)) await cursor.load(8);
     cursor.skip(cursor.count(`the length of an item of '${key}'`));
   }
+  return LIST;
 }

@@ -52,7 +52,10 @@ export function ropeOfFactors(
   };
 }
 
-/** Lengths of pre-training: those that an interpolated factor gives, and the usual one. */
+/** Interpolated factors that are asked. All that belong together give the same length. */
+const ASKED = 8;
+
+/** Lengths of pre-training: those that interpolated factors give, and the usual one. */
 function candidates(factors: Float32Array, theta: number, factor: number): number[] {
   const found = Array.from(factors).flatMap((each, i) => {
     if (each <= 1 + ROUNDING || each >= factor * (1 - ROUNDING)) return [];
@@ -60,5 +63,5 @@ function candidates(factors: Float32Array, theta: number, factor: number): numbe
     const wavelength = 2 * Math.PI * theta ** (i / factors.length);
     return [Math.round((share * (HIGH - LOW) + LOW) * wavelength)];
   });
-  return [...found, 8192];
+  return [...found.slice(0, ASKED), 8192];
 }

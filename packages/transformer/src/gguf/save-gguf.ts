@@ -10,6 +10,7 @@ import type { ResolvedLlamaConfig } from '../models/llama-config.js';
 import { hubWeight } from '../pretrained/hub-names.js';
 import { storedBytes } from '../pretrained/values.js';
 import { WRITTEN_TYPES, type WrittenType } from './encode.js';
+import { ROPE_FACTORS } from './metadata.js';
 import { placeOf } from './open-gguf.js';
 import { ggufNameOf, rowOrder } from './tensor-names.js';
 import { metadataOf, ropeFactorsOf } from './written-metadata.js';
@@ -38,8 +39,8 @@ const CHUNK_VALUES = 1024 * 1024;
 
 /**
  * Writes a Llama as one GGUF file, which llama.cpp and {@link loadPretrained} read. The blocks are those
- * of llama.cpp, bit for bit. The file has no tokenizer. An existing file is replaced once the new one is
- * whole.
+ * of llama.cpp's `gguf` package, bit for bit. The file has no tokenizer. An existing file is replaced once
+ * the new one is whole.
  *
  * On several ranks one of them calls it, or all with `write: accelerator.isMainProcess`.
  *
@@ -62,10 +63,7 @@ export async function saveGguf(
   const { state } = kernelLayerOf(getBackend(), backend());
   const tensors = tensorsOf(model, config, { type: WRITTEN_TYPES[type], state });
   for (const tensor of tensors) requireWholeBlocks(tensor, type);
-  if (!write) {
-    for (const { open } of tensors) (await open()).dispose();
-    return;
-  }
+  if (!write) return await openAll(tensors);
   const header = encodeGgufHeader(
     metadataOf(config, WRITTEN_TYPES[type].fileType),
     tensors.map(({ name, shape, type: { number }, byteLength }) => ({
@@ -78,6 +76,17 @@ export async function saveGguf(
   const [folder, name] = placeOf(path);
   await locationOf(folder, undefined).storage.put(name, contentOf(header, tensors));
 }
+
+/** Ranks that do not write gather and refuse what the one that writes does. */
+async function openAll(tensors: readonly Tensor[]): Promise<void> {
+  for (const tensor of tensors) {
+    using held = await tensor.open();
+    requireFinite(tensor, floatsOf(held));
+  }
+}
+
+const floatsOf = ({ bytes }: TensorBytes): Float32Array =>
+  new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 
 interface Tensor {
   readonly name: string;
@@ -113,7 +122,7 @@ function tensorsOf(model: LayersModel, config: ResolvedLlamaConfig, { type, stat
   const open = () => Promise.resolve({ bytes, dispose() {}, [Symbol.dispose]() {} });
   return [
     ...weights,
-    { ...placed('rope_freqs.weight', [factors.length], WRITTEN_TYPES.F32), rowOf: undefined, open },
+    { ...placed(ROPE_FACTORS, [factors.length], WRITTEN_TYPES.F32), rowOf: undefined, open },
   ];
 }
 
@@ -136,7 +145,7 @@ async function* contentOf(header: Uint8Array, tensors: readonly Tensor[]): Async
   for (const tensor of tensors) {
     const held = await tensor.open();
     try {
-      yield* blocksOf(tensor, held.bytes);
+      yield* blocksOf(tensor, floatsOf(held));
     } finally {
       held.dispose();
     }
@@ -145,9 +154,8 @@ async function* contentOf(header: Uint8Array, tensors: readonly Tensor[]): Async
 }
 
 /** The tensor as the file has it, some rows at a time. */
-function* blocksOf(tensor: Tensor, bytes: Uint8Array): Generator<Uint8Array> {
+function* blocksOf(tensor: Tensor, values: Float32Array): Generator<Uint8Array> {
   const { shape, type, rowOf } = tensor;
-  const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
   const rows = shape[0]!;
   const width = values.length / rows;
   const most = Math.max(1, Math.floor(CHUNK_VALUES / width));

@@ -27,9 +27,9 @@ function open(parts: Parts): PackedWeight {
   return {
     shape: [rows, columns],
     async fill(values, layer) {
-      const numbers = await parts.values('qweight', layer);
-      const zeros = await parts.values('qzeros', layer);
-      const scales = await parts.values('scales', layer);
+      const numbers = await parts.wholes('qweight', layer);
+      const zeros = await parts.wholes('qzeros', layer);
+      const scales = await parts.floats('scales', layer);
       for (let column = 0; column < columns; column++) {
         const group = Math.floor((column * groups) / columns);
         for (let row = 0; row < rows; row++) {

@@ -9,6 +9,12 @@ export function bitsandbytes(config: Readonly<Record<string, unknown>>): Packing
   if (config['load_in_4bit'] !== true || config['bnb_4bit_quant_type'] !== 'nf4') {
     throw unsupportedQuantization('is of bitsandbytes, but not of the type nf4');
   }
+  const { bnb_4bit_quant_storage: storage = 'uint8' } = config;
+  if (storage !== 'uint8') {
+    throw unsupportedQuantization(
+      `has the bnb_4bit_quant_storage ${JSON.stringify(storage)}; expected "uint8"`,
+    );
+  }
   return {
     marker: STATE,
     ends: [
@@ -27,7 +33,7 @@ interface State {
 }
 
 async function open(parts: Parts, layer: StateLayer): Promise<PackedWeight> {
-  const { shape, blocksize, nested } = stateOf(parts, await parts.values(STATE, layer));
+  const { shape, blocksize, nested } = stateOf(parts, await parts.wholes(STATE, layer));
   const size = shape[0] * shape[1];
   const blocks = Math.ceil(size / blocksize);
   parts.require('weight', [Math.ceil(size / 2), 1]);
@@ -40,9 +46,9 @@ async function open(parts: Parts, layer: StateLayer): Promise<PackedWeight> {
   return {
     shape,
     async fill(values, with_) {
-      const code = await parts.values('weight.quant_map', with_);
+      const code = await parts.floats('weight.quant_map', with_);
       const largest = await largestOf(parts, nested, with_);
-      const bytes = await parts.values('weight', with_);
+      const bytes = await parts.wholes('weight', with_);
       for (let i = 0; i < size; i++) {
         const byte = bytes[i >> 1]!;
         values[i] = code[i % 2 === 0 ? byte >> 4 : byte & 15]! * largest[Math.floor(i / blocksize)]!;
@@ -52,18 +58,14 @@ async function open(parts: Parts, layer: StateLayer): Promise<PackedWeight> {
 }
 
 /** The largest magnitude of each block, computed in float32 as bitsandbytes does. */
-async function largestOf(
-  parts: Parts,
-  nested: State['nested'],
-  layer: StateLayer,
-): Promise<Int32Array | Float32Array> {
-  const absmax = await parts.values('weight.absmax', layer);
-  if (!nested) return absmax;
-  const code = await parts.values('weight.nested_quant_map', layer);
-  const scales = await parts.values('weight.nested_absmax', layer);
+async function largestOf(parts: Parts, nested: State['nested'], layer: StateLayer): Promise<Float32Array> {
+  if (!nested) return await parts.floats('weight.absmax', layer);
+  const numbers = await parts.wholes('weight.absmax', layer);
+  const code = await parts.floats('weight.nested_quant_map', layer);
+  const scales = await parts.floats('weight.nested_absmax', layer);
   const { blocksize, offset } = nested;
   return Float32Array.from(
-    absmax,
+    numbers,
     (number, i) => Math.fround(code[number]! * scales[Math.floor(i / blocksize)]!) + Math.fround(offset),
   );
 }

@@ -35,18 +35,31 @@ export function compressedTensors(config: Readonly<Record<string, unknown>>): Pa
 
 type Scheme = Readonly<Record<string, unknown>>;
 
+/** Fields of a scheme, and the values that are read. */
+const READ: readonly (readonly [key: string, ...known: unknown[]])[] = [
+  ['type', 'int'],
+  ['num_bits', 4, 8],
+  ['strategy', 'channel', 'group'],
+];
+
 /** How the weights of some modules are quantized. */
 function schemeOf(group: unknown): Scheme {
   const weights = isRecord(group) ? group['weights'] : undefined;
   const scheme = isRecord(weights) ? weights : {};
-  const { type = 'int' } = scheme;
-  if (type === 'int') return scheme;
-  throw unsupportedQuantization(`has weights of the type ${JSON.stringify(type)}; expected "int"`);
+  for (const [key, ...known] of READ) {
+    const value = scheme[key] ?? known[0];
+    if (!known.includes(value)) {
+      throw unsupportedQuantization(
+        `has weights with ${key} = ${JSON.stringify(value)}; expected ${known.map((each) => JSON.stringify(each)).join(' or ')}`,
+      );
+    }
+  }
+  return scheme;
 }
 
 async function openWords(parts: Parts, layer: StateLayer): Promise<PackedWeight> {
   parts.require('weight_shape', [2]);
-  const [rows, columns] = [...(await parts.values('weight_shape', layer))] as [number, number];
+  const [rows, columns] = [...(await parts.wholes('weight_shape', layer))] as [number, number];
   const [, words] = parts.get('weight_packed', 2).shape as [number, number];
   const bits = [4, 8].find((each) => Math.ceil((columns * each) / 32) === words);
   if (bits === undefined) {
@@ -60,7 +73,7 @@ async function openWords(parts: Parts, layer: StateLayer): Promise<PackedWeight>
   return scaled(parts, {
     shape: [rows, columns],
     numbers: async (with_) => {
-      const packed = await parts.values('weight_packed', with_);
+      const packed = await parts.wholes('weight_packed', with_);
       return (row, column) =>
         numberIn(packed[row * words + Math.floor(column / each)]!, column % each, bits) - 2 ** (bits - 1);
     },
@@ -77,7 +90,7 @@ function openBytes(parts: Parts): PackedWeight {
   return scaled(parts, {
     shape: [rows, columns],
     numbers: async (layer) => {
-      const numbers = await parts.values('weight', layer);
+      const numbers = await parts.wholes('weight', layer);
       return (row, column) => numbers[row * columns + column]!;
     },
     zeros: {
@@ -113,8 +126,8 @@ function scaled(parts: Parts, { shape, numbers, zeros }: Numbers): PackedWeight 
     shape,
     async fill(values, layer) {
       const numberAt = await numbers(layer);
-      const scales = await parts.values('weight_scale', layer);
-      const zeroAt = hasZeros ? zeros.read(await parts.values('weight_zero_point', layer), groups) : noZero;
+      const scales = await parts.floats('weight_scale', layer);
+      const zeroAt = hasZeros ? zeros.read(await parts.wholes('weight_zero_point', layer), groups) : noZero;
       const groupOf = await groupIndices(parts, 'weight_g_idx', { columns, groups }, layer);
       for (let row = 0; row < rows; row++) {
         for (let column = 0; column < columns; column++) {

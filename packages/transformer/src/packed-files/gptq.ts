@@ -4,7 +4,7 @@ import { numberIn, type PackedWeight, type Packing, type Parts } from './parts.j
 
 /**
  * The layout of AutoGPTQ: words of numbers along the inputs, zeros along the outputs. Zeros of the first
- * version are stored less one.
+ * version are stored less one, so that 0 becomes the largest number.
  */
 export function gptq(config: Readonly<Record<string, unknown>>): Packing {
   const { bits, checkpoint_format: format = 'gptq', desc_act: isReordered } = config;
@@ -41,9 +41,9 @@ function open(parts: Parts, { bits, added, isReordered }: Layout): PackedWeight 
   return {
     shape: [rows, columns],
     async fill(values, layer) {
-      const numbers = await parts.values('qweight', layer);
-      const zeros = await parts.values('qzeros', layer);
-      const scales = await parts.values('scales', layer);
+      const numbers = await parts.wholes('qweight', layer);
+      const zeros = await parts.wholes('qzeros', layer);
+      const scales = await parts.floats('scales', layer);
       const groupOf = await groupIndices(parts, 'g_idx', { columns, groups }, layer);
       const zeroWords = Math.ceil(rows / each);
       for (let column = 0; column < columns; column++) {
@@ -51,7 +51,8 @@ function open(parts: Parts, { bits, added, isReordered }: Layout): PackedWeight 
         const from = Math.floor(column / each) * rows;
         for (let row = 0; row < rows; row++) {
           const number = numberIn(numbers[from + row]!, column % each, bits);
-          const zero = numberIn(zeros[group * zeroWords + Math.floor(row / each)]!, row % each, bits) + added;
+          const stored = numberIn(zeros[group * zeroWords + Math.floor(row / each)]!, row % each, bits);
+          const zero = (stored + added) % 2 ** bits;
           values[row * columns + column] = (number - zero) * scales[group * rows + row]!;
         }
       }

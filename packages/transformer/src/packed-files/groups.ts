@@ -21,7 +21,7 @@ export async function groupIndices(
 ): Promise<ArrayLike<number>> {
   if (!parts.has(end))
     return Int32Array.from({ length: columns }, (_, i) => Math.floor((i * groups) / columns));
-  const indices = await parts.values(end, layer);
+  const indices = await parts.wholes(end, layer);
   const wrong = indices.find((index) => !(index >= 0 && index < groups));
   if (wrong === undefined) return indices;
   throw invalidPacked(parts.prefix + end, `has the group ${wrong}, but there are ${groups} groups`);

@@ -38,6 +38,21 @@ const CASES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   awq: { quant_method: 'awq', bits: 4, version: 'GEMM' },
 };
 
+/** The values of the first weight. */
+async function valuesIn(
+  stored: readonly StoredWeight[],
+  config: Readonly<Record<string, unknown>>,
+): Promise<ArrayLike<number>> {
+  const opened = await openPacked(stored, config, stateLayer());
+  const weight = opened.find(({ name }) => name.endsWith('.weight'))!;
+  const values = await weight.read(stateLayer());
+  try {
+    return await values.data();
+  } finally {
+    values.dispose();
+  }
+}
+
 /** The tensors of a case. */
 async function storedOf(name: string): Promise<StoredWeight[]> {
   const all = await openWeights(fileURLToPath(new URL('../../fixtures/packed.safetensors', import.meta.url)));
@@ -68,6 +83,13 @@ describe.each(Object.entries(CASES))('%s', (name, config) => {
       const isOptional = damaged.name === 'gptq8.g_idx';
       const less = stored.filter((weight) => weight !== damaged);
       const wrong: StoredWeight = { ...damaged, dtype: damaged.dtype, shape: [3, 5, 7] };
+      const dtype = damaged.dtype === 'int32' ? 'float32' : 'int32';
+      await expect(valuesIn([...less, { ...damaged, dtype }], config)).rejects.toThrow(
+        failure(
+          'ACC_PACKED_WEIGHTS_INVALID',
+          new RegExp(`'${damaged.name}' has elements of the type ${dtype}`),
+        ),
+      );
       for (const changed of isOptional ? [[...less, wrong]] : [less, [...less, wrong]]) {
         const opening = openPacked(changed, config, stateLayer());
         await expect(opening).rejects.toThrow(
@@ -81,7 +103,10 @@ describe.each(Object.entries(CASES))('%s', (name, config) => {
 it.each([
   [{ quant_method: 'fp8' }, /quant_method "fp8"/],
   [{ ...words, format: 'marlin-24' }, /"marlin-24"/],
-  [{ ...words, config_groups: { group_0: { weights: { type: 'float' } } } }, /type "float"/],
+  [{ ...words, config_groups: { group_0: { weights: { type: 'float' } } } }, /type = "float"/],
+  [{ ...words, config_groups: { group_0: { weights: { strategy: 'tensor' } } } }, /strategy = "tensor"/],
+  [{ ...words, config_groups: { group_0: { weights: { num_bits: 2 } } } }, /num_bits = 2/],
+  [{ ...nf4, bnb_4bit_quant_storage: 'bfloat16' }, /bnb_4bit_quant_storage "bfloat16"/],
   [{ ...nf4, bnb_4bit_quant_type: 'fp4' }, /not of the type nf4/],
   [{ quant_method: 'gptq', bits: 3 }, /3 bits of gptq/],
   [{ quant_method: 'awq', bits: 4, version: 'gemv' }, /"gemv"/],
@@ -89,6 +114,25 @@ it.each([
   await expect(openPacked([], config, stateLayer())).rejects.toThrow(
     failure('ACC_MODEL_UNSUPPORTED', message),
   );
+});
+
+it('a zero of gptq that is stored as the largest number is 0', async () => {
+  const wholes = (values: readonly number[]) => ({
+    dtype: 'int32' as const,
+    read: () => Promise.resolve(tf.tensor1d([...values], 'int32') as tf.Tensor),
+  });
+  const stored: StoredWeight[] = [
+    { name: 'x.qweight', shape: [1, 8], ...wholes(Array<number>(8).fill(0x21)) },
+    { name: 'x.qzeros', shape: [1, 1], ...wholes([-1]) },
+    {
+      name: 'x.scales',
+      shape: [1, 8],
+      dtype: 'float32',
+      read: () => Promise.resolve(tf.ones([1, 8])),
+    },
+  ];
+  const values = await valuesIn(stored, { quant_method: 'gptq', bits: 4 });
+  expect(Array.from(values).slice(0, 8)).toEqual([1, 2, 0, 0, 0, 0, 0, 0]);
 });
 
 const SMALL = {
@@ -121,6 +165,29 @@ describe('savePretrained with packed weights', () => {
     expect(config).toMatchObject({ quantization_config: { format: 'pack-quantized', ignore: ['lm_head'] } });
     model.dispose();
     read.dispose();
+  });
+
+  it('a packed weight beside the same weight is refused', async () => {
+    const model = llama(SMALL);
+    await savePretrained(model, folder, { weights: 'int8', maxShardSize: Infinity });
+    const name = 'model.layers.0.mlp.up_proj.weight';
+    const path = join(folder, 'model.safetensors');
+    const file = await readFile(path);
+    const length = Number(file.readBigUInt64LE());
+    const header = JSON.parse(file.subarray(8, 8 + length).toString()) as Record<string, unknown>;
+    header[name] = {
+      dtype: 'F32',
+      shape: [1],
+      data_offsets: [file.length - 8 - length, file.length - 4 - length],
+    };
+    const text = Buffer.from(JSON.stringify(header));
+    const size = Buffer.alloc(8);
+    size.writeBigUInt64LE(BigInt(text.length));
+    await writeFile(path, Buffer.concat([size, text, file.subarray(8 + length), Buffer.alloc(4)]));
+    await expect(loadPretrained(folder)).rejects.toThrow(
+      failure('ACC_WEIGHTS_MISMATCH', /two tensors for the weight 'model\.layers\.0\.mlp\.up_proj\.weight'/),
+    );
+    model.dispose();
   });
 
   it('refuses what it cannot pack', async () => {

@@ -1,3 +1,4 @@
+import type { DataType } from '@tensorflow/tfjs-core';
 import { type StoredWeight } from '@acc/checkpoint';
 import type { StateLayer } from '@acc/contract';
 import { invalidPacked } from './errors.js';
@@ -38,11 +39,25 @@ export class Parts {
     );
   }
 
-  /** The values of a tensor: whole numbers or float32. */
-  async values(end: string, layer: StateLayer): Promise<Int32Array | Float32Array> {
-    const tensor = await this.get(end).read(layer);
+  /** Numbers of up to 32 bits. @throws AccError `ACC_PACKED_WEIGHTS_INVALID` for other elements. */
+  async wholes(end: string, layer: StateLayer): Promise<Int32Array> {
+    return (await this.#values(end, 'int32', layer)) as Int32Array;
+  }
+
+  /** Numbers of float types, as float32. @throws AccError `ACC_PACKED_WEIGHTS_INVALID` for other elements. */
+  async floats(end: string, layer: StateLayer): Promise<Float32Array> {
+    return (await this.#values(end, 'float32', layer)) as Float32Array;
+  }
+
+  async #values(end: string, expected: DataType, layer: StateLayer): Promise<ArrayLike<number>> {
+    const part = this.get(end);
+    if (part.dtype !== expected) {
+      const kind = expected === 'int32' ? 'whole numbers' : 'float numbers';
+      throw invalidPacked(this.prefix + end, `has elements of the type ${part.dtype}; expected ${kind}`);
+    }
+    const tensor = await part.read(layer);
     try {
-      return (await tensor.data()) as Int32Array | Float32Array;
+      return await tensor.data();
     } finally {
       tensor.dispose();
     }

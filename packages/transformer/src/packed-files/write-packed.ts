@@ -51,24 +51,33 @@ export function packedWeights(weight: WrittenWeight, format: PackedFormat): Writ
   const packed = async () => {
     using held = await weight.open();
     const { buffer, byteOffset, byteLength } = held.bytes;
-    return pack(new Float32Array(buffer, byteOffset, byteLength / 4), [rows, columns], {
-      group,
-      format,
-      weight,
-    });
+    const values = new Float32Array(buffer, byteOffset, byteLength / 4);
+    return pack(values, [rows, columns], { group, format, weight });
+  };
+  // Scales are small, and mostly written soon after the numbers.
+  let known: Float32Array | undefined;
+  const words = async () => {
+    const { words: numbers, scales } = await packed();
+    known = scales;
+    return numbers;
+  };
+  const scales = async () => {
+    const found = known ?? (await packed()).scales;
+    known = undefined;
+    return found;
   };
   return [
     {
       name: `${module}.weight_packed`,
       dtype: 'int32',
       shape: [rows, Math.ceil((columns * bits) / 32)],
-      open: async () => own((await packed()).words),
+      open: async () => own(await words()),
     },
     {
       name: `${module}.weight_scale`,
       dtype: 'float32',
       shape: [rows, columns / group],
-      open: async () => own((await packed()).scales),
+      open: async () => own(await scales()),
     },
     {
       name: `${module}.weight_shape`,

@@ -32,7 +32,7 @@ export interface SavePretrainedOptions {
 }
 
 const SCHEMA = z.object({
-  maxShardSize: z.number().optional(),
+  maxShardSize: z.number().or(z.literal(Infinity)).optional(),
   write: z.boolean().default(true),
   weights: z.enum(['int8', 'int4']).optional(),
   granularity: z
