@@ -14,7 +14,8 @@ const IMAGES = 'plots/images';
 const ARTIFACTS = 'artifacts';
 const MARK = '# Written by acc-tracker-dvclive, run ';
 
-type Artifacts = Record<string, { readonly path: string; readonly type: string }>;
+/** By ids. `desc` is the name, if it differs from the id. */
+type Artifacts = Record<string, { readonly path: string; readonly type: string; readonly desc?: string }>;
 
 /** The files of one run in DVCLive's layout, and the `dvc.yaml` that describes them. */
 export class LiveFolder {
@@ -23,6 +24,7 @@ export class LiveFolder {
   readonly #curves: TsvFiles;
   #latest = new Map<string, number>();
   #artifacts: Artifacts = {};
+  #copies = 0;
 
   private constructor(dir: string, runId: string) {
     this.#dir = dir;
@@ -51,29 +53,26 @@ export class LiveFolder {
   }
 
   /**
-   * Continues a run.
+   * Continues a run. Begins it, if it was recorded elsewhere and there is none here.
    *
-   * @throws AccError `ACC_TRACKER_REFUSED` if the folder has another run.
+   * @returns The error of further calls, if the folder has another run by now. So the later run keeps its
+   * files, and the end of the earlier one needs none.
+   * @throws AccError `ACC_TRACKER_REFUSED` if the files are damaged, and as {@link begin}.
    */
-  static goOn(dir: string, runId: string): LiveFolder {
+  static goOn(dir: string, runId: string): LiveFolder | AccError {
     const found = runIn(dir);
+    if (found === undefined) return LiveFolder.begin(dir, runId);
     if (found !== runId) {
-      throw new AccError(
-        'ACC_TRACKER_REFUSED',
-        `${dir} has ${found ? `the run ${found}` : 'no run'}, not ${runId}.`,
-        {
-          help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
-        },
-      );
+      return new AccError('ACC_TRACKER_REFUSED', `${dir} has the run ${found}, not ${runId}.`, {
+        help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
+      });
     }
     const folder = new LiveFolder(dir, runId);
     folder.#curves.mend();
-    const metrics = join(dir, METRICS);
-    if (existsSync(metrics)) {
-      folder.#latest = latestOf(JSON.parse(readFileSync(metrics, 'utf8')) as Tree);
-    }
-    const { artifacts } = parse(readFileSync(join(dir, DESCRIPTION), 'utf8')) as { artifacts?: Artifacts };
-    folder.#artifacts = artifacts ?? {};
+    removeCopies(join(dir, ARTIFACTS));
+    folder.#latest = latestOf((read(dir, METRICS, JSON.parse) ?? {}) as Tree);
+    const description = read(dir, DESCRIPTION, parse) as { artifacts?: Artifacts } | null;
+    folder.#artifacts = description?.artifacts ?? {};
     return folder;
   }
 
@@ -112,16 +111,38 @@ export class LiveFolder {
   /** Copies the files, in place of those of an earlier artifact of this name. */
   async addArtifact({ name, type, files }: TrackedArtifact, signal: AbortSignal): Promise<void> {
     const id = artifactId(name);
+    this.#requireOwnId(id, name);
     const path = `${ARTIFACTS}/${id}`;
-    await rm(join(this.#dir, path), { recursive: true, force: true });
-    for (const file of files) {
+    // The files may be those of the earlier artifact, so it stays until they are copied.
+    const temporary = join(this.#dir, `${path}.tmp${this.#copies++}`);
+    try {
+      await mkdir(temporary, { recursive: true });
+      for (const file of files) {
+        signal.throwIfAborted();
+        const target = join(temporary, file.name);
+        await mkdir(dirname(target), { recursive: true });
+        await copyFile(file.path, target);
+      }
+      // A call that took too long is repeated, and only the repeated one replaces the artifact.
       signal.throwIfAborted();
-      const target = join(this.#dir, path, file.name);
-      await mkdir(dirname(target), { recursive: true });
-      await copyFile(file.path, target);
+      rmSync(join(this.#dir, path), { recursive: true, force: true });
+      renameSync(temporary, join(this.#dir, path));
+    } catch (error) {
+      await rm(temporary, { recursive: true, force: true });
+      throw error;
     }
-    this.#artifacts = { ...this.#artifacts, [id]: { path, type } };
+    this.#artifacts = { ...this.#artifacts, [id]: { path, type, ...(name !== id && { desc: name }) } };
     this.#describe();
+  }
+
+  /** @throws AccError `ACC_TRACKER_REFUSED` if an artifact of another name has the id. */
+  #requireOwnId(id: string, name: string): void {
+    const found = this.#artifacts[id];
+    if (!found || (found.desc ?? id) === name) return;
+    const names = `'${found.desc ?? id}' and '${name}'`;
+    throw new AccError('ACC_TRACKER_REFUSED', `The artifacts ${names} would both be '${id}' in DVC.`, {
+      help: 'Use names of small letters, digits and hyphens.',
+    });
   }
 
   /** Writes the `dvc.yaml` that tells DVC which of the files exist. */
@@ -149,6 +170,26 @@ export class LiveFolder {
       throw error;
     }
   }
+}
+
+/** The content of a file. Undefined if it does not exist. */
+function read(dir: string, name: string, parsed: (text: string) => unknown): unknown {
+  const path = join(dir, name);
+  if (!existsSync(path)) return undefined;
+  try {
+    return parsed(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new AccError('ACC_TRACKER_REFUSED', `${path} is damaged, so the run cannot go on.`, {
+      help: 'Restore it, or begin a new run.',
+      cause,
+    });
+  }
+}
+
+/** Removes copies of artifacts that a killed process began. */
+function removeCopies(dir: string): void {
+  const begun = existsSync(dir) ? readdirSync(dir).filter((name) => /\.tmp\d+$/.test(name)) : [];
+  for (const name of begun) rmSync(join(dir, name), { recursive: true, force: true });
 }
 
 /** The id of the run in a folder. */
