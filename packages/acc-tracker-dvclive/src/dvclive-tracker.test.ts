@@ -95,17 +95,19 @@ it('dvc.yaml names what was logged; metrics.json has the last values', async () 
 });
 
 it('a new run replaces the last one in its dir, and nothing else', async () => {
-  await (await begun('first')).log(1, { old: 1 }, stamp);
+  const first = await begun('first');
+  await first.log(1, { old: 1 }, stamp);
   const second = await begun('second');
   await second.log(5, { loss: 1 }, stamp);
   expect(curvesOf(dir)).toEqual([{ name: 'loss', step: 5, value: 1 }]);
-  // The first one was killed. It can be finished, and gets no more entries.
-  const late = dvcliveTracker({ dir });
-  await late.resume!(run('first'), 'first');
+  const resumed = dvcliveTracker({ dir });
+  await resumed.resume!(run('first'), 'first');
   const refusal = expect.objectContaining({ code: 'ACC_TRACKER_REFUSED' });
-  expect(() => late.log(2, { old: 2 }, stamp)).toThrow(refusal);
-  expect(() => late.logConfig!({ lr: 1 }, stamp)).toThrow(refusal);
-  await late.finish('failed');
+  for (const tracker of [first, resumed]) {
+    expect(() => tracker.log(2, { old: 2 }, stamp)).toThrow(refusal);
+    expect(() => tracker.logConfig!({ lr: 1 }, stamp)).toThrow(refusal);
+    await tracker.finish('failed');
+  }
   expect(readdirSync(dir).sort()).toEqual(['dvc.yaml', 'metrics.json', 'plots']);
   dir = mkdtempSync(join(tmpdir(), 'acc-other-'));
   writeFileSync(join(dir, 'params.yaml'), 'lr: 1');

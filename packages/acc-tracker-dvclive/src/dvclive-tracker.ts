@@ -24,27 +24,23 @@ export function dvcliveTracker(options: DvcliveOptions = {}): Tracker {
       help: 'Leave it out for a folder of its own for each run.',
     });
   }
-  let found: LiveFolder | AccError;
-  const folder = (): LiveFolder => {
-    if (found instanceof LiveFolder) return found;
-    throw found;
-  };
+  let folder: LiveFolder;
   const pathFor = (run: RunInfo) => resolve(dir ?? join(run.dir, 'dvclive'));
   return withLifecycle<Tracker>({
     name: 'dvclive',
     start(run) {
-      found = LiveFolder.begin(pathFor(run), run.id);
+      folder = LiveFolder.begin(pathFor(run), run.id);
       return Promise.resolve();
     },
     resume(run, runId) {
-      found = LiveFolder.goOn(pathFor(run), runId);
+      folder = LiveFolder.goOn(pathFor(run), runId);
       return Promise.resolve();
     },
-    log: (step, metrics) => folder().addRows([{ step, metrics }]),
-    logBatch: (rows) => folder().addRows(rows),
-    logConfig: (config) => folder().writeParams(config),
-    logImage: (step, key, { png }) => folder().addImage(key, step, png),
-    logArtifact: (_step, artifact, { signal }) => folder().addArtifact(artifact, signal),
+    log: (step, metrics) => folder.addRows([{ step, metrics }]),
+    logBatch: (rows) => folder.addRows(rows),
+    logConfig: (config) => folder.writeParams(config),
+    logImage: (step, key, { png }) => folder.addImage(key, step, png),
+    logArtifact: (_step, artifact, { signal }) => folder.addArtifact(artifact, signal),
     finish: () => Promise.resolve(),
   });
 }

@@ -55,29 +55,42 @@ export class LiveFolder {
   /**
    * Continues a run. Begins it, if it was recorded elsewhere and there is none here.
    *
-   * @returns The error of further calls, if the folder has another run by now. So the later run keeps its
-   * files, and the end of the earlier one needs none.
    * @throws AccError `ACC_TRACKER_REFUSED` if the files are damaged, and as {@link begin}.
    */
-  static goOn(dir: string, runId: string): LiveFolder | AccError {
+  static goOn(dir: string, runId: string): LiveFolder {
     const found = runIn(dir);
     if (found === undefined) return LiveFolder.begin(dir, runId);
-    if (found !== runId) {
-      return new AccError('ACC_TRACKER_REFUSED', `${dir} has the run ${found}, not ${runId}.`, {
-        help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
-      });
-    }
     const folder = new LiveFolder(dir, runId);
-    folder.#curves.mend();
-    removeCopies(join(dir, ARTIFACTS));
-    folder.#latest = latestOf((read(dir, METRICS, JSON.parse) ?? {}) as Tree);
-    const description = read(dir, DESCRIPTION, parse) as { artifacts?: Artifacts } | null;
-    folder.#artifacts = description?.artifacts ?? {};
+    if (found === runId) folder.#readBack();
     return folder;
+  }
+
+  #readBack(): void {
+    this.#curves.mend();
+    removeCopies(join(this.#dir, ARTIFACTS));
+    this.#latest = latestOf((read(this.#dir, METRICS, JSON.parse) ?? {}) as Tree);
+    const description = read(this.#dir, DESCRIPTION, parse) as { artifacts?: Artifacts } | null;
+    this.#artifacts = description?.artifacts ?? {};
+  }
+
+  /**
+   * A later run may have taken the folder, also while this one goes on. The end of this one, for example
+   * of a process that was killed, needs no file.
+   *
+   * @throws AccError `ACC_TRACKER_REFUSED`.
+   */
+  #requireOwn(): void {
+    const found = runIn(this.#dir);
+    if (found === this.#runId) return;
+    const has = found === undefined ? 'no run' : `the run ${found}`;
+    throw new AccError('ACC_TRACKER_REFUSED', `${this.#dir} has ${has} by now, not ${this.#runId}.`, {
+      help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
+    });
   }
 
   /** Adds rows to the curves, and the last values to `metrics.json`. */
   addRows(rows: readonly Pick<MetricsRow, 'step' | 'metrics'>[]): void {
+    this.#requireOwn();
     const points = new Map<string, [number, number][]>();
     const latest = new Map(this.#latest);
     for (const { step, metrics } of rows) {
@@ -98,11 +111,13 @@ export class LiveFolder {
   }
 
   writeParams(config: RunConfig): void {
+    this.#requireOwn();
     this.#write(PARAMS, stringify(config));
     this.#describe();
   }
 
   addImage(key: string, step: number, png: Uint8Array): void {
+    this.#requireOwn();
     requireFileName(key);
     this.#write(`${IMAGES}/${key}/${step}.png`, png);
     this.#describe();
@@ -110,8 +125,9 @@ export class LiveFolder {
 
   /** Copies the files, in place of those of an earlier artifact of this name. */
   async addArtifact({ name, type, files }: TrackedArtifact, signal: AbortSignal): Promise<void> {
+    this.#requireOwn();
     const id = artifactId(name);
-    this.#requireOwnId(id, name);
+    this.#requireUnused(id, name);
     const path = `${ARTIFACTS}/${id}`;
     // The files may be those of the earlier artifact, so it stays until they are copied.
     const temporary = join(this.#dir, `${path}.tmp${this.#copies++}`);
@@ -136,7 +152,7 @@ export class LiveFolder {
   }
 
   /** @throws AccError `ACC_TRACKER_REFUSED` if an artifact of another name has the id. */
-  #requireOwnId(id: string, name: string): void {
+  #requireUnused(id: string, name: string): void {
     const found = this.#artifacts[id];
     if (!found || (found.desc ?? id) === name) return;
     const names = `'${found.desc ?? id}' and '${name}'`;
