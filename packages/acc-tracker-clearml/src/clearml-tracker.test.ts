@@ -1,4 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -103,7 +106,7 @@ it('a task has images, plots and artifacts', async () => {
       columns: ['a', 'b'],
       rows: [
         [1, 'x'],
-        [2, null],
+        [2, NaN],
       ],
     },
     stamp,
@@ -119,7 +122,7 @@ it('a task has images, plots and artifacts', async () => {
       cells: {
         values: [
           [1, 2],
-          ['x', null],
+          ['x', 'NaN'],
         ],
       },
     },
@@ -173,6 +176,35 @@ it('wrong keys, a task that is gone and a server of files that is not known are 
     code,
     message: expect.stringContaining('Invalid task id') as string,
   });
+});
+
+it.each(['<html>', '{"meta":{}}', '{"data":{"token":7}}', 'null'])(
+  'a server that answers %s is not taken for an API server',
+  async (body) => {
+    const web = createServer((_request, response) => void response.end(body)).listen(0, '127.0.0.1');
+    await once(web, 'listening');
+    const url = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+    await expect(clearmlTracker({ url, ...keys }).start(run('d'))).rejects.toMatchObject({
+      code: 'ACC_TRACKER_REFUSED',
+      message: expect.stringContaining(`${url}/auth.login`) as string,
+      help: expect.stringContaining('8008') as string,
+    });
+    web.closeAllConnections();
+    web.close();
+  },
+);
+
+it('an attempt to start that ends late does not change the task', async () => {
+  const tracker = make();
+  const open = backend.hold('tasks.create');
+  const late = tracker.start(run('e'));
+  await vi.waitUntil(() => backend.held > 0);
+  await tracker.start(run('e'));
+  const { runId } = tracker;
+  open();
+  await late;
+  expect(backend.tasks.size).toBeGreaterThan(1);
+  expect(tracker.runId).toBe(runId);
 });
 
 it('reads the variables of ClearML, and finds the server of files', () => {

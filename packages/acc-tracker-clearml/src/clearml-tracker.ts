@@ -86,8 +86,11 @@ class ClearmlRecorder {
   async start(run: RunInfo): Promise<void> {
     const { project = run.project } = this.#options;
     // A run that began long ago was begun by an earlier process, which may have succeeded.
-    const isRetry = this.#tries++ > 0 || Date.now() - run.startTimeMs > RECENT_MS;
-    this.task = await createTask(this.#client, run, { project, isRetry });
+    const isRetry = this.#tries > 0 || Date.now() - run.startTimeMs > RECENT_MS;
+    const attempt = ++this.#tries;
+    const task = await createTask(this.#client, run, { project, isRetry });
+    // An attempt that was given up may end late. The entries stay in the task of the last one.
+    if (attempt === this.#tries) this.task = task;
   }
 
   async resume(run: RunInfo, taskId: string): Promise<void> {

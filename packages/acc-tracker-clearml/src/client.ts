@@ -1,12 +1,10 @@
-import { AccError, isAccError, sendRequest, type SentRequest } from '@acc/contract';
+import { AccError, isAccError, isRecord, sendRequest, type Answer, type SentRequest } from '@acc/contract';
 import type { ResolvedOptions } from './options.js';
 
 /** The first version of the API that has all requests of the tracker: ClearML Server 1.0. */
 const VERSION = 'v2.13';
-
-interface Answered<T> {
-  readonly data: T;
-}
+/** Every call waits for the log-in, so one that is not answered must end. */
+const LOG_IN_MS = 30_000;
 
 /** A client of the REST API of a ClearML server and of its server of files. */
 export class ClearmlClient {
@@ -59,7 +57,7 @@ export class ClearmlClient {
     const url = `${this.#options.url}/${VERSION}/${action}`;
     const send = (headers: Readonly<Record<string, string>>) =>
       sendRequest(url, { ...request, method: 'POST', headers: { ...headers, 'content-type': type } });
-    return (JSON.parse((await this.#authorized(send)).body) as Answered<T>).data;
+    return dataOf(url, await this.#authorized(send)) as T;
   }
 
   /** Sends a request with a token. A token that has expired is replaced once. */
@@ -81,11 +79,14 @@ export class ClearmlClient {
   }
 
   async #logIn(): Promise<string> {
-    const { url, authorization } = this.#options;
+    const { authorization } = this.#options;
+    const url = `${this.#options.url}/auth.login`;
     try {
       const headers = { authorization, 'content-type': 'application/json' };
-      const { body } = await sendRequest(`${url}/auth.login`, { method: 'POST', body: '{}', headers });
-      return (JSON.parse(body) as Answered<{ token: string }>).data.token;
+      const signal = AbortSignal.timeout(LOG_IN_MS);
+      const { token } = dataOf(url, await sendRequest(url, { method: 'POST', body: '{}', headers, signal }));
+      if (typeof token !== 'string') throw notClearml(url);
+      return token;
     } catch (error) {
       this.#token = undefined;
       throw error;
@@ -98,17 +99,40 @@ interface EventsAnswer {
   readonly errors_info?: object;
 }
 
+/** @throws AccError `ACC_TRACKER_REFUSED` if another program answered, such as ClearML's web server. */
+function dataOf(url: string, { body }: Answer): Record<string, unknown> {
+  const data = parsed(body)?.['data'];
+  if (!isRecord(data)) throw notClearml(url);
+  return data;
+}
+
+function parsed(body: string): Record<string, unknown> | undefined {
+  try {
+    const answer: unknown = JSON.parse(body);
+    return isRecord(answer) ? answer : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function notClearml(url: string): AccError {
+  return new AccError('ACC_TRACKER_REFUSED', `${url}: the answer is not that of a ClearML API server.`, {
+    help: 'Give the URL of the API server, as clearml.conf has it: its name begins with api., or its port is 8008.',
+  });
+}
+
 /** Adds the message of ClearML's answer to the error. */
 function explained(error: unknown): unknown {
   if (!isAccError(error, 'ACC_TRACKER_REFUSED')) return error;
   const { body = '', status } = error.details as { body?: string; status?: number };
-  const message = /"result_msg": ?("(?:[^"\\]|\\.)*")/.exec(body)?.[1];
-  if (message === undefined) return error;
-  return new AccError(error.code, `ClearML: ${JSON.parse(message) as string}`, {
+  const meta = parsed(body)?.['meta'];
+  const message = isRecord(meta) ? meta['result_msg'] : undefined;
+  if (typeof message !== 'string') return error;
+  return new AccError(error.code, `ClearML: ${message}`, {
     help:
       status === 401
         ? 'Check CLEARML_API_ACCESS_KEY and CLEARML_API_SECRET_KEY.'
-        : 'Check that the task still exists in ClearML.',
+        : 'Check that the task still exists in ClearML, and that the names of run and project have 3 characters or more.',
     cause: error,
     details: error.details,
   });

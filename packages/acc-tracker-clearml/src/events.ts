@@ -1,4 +1,4 @@
-import type { MetricsRow, TrackedHistogram, TrackedTable } from '@acc/contract';
+import type { Cell, MetricsRow, TrackedHistogram, TrackedTable } from '@acc/contract';
 
 const SYSTEM = 'system/';
 
@@ -35,11 +35,16 @@ export function placeOf(name: string): Place {
 
 /** A figure of Plotly that shows a table. */
 export function tablePlot({ columns, rows }: TrackedTable): string {
-  const cells = columns.map((_, i) => rows.map((row) => row[i]));
+  const cells = columns.map((_, i) => rows.map((row) => shown(row[i]!)));
   return JSON.stringify({
     data: [{ type: 'table', header: { values: columns }, cells: { values: cells } }],
     layout: {},
   });
+}
+
+/** JSON has no NaN and no infinities. */
+function shown(cell: Cell): Cell {
+  return typeof cell === 'number' && !Number.isFinite(cell) ? String(cell) : cell;
 }
 
 /** A figure of Plotly that shows a histogram as bars. */

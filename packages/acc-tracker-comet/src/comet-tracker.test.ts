@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { RunInfo, RunStatus } from '@acc/contract';
 import { trackerCasesFor, type TrackerSubject } from '@acc/testkit';
@@ -161,6 +161,36 @@ it('a killed run continues its archive after a line that was cut; a resumed run 
     ['create', [1, 2]],
     ['get', [3]],
   ]);
+});
+
+it('a call that is repeated while the first one goes on stores once', async () => {
+  const of = run('d', mkdtempSync(join(tmpdir(), 'acc comet-')));
+  const tracker = cometTracker();
+  await tracker.start(of);
+  const path = join(of.dir, 'weights');
+  writeFileSync(path, 'content');
+  const artifact = { name: 'net', type: 'model', files: [{ name: 'weights', path, bytes: 7 }] };
+  const late = new AbortController();
+  const first = tracker.logArtifact!(1, artifact, { ...stamp, signal: late.signal });
+  late.abort();
+  await expect(first).rejects.toThrow('aborted');
+  await tracker.logArtifact!(1, artifact, stamp);
+  const { archive, uploadCommand } = tracker.client as CometHandle;
+  await Promise.all([tracker.finish('completed'), tracker.finish('completed')]);
+  expect(messagesIn(archive).map(({ type }) => type)).toEqual(['log_other', 'file_upload']);
+  expect(uploadCommand).toBe(`comet upload "${archive}"`);
+  expect(readdirSync(join(of.dir, 'comet'))).toEqual([basename(archive)]);
+});
+
+it('a damaged folder of a killed run is named', async () => {
+  const of = run('e');
+  await cometTracker().start(of);
+  const path = join(of.dir, 'comet/open/experiment.json');
+  writeFileSync(path, '');
+  await expect(cometTracker().resume!(of, of.id)).rejects.toMatchObject({
+    code: 'ACC_TRACKER_REFUSED',
+    message: expect.stringContaining(path) as string,
+  });
 });
 
 it('reads the variables of Comet, and refuses empty texts', async () => {

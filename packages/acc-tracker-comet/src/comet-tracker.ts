@@ -54,6 +54,7 @@ class CometRecorder {
   readonly #options: CometOptions;
   folder!: OfflineFolder;
   #archive: string | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(options: CometOptions) {
     this.#options = options;
@@ -62,7 +63,7 @@ class CometRecorder {
   get handle(): CometHandle | undefined {
     if (this.#archive === undefined) return undefined;
     const experimentKey = this.folder.experiment.offline_id;
-    return { experimentKey, archive: this.#archive, uploadCommand: `comet upload ${this.#archive}` };
+    return { experimentKey, archive: this.#archive, uploadCommand: `comet upload ${quoted(this.#archive)}` };
   }
 
   begin(run: RunInfo): void {
@@ -103,10 +104,21 @@ class CometRecorder {
       };
       messages.push(uploadMessage({ kind, stored, step, timeMs, parameters }));
     }
+    // A call that took too long is repeated, and only the repeated one adds the messages.
+    signal.throwIfAborted();
     this.folder.add(messages);
   }
 
-  async finish(status: RunStatus): Promise<void> {
+  /** A call that took too long is repeated, while the archive is still being written. */
+  finish(status: RunStatus): Promise<void> {
+    this.#closing ??= this.#close(status).catch((error: unknown) => {
+      this.#closing = undefined;
+      throw error;
+    });
+    return this.#closing;
+  }
+
+  async #close(status: RunStatus): Promise<void> {
     const failure = status === 'completed' ? null : status;
     await this.folder.close(this.#archive!, {
       stop_time: Date.now(),
@@ -150,6 +162,11 @@ class CometRecorder {
 /** The folder of the archive's content during the run. */
 function openFolder({ dir }: RunInfo): string {
   return join(dir, 'comet', 'open');
+}
+
+/** A path as one word of a shell. */
+function quoted(path: string): string {
+  return /^[\w@%+=:,./\\-]+$/.test(path) ? path : `"${path}"`;
 }
 
 /** Keys of Comet are 32 letters and digits. */

@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
+import { AccError } from '@acc/contract';
 import { makeZip } from 'client-zip';
 
 const EXPERIMENT = 'experiment.json';
@@ -51,17 +52,22 @@ export class OfflineFolder {
     mkdirSync(dir, { recursive: true });
     writeFileSync(join(dir, MESSAGES), '');
     // Written last: without it, there is nothing to continue.
-    writeFileSync(join(dir, EXPERIMENT), JSON.stringify(experiment));
+    describe(dir, experiment);
     return new OfflineFolder(dir, experiment);
   }
 
-  /** Continues the folder of a process that was killed. Undefined if there is none. */
+  /**
+   * Continues the folder of a process that was killed. Undefined if there is none.
+   *
+   * @throws AccError `ACC_TRACKER_REFUSED` if its files are damaged.
+   */
   static goOn(dir: string): OfflineFolder | undefined {
     if (!existsSync(join(dir, EXPERIMENT))) return undefined;
+    const experiment = experimentIn(dir);
     const path = join(dir, MESSAGES);
     // The last line may have been written in part.
     truncateSync(path, readFileSync(path).lastIndexOf('\n') + 1);
-    return new OfflineFolder(dir, JSON.parse(readFileSync(join(dir, EXPERIMENT), 'utf8')) as Experiment);
+    return new OfflineFolder(dir, experiment);
   }
 
   get experiment(): Experiment {
@@ -90,7 +96,7 @@ export class OfflineFolder {
 
   /** Makes the archive, and removes the folder. */
   async close(archive: string, end: Partial<Experiment>): Promise<void> {
-    writeFileSync(join(this.#dir, EXPERIMENT), JSON.stringify({ ...this.#experiment, ...end }));
+    describe(this.#dir, { ...this.#experiment, ...end });
     mkdirSync(dirname(archive), { recursive: true });
     const temporary = `${archive}.tmp`;
     try {
@@ -101,7 +107,33 @@ export class OfflineFolder {
       rmSync(temporary, { force: true });
       throw error;
     }
+    // Removed first: a process that is killed here would otherwise make the same archive again.
+    rmSync(join(this.#dir, EXPERIMENT));
     rmSync(this.#dir, { recursive: true });
+  }
+}
+
+/** Writes the description in one step: a process may be killed, and the disk may be full. */
+function describe(dir: string, experiment: Experiment): void {
+  const path = join(dir, EXPERIMENT);
+  try {
+    writeFileSync(`${path}.tmp`, JSON.stringify(experiment));
+    renameSync(`${path}.tmp`, path);
+  } catch (error) {
+    rmSync(`${path}.tmp`, { force: true });
+    throw error;
+  }
+}
+
+function experimentIn(dir: string): Experiment {
+  const path = join(dir, EXPERIMENT);
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Experiment;
+  } catch (cause) {
+    throw new AccError('ACC_TRACKER_REFUSED', `${path} is damaged, so the run cannot go on.`, {
+      help: `Move ${dir} away. The run then goes on in a new archive.`,
+      cause,
+    });
   }
 }
 

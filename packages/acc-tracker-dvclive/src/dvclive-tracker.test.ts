@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { RunInfo, Tracker } from '@acc/contract';
@@ -88,20 +88,27 @@ it('dvc.yaml names what was logged; metrics.json has the last values', async () 
     params: ['params.yaml'],
     metrics: ['metrics.json'],
     plots: [{ 'plots/metrics': { x: 'step' } }, 'plots/images'],
-    artifacts: { 'check-point': { path: 'artifacts/check-point', type: 'model' } },
+    artifacts: { 'check-point': { path: 'artifacts/check-point', type: 'model', desc: 'Check Point!' } },
   });
   expect(readFileSync(join(dir, 'plots/images/val/digit/2.png'))).toEqual(Buffer.of(1));
   expect(readFileSync(join(dir, 'artifacts/check-point/a/weights'), 'utf8')).toBe('content');
 });
 
 it('a new run replaces the last one in its dir, and nothing else', async () => {
-  await (await begun('first')).log(1, { old: 1 }, stamp);
+  const first = await begun('first');
+  await first.log(1, { old: 1 }, stamp);
   const second = await begun('second');
   await second.log(5, { loss: 1 }, stamp);
   expect(curvesOf(dir)).toEqual([{ name: 'loss', step: 5, value: 1 }]);
-  await expect(dvcliveTracker({ dir }).resume!(run('first'), 'first')).rejects.toMatchObject({
-    code: 'ACC_TRACKER_REFUSED',
-  });
+  const resumed = dvcliveTracker({ dir });
+  await resumed.resume!(run('first'), 'first');
+  const refusal = expect.objectContaining({ code: 'ACC_TRACKER_REFUSED' });
+  for (const tracker of [first, resumed]) {
+    expect(() => tracker.log(2, { old: 2 }, stamp)).toThrow(refusal);
+    expect(() => tracker.logConfig!({ lr: 1 }, stamp)).toThrow(refusal);
+    await tracker.finish('failed');
+  }
+  expect(readdirSync(dir).sort()).toEqual(['dvc.yaml', 'metrics.json', 'plots']);
   dir = mkdtempSync(join(tmpdir(), 'acc-other-'));
   writeFileSync(join(dir, 'params.yaml'), 'lr: 1');
   await expect(begun()).rejects.toMatchObject({ code: 'ACC_INVALID_OPTION' });
@@ -123,6 +130,43 @@ it('a resumed run goes on after a line that was cut, with the values and artifac
   ]);
   expect(read('metrics.json')).toEqual({ loss: 1, val: { loss: 'inf' }, step: 3 });
   expect(read('dvc.yaml')).toMatchObject({ artifacts: { m: { type: 'model' } } });
+});
+
+it('an artifact is replaced when its files are copied, and by one of its name only', async () => {
+  const tracker = await begun();
+  const path = join(dir, 'artifacts/net/weights');
+  const log = (name: string, signal = stamp.signal) => {
+    const files = [{ name: 'weights', path, bytes: 1 }];
+    return tracker.logArtifact!(1, { name, type: 'model', files }, { ...stamp, signal });
+  };
+  await expect(log('net')).rejects.toThrow('ENOENT');
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, 'content');
+  // The call took too long. It is repeated.
+  const late = new AbortController();
+  const first = log('net', late.signal);
+  late.abort();
+  await expect(first).rejects.toThrow('aborted');
+  expect(read('dvc.yaml')).toEqual({});
+  await log('net');
+  expect(readFileSync(path, 'utf8')).toBe('content');
+  expect(readdirSync(join(dir, 'artifacts'))).toEqual(['net']);
+  await log('模型');
+  await expect(log('模具')).rejects.toMatchObject({ code: 'ACC_TRACKER_REFUSED' });
+  mkdirSync(join(dir, 'artifacts/net.tmp0'));
+  const resumed = dvcliveTracker({ dir });
+  await resumed.resume!(run('a'), 'a');
+  expect(readdirSync(join(dir, 'artifacts'))).toEqual(['artifact', 'net']);
+});
+
+it('a resumed run of another folder begins here; a damaged file is named', async () => {
+  await dvcliveTracker({ dir }).resume!(run('a'), 'a');
+  expect(read('dvc.yaml')).toEqual({});
+  writeFileSync(join(dir, 'metrics.json'), '');
+  await expect(dvcliveTracker({ dir }).resume!(run('a'), 'a')).rejects.toMatchObject({
+    code: 'ACC_TRACKER_REFUSED',
+    message: expect.stringContaining('metrics.json') as string,
+  });
 });
 
 it('a call that fails leaves the files as they were, and can be repeated', async () => {

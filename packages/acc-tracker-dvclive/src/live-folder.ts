@@ -14,7 +14,8 @@ const IMAGES = 'plots/images';
 const ARTIFACTS = 'artifacts';
 const MARK = '# Written by acc-tracker-dvclive, run ';
 
-type Artifacts = Record<string, { readonly path: string; readonly type: string }>;
+/** By ids. `desc` is the name, if it differs from the id. */
+type Artifacts = Record<string, { readonly path: string; readonly type: string; readonly desc?: string }>;
 
 /** The files of one run in DVCLive's layout, and the `dvc.yaml` that describes them. */
 export class LiveFolder {
@@ -23,6 +24,7 @@ export class LiveFolder {
   readonly #curves: TsvFiles;
   #latest = new Map<string, number>();
   #artifacts: Artifacts = {};
+  #copies = 0;
 
   private constructor(dir: string, runId: string) {
     this.#dir = dir;
@@ -51,34 +53,44 @@ export class LiveFolder {
   }
 
   /**
-   * Continues a run.
+   * Continues a run. Begins it, if it was recorded elsewhere and there is none here.
    *
-   * @throws AccError `ACC_TRACKER_REFUSED` if the folder has another run.
+   * @throws AccError `ACC_TRACKER_REFUSED` if the files are damaged, and as {@link begin}.
    */
   static goOn(dir: string, runId: string): LiveFolder {
     const found = runIn(dir);
-    if (found !== runId) {
-      throw new AccError(
-        'ACC_TRACKER_REFUSED',
-        `${dir} has ${found ? `the run ${found}` : 'no run'}, not ${runId}.`,
-        {
-          help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
-        },
-      );
-    }
+    if (found === undefined) return LiveFolder.begin(dir, runId);
     const folder = new LiveFolder(dir, runId);
-    folder.#curves.mend();
-    const metrics = join(dir, METRICS);
-    if (existsSync(metrics)) {
-      folder.#latest = latestOf(JSON.parse(readFileSync(metrics, 'utf8')) as Tree);
-    }
-    const { artifacts } = parse(readFileSync(join(dir, DESCRIPTION), 'utf8')) as { artifacts?: Artifacts };
-    folder.#artifacts = artifacts ?? {};
+    if (found === runId) folder.#readBack();
     return folder;
+  }
+
+  #readBack(): void {
+    this.#curves.mend();
+    removeCopies(join(this.#dir, ARTIFACTS));
+    this.#latest = latestOf((read(this.#dir, METRICS, JSON.parse) ?? {}) as Tree);
+    const description = read(this.#dir, DESCRIPTION, parse) as { artifacts?: Artifacts } | null;
+    this.#artifacts = description?.artifacts ?? {};
+  }
+
+  /**
+   * A later run may have taken the folder, also while this one goes on. The end of this one, for example
+   * of a process that was killed, needs no file.
+   *
+   * @throws AccError `ACC_TRACKER_REFUSED`.
+   */
+  #requireOwn(): void {
+    const found = runIn(this.#dir);
+    if (found === this.#runId) return;
+    const has = found === undefined ? 'no run' : `the run ${found}`;
+    throw new AccError('ACC_TRACKER_REFUSED', `${this.#dir} has ${has} by now, not ${this.#runId}.`, {
+      help: 'Leave out dir: each run then has a folder of its own. Or begin a new run.',
+    });
   }
 
   /** Adds rows to the curves, and the last values to `metrics.json`. */
   addRows(rows: readonly Pick<MetricsRow, 'step' | 'metrics'>[]): void {
+    this.#requireOwn();
     const points = new Map<string, [number, number][]>();
     const latest = new Map(this.#latest);
     for (const { step, metrics } of rows) {
@@ -99,11 +111,13 @@ export class LiveFolder {
   }
 
   writeParams(config: RunConfig): void {
+    this.#requireOwn();
     this.#write(PARAMS, stringify(config));
     this.#describe();
   }
 
   addImage(key: string, step: number, png: Uint8Array): void {
+    this.#requireOwn();
     requireFileName(key);
     this.#write(`${IMAGES}/${key}/${step}.png`, png);
     this.#describe();
@@ -111,17 +125,40 @@ export class LiveFolder {
 
   /** Copies the files, in place of those of an earlier artifact of this name. */
   async addArtifact({ name, type, files }: TrackedArtifact, signal: AbortSignal): Promise<void> {
+    this.#requireOwn();
     const id = artifactId(name);
+    this.#requireUnused(id, name);
     const path = `${ARTIFACTS}/${id}`;
-    await rm(join(this.#dir, path), { recursive: true, force: true });
-    for (const file of files) {
+    // The files may be those of the earlier artifact, so it stays until they are copied.
+    const temporary = join(this.#dir, `${path}.tmp${this.#copies++}`);
+    try {
+      await mkdir(temporary, { recursive: true });
+      for (const file of files) {
+        signal.throwIfAborted();
+        const target = join(temporary, file.name);
+        await mkdir(dirname(target), { recursive: true });
+        await copyFile(file.path, target);
+      }
+      // A call that took too long is repeated, and only the repeated one replaces the artifact.
       signal.throwIfAborted();
-      const target = join(this.#dir, path, file.name);
-      await mkdir(dirname(target), { recursive: true });
-      await copyFile(file.path, target);
+      rmSync(join(this.#dir, path), { recursive: true, force: true });
+      renameSync(temporary, join(this.#dir, path));
+    } catch (error) {
+      await rm(temporary, { recursive: true, force: true });
+      throw error;
     }
-    this.#artifacts = { ...this.#artifacts, [id]: { path, type } };
+    this.#artifacts = { ...this.#artifacts, [id]: { path, type, ...(name !== id && { desc: name }) } };
     this.#describe();
+  }
+
+  /** @throws AccError `ACC_TRACKER_REFUSED` if an artifact of another name has the id. */
+  #requireUnused(id: string, name: string): void {
+    const found = this.#artifacts[id];
+    if (!found || (found.desc ?? id) === name) return;
+    const names = `'${found.desc ?? id}' and '${name}'`;
+    throw new AccError('ACC_TRACKER_REFUSED', `The artifacts ${names} would both be '${id}' in DVC.`, {
+      help: 'Use names of small letters, digits and hyphens.',
+    });
   }
 
   /** Writes the `dvc.yaml` that tells DVC which of the files exist. */
@@ -149,6 +186,26 @@ export class LiveFolder {
       throw error;
     }
   }
+}
+
+/** The content of a file. Undefined if it does not exist. */
+function read(dir: string, name: string, parsed: (text: string) => unknown): unknown {
+  const path = join(dir, name);
+  if (!existsSync(path)) return undefined;
+  try {
+    return parsed(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new AccError('ACC_TRACKER_REFUSED', `${path} is damaged, so the run cannot go on.`, {
+      help: 'Restore it, or begin a new run.',
+      cause,
+    });
+  }
+}
+
+/** Removes copies of artifacts that a killed process began. */
+function removeCopies(dir: string): void {
+  const begun = existsSync(dir) ? readdirSync(dir).filter((name) => /\.tmp\d+$/.test(name)) : [];
+  for (const name of begun) rmSync(join(dir, name), { recursive: true, force: true });
 }
 
 /** The id of the run in a folder. */

@@ -229,6 +229,9 @@ it('each pod of a TrainJob of Kubeflow has one rank, and its launcher has the va
   expect(readLaunchEnvironment(env)).toMatchObject(place);
   const launched = { WORLD_SIZE: '8', RANK: '5', LOCAL_WORLD_SIZE: '4', MASTER_ADDR: 'a', MASTER_PORT: '1' };
   expect(readLaunchEnvironment({ ...env, ...launched })).toMatchObject({ rank: 5, size: 8, localSize: 4 });
+  const byMpirun = { OMPI_COMM_WORLD_SIZE: '4', OMPI_COMM_WORLD_RANK: '3', OMPI_COMM_WORLD_LOCAL_SIZE: '4' };
+  const inPod = { ...env, ...byMpirun, OMPI_COMM_WORLD_LOCAL_RANK: '3' };
+  expect(readLaunchEnvironment(inPod)).toMatchObject({ rank: 3, size: 4, localSize: 4 });
   expect(readLaunchEnvironment({ PET_NNODES: '1', PET_NODE_RANK: '0' })).toMatchObject({ rank: 0, size: 1 });
   for (const wrong of [pod, { ...env, PET_NNODES: '' }, { ...env, PET_NODE_RANK: '2' }]) {
     expect(() => readLaunchEnvironment(wrong)).toThrow(expect.objectContaining({ code: 'ACC_ENVIRONMENT' }));

@@ -127,7 +127,7 @@ export interface AcceleratorOptions {
   readonly plugins?: readonly Plugin[];
   /**
    * The trackers of `log` and similar methods: `console`, `jsonl`, `csv`, `tensorboard`, `mlflow`,
-   * `wandb`, names of installed packages (`acc-tracker-…`), or tracker objects. `initTrackers`
+   * `wandb`, `clearml`, `comet`, `dvclive`, `prometheus`, `trackio`, names of installed packages (`acc-tracker-…`), or tracker objects. `initTrackers`
    * starts them.
    */
   readonly logWith?: readonly (string | Tracker)[];

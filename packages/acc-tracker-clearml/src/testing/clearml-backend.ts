@@ -50,10 +50,13 @@ export class ClearmlBackend {
   readonly files = new Map<string, Buffer>();
   /** Every request to the API, in order. */
   readonly requests: { readonly action: string; readonly body: unknown }[] = [];
+  /** The number of requests that wait. */
+  held = 0;
   /** The number of tokens handed out. Only the last one is valid. */
   tokens = 0;
   #server: Server | undefined;
   #port = 0;
+  #hold: { readonly action: string; readonly until: Promise<void> } | undefined;
 
   get url(): string {
     return `http://127.0.0.1:${this.#port}`;
@@ -80,6 +83,13 @@ export class ClearmlBackend {
     await once(this.#server!, 'close');
   }
 
+  /** The next request of this action waits until the returned function is called. */
+  hold(action: string): () => void {
+    let open!: () => void;
+    this.#hold = { action, until: new Promise((resolve) => (open = resolve)) };
+    return open;
+  }
+
   eventsOf(task: string, type: string): StoredEvent[] {
     return [...this.events.values()].filter((event) => event.task === task && event.type === type);
   }
@@ -102,6 +112,12 @@ export class ClearmlBackend {
           .map((line) => JSON.parse(line) as StoredEvent)
       : (JSON.parse(content.toString() || '{}') as Body);
     this.requests.push({ action, body });
+    if (this.#hold?.action === action) {
+      const { until } = this.#hold;
+      this.#hold = undefined;
+      this.held++;
+      await until;
+    }
     return this.#act(action, body);
   }
 

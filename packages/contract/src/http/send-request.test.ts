@@ -75,3 +75,12 @@ it('stops when its signal is aborted', async () => {
 it.each(['127.0.0.1:5000', 'file:///x', ''])('refuses %s, which is not an HTTP URL', async (url) => {
   await expect(sendRequest(url)).rejects.toMatchObject({ code: 'ACC_INVALID_OPTION' });
 });
+
+it('refuses a URL with a password, and does not show it', async () => {
+  const error = await sendRequest('http://me:geheim@127.0.0.1:1/').catch((caught: unknown) => caught);
+  expect(error).toMatchObject({
+    code: 'ACC_INVALID_OPTION',
+    message: expect.stringContaining('127.0.0.1:1'),
+  });
+  expect(String((error as Error).stack)).not.toContain('geheim');
+});

@@ -27,7 +27,7 @@ const SHOWN_CHARACTERS = 500;
  * @throws AccError `ACC_TRACKER_UNAVAILABLE` if the server cannot be reached, closes the connection
  * early, or answers 408, 425, 429, 500, 502, 503 or 504; `details.retryAfterMs` is set if the
  * server sent it. `ACC_TRACKER_REFUSED` for any other answer, with `details.status` and
- * `details.body`. `ACC_INVALID_OPTION` for an invalid URL or header.
+ * `details.body`. `ACC_INVALID_OPTION` for an invalid URL or header, or a URL with a password.
  */
 export async function sendRequest(url: string | URL, request: SentRequest = {}): Promise<Answer> {
   const target = httpUrl(url);
@@ -70,6 +70,12 @@ function helpFor(status: number): string {
 
 function httpUrl(url: string | URL): URL {
   const parsed = URL.canParse(String(url)) ? new URL(url) : undefined;
+  // fetch would refuse it, with an error that shows the password.
+  if (parsed?.username || parsed?.password) {
+    throw new AccError('ACC_INVALID_OPTION', `The URL of ${parsed.host} has a user name or password.`, {
+      help: 'Take them out of the URL, and give them by the options of the tracker that are for them.',
+    });
+  }
   if (parsed && /^https?:$/.test(parsed.protocol)) return parsed;
   throw new AccError('ACC_INVALID_OPTION', `'${String(url)}' is not the URL of an HTTP server.`, {
     help: 'Write it with its scheme: http://127.0.0.1:5000.',

@@ -2,11 +2,11 @@ import { addressOnOneHost, isThisHost } from './this-host.js';
 import { environmentError, integer, text, type JobPlace, type Variables } from './variables.js';
 
 /**
- * Reads the variables that `acc launch`, torchrun and Kubeflow set. Undefined without them.
+ * Reads the variables that `acc launch` and torchrun set. Undefined without WORLD_SIZE and RANK.
  * @throws AccError `ACC_ENVIRONMENT`.
  */
 export function torchrunPlace(env: Variables): JobPlace | undefined {
-  if (!env['WORLD_SIZE']) return env['PET_NODE_RANK'] ? trainJobPlace(env) : requireNoRank(env);
+  if (!env['WORLD_SIZE']) return requireNoRank(env);
   const size = integer(env, 'WORLD_SIZE', { min: 1 });
   const isAlone = size === 1;
   for (const name of isAlone ? [] : ['RANK', 'MASTER_ADDR', 'MASTER_PORT']) {
@@ -27,20 +27,6 @@ export function torchrunPlace(env: Variables): JobPlace | undefined {
     localSize,
     masterAddress: isToldOneHost ? addressOnOneHost(masterAddress) : masterAddress,
     masterPort: isAlone ? 0 : integer(env, 'MASTER_PORT', { min: 1, max: 65_535 }),
-    jobToken: 'default',
-  };
-}
-
-/** A TrainJob of Kubeflow starts one process a pod, and gives it options of torchrun as variables. */
-function trainJobPlace(env: Variables): JobPlace {
-  const size = integer(env, 'PET_NNODES', { min: 1 });
-  return {
-    rank: integer(env, 'PET_NODE_RANK', { min: 0, max: size - 1 }),
-    size,
-    localRank: 0,
-    localSize: 1,
-    masterAddress: size === 1 ? '127.0.0.1' : text(env, 'PET_MASTER_ADDR'),
-    masterPort: size === 1 ? 0 : integer(env, 'PET_MASTER_PORT', { min: 1, max: 65_535 }),
     jobToken: 'default',
   };
 }

@@ -19,6 +19,11 @@ const TRACKER_PACKAGES: ReadonlyMap<string, string> = new Map(
     tensorboard: '@acc/tracker-tensorboard',
     mlflow: '@acc/tracker-mlflow',
     wandb: '@acc/tracker-wandb',
+    clearml: 'acc-tracker-clearml',
+    comet: 'acc-tracker-comet',
+    dvclive: 'acc-tracker-dvclive',
+    prometheus: 'acc-tracker-prometheus',
+    trackio: 'acc-tracker-trackio',
   }),
 );
 
@@ -96,14 +101,14 @@ function missingTracker(
   packageName: string,
   { code, message, help, cause }: AccError,
 ): AccError {
-  const packages = [...TRACKER_PACKAGES.values()];
   const short = [...BUILT_IN_TRACKERS.keys(), ...TRACKER_PACKAGES.keys()];
   const [sentence] = message.split('\n');
   const details = { package: packageName };
-  if (packages.includes(packageName)) {
+  if ([...TRACKER_PACKAGES.values()].includes(packageName)) {
     return new AccError(code, sentence!, { help: `Install it: npm install ${packageName}`, details, cause });
   }
-  const nearest = nearestName(name, [...short, ...packages]);
+  // The beginning that many names share would make any two of them similar.
+  const nearest = nearestName(name.replace(/^(acc-|@acc\/)tracker-/, ''), short);
   return new AccError(code, `logWith: '${name}' is not a known tracker. ${sentence}`, {
     help: nearest ? `Did you mean '${nearest}'?` : `Known trackers: ${short.join(', ')}. ${help}`,
     details: { ...details, nearest },

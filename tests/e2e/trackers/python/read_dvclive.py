@@ -14,6 +14,8 @@ from dvclive.utils import parse_metrics
 
 def read(path):
     repo = Repo.init(path, no_scm=True)
+    # Where DVCLive finds no repository of DVC, it makes one of the Git repository around.
+    os.chdir(path)
     live = Live(str(Path(path) / "dvclive"), resume=True, save_dvc_exp=False, dvcyaml=None)
     history, latest = parse_metrics(live)
     plots = repo.plots.show()["workspace"]["sources"]["data"]
