@@ -43,7 +43,7 @@ export class StepRecords {
     const bytes = this.#countBytes();
     this.#bytesOfStep = bytes - this.#bytesSent;
     this.#bytesSent = bytes;
-    this.#recorder.endStep();
+    this.#recorder.endStep(this.context.kernels.recorder?.isRecording);
   }
 
   /**

@@ -63,9 +63,12 @@ const pipeline = (microBatches: number) => ({
   strategy: 'pipeline',
   options: { mesh: { pipeline: 2 }, pipeline: { microBatches } },
 });
-const staged = (waits: readonly number[]) => (_: number, rank: number) => ({
-  ...{ ms: 30, forward: 10, backward: 19 - waits[rank]!, communicating: waits[rank]!, blocked: NaN },
-});
+const staged =
+  (waits: readonly number[], passes: number, pause = 0) =>
+  (_: number, rank: number) => ({
+    ...{ ms: 30, forward: 10, backward: 19 - waits[rank]! - rank * pause },
+    ...{ communicating: waits[rank]!, blocked: NaN, passes: (1 + rank) * passes },
+  });
 const talking: Synthetic = {
   ranks: 2,
   step: () => ({ ms: 16.7, exposed: 6.7, blocked: 6.7, bytesSent: 4_096_000 }),
@@ -211,7 +214,11 @@ describe('a finding', () => {
     [
       'small-buckets',
       { ...talking, facts: { options: { ddp: { bucketBytes: 4096 } } } },
-      { ...talking, facts: { ...pipeline(16), strategy: 'pipeline of ddp' } },
+      {
+        ranks: 2,
+        step: () => ({ ...talking.step!(0, 0), passes: 16 }),
+        facts: { ...pipeline(16), strategy: 'pipeline of ddp' },
+      },
     ],
     [
       'oversubscribed',
@@ -226,13 +233,20 @@ describe('a finding', () => {
     ['uneven-work', { ranks: 2, step: turns(4) }, { ranks: 2, step: turns(1) }],
     [
       'stage-imbalance',
-      { ranks: 2, step: staged([2, 16]), facts: pipeline(16) },
-      { ranks: 2, step: staged([2, 4]), facts: pipeline(16) },
+      { ranks: 2, step: staged([2, 16], 16), facts: pipeline(16) },
+      { ranks: 2, step: staged([2, 4], 16), facts: pipeline(16) },
     ],
     [
       'bubble',
-      { ranks: 2, step: staged([10, 10]), facts: pipeline(2) },
-      { ranks: 2, step: staged([3, 3]), facts: pipeline(8) },
+      { ranks: 2, step: staged([10, 10], 2), facts: pipeline(2) },
+      // `pipelined` was given 8.
+      { ranks: 2, step: staged([10, 10], 8), facts: pipeline(2) },
+    ],
+    // A rank of a pipeline that is slow in its loop.
+    [
+      'slow-rank',
+      { ranks: 2, step: staged([7.5, 2], 16, 5.5), facts: pipeline(16) },
+      { ranks: 2, step: staged([2, 2], 16), facts: pipeline(16) },
     ],
     [
       'wrong-strategy',
@@ -254,6 +268,35 @@ describe('a finding', () => {
       { step: (step) => ({ passes: step % 10 === 0 ? 2 : 1 }), facts: FP16 },
       { step: (step) => ({ passes: step % 30 === 0 ? 2 : 1 }), facts: FP16 },
     ],
+    // Two networks, and batches of a pipeline's ranks and of sequences, which have more rows.
+    [
+      'fp16-scale',
+      { step: (step) => ({ passes: step % 10 === 0 ? 4 : 2 }), facts: FP16 },
+      { step: () => ({ passes: 2 }), facts: FP16 },
+    ],
+    [
+      'small-products',
+      { ranks: 2, step: () => ({ samples: 16, optimizer: 4, backward: 3 }) },
+      {
+        ranks: 2,
+        step: () => ({ samples: 16, optimizer: 4, backward: 3 }),
+        facts: { strategy: 'tensor', options: { mesh: { tensor: 2 } } },
+      },
+    ],
+    [
+      'small-products',
+      { step: () => ({ samples: 8, tokens: 8, optimizer: 4, backward: 3 }) },
+      { step: () => ({ samples: 8, tokens: 8 * 64, optimizer: 4, backward: 3 }) },
+    ],
+    [
+      'exploding',
+      { steps: 200, step: (step) => (step % 60 === 0 ? { gradNorm: 11 } : {}) },
+      {
+        steps: 200,
+        step: (step) => (step % 60 === 0 ? { gradNorm: 11 } : {}),
+        facts: { options: { gradientClipping: { norm: 1 } } },
+      },
+    ],
     [
       'same-batches',
       { ranks: 2, step: (step) => due(0, { ownLoss: 1 / step })(step) },
@@ -265,14 +308,23 @@ describe('a finding', () => {
   });
 
   it('of a hang names the rank that is in no collective, and the step', () => {
-    const hung = (ranks: readonly { isIn: number; calls: number; seconds: number }[]) => {
+    interface Hung {
+      readonly isIn: number;
+      readonly calls: number;
+      readonly seconds: number;
+      /** It makes calls for so many seconds. */
+      readonly from?: number;
+      readonly fails?: boolean;
+    }
+    const hung = (ranks: readonly Hung[]) => {
       const recorded = syntheticRun({ ranks: ranks.length });
       const after = recorded.ranks.map((rank, i) => {
-        const { isIn, calls, seconds } = ranks[i]!;
+        const { isIn, calls, seconds, from = 0, fails = false } = ranks[i]!;
         const still = Array.from({ length: 4 * seconds }, (_, k) => ({
           ...rank.samples.at(-1)!,
-          ...{ time: 1300 + 250 * k, collectives: calls, isInCollective: isIn },
+          ...{ time: 1300 + 250 * k, collectives: k < 4 * from ? 400 + k : calls, isInCollective: isIn },
         }));
+        if (fails) still.at(-1)!.isInCollective = 0;
         return { ...rank, samples: [...rank.samples, ...still] };
       });
       return diagnoseRun({ ranks: after, problems: [] }).findings;
@@ -290,7 +342,14 @@ describe('a finding', () => {
         { ...waiting, isIn: 0 },
       ]),
     ).toEqual([]);
-    expect(hung([waiting, { ...waiting, isIn: 0, seconds: 5 }])).toEqual([]);
+    expect(hung([waiting, { ...waiting, isIn: 0, from: 15 }])).toEqual([]);
+    // Its call fails at the end, and the other rank has ended long before.
+    const ended = { isIn: 0, calls: 499, seconds: 1 };
+    expect(hung([{ ...waiting, fails: true }, ended])[0]!.ranks).toEqual([1]);
+    expect(hung([waiting, { ...ended, seconds: 0 }])[0]!.ranks).toEqual([1]);
+    const { ranks } = syntheticRun({ ranks: 2 });
+    const silent = diagnoseRun({ ranks: [ranks[0]!, { ...ranks[1]!, samples: [] }], problems: [] });
+    expect(silent.notJudged).toContainEqual({ id: 'hang', reason: 'no sample of each process' });
   });
 
   it.each<[string, string, Synthetic]>([
@@ -303,6 +362,16 @@ describe('a finding', () => {
         facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } },
         rates: { runQueueMs: 300 },
       },
+    ],
+    [
+      'of stages',
+      'stage-imbalance',
+      { ranks: 2, step: staged([2, 16], 16), facts: pipeline(16), rates: { runQueueMs: 300 } },
+    ],
+    [
+      'of micro-batches',
+      'bubble',
+      { ranks: 2, step: staged([10, 10], 2), facts: pipeline(2), rates: { runQueueMs: 300 } },
     ],
     ['of uneven work', 'uneven-work', { ranks: 2, step: turns(4), rates: { runQueueMs: 300 } }],
     [
