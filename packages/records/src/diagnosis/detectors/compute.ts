@@ -212,7 +212,8 @@ function grownPart(run: Run, at: number): string {
   // Elsewhere, a pass returns before it is computed.
   if (run.facts?.device !== 'cpu') return '';
   const busy = run.steps.map((steps) => median(steps.slice(at).map(({ ms, waitedMs }) => ms - waitedMs)));
-  const slowest = run.steps[busy.indexOf(max(busy))]!;
+  const slowest = run.steps[busy.indexOf(max(busy))];
+  if (!slowest) return '';
   const grown = GROWN.map(([name, of]) => {
     const times = slowest.map(of);
     return [name, median(times.slice(at)) - median(times.slice(0, at))] as const;

@@ -2,18 +2,11 @@ import type { Detector, Evidence, Needs } from '../finding.js';
 import { axisSize, changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
 import type { Run } from '../run.js';
-import { MOST_QUEUE, mostQueued } from '../samples.js';
+import { queuedRanks } from '../samples.js';
 import { max, mean, median, min, sum } from '../statistics.js';
 import { busyMs, computesMore } from './ranks.js';
 
 const isPipeline = (run: Run) => run.facts!.strategy.startsWith('pipeline');
-
-/** Why times of ranks say little about their work. */
-function queuedRanks(run: Run): string | undefined {
-  const queue = mostQueued(run);
-  if (queue <= MOST_QUEUE) return undefined;
-  return `ranks waited for a processor in ${(100 * queue).toFixed(0)} % of the time, which changes the times of passes`;
-}
 
 /** A rank that is the slowest in so many steps is a slow rank. */
 const ALWAYS = 0.8;
