@@ -38,12 +38,7 @@ export {
 export { computingAgain, isComputingAgain } from './flops/counting.js';
 export { addFlops, countFlops, flopsOfCall } from './flops/flop-counter.js';
 export { NO_FLOPS, type Flops } from './flops/operator-flops.js';
-export {
-  observeRecordings,
-  observeReplays,
-  type ReplayObserver,
-  type ReplayReport,
-} from './recording/observe-replays.js';
+export { observeReplays, type ReplayObserver, type ReplayReport } from './recording/observe-replays.js';
 export { kernelLayerOf } from './kernel-layer.js';
 export {
   canUpdateInGroups,

@@ -147,10 +147,10 @@ class Monitor {
     if (!this.#hasReported) this.#seeLosses();
     const { last } = this.clock;
     this.#records?.endStep();
-    const due = this.#isDue(step) ? this.#report(step, info) : NOT_DUE;
+    const { metrics, ownLoss } = this.#isDue(step) ? this.#report(step, info) : NOT_DUE;
     const { samples, optimizer } = info;
     const learningRate = learningRateOf(optimizer);
-    this.#records?.step(this.#sink.folder, last, { step, samples, ...due, learningRate });
+    this.#records?.step(this.#sink.folder, last, { step, samples, metrics, ownLoss, learningRate });
   }
 
   /** Stops the thread and the process that run beside the training. */

@@ -66,7 +66,7 @@ export const STEP_COLUMNS = [
   'passes',
   // The time of the main thread in collectives of any kind since the row before, also between passes.
   'communicating',
-  // Steps that were recorded to be replayed later, since the row before.
+  // 1 if the step was recorded, to be replayed later, else 0.
   'recordings',
   // The mean loss of this rank alone, in the steps that have the loss of all ranks.
   'ownLoss',

@@ -18,7 +18,6 @@ export interface ReplayReport {
 export type ReplayObserver = (report: ReplayReport) => void;
 
 const observers = new Set<ReplayObserver>();
-const recordingObservers = new Set<() => void>();
 
 /** Tells the observers of replays. */
 export function reportReplay(report: ReplayReport): void {
@@ -34,20 +33,4 @@ export function observeReplays(observer: ReplayObserver): () => void {
   const own: ReplayObserver = (report) => observer(report);
   observers.add(own);
   return () => void observers.delete(own);
-}
-
-/** Tells the observers of recordings. */
-export function reportRecording(): void {
-  for (const observer of recordingObservers) observer();
-}
-
-/**
- * Calls `observer` before each step of this process that is recorded, to be replayed later.
- *
- * @returns Removes this observer.
- */
-export function observeRecordings(observer: () => void): () => void {
-  const own = () => observer();
-  recordingObservers.add(own);
-  return () => void recordingObservers.delete(own);
 }

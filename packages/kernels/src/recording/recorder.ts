@@ -25,7 +25,6 @@ import { beginRecordedValues, endRecordedValues, recordValues } from '../pending
 import { forgetConstants, forgetShapes, rememberConstants } from '../tensor-data.js';
 import { DataUsers } from './data-users.js';
 import { placeGradients } from './gradient-places.js';
-import { reportRecording } from './observe-replays.js';
 import { formOf, localTensorOf, isDeferred } from './recorded-form.js';
 import type { Given, RecordedSegment, SegmentAction, Source } from './recorded-segment.js';
 import { here, SourcePlaces } from './source-places.js';
@@ -137,7 +136,6 @@ class Session {
 
   /** Call {@link end} after it, also after an error. */
   begin(): void {
-    reportRecording();
     forgetShapes();
     startRecording(() => (this.#refusedAt = this.#places.peek()));
     this.#beginSegment();

@@ -1,7 +1,7 @@
 import * as os from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { observeCollectives } from '@acc/collective';
-import { flopsOfCall, observeRecordings, observeReplays, type ReplayReport } from '@acc/kernels';
+import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
 import { numThreads, memoryStats, observeCalls } from '@acc/native';
 import { files, hostName, join } from '@acc/platform';
 import {
@@ -52,7 +52,6 @@ interface Given {
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
 const NO_CALLS = { calls: 0, kernels: 0 };
-const NO_TOTALS = { blocked: 0, communicating: 0, recordings: 0 };
 
 /**
  * Records the steps of a rank, a row each, in `steps-rank-<rank>.acc`, and samples of its process in
@@ -66,7 +65,8 @@ export class Recorder {
   readonly #ends: readonly (() => void)[];
   readonly #loop = new LoopFigures();
   #calls = { ...NO_CALLS };
-  #totals = { ...NO_TOTALS };
+  #blockedMs = 0;
+  #communicatingMs = 0;
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
@@ -106,7 +106,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives(
         (_, ms) => {
-          if (--this.#control[DEPTH]! === 0) this.#totals.communicating += ms;
+          if (--this.#control[DEPTH]! === 0) this.#communicatingMs += ms;
           this.blocked(ms);
         },
         () => {
@@ -114,33 +114,36 @@ export class Recorder {
           this.#control[DEPTH]!++;
         },
       ),
-      observeRecordings(() => this.#totals.recordings++),
       observeReplays((report) => this.replayed(report)),
       () => this.#loop.close(),
     ];
     this.#count();
   }
 
-  /** Ends the figures of a step. Collectives from here on belong to the next one. */
-  endStep(): void {
+  /**
+   * Ends the figures of a step. Collectives from here on belong to the next one.
+   *
+   * @param isRecorded Whether the step is recorded, to be replayed later.
+   */
+  endStep(isRecorded = false): void {
     this.#publish();
     const flops = this.given.own.takeFlops();
     const isCounted = this.#endCounting !== undefined;
     this.#endCounting?.();
     // Without spreads, which would take longer than all the rest.
     this.#measured = {
-      blocked: this.#totals.blocked,
+      blocked: this.#blockedMs,
       flops: isCounted ? flops : NaN,
       replay: this.#replay,
       calls: isCounted ? this.#calls.calls : NaN,
       kernels: isCounted ? this.#calls.kernels : NaN,
       passes: this.given.own.takePasses(),
-      communicating: this.#totals.communicating,
-      recordings: this.#totals.recordings,
+      communicating: this.#communicatingMs,
+      recordings: isRecorded ? 1 : 0,
       loop: this.#loop.take(),
     };
     if (isCounted) this.#calls = { ...NO_CALLS };
-    this.#totals = { ...NO_TOTALS };
+    this.#blockedMs = this.#communicatingMs = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
     this.#count();
@@ -154,7 +157,7 @@ export class Recorder {
 
   /** The main thread was in a collective. */
   blocked(ms: number): void {
-    if (this.given.own.isRunning) this.#totals.blocked += ms;
+    if (this.given.own.isRunning) this.#blockedMs += ms;
   }
 
   /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */
@@ -222,8 +225,7 @@ export class Recorder {
 
   /** A replay runs collectives before the first hook, so it is not known whose they are. */
   #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
-    const { blocked, flops, replay, passes, ...others } = this.#measured;
-    const { calls, kernels, communicating, recordings } = others;
+    const { blocked, flops, replay, calls, kernels, passes, communicating, recordings } = this.#measured;
     const hasPasses = forward > 0 || backward > 0;
     const outside = replay.count > 0 && !hasPasses ? 0 : flops;
     return {

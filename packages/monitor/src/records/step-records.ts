@@ -43,7 +43,7 @@ export class StepRecords {
     const bytes = this.#countBytes();
     this.#bytesOfStep = bytes - this.#bytesSent;
     this.#bytesSent = bytes;
-    this.#recorder.endStep();
+    this.#recorder.endStep(this.context.kernels.recorder?.isRecording);
   }
 
   /**
@@ -86,6 +86,8 @@ export class StepRecords {
       ...[mesh.dataRanks, mesh.gradientRanks],
     ]);
     this.#bytesSent = this.#countBytes();
+    // Those of earlier steps are in no row.
+    own.takePasses();
     const hasNative = kernels.recorder !== undefined;
     const { rank, size: ranks } = collective;
     const { backendName: backend, device } = kernels;

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import type { Facts } from '../facts.js';
 import type { StepRow } from '../format.js';
 import { diagnose, readRecords } from '../read-records.js';
 import { syntheticRun, type Synthetic } from '../synthetic.js';
@@ -60,13 +61,6 @@ const turns =
     const forward = (step + rank) % 2 === 0 ? 3 + slow : 3;
     return { ms: 10 + slow, forward, exposed: 3 + slow - forward, blocked: 3 + slow - forward };
   };
-const pipeline = (microBatches: number) => ({
-  strategy: 'pipeline',
-  options: { mesh: { pipeline: 2 }, pipeline: { microBatches } },
-});
-const staged = (waits: readonly number[]) => (_: number, rank: number) => ({
-  ...{ ms: 30, forward: 10, backward: 19 - waits[rank]!, communicating: waits[rank]!, blocked: NaN },
-});
 const talking: Synthetic = {
   ranks: 2,
   step: () => ({ ms: 16.7, exposed: 6.7, blocked: 6.7, bytesSent: 4_096_000 }),
@@ -105,6 +99,7 @@ describe('a finding', () => {
     const { id, ranks, gain, share } = only({ ranks: 2, step });
     expect([id, ranks]).toEqual(['slow-rank', [1]]);
     expect(gain!.mid).toBeCloseTo(4 / 14, 2);
+    expect([gain!.low, gain!.mid, gain!.high].toSorted()).toEqual([gain!.low, gain!.mid, gain!.high]);
     expect(share).toBe(gain!.mid);
   });
 
@@ -212,7 +207,11 @@ describe('a finding', () => {
     [
       'small-buckets',
       { ...talking, facts: { options: { ddp: { bucketBytes: 4096 } } } },
-      { ...talking, facts: { ...pipeline(16), strategy: 'pipeline of ddp' } },
+      {
+        ranks: 2,
+        step: () => ({ ...talking.step!(0, 0), passes: 16 }),
+        facts: { strategy: 'pipeline of ddp', options: { mesh: { pipeline: 2 } } },
+      },
     ],
     [
       'oversubscribed',
@@ -225,16 +224,6 @@ describe('a finding', () => {
       { step: () => ({ samples: 16, optimizer: 4, backward: 3 }) },
     ],
     ['uneven-work', { ranks: 2, step: turns(4) }, { ranks: 2, step: turns(1) }],
-    [
-      'stage-imbalance',
-      { ranks: 2, step: staged([2, 16]), facts: pipeline(16) },
-      { ranks: 2, step: staged([2, 4]), facts: pipeline(16) },
-    ],
-    [
-      'bubble',
-      { ranks: 2, step: staged([10, 10]), facts: pipeline(2) },
-      { ranks: 2, step: staged([3, 3]), facts: pipeline(8) },
-    ],
     [
       'wrong-strategy',
       { ...talking, facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } } },
@@ -255,6 +244,35 @@ describe('a finding', () => {
       { step: (step) => ({ passes: step % 10 === 0 ? 2 : 1 }), facts: FP16 },
       { step: (step) => ({ passes: step % 30 === 0 ? 2 : 1 }), facts: FP16 },
     ],
+    // Two networks, and batches of a pipeline's ranks and of sequences, which have more rows.
+    [
+      'fp16-scale',
+      { step: (step) => ({ passes: step % 10 === 0 ? 4 : 2 }), facts: FP16 },
+      { step: () => ({ passes: 2 }), facts: FP16 },
+    ],
+    [
+      'small-products',
+      { ranks: 2, step: () => ({ samples: 16, optimizer: 4, backward: 3 }) },
+      {
+        ranks: 2,
+        step: () => ({ samples: 16, optimizer: 4, backward: 3 }),
+        facts: { strategy: 'tensor', options: { mesh: { tensor: 2 } } },
+      },
+    ],
+    [
+      'small-products',
+      { step: () => ({ samples: 8, tokens: 8, optimizer: 4, backward: 3 }) },
+      { step: () => ({ samples: 8, tokens: 8 * 64, optimizer: 4, backward: 3 }) },
+    ],
+    [
+      'exploding',
+      { steps: 200, step: (step) => (step % 60 === 0 ? { gradNorm: 11 } : {}) },
+      {
+        steps: 200,
+        step: (step) => (step % 60 === 0 ? { gradNorm: 11 } : {}),
+        facts: { options: { gradientClipping: { norm: 1 } } },
+      },
+    ],
     [
       'same-batches',
       { ranks: 2, step: (step) => due(0, { ownLoss: 1 / step })(step) },
@@ -263,35 +281,6 @@ describe('a finding', () => {
   ])('%s, and none for what is nearly so', (id, given, near) => {
     expect(only(given).id).toBe(id);
     expect(findingsOf(near)).toEqual([]);
-  });
-
-  it('of a hang names the rank that is in no collective, and the step', () => {
-    const hung = (ranks: readonly { isIn: number; calls: number; seconds: number }[]) => {
-      const recorded = syntheticRun({ ranks: ranks.length });
-      const after = recorded.ranks.map((rank, i) => {
-        const { isIn, calls, seconds } = ranks[i]!;
-        const still = Array.from({ length: 4 * seconds }, (_, k) => ({
-          ...rank.samples.at(-1)!,
-          ...{ time: 1300 + 250 * k, collectives: calls, isInCollective: isIn },
-        }));
-        return { ...rank, samples: [...rank.samples, ...still] };
-      });
-      return diagnoseRun({ ranks: after, problems: [] }).findings;
-    };
-    const waiting = { isIn: 1, calls: 500, seconds: 20 };
-    const [found, ...others] = hung([waiting, { ...waiting, isIn: 0, calls: 499 }]);
-    expect([found!.id, found!.ranks, found!.since!.step, others]).toEqual(['hang', [1], 122, []]);
-    expect(found!.cause).toBe('Rank 1 makes no collective call any more, and rank 0 waits in one.');
-    expect(hung([waiting, { ...waiting, calls: 499 }])[0]!.ranks).toEqual([1]);
-    expect(hung([waiting, waiting])[0]!.ranks).toEqual([0, 1]);
-    // A long evaluation on all ranks, and a rank that goes on.
-    expect(
-      hung([
-        { ...waiting, isIn: 0 },
-        { ...waiting, isIn: 0 },
-      ]),
-    ).toEqual([]);
-    expect(hung([waiting, { ...waiting, isIn: 0, seconds: 5 }])).toEqual([]);
   });
 
   it.each<[string, string, Synthetic]>([
@@ -318,6 +307,19 @@ describe('a finding', () => {
     const { findings, notJudged } = diagnoseRun(syntheticRun(given));
     expect(findings).toEqual([]);
     expect(notJudged.map((each) => each.id)).toContain(id);
+  });
+
+  it('of shards is none where the memory of the machine is not known', () => {
+    const { ranks } = syntheticRun({
+      ...talking,
+      facts: { strategy: 'fsdp', options: { strategy: 'fsdp' } },
+    });
+    const unknown = ranks.map((rank) => {
+      const { memoryBytes: _, ...facts } = rank.facts!;
+      return { ...rank, facts: facts as Facts };
+    });
+    const { findings } = diagnoseRun({ ranks: unknown, problems: [] });
+    expect(findings.map(({ id }) => id)).toEqual(['comm-bound']);
   });
 
   it('of a loss that falls is none, also while the learning rate rises', () => {

@@ -30,6 +30,23 @@ export function optionOf(run: Run, path: string): unknown {
     });
 }
 
+/** Axes whose ranks work on the same samples. */
+const SHARING_AXES = ['tensor', 'pipeline', 'context'] as const;
+const AXES = ['data', 'fsdp', 'expert', ...SHARING_AXES] as const;
+
+/** The ranks along an axis of the mesh. -1 stands for all ranks that the other axes leave. */
+export function axisSize(run: Run, axis: (typeof AXES)[number]): number {
+  const given = (name: string) => Number(optionOf(run, `mesh.${name}`) ?? 1);
+  if (given(axis) > 0) return given(axis);
+  const others = AXES.filter((name) => name !== axis).reduce((size, name) => size * given(name), 1);
+  return (run.facts?.ranks ?? run.numbers.length) / others;
+}
+
+/** The ranks that work on the same samples. */
+export function sharingRanks(run: Run): number {
+  return SHARING_AXES.reduce((size, axis) => size * axisSize(run, axis), 1);
+}
+
 /** A change of an option of the Accelerator, in the line that creates it. */
 export function changeOf(run: Run, option: (typeof CHANGED_OPTIONS)[number], to: unknown): Change {
   const from = optionOf(run, option) ?? null;

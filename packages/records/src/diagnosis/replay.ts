@@ -61,10 +61,12 @@ export function gainOf(
       return Math.max(0, 1 - replay(run, edit, from, to) / replay(run, undefined, from, to));
     });
   const { mid, low = mid, high = mid } = edits;
+  const ofAll = Math.max(0, 1 - replay(run, mid) / replay(run));
   return {
-    low: Math.min(...gains(low), ...gains(mid)),
-    mid: Math.max(0, 1 - replay(run, mid) / replay(run)),
-    high: Math.max(...gains(high), ...gains(mid)),
+    low: Math.min(...gains(low), ...gains(mid), ofAll),
+    mid: ofAll,
+    // Ranks also wait for each other from part to part.
+    high: Math.max(...gains(high), ...gains(mid), ofAll),
     how: 'simulated',
   };
 }

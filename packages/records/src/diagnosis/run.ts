@@ -90,6 +90,11 @@ export class Run {
     return this.#records(index).samples.filter(({ time }) => time > end);
   }
 
+  /** Undefined: a rank has none. */
+  lastSample(index: number): SampleRow | undefined {
+    return this.#records(index).samples.at(-1);
+  }
+
   #records(index: number): RankRecords {
     return this.recorded.ranks.find(({ rank }) => rank === this.numbers[index])!;
   }

@@ -51,6 +51,13 @@ export function mostQueued(run: Run): number {
 /** The share of the time in a queue for a processor above which other times say little. */
 export const MOST_QUEUE = 0.1;
 
+/** Why times of ranks say little about their work. Undefined: they wait little for processors. */
+export function queuedRanks(run: Run): string | undefined {
+  const queue = mostQueued(run);
+  if (queue <= MOST_QUEUE) return undefined;
+  return `ranks waited for a processor in ${(100 * queue).toFixed(0)} % of the time, which changes the times of passes`;
+}
+
 export function factsOf(run: Run, index: number) {
   return run.recorded.ranks.find(({ rank }) => rank === run.numbers[index])?.facts;
 }

@@ -95,6 +95,7 @@ const needsNoMore: DetectorCase = {
       ).map((name) => ['samples', name] as const),
     ];
     for (const [of, name] of others) {
+      for (const run of subject.sick) await judge(subject, without(run, of, name));
       for (const run of subject.healthy) {
         const { findings } = await judge(subject, without(run, of, name));
         require(findings.length === 0, `without ${of}.${name}, it finds a cause in a healthy run`);

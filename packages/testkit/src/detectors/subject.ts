@@ -9,7 +9,7 @@ export interface DetectorSubject {
   readonly healthy: readonly RecordedRun[];
   /** Ids of its findings, if it names several causes. Default: its own id. */
   readonly ids?: readonly string[];
-  /** Options of yours that its findings change, beside those of the Accelerator, `acc launch` and `DataLoader`. */
+  /** Options of yours that its findings change, beside those of the Accelerator and of `acc launch`. */
   readonly options?: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 import type { Detector } from '../finding.js';
-import { changeOf, optionOf } from '../options.js';
+import { changeOf, optionOf, sharingRanks } from '../options.js';
 import { gainOf, less, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
 import { MOST_QUEUE, mostQueued, ranksOnHost } from '../samples.js';
@@ -116,10 +116,13 @@ export const smallProducts: Detector = {
   needs: { steps: ['optimizer', 'samples', 'replay'], facts: ['ranks', 'options'], passes: true },
   find(run) {
     const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
-    const samples = median(run.steps.flat().map(({ row }) => row.samples));
-    const rows = samples / run.facts!.ranks / micro;
+    const ofRank = (of: (step: RankStep) => number) =>
+      (median(run.steps.flat().map(of)) * sharingRanks(run)) / run.facts!.ranks / micro;
+    const rows = ofRank(({ row }) => row.samples);
+    // A product has a row for each token of a sample, if their number is known.
+    const tokens = ofRank(({ row }) => row.tokens);
     const share = run.share(({ row }) => row.optimizer);
-    if (!(rows < RIDGE_ROWS) || share < 0.2) return undefined;
+    if (!(rows < RIDGE_ROWS) || tokens >= RIDGE_ROWS || share < 0.2) return undefined;
     const products = Math.max(LARGER * rows, RIDGE_ROWS) / RIDGE_ROWS / LARGER;
     // Times of a sample in a batch that is larger: the optimizer is called once for all of them.
     const edit =
@@ -209,7 +212,8 @@ function grownPart(run: Run, at: number): string {
   // Elsewhere, a pass returns before it is computed.
   if (run.facts?.device !== 'cpu') return '';
   const busy = run.steps.map((steps) => median(steps.slice(at).map(({ ms, waitedMs }) => ms - waitedMs)));
-  const slowest = run.steps[busy.indexOf(max(busy))]!;
+  const slowest = run.steps[busy.indexOf(max(busy))];
+  if (!slowest) return '';
   const grown = GROWN.map(([name, of]) => {
     const times = slowest.map(of);
     return [name, median(times.slice(at)) - median(times.slice(0, at))] as const;

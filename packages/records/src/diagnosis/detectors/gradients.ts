@@ -9,21 +9,24 @@ import { max, median, min, sum } from '../statistics.js';
 const AROUND = 5;
 const TIMES = 10;
 const LEAST = 3;
+/** Of all norms. In a long run, a few are large by chance. */
+const LEAST_SHARE = 0.01;
 
 /** Gradients of some steps are many times as large as those around them. */
 export const exploding: Detector = {
   id: 'exploding',
   needs: { steps: ['gradNorm'], facts: ['options'] },
   find(run) {
+    // The norms are those before clipping, which cuts them.
+    if (optionOf(run, 'gradientClipping.norm') !== undefined) return undefined;
     const rows = run.allRows(0).filter(({ gradNorm }) => Number.isFinite(gradNorm));
     if (rows.length <= 2 * AROUND)
       return `only ${rows.length} norms of the gradients, of ${2 * AROUND + 1} that are needed`;
     const norms = rows.map(({ gradNorm }) => gradNorm);
     const usual = norms.map((_, i) => median(norms.slice(Math.max(0, i - AROUND), i + AROUND + 1)));
-    const large = rows.filter(({ gradNorm }, i) => gradNorm > TIMES * usual[i]!);
-    if (large.length < LEAST) return undefined;
+    const large = rows.filter(({ gradNorm }, i) => usual[i]! > 0 && gradNorm > TIMES * usual[i]!);
+    if (large.length < Math.max(LEAST, LEAST_SHARE * rows.length)) return undefined;
     const typical = median(norms);
-    const clips = optionOf(run, 'gradientClipping.norm') !== undefined;
     return {
       id: 'exploding',
       severity: 'warning',
@@ -42,10 +45,9 @@ export const exploding: Detector = {
         'In some steps the gradients are many times as large as in the others, and undo what was learned.',
       ranks: run.numbers,
       since: run.since(large[0]!),
-      advice: clips
-        ? 'Look at the batches of these steps, and lower the learning rate.'
-        : 'Clip gradients near their usual norm, and look at the batches of these steps.',
-      change: clips ? null : changeOf(run, 'gradientClipping.norm', Number((2 * typical).toPrecision(1))),
+      advice:
+        'Clip gradients near their usual norm, unless the program calls clipGradNorm. Look at the batches of these steps.',
+      change: changeOf(run, 'gradientClipping.norm', Number((2 * typical).toPrecision(1))),
       gain: null,
     };
   },
@@ -59,12 +61,15 @@ export const fp16Scale: Detector = {
     if (optionOf(run, 'mixedPrecision') !== 'fp16') return undefined;
     if (run.facts!.strategy.startsWith('pipeline'))
       return 'a pipelined step has a number of passes that depends on its schedule';
-    const window = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
-    const shares = run.steps.map((steps) => {
-      const known = steps.filter(({ row }) => row.passes >= window);
-      const passes = sum(known.map(({ row }) => row.passes));
-      return passes === 0 ? 0 : 1 - (window * known.length) / passes;
-    });
+    const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
+    const known = run.steps.map((steps) => steps.filter(({ row }) => row.passes >= micro));
+    if (min(known.map(({ length }) => length)) < 0.5 * run.length)
+      return 'most steps are replayed, and their passes are not counted';
+    // A program may have several passes in each step, such as those of two networks.
+    const window = median(known.map((steps) => min(steps.map(({ row }) => row.passes))));
+    const shares = known.map(
+      (steps) => 1 - (window * steps.length) / sum(steps.map(({ row }) => row.passes)),
+    );
     const share = min(shares);
     if (share < 0.05) return undefined;
     const skipped: Edit = (cost, { row }) => ({
@@ -102,10 +107,12 @@ export const sameBatches: Detector = {
     const count = losses[0]!.length;
     if (count < LEAST_LOSSES) return `only ${count} losses of each rank, of ${LEAST_LOSSES} that are needed`;
     // A loss that does not change says nothing about its samples.
-    if (max(losses[0]!) - min(losses[0]!) <= SAME * Math.abs(max(losses[0]!))) return undefined;
-    const isSame = (a: readonly number[], b: readonly number[]) =>
-      a.every((loss, i) => Math.abs(loss - b[i]!) <= SAME * Math.abs(loss));
-    const groups = losses.map((own) => run.numbers.filter((_, j) => isSame(own, losses[j]!)));
+    const changes = losses.map((own) => max(own) - min(own) > SAME * Math.abs(max(own)));
+    const isSame = (a: number, b: number) =>
+      a === b ||
+      (changes[a]! &&
+        losses[a]!.every((loss, i) => Math.abs(loss - losses[b]![i]!) <= SAME * Math.abs(loss)));
+    const groups = run.numbers.map((_, i) => run.numbers.filter((__, j) => isSame(i, j)));
     const largest = groups.reduce((most, group) => (group.length > most.length ? group : most));
     if (largest.length < 2) return undefined;
     const different = new Set(groups.map(([first]) => first)).size;

@@ -1,4 +1,3 @@
-import type { SampleRow } from '../../format.js';
 import type { Detector } from '../finding.js';
 import type { Run } from '../run.js';
 import { max, min } from '../statistics.js';
@@ -7,9 +6,11 @@ import { max, min } from '../statistics.js';
 const LEAST_SECONDS = 10;
 const LEAST_STEPS = 20;
 const CRITICAL_SECONDS = 60;
+/** A collective that fails ends a little before its rank does. */
+const ENDING_SECONDS = 5;
 
 interface Standstill {
-  /** The time since the rank last began or ended a collective, to the end of its records. */
+  /** The time since the rank last began a collective. */
   readonly seconds: number;
   readonly collectives: number;
   readonly isInCollective: boolean;
@@ -18,9 +19,16 @@ interface Standstill {
 /** Ranks wait in a collective that others do not call. */
 export const hang: Detector = {
   id: 'hang',
-  needs: { samples: ['collectives', 'isInCollective'], ranks: 2, minSteps: 1 },
+  needs: { ranks: 2, minSteps: 1 },
   find(run) {
-    const still = run.numbers.map((_, i) => standstillOf(run.samplesAfter(i)));
+    // Not a need: a run may hang before there are two samples of its steps.
+    const lasts = run.numbers.map((_, i) => run.lastSample(i));
+    const last = lasts.find((row) => !(row?.collectives !== undefined && row.isInCollective >= 0));
+    if (lasts.includes(undefined)) return 'no sample of each process';
+    if (last) return `no column ${last.collectives === undefined ? 'collectives' : 'isInCollective'}`;
+    // The records of a rank that has ended are shorter.
+    const until = max(lasts.map((row) => row!.time));
+    const still = run.numbers.map((_, i) => standstillOf(run, i, until));
     const seconds = min(still.map((each) => each.seconds));
     const limit = Math.max(LEAST_SECONDS, (LEAST_STEPS * run.stepMs) / 1000);
     if (seconds < limit || !still.some(({ isInCollective }) => isInCollective)) return undefined;
@@ -55,16 +63,16 @@ export const hang: Detector = {
   },
 };
 
-function standstillOf(samples: readonly SampleRow[]): Standstill {
-  const last = samples.at(-1);
-  if (!last) return { seconds: 0, collectives: NaN, isInCollective: false };
-  const isSame = (row: SampleRow) =>
-    row.collectives === last.collectives && row.isInCollective === last.isInCollective;
-  const from = samples.findLastIndex((row) => !isSame(row)) + 1;
+function standstillOf(run: Run, index: number, until: number): Standstill {
+  const { time, collectives } = run.lastSample(index)!;
+  const after = run.samplesAfter(index);
+  const same = after.slice(after.findLastIndex((row) => row.collectives !== collectives) + 1);
+  const from = same[0]?.time ?? run.steps[index]!.at(-1)!.row.end;
+  const lastIn = same.findLast(({ isInCollective }) => isInCollective === 1);
   return {
-    seconds: (last.time - samples[from]!.time) / 1000,
-    collectives: last.collectives,
-    isInCollective: last.isInCollective === 1,
+    seconds: (until - from) / 1000,
+    collectives,
+    isInCollective: lastIn !== undefined && (time - lastIn.time) / 1000 < ENDING_SECONDS,
   };
 }
 

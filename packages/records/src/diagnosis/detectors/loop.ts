@@ -2,7 +2,7 @@ import type { Detector, Finding } from '../finding.js';
 import { changeOf, loaderChange, optionOf } from '../options.js';
 import { gainOf, less } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
-import { factsOf, MOST_QUEUE, mostQueued, ranksOnHost, rateOf } from '../samples.js';
+import { factsOf, MOST_QUEUE, mostQueued, queuedRanks, ranksOnHost, rateOf } from '../samples.js';
 import { max, median, sum } from '../statistics.js';
 
 const percent = (share: number) => 100 * share;
@@ -113,6 +113,8 @@ export const loopCode: Detector = {
   find(run) {
     const share = run.share(ownCodeMs);
     if (share < 0.1) return undefined;
+    const reason = run.facts!.strategy?.startsWith('pipeline') ? unknownLoop(run) : undefined;
+    if (reason) return reason;
     const period = periodOf(run.steps[0]!);
     const cause =
       period === undefined
@@ -139,6 +141,12 @@ export const loopCode: Detector = {
     };
   },
 };
+
+/** Why the time of the loop cannot be told from that of a pipeline, whose stages wait between their passes. */
+function unknownLoop(run: Run): string | undefined {
+  if (!run.steps.flat().every(({ row }) => row.communicating >= 0)) return 'no column communicating';
+  return queuedRanks(run);
+}
 
 /** The distance of the steps that have most of the loop's time. Undefined: all steps have it. */
 function periodOf(steps: readonly RankStep[]): number | undefined {

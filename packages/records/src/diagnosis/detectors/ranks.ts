@@ -10,9 +10,9 @@ import {
   ranksOnHost,
   rateOf,
 } from '../samples.js';
-import { max, median, min, sum } from '../statistics.js';
+import { max, mean, median, min, sum } from '../statistics.js';
 
-const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
+export const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
 
 /** The parts of a step in which a rank may be slower than others. */
 const PARTS = [
@@ -43,8 +43,6 @@ export const slowRank: Detector = {
   id: 'slow-rank',
   needs: { steps: ['exposed'], facts: ['strategy'], ranks: 2, passes: true },
   find(run) {
-    // Its stages differ in work: see stage-imbalance.
-    if (run.facts!.strategy.startsWith('pipeline')) return undefined;
     const slowest = slowestRanks(run);
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
     const rank = counts.indexOf(max(counts));
@@ -53,6 +51,8 @@ export const slowRank: Detector = {
     const ratio = own / others;
     const always = counts[rank]! / run.length;
     if (ratio < 1.1 || always < 0.8) return undefined;
+    // Stages of a pipeline differ in work: see stage-imbalance.
+    if (run.facts!.strategy.startsWith('pipeline') && computesMore(run, rank)) return undefined;
     const edit: Edit = (cost, _, index) =>
       index === rank ? { ...cost, before: cost.before / ratio, after: cost.after / ratio } : cost;
     const gain = gainOf(run, { mid: edit });
@@ -96,6 +96,15 @@ function slowestRanks(run: Run): number[] {
 
 function othersOf(run: Run, rank: number, of: (step: RankStep) => number): number {
   return median(run.steps.filter((_, i) => i !== rank).map((steps) => median(steps.map(of))));
+}
+
+/** Whether a rank is busier than the mean because it computes longer, not because of its loop or its data. */
+export function computesMore(run: Run, rank: number): boolean {
+  const excess = (of: (step: RankStep) => number) => {
+    const times = run.steps.map((steps) => median(steps.map(of)));
+    return times[rank]! - mean(times);
+  };
+  return excess(({ computeMs }) => computeMs) >= 0.5 * excess(busyMs);
 }
 
 /** The part that explains at least 80 % of what the rank needs more. */
@@ -268,7 +277,8 @@ function wrongStrategy(run: Run, common: Common): Finding | undefined {
   // A rank has a part of the weights and of their state, and all of its activations.
   const onHost = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
   const replicas = max(peaks) * run.numbers.length * onHost;
-  if (replicas > MOST_MEMORY * memoryBytes) return undefined;
+  // Not known: NaN.
+  if (!(replicas <= MOST_MEMORY * memoryBytes)) return undefined;
   return {
     ...common,
     id: 'wrong-strategy',

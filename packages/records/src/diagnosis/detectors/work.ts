@@ -1,11 +1,11 @@
-import type { Detector, Evidence } from '../finding.js';
-import { changeOf, optionOf } from '../options.js';
+import type { Detector, Evidence, Needs } from '../finding.js';
+import { axisSize, changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
-import type { RankStep, Run } from '../run.js';
-import { MOST_QUEUE, mostQueued } from '../samples.js';
+import type { Run } from '../run.js';
+import { queuedRanks } from '../samples.js';
 import { max, mean, median, min, sum } from '../statistics.js';
+import { busyMs, computesMore } from './ranks.js';
 
-const busyMs = ({ ms, waitedMs }: RankStep) => ms - waitedMs;
 const isPipeline = (run: Run) => run.facts!.strategy.startsWith('pipeline');
 
 /** A rank that is the slowest in so many steps is a slow rank. */
@@ -23,9 +23,8 @@ export const unevenWork: Detector = {
   },
   find(run) {
     if (isPipeline(run)) return undefined;
-    const queue = mostQueued(run);
-    if (queue > MOST_QUEUE)
-      return `ranks waited for a processor in ${(100 * queue).toFixed(0)} % of the time, which changes the times of passes`;
+    const queued = queuedRanks(run);
+    if (queued) return queued;
     const works = run.steps[0]!.map((_, step) => run.steps.map((steps) => steps[step]!.computeMs));
     const slowest = works.map((work) => work.indexOf(max(work)));
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
@@ -70,15 +69,26 @@ function isMixed(works: readonly (readonly number[])[]): boolean {
   return works.filter((work) => max(work) >= 1.1 * mean(work)).length >= works.length / 3;
 }
 
+const OF_PIPELINE: Needs = {
+  steps: ['communicating'],
+  samples: ['runQueueMs'],
+  facts: ['strategy', 'options', 'ranks'],
+  ranks: 2,
+  passes: true,
+};
+
 /** One stage of a pipeline has more work than the others. */
 export const stageImbalance: Detector = {
   id: 'stage-imbalance',
-  needs: { steps: ['communicating'], facts: ['strategy', 'options'], ranks: 2, passes: true },
+  needs: OF_PIPELINE,
   find(run) {
     if (!isPipeline(run)) return undefined;
+    const queued = queuedRanks(run);
+    if (queued) return queued;
     const busy = run.steps.map((steps) => median(steps.map(busyMs)));
     const ratio = max(busy) / mean(busy);
-    if (ratio < 1.1) return undefined;
+    // Else it is a slow rank.
+    if (ratio < 1.1 || !computesMore(run, busy.indexOf(max(busy)))) return undefined;
     const edit: Edit = (cost, _, index) => ({
       before: Math.max(0, cost.before * (mean(busy) / busy[index]!)),
       shared: cost.shared / ratio,
@@ -114,18 +124,20 @@ const PER_STAGE = 4;
 /** Stages of a pipeline wait at the start and at the end of each step. */
 export const bubble: Detector = {
   id: 'bubble',
-  needs: { steps: ['communicating'], facts: ['strategy', 'options'], ranks: 2, passes: true },
+  needs: OF_PIPELINE,
   find(run) {
     if (!isPipeline(run)) return undefined;
-    const stages = stagesOf(run);
-    // The default is the number of stages.
-    const micro = Number(optionOf(run, 'pipeline.microBatches') ?? stages);
+    const queued = queuedRanks(run);
+    if (queued) return queued;
+    const stages = axisSize(run, 'pipeline');
+    const { count: micro, parts } = microBatchesOf(run, stages);
     const share = min(
       run.steps.map((steps) => sum(steps.map(({ waitedMs }) => waitedMs)) / sum(steps.map(({ ms }) => ms))),
     );
-    const ofSchedule = (stages - 1) / (micro + stages - 1);
+    const isZero = optionOf(run, 'pipeline.schedule') === 'zeroBubble';
+    const ofSchedule = (stages - 1) / (parts + stages - 1);
     if (share < 0.15 || ofSchedule < 0.13) return undefined;
-    const more = PER_STAGE * stages;
+    const more = Math.max(PER_STAGE * stages, 2 * micro);
     const kept = micro / more;
     const keep =
       (part: number): Edit =>
@@ -138,7 +150,7 @@ export const bubble: Detector = {
       cause: `With ${micro} micro-batches, the ${stages} stages wait at the start and at the end of each step.`,
       ranks: run.numbers,
       since: null,
-      advice: `Use more micro-batches, ${more} or another number that divides the batch, or the schedule zeroBubble.`,
+      advice: `Use more micro-batches, ${more} or another number that divides the batch${isZero ? '' : ', or the schedule zeroBubble'}.`,
       change: changeOf(run, 'pipeline.microBatches', more),
       gain: gainOf(run, {
         mid: keep(1 - Math.min(1, ofSchedule / share) * (1 - kept)),
@@ -165,7 +177,33 @@ function bubbleEvidence({ share, ofSchedule, micro, stages }: Bubble): Evidence[
   ];
 }
 
-function stagesOf(run: Run): number {
-  const given = Number(optionOf(run, 'mesh.pipeline') ?? -1);
-  return given > 0 ? given : run.numbers.length;
+interface MicroBatches {
+  readonly count: number;
+  /** The micro-batches by which plain schedules have the same bubble. */
+  readonly parts: number;
+}
+
+/**
+ * The micro-batches of a step, by its backward passes: `pipelined` may be given another number than the
+ * option is. Passes of replays are not counted.
+ */
+function microBatchesOf(run: Run, stages: number): MicroBatches {
+  const window = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
+  const passes = run.steps.map((steps) =>
+    median(steps.flatMap(({ row }) => (row.passes > 0 ? [row.passes] : []))),
+  );
+  // The first stage has a pass for each micro-batch, and others have two: NaN if it is not known.
+  const known = min(passes) / window;
+  // The default is the number of stages.
+  const given = Number(optionOf(run, 'pipeline.microBatches') ?? stages);
+  switch (optionOf(run, 'pipeline.schedule')) {
+    case 'zeroBubble': {
+      const count = known / 2 || given;
+      return { count, parts: 3 * count };
+    }
+    case 'interleaved':
+      return { count: given, parts: Math.max(given, (known + given) / 2 || 2 * given) };
+    default:
+      return { count: known || given, parts: known || given };
+  }
 }
