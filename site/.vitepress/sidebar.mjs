@@ -104,6 +104,7 @@ const ERRORS = [
 const HOW_TO_WRITE = [
   ['Write a tracker', '/write/tracker'],
   ['Publish a tracker', '/write/tracker-guide'],
+  ['Write a plugin', '/write/plugin'],
   ['Write a strategy', '/write/strategy'],
   ['Write a kernel', '/write/kernel'],
 ];

@@ -21,30 +21,30 @@ function withHeadingsOfRows(html) {
 
 /**
  * The words of a text, as MiniSearch divides it, and those of a title also as a whole: `=setseed`. The
- * words of a query have that, too, so a heading that equals the query is found by it. It runs in the
- * reader's browser, by its text alone.
+ * words of a query have that, too, so a heading that equals the query is found by it. The name of an
+ * error has it also without `ACC`: `=out of memory`. It runs in the reader's browser, by its text alone.
  *
  * @param field The field of the index, or undefined for a query.
  */
 export function tokenize(text, field) {
   const words = text.split(/[\n\r\p{Z}\p{P}]+/u);
   if (field !== undefined && field !== 'title') return words;
-  return [
-    ...words,
-    `=${text
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}]+/gu, ' ')
-      .trim()}`,
-  ];
+  const whole = text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+  const ofError = /^ACC_/.test(text) ? [`=${whole.slice('acc '.length)}`] : [];
+  return [...words, `=${whole}`, ...ofError];
 }
 
-/** Words are also found by their beginning, and with a typing error. Whole titles are not. */
+/** Words are also found by their beginning, and long ones with a typing error. Whole titles are not. */
 export function isWord(term) {
   return !term.startsWith('=');
 }
 
+/** A short word with another letter is another word: gan, can, an. */
 export function fuzziness(term) {
-  return term.startsWith('=') ? false : 0.2;
+  return term.startsWith('=') || term.length < 5 ? false : 0.2;
 }
 
 /**

@@ -16,16 +16,3 @@ it('the Accelerator lacks exactly what README.md says it lacks', () => {
   expect(names.length).toBeGreaterThan(0);
   expect(names.filter((name) => name in core.Accelerator.prototype || name in core)).toEqual([]);
 });
-
-it('options that README.md lists as missing are refused', async () => {
-  const options = named('options');
-  expect(options.length).toBeGreaterThan(0);
-  for (const option of options) {
-    const [path, value] = option.split(': ') as [string, string?];
-    const [outer, inner] = path.split('.') as [string, string?];
-    const setting = value?.replaceAll("'", '') ?? 1;
-    const given = { [outer]: inner ? { [inner]: setting } : setting };
-    const code = value ? 'ACC_PRECISION_UNSUPPORTED' : 'ACC_UNKNOWN_OPTION';
-    await expect(core.Accelerator.create(given), option).rejects.toMatchObject({ code });
-  }
-});

@@ -70,6 +70,7 @@ const SHOWN: readonly (readonly [name: string, line: RegExp])[] = [
   ['learn/exercise-deepspeed#1', /^4 updates$/],
   ['learn/exercise-deepspeed#2', /^8 steps on 2 stages$/],
   ['learn/exercise-cnn#1', /^2 processes: \d+ ms for 256 pictures$/],
+  ['write/plugin#1', /^whole gradients after step 8$/],
   ['coming-from/tfjs-node#1', /^computed by acc$/],
 ];
 

@@ -45,6 +45,8 @@ describe('a plan', () => {
     const [, yaml] = /Accelerator\.create:\n((?: {2}.*\n)+)/.exec(text)!;
     const lines = yaml!.split('\n').map((line) => line.slice(2));
     expect(lines[0]).toBe('accelerator:');
+    // The options name an axis differently from the table.
+    expect(text.includes('The axis data of the table is fsdp here: stage 1')).toBe(flags.stage === '1');
     await expect(parseConfig(lines.join('\n'), 'acc.yaml')).resolves.toBeDefined();
   });
 

@@ -87,16 +87,26 @@ function timeOf({ breakdown, stepSeconds }: PlannedRun): string {
   return ['The time of the first:', ...parts, ...repeated].join('\n');
 }
 
-function optionsOf({ create: { options, batchSize, program } }: PlannedRun): string {
+function optionsOf(planned: PlannedRun): string {
+  const { options, batchSize, program } = planned.create;
   const lines = stringify({ accelerator: options }).trimEnd().split('\n');
   return [
     options.fsdp?.offload
       ? 'The first as options of Accelerator.create (fsdp.offload is no option of acc.yaml):'
       : 'The first in acc.yaml, or as options of Accelerator.create:',
     ...lines.map((line) => `  ${line}`),
+    ...renamedAxis(planned),
     `In the program: batches of ${counted(batchSize, 'row')} a rank.`,
     ...program.map((line) => `- ${line}`),
   ].join('\n');
+}
+
+/** Stages 1 and 2 of ZeRO divide over the ranks of `data`, and the options call that axis `fsdp`. */
+function renamedAxis({ plan: { mesh }, create: { options } }: PlannedRun): string[] {
+  const { stage } = options.fsdp ?? {};
+  if (mesh.data === 1 || mesh.fsdp > 1 || options.mesh?.fsdp !== mesh.data) return [];
+  const divided = `${stage === 1 ? '' : 'gradients and '}the state of the optimizer`;
+  return [`The axis data of the table is fsdp here: stage ${stage} divides ${divided} over its ranks.`];
 }
 
 function unfitOf({ doNotFit, limitBytes }: PlanReport): string {

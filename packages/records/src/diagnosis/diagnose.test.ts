@@ -121,6 +121,18 @@ describe('a finding', () => {
     expect(only({ step: () => ({ ms: 14 }) }).evidence).toHaveLength(2);
   });
 
+  it('is not sure of code of the loop while the main thread waits for a processor', () => {
+    const loopOf = (runQueueMs: number) =>
+      diagnoseRun(syntheticRun({ step: () => ({ ms: 15 }), rates: { runQueueMs } })).findings.find(
+        ({ id }) => id === 'loop-code',
+      )!;
+    expect([loopOf(0).severity, loopOf(0).gain!.low]).toEqual(['critical', expect.closeTo(1 / 3, 2)]);
+    const { severity, cause, gain } = loopOf(850);
+    expect(severity).toBe('warning');
+    expect(cause).toContain('hides how much');
+    expect(gain!.low).toBeLessThan(0.06);
+  });
+
   it.each([
     [{ loader: 5, ms: 15 }, 700, 'dataLoader.prefetch', 2],
     [{ loader: 30, ms: 40 }, 100, 'DataLoader numWorkers', 2],

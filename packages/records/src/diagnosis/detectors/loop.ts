@@ -116,20 +116,21 @@ export const loopCode: Detector = {
     const reason = run.facts!.strategy?.startsWith('pipeline') ? unknownLoop(run) : undefined;
     if (reason) return reason;
     const period = periodOf(run.steps[0]!);
-    const cause =
-      period === undefined
-        ? 'The code of the loop beside passes, optimizer and loader takes this time in each step: logs, reads of tensors, transformations of batches.'
-        : `The code of the loop takes this time in every ${ordinal(period)} step: an evaluation, logs or files.`;
+    // Pauses for other work on the processors look like code of the loop, but have no period.
+    const queue = mostQueued(run);
+    const isHidden = queue > MOST_QUEUE && period === undefined;
+    const least = isHidden ? share * (1 - queue) : share;
+    const [doubt, waits] = isHidden ? [HIDDEN, [queuedFor(queue)]] : ['', []];
     return {
       id: 'loop-code',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: least >= 0.2 ? 'critical' : 'warning',
       share,
       evidence: [
         { quantity: 'code of the loop', value: percent(share), unit: '% of the time', limit: 10 },
         { quantity: 'code of the loop', value: share * run.stepMs, unit: 'ms a step' },
-        ...(period === undefined ? [] : [{ quantity: 'period', value: period, unit: 'steps' }]),
+        ...(period === undefined ? waits : [{ quantity: 'period', value: period, unit: 'steps' }]),
       ],
-      cause,
+      cause: causeOf(period) + doubt,
       ranks: run.numbers,
       since: null,
       advice:
@@ -137,7 +138,10 @@ export const loopCode: Detector = {
           ? 'Move work out of the loop, or do it every N steps. autoLog reads the loss without waiting in each step.'
           : 'Do it more rarely, or on fewer rows.',
       change: null,
-      gain: gainOf(run, { mid: less(ownCodeMs) }),
+      gain: gainOf(run, {
+        mid: less(ownCodeMs),
+        low: less((step) => (least / share) * ownCodeMs(step)),
+      }),
     };
   },
 };
@@ -147,6 +151,17 @@ function unknownLoop(run: Run): string | undefined {
   if (!run.steps.flat().every(({ row }) => row.communicating >= 0)) return 'no column communicating';
   return queuedRanks(run);
 }
+
+const HIDDEN = ' The main thread also waited for a processor, which hides how much of this is code.';
+
+const queuedFor = (queue: number) => ({
+  ...{ quantity: 'waiting for a processor', value: percent(queue), unit: '% of the time' },
+});
+
+const causeOf = (period: number | undefined): string =>
+  period === undefined
+    ? 'The code of the loop beside passes, optimizer and loader takes this time in each step: logs, reads of tensors, transformations of batches.'
+    : `The code of the loop takes this time in every ${ordinal(period)} step: an evaluation, logs or files.`;
 
 /** The distance of the steps that have most of the loop's time. Undefined: all steps have it. */
 function periodOf(steps: readonly RankStep[]): number | undefined {
