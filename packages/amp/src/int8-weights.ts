@@ -22,21 +22,30 @@ export class Int8Weights {
   readonly #matrices: string[] = [];
   /** The weights that are no matrices, for each list. */
   readonly #sixteenBits: string[] = [];
+  /** The layers that round their weights by themselves, for each list. */
+  readonly #rounded = new Set<string>();
   #isAnyTaken = false;
 
   constructor(
     private readonly exclude: readonly string[] | undefined,
     /** Whether a weight is stored in fewer bits, which products take as it is. */
     private readonly isPacked: (weight: Variable) => boolean = () => false,
+    /** Whether the layer of a weight rounds it by itself, and multiplies the result. */
+    private readonly isFakeQuantized: (weight: Variable) => boolean = () => false,
   ) {
     this.#unmatched = new Set(exclude);
   }
 
   /** Takes a list of variables that training gets to know. */
   take(variables: readonly Variable[]): void {
-    const layers = variables.filter(
+    const floats = variables.filter(
       (variable) => variable.rank >= 2 && variable.dtype === 'float32' && !this.isPacked(variable),
     );
+    for (const { name } of floats.filter(this.isFakeQuantized)) {
+      this.#rounded.add(folderOf(name));
+      if (this.exclude) this.#matches(name);
+    }
+    const layers = floats.filter((variable) => !this.isFakeQuantized(variable));
     const recurrent = new Set(layers.flatMap(({ name }) => (isRecurrent(name) ? [folderOf(name)] : [])));
     this.#isAnyTaken ||= variables.length > 0;
     this.#chosen = this.chosen;
@@ -90,6 +99,14 @@ export class Int8Weights {
             `mixedPrecision 'int8': only products of matrices compute in 8 bits. Convolutions, recurrent layers and stacks of matrices compute in bf16: ${listed(this.#sixteenBits)}.`,
           ]
         : []),
+      ...this.#ofRounded(),
+    ];
+  }
+
+  #ofRounded(): string[] {
+    if (this.#rounded.size === 0) return [];
+    return [
+      `mixedPrecision 'int8': layers that prepareQat has prepared compute in bf16, with the weights that they round: ${listed([...this.#rounded])}.`,
     ];
   }
 

@@ -12,7 +12,11 @@ export class Int8 {
   #layer: PrecisionLayer | undefined;
 
   constructor(exclude: readonly string[] | undefined, seed: number) {
-    const weights = new Int8Weights(exclude, (weight) => this.#layer?.isPacked?.(weight) ?? false);
+    const weights = new Int8Weights(
+      exclude,
+      (weight) => this.#layer?.isPacked?.(weight) ?? false,
+      (weight) => this.#layer?.isFakeQuantized?.(weight) ?? false,
+    );
     this.weights = weights;
     this.products = new Int8Products(seed, {
       get chosen() {

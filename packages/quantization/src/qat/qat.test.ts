@@ -116,7 +116,8 @@ describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
     expect(losses.at(-1)!).toBeLessThan(losses[0]!);
     const trained = predict(model);
     const kernels = model.layers.flatMap((layer) => layer.weights.map((weight) => weight.read()));
-    const rough = kernels.filter((variable) => isFakeQuantized(variable as tf.Variable));
+    const isWeight = ({ name }: tf.Variable) => !/_scale|input_range/.test(name);
+    const rough = (kernels as tf.Variable[]).filter((each) => isFakeQuantized(each) && isWeight(each));
     expect(rough.length).toBeGreaterThan(0);
     const reports = await convertQat(model);
     expect(reports.length).toBeGreaterThan(0);
@@ -191,6 +192,33 @@ describe('the range of inputs', () => {
     );
   });
 
+  it('is that of all ranks, also of one without rows, until the layer is converted', async () => {
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [2] })] });
+    prepareQat(model, { weights: 'int8', activations: 'static' });
+    const apply = (x: tf.Tensor) => tf.dispose(model.apply(x, { training: true }) as tf.Tensor);
+    const range = () => [...(model.weights.at(-1)!.read() as tf.Tensor).dataSync()];
+    const none = tf.zeros([0, 2]);
+    apply(none);
+    expect(range()).toEqual([0, 0, 0]);
+    const found: number[][] = [];
+    const life = {
+      isOver: false,
+      largest(own: tf.Tensor) {
+        found.push([...own.dataSync()]);
+        return tf.maximum(own, [3, 5]);
+      },
+    };
+    notePrepared([model.layers[0]!], life);
+    apply(none);
+    expect(range()).toEqual([3, 5, 1]);
+    expect(found).toEqual([[-Infinity, -Infinity]]);
+    await convertQat(model);
+    apply(none);
+    expect(found).toHaveLength(1);
+    none.dispose();
+    model.dispose();
+  });
+
   it('rounds nothing before it is known', () => {
     const model = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [32] })] });
     const { x, y } = batch(model);
@@ -206,6 +234,18 @@ describe('the range of inputs', () => {
     model.dispose();
     without.dispose();
   });
+});
+
+it('a compiled model trains the rest once its weights are packed', async () => {
+  const model = MODELS['dense']();
+  prepareQat(model, { weights: 'int4', granularity: { group: 32 }, scales: 'learned' });
+  compile(model);
+  const [before] = await fit(model, 2);
+  await convertQat(model);
+  const losses = await fit(model, 3);
+  expect(losses.at(-1)!).toBeLessThan(losses[0]!);
+  expect(losses[0]!).toBeLessThan(before!);
+  model.dispose();
 });
 
 it('leaves no tensors and no patches behind', async () => {
@@ -252,6 +292,7 @@ describe('is refused', () => {
     const before = tf.memory().numTensors;
     const cases: readonly (readonly [object, object, string])[] = [
       [model, { weights: 'nf4' }, 'ACC_INVALID_OPTION'],
+      [model, { weights: 'ternary' }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', activations: 'dynamic', granularity: { group: 32 } }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', freezeAfter: 3 }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', observer: 'minMax' }, 'ACC_INVALID_OPTION'],
