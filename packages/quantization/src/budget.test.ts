@@ -113,13 +113,18 @@ describe('quantize with bitsPerWeight', () => {
   });
 });
 
-it.each(['ternary', 'int1', '1-bit', '1.58bit', 'binary'])('weights: %s are refused with why', async (weights) => {
-  const options = { weights } as unknown as QuantizeOptions & QuantizeVariableOptions & QatOptions;
-  const refused = expect.objectContaining({
-    code: 'ACC_INVALID_OPTION',
-    message: expect.stringMatching(/loses most of what the model has learned|cannot be trained yet/) as string,
-  }) as Error;
-  await expect(quantize({}, options)).rejects.toThrow(refused);
-  expect(() => quantizeVariable({} as tf.Variable, options)).toThrow(refused);
-  expect(() => prepareQat({}, options)).toThrow(refused);
-});
+it.each(['ternary', 'int1', '1-bit', '1.58bit', 'binary'])(
+  'weights: %s are refused with why',
+  async (weights) => {
+    const options = { weights } as unknown as QuantizeOptions & QuantizeVariableOptions & QatOptions;
+    const refused = expect.objectContaining({
+      code: 'ACC_INVALID_OPTION',
+      message: expect.stringMatching(
+        /loses most of what the model has learned|cannot be trained yet/,
+      ) as string,
+    }) as Error;
+    await expect(quantize({}, options)).rejects.toThrow(refused);
+    expect(() => quantizeVariable({} as tf.Variable, options)).toThrow(refused);
+    expect(() => prepareQat({}, options)).toThrow(refused);
+  },
+);

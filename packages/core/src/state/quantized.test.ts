@@ -116,7 +116,9 @@ describe('packed weights in files', () => {
 
 describe('layers that prepareQat has prepared', () => {
   function prepared(): tf.Sequential {
-    const model = tf.sequential({ layers: [tf.layers.dense({ units: 64, name: 'first', inputShape: [64] })] });
+    const model = tf.sequential({
+      layers: [tf.layers.dense({ units: 64, name: 'first', inputShape: [64] })],
+    });
     model.add(tf.layers.dense({ units: 2, name: 'head' }));
     prepareQat(model, { weights: 'int8', activations: 'static', layers: ['first'] });
     return prepareQat(model, {
@@ -182,6 +184,26 @@ describe('layers that prepareQat has prepared', () => {
     expectClose(predict(loaded), trained, { rtol: 0, atol: 1e-5 });
     loaded.dispose();
   });
+
+  it.each(['int8', 'int4'] as const)(
+    'are saved once they are converted: learned scales, %s',
+    async (weights) => {
+      accelerator = await Accelerator.create();
+      const dense = () => tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] });
+      const model = tf.sequential({ layers: [dense()] });
+      const options = weights === 'int8' ? { weights } : ({ weights, granularity: { group: 32 } } as const);
+      prepareQat(model, { ...options, scales: 'learned' });
+      await convertQat(model);
+      await accelerator.saveModel(model, folder);
+      const loaded = tf.sequential({ layers: [dense()] });
+      await quantize(loaded, options);
+      await accelerator.loadModel(loaded, folder);
+      const valuesOf = (of: tf.LayersModel) => of.getWeights().map((each) => [...each.dataSync()]);
+      expect(valuesOf(loaded)).toEqual(valuesOf(model));
+      model.dispose();
+      loaded.dispose();
+    },
+  );
 
   it("compute in bf16 with mixedPrecision 'int8', which says so", async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
