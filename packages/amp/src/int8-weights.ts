@@ -112,7 +112,8 @@ export class Int8Weights {
 
   #whyNone(): string {
     const matrices = this.#matrices.filter((name) => !isNamed(name, EMBEDDINGS));
-    if (matrices.length === 0) return 'No prepared weight is a matrix of a dense layer.';
+    if (matrices.length === 0)
+      return `No ${this.#rounded.size > 0 ? 'other ' : ''}prepared weight is a matrix of a dense layer.`;
     if (this.exclude) return `amp.exclude leaves out all: ${listed(matrices)}.`;
     return 'The first and the last matrix are left out, and matrices with fewer than 128 rows or columns. amp: { exclude: [] } takes them, too.';
   }

@@ -84,6 +84,17 @@ function batch(model: tf.LayersModel): { readonly x: tf.Tensor; readonly y: tf.T
   });
 }
 
+/** A model whose weights are the same in every run. */
+function modelOf(kind: Kind): tf.Sequential {
+  const model = MODELS[kind]();
+  tf.tidy(() =>
+    model.setWeights(
+      model.getWeights().map(({ shape }, i) => tf.randomUniform(shape, -0.2, 0.2, 'float32', i + 1)),
+    ),
+  );
+  return model;
+}
+
 function compile(model: tf.LayersModel): void {
   model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
 }
@@ -107,7 +118,7 @@ const largest = (values: Float32Array): number =>
 
 describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
   it('learns, and computes the same once its weights are packed', async () => {
-    const model = MODELS[kind]();
+    const model = modelOf(kind);
     const before = model.countParams();
     expect(prepareQat(model, options)).toBe(model);
     const undo = activeLayer({ hasNative: true }).fuseLayers(model.layers);
@@ -237,7 +248,7 @@ describe('the range of inputs', () => {
 });
 
 it('a compiled model trains the rest once its weights are packed', async () => {
-  const model = MODELS['dense']();
+  const model = modelOf('dense');
   prepareQat(model, { weights: 'int4', granularity: { group: 32 }, scales: 'learned' });
   compile(model);
   const [before] = await fit(model, 2);
@@ -250,7 +261,7 @@ it('a compiled model trains the rest once its weights are packed', async () => {
 
 it('leaves no tensors and no patches behind', async () => {
   const patches = livePatches();
-  const model = MODELS['dense']();
+  const model = modelOf('dense');
   prepareQat(model, {
     weights: 'int4',
     granularity: { group: 32 },
@@ -267,7 +278,7 @@ it('leaves no tensors and no patches behind', async () => {
   // The scales of two kernels.
   expect(tf.memory().numTensors).toBe(before - 2);
   model.dispose();
-  const trained = MODELS['dense']();
+  const trained = modelOf('dense');
   prepareQat(trained, { weights: 'int8' });
   trained.dispose();
   expect(livePatches()).toEqual(patches);
@@ -284,8 +295,8 @@ describe('is refused', () => {
   };
 
   it('before anything changes', async () => {
-    const model = MODELS['dense']();
-    const others = MODELS['embedding, LSTM and GRU']();
+    const model = modelOf('dense');
+    const others = modelOf('embedding, LSTM and GRU');
     const wrapped = tf.sequential({
       layers: [tf.layers.timeDistributed({ layer: tf.layers.dense({ units: 2 }), inputShape: [3, 32] })],
     });
@@ -316,7 +327,7 @@ describe('is refused', () => {
   });
 
   it('in the wrong order', async () => {
-    const model = MODELS['dense']();
+    const model = modelOf('dense');
     expect(await codeOf(() => convertQat(model))).toBe('ACC_QAT_STATE');
     prepareQat(model, { weights: 'int8', activations: 'static', layers: ['first'] });
     prepareQat(model, { weights: 'int8', layers: ['head'] });
@@ -339,7 +350,7 @@ describe('is refused', () => {
     expect((await convertQat(model)).map(({ layer }) => layer)).toEqual(['first', 'head']);
     expect(await codeOf(() => convertQat(model))).toBe('ACC_QAT_STATE');
     expect(await codeOf(() => prepareQat(model, { weights: 'int8' }))).toBe('ACC_QUANTIZED');
-    const plain = MODELS['dense']();
+    const plain = modelOf('dense');
     prepareQat(plain, { weights: 'int8' });
     expect(await codeOf(() => freezeObservers(plain))).toBe('ACC_QAT_STATE');
     plain.dispose();
