@@ -57,7 +57,7 @@ const weightShape = {
   activations: z.enum(['none', 'dynamic']).default('none'),
 };
 
-/** What others call weights of 1 to 2 bits. */
+/** Names of formats with 1 or 2 bits, as other libraries have them. */
 const FEW_VALUES = /^(u?int[12]|b?[12]([.]58)?([- ]?bits?)?|binary|ternary|bitnet.*)$/i;
 
 /** @throws AccError `ACC_INVALID_OPTION` for a format with two or three values. */
