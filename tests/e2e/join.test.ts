@@ -6,6 +6,8 @@ interface Result {
   seen: number[];
   shards: { wrong: string[]; gathered: number[][] };
   afterJoin: number[][];
+  observed: number[];
+  expected: number[];
   weights: number[][];
   reference: number[][];
   state: unknown[][];
@@ -47,6 +49,7 @@ it.each([[[2, 5]], [[3, 0, 4]], [[4, 4]]])('ranks with %j steps train like one p
     expect(result.weights).toEqual(ranks[0]!.weights);
     expect(result.afterJoin).toEqual(ranks[0]!.afterJoin);
     expect(result.state).toEqual(ranks[0]!.state);
+    expect(result.observed).toEqual(result.expected);
     expect(result.tensors).toBe(ranks[0]!.tensors);
     result.weights.forEach((values, i) =>
       expectClose(values, result.reference[i]!, { rtol: 1e-5, atol: 2e-6 }),

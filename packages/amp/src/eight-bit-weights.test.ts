@@ -84,3 +84,12 @@ it('says why no weight is multiplied in 8 bits', () => {
   expect(note(matrix, [], () => true)).toContain(none);
   expect(note(matrix, [])).toBe('');
 });
+
+it('leaves weights that layers round to these layers, and says so', () => {
+  const isRounded = ({ name }: tf.Variable) => name.startsWith('mlp/');
+  const weights = new EightBitWeights(['mlp'], undefined, 'int8', isRounded);
+  taken(weights, { 'mlp/kernel': [9, 9], 'mlp/kernel_scale': [1, 1, 9], 'head/kernel': [9, 9] });
+  expect(weights.chosen.map(({ name }) => name)).toEqual(['head/kernel']);
+  weights.requireMatches();
+  expect(weights.notes).toEqual([expect.stringMatching(/prepareQat.*compute in bf16.*: mlp\.$/)]);
+});

@@ -22,6 +22,8 @@ export class EightBitWeights {
   readonly #matrices: string[] = [];
   /** The weights that are no matrices, for each list. */
   readonly #sixteenBits: string[] = [];
+  /** The layers that round their weights by themselves, for each list. */
+  readonly #rounded = new Set<string>();
   #isAnyTaken = false;
 
   constructor(
@@ -30,15 +32,22 @@ export class EightBitWeights {
     private readonly isPacked: (weight: Variable) => boolean = () => false,
     /** As in messages. */
     private readonly precision: 'int8' | 'fp8' = 'int8',
+    /** Whether the layer of a weight rounds it by itself, and multiplies the result. */
+    private readonly isFakeQuantized: (weight: Variable) => boolean = () => false,
   ) {
     this.#unmatched = new Set(exclude);
   }
 
   /** Takes a list of variables that training gets to know. */
   take(variables: readonly Variable[]): void {
-    const layers = variables.filter(
+    const floats = variables.filter(
       (variable) => variable.rank >= 2 && variable.dtype === 'float32' && !this.isPacked(variable),
     );
+    for (const { name } of floats.filter(this.isFakeQuantized)) {
+      this.#rounded.add(folderOf(name));
+      if (this.exclude) this.#matches(name);
+    }
+    const layers = floats.filter((variable) => !this.isFakeQuantized(variable));
     const recurrent = new Set(layers.flatMap(({ name }) => (isRecurrent(name) ? [folderOf(name)] : [])));
     this.#isAnyTaken ||= variables.length > 0;
     this.#chosen = this.chosen;
@@ -92,12 +101,21 @@ export class EightBitWeights {
             `mixedPrecision '${this.precision}': only products of matrices compute in 8 bits. Convolutions, recurrent layers and stacks of matrices compute in bf16: ${listed(this.#sixteenBits)}.`,
           ]
         : []),
+      ...this.#ofRounded(),
+    ];
+  }
+
+  #ofRounded(): string[] {
+    if (this.#rounded.size === 0) return [];
+    return [
+      `mixedPrecision '${this.precision}': layers that prepareQat has prepared compute in bf16, with the weights that they round: ${listed([...this.#rounded])}.`,
     ];
   }
 
   #whyNone(): string {
     const matrices = this.#matrices.filter((name) => !isNamed(name, EMBEDDINGS));
-    if (matrices.length === 0) return 'No prepared weight is a matrix of a dense layer.';
+    if (matrices.length === 0)
+      return `No ${this.#rounded.size > 0 ? 'other ' : ''}prepared weight is a matrix of a dense layer.`;
     if (this.exclude) return `amp.exclude leaves out all: ${listed(matrices)}.`;
     return 'The first and the last matrix are left out, and matrices with fewer than 128 rows or columns. amp: { exclude: [] } takes them, too.';
   }

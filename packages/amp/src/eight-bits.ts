@@ -41,9 +41,14 @@ export class EightBits {
     exclude: readonly string[] | undefined,
     private readonly format: EightBitFormat,
   ) {
-    const isPacked = (weight: Parameters<NonNullable<PrecisionLayer['isPacked']>>[0]) =>
-      this.#layer?.isPacked?.(weight) ?? false;
-    const weights = new EightBitWeights(exclude, isPacked, format.rounding.format);
+    const asks = (question: 'isPacked' | 'isFakeQuantized') => (weight: Variable) =>
+      this.#layer?.[question]?.(weight) ?? false;
+    const weights = new EightBitWeights(
+      exclude,
+      asks('isPacked'),
+      format.rounding.format,
+      asks('isFakeQuantized'),
+    );
     this.weights = weights;
     this.#histories =
       format.historyLength === undefined ? undefined : new AmaxHistories(format.historyLength);

@@ -1,11 +1,14 @@
 import { tidy, type Variable } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import { isLive } from '@acc/kernels';
+import { isFakeQuantized, isLive } from '@acc/kernels';
 import { buffersOf } from '@acc/tfjs-internals';
 import type { WireDtype } from '@acc/placement';
 import { cannotRound } from './errors.js';
 
-/** Weights of layers that the forward pass changes and no gradient does, rounded after each step. */
+/**
+ * Weights of layers that the forward pass changes and no gradient does, rounded after each step. Ranges of fake
+ * quantization are not: they count passes.
+ */
 export class RoundedBuffers {
   readonly #models = new Set<readonly Variable[]>();
   #kernels!: KernelLayer;
@@ -21,7 +24,7 @@ export class RoundedBuffers {
 
   /** Adds the weights of layers, and rounds them. Returns a function that removes them. */
   add(layers: readonly unknown[]): () => void {
-    const variables = buffersOf(layers);
+    const variables = buffersOf(layers).filter((variable) => !isFakeQuantized(variable));
     this.#models.add(variables);
     this.round();
     return () => {

@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { registerAccBackend } from '@acc/kernels';
 import { seededRandom } from '@acc/testkit';
 import { pickedWithin, type Candidate } from './budget.js';
-import { quantize, type QuantizeOptions } from './index.js';
+import { prepareQat, quantize, quantizeVariable } from './index.js';
+import type { QatOptions, QuantizeOptions, QuantizeVariableOptions } from './index.js';
 
 beforeAll(async () => {
   registerAccBackend();
@@ -106,7 +107,24 @@ describe('quantize with bitsPerWeight', () => {
     await expect(quantize(model, { bitsPerWeight: 1.58 })).rejects.toThrow(
       /1\.58 is less than the 4\.\d\d bits/,
     );
+    await expect(quantize(model, { bitsPerWeight: 4.1 })).rejects.not.toThrow(/1 or 2 bits/);
     expect(tf.memory().numTensors).toBe(before);
     model.dispose();
   });
 });
+
+it.each(['ternary', 'int1', '1-bit', '1.58bit', 'binary'])(
+  'weights: %s are refused with why',
+  async (weights) => {
+    const options = { weights } as unknown as QuantizeOptions & QuantizeVariableOptions & QatOptions;
+    const refused = expect.objectContaining({
+      code: 'ACC_INVALID_OPTION',
+      message: expect.stringMatching(
+        /loses most of what the model has learned|cannot be trained yet/,
+      ) as string,
+    }) as Error;
+    await expect(quantize({}, options)).rejects.toThrow(refused);
+    expect(() => quantizeVariable({} as tf.Variable, options)).toThrow(refused);
+    expect(() => prepareQat({}, options)).toThrow(refused);
+  },
+);

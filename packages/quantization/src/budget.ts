@@ -1,3 +1,4 @@
+import { nextFrame } from '@tensorflow/tfjs-core';
 import { invalid } from './errors.js';
 import type { WeightSettings } from './options.js';
 import { measure, requireQuantizable } from './pack.js';
@@ -31,12 +32,17 @@ const FORMATS = [
  *
  * @throws AccError `ACC_INVALID_OPTION` for fewer bits than the layers need; as {@link requireQuantizable}.
  */
-export function plannedLayers(
+export async function plannedLayers(
   chosen: readonly QuantizableLayer[],
   bitsPerWeight: number,
   algorithm: WeightSettings['algorithm'],
-): PlannedLayer[] {
-  const lists = chosen.map((layer) => candidatesOf(layer, algorithm));
+): Promise<PlannedLayer[]> {
+  const lists: Candidate[][] = [];
+  for (const layer of chosen) {
+    lists.push(candidatesOf(layer, algorithm));
+    // The program's timers and messages get a turn.
+    await nextFrame();
+  }
   const size = chosen.reduce((sum, layer) => sum + sizeOf(layer), 0);
   const picked = pickedWithin((bitsPerWeight * size) / 8, lists);
   if (!picked) {
@@ -99,7 +105,7 @@ export function pickedWithin<Settings>(
 function tooFewBits(bits: number, least: number) {
   return invalid(
     'quantize',
-    `bitsPerWeight: ${bits} is less than the ${least.toFixed(2)} bits that int4 in groups needs here.`,
-    `Write at least ${(Math.ceil(least * 100) / 100).toFixed(2)}. Weights of 1 or 2 bits lose too much when they are rounded after training.`,
+    `bitsPerWeight: ${bits} is less than the ${least.toFixed(2)} bits that these layers need with the fewest: int4 in groups, or int8 where no group divides a channel.`,
+    `Write at least ${(Math.ceil(least * 100) / 100).toFixed(2)}.${bits < 3 ? ' Weights of 1 or 2 bits lose too much when they are rounded after training.' : ''}`,
   );
 }

@@ -31,7 +31,9 @@ export function notRounded(
   return invalid(
     caller,
     `activations: '${activations}' has no effect on ${shown}: only ${those} round their input.`,
-    `Leave them out with exclude, and give them to a second call of ${caller} without activations.`,
+    caller === 'quantizeVariable'
+      ? 'Leave activations out.'
+      : `Leave them out with exclude, and give them to a second call of ${caller} without activations.`,
   );
 }
 
@@ -159,6 +161,21 @@ export function withinAnother(name: string): AccError {
     `activations: 'static' cannot be kept by '${name}', which is a part of another layer.`,
     "Write activations: 'dynamic', or leave the layer out with exclude.",
   );
+}
+
+/** For weights with two or three values. */
+export function tooFewValues(caller: string, weights: string): AccError {
+  return caller === 'prepareQat'
+    ? invalid(
+        caller,
+        `weights: '${weights}' cannot be trained yet: the scales that it observes or learns are for 16 values and more.`,
+        "Write weights: 'int4', which has the fewest bits so far.",
+      )
+    : invalid(
+        caller,
+        `weights: '${weights}' has too few values for weights that are already trained: rounding to two or three values loses most of what the model has learned.`,
+        "Write weights: 'int4' with algorithm: 'hqq'. Weights of fewer bits must be trained with them, which prepareQat cannot do yet.",
+      );
 }
 
 export function noFormat(caller: string): AccError {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { ChannelAxis, Granularity, StorageDtype } from '@acc/kernels';
+import { tooFewValues } from './errors.js';
 
 /** How products treat what is multiplied with quantized weights. */
 export type Activations = 'none' | 'dynamic';
@@ -55,6 +56,15 @@ const weightShape = {
   algorithm: z.enum(['nearest', 'hqq']).default('nearest'),
   activations: z.enum(['none', 'dynamic']).default('none'),
 };
+
+/** Names of formats with 1 or 2 bits, as other libraries have them. */
+const FEW_VALUES = /^(u?int[12]|b?[12]([.]58)?([- ]?bits?)?|binary|ternary|bitnet.*)$/i;
+
+/** @throws AccError `ACC_INVALID_OPTION` for a format with two or three values. */
+export function requireManyValues(caller: string, options: { readonly weights?: unknown } | undefined): void {
+  const name = String(options?.weights);
+  if (FEW_VALUES.test(name)) throw tooFewValues(caller, name);
+}
 
 export const globs = z.array(z.string().min(1)).min(1);
 

@@ -1,7 +1,7 @@
 import type { Variable } from '@tensorflow/tfjs-core';
 import { parseOptions } from '@acc/contract';
 import { isFakeQuantized } from '@acc/kernels';
-import { VARIABLE_SCHEMA, type QuantizeVariableOptions } from './options.js';
+import { requireManyValues, VARIABLE_SCHEMA, type QuantizeVariableOptions } from './options.js';
 import { inQat, notRounded } from './errors.js';
 import { pack } from './pack.js';
 import { reportOf, type VariableReport } from './report.js';
@@ -21,6 +21,7 @@ import { settingsOf } from './settings.js';
  * variable; `ACC_QUANTIZED` for the second time. Later, an assignment throws `ACC_QUANTIZED_FROZEN`.
  */
 export function quantizeVariable(variable: Variable, options: QuantizeVariableOptions): VariableReport {
+  requireManyValues('quantizeVariable', options);
   const { axis, ...given } = parseOptions('quantizeVariable', VARIABLE_SCHEMA, options);
   const settings = settingsOf('quantizeVariable', given);
   if (settings.activations === 'dynamic' && variable.rank > 2)

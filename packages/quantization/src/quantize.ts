@@ -4,7 +4,7 @@ import { freezeWeight, isModel } from '@acc/tfjs-internals';
 import { plannedLayers, type PlannedLayer } from './budget.js';
 import { chosenLayers, requireProducts, type LayerGlobs } from './choose-layers.js';
 import { inQat, noFormat, noModel, notWhileLoading, notWithBudget } from './errors.js';
-import { MODEL_SCHEMA, type QuantizeOptions } from './options.js';
+import { MODEL_SCHEMA, requireManyValues, type QuantizeOptions } from './options.js';
 import { pack, requireQuantizable, requireShape } from './pack.js';
 import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.js';
 import { qatLayerOf } from './qat/qat-layer.js';
@@ -17,7 +17,8 @@ import { settingsOf } from './settings.js';
  * and all other weights, such as those of `Experts`, stay as they are. The packed weights are frozen; see
  * {@link quantizeVariable}.
  *
- * With `bitsPerWeight`, each layer gets a format of its own: see {@link plannedLayers}.
+ * With `bitsPerWeight`, each layer gets a format of its own, so that the sum of the layers' ratios of noise to
+ * signal is small.
  *
  * Call it once the model has its weights, and before `prepare`.
  *
@@ -28,9 +29,10 @@ import { settingsOf } from './settings.js';
  * `ACC_QUANTIZE_LAYERS` if no layer matches; all of {@link quantizeVariable}. Nothing has changed then.
  */
 export async function quantize(model: object, options: QuantizeOptions): Promise<LayerReport[]> {
+  requireManyValues('quantize', options);
   const given = parseOptions('quantize', MODEL_SCHEMA, options);
   const planned =
-    given.bitsPerWeight === undefined ? planOf(model, given, 'quantize') : budgetOf(model, given);
+    given.bitsPerWeight === undefined ? planOf(model, given, 'quantize') : await budgetOf(model, given);
   for (const { weights, settings } of planned) {
     for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
   }
@@ -57,6 +59,7 @@ export async function quantize(model: object, options: QuantizeOptions): Promise
  * @throws AccError As {@link quantize}. The result throws `ACC_QUANTIZE_VALUES`.
  */
 export function quantizeWhileLoading(model: object, options: QuantizeOptions): (variable: Variable) => void {
+  requireManyValues('loadPretrained', options);
   const given = parseOptions('loadPretrained', MODEL_SCHEMA, options);
   if (given.bitsPerWeight !== undefined) throw notWhileLoading();
   const planned = planOf(model, given, 'loadPretrained');
@@ -89,7 +92,7 @@ function planOf(
 }
 
 /** A format for each layer. */
-function budgetOf(model: object, { layers, exclude, ...given }: Given): PlannedLayer[] {
+async function budgetOf(model: object, { layers, exclude, ...given }: Given): Promise<PlannedLayer[]> {
   const { bitsPerWeight, weights, granularity, activations, algorithm } = given;
   if (weights || granularity !== undefined || activations !== 'none') throw notWithBudget();
   const chosen = layersToQuantize('quantize', model, { layers, exclude });

@@ -4,6 +4,7 @@
 // and compares the collectives with shards with that sum. Reports by run.
 import * as tf from '@tensorflow/tfjs';
 import { Accelerator, DataLoader, type CommHook, type CommHookName, type NamedCommHook } from '@acc/core';
+import { prepareQat } from '@acc/quantization';
 import { disposeOptimizers } from '../dispose-optimizers.js';
 
 const WITH_ALL = 2;
@@ -66,6 +67,12 @@ const makeVariables = (name: string) => [
   tf.variable(initial([12, 10]), true, `${name}/kernel`),
   tf.variable(initial([10]), true, `${name}/bias`),
 ];
+/** A model whose layer finds the range of its inputs over all ranks. */
+function makeObserver(): tf.Sequential {
+  const observer = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [12] })] });
+  observer.trainable = false;
+  return prepareQat(observer, { weights: 'int8', activations: 'static', observer: 'minMax' });
+}
 const makeOptimizer = (): tf.Optimizer => tf.train.adam(0.02);
 const input = (r: number, step: number) => tf.cos(tf.range(0, 60).mul(0.7 + r + step / 3)).reshape([5, 12]);
 const lossOf = (variables: tf.Variable[], r: number, step: number) =>
@@ -86,21 +93,26 @@ async function trainTogether({ accelerator, lengths }: Run) {
   const mine = makeVariables('mine');
   accelerator.prepare(mine);
   const optimizer = accelerator.prepare(makeOptimizer());
+  const observer = accelerator.prepare(makeObserver());
+  const range = () => [...(observer.weights.at(-1)!.read() as tf.Tensor).dataSync()];
   const seen: number[] = [];
   const train = (step: number) =>
     tf.tidy(() => {
       // Without a list: the first such step agrees with the other ranks on all variables.
       optimizer.minimize(() => lossOf(mine, rank, step));
       seen.push(accelerator.gather(tf.scalar(rank)).size);
+      observer.apply(input(rank, step), { training: true });
     });
   await accelerator.joinUnevenInputs(async () => {
     for (let step = 0; step < lengths[rank]!; step++) train(step);
     await Promise.resolve();
   });
   const afterJoin = mine.map((variable) => [...variable.dataSync()]);
+  const observed = range();
   const longest = Math.max(...lengths);
   for (let step = longest; step < longest + WITH_ALL; step++) train(step);
-  return { mine, optimizer, seen, afterJoin };
+  observer.dispose();
+  return { mine, optimizer, seen, afterJoin, observed };
 }
 
 /** The same training alone, with variables that are not prepared. */
@@ -117,6 +129,13 @@ function trainAlone(lengths: readonly number[]): tf.Variable[] {
     });
   }
   return reference;
+}
+
+/** The range of all inputs within joinUnevenInputs, and the number of passes. */
+function rangeAlone(lengths: readonly number[]): number[] {
+  const all = lengths.flatMap((length, r) => Array.from({ length }, (_, step) => [r, step] as const));
+  const inputs = all.flatMap(([r, step]) => tf.tidy(() => [...input(r, step).dataSync()]));
+  return [-Math.min(...inputs), Math.max(...inputs), Math.max(...lengths)];
 }
 
 /** Trains on five batches of prepared data. */
@@ -149,7 +168,7 @@ async function train(lengths: readonly number[], hookName: string): Promise<obje
     ddp: commHook === 'none' ? {} : { commHook, batchNorm: 'sync' },
   });
   const before = tf.memory().numTensors;
-  const { mine, optimizer, seen, afterJoin } = await trainTogether({ accelerator, lengths });
+  const { mine, optimizer, seen, afterJoin, observed } = await trainTogether({ accelerator, lengths });
   const reference = trainAlone(lengths);
   const { weight, batches, sgd } = await trainOnData({ accelerator, lengths });
   const state = await optimizer.getWeights();
@@ -158,6 +177,8 @@ async function train(lengths: readonly number[], hookName: string): Promise<obje
     seen,
     shards,
     afterJoin,
+    observed,
+    expected: rangeAlone(lengths),
     weights: valuesOf(mine),
     reference: valuesOf(reference),
     state: state.map(({ name, tensor }) => [name, ...tensor.dataSync()]),

@@ -1,4 +1,4 @@
-import type { DataType, Optimizer, Tensor, TensorInfo } from '@tensorflow/tfjs-core';
+import type { DataType, Optimizer, Tensor, TensorInfo, Variable } from '@tensorflow/tfjs-core';
 import type { Defer } from '../tensor/deferred-tensor.js';
 import type { FusedFunctions, FusedLayerCalls } from './fused-functions.js';
 import type { ListMath } from './list-math.js';
@@ -149,6 +149,8 @@ export interface PrecisionLayer {
   int8Products?(): 'instructions' | 'float32' | undefined;
   /** Whether the values of `x` are stored in fewer bits, as those of a quantized weight. Absent: never. */
   isPacked?(x: TensorInfo): boolean;
+  /** Whether a variable belongs to fake quantization, so a layer rounds it before a product. Absent: never. */
+  isFakeQuantized?(variable: Variable): boolean;
   /**
    * Multiplies two small matrices of 8-bit floats on the device. Returns the reason of a failure,
    * or undefined if it succeeded.

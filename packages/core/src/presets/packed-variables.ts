@@ -28,8 +28,10 @@ function requirePlace(variable: Variable, limits: Limits): void {
   }
 }
 
-function noPlace({ name }: Variable, reason: string, cause?: AccError): AccError {
-  return new AccError('ACC_QUANTIZED_PLACE', `prepare: '${name}' is quantized. ${reason}`, {
+function noPlace(variable: Variable, reason: string, cause?: AccError): AccError {
+  const { name } = variable;
+  const state = isFakeQuantized(variable) ? 'was prepared by prepareQat' : 'is quantized';
+  return new AccError('ACC_QUANTIZED_PLACE', `prepare: '${name}' ${state}. ${reason}`, {
     help: 'Leave it in float32: name its layer in exclude of quantize or prepareQat. Or train without that feature.',
     details: { ...cause?.details, name },
     cause,

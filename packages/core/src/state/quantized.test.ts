@@ -2,9 +2,11 @@ import * as tf from '@tensorflow/tfjs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { markCut } from '@acc/contract';
-import { quantize, quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
+import { convertQat, prepareQat, quantize, quantizeVariable } from '@acc/quantization';
+import type { QuantizeVariableOptions } from '@acc/quantization';
+import { expectClose } from '@acc/testkit';
 import { Accelerator } from '../accelerator.js';
 import { modelFiles } from '../index.js';
 import { requirePackedFits } from '../presets/packed-variables.js';
@@ -107,6 +109,121 @@ describe('packed weights in files', () => {
     await accelerator.saveModel(model, folder, { format });
     await expect(tf.loadLayersModel(modelFiles(folder))).rejects.toThrow(
       error('ACC_WEIGHTS_MISMATCH', /is stored as nf4[^]*loadModel/),
+    );
+    model.dispose();
+  });
+});
+
+describe('layers that prepareQat has prepared', () => {
+  function prepared(): tf.Sequential {
+    const model = tf.sequential({
+      layers: [tf.layers.dense({ units: 64, name: 'first', inputShape: [64] })],
+    });
+    model.add(tf.layers.dense({ units: 2, name: 'head' }));
+    prepareQat(model, { weights: 'int8', activations: 'static', layers: ['first'] });
+    return prepareQat(model, {
+      ...{ weights: 'int4', granularity: { group: 32 }, scales: 'learned' },
+      layers: ['head'],
+    });
+  }
+  const values = (shape: number[], seed: number) => tf.randomUniform(shape, -1, 1, 'float32', seed);
+  function predict(model: tf.LayersModel): Float32Array {
+    return tf.tidy(() => (model.predict(values([3, 64], 9)) as tf.Tensor).dataSync() as Float32Array);
+  }
+
+  /** Trains a model, as recorded steps if `isCompiled`. */
+  function train(model: tf.LayersModel, isCompiled: boolean): number[] {
+    const optimizer = tf.train.sgd(0.1);
+    accelerator.prepare(model, optimizer);
+    let calls = 0;
+    const step = (x: tf.Tensor, y: tf.Tensor) => {
+      calls++;
+      const loss = () => tf.losses.meanSquaredError(y, model.apply(x, { training: true }) as tf.Tensor);
+      return optimizer.minimize(loss as () => tf.Scalar, true)!;
+    };
+    const run = isCompiled ? accelerator.compile(step) : step;
+    const losses = [1, 2, 3, 4, 5, 6].map((seed) =>
+      tf.tidy(() => run(tf.mul(values([8, 64], seed), seed), values([8, 2], 7)).dataSync()[0]!),
+    );
+    expect(calls < losses.length).toBe(isCompiled);
+    optimizer.dispose();
+    return losses;
+  }
+
+  it('are trained alike in recorded steps, and ranges of inputs too', async () => {
+    const results = [];
+    for (const isCompiled of [false, true]) {
+      accelerator = await Accelerator.create();
+      const model = prepared();
+      tf.tidy(() => model.setWeights(model.getWeights().map((each, i) => values(each.shape, i).mul(0.1))));
+      const losses = train(model, isCompiled);
+      results.push({ losses, weights: model.getWeights().map((each) => [...each.dataSync()]) });
+      accelerator.freeMemory();
+      model.dispose();
+    }
+    expect(results[1]).toEqual(results[0]);
+  });
+
+  it.each(['State', 'Model'] as const)('are loaded by load%s, and converted then', async (kind) => {
+    accelerator = await Accelerator.create();
+    const model = prepared();
+    train(model, false);
+    const trained = predict(model);
+    await (kind === 'State' ? accelerator.saveState(folder) : accelerator.saveModel(model, folder));
+    accelerator.freeMemory();
+    model.dispose();
+    accelerator = await Accelerator.create();
+    const loaded = prepared();
+    if (kind === 'State') {
+      accelerator.prepare(loaded, tf.train.sgd(0.1));
+      await accelerator.loadState(folder);
+    } else await accelerator.loadModel(loaded, folder);
+    expect(predict(loaded)).toEqual(trained);
+    accelerator.freeMemory();
+    await convertQat(loaded);
+    expectClose(predict(loaded), trained, { rtol: 0, atol: 1e-5 });
+    loaded.dispose();
+  });
+
+  it.each(['int8', 'int4'] as const)(
+    'are saved once they are converted: learned scales, %s',
+    async (weights) => {
+      accelerator = await Accelerator.create();
+      const dense = () => tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] });
+      const model = tf.sequential({ layers: [dense()] });
+      const options = weights === 'int8' ? { weights } : ({ weights, granularity: { group: 32 } } as const);
+      prepareQat(model, { ...options, scales: 'learned' });
+      await convertQat(model);
+      await accelerator.saveModel(model, folder);
+      const loaded = tf.sequential({ layers: [dense()] });
+      await quantize(loaded, options);
+      await accelerator.loadModel(loaded, folder);
+      const valuesOf = (of: tf.LayersModel) => of.getWeights().map((each) => [...each.dataSync()]);
+      expect(valuesOf(loaded)).toEqual(valuesOf(model));
+      model.dispose();
+      loaded.dispose();
+    },
+  );
+
+  it("compute in bf16 with mixedPrecision 'int8', which says so", async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision: 'int8', amp: { exclude: [] } });
+    const model = prepared();
+    accelerator.prepare(model);
+    predict(model);
+    expect(warn.mock.calls.flat().join()).toContain(
+      'layers that prepareQat has prepared compute in bf16, with the weights that they round: first, head.',
+    );
+    warn.mockRestore();
+    model.dispose();
+  });
+
+  it('are refused where weights are divided', () => {
+    const model = prepared();
+    const limits = new Limits({ strategy: { traits: {} } as never, features: new Set(['tensor'] as const) });
+    const kernel = model.layers[0]!.weights[0]!.read() as tf.Variable;
+    expect(() => requirePackedFits(kernel, limits)).toThrow(
+      error('ACC_QUANTIZED_PLACE', /'first\/kernel.*' was prepared by prepareQat/),
     );
     model.dispose();
   });

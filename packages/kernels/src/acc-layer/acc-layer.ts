@@ -14,6 +14,7 @@ import { BACKEND_NAME, NATIVE_DTYPE } from '../acc-names.js';
 import type { AccBackend } from '../backend.js';
 import { nativeLists } from '../list-math/native-lists.js';
 import { fusedApply } from '../optimizer-steps/index.js';
+import { isFakeQuantized } from '../packed/fake-quantized.js';
 import { packedOf, unpackedOf } from '../packed/packed-tensor.js';
 import { localShards } from '../shards/local-shards.js';
 import { nativeShards } from '../shards/native-shards.js';
@@ -71,6 +72,7 @@ export const ACC_LAYER: KernelLayerRegistration<AccBackend> = {
         keepIn,
         int8Products: () => int8Products(backend.device),
         isPacked: (x) => packedOf(x) !== undefined,
+        isFakeQuantized,
         float8Problem,
         setFloat32Precision: (precision) => setFloat32Precision(backend.device, precision),
       },

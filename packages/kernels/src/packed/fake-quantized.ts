@@ -2,7 +2,10 @@ import type { Variable } from '@tensorflow/tfjs-core';
 
 const marked = new WeakSet<Variable>();
 
-/** Notes that products take the rounded values of a variable, which is trained in float32. */
+/**
+ * Notes that a variable belongs to fake quantization: a weight whose rounded values products take, its scales, or
+ * the range of its layer's inputs.
+ */
 export function markFakeQuantized(variable: Variable): void {
   marked.add(variable);
 }
@@ -12,5 +15,5 @@ export function unmarkFakeQuantized(variable: Variable): void {
   marked.delete(variable);
 }
 
-/** Whether products take the rounded values of a variable, which is trained in float32. */
+/** Whether a variable belongs to fake quantization. See {@link markFakeQuantized}. */
 export const isFakeQuantized = (variable: Variable): boolean => marked.has(variable);

@@ -22,7 +22,7 @@ export async function convertQat(model: object): Promise<LayerReport[]> {
   for (const each of prepared) each.requireConvertible();
   const reports: LayerReport[] = [];
   for (const each of prepared) {
-    reports.push(each.convert());
+    reports.push(each.convert(model));
     // The program's timers and messages get a turn.
     await nextFrame();
   }

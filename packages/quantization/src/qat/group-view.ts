@@ -44,5 +44,7 @@ export function scalesOfMatrix(scales: Tensor, { dim }: GroupView): NativeTensor
   using turned = transposeDims(native, 0, 2);
   using dense = contiguous(turned);
   const [channels, , groups] = dense.shape as [number, number, number];
-  return reshape(dense, [channels, groups, 1]);
+  // Dims of length 1 keep the strides of the transpose, with which no bytes can be read.
+  using flat = reshape(dense, [-1]);
+  return reshape(flat, [channels, groups, 1]);
 }

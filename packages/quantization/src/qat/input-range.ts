@@ -5,13 +5,16 @@ import {
   concat,
   div,
   equal,
+  fill,
   less,
+  logicalAnd,
   max,
   maximum,
   min,
   minimum,
   mul,
   neg,
+  notEqual,
   reshape,
   round,
   slice,
@@ -49,10 +52,12 @@ export const emptyRange = (): Tensor => tensor1d([0, 0, 0]);
 export function observed(range: Tensor, x: Tensor, { observer, freezeAfter, largest }: Observing): Tensor {
   const [limits, passes] = [slice(range, 0, 2), slice(range, 2, 1)];
   // Mixed precision gives layers 16-bit inputs.
-  const found = largest(castDtype(stack([neg(min(x)), max(x)]), 'float32', 'float32'));
+  // A rank without rows takes part in the exchange.
+  const own = x.size === 0 ? fill([2], -Infinity) : stack([neg(min(x)), max(x)]);
+  const found = largest(castDtype(own, 'float32', 'float32'));
   const later =
     observer === 'minMax' ? maximum(limits, found) : add(limits, mul(sub(found, limits), AVERAGE));
-  const isOpen = less(passes, freezeAfter);
+  const isOpen = logicalAnd(less(passes, freezeAfter), notEqual(max(found), -Infinity));
   const next = where(equal(passes, 0), found, later);
   return concat([where(isOpen, next, limits), add(passes, cast(isOpen, 'float32'))]);
 }

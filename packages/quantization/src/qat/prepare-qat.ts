@@ -4,6 +4,7 @@ import { chosenLayers, requireProducts } from '../choose-layers.js';
 import { compiledBefore, inQat, invalid, noModel, withinAnother } from '../errors.js';
 import { requireQuantizable } from '../pack.js';
 import { quantizableLayers, type QuantizableLayer } from '../quantizable-layers.js';
+import { requireManyValues } from '../options.js';
 import { settingsOf } from '../settings.js';
 import { MOST_PASSES, QAT_SCHEMA, type QatOptions } from './options.js';
 import { QatLayer, qatLayerOf, type QatSettings } from './qat-layer.js';
@@ -31,6 +32,7 @@ const CLASSES: ReadonlySet<string> = new Set([
  * Nothing has changed then.
  */
 export function prepareQat<M extends object>(model: M, options: QatOptions): M {
+  requireManyValues('prepareQat', options);
   const given = parseOptions('prepareQat', QAT_SCHEMA, options);
   const settings = qatSettingsOf(given);
   if (!isModel(model)) throw noModel('prepareQat');

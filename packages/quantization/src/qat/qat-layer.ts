@@ -1,4 +1,4 @@
-import { tidy, where, type Tensor, type Variable } from '@tensorflow/tfjs-core';
+import { cast, tidy, where, type Tensor, type Variable } from '@tensorflow/tfjs-core';
 import { preparationOf, isPrepared } from '@acc/contract';
 import { isComputingAgain, markFakeQuantized, unmarkFakeQuantized, type ChannelAxis } from '@acc/kernels';
 import type { Tensor as NativeTensor } from '@acc/native';
@@ -81,6 +81,7 @@ export class QatLayer {
     if (settings.activations === 'static') {
       const given = { shape: [3], initializer: { apply: emptyRange }, trainable: false };
       this.#range = addWeightTo(chosen.holder, `${path}/input_range`, given);
+      markFakeQuantized(this.#range.read() as Variable);
     }
     const undoCall = patch(
       layer,
@@ -115,6 +116,7 @@ export class QatLayer {
           initializer: { apply: () => tidy(() => firstScales(variable, rounding)) },
         })
       : undefined;
+    if (scales) markFakeQuantized(scales.read() as Variable);
     const undo = patch(
       weight,
       'read',
@@ -152,14 +154,17 @@ export class QatLayer {
     });
   }
 
-  #input(x: Tensor, kwargs: Kwargs | undefined): Tensor {
+  #input(given: Tensor, kwargs: Kwargs | undefined): Tensor {
     const { activations } = this.#settings;
-    if (activations === 'none' || x.dtype !== 'float32' || x.size === 0) return x;
+    if (activations === 'none') return given;
+    const x = given.dtype === 'float32' ? given : cast(given, 'float32');
     // A converted layer leaves the rows to its product.
-    if (activations === 'dynamic') return roundRows(x);
+    if (activations === 'dynamic') return x.size === 0 ? x : roundRows(x);
     const isTraining = Boolean(kwargs?.training);
-    // Activations that are computed again have been observed before.
-    if (isTraining && !isComputingAgain()) besideTape(() => this.#observe(x));
+    // Activations that are computed again have been observed before. The range of a converted layer stays.
+    const isObserving = isTraining && !isComputingAgain() && this.#weights.length > 0;
+    if (isObserving) besideTape(() => this.#observe(x));
+    if (x.size === 0) return x;
     const range = this.#range!.read();
     const rounded = roundInput(
       x,
@@ -208,8 +213,8 @@ export class QatLayer {
     this.requireData('convertQat');
   }
 
-  /** Packs the weights. Inputs of `static` are rounded as before. */
-  convert(): LayerReport {
+  /** Packs the weights. Inputs of `static` are rounded as before. @param model It has the layer. */
+  convert(model: object): LayerReport {
     const { settings, activations } = this.#settings;
     layers.delete(this.#layer.layer);
     const weights = this.#weights;
@@ -219,7 +224,7 @@ export class QatLayer {
     if (activations !== 'static') this.#undo();
     const facts = weights.map((each) => converted(each, settings));
     const learned = weights.flatMap(({ scales }) => scales ?? []);
-    removeWeightsFrom(this.#layer.holder, learned);
+    removeWeightsFrom(this.#layer.holder, learned, model);
     for (const scales of learned) scales.dispose();
     return { layer: this.name, ...reportOf(facts) };
   }

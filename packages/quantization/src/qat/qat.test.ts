@@ -84,6 +84,17 @@ function batch(model: tf.LayersModel): { readonly x: tf.Tensor; readonly y: tf.T
   });
 }
 
+/** A model whose weights are the same in every run. */
+function modelOf(kind: Kind): tf.Sequential {
+  const model = MODELS[kind]();
+  tf.tidy(() =>
+    model.setWeights(
+      model.getWeights().map(({ shape }, i) => tf.randomUniform(shape, -0.2, 0.2, 'float32', i + 1)),
+    ),
+  );
+  return model;
+}
+
 function compile(model: tf.LayersModel): void {
   model.compile({ optimizer: tf.train.sgd(0.1), loss: 'meanSquaredError' });
 }
@@ -107,7 +118,7 @@ const largest = (values: Float32Array): number =>
 
 describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
   it('learns, and computes the same once its weights are packed', async () => {
-    const model = MODELS[kind]();
+    const model = modelOf(kind);
     const before = model.countParams();
     expect(prepareQat(model, options)).toBe(model);
     const undo = activeLayer({ hasNative: true }).fuseLayers(model.layers);
@@ -116,7 +127,8 @@ describe.each(CASES)('a model of %s trained with %o', (kind, options) => {
     expect(losses.at(-1)!).toBeLessThan(losses[0]!);
     const trained = predict(model);
     const kernels = model.layers.flatMap((layer) => layer.weights.map((weight) => weight.read()));
-    const rough = kernels.filter((variable) => isFakeQuantized(variable as tf.Variable));
+    const isWeight = ({ name }: tf.Variable) => !/_scale|input_range/.test(name);
+    const rough = (kernels as tf.Variable[]).filter((each) => isFakeQuantized(each) && isWeight(each));
     expect(rough.length).toBeGreaterThan(0);
     const reports = await convertQat(model);
     expect(reports.length).toBeGreaterThan(0);
@@ -191,6 +203,33 @@ describe('the range of inputs', () => {
     );
   });
 
+  it('is that of all ranks, also of one without rows, until the layer is converted', async () => {
+    const model = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [2] })] });
+    prepareQat(model, { weights: 'int8', activations: 'static' });
+    const apply = (x: tf.Tensor) => tf.dispose(model.apply(x, { training: true }) as tf.Tensor);
+    const range = () => [...(model.weights.at(-1)!.read() as tf.Tensor).dataSync()];
+    const none = tf.zeros([0, 2]);
+    apply(none);
+    expect(range()).toEqual([0, 0, 0]);
+    const found: number[][] = [];
+    const life = {
+      isOver: false,
+      largest(own: tf.Tensor) {
+        found.push([...own.dataSync()]);
+        return tf.maximum(own, [3, 5]);
+      },
+    };
+    notePrepared([model.layers[0]!], life);
+    apply(none);
+    expect(range()).toEqual([3, 5, 1]);
+    expect(found).toEqual([[-Infinity, -Infinity]]);
+    await convertQat(model);
+    apply(none);
+    expect(found).toHaveLength(1);
+    none.dispose();
+    model.dispose();
+  });
+
   it('rounds nothing before it is known', () => {
     const model = tf.sequential({ layers: [tf.layers.dense({ units: 2, inputShape: [32] })] });
     const { x, y } = batch(model);
@@ -208,9 +247,21 @@ describe('the range of inputs', () => {
   });
 });
 
+it('a compiled model trains the rest once its weights are packed', async () => {
+  const model = modelOf('dense');
+  prepareQat(model, { weights: 'int4', granularity: { group: 32 }, scales: 'learned' });
+  compile(model);
+  const [before] = await fit(model, 2);
+  await convertQat(model);
+  const losses = await fit(model, 3);
+  expect(losses.at(-1)!).toBeLessThan(losses[0]!);
+  expect(losses[0]!).toBeLessThan(before!);
+  model.dispose();
+});
+
 it('leaves no tensors and no patches behind', async () => {
   const patches = livePatches();
-  const model = MODELS['dense']();
+  const model = modelOf('dense');
   prepareQat(model, {
     weights: 'int4',
     granularity: { group: 32 },
@@ -227,7 +278,7 @@ it('leaves no tensors and no patches behind', async () => {
   // The scales of two kernels.
   expect(tf.memory().numTensors).toBe(before - 2);
   model.dispose();
-  const trained = MODELS['dense']();
+  const trained = modelOf('dense');
   prepareQat(trained, { weights: 'int8' });
   trained.dispose();
   expect(livePatches()).toEqual(patches);
@@ -244,14 +295,15 @@ describe('is refused', () => {
   };
 
   it('before anything changes', async () => {
-    const model = MODELS['dense']();
-    const others = MODELS['embedding, LSTM and GRU']();
+    const model = modelOf('dense');
+    const others = modelOf('embedding, LSTM and GRU');
     const wrapped = tf.sequential({
       layers: [tf.layers.timeDistributed({ layer: tf.layers.dense({ units: 2 }), inputShape: [3, 32] })],
     });
     const before = tf.memory().numTensors;
     const cases: readonly (readonly [object, object, string])[] = [
       [model, { weights: 'nf4' }, 'ACC_INVALID_OPTION'],
+      [model, { weights: 'ternary' }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', activations: 'dynamic', granularity: { group: 32 } }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', freezeAfter: 3 }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'int8', observer: 'minMax' }, 'ACC_INVALID_OPTION'],
@@ -275,7 +327,7 @@ describe('is refused', () => {
   });
 
   it('in the wrong order', async () => {
-    const model = MODELS['dense']();
+    const model = modelOf('dense');
     expect(await codeOf(() => convertQat(model))).toBe('ACC_QAT_STATE');
     prepareQat(model, { weights: 'int8', activations: 'static', layers: ['first'] });
     prepareQat(model, { weights: 'int8', layers: ['head'] });
@@ -298,7 +350,7 @@ describe('is refused', () => {
     expect((await convertQat(model)).map(({ layer }) => layer)).toEqual(['first', 'head']);
     expect(await codeOf(() => convertQat(model))).toBe('ACC_QAT_STATE');
     expect(await codeOf(() => prepareQat(model, { weights: 'int8' }))).toBe('ACC_QUANTIZED');
-    const plain = MODELS['dense']();
+    const plain = modelOf('dense');
     prepareQat(plain, { weights: 'int8' });
     expect(await codeOf(() => freezeObservers(plain))).toBe('ACC_QAT_STATE');
     plain.dispose();

@@ -51,10 +51,29 @@ export function addWeightTo(
   return (layer as Part).addWeight(name, [...shape], 'float32', initializer, null, trainable);
 }
 
-/** Takes weights from a layer. The caller disposes them. */
-export function removeWeightsFrom(layer: object, weights: readonly LayerVariable[]): void {
-  const part = layer as Part & { _addedWeightNames: string[] };
-  part._trainableWeights = part._trainableWeights.filter((weight) => !weights.includes(weight));
+/** A model. After `compile`, it has the weights that it trains. */
+interface Compiled {
+  collectedTrainableWeights?: LayerVariable[];
+}
+
+/**
+ * Takes weights from a layer. The caller disposes them.
+ *
+ * @param model The model with the layer. If it is compiled, it trains them no longer.
+ */
+export function removeWeightsFrom(
+  layer: object,
+  weights: readonly LayerVariable[],
+  model?: Compiled & { readonly model?: Compiled },
+): void {
+  const without = (list: readonly LayerVariable[]) => list.filter((weight) => !weights.includes(weight));
+  const part = layer as Part;
+  part._trainableWeights = without(part._trainableWeights);
+  // A tf.Sequential is trained by the model that it has within.
+  for (const each of [model, model?.model]) {
+    if (each?.collectedTrainableWeights)
+      each.collectedTrainableWeights = without(each.collectedTrainableWeights);
+  }
 }
 
 /**
