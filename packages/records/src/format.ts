@@ -143,6 +143,11 @@ export class RecordsTail<T extends Row = Row> {
     return this.#bytes;
   }
 
+  /** The number of rows that were read. */
+  get rowCount(): number {
+    return this.#rows;
+  }
+
   /** The number of bytes that belong to no whole block. */
   get passedOver(): number {
     return this.#passedOver;

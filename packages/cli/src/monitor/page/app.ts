@@ -2,6 +2,7 @@ import type { Change, DrawnSeries, RunDetails, RunList, RunSummary } from '../se
 import { Charts } from './charts.js';
 import { ask, RequestError, UnreachableError } from './client.js';
 import { h, replace } from './dom.js';
+import { followChanges } from './follow.js';
 import { RunView } from './run-view.js';
 import { runsList, shortNames } from './runs-list.js';
 
@@ -23,7 +24,6 @@ export class MonitorPage {
   #details: readonly RunDetails[] = [];
   #isLoading = false;
   #isStale = false;
-  #events: EventSource | undefined;
 
   constructor(private readonly root: Element) {}
 
@@ -38,24 +38,14 @@ export class MonitorPage {
     this.#layOut();
     this.#say('Reading the records …', 'ended');
     this.#choose(this.#runs.slice(0, 1).map(({ id }) => id));
-    this.#follow();
-    document.addEventListener('visibilitychange', () => this.#follow());
+    followChanges(
+      (change) => this.#onChange(change),
+      () => this.#say(LOST, 'lost'),
+    );
     // The end of a run is no change of its files.
     setInterval(() => {
       if (!document.hidden && this.#details.some(({ isLive }) => isLive)) void this.#load();
     }, ASK_MS);
-  }
-
-  /**
-   * Follows changes while the page is visible. A browser has few connections to one server, so six hidden
-   * pages would leave none for requests.
-   */
-  #follow(): void {
-    this.#events?.close();
-    this.#events = document.hidden ? undefined : new EventSource('/api/events');
-    if (!this.#events) return;
-    this.#events.onmessage = ({ data }) => this.#onChange(JSON.parse(data as string) as Change);
-    this.#events.onerror = () => this.#say(LOST, 'lost');
   }
 
   #layOut(): void {

@@ -31,7 +31,6 @@ export class RankFigures {
   readonly #problems = new Map<string, string>();
   #steps: StepRow[] = [];
   #samples: SampleRow[] = [];
-  #stepCount = 0;
   #firstTime = NaN;
   #factsText = '';
   #facts: Facts | undefined;
@@ -57,7 +56,7 @@ export class RankFigures {
 
   /** All steps that were recorded. */
   get stepCount(): number {
-    return this.#stepCount;
+    return this.#stepsTail.rowCount;
   }
 
   get lastStep(): StepRow | undefined {
@@ -72,7 +71,7 @@ export class RankFigures {
   /** The records that a diagnosis reads. */
   get recent(): RankRecords {
     const steps = this.#steps.slice(-JUDGED_STEPS);
-    const resumedAt = Math.max(0, this.#stepsTail.lastBegin - (this.#stepCount - steps.length));
+    const resumedAt = Math.max(0, this.#stepsTail.lastBegin - (this.stepCount - steps.length));
     const samples = this.#samples.slice(-JUDGED_SAMPLES);
     return { rank: this.rank, steps, resumedAt, samples, facts: this.#facts };
   }
@@ -135,7 +134,6 @@ export class RankFigures {
   }
 
   #addStep(row: StepRow): void {
-    this.#stepCount++;
     this.#steps.push(row);
     if (this.#steps.length >= 2 * JUDGED_STEPS) this.#steps = this.#steps.slice(-JUDGED_STEPS);
     for (const { id, of } of STEP_CURVES) {
