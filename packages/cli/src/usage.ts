@@ -43,7 +43,10 @@ function usageError(error: CommanderError, command: Command): AccError {
 function plainWords(message: string): string {
   return message
     .replace(/^error: /, '')
-    .replace(/^command-argument value ('[^']*') is invalid for argument ('[^']*')/, 'argument $2: $1 is invalid')
+    .replace(
+      /^command-argument value ('[^']*') is invalid for argument ('[^']*')/,
+      'argument $2: $1 is invalid',
+    )
     .replace(/^required option ('[^']*') not specified/, 'missing required option $1')
     .replace(/ (Did you mean [^?]*\?)$/, '\n$1');
 }

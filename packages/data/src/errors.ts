@@ -2,7 +2,11 @@ import { AccError } from '@acc/contract';
 
 /** `ACC_DATA_SAMPLE`: a dataset failed on one sample. An error of ours has a next step in its message. */
 export function sampleFailed(
-  { index, name, ...details }: { readonly index: number; readonly name: string | undefined; readonly worker?: number },
+  {
+    index,
+    name,
+    ...details
+  }: { readonly index: number; readonly name: string | undefined; readonly worker?: number },
   message: string,
   cause: unknown,
 ): AccError {

@@ -75,7 +75,6 @@ function folderOf(path: string): string {
     if (files.look(folder)?.isFolder && files.list(folder).some(({ name }) => STEPS.test(name)))
       return folder;
   const runs = runsBelow(path);
-  if (runs.length === 0 && hasRecords(path)) throw withoutSteps(path);
   throw missing(`${path} has no records.`, runs);
 }
 
@@ -103,19 +102,11 @@ function hasRecords(path: string): boolean {
 
 const MOST_RUNS = 3;
 
-/** The run has a folder for records, and ended before the first were written. */
-function withoutSteps(path: string): AccError {
-  return new AccError('ACC_RECORDS_MISSING', `${path} has records of no step: the run ended too early.`, {
-    help: 'Correct the error that ended it, if there was one, and run it again: records of a step are written after the next.',
-    details: { runs: [] },
-  });
-}
-
 function missing(message: string, runs: readonly string[] = []): AccError {
   const help =
     runs.length > 0
       ? `Give the folder of a run: ${runs.slice(-MOST_RUNS).join(', ')}.`
-      : 'Give the folder of a run, such as runs/mnist/1. Records are kept if the Accelerator was created with autoLog: true, from initTrackers on.';
+      : 'Give the folder of a run, such as runs/mnist/1. Records are kept if the Accelerator was created with autoLog: true, from initTrackers on. A run that ended before its second step has none.';
   return new AccError('ACC_RECORDS_MISSING', message, { help, details: { runs } });
 }
 

@@ -38,7 +38,8 @@ function optionFlags({ names, meaning, values }: OptionWords): string {
 }
 
 function valueFlags(values: Values): string {
-  if ('words' in values) return `${values.kind === 'words' ? '-x' : '-r -F'} -a ${quoted(listed(values.words))}`;
+  if ('words' in values)
+    return `${values.kind === 'words' ? '-x' : '-r -F'} -a ${quoted(listed(values.words))}`;
   return values.kind === 'file' ? '-r -F' : '-x';
 }
 

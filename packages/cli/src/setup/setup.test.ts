@@ -60,9 +60,12 @@ it.each([
     vi.advanceTimersByTime(ms);
     progress.done('addon');
     vi.advanceTimersByTime(ms);
-    const lines = String(output.read()).split(/\n|\r\u001b\[K/);
+    const lines = String(output.read()).replaceAll('\r\u001b[K', '\n').split('\n');
     const said = times.map((time) => `  still compiling, ${time}`);
-    expect(lines.filter((line) => line !== '').slice(0, -1)).toEqual(['  compiling; log: build.log', ...said]);
+    expect(lines.filter((line) => line !== '').slice(0, -1)).toEqual([
+      '  compiling; log: build.log',
+      ...said,
+    ]);
     expect(lines.at(-1)).toBe('');
   } finally {
     vi.useRealTimers();

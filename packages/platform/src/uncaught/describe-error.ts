@@ -16,7 +16,8 @@ const CAUSED_AT = 'caused at:';
 const OF_RUNTIME = /[( ]node:|[\\/]node_modules[\\/](?:esbuild|tsx)[\\/]/;
 const PLACED = /^(\S+):\d+\n/;
 /** Messages of the parser about the syntax of ES modules in a CommonJS module. */
-const OF_MODULES = /^(?:Cannot use (?:import|'import)|Unexpected token 'export'|await is only valid in async)/;
+const OF_MODULES =
+  /^(?:Cannot use (?:import|'import)|Unexpected token 'export'|await is only valid in async)/;
 /** The codes of errors that say no more than that something is not there. */
 const ABSENT = /^(?:ENOENT|(?:ERR_)?MODULE_NOT_FOUND|ACC_STORAGE_NOT_FOUND)$/;
 const OF_ABSENCE = /_(?:NOT_FOUND|MISSING)$/;

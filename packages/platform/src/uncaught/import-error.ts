@@ -88,7 +88,8 @@ function aboutFile(path: string, importer: string): string {
 /** A package that the project does not name may be another one, so that no step advises to install it. */
 function aboutPackage(name: string, importer: string): string {
   const names = dependenciesOf(dirname(importer));
-  if (names.includes(name)) return `package.json names '${name}'. Install the project's packages: npm install`;
+  if (names.includes(name))
+    return `package.json names '${name}'. Install the project's packages: npm install`;
   const nearest = nearestName(name, names);
   return nearest
     ? `Did you mean '${nearest}'?`
