@@ -81,6 +81,10 @@ export interface DataLoaderConstructor {
 }
 
 class Loader implements DataLoader {
+  static {
+    needsAwait(this.prototype);
+  }
+
   readonly #dataset: unknown;
   readonly #config: LoaderConfig;
   #source: DataSource;
@@ -263,8 +267,6 @@ class Loader implements DataLoader {
     return { rank, dropLast, deal: { batchSize, size, splitBatches, fills, sharesLast } };
   }
 }
-
-needsAwait(Loader.prototype);
 
 /** FNV-1a (Fowler, Noll, Vo) over 32-bit words. */
 function checksumOf(order: Int32Array): number {
