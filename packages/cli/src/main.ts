@@ -1,4 +1,5 @@
 import { AccError, isAccError } from '@acc/contract';
+import { wrapSteps } from '@acc/platform/uncaught';
 import { CommanderError } from 'commander';
 import pc from 'picocolors';
 import { createProgram } from './program.js';
@@ -26,7 +27,7 @@ export async function main(args: readonly string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
     if (!isAccError(error)) throw error;
     const { red } = pc.createColors(process.stderr.isTTY && pc.isColorSupported);
-    process.stderr.write(`${red('acc:')} ${error.code}: ${error.message}\n`);
+    process.stderr.write(`${red('acc:')} ${error.code}: ${wrapSteps(error.message, process.stderr)}\n`);
     return USAGE_ERROR;
   }
 }

@@ -25,7 +25,7 @@ export function throwUsageErrors(program: Command): void {
 
 /** Converts an error of commander. The help is its suggestion, or the command that shows the help. */
 function usageError(error: CommanderError, command: Command): AccError {
-  const [message = '', ...suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const [message = '', ...suggestion] = plainWords(error.message).split('\n');
   const code = CODES[error.code] ?? 'ACC_USAGE';
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
   const name = fullName(command);
@@ -37,6 +37,18 @@ function usageError(error: CommanderError, command: Command): AccError {
     help,
     cause: error,
   });
+}
+
+/** The message in the words of this program, with a suggestion on a line of its own. */
+function plainWords(message: string): string {
+  return message
+    .replace(/^error: /, '')
+    .replace(
+      /^command-argument value ('[^']*') is invalid for argument ('[^']*')/,
+      'argument $2: $1 is invalid',
+    )
+    .replace(/^required option ('[^']*') not specified/, 'missing required option $1')
+    .replace(/ (Did you mean [^?]*\?)$/, '\n$1');
 }
 
 /** The choice that was probably meant, if the value of an option is none of its choices. */

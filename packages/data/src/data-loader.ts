@@ -19,6 +19,7 @@ import {
   type LoaderShard,
   type LoaderShardOptions,
 } from './options.js';
+import { needsAwait } from './needs-await.js';
 import { Progress, type DataPosition, type Iteration } from './progress.js';
 import { requireCount } from './require-count.js';
 import type { IndexedSource } from './sample-source.js';
@@ -80,6 +81,10 @@ export interface DataLoaderConstructor {
 }
 
 class Loader implements DataLoader {
+  static {
+    needsAwait(this.prototype);
+  }
+
   readonly #dataset: unknown;
   readonly #config: LoaderConfig;
   #source: DataSource;
@@ -279,8 +284,8 @@ const OF_NUMBERED = ['shuffle', 'sampler', 'transform', 'numWorkers'] as const;
  *
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_DATA_DATASET`,
  * `ACC_DATA_ROWS_DIFFER`, `ACC_DATA_SHUFFLE`. Iterating throws `ACC_DATA_COLLATE`,
- * `ACC_DATA_SAMPLER`, `ACC_DATA_SPENT`, `ACC_DATA_DISPATCH`, and with `numWorkers` `ACC_DATA_WORKERS`,
- * `ACC_DATA_WORKER`, `ACC_DATA_SAMPLE`.
+ * `ACC_DATA_SAMPLER`, `ACC_DATA_SAMPLE`, `ACC_DATA_SPENT`, `ACC_DATA_DISPATCH`, and with `numWorkers`
+ * `ACC_DATA_WORKERS`, `ACC_DATA_WORKER`; without `await`, `ACC_DATA_NOT_AWAITED`.
  */
 export const DataLoader = Loader as unknown as DataLoaderConstructor;
 

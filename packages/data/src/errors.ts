@@ -1,5 +1,30 @@
 import { AccError } from '@acc/contract';
 
+/** `ACC_DATA_SAMPLE`: a dataset failed on one sample. An error of ours has a next step in its message. */
+export function sampleFailed(
+  {
+    index,
+    name,
+    ...details
+  }: { readonly index: number; readonly name: string | undefined; readonly worker?: number },
+  message: string,
+  cause: unknown,
+): AccError {
+  const which = name === undefined ? `${index}` : `${index} (${name})`;
+  return new AccError('ACC_DATA_SAMPLE', `Sample ${which}: ${message}`, {
+    help: message.includes('\n→ ') ? undefined : 'Correct the sample, or the function that makes it.',
+    cause,
+    details: { index, name, ...details },
+  });
+}
+
+/** `ACC_DATA_NOT_AWAITED`: batches were read without waiting for them. */
+export function readWithoutAwait(): AccError {
+  return new AccError('ACC_DATA_NOT_AWAITED', 'Batches were read by for (… of …) without await.', {
+    help: 'Wait for each batch: for await (const batch of loader).',
+  });
+}
+
 /** `ACC_DATA_DATASET`: the argument cannot be iterated as data. */
 export function notADataset(what: string, help: string): AccError {
   return new AccError('ACC_DATA_DATASET', `DataLoader: ${what}.`, { help });

@@ -1,8 +1,10 @@
-import { AccError } from '@acc/contract';
+import { AccError, isAccError } from '@acc/contract';
 import type { IndexedDataset, SampleDraw, WorkerDataset } from '@acc/formats';
 import { batchSamples, type Collate } from './batch-samples.js';
 import type { Columns } from './columns.js';
 import { PLACES, type Drawing } from './drawing.js';
+import { sampleFailed } from './errors.js';
+import { nameOfSample } from './name-of-sample.js';
 import { TensorMark } from './structure.js';
 
 /** Data whose samples are numbered from 0 to length - 1. */
@@ -46,7 +48,7 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
     },
     async batch(indices, draw, drawing) {
       const mark = new TensorMark();
-      const get = (i: number) => drawing(draw.epoch, PLACES.sample + i, () => dataset.get(i, draw));
+      const get = (i: number) => drawing(draw.epoch, PLACES.sample + i, () => sampleOf(dataset, i, draw));
       const fetches = fetchAll(indices, get);
       const samples = fetches.some(isPromise) ? await settle(fetches, mark) : fetches;
       try {
@@ -56,6 +58,21 @@ export function getterSource(dataset: IndexedDataset<unknown>, collate: Collate 
       }
     },
   };
+}
+
+/** A sample, or a promise of it. An error of ours says itself what failed. */
+function sampleOf(dataset: IndexedDataset<unknown>, index: number, draw: SampleDraw): unknown {
+  const fail = (error: unknown): never => {
+    if (isAccError(error)) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    throw sampleFailed({ index, name: nameOfSample(dataset, index) }, message, error);
+  };
+  try {
+    const sample = dataset.get(index, draw);
+    return isPromise(sample) ? sample.then(undefined, fail) : sample;
+  } catch (error) {
+    return fail(error);
+  }
 }
 
 /**
@@ -84,7 +101,7 @@ async function settle(fetches: readonly unknown[], mark: TensorMark): Promise<un
   throw failed.reason;
 }
 
-function isPromise(value: unknown): boolean {
+function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 

@@ -2,6 +2,7 @@ import type { Step } from './batch-counts.js';
 import { commonRows, splitRowsOf, sliceRows } from './cut-batch.js';
 import { deliver } from './deliver.js';
 import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './options.js';
+import { needsAwait } from './needs-await.js';
 import { Progress, type DataPosition } from './progress.js';
 import { requireCount } from './require-count.js';
 import { cloneTensors, rowsOf } from './structure.js';
@@ -39,7 +40,7 @@ function shardOfList<T>(
   const plan = (from: number) =>
     shard.splitBatches ? planSplit(list, shard, from) : planWhole(list, shard, from);
   const ofStep = shard.splitBatches ? 1 : shard.size;
-  return {
+  return needsAwait({
     get length() {
       return plan(skipped * ofStep).length;
     },
@@ -54,7 +55,7 @@ function shardOfList<T>(
       const from = skipped > 0 ? skipped * ofStep : iteration.from;
       yield* deliver(listSteps(list, plan(from)), shard, iteration);
     },
-  };
+  });
 }
 
 interface PlannedStep {

@@ -2,6 +2,7 @@ import { datasetSteps, type BatchIterator } from './dataset-steps.js';
 import { deliver, markLast } from './deliver.js';
 import { fillsLastStep, resolveShard, type Shard, type ShardOptions } from './options.js';
 import { Iterators, type DatasetPosition } from './iterators.js';
+import { needsAwait } from './needs-await.js';
 import { requireCount } from './require-count.js';
 
 /**
@@ -106,7 +107,7 @@ function shardOfDataset<D extends DatasetLike>(
     },
   }) as ShardedDataset<D>;
   wholes.set(own, full);
-  return own;
+  return needsAwait(own);
 }
 
 /** Adapts a dataset's iterator before it is read. */

@@ -87,7 +87,9 @@ function slowedDown(calibration: Calibration, clock: number): Calibration {
 
 function requirePreset(name: string): PresetName {
   if (Object.hasOwn(PRESETS, name)) return name as PresetName;
-  const nearest = nearestName(name, PRESET_NAMES);
+  // `a100` is the beginning of two.
+  const meant = PRESET_NAMES.filter((known) => name !== '' && known.startsWith(name.toLowerCase()));
+  const nearest = meant.length > 0 ? meant.join("' or '") : nearestName(name, PRESET_NAMES);
   throw new AccError('ACC_PLAN_CLUSTER', `The preset ${showValue(name)} is not known.`, {
     help: `${nearest ? `Did you mean '${nearest}'? ` : ''}Known: ${PRESET_NAMES.join(', ')}. A file has a slash, or ends with .json.`,
     details: { name, known: PRESET_NAMES },

@@ -125,7 +125,7 @@ function missing(message: string, runs: readonly string[] = []): AccError {
   const help =
     runs.length > 0
       ? `Give the folder of a run: ${runs.slice(-MOST_RUNS).join(', ')}.`
-      : 'Give the folder of a run, such as runs/mnist/1. Records are kept if the Accelerator was created with autoLog: true, from initTrackers on.';
+      : 'Give the folder of a run, such as runs/mnist/1. Records are kept if the Accelerator was created with autoLog: true, from initTrackers on. A run that ended before its second step has none.';
   return new AccError('ACC_RECORDS_MISSING', message, { help, details: { runs } });
 }
 

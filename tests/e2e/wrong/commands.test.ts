@@ -42,6 +42,10 @@ const WRONG: readonly Wrong[] = [
   ['setup --vesion 2', 'ACC_UNKNOWN_OPTION', 'acc setup --help'],
   ['env --jsn', 'ACC_UNKNOWN_OPTION', 'Did you mean --json?'],
   ['completion bsh', 'ACC_BAD_OPTION', "Did you mean 'bash'?"],
+  ['completion powershell', 'ACC_BAD_OPTION', "Argument 'shell': 'powershell' is invalid"],
+  ['config --set foo.bar=1', 'ACC_BAD_OPTION', 'npx acc config --default writes has all options'],
+  ['config --nproc 2 --set mixedPrecison=bf16', 'ACC_BAD_OPTION', '→ Did you mean mixedPrecision?'],
+  ['plan gpt3 --cluster a100 --devices 8 --batch 8', 'ACC_PLAN_CLUSTER', "Did you mean 'a100-sxm' or"],
   ['test -n 0', 'ACC_BAD_OPTION', 'npx acc test --help'],
   [
     'launch --config-file broken.yaml train.mjs',
@@ -77,7 +81,10 @@ it.each(WRONG.map((wrong, i) => [...wrong, i] as const))('acc %s: %s', (_line, e
   expect(code, output).toBe(2);
   expect(lines.length, output).toBeLessThanOrEqual(10);
   expect(lines[0], output).toMatch(new RegExp(`^acc: ${errorCode}: `));
-  expect(lines.at(-1), output).toMatch(/^→ /);
+  expect(
+    lines.findLast((line) => !line.startsWith('  ')),
+    output,
+  ).toMatch(/^→ /);
   expect(output).toContain(says);
   // Nothing is said twice, and no line holds a mark alone.
   expect(new Set(lines).size, output).toBe(lines.length);

@@ -44,7 +44,7 @@ optimizer.minimize(() => loss(x)); // wrong`,
   },
   {
     name: 'process.exit on one rank',
-    says: ['rank 1 of 2', 'exit code 3', 'no labels'],
+    says: ['rank 1 of 2', 'exit code 3, by process.exit(3)', 'no labels'],
     exitCode: 3,
     source: `${CREATE}if (accelerator.processIndex === 1) {
   console.error('no labels');
@@ -139,8 +139,10 @@ await accelerator.endTraining();`,
   },
   {
     name: 'a module that is not there',
-    says: ['ERR_MODULE_NOT_FOUND', 'modle.mjs'],
-    source: "import { createModel } from './modle.mjs';\ncreateModel();",
+    says: ['ERR_MODULE_NOT_FOUND', 'modle.mjs', "Did you mean './model.mjs'?"],
+    never: ['node:internal'],
+    files: { 'model.mjs': 'export const createModel = () => {};' },
+    source: "import { createModel } from './modle.mjs'; // wrong\ncreateModel();",
   },
   {
     name: 'an export that is not there',

@@ -108,6 +108,7 @@ await accelerator.loadState('saved'); // wrong`,
     isLate: true,
     code: 'ACC_CHECKPOINT_NOT_FOUND',
     says: ['are damaged', 'Bring back an intact copy'],
+    never: ['Trying the checkpoint before it', 'give { ifPresent: true }'],
     source: `import { readdirSync, truncateSync } from 'node:fs';
 ${MODEL.replace('create()', "create({ checkpoint: { dir: 'all' } })")}await accelerator.saveState();
 for (const name of readdirSync('all', { recursive: true })) if (name.endsWith('.safetensors')) truncateSync(\`all/\${name}\`, 9);
@@ -161,7 +162,8 @@ accelerator.log({ loss: 'low' }); // wrong`,
   },
   {
     name: 'a sample that cannot be made',
-    says: ['no picture 3'],
+    code: 'ACC_DATA_SAMPLE',
+    says: ['Sample 3: no picture 3'],
     source: `${CREATE}const pictures = { length: 4, get(i) {
   if (i === 3) throw new RangeError('no picture 3'); // wrong
   return i;

@@ -1,4 +1,4 @@
-import type { WrongProgram } from './wrong-program.js';
+import { MODEL, type WrongProgram } from './wrong-program.js';
 
 /** Makes Node.js say that it has another version. */
 const OLD_NODE =
@@ -26,5 +26,49 @@ export const WRONG_INSTALLATIONS: readonly WrongProgram[] = [
     ],
     source: `const accelerator = await Accelerator.create({ logWith: ['jsonl'] });
 await accelerator.initTrackers('run', {}, { mlflow: {} }); // wrong`,
+  },
+  {
+    name: 'a package that is not installed',
+    ranks: 2,
+    says: ['ERR_MODULE_NOT_FOUND', "Did you mean 'lodash'?"],
+    never: ['node:internal', 'npm install'],
+    files: { 'package.json': '{ "dependencies": { "lodash": "*" } }' },
+    source: "import sum from 'lodsh'; // wrong\nsum();",
+  },
+  {
+    name: 'a TypeScript module that cannot be compiled',
+    ranks: 2,
+    says: ['lines.mts:2:11: ERROR: Unexpected ";"', 'const y = ;\n', '          ^\n', '→ Correct'],
+    never: ['esbuild', 'node:internal', 'lines.ts'],
+    files: { 'lines.mts': 'const x: number = 1;\nconst y = ;\n' },
+    source: "await import('tsx/esm/api').then(({ tsImport }) => tsImport('./lines.mts', import.meta.url));",
+  },
+  {
+    name: 'an ES module that package.json calls CommonJS',
+    ranks: 2,
+    says: ['lines.js:1', 'Unexpected token', '→ A file with import, export', '"type": "module"'],
+    files: { 'package.json': '{ "type": "commonjs" }', 'lines.js': 'export const x = 1;\n' },
+    source: "await import('./lines.js');",
+  },
+  {
+    name: 'a loop that does not wait for batches',
+    ranks: 1,
+    code: 'ACC_DATA_NOT_AWAITED',
+    says: ['for await (const batch of loader)'],
+    source: `const accelerator = await Accelerator.create();
+const loader = accelerator.prepare(new DataLoader([1, 2, 3], { batchSize: 1 }));
+for (const batch of loader) batch.dispose(); // wrong`,
+  },
+  {
+    name: 'a checkpoint whose marker is empty',
+    ranks: 2,
+    code: 'ACC_CHECKPOINT_INVALID',
+    says: ['ranks 0 and 1 of 2 failed'],
+    never: ['On rank 0', 'failed, too'],
+    source: `import { writeFileSync } from 'node:fs';
+${MODEL}await accelerator.saveState('saved');
+if (accelerator.isMainProcess) writeFileSync('saved/checkpoint.json', '');
+await accelerator.waitForEveryone();
+await accelerator.loadState('saved'); // wrong`,
   },
 ];

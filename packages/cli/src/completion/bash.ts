@@ -108,6 +108,9 @@ function wordCase(command: CommandWords): string {
 }
 
 function complete(values: Values): string {
-  if (values.kind === 'words') return `_acc_words "${values.words.join(' ')}"`;
+  if ('words' in values) {
+    const words = `_acc_words "${values.words.join(' ')}"`;
+    return values.kind === 'words' ? words : `${words}; _acc_files`;
+  }
   return values.kind === 'file' ? '_acc_files' : ':';
 }

@@ -61,7 +61,7 @@ describe('acc completion bash', () => {
   });
 
   it('offers each option of each command', () => {
-    for (const { path, options } of wordsOf(program)) {
+    for (const { path, options } of wordsOf(program, {})) {
       const expected = options.flatMap((option) => option.names).sort();
       expect(offered(...path, '-'), path.join(' ')).toEqual([...new Set(expected)]);
     }
@@ -75,6 +75,10 @@ describe('acc completion bash', () => {
     expect(offered('launch', '--config-file', 'a')).toEqual(['acc.bash', 'acc.yaml']);
     expect(offered('launch', '--log-dir', 'd')).toEqual(['data']);
     expect(offered('launch', '-n', '')).toEqual([]);
+    expect(offered('plan', '--cluster', 'a')).toEqual([
+      ...['a100-slingshot', 'a100-sxm', 'a100-sxm-40gb'],
+      ...['acc.bash', 'acc.yaml'],
+    ]);
   });
 
   it('offers files for a script, and for the arguments of the program after it', () => {
@@ -89,4 +93,6 @@ describe('acc completion bash', () => {
 it.each(['zsh', 'fish'] as const)('acc completion %s has a script of its own', (shell) => {
   const script = completionScript(program, shell);
   for (const name of names) expect(script).toContain(name);
+  // fish shows what follows a tab beside a value, in place of the meaning of the option.
+  if (shell === 'fish') expect(script).toMatch(/-x -a '\(printf "%s\\\\t\\\\n" none /);
 });

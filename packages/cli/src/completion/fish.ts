@@ -38,11 +38,15 @@ function optionFlags({ names, meaning, values }: OptionWords): string {
 }
 
 function valueFlags(values: Values): string {
-  if (values.kind === 'words') return `-x -a ${quoted(values.words.join(' '))}`;
+  if ('words' in values)
+    return `${values.kind === 'words' ? '-x' : '-r -F'} -a ${quoted(listed(values.words))}`;
   return values.kind === 'file' ? '-r -F' : '-x';
 }
 
 const argumentFlags = (values: Values): string =>
   values.kind === 'words' ? `-a ${quoted(values.words.join(' '))}` : '-F';
+
+/** The words with nothing after a tab: fish would show the meaning of the option beside each. */
+const listed = (words: readonly string[]): string => `(printf "%s\\t\\n" ${words.join(' ')})`;
 
 const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

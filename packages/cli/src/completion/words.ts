@@ -3,7 +3,8 @@ import { withSubcommands } from '../examples.js';
 
 /** The values that may follow an option or stand for an argument. */
 export type Values =
-  { readonly kind: 'words'; readonly words: readonly string[] } | { readonly kind: 'file' | 'any' };
+  | { readonly kind: 'words' | 'words or file'; readonly words: readonly string[] }
+  | { readonly kind: 'file' | 'any' };
 
 export interface OptionWords {
   /** `-n`, `--nproc`. */
@@ -26,13 +27,16 @@ export interface CommandWords {
 
 const HELP: OptionWords = { names: ['-h', '--help'], meaning: 'display help for command', values: undefined };
 
+/** Names that an option takes beside files, by its long name: `--cluster`. */
+export type NamedValues = Readonly<Record<string, readonly string[]>>;
+
 /** The words of the program and of each command, from their definitions. */
-export function wordsOf(program: Command): CommandWords[] {
+export function wordsOf(program: Command, named: NamedValues): CommandWords[] {
   return withSubcommands(program).map((command) => ({
     path: pathOf(command),
     meaning: command.description(),
     subcommands: [...command.commands.map((each) => each.name()), ...(command.parent ? [] : ['help'])],
-    options: [...command.options.map(optionWords), HELP],
+    options: [...command.options.map((option) => optionWords(option, named)), HELP],
     argument: argumentValues(command.registeredArguments),
   }));
 }
@@ -41,10 +45,12 @@ function pathOf(command: Command): string[] {
   return command.parent ? [...pathOf(command.parent), command.name()] : [];
 }
 
-function optionWords(option: Option): OptionWords {
+function optionWords(option: Option, named: NamedValues): OptionWords {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const meaning = option.description;
   if (!option.required && !option.optional) return { names, meaning, values: undefined };
+  const words = named[option.long ?? ''];
+  if (words) return { names, meaning, values: { kind: 'words or file', words } };
   return { names, meaning, values: valuesOf(option.argChoices, /<(.*)>/.exec(option.flags)?.[1]) };
 }
 

@@ -8,6 +8,9 @@ import { flagOf, ON_COMMAND_LINE, parsed } from './launch-flags.js';
 const LAUNCH_FLAGS: readonly string[] = ['nproc', 'nnodes'];
 const ACCELERATOR_FLAGS: readonly string[] = ON_COMMAND_LINE;
 
+/** More than sixty: too many for a message. */
+const ALL_OPTIONS = 'A file that npx acc config --default writes has all options, with their meaning.';
+
 /** Adds the command `config` to the program. */
 export function addConfigCommand(program: Command): void {
   const command = program
@@ -65,6 +68,6 @@ function parseSet(text: string, before: readonly SetOption[] = []): SetOption[] 
   const names = [...LAUNCH_FIELDS, ...ACCELERATOR_FIELDS].map((field) => field.name);
   const nearest = nearestName(name, names);
   throw new InvalidArgumentError(
-    `There is no option ${name}. ${nearest ? `Did you mean ${nearest}?` : `Known: ${names.join(', ')}.`}`,
+    `There is no option ${name}. ${nearest ? `Did you mean ${nearest}?` : ALL_OPTIONS}`,
   );
 }

@@ -51,7 +51,7 @@ describe('when a rank fails', () => {
   it('blames the rank that failed, not the ranks that lost their peer', async () => {
     const { code, stderr } = await fail('late-exit');
     expect(stderr).toMatch(/^acc: rank 1 of 3 .*exit code 7/m);
-    const [, errors] = /^ {2}all errors: (.*)$/m.exec(stderr) ?? expect.unreachable(stderr);
+    const [, errors] = /^ {2}all errors, kept for 7 days: (.*)$/m.exec(stderr) ?? expect.unreachable(stderr);
     expect(readFileSync(errors!, 'utf8')).toContain('ACC_PEER_LOST');
     expect(code).toBe(7);
     expect(running()).toEqual([]);

@@ -1,9 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ErrorReport } from '@acc/platform/uncaught';
 import { shorten } from './shorten.js';
 import type { Watchdog } from './watchdog.js';
+
+/** The file with whole errors is removed by the next job that fails after as many days. */
+export const KEPT_DAYS = 7;
+const DAY_MS = 24 * 3600 * 1000;
+const KEPT_FOLDER = /^acc-errors-[A-Za-z0-9]{6}$/;
 
 /** The folder in which the ranks of a job report the errors that end them. It ends with the launcher. */
 export class ErrorFolder {
@@ -52,6 +57,7 @@ export function keepWholeErrors(ranks: readonly RankWithError[]): string | undef
   );
   if (isShown) return undefined;
   try {
+    removeOldErrors(tmpdir());
     const path = join(mkdtempSync(join(tmpdir(), 'acc-errors-')), 'errors.log');
     const texts = errors.map(({ rank, pid, whole }) => `rank ${rank} (pid ${pid}):\n${whole}\n`);
     writeFileSync(path, texts.join('\n'), { mode: 0o600 });
@@ -59,5 +65,19 @@ export function keepWholeErrors(ranks: readonly RankWithError[]): string | undef
   } catch {
     // A full disk must not hide the error itself.
     return undefined;
+  }
+}
+
+/** Those of other users stay, because they cannot be removed. */
+function removeOldErrors(folder: string): void {
+  const oldest = Date.now() - KEPT_DAYS * DAY_MS;
+  for (const name of readdirSync(folder).filter((each) => KEPT_FOLDER.test(each))) {
+    const path = join(folder, name);
+    try {
+      if (statSync(path).mtimeMs < oldest) rmSync(path, { recursive: true });
+    } catch (error) {
+      // Another job may have removed it.
+      if (!(error as NodeJS.ErrnoException).syscall) throw error;
+    }
   }
 }

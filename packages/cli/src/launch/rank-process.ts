@@ -63,6 +63,7 @@ const TAIL_LINES = 20;
 export class RankProcess {
   readonly rank: number;
   readonly pid: number;
+  readonly isReporting: boolean;
   readonly exited: Promise<RankExit>;
   readonly #relays: readonly Relay[];
   readonly #stderr: Relay | undefined;
@@ -110,6 +111,7 @@ export class RankProcess {
     const { pid } = child;
     this.rank = rank;
     this.pid = pid;
+    this.isReporting = surroundings.errors !== undefined && reportsErrors(command.command);
     this.#logPath = command.logs?.stderr;
     this.#surroundings = surroundings;
     const relay = (channel: 'stdout' | 'stderr', tailLines: number): Relay | undefined => {

@@ -11,12 +11,14 @@ export interface ObservedRank {
   readonly logPath?: string | undefined;
   /** The error that ended it, if it threw one. */
   readonly error?: ErrorReport | undefined;
+  /** Whether it reports an error that ends it. */
+  readonly isReporting?: boolean;
   finishStderr(): Promise<void>;
 }
 
 export interface FailedRank {
   readonly exit: RankExit;
-  readonly rank: Pick<ObservedRank, 'stderrTail' | 'logPath' | 'error'>;
+  readonly rank: Pick<ObservedRank, 'stderrTail' | 'logPath' | 'error' | 'isReporting'>;
 }
 
 /** The rank that ended the job. */
@@ -39,6 +41,8 @@ const WINDOW_MS = 1_000;
 const STDERR_MS = 500;
 /** The code in a rank's stderr if another rank caused its failure. */
 const CONSEQUENCE = 'ACC_PEER_LOST';
+/** The header of an error by which a rank says that another one failed. */
+const OF_OTHER_RANK = /^AccError \[\w+\]: On rank (\d+): /;
 
 /**
  * Finds the failure that caused the others. It is the first one, unless the first one only lost a
@@ -81,7 +85,8 @@ export function rootCause(
 ): Failure | undefined {
   if (failures.length === 0) return undefined;
   const failed = [...failures, ...exits.filter(hasOwnError)];
-  const root = failed.find((failure) => !isConsequence(failure)) ?? failed[0]!;
+  const first = failed.find((failure) => !isConsequence(failure)) ?? failed[0]!;
+  const root = failed.find((failure) => tellsOf(first, failure)) ?? first;
   const leavers = isConsequence(root) ? exits.map(({ exit }) => exit) : [];
   return { ...root, others: failed.filter((failure) => failure !== root), leavers };
 }
@@ -89,6 +94,12 @@ export function rootCause(
 /** Whether an error of its own ended the rank. */
 function hasOwnError(failed: Pick<FailedRank, 'rank'>): boolean {
   return failed.rank.error !== undefined && !isConsequence(failed);
+}
+
+/** Whether the error of a rank is that of another one, which failed by it. */
+export function tellsOf({ rank }: Pick<FailedRank, 'rank'>, other: FailedRank): boolean {
+  const told = OF_OTHER_RANK.exec(rank.error?.text ?? '')?.[1];
+  return told !== undefined && Number(told) === other.exit.rank && other.rank.error !== undefined;
 }
 
 /** Whether a rank only failed because another one did. */

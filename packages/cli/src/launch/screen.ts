@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { wrapSteps } from '@acc/platform/uncaught';
 
 export type Channel = 'stdout' | 'stderr';
 
@@ -66,7 +67,7 @@ export class Screen {
 
   /** Writes whole lines of the launcher itself to stderr. */
   say(text: string): void {
-    if (text) this.print('stderr', LAUNCHER, text);
+    if (text) this.print('stderr', LAUNCHER, wrapSteps(text, this.#outputs.stderr));
   }
 
   /** Shows `text` on the bottom line of the terminal. '' clears this channel's text there. */

@@ -67,7 +67,7 @@ describe('the message about the rank that ended a job', () => {
     expect(describeFailure(root, { ...job, worldSize: 4, wholePath: 'all.log' }).split('\n')).toEqual([
       'acc: ranks 0 and 2 of 4 failed with exit code 1. The other ranks were ended.',
       '  rank 1 failed, too: Error: y at a.mjs:2:1',
-      '  all errors: all.log',
+      '  all errors, kept for 7 days: all.log',
       '  their error:',
       '    Error: x',
       '        at a.mjs:1:1',

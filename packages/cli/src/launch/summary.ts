@@ -1,11 +1,15 @@
 import { SAVED_EXIT_CODE } from '@acc/contract';
 import type { RankExit } from './rank-process.js';
-import { isConsequence, type FailedRank, type Failure, type ObservedRank } from './root-cause.js';
+import { KEPT_DAYS } from './error-folder.js';
+import { isConsequence, tellsOf, type FailedRank, type Failure, type ObservedRank } from './root-cause.js';
 import { shorten } from './shorten.js';
 import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.js';
 
 /** The next step after SIGKILL. */
 export const OUT_OF_MEMORY_HELP = 'Linux may have killed it because memory ran out; see: dmesg | tail';
+
+/** The line with the file of `keepWholeErrors`. */
+const ALL_ERRORS = `all errors, kept for ${KEPT_DAYS} days`;
 
 /** The number of other errors that are named. */
 const MOST_OTHERS = 3;
@@ -48,12 +52,13 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   if (exitCode === SAVED_EXIT_CODE)
     return `${who} was asked to end, and saved a checkpoint (exit code ${exitCode}).\n`;
   const isAlone = alike.length + 1 === worldSize;
-  const headline = `${who} ${howItEnded(exit)}.${isAlone ? '' : ' The other ranks were ended.'}`;
+  const how = isByProgram(failure) ? `, by process.exit(${exitCode}) or process.exitCode` : '';
+  const headline = `${who} ${howItEnded(exit)}${how}.${isAlone ? '' : ' The other ranks were ended.'}`;
   const lines = failure.leavers?.length ? aboutLeavers(failure.leavers, exit, worldSize) : [headline];
   const error = rank.error?.text.split('\n') ?? uncaughtError(rank.stderrTail);
   const shown = error ?? rank.stderrTail;
   lines.push(...otherErrors(failure, alike));
-  if (wholePath) lines.push(`  all ${rank.logPath ? 'of its stderr' : 'errors'}: ${wholePath}`);
+  if (wholePath) lines.push(`  ${rank.logPath ? 'all of its stderr' : ALL_ERRORS}: ${wholePath}`);
   if (shown.length > 0) {
     lines.push(error ? `  ${alike.length > 0 ? 'their' : 'its'} error:` : '  the end of its stderr:');
     lines.push(...shorten(shown).map((line) => `    ${line}`.trimEnd()));
@@ -78,12 +83,22 @@ export function describeLateErrors(
 ): string {
   const own = ranks.filter((rank) => !isConsequence({ rank }));
   const texts = new Map(own.flatMap(({ rank, error }) => (error ? [[error.text, rank] as const] : [])));
-  const where = wholePath ? `  all errors: ${wholePath}\n` : '';
+  const where = wholePath ? `  ${ALL_ERRORS}: ${wholePath}\n` : '';
   return Array.from(texts, ([text, rank], i) => {
     const lines = shorten(text.split('\n')).map((line) => `    ${line}\n`);
     const header = `acc: rank ${rank} failed ${when}:\n`;
     return `${header}${i === 0 ? where : ''}${lines.join('')}`;
   }).join('');
+}
+
+/** Exit codes of Node.js itself, for example for a top-level await that never ends. */
+const OF_NODE = [5, 6, 7, 9, 10, 12, 13];
+
+/** Whether the program chose the exit code: an error would have been reported, or is in stderr. */
+function isByProgram({ exit, rank }: FailedRank): boolean {
+  const isPlain = rank.isReporting && exit.signal === null && !OF_NODE.includes(exit.exitCode);
+  if (!isPlain || rank.error || uncaughtError(rank.stderrTail)) return false;
+  return !rank.stderrTail.some((line) => /\bACC_|\bacc: /.test(line));
 }
 
 /** The rest of a sentence about a rank that failed. */
@@ -108,6 +123,7 @@ function leftEarly(leavers: readonly RankExit[], exit: RankExit): string {
 
 function haveSameError({ exit, rank }: FailedRank, root: FailedRank): boolean {
   if (exit.exitCode !== root.exit.exitCode) return false;
+  if (tellsOf({ rank }, root)) return true;
   if (rank.error || root.rank.error) return rank.error?.text === root.rank.error?.text;
   const error = uncaughtError(rank.stderrTail);
   return error !== undefined && error.join('\n') === uncaughtError(root.rank.stderrTail)?.join('\n');

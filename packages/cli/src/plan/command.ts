@@ -7,7 +7,11 @@ export function addPlanCommand(program: Command): void {
   const command = program
     .command('plan')
     .description('search the fastest way to train a transformer on a cluster: mesh, stage, batch, schedule')
-    .argument('[model]', 'a name such as gpt3, or a config.json of the Hub, or its folder');
+    .usage('[model] --cluster <NAME|FILE> --batch <N> [options]')
+    .argument('[model]', 'a name such as gpt3, or a config.json of the Hub, or its folder')
+    .optionsGroup('Required:')
+    .requiredOption('--cluster <NAME|FILE>', 'a preset, such as a100-sxm, or a JSON file with its constants')
+    .requiredOption('--batch <N>', 'sequences of a step, of all devices', parseCount);
   addModelOptions(command);
   addClusterOptions(command);
   addConstraints(command);
@@ -49,7 +53,6 @@ function addModelOptions(command: Command): void {
 function addClusterOptions(command: Command): void {
   command
     .optionsGroup('Cluster:')
-    .requiredOption('--cluster <NAME|FILE>', 'a preset, such as a100-sxm, or a JSON file with its constants')
     .option('--devices <N>', 'devices, which are ranks (default: those of the file)', parseCount)
     .option('--memory-fraction <X>', "the part of a device's memory to use (default: 0.92)", parsePositive);
 }
@@ -59,7 +62,6 @@ function addConstraints(command: Command): void {
     command.addOption(new Option(flags, text).choices(choices));
   command
     .optionsGroup('Choices that every plan keeps:')
-    .requiredOption('--batch <N>', 'sequences of a step, of all devices', parseCount)
     .option('--micro-batch <N>', 'sequences of a device in one forward pass', parseCount)
     .option('--accumulation <N>', 'micro-batches of a step without a pipeline', parseCount)
     .option('--data <N>', 'the axis data of the mesh', parseCount)

@@ -7,8 +7,9 @@ const MIB = 2 ** 20;
 /** The number of bytes between two progress lines on an output that cannot rewrite lines. */
 const LINE_EVERY_BYTES = 50 * MIB;
 
-/** A step that takes longer says so as often. */
+/** A step that takes longer says so as often: on a terminal, and elsewhere, where each time adds a line. */
 const STILL_EVERY_MS = 10_000;
+const LINE_EVERY_MS = 60_000;
 
 /**
  * Shows the progress of `acc setup`: one line that rewrites itself on a terminal, and a few whole
@@ -25,14 +26,15 @@ export class SetupProgress {
     this.#output = output;
   }
 
-  /** Reports the start of a step that takes some time, and every 10 s that it still runs. */
+  /** Reports the start of a step that takes some time, and now and then that it still runs. */
   step(what: string, more = ''): void {
     this.#line(`  ${what}${more}`);
+    const every = this.#output.isTTY ? STILL_EVERY_MS : LINE_EVERY_MS;
     let seconds = 0;
     this.#waiting = setInterval(() => {
-      seconds += STILL_EVERY_MS / 1000;
+      seconds += every / 1000;
       this.#rewrite(`  still ${what}, ${seconds} s`);
-    }, STILL_EVERY_MS).unref();
+    }, every).unref();
   }
 
   /** Ends the reports of the last step. */

@@ -48,22 +48,25 @@ it.each(['ACC_ADDON_BUILD_FAILED', 'ACC_TOOLCHAIN_MISSING', 'ACC_DISK_FULL'])(
   },
 );
 
-it('a step says every 10 s that it still runs, until the next line', () => {
+it.each([
+  [true, 25_000, ['10 s', '20 s']],
+  [false, 125_000, ['60 s', '120 s']],
+])('a step says that it still runs, more often on a terminal (%s)', (isTTY, ms, times) => {
   vi.useFakeTimers();
   try {
-    const output = new PassThrough();
+    const output = Object.assign(new PassThrough(), { isTTY });
     const progress = new SetupProgress(output);
     progress.step('compiling', '; log: build.log');
-    vi.advanceTimersByTime(25_000);
+    vi.advanceTimersByTime(ms);
     progress.done('addon');
-    vi.advanceTimersByTime(25_000);
-    const lines = String(output.read()).split('\n');
-    expect(lines.slice(0, 3)).toEqual([
+    vi.advanceTimersByTime(ms);
+    const lines = String(output.read()).replaceAll('\r\u001b[K', '\n').split('\n');
+    const said = times.map((time) => `  still compiling, ${time}`);
+    expect(lines.filter((line) => line !== '').slice(0, -1)).toEqual([
       '  compiling; log: build.log',
-      '  still compiling, 10 s',
-      '  still compiling, 20 s',
+      ...said,
     ]);
-    expect(lines.slice(4)).toEqual(['']);
+    expect(lines.at(-1)).toBe('');
   } finally {
     vi.useRealTimers();
   }

@@ -145,23 +145,24 @@ export class RunCheckpoints {
 
   async #loadNewest(restore: Restore, options: LoadStateOptions): Promise<RestoredRun | undefined> {
     const tried = new Set<string>();
-    for (;;) {
-      const name = await this.#checkpoints.newest(tried);
-      if (name === undefined) {
-        if (options.ifPresent && tried.size === 0) return undefined;
-        throw this.#nothingFound(tried);
-      }
+    let name = await this.#checkpoints.newest(tried);
+    while (name !== undefined) {
+      const opened = name;
       try {
-        const restored = await restore(() => this.#checkpoints.openNamed(name));
-        this.#checkpoints.use(name);
+        const restored = await restore(() => this.#checkpoints.openNamed(opened));
+        this.#checkpoints.use(opened);
         return restored;
       } catch (error) {
         if (!isAccError(error) || !DAMAGED.includes(error.code)) throw error;
+        tried.add(opened);
+        name = await this.#checkpoints.newest(tried);
+        const next = name === undefined ? '' : ' Trying the checkpoint before it.';
         if (this.#context.collective.rank === 0)
-          console.warn(`acc: ${error.code}: ${withoutHelp(error.message)} Trying the checkpoint before it.`);
-        tried.add(name);
+          console.warn(`acc: ${error.code}: ${withoutHelp(error.message)}${next}`);
       }
     }
+    if (options.ifPresent && tried.size === 0) return undefined;
+    throw this.#nothingFound(tried, options);
   }
 
   async #restore(open: () => Promise<Checkpoint>): Promise<RestoredRun> {
@@ -180,7 +181,7 @@ export class RunCheckpoints {
     return fit.position?.epoch ?? data.positions[0]?.epoch ?? 0;
   }
 
-  #nothingFound(tried: ReadonlySet<string>): AccError {
+  #nothingFound(tried: ReadonlySet<string>, { ifPresent }: LoadStateOptions): AccError {
     const { place } = this.#checkpoints;
     const which =
       tried.size > 0
@@ -190,7 +191,7 @@ export class RunCheckpoints {
       help:
         tried.size === 0
           ? "Call saveState() to create one, or loadState('latest', { ifPresent: true }) to start without one."
-          : 'Bring back an intact copy of one of them. To start from the beginning, move that folder away and give { ifPresent: true }.',
+          : `Bring back an intact copy of one of them. To start from the beginning, move that folder away${ifPresent ? '' : ' and give { ifPresent: true }'}.`,
       details: { place, damaged: [...tried] },
     });
   }

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { IndexedDataset, WorkerDataset } from '@acc/formats';
+import { nameOfSample } from '../name-of-sample.js';
 import { openDataset, type BatchReply, type BatchRequest, type WorkerFailure } from '../workers/messages.js';
 import { planPacking } from '../workers/packed-batch.js';
 
@@ -28,7 +29,7 @@ async function answer(dataset: Promise<IndexedDataset<unknown>>, request: BatchR
         try {
           return await opened.get(index, draw);
         } catch (error) {
-          where ??= { index, name: nameOf(opened, index) };
+          where ??= { index, name: nameOfSample(opened, index) };
           throw error;
         }
       }),
@@ -41,14 +42,6 @@ async function answer(dataset: Promise<IndexedDataset<unknown>>, request: BatchR
     return { id, structure: plan.structure, memory };
   } catch (error) {
     return { id, failure: failureOf(error, where) };
-  }
-}
-
-function nameOf(dataset: IndexedDataset<unknown>, index: number): string | undefined {
-  try {
-    return dataset.nameOf?.(index);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { AccError } from '@acc/contract';
 import type { SampleDraw, WorkerDataset } from '@acc/formats';
+import { sampleFailed } from '../errors.js';
 import type { BatchReply, BatchRequest, WorkerFailure } from './messages.js';
 
 export type WorkerBatch = Exclude<BatchReply, { readonly failure: WorkerFailure }>;
@@ -121,10 +122,5 @@ function errorOf({ where, message, stack, code, details }: WorkerFailure, worker
       details: { worker },
     });
   }
-  const name = where.name === undefined ? '' : ` (${where.name})`;
-  return new AccError('ACC_DATA_SAMPLE', `Sample ${where.index}${name}: ${message}`, {
-    help: nextStep(message, 'Correct the sample, or the function that makes it.'),
-    cause,
-    details: { index: where.index, name: where.name, worker },
-  });
+  return sampleFailed({ ...where, worker }, message, cause);
 }

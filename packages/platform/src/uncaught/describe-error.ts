@@ -1,5 +1,7 @@
 import { inspect, types } from 'node:util';
 import { isAccError, programFrames, programStack, showsWholeStack, withoutHelp } from '@acc/contract';
+import { describeCompilerError, isOfCompiler } from './compiler-error.js';
+import { wrongImport } from './import-error.js';
 
 /** The number of causes, and of errors of an AggregateError, that are shown. */
 const MOST_CAUSES = 4;
@@ -10,7 +12,12 @@ const FRAME = /^\s+at /;
 /** The end of the message of Node.js about a promise that was rejected with a value that is no error. */
 const REJECTED_VALUE = /with the reason (".*")\.$/s;
 const CAUSED_AT = 'caused at:';
-const PLACE = /^\S+:\d+\n/;
+/** Frames of Node.js, and of what compiles a program for it. */
+const OF_RUNTIME = /[( ]node:|[\\/]node_modules[\\/](?:esbuild|tsx)[\\/]/;
+const PLACED = /^(\S+):\d+\n/;
+/** Messages of the parser about the syntax of ES modules in a CommonJS module. */
+const OF_MODULES =
+  /^(?:Cannot use (?:import|'import)|Unexpected token 'export'|await is only valid in async)/;
 /** The codes of errors that say no more than that something is not there. */
 const ABSENT = /^(?:ENOENT|(?:ERR_)?MODULE_NOT_FOUND|ACC_STORAGE_NOT_FOUND)$/;
 const OF_ABSENCE = /_(?:NOT_FOUND|MISSING)$/;
@@ -58,17 +65,6 @@ function describeValue(value: string): string {
   return `Uncaught ${value}\n→ Throw an Error: other values do not keep the line that threw them.`;
 }
 
-/** Whether the error is one of esbuild, with which tsx compiles TypeScript. Its message has the places. */
-function isOfCompiler(error: Error & { readonly errors?: unknown }): boolean {
-  return error.name === 'TransformError' && Array.isArray(error.errors);
-}
-
-function describeCompilerError({ name, message }: Error): string {
-  // The launcher says what to do about a module of the wrong kind.
-  const isOfModule = message.includes('Top-level await');
-  return `${name}: ${message}${isOfModule ? '' : '\n→ Correct what is named above: the file cannot be compiled.'}`;
-}
-
 /** A cause of an error. */
 interface Cause {
   readonly cause: unknown;
@@ -91,11 +87,22 @@ function partsOf(error: Error): Parts {
   const [header, rest] = end < 0 ? [text, ''] : [text.slice(0, end), text.slice(end)];
   const step = stepOf(error);
   const head = step && header.endsWith(`\n${step}`) ? header.slice(0, -step.length - 1) : header;
+  const frames = rest.split('\n').filter((line) => line.trim() !== '' && !OF_RUNTIME.test(line));
+  const wrong = wrongImport(error);
   return {
-    head: head.split('\n'),
-    step: step?.split('\n'),
-    frames: rest.split('\n').filter((line) => line.trim() !== ''),
+    head: (wrong ? head.replace(wrong.importer, wrong.source) : head).split('\n'),
+    step: (step ?? wrong?.step ?? moduleStep(text, error))?.split('\n'),
+    frames: wrong && !hasProgramFrames(rest) ? [wrong.frame] : frames,
   };
+}
+
+/** The next step if a file with the syntax of ES modules is none. */
+function moduleStep(text: string, { name, message }: Error): string | undefined {
+  const [, file] = PLACED.exec(text) ?? [];
+  if (name !== 'SyntaxError' || !OF_MODULES.test(message) || !file || file.includes('node_modules'))
+    return undefined;
+  const typed = file.endsWith('.cjs') ? '' : 'set "type": "module" in its package.json, or ';
+  return `→ A file with import, export or await outside of a function must be an ES module: ${typed}rename it to .mjs`;
 }
 
 /** The message may be a part of the error's name, too. */
@@ -118,7 +125,7 @@ function textOf(error: Error): string {
   const frames = header === stack ? [] : stack.split('\n').filter((line) => FRAME.test(line));
   const whole = programStack([header, ...frames].join('\n'), message);
   // An error of the parser begins with its place, and has frames of Node.js only. Ours say what to do.
-  const isPlaced = PLACE.test(whole) || (isAccError(error) && !hasProgramFrames(whole));
+  const isPlaced = PLACED.test(whole) || (isAccError(error) && !hasProgramFrames(whole));
   const text = isPlaced ? whole.slice(0, endOfMessage(whole, message)) : whole;
   const isCoded = typeof code === 'string' && !text.includes(code);
   const coded = isCoded ? text.replace(/^\w+(?=:)/, `$& [${code}]`) : text;
@@ -133,7 +140,7 @@ function hasProgramFrames(stack: string): boolean {
 
 /** Properties that an error has besides, such as the status of an answer, in one line. */
 function propertyLines(error: Error): string[] {
-  if (isAccError(error)) return [];
+  if (isAccError(error) || wrongImport(error)) return [];
   const own = Object.entries(error).filter(([name]) => !SHOWN_ELSEWHERE.includes(name));
   if (own.length === 0) return [];
   const limits = { depth: 1, breakLength: Infinity, maxArrayLength: 5, maxStringLength: MOST_PROPERTIES };

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
 import { readReport, reportOf } from './error-report.js';
 import { placedParserError } from './parser-error.js';
+import { wrapSteps } from './wrap-steps.js';
 
 const FRAME = '    at load (file:///home/someone/train.mjs:7:3)';
 const LIBRARY = '    at get (file:///home/someone/node_modules/lib/index.js:1:1)';
@@ -114,6 +115,53 @@ describe('an error on the screen', () => {
     // Others use the name, too.
     const other = Object.assign(new Error('x'), { name: 'TransformError' });
     expect(describeError(thrown(other, FRAME))).toBe(`TransformError: x\n${FRAME}`);
+  });
+
+  it('about an import has its line in the source that was compiled, and a next step', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-import-'));
+    const source = join(folder, 'train.mts');
+    const compiled = join(folder, 'node_modules', '.cache', 'acc', 'a', 'train.mts.mjs');
+    mkdirSync(dirname(compiled), { recursive: true });
+    const map = Buffer.from(JSON.stringify({ sources: ['../../../../train.mts'] })).toString('base64');
+    writeFileSync(compiled, `//# sourceMappingURL=data:application/json;base64,${map}\n`);
+    writeFileSync(source, "import a from './data.mts';\nimport b from '@x/lodsh/sub';\n");
+    writeFileSync(join(folder, 'dats.mts'), '');
+    const of = (what: string) => {
+      const message = `Cannot find ${what} imported from ${compiled}`;
+      const error = thrown(
+        new Error(message),
+        '    at packageResolve (node:internal/modules/esm/resolve:8:9)',
+      );
+      return describeError(Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND', url: 'file:///x' }));
+    };
+    const said = (what: string, step: string, place: string) =>
+      `Error [ERR_MODULE_NOT_FOUND]: Cannot find ${what} imported from ${source}\n→ ${step}\n    at ${source}:${place}`;
+    const file = `module '${join(folder, 'data.mts')}'`;
+    expect(of(file)).toBe(said(file, "Did you mean './dats.mts'?", '1:15'));
+    const named = "package '@x/lodsh'";
+    expect(of(named)).toMatch(/\n→ Check the name: .*\n {4}at .*train\.mts:2:15$/);
+    const names = (name: string) =>
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies: { [name]: '*' } }));
+    names('@x/lodash');
+    expect(of(named)).toBe(said(named, "Did you mean '@x/lodash'?", '2:15'));
+    names('@x/lodsh');
+    expect(of(named)).toContain("→ package.json names '@x/lodsh'. Install the project's packages");
+    rmSync(folder, { recursive: true });
+  });
+
+  it('has next steps that are not wider than the output', () => {
+    const step = `    → ${'word '.repeat(18)}end. npx acc config --force --config-file acc.yaml`;
+    const on = (output: object) =>
+      wrapSteps(`a\n${step}\n${'b'.repeat(200)}`, output)
+        .split('\n')
+        .slice(1, -1);
+    expect(on({})).toEqual([
+      step.slice(0, step.indexOf(' npx')),
+      '      npx acc config --force --config-file acc.yaml',
+    ]);
+    const onTerminal = on({ isTTY: true, columns: 50 });
+    expect(onTerminal.map((line) => line.length <= 50)).toEqual([true, true, true, true]);
+    expect(onTerminal.map((line) => line.trim()).join(' ')).toBe(step.trim());
   });
 
   it('says how to find the line of a value that is no error', () => {

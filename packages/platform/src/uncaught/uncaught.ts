@@ -2,6 +2,7 @@ import { isMainThread } from 'node:worker_threads';
 import { exitSurely } from '../ending.js';
 import { reportOf, writeReport, type ErrorReport } from './error-report.js';
 import { isWithoutPlace, placedParserError } from './parser-error.js';
+import { wrapSteps } from './wrap-steps.js';
 
 type Listener = (error: unknown) => void;
 
@@ -54,7 +55,7 @@ export function reportUncaught(error: unknown): boolean {
 }
 
 function tell(report: ErrorReport): void {
-  if (!toLauncher(report)) process.stderr.write(`${report.text}\n`);
+  if (!toLauncher(report)) process.stderr.write(`${wrapSteps(report.text, process.stderr)}\n`);
 }
 
 function toLauncher(report: ErrorReport): boolean {
