@@ -65,8 +65,8 @@ export class Recorder {
   readonly #ends: readonly (() => void)[];
   readonly #loop = new LoopFigures();
   #calls = { ...NO_CALLS };
-  #blockedMs = 0;
-  #communicatingMs = 0;
+  /** Milliseconds in collectives in the step that runs. Changed in place. */
+  readonly #waits = { blocked: 0, communicating: 0 };
   /** Of the step that runs. */
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
@@ -106,7 +106,7 @@ export class Recorder {
     this.#ends = [
       observeCollectives(
         (_, ms) => {
-          if (--this.#control[DEPTH]! === 0) this.#communicatingMs += ms;
+          if (--this.#control[DEPTH]! === 0) this.#waits.communicating += ms;
           this.blocked(ms);
         },
         () => {
@@ -132,18 +132,18 @@ export class Recorder {
     this.#endCounting?.();
     // Without spreads, which would take longer than all the rest.
     this.#measured = {
-      blocked: this.#blockedMs,
+      blocked: this.#waits.blocked,
       flops: isCounted ? flops : NaN,
       replay: this.#replay,
       calls: isCounted ? this.#calls.calls : NaN,
       kernels: isCounted ? this.#calls.kernels : NaN,
       passes: this.given.own.takePasses(),
-      communicating: this.#communicatingMs,
+      communicating: this.#waits.communicating,
       recordings: isRecorded ? 1 : 0,
       loop: this.#loop.take(),
     };
     if (isCounted) this.#calls = { ...NO_CALLS };
-    this.#blockedMs = this.#communicatingMs = 0;
+    this.#waits.blocked = this.#waits.communicating = 0;
     this.#replay = { ...NO_REPLAY };
     this.#running++;
     this.#count();
@@ -157,7 +157,7 @@ export class Recorder {
 
   /** The main thread was in a collective. */
   blocked(ms: number): void {
-    if (this.given.own.isRunning) this.#blockedMs += ms;
+    if (this.given.own.isRunning) this.#waits.blocked += ms;
   }
 
   /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */
