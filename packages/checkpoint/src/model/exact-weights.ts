@@ -60,7 +60,7 @@ interface Found extends WeightTarget {
  * @param elsewhere Names of weights that other ranks hold.
  * @param named Default: stored tensors have the names of the weights.
  * @throws AccError `ACC_WEIGHTS_MISMATCH` with all weights that are missing, surplus, or have
- * another shape or dtype.
+ * another shape or dtype, or with two stored tensors for one weight.
  * `ACC_WEIGHTS_NOT_FOUND`, `ACC_SAFETENSORS_INVALID`, `ACC_DTYPE_UNSUPPORTED`.
  */
 export async function matchExactly(

@@ -31,7 +31,7 @@ const NUMBERS: ReadonlyMap<number, NumberType> = new Map<number, NumberType>([
 ]);
 
 const MAX_KEY = 65_535;
-/** What is kept of a text. No word that is looked for is as long. */
+/** The bytes of a text that are kept. No word that is looked for is as long. */
 const KEPT_BYTES = 256;
 
 /** Reads `count` keys and values. @throws AccError `ACC_GGUF_INVALID`. */
