@@ -146,6 +146,7 @@ describe('the site', () => {
     ['gpu', /^\/(support|learn\/faq)/],
     ['windows', /^\/support/],
     ['gan', /^\/(guide|learn)\//],
+    ['out of memory', /#acc_out_of_memory$/],
   ])('finds a guide for "%s" before the API', async (word, guide) => {
     await page.setViewportSize(DESKTOP);
     await findFirst(word, guide);
