@@ -17,7 +17,7 @@ export function checkRun({ ranks, times }: StudyRun): void {
         details: { ranks, steps: times.steps },
       },
     );
-  if (Number.isNaN(times.samplesPerSecond))
+  if (!(times.samplesPerSecond > 0))
     throw new AccError('ACC_STUDY_RECORDS', `${run} does not say how many samples a step has.`, {
       help: 'Samples are counted in data that accelerator.prepare has returned.',
       details: { ranks },
@@ -37,7 +37,7 @@ export function checkBatches(kind: ScalingKind, runs: readonly StudyRun[]): void
     const isAsAsked =
       kind === 'weak'
         ? Math.abs(perRank(run) - perRank(base)) < 1
-        : Math.abs(run.times.samples - base.times.samples) < run.ranks;
+        : base.times.samples >= run.ranks && Math.abs(run.times.samples - base.times.samples) < run.ranks;
     if (!isAsAsked) throw wrongBatch(kind, run, base);
   }
 }
