@@ -106,15 +106,18 @@ function lawText({ kind, amdahl, gustafson, usl, isFit, sizes }: Study): string 
   return `${head} a serial share of ${percent(serial.serial)}${most}.${peak}${trend}`;
 }
 
+/** A smaller serial share, or growth of it, may be one of measurement. */
+const LEAST_SHARE = 0.02;
+
 /**
  * Karp and Flatt: a serial share that grows is no serial share. They assume that all ranks together do the
  * same work on any number of ranks.
  */
 function trendOf(sizes: readonly SizeFigures[]): string {
   const shares = sizes.flatMap(({ karpFlatt }) => (karpFlatt === null ? [] : [karpFlatt]));
-  if (shares.length < 2) return '';
+  if (shares.length < 2 || Math.max(...shares) < LEAST_SHARE) return '';
   const [first, last] = [shares[0]!, shares.at(-1)!];
-  if (last > 1.25 * first && last - first > 0.02)
+  if (last > 1.25 * first && last - first > LEAST_SHARE)
     return ` The serial share by Karp and Flatt grows from ${percent(first)} to ${percent(last)}: the cost comes with the ranks, as communication, imbalance and shared hardware do.`;
   return ` The serial share by Karp and Flatt does not grow (${percent(first)}, then ${percent(last)}): the cost is there on few ranks, too.`;
 }

@@ -85,6 +85,8 @@ describe('the limit that is named', () => {
   it('is none for a program that is nearly linear', () => {
     const text = limitOf(studyOf(PLAN, [runOf(1, 40), runOf(2, 21)], []));
     expect(text).toContain('On 2 ranks the efficiency is 95 %. Little limits');
+    const linear = [1, 2, 4].map((ranks) => runOf(ranks, 40 / ranks));
+    expect(limitOf(studyOf(PLAN, linear, []))).not.toContain('Karp');
   });
 
   it('has no trend of the serial share in a weak study, where a cost of each step makes it fall', () => {
@@ -123,6 +125,7 @@ describe('runs', () => {
   });
 
   it('are refused with few steps, or without samples', () => {
+    expect(codeOf(() => checkRun(runOf(2, 10, { ranks: [0] })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10, { steps: 19 })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10, { samplesPerSecond: NaN })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10, { samples: 0 })))).toBe('ACC_STUDY_RECORDS');
