@@ -12,23 +12,27 @@ export type Block =
 
 /** The report as Markdown, with its pictures beside it. */
 export function markdownOf(title: string, blocks: readonly Block[]): string {
-  return `${[`# ${title}`, ...blocks.map(blockAsMarkdown)].join('\n\n')}\n`;
+  return `${[`# ${asMarkdown(title)}`, ...blocks.map(blockAsMarkdown)].join('\n\n')}\n`;
 }
 
 function blockAsMarkdown(block: Block): string {
   switch (block.kind) {
     case 'heading':
-      return `## ${block.text}`;
+      return `## ${asMarkdown(block.text)}`;
     case 'picture':
-      return `![${block.text}](${block.file})`;
+      return `![${asMarkdown(block.text)}](${block.file})`;
     case 'table': {
       const lines = [block.header, block.header.map(() => '---'), ...block.rows];
-      return lines.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+      return lines.map((cells) => `| ${cells.map(asMarkdown).join(' | ')} |`).join('\n');
     }
     case 'text':
-      return block.text;
+      return asMarkdown(block.text);
   }
 }
+
+/** The text as it stands: names of files and arguments may have signs of Markdown and HTML. */
+const asMarkdown = (text: string): string =>
+  text.replace(/[\\`*_<>[\]|&]/g, String.raw`\$&`).replace(/\s+/g, ' ');
 
 const STYLE = `body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color-scheme: light dark; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }

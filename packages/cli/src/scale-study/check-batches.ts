@@ -5,9 +5,21 @@ import { counted } from './words.js';
 /** The steps that must be left of a run after the first ones. */
 const MIN_STEPS = 20;
 
-/** @throws AccError `ACC_STUDY_RECORDS` if a run has too few steps, or the samples of a step are not known. */
+/**
+ * @throws AccError `ACC_STUDY_RECORDS` if records of a rank are missing, a run has too few steps, or the samples
+ * of a step are not known.
+ */
 export function checkRun({ ranks, times }: StudyRun): void {
   const run = `The run on ${counted(ranks, 'rank')}`;
+  if (times.ranks.length < ranks)
+    throw new AccError(
+      'ACC_STUDY_RECORDS',
+      `${run} has records of ${counted(times.ranks.length, 'rank')} only.`,
+      {
+        help: 'Call initTrackers on all ranks. A full disk also ends records.',
+        details: { ranks, recorded: times.ranks },
+      },
+    );
   if (times.steps < MIN_STEPS)
     throw new AccError(
       'ACC_STUDY_RECORDS',
@@ -17,7 +29,7 @@ export function checkRun({ ranks, times }: StudyRun): void {
         details: { ranks, steps: times.steps },
       },
     );
-  if (Number.isNaN(times.samplesPerSecond))
+  if (!(times.samplesPerSecond > 0))
     throw new AccError('ACC_STUDY_RECORDS', `${run} does not say how many samples a step has.`, {
       help: 'Samples are counted in data that accelerator.prepare has returned.',
       details: { ranks },
@@ -37,7 +49,7 @@ export function checkBatches(kind: ScalingKind, runs: readonly StudyRun[]): void
     const isAsAsked =
       kind === 'weak'
         ? Math.abs(perRank(run) - perRank(base)) < 1
-        : Math.abs(run.times.samples - base.times.samples) < run.ranks;
+        : base.times.samples >= run.ranks && Math.abs(run.times.samples - base.times.samples) < run.ranks;
     if (!isAsAsked) throw wrongBatch(kind, run, base);
   }
 }

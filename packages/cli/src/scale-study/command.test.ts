@@ -29,12 +29,15 @@ it('a program without records is told how to keep them', async () => {
 it.each([
   [['--ranks', '2'], 'ACC_BAD_OPTION', 'at least two different numbers'],
   [['--ranks', '2,2'], 'ACC_BAD_OPTION', 'at least two different numbers'],
+  [['--ranks', '1,100000'], 'ACC_BAD_OPTION', 'Leave out numbers of ranks above'],
+  [['--ranks', '1,2', '--turns', '0'], 'ACC_BAD_OPTION', 'above 0'],
   [['--ranks', '1,2', '--weak', '--strong'], 'ACC_USAGE', '--strong'],
   [[], 'ACC_USAGE', '--ranks'],
 ])('%j is refused', async (args, code, text) => {
   const { stderr } = await study('fails-on-ranks.mjs', ...args);
   expect(stderr).toContain(code);
   expect(stderr).toContain(text);
+  expect(stderr).not.toContain('turn 1');
 });
 
 it('a folder that cannot be written is refused before anything runs', async () => {

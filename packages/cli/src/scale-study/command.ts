@@ -5,8 +5,12 @@ import { parseCount } from '../counts.js';
 import { addFlags } from '../launch/flags.js';
 import type { StudyFlags } from './options.js';
 
-const { threads, cpuBind } = LAUNCH_OPTIONS;
-const OF_LAUNCH = { threads: { ...threads, otherwise: 'cores / the most ranks' }, cpuBind };
+const { threads, oversubscribe, cpuBind } = LAUNCH_OPTIONS;
+const OF_LAUNCH = {
+  threads: { ...threads, otherwise: 'OMP_NUM_THREADS, or cores / the most ranks' },
+  oversubscribe,
+  cpuBind,
+};
 
 /** Adds the command `scale-study` to the program. `setExitCode` receives that of an interrupted study. */
 export function addScaleStudyCommand(program: Command, setExitCode: (code: number) => void): void {
@@ -34,7 +38,8 @@ export function addScaleStudyCommand(program: Command, setExitCode: (code: numbe
 /** At least two different numbers, in ascending order. */
 function parseRanks(text: string): number[] {
   const numbers = text.split(',').map(Number);
-  const isList = /^\d+(,\d+)*$/.test(text) && numbers.every((ranks) => ranks > 0);
+  const isList =
+    /^\d+(,\d+)*$/.test(text) && numbers.every((ranks) => ranks > 0 && Number.isSafeInteger(ranks));
   if (isList && numbers.length > 1 && new Set(numbers).size === numbers.length)
     return numbers.toSorted((a, b) => a - b);
   throw new InvalidArgumentError('Expected at least two different numbers of ranks, such as 1,2,4.');

@@ -43,6 +43,12 @@ describe('a fit finds the parameters that rates were made with', () => {
     expect(fitAmdahl(ratesOf(amdahl(0.1), [2, 4]))!.serial).toBeCloseTo(0.1, 8);
   });
 
+  it('and a finite rate of one rank where rates fall faster than any law', () => {
+    const fit = fitUsl(ratesOf((n) => 1 / (n - 1), [2, 4, 8]))!;
+    expect(fit.rateOfOne).toBeLessThan(Infinity);
+    expect(fit.contention + fit.coherency).toBeGreaterThan(0);
+  });
+
   it('and none below 0 where rates grow by more than the ranks', () => {
     const rates = ratesOf((n) => n ** 1.2);
     expect(fitAmdahl(rates)!.serial).toBe(0);

@@ -33,7 +33,7 @@ export interface UslFit extends Fitted {
 /** A smaller κ is one of rounding. */
 const NO_COHERENCY = 1e-9;
 
-/** With fewer numbers of ranks, a law goes through the rates, but does not say whether it holds. */
+/** With fewer numbers of ranks, a law goes near the rates, but does not say whether it holds. */
 export const LEAST_FOR_FIT = 4;
 
 /** Undefined with fewer numbers of ranks than the law has parameters. */
@@ -101,12 +101,15 @@ function fit(rates: readonly Rate[], termsOf: (rate: Rate) => number[], valueOf:
   const rows = rates.map((rate, i) => termsOf(rate).map((term) => term / values[i]!));
   const count = rows[0]!.length;
   if (rates.length < count) return undefined;
+  // Laws are relative to the rate of one rank, which must be finite.
+  const ofOne = termsOf({ ranks: 1, rate: 1 });
   let best: { readonly factors: number[]; readonly squares: number } | undefined;
   for (let choice = 1; choice < 2 ** count; choice++) {
     const chosen = Array.from({ length: count }, (_, i) => i).filter((i) => (choice >> i) & 1);
     const found = leastSquares(rows.map((row) => chosen.map((i) => row[i]!)));
     if (!found || found.some((factor) => factor < 0)) continue;
     const factors = Array.from({ length: count }, (_, i) => found[chosen.indexOf(i)] ?? 0);
+    if (product(ofOne, factors) === 0) continue;
     const squares = rows.reduce((sum, row) => sum + (1 - product(row, factors)) ** 2, 0);
     if (!best || squares < best.squares) best = { factors, squares };
   }

@@ -87,26 +87,37 @@ function crowded({ sizes, threads, cores }: Study): string {
     : '';
 }
 
-function lawText({ amdahl, gustafson, usl, isFit, sizes }: Study): string {
+function lawText({ kind, amdahl, gustafson, usl, isFit, sizes }: Study): string {
   const serial = amdahl ?? gustafson;
   if (!serial) return '';
   const law = amdahl ? 'Amdahl' : 'Gustafson';
-  const verb = isFit ? 'fits' : 'goes through';
   const most =
-    amdahl && amdahl.serial > 0 ? `, and at most ${(1 / amdahl.serial).toPrecision(2)} times the rate` : '';
+    amdahl && amdahl.serial > 0
+      ? `, and at most ${(1 / amdahl.serial).toPrecision(2)} times the rate of one rank`
+      : '';
   const peak =
     usl && usl.peak !== null && usl.peak < 4 * sizes.at(-1)!.ranks
       ? ` By USL the rate is highest on ${Math.max(1, Math.round(usl.peak))} ranks.`
       : '';
-  return `${law}'s law ${verb} the rates with a serial share of ${percent(serial.serial)}${most}.${peak}${trendOf(sizes)}`;
+  const head = isFit
+    ? `${law}'s law describes the rates with an error of ${percent(serial.error)} and`
+    : `${counted(sizes.length, 'number')} of ranks are too few to show that a law holds. ${law}'s would have`;
+  const trend = kind === 'strong' ? trendOf(sizes) : '';
+  return `${head} a serial share of ${percent(serial.serial)}${most}.${peak}${trend}`;
 }
 
-/** Karp and Flatt: a serial share that grows is no serial share. */
+/** A smaller serial share, or growth of it, may be one of measurement. */
+const LEAST_SHARE = 0.02;
+
+/**
+ * Karp and Flatt: a serial share that grows is no serial share. They assume that all ranks together do the
+ * same work on any number of ranks.
+ */
 function trendOf(sizes: readonly SizeFigures[]): string {
   const shares = sizes.flatMap(({ karpFlatt }) => (karpFlatt === null ? [] : [karpFlatt]));
-  if (shares.length < 2) return '';
+  if (shares.length < 2 || Math.max(...shares) < LEAST_SHARE) return '';
   const [first, last] = [shares[0]!, shares.at(-1)!];
-  if (last > 1.25 * first && last - first > 0.02)
+  if (last > 1.25 * first && last - first > LEAST_SHARE)
     return ` The serial share by Karp and Flatt grows from ${percent(first)} to ${percent(last)}: the cost comes with the ranks, as communication, imbalance and shared hardware do.`;
   return ` The serial share by Karp and Flatt does not grow (${percent(first)}, then ${percent(last)}): the cost is there on few ranks, too.`;
 }

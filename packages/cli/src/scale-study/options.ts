@@ -1,7 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { variableOf, type LAUNCH_OPTIONS, type OptionsOf } from '@acc/config';
+import { AccError, withoutHelp } from '@acc/contract';
 import { withConfigFile, type ConfigFlags } from '../config/launch-flags.js';
-import type { LaunchOptions } from '../launch/options.js';
+import { bindRanks } from '../launch/cpus/binding.js';
+import { completeOptions, type LaunchOptions } from '../launch/options.js';
+import { checkRanksOnHost } from '../launch/oversubscription.js';
 import type { StudyPlan } from './study.js';
 
 /** The variable that says where a run is recorded. */
@@ -9,7 +12,7 @@ export const PROJECT_DIR = variableOf({ name: 'projectDir' });
 
 /** The options of the command, as commander gives them. */
 export interface StudyFlags
-  extends ConfigFlags, Pick<OptionsOf<typeof LAUNCH_OPTIONS>, 'threads' | 'cpuBind'> {
+  extends ConfigFlags, Pick<OptionsOf<typeof LAUNCH_OPTIONS>, 'threads' | 'oversubscribe' | 'cpuBind'> {
   readonly ranks: readonly number[];
   readonly weak?: boolean;
   readonly strong?: boolean;
@@ -29,13 +32,19 @@ export interface StudySetup {
   readonly launch: Omit<LaunchOptions, 'nproc'>;
 }
 
-/** @throws AccError of the config file. */
+/**
+ * Also checks what the run on the most ranks needs, before the first one starts.
+ *
+ * @throws AccError of the config file, and of `acc launch` for options.
+ */
 export async function studySetup(
   order: StudyOrder,
   env: NodeJS.ProcessEnv,
   cwd: string,
 ): Promise<StudySetup> {
   const { script, args, ranks, turns, strong = false, ...flags } = order;
+  const most = ranks.at(-1)!;
+  checkMostRanks(most, flags.oversubscribe ?? false);
   const { configFile, mixedPrecision, gradientAccumulationSteps, strategy } = flags;
   const ofTraining = { configFile, mixedPrecision, gradientAccumulationSteps, strategy };
   // Absent flags must not hide options of the file.
@@ -48,17 +57,30 @@ export async function studySetup(
     'threads' | 'cpuBind' | 'env'
   >;
   const cores = availableParallelism();
-  const threads =
-    given.threads ?? (Number(env['OMP_NUM_THREADS']) || Math.max(1, Math.floor(cores / ranks.at(-1)!)));
+  const threads = given.threads ?? (Number(env['OMP_NUM_THREADS']) || Math.max(1, Math.floor(cores / most)));
   const kind = strong ? 'strong' : 'weak';
   const variables = { ...given.env, ...recordVariables(env, kind === 'strong', given.env ?? {}) };
-  return {
-    plan: { kind, script, args, turns, threads, cores },
-    launch: {
-      ...{ script, args, threads, env: variables },
-      ...(given.cpuBind !== undefined && { cpuBind: given.cpuBind }),
-    },
+  const launch = {
+    // The number of ranks is checked above, and the report says where they share cores.
+    ...{ script, args, threads, oversubscribe: true, env: variables },
+    ...(given.cpuBind !== undefined && { cpuBind: given.cpuBind }),
   };
+  bindRanks(completeOptions({ ...launch, nproc: most }).cpuBind, most);
+  return { plan: { kind, script, args, turns, threads, cores }, launch };
+}
+
+/** @throws AccError `ACC_BAD_OPTION` that names the options of this command. */
+function checkMostRanks(most: number, oversubscribe: boolean): void {
+  try {
+    checkRanksOnHost({ nproc: most, oversubscribe });
+  } catch (cause) {
+    const { code, message, details } = cause as AccError;
+    throw new AccError(code, withoutHelp(message), {
+      help: `Leave out numbers of ranks above ${String(details?.most)}. To start ${most} nevertheless: --oversubscribe.`,
+      details: { ...details, option: '--ranks' },
+      cause,
+    });
+  }
 }
 
 /**

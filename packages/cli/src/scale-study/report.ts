@@ -91,7 +91,7 @@ function stepBlocks({ sizes }: Study): Block[] {
   ];
 }
 
-function aboutLaws({ isFit, usl, sizes }: Study): string {
+function aboutLaws({ kind, isFit, usl, sizes }: Study): string {
   return [
     'X(n) is the rate on n ranks. The parameters have the least squares of relative errors, and none is below 0; the error is the root of their mean square.',
     usl ? '' : 'USL needs at least three numbers of ranks.',
@@ -99,6 +99,9 @@ function aboutLaws({ isFit, usl, sizes }: Study): string {
       ? ''
       : `With ${sizes.length} numbers of ranks, a law goes near the rates and does not show that it holds: that takes at least 4.`,
     'Karp-Flatt in the table of rates is (1 / S - 1 / n) / (1 - 1 / n) with the speed-up S on n times the fewest ranks.',
+    kind === 'weak'
+      ? 'The work grows with the ranks here, so it falls where each step has the same cost, and stays where each further rank adds one.'
+      : '',
   ]
     .filter((text) => text !== '')
     .join(' ');

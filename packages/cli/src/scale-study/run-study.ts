@@ -18,7 +18,7 @@ import { counted } from './words.js';
 /**
  * Runs a program on each number of ranks in turns, writes the report and prints the figures.
  *
- * @returns 0; 130, 143 or 129 if interrupted.
+ * @returns 0; 130, 143 or 129 if interrupted, or 75 if all ranks then saved a checkpoint.
  * @throws AccError `ACC_STUDY_RUN` with the error of the program, `ACC_STUDY_RECORDS`, `ACC_STUDY_BATCH`,
  * `ACC_STUDY_FOLDER`; those of `acc launch` for options.
  */
@@ -32,7 +32,10 @@ export async function runStudy(order: StudyOrder, env: NodeJS.ProcessEnv, cwd: s
     const ofRun = join(folder, `ranks-${ranks}`, `turn-${turn}`);
     const end = await runOnce(setup, { ranks, script, folder: ofRun, env });
     if (end.failure) throw failed(end, { ranks, turn, script });
-    if (end.exitCode !== 0) return end.exitCode;
+    if (end.exitCode !== 0) {
+      process.stderr.write(`acc: the study was interrupted; ${folder} has its runs and no report\n`);
+      return end.exitCode;
+    }
     const run = await recordedRun(ofRun, ranks, turn);
     checkRun(run);
     runs.push(run);

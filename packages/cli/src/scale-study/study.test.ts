@@ -85,6 +85,15 @@ describe('the limit that is named', () => {
   it('is none for a program that is nearly linear', () => {
     const text = limitOf(studyOf(PLAN, [runOf(1, 40), runOf(2, 21)], []));
     expect(text).toContain('On 2 ranks the efficiency is 95 %. Little limits');
+    const linear = [1, 2, 4].map((ranks) => runOf(ranks, 40 / ranks));
+    expect(limitOf(studyOf(PLAN, linear, []))).not.toContain('Karp');
+  });
+
+  it('has no trend of the serial share in a weak study, where a cost of each step makes it fall', () => {
+    const runs = [1, 2, 4].map((ranks) => runOf(ranks, ranks === 1 ? 40 : 60, { samples: 64 * ranks }));
+    const text = limitOf(studyOf({ ...PLAN, kind: 'weak' }, runs, []));
+    expect(text).not.toContain('Karp');
+    expect(text).toContain("3 numbers of ranks are too few to show that a law holds. Gustafson's");
   });
 
   it('has what acc diagnose says, and whether the serial share grows', () => {
@@ -96,7 +105,7 @@ describe('the limit that is named', () => {
     const text = limitOf(studyOf(PLAN, runs, [finding]));
     expect(text).toContain('small-buckets (40 %): Many buckets. Make them larger.');
     expect(text).toContain('The serial share by Karp and Flatt grows from 10 %');
-    expect(text).toContain("Amdahl's law fits the rates");
+    expect(text).toContain("Amdahl's law describes the rates");
   });
 });
 
@@ -108,13 +117,18 @@ describe('runs', () => {
     expect(codeOf(() => checkBatches('strong', strong))).toBeUndefined();
     expect(codeOf(() => checkBatches('strong', weak))).toBe('ACC_STUDY_BATCH');
     expect(codeOf(() => checkBatches('weak', strong))).toBe('ACC_STUDY_BATCH');
+    // A batch of 1 on each of 2 ranks is no part of a batch of 1.
+    const ones = [runOf(1, 10, { samples: 1 }), runOf(2, 10, { samples: 2 })];
+    expect(codeOf(() => checkBatches('strong', ones))).toBe('ACC_STUDY_BATCH');
     const rounded = [runOf(1, 10, { samples: 32 }), runOf(3, 10, { samples: 30 })];
     expect(codeOf(() => checkBatches('strong', rounded))).toBeUndefined();
   });
 
   it('are refused with few steps, or without samples', () => {
+    expect(codeOf(() => checkRun(runOf(2, 10, { ranks: [0] })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10, { steps: 19 })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10, { samplesPerSecond: NaN })))).toBe('ACC_STUDY_RECORDS');
+    expect(codeOf(() => checkRun(runOf(1, 10, { samples: 0 })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10)))).toBeUndefined();
   });
 });
@@ -125,9 +139,10 @@ it('a report is the same in Markdown and HTML, whose text is escaped', () => {
     { kind: 'text', text: 'a < b & c' },
     { kind: 'table', ...sharesTable(sizes) },
     { kind: 'picture', file: 'a.svg', text: 'A' },
+    { kind: 'text', text: '*.ts <img src=x>' },
   ] as const;
   expect(markdownOf('T', blocks)).toContain(
-    '| 2 | 100 % | 0 % | 0 % | 0 % | 0 % | 0 % | 0 % | 1.00 |\n\n![A](a.svg)\n',
+    '| 2 | 100 % | 0 % | 0 % | 0 % | 0 % | 0 % | 0 % | 1.00 |\n\n![A](a.svg)\n\n\\*.ts \\<img src=x\\>\n',
   );
   const html = htmlOf('T', blocks, { 'a.svg': '<svg/>' });
   expect(html).toContain('<p>a &#60; b &#38; c</p>');
