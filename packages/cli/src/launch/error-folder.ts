@@ -68,7 +68,7 @@ export function keepWholeErrors(ranks: readonly RankWithError[]): string | undef
   }
 }
 
-/** Those of other users stay, because they cannot be removed. */
+/** Removes old error folders. Folders of other users stay, because they cannot be removed. */
 function removeOldErrors(folder: string): void {
   const oldest = Date.now() - KEPT_DAYS * DAY_MS;
   for (const name of readdirSync(folder).filter((each) => KEPT_FOLDER.test(each))) {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, parse, relative, resolve } from 'node:path';
 import { nearestName } from '@acc/contract';
 
-/** What the screen says about an import that Node.js cannot resolve, whose own frames are all of Node.js. */
+/** The text on the screen for an import that Node.js cannot resolve, whose own frames are all of Node.js. */
 export interface WrongImport {
   /** The path of the importing file in the message, and the source that it was compiled from. */
   readonly importer: string;
