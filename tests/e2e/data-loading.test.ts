@@ -103,7 +103,7 @@ describe('dispatchBatches', () => {
       results.forEach(({ dispatched }, rank) => {
         const [dataset, error] = dispatched.refused;
         expect(dataset).toBe(ranks === 1 ? 'none' : 'ACC_DATA_DISPATCH');
-        expect(error).toBe(rank === 0 ? 'the disk is gone' : 'ACC_DATA_DISPATCH');
+        expect(error).toBe(rank === 0 ? 'ACC_DATA_SAMPLE' : 'ACC_DATA_DISPATCH');
       });
     }
   });
