@@ -102,12 +102,6 @@ describe.each(FORMATS)('products in 8 bits: %s', (format) => {
     },
   );
 
-  it.skipIf(format === 'delayed fp8')('deterministic training has the same bits on 1 and 2 ranks', () => {
-    const reference = of(alone, 'deterministic');
-    expect(reference.products).toBeGreaterThan(0);
-    for (const rank of pair) expect(of(rank, 'deterministic').weights).toEqual(reference.weights);
-  });
-
   it('fsdp has the bits of ddp, and a replayed step those of a plain one', () => {
     for (const trainings of [alone, ...pair, ...three]) {
       const reference = of(trainings, 'ddp');
@@ -117,3 +111,15 @@ describe.each(FORMATS)('products in 8 bits: %s', (format) => {
     }
   });
 });
+
+// Deterministic training refuses delayed scales.
+it.each(FORMATS.filter((format) => format !== 'delayed fp8'))(
+  'products in 8 bits: %s: deterministic training has the same bits on 1 and 2 ranks',
+  (format) => {
+    const of = (trainings: Trainings) =>
+      trainings[`${format}, deterministic`]! as unknown as EightBitTraining;
+    const reference = of(alone);
+    expect(reference.products).toBeGreaterThan(0);
+    for (const rank of pair) expect(of(rank).weights).toEqual(reference.weights);
+  },
+);
