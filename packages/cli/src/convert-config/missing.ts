@@ -1,12 +1,7 @@
 import { isDefault, leftOut, type Rule } from './outcome.js';
 
 /** Features that do not exist, in the words of the list "Not there yet" in README.md. */
-export const MISSING = [
-  'offload of activations',
-  'INT8 and INT4 quantization',
-  'pruning',
-  'layer drop',
-] as const;
+export const MISSING = ['offload of activations', 'pruning', 'layer drop'] as const;
 
 /** The note about a feature that does not exist. Other notes do not say that something is missing. */
 export function missing(feature: (typeof MISSING)[number], advice?: string): string {
