@@ -74,9 +74,9 @@ export function openStep(
   // libtorch's fused kernels do not support tensors without elements.
   const filled = updates.filter(({ variable }) => variable.size > 0);
   if (!filled.every((update) => fits(backend, update, kinds)) || hasRepeats(updates)) return undefined;
-  const written = [...filled.map(({ variable }) => variable)];
-  kinds.forEach((_, k) => written.push(...filled.map(({ state }) => state[k]!)));
-  written.push(...scalars);
+  const written = filled.map(({ variable }) => variable);
+  for (let k = 0; k < kinds.length; k++) for (const { state } of filled) written.push(state[k]!);
+  for (const scalar of scalars) written.push(scalar);
 
   const targets = written.map((variable) => backend.nativeToWrite(variable));
   const given = filled.map(({ grad }) => backend.native(grad));
@@ -110,6 +110,7 @@ export function openStep(
 }
 
 function chunksOf(full: StepChunk): StepChunk[] {
+  if (full.weights.length > 0 && full.weights.length <= MAX_LIST) return [full];
   const chunks: StepChunk[] = [];
   for (let start = 0; start < full.weights.length; start += MAX_LIST) {
     chunks.push(mapChunk(full, (list) => list.slice(start, start + MAX_LIST)));
@@ -155,7 +156,10 @@ function isStored(backend: AccBackend, x: Tensor, dtype: 'float32' | 'int32'): b
 }
 
 function hasShape(x: Tensor, shape: readonly number[]): boolean {
-  return x.shape.length === shape.length && x.shape.every((size, dim) => size === shape[dim]);
+  const own = x.shape;
+  if (own.length !== shape.length) return false;
+  for (let dim = 0; dim < own.length; dim++) if (own[dim] !== shape[dim]) return false;
+  return true;
 }
 
 function hasRepeats(updates: readonly Update[]): boolean {
