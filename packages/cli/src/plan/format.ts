@@ -9,6 +9,7 @@ import {
   type UnfitPlan,
 } from '@acc/planner';
 import { formatSize } from '../byte-sizes.js';
+import { percent } from '../percent.js';
 import type { PlanReport } from './report.js';
 
 /** Formats the report for people. */
@@ -182,6 +183,5 @@ function tableOf(header: readonly string[], rows: readonly (readonly string[])[]
 
 const count = (value: number): string => value.toLocaleString('en-US');
 const counted = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-const percent = (part: number): string => `${(100 * part).toFixed(0)} %`;
 const seconds = (value: number): string =>
   value < 1 ? `${(1000 * value).toFixed(1)} ms` : `${value.toFixed(2)} s`;

@@ -1,6 +1,5 @@
-import { AccError } from '@acc/contract';
+import { AccError, counted } from '@acc/contract';
 import type { ScalingKind, StudyRun } from './study.js';
-import { counted } from './words.js';
 
 /** The steps that must be left of a run after the first ones. */
 const MIN_STEPS = 20;

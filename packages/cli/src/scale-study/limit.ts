@@ -1,6 +1,7 @@
+import { counted } from '@acc/contract';
 import type { TimeShares } from '@acc/records';
+import { percent } from '../percent.js';
 import type { SizeFigures, Study } from './study.js';
-import { counted, percent } from './words.js';
 
 /** The names of the parts of a step. */
 const PARTS: Readonly<Record<keyof TimeShares, string>> = {

@@ -1,6 +1,6 @@
+import { counted } from '@acc/contract';
 import { drawBars, drawPanels, type ChartLine } from '@acc/records';
 import type { Study } from './study.js';
-import { counted } from './words.js';
 
 /** Draws the efficiency, measured and by the laws, as SVG. */
 export function drawEfficiency({ kind, sizes, amdahl, gustafson, usl }: Study): string {

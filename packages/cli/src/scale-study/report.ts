@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { AccError } from '@acc/contract';
+import { AccError, counted } from '@acc/contract';
 import { htmlOf, markdownOf, type Block } from './blocks.js';
 import { limitOf } from './limit.js';
 import { drawEfficiency, drawSteps } from './pictures.js';
 import type { Study } from './study.js';
 import { lawsTable, ratesTable, sharesTable } from './tables.js';
-import { counted } from './words.js';
 
 /** The paths of a report. */
 export interface ReportFiles {

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
-import { AccError } from '@acc/contract';
+import { AccError, counted } from '@acc/contract';
 import { diagnose, readRecords, stepTimes } from '@acc/records';
 import { hostSettings } from '../launch/host-settings.js';
 import { completeOptions } from '../launch/options.js';
@@ -13,7 +13,6 @@ import { checkBatches, checkRun } from './check-batches.js';
 import { PROJECT_DIR, studySetup, type StudyOrder, type StudySetup } from './options.js';
 import { summaryOf, writeReport } from './report.js';
 import { middleOf, studyOf, type StudyRun } from './study.js';
-import { counted } from './words.js';
 
 /**
  * Runs a program on each number of ranks in turns, writes the report and prints the figures.

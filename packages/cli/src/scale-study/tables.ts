@@ -1,5 +1,5 @@
+import { percent } from '../percent.js';
 import type { SizeFigures, Spread, Study } from './study.js';
-import { percent } from './words.js';
 
 export interface Table {
   readonly header: readonly string[];
