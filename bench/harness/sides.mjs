@@ -73,6 +73,15 @@ export const trainOffloaded = (job, { ranks }) => runOurs('offload/ours.ts', job
 /** Trains with optimizer state in some bits. */
 export const trainSmallState = (job) => runAlone('small-state/train.ts', { ...job, threads: 1 });
 
+/** Measures a network in each format of its weights. */
+export const measurePrecision = (job) => runAlone('precision/ours.ts', { ...job, threads: 1 });
+
+/** Measures the perplexity of a pretrained model in each format of 8 bits. */
+export const measurePerplexity = (job) => runAlone('precision/perplexity.ts', { ...job, threads: 1 });
+
+/** Times products with packed weights. */
+export const timeRows = (job) => runAlone('precision/rows.ts', { ...job, threads: 1 });
+
 /** Trains on a sequence that ranks have in pieces. */
 export const trainInPieces = (job, { ranks }) => runOurs('context/ours.ts', job, ranks);
 

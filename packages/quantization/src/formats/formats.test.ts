@@ -114,7 +114,6 @@ describe('int4', () => {
     using matrix = matrixFrom(randomValues(128 * 64), 128);
     const plain = Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: false });
     const tiled = Int4Matrix.of(matrix, 'nearest', { granularity: { group: 32 }, forProducts: true });
-    expect(tiled.tensors[0].read()).not.toEqual(plain.tensors[0].read());
     expect(read(tiled.values())).toEqual(read(plain.values()));
     using index = tensorFrom(Int32Array.of(70, 2), 'int32', [2]);
     expect(read(tiled.rows(index))).toEqual(read(plain.rows(index)));
