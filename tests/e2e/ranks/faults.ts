@@ -70,7 +70,10 @@ const deeds: Record<string, () => void> = {
   // It makes no call until the others have their errors.
   idles() {
     smallStep();
-    while (isOdd && readdirSync(folder).length < 2) tf.tidy(() => tf.ones([10]).sum().dataSync());
+    while (isOdd && readdirSync(folder).length < 2) {
+      tf.tidy(() => tf.ones([10]).sum().dataSync());
+      rest(5);
+    }
     smallStep();
   },
 };
