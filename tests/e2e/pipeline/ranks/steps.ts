@@ -153,8 +153,8 @@ async function train(way: Way, isPipelined: boolean, { depth, data }: Place): Pr
   const dict = accelerator.getStateDict(model);
   const weights = Object.fromEntries(Object.values(dict).map((x, i) => [`${i}`, [...x.dataSync()]]));
   tf.dispose(dict);
-  // Then a compiled step is replayed.
-  const settled = counts[Math.max(2, count - 5)]!;
+  // Then a compiled step is replayed. Windows are closed there and at the end.
+  const settled = counts[Math.max(3, count - 5)]!;
   const leaked = counts.at(-1)!.map((each, i) => each - settled[i]!);
   const elements = await stateElements(optimizer);
   accelerator.freeMemory();
