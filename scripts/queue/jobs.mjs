@@ -23,7 +23,10 @@ const MEMORY_GIB = {
 const START_SECONDS = 2;
 /** The process of a file in the projects that do not share it starts before its count. */
 const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0, threads: 0 };
-/** The architecture tests share what they have read of the sources. Tests of ranks share ranks, whose start costs most. */
+/**
+ * The architecture tests share what they have read of the sources. Tests of ranks share ranks, whose start
+ * costs most.
+ */
 const LONGEST_SHARD = { architecture: Infinity, ranks: 480 };
 /** Of the output of a failed command, the end is shown again in the summary. */
 const LAST_LINES = 60;

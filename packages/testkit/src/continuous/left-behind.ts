@@ -38,6 +38,9 @@ export function holdings(): Holdings {
   return counts;
 }
 
+/** Collects garbage, if Node.js was started with `--expose-gc`. */
+export const collectGarbage = (): void => (globalThis as { gc?: () => void }).gc?.();
+
 /**
  * Compares with an earlier state, and waits a little for what is still being closed, or collected as
  * garbage. A collection takes long, so there is none if there is nothing more than before.
@@ -50,7 +53,7 @@ export async function leftSince(before: Holdings): Promise<readonly string[]> {
   for (;;) {
     const left = difference(before, holdings());
     if (left.length === 0 || performance.now() - start > SETTLING_MS) return left;
-    (globalThis as { gc?: () => void }).gc?.();
+    collectGarbage();
     await sleep(POLL_MS);
   }
 }
