@@ -1,4 +1,4 @@
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 import { patienceVariables, patienceWith } from '../patience.js';
 
@@ -24,14 +24,8 @@ async function outcomesOf(engine: string, what: string, patience = {}): Promise<
   });
 }
 
-type Scene = readonly [what: string, one: RegExp, other: RegExp];
-
-/** Who waits for whom is found in one place for all engines. In `npm test`, one of them has all scenes. */
-const isChosen = (engine: string, what: string) =>
-  engine === 'shm' || inject('isRelease') || ['ring', 'slow'].includes(what);
-
 describe.each(['shm', 'gloo'])('ranks that wait for each other in different groups over %s', (engine) => {
-  const scenes: readonly Scene[] = [
+  it.each([
     [
       'one-more',
       /rank 1 waits in allReduce\(float32\[4\], 'sum'\), call \d+ of the group of ranks 1, 3, for rank 3\b/,
@@ -47,27 +41,20 @@ describe.each(['shm', 'gloo'])('ranks that wait for each other in different grou
       /rank 0 waits in allReduce\(float32\[4\], 'sum'\), call \d+ of the group of ranks 0, 1, for rank 1\b/,
       /rank 3 waits in allReduce\(float32\[4\], 'sum'\), call \d+ of the group of ranks 2, 3, for rank 2\b/,
     ],
-  ];
-  it.each(scenes.filter(([what]) => isChosen(engine, what)))(
-    'are told who waits where: %s',
-    async (what, one, other) => {
-      const patience = patienceWith('noticeMs', 'deadlockMs');
-      for (const { code, message } of await outcomesOf(engine, what, patience)) {
-        expect(code, message).toBe('ACC_COLLECTIVE_DEADLOCK');
-        expect(message).toMatch(one);
-        expect(message).toMatch(other);
-        expect(message).toMatch(/deadlock\.ts:\d+:\d+/);
-        expect(message!.match(/→/g)).toHaveLength(1);
-      }
-    },
-  );
+  ])('are told who waits where: %s', async (what, one, other) => {
+    const patience = patienceWith('noticeMs', 'deadlockMs');
+    for (const { code, message } of await outcomesOf(engine, what, patience)) {
+      expect(code, message).toBe('ACC_COLLECTIVE_DEADLOCK');
+      expect(message).toMatch(one);
+      expect(message).toMatch(other);
+      expect(message).toMatch(/deadlock\.ts:\d+:\d+/);
+      expect(message!.match(/→/g)).toHaveLength(1);
+    }
+  });
 
-  it.each(['slow', 'begun'].filter((what) => isChosen(engine, what)))(
-    'are not suspected while one of them computes: %s',
-    async (what) => {
-      for (const outcome of await outcomesOf(engine, what)) expect(outcome).toEqual({ value: 4 });
-    },
-  );
+  it.each(['slow', 'begun'])('are not suspected while one of them computes: %s', async (what) => {
+    for (const outcome of await outcomesOf(engine, what)) expect(outcome).toEqual({ value: 4 });
+  });
 });
 
 it('one pipelined step more than the others is told on every rank of a mesh', async () => {

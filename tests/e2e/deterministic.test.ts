@@ -29,17 +29,13 @@ const CASES: readonly DeterministicCase[] = [
   { model: 'convnet', loop: 'fit', checkpointEvery: 3, steps },
 ];
 
-/** How many of them two ranks train. In `npm test`, four ranks train the others, which take more sums. */
-const ON_TWO = inject('isRelease') ? CASES.length : 5;
-const casesOf = (size: number) => (size === 2 ? CASES.slice(0, ON_TWO) : CASES);
-
 describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 and 4 ranks', () => {
   /** The results of rank 0, by the number of ranks. The other ranks have the same weights. */
   const trained = new Map<number, Trained[]>();
 
   beforeAll(async () => {
     for (const size of [1, 2, 4]) {
-      const options = { module: programOf('deterministic'), ranks: size, args: casesOf(size) };
+      const options = { module: programOf('deterministic'), ranks: size, args: CASES };
       const all = await onRanks<Trained[]>({ ...options, timeoutMs: 500_000 });
       const weights = all.map((results) => results.map((each) => each.weights));
       for (const others of weights) expect(others).toEqual(weights[0]);
@@ -51,7 +47,7 @@ describe('deterministic gives the same weights and losses, bit for bit, on 1, 2 
     const alone = trained.get(1)![i]!;
     expect(alone.losses.length).toBeGreaterThan(0);
     expect(alone.losses.every(Number.isFinite)).toBe(true);
-    for (const size of i < ON_TWO ? [2, 4] : [4]) expect(trained.get(size)![i]).toEqual(alone);
+    for (const size of [2, 4]) expect(trained.get(size)![i]).toEqual(alone);
   });
 
   it('trains each case to different weights', () => {

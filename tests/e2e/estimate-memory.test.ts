@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { memoryOf, OPTIMIZER_NAMES, type Estimate, type Moment } from '@acc/planner/memory';
 import { runRanks } from '@acc/testkit';
 import { report, type Report } from '../../packages/cli/src/estimate-memory/report.js';
@@ -69,16 +69,9 @@ type StrategyName = (typeof STRATEGIES)[number];
 const SHARED = STRATEGIES.filter((strategy) => strategy !== 'single');
 const RUNS: readonly (readonly [ranks: number, strategies: readonly StrategyName[]])[] = [
   [1, ['single']],
+  [2, SHARED],
   // Stage 2 differs from stage 1 only within windows of accumulation.
-  ...(inject('isRelease')
-    ? ([
-        [2, SHARED],
-        [4, ['zero-1', 'zero-3']],
-      ] as const)
-    : ([
-        [2, ['ddp', 'zero-1', 'zero-3']],
-        [4, ['zero-3']],
-      ] as const)),
+  [4, ['zero-1', 'zero-3']],
 ];
 const PAIRS = RUNS.flatMap(([ranks, strategies]) => strategies.map((strategy) => ({ strategy, ranks })));
 

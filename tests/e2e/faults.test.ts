@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, inject, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runRanks } from '@acc/testkit';
 import { patienceVariables } from '../patience.js';
 
@@ -51,34 +51,26 @@ async function mismatchesOf(engine: string, what: string): Promise<Fault[]> {
   return ranks.map((faults) => faults![what]!);
 }
 
-/** Calls are compared in one place for all engines. In `npm test`, one of them has all kinds of differences. */
-const isWhole = (engine: string) => engine === 'shm' || inject('isRelease');
-
 describe.each(['shm', 'gloo'])('over %s', (engine) => {
   it.each([
     ['', 'fewer'],
-    ...(isWhole(engine) ? [[' when one of them comes late', 'fewer-slow'] as const] : []),
-  ] as const)(
-    'ranks with different numbers of backward passes are named on every rank%s',
-    async (_, what) => {
-      for (const fault of await mismatchesOf(engine, what)) {
-        expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_MISMATCH');
-        expect(fault.message).toMatch(/^ {2}rank 0: allReduce\(float32/m);
-        expect(fault.message).toMatch(/^ {2}rank 1: barrier\(\)/m);
-        expect(fault.message).toMatch(/^ {2}rank 2: allReduce\(float32/m);
-        expect(fault.ms).toBeLessThan(60_000);
-      }
-    },
-  );
+    [' when one of them comes late', 'fewer-slow'],
+  ])('ranks with different numbers of backward passes are named on every rank%s', async (_, what) => {
+    for (const fault of await mismatchesOf(engine, what)) {
+      expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_MISMATCH');
+      expect(fault.message).toMatch(/^ {2}rank 0: allReduce\(float32/m);
+      expect(fault.message).toMatch(/^ {2}rank 1: barrier\(\)/m);
+      expect(fault.message).toMatch(/^ {2}rank 2: allReduce\(float32/m);
+      expect(fault.ms).toBeLessThan(60_000);
+    }
+  });
 
-  if (isWhole(engine)) {
-    it('ranks that train models in different orders are named on every rank', async () => {
-      for (const fault of await mismatchesOf(engine, 'order')) {
-        expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_MISMATCH');
-        expect(fault.message.match(/^ {2}rank \d: allReduce\(float32\[\d+\]/gm)).toHaveLength(3);
-      }
-    });
-  }
+  it('ranks that train models in different orders are named on every rank', async () => {
+    for (const fault of await mismatchesOf(engine, 'order')) {
+      expect(fault.code, fault.message).toBe('ACC_COLLECTIVE_MISMATCH');
+      expect(fault.message.match(/^ {2}rank \d: allReduce\(float32\[\d+\]/gm)).toHaveLength(3);
+    }
+  });
 
   it.each(['throws', 'ends'])('a rank that %s is named', async (what) => {
     const [first, , last] = await faultsOf(engine, what);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 import { batchOf, lossOf, makeModel, makeOptimizer, trainPlainly, weightsOf } from './ranks/small-program.js';
 
@@ -50,7 +50,7 @@ async function fitted(): Promise<number[][]> {
 
 const BACKENDS = ['acc', 'cpu'];
 
-it.each(inject('isRelease') ? [1, 2, 3] : [1, 2])(
+it.each([1, 2, 3])(
   'on %d ranks, models that tf.disposeVariables() frees do not affect later models',
   async (ranks) => {
     const results = await runRanks<Record<string, Record<string, Round[]>>>({

@@ -1,16 +1,14 @@
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, runRanks } from '@acc/testkit';
 import { providedTfjsNode } from '../../packages/engine-tfjs-node/src/testing/provided-tfjs-node.js';
 import type { Result, Way } from './ranks/tfjs-node-layer.js';
 
-/** Three ranks have shards of different sizes. */
-const SIZES = inject('isRelease') ? [1, 2, 3] : [1, 3];
 const results = new Map<number, Result[]>();
 
 beforeAll(async () => {
   const script = new URL('./ranks/tfjs-node-layer.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1', TF_NUM_INTRAOP_THREADS: '1', TF_CPP_MIN_LOG_LEVEL: '2' };
-  for (const ranks of SIZES) {
+  for (const ranks of [1, 2, 3]) {
     const ended = await runRanks<Result>({ script, ranks, args: [providedTfjsNode()], env });
     for (const { exitCode, stderr } of ended) expect(exitCode, stderr).toBe(0);
     results.set(
@@ -36,7 +34,7 @@ const WAYS: Readonly<Partial<Record<Way, readonly [reference: Way, close: typeof
   'stage3, param bf16': ['ddp, bf16', SHORT],
 };
 
-describe.each(SIZES)("on tfjs-node's backend, %i ranks", (ranks) => {
+describe.each([1, 2, 3])("on tfjs-node's backend, %i ranks", (ranks) => {
   it.each(Object.entries(WAYS))('take the steps of one process: %s', (way, [reference, close]) => {
     const alone = results.get(1)![0]![reference].weights;
     for (const result of results.get(ranks)!) {

@@ -106,8 +106,7 @@ describe('if the whole job should end', () => {
   it.each([
     ['SIGTERM', 1],
     ['SIGINT', 2],
-    // A rank gets it above.
-    ...(inject('isRelease') ? ([['SIGUSR1', 2]] as const) : []),
+    ['SIGUSR1', 2],
   ] as const)(
     '%s to the launcher makes %i ranks save, and does not cause a restart',
     async (signal, ranks) => {

@@ -3,7 +3,7 @@
 // (python/make_fixture.py).
 import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
-import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
 import {
@@ -95,10 +95,7 @@ function toleranceOf({ hook }: HookCase, size: number) {
   return size < 3 ? { rtol: 0, atol: 0 } : { rtol: spacing(hook.kind), atol: 0 };
 }
 
-/** Three ranks have the sums of two, and more. */
-const SIZES = inject('isRelease') ? [1, 2, 3] : [1, 3];
-
-describe.each(SIZES)('on %i ranks', (size) => {
+describe.each([1, 2, 3])('on %i ranks', (size) => {
   let ranks: Report[];
 
   const ranksOf = (backend: 'acc' | 'cpu'): Run[] => ranks.map((report) => report[backend]);

@@ -23,13 +23,12 @@ const STAGED = { pipelined: { microBatches: 2 } };
 const FSDP = { options: { strategy: 'fsdp' } } as const;
 const CASES: Cases<Name> = {
   'data × expert': onMesh('four parts', { data: 2, expert: 2 }, PLAIN),
+  'fsdp × tensor': onMesh('two parts', { fsdp: 2, tensor: 2 }, { ...CUT, ...FSDP }),
   'expert × tensor': onMesh('two parts', { expert: 2, tensor: 2 }, CUT),
+  'pipeline × fsdp': onMesh('four parts', { pipeline: 2, fsdp: 2 }, { ...STAGED, ...FSDP }),
   'pipeline × expert': onMesh('four parts', { pipeline: 2, expert: 2 }, STAGED),
-  // Other axes do not see the loss.
+  'pipeline × tensor': onMesh('two parts', { pipeline: 2, tensor: 2 }, { ...STAGED, plan: 'auto' }),
   ...onlyInRelease({
-    'fsdp × tensor': onMesh('two parts', { fsdp: 2, tensor: 2 }, { ...CUT, ...FSDP }),
-    'pipeline × fsdp': onMesh('four parts', { pipeline: 2, fsdp: 2 }, { ...STAGED, ...FSDP }),
-    'pipeline × tensor': onMesh('two parts', { pipeline: 2, tensor: 2 }, { ...STAGED, plan: 'auto' }),
     'data × tensor': onMesh('two parts', { data: 2, tensor: 2 }, CUT),
     'data × pipeline': onMesh('four parts', { data: 2, pipeline: 2 }, STAGED),
   }),
@@ -39,10 +38,8 @@ const CASES: Cases<Name> = {
 const IN_PIECES: Record<string, Case> = {
   'data × context': { ...BALANCED, mesh: { data: 2, context: 2 } },
   'expert × context': { ...BALANCED, mesh: { expert: 2, context: 2 } },
-  ...onlyInRelease<Case>({
-    'pipeline × context': { ...BALANCED, mesh: { pipeline: 2, context: 2 }, ...STAGED },
-    'fsdp × context': { ...BALANCED, mesh: { fsdp: 2, context: 2 }, ...FSDP },
-  }),
+  'pipeline × context': { ...BALANCED, mesh: { pipeline: 2, context: 2 }, ...STAGED },
+  ...onlyInRelease<Case>({ 'fsdp × context': { ...BALANCED, mesh: { fsdp: 2, context: 2 }, ...FSDP } }),
 };
 /** As these, with all rows. */
 const CONTEXT_TENSOR: Case = { ...BALANCED, mesh: { context: 2, tensor: 2 }, plan: 'auto' };

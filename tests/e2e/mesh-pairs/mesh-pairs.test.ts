@@ -45,6 +45,10 @@ const CASES: Cases<Name> = {
     save: 'context × tensor',
   }),
   'context × tensor by heads and along the sequence': onMesh('gpt2', CONTEXT_TENSOR, { plan: SEQUENCE }),
+  'context × tensor in a ring and in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT_TENSOR, {
+    plan: 'auto',
+    options: RING,
+  }),
   'expert × tensor': onMesh('experts by lamb', EXPERT_TENSOR, { plan: 'auto' }),
   'expert × tensor along the sequence': onMesh('experts', EXPERT_TENSOR, { plan: EXPERTS, options: AGAIN }),
   'expert × context': onMesh(
@@ -62,17 +66,13 @@ const CASES: Cases<Name> = {
   'data × expert': onMesh('experts', DATA_EXPERT, { options: AGAIN, save: 'data × expert' }),
   'data × fsdp': onMesh('llama', { data: 2, fsdp: 2 }, { options: { ...FSDP, ...AGAIN } }),
   'data × tensor': onMesh('llama', DATA_TENSOR, { plan: 'auto', options: AGAIN, save: 'data × tensor' }),
+  'fsdp × tensor in 16 bits': onMesh(
+    'gpt2 in 16 bits',
+    { fsdp: 2, tensor: 2 },
+    { plan: SEQUENCE, options: FSDP },
+  ),
   // together.test.ts has 16 bits on each pair of axes.
   ...onlyInRelease({
-    'context × tensor in a ring and in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT_TENSOR, {
-      plan: 'auto',
-      options: RING,
-    }),
-    'fsdp × tensor in 16 bits': onMesh(
-      'gpt2 in 16 bits',
-      { fsdp: 2, tensor: 2 },
-      { plan: SEQUENCE, options: FSDP },
-    ),
     'data × tensor in 16 bits': onMesh('gpt2 in 16 bits', DATA_TENSOR, { plan: 'auto' }),
     'data × context in 16 bits': onMesh('gpt2 in 16 bits', { data: 2, context: 2 }, { options: RING }),
     'fsdp × context in 16 bits': onMesh('gpt2 in 16 bits', FSDP_CONTEXT, { options: FSDP }),
@@ -86,15 +86,15 @@ const RESUMED: Cases<Name> = {
     options: FSDP,
     load: 'data × tensor',
   }),
+  'fsdp × tensor on data × tensor': onMesh('gpt2 by lamb', DATA_TENSOR, {
+    plan: 'auto',
+    load: 'fsdp × tensor',
+  }),
   'expert × context on expert × tensor': onMesh('experts', EXPERT_TENSOR, {
     plan: 'auto',
     load: 'expert × context',
   }),
   ...onlyInRelease({
-    'fsdp × tensor on data × tensor': onMesh('gpt2 by lamb', DATA_TENSOR, {
-      plan: 'auto',
-      load: 'fsdp × tensor',
-    }),
     'context × tensor on data × tensor': onMesh('llama', DATA_TENSOR, {
       plan: 'auto',
       load: 'context × tensor',

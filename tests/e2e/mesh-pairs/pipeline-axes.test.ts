@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { onlyInRelease } from '../../only-in-release.js';
 import { AGAIN, LIMITED, MeshComparison, TOGETHER, type Cases } from './compare-meshes.js';
 import { GPT2_STAGES, LLAMA_STAGES } from './stages.js';
 import type { Case, Trained } from './train.js';
@@ -56,8 +55,7 @@ const CASES: Cases<Name> = {
     pipelined: { microBatches: 2, schedule: 'interleaved' },
     save: 'pipeline × context',
   }),
-  // together.test.ts has 16 bits on each pair of axes.
-  ...onlyInRelease({ 'pipeline × context in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT) }),
+  'pipeline × context in 16 bits': onMesh('gpt2 in 16 bits', CONTEXT),
 };
 
 /** The name says where it was saved and goes on. */
@@ -68,10 +66,8 @@ const RESUMED: Cases<Name> = {
     loadsLate: true,
     options: sharded(3),
   }),
-  ...onlyInRelease({
-    'pipeline × fsdp on pipeline × context': onMesh('llama', CONTEXT, { load: 'pipeline × fsdp' }),
-    'pipeline × expert on pipeline × expert': onMesh('experts', EXPERT, { load: 'pipeline × expert' }),
-  }),
+  'pipeline × fsdp on pipeline × context': onMesh('llama', CONTEXT, { load: 'pipeline × fsdp' }),
+  'pipeline × expert on pipeline × expert': onMesh('experts', EXPERT, { load: 'pipeline × expert' }),
   'pipeline × expert on data × expert': onMesh(
     'experts',
     { data: 2, expert: 2 },

@@ -25,18 +25,12 @@ const MODELS = {
 type Model = keyof typeof MODELS;
 const NAMES = Object.keys(MODELS) as Model[];
 
-/** One rank exchanges nothing, so a few models are enough. */
-const namesOn = (ranks: number): readonly Model[] =>
-  ranks > 1 || inject('isRelease') ? NAMES : ['mlp', 'dropout', 'fp16'];
-
 describe.each(inject('isRelease') ? [1, 2, 3] : [1, 2])('models on %i ranks', (ranks) => {
-  // Below, a program also has exact steps.
-  const ways: CompileOptions[] = ranks === 2 && inject('isRelease') ? [{}, { fuse: 'exact' }] : [{}];
-  const names = namesOn(ranks);
+  const ways: CompileOptions[] = ranks === 2 ? [{}, { fuse: 'exact' }] : [{}];
   let found: Trained[][];
   beforeAll(async () => {
     const mesh = ranks > 1 ? { mesh: { tensor: ranks } } : {};
-    const cases = names.flatMap((name): Case[] => {
+    const cases = NAMES.flatMap((name): Case[] => {
       const plain: Case = { ...MODELS[name], ...mesh };
       return [plain, ...ways.map((compile) => ({ ...plain, compile }))];
     });
@@ -44,8 +38,8 @@ describe.each(inject('isRelease') ? [1, 2, 3] : [1, 2])('models on %i ranks', (r
     found = await onRanks<Trained[]>(given);
   });
 
-  it.each(names)('%s: replays give the same bits', (name) => {
-    const place = (1 + ways.length) * names.indexOf(name);
+  it.each(NAMES)('%s: replays give the same bits', (name) => {
+    const place = (1 + ways.length) * NAMES.indexOf(name);
     for (const ofRank of found) {
       const plain = ofRank[place]!;
       for (const each of ofRank.slice(place + 1, place + 1 + ways.length)) {

@@ -15,8 +15,8 @@ const TWO = { tensor: 2 };
 const AUTO = { model: 'gpt2', plan: 'auto' } as const;
 const CLIPPED = { gradientClipping: { norm: 0.5 }, gradientAccumulationSteps: 2 } as const;
 const SHORT = { steps: 6 };
-/** 6 windows of two micro-batches. */
-const WINDOWS = { steps: 12 };
+/** 10 windows of two micro-batches. */
+const WINDOWS = { steps: 20 };
 
 /** On two ranks. The names of those that equal a case of one process end in its name. */
 const CASES = {

@@ -39,7 +39,7 @@ export const WAYS: Readonly<Record<string, GenerateOptions>> = Object.fromEntrie
   }).flatMap(([name, options]) =>
     [true, false].map((useCache) => [
       `${name}, ${useCache ? 'with' : 'without'} the cache`,
-      { maxNewTokens: 5, useCache, ...options },
+      { maxNewTokens: 8, useCache, ...options },
     ]),
   ),
 );
@@ -48,7 +48,7 @@ export const WAYS: Readonly<Record<string, GenerateOptions>> = Object.fromEntrie
 export const UNEQUAL: GenerateOptions = { maxNewTokens: 6, temperature: 2, seed: 9 };
 
 /** Options whose draws differ in each call in one process. */
-export const UNSEEDED: GenerateOptions = { maxNewTokens: 6, temperature: 3 };
+export const UNSEEDED: GenerateOptions = { maxNewTokens: 10, temperature: 3 };
 
 /** Calls of one rank that differ from those of the others: name, prompts, options. */
 export function waysOf(rank: number, eosToken: number): [string, number[][], GenerateOptions][] {

@@ -75,7 +75,6 @@ await accelerator.initTrackers('run'); // wrong`,
   },
   {
     name: 'a model that is not built',
-    isLate: true,
     code: 'ACC_MODEL_NOT_BUILT',
     says: ['inputShape'],
     source: `${CREATE}const model = tf.sequential();
@@ -97,7 +96,6 @@ await accelerator.loadState('latest'); // wrong`,
   },
   {
     name: 'a marker that was cut off',
-    isLate: true,
     code: 'ACC_CHECKPOINT_INVALID',
     says: ['checkpoint.json is not a valid checkpoint file', 'load another checkpoint by its path'],
     source: `import { truncateSync } from 'node:fs';
@@ -118,7 +116,6 @@ await accelerator.loadState('latest', { ifPresent: true }); // wrong`,
   },
   {
     name: 'a checkpoint of other weights',
-    isLate: true,
     code: 'ACC_CHECKPOINT_MISMATCH',
     says: ['are not those that the ranks hold', 'Prepare the same models'],
     source: `${MODEL}await accelerator.saveState('saved');

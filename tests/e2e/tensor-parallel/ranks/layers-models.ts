@@ -163,7 +163,7 @@ async function fit(name: string, folder: string, size: number): Promise<Fitted> 
   setSeed(9);
   const { history } = await model.fit(x, y, {
     batchSize: ROWS / 4,
-    epochs: 3,
+    epochs: 5,
     shuffle: false,
     validationData: [rest.x, rest.y],
     verbose: 0,
