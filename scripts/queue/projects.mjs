@@ -32,7 +32,6 @@ export const REPEATED = [
   'tests/e2e/fsdp/compiled.test.ts',
   'tests/e2e/fsdp/offload.test.ts',
   'tests/e2e/fsdp/optimizers.test.ts',
-  'tests/e2e/fsdp/quantized.test.ts',
   'tests/e2e/fsdp/saved.test.ts',
   'tests/e2e/launcher-killed.test.ts',
   'tests/e2e/mesh-pairs/balance.test.ts',

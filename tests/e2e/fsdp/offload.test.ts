@@ -4,26 +4,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
-import type { Args, Case, Result, Way } from './ranks/offload.js';
+import type { Case, Result, Way } from './ranks/offload.js';
 
 /** Three ranks have shards of different sizes. */
 const SIZES = inject('isRelease') ? [1, 2, 3] : [1, 3];
-const OPTIMIZERS = [
-  'sgd',
-  'momentum',
-  'adam',
-  'adamw',
-  'adagrad',
-  'adadelta',
-  'rmsprop',
-  'adamax',
-  'lion',
-] as const;
-const OTHERS = ['clipped', 'scaled', 'read', 'accumulated', 'rounded'] as const;
-/** Steps of optimizers do not depend on the number of ranks. */
-const casesOn = (ranks: number): readonly Case[] =>
-  ranks === 1 && !inject('isRelease') ? ['adam', ...OTHERS] : [...OPTIMIZERS, ...OTHERS];
-const UNIT_BY_UNIT = ['lamb', 'adafactor'] as const;
+const CASES: readonly Case[] = [
+  ...(['sgd', 'momentum', 'adam', 'adamw', 'adagrad', 'adadelta', 'rmsprop', 'adamax', 'lion'] as const),
+  ...(['clipped', 'scaled', 'read', 'accumulated', 'rounded'] as const),
+];
 const WAYS: readonly Way[] = ['stage1', 'stage2', 'optimizer', 'params', 'both'];
 /** Each kind trains in two ways. These do in all: state of a shape of its own, several passes a step. */
 const IN_EVERY_WAY: readonly Case[] = ['adam', 'adafactor', 'accumulated'];
@@ -38,8 +26,7 @@ beforeAll(async () => {
     const folder = mkdtempSync(join(tmpdir(), 'acc-offload-'));
     folders.set(ranks, folder);
     const env = { OMP_NUM_THREADS: '1' };
-    const args: Args = { folder, kinds: [...casesOn(ranks), ...UNIT_BY_UNIT] };
-    results.set(ranks, await onRanks<Result>({ module, ranks, args, env }));
+    results.set(ranks, await onRanks<Result>({ module, ranks, args: folder, env }));
   }
 }, 480_000);
 
@@ -48,11 +35,11 @@ afterAll(() => {
 });
 
 describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
-  it.each(casesOn(ranks))('changes no bit of losses and weights, in any stage: %s', (kind) => {
+  it.each(CASES)('changes no bit of losses and weights, in any stage: %s', (kind) => {
     for (const { cases } of results.get(ranks)!) {
-      expect(Object.keys(cases[kind]!)).toEqual(waysOf(kind));
+      expect(Object.keys(cases[kind])).toEqual(waysOf(kind));
       for (const way of waysOf(kind)) {
-        const { plain, offloaded } = cases[kind]![way]!;
+        const { plain, offloaded } = cases[kind][way]!;
         expect(offloaded.losses, way).toEqual(plain.losses);
         expect(offloaded.weights, way).toEqual(plain.weights);
         expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
@@ -61,17 +48,20 @@ describe.each(SIZES)('on %i ranks, offload to a folder', (ranks) => {
     }
   });
 
-  it.each(UNIT_BY_UNIT)('changes no step of %s, which adds up over ranks unit by unit', (kind) => {
-    for (const { cases } of results.get(ranks)!) {
-      expect(Object.keys(cases[kind]!)).toEqual(waysOf(kind));
-      for (const way of waysOf(kind)) {
-        const { plain, offloaded } = cases[kind]![way]!;
-        expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
-        expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
-        expect(offloaded.leaked, way).toBe(0);
+  it.each(['lamb', 'adafactor'] as const)(
+    'changes no step of %s, which adds up over ranks unit by unit',
+    (kind) => {
+      for (const { cases } of results.get(ranks)!) {
+        expect(Object.keys(cases[kind])).toEqual(waysOf(kind));
+        for (const way of waysOf(kind)) {
+          const { plain, offloaded } = cases[kind][way]!;
+          expectClose(offloaded.weights.flat(), plain.weights.flat(), { rtol: 1e-5, atol: 1e-7 });
+          expect(offloaded.weights.at(-1)).not.toEqual(offloaded.weights[0]);
+          expect(offloaded.leaked, way).toBe(0);
+        }
       }
-    }
-  });
+    },
+  );
 
   it('loads what was saved without it, and the other way round, and goes on as if not interrupted', () => {
     for (const { resumed } of results.get(ranks)!) {

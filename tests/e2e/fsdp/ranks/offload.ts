@@ -71,8 +71,9 @@ interface Trained {
 }
 
 export interface Result {
-  readonly cases: Partial<
-    Record<Case, Partial<Record<Way, { readonly plain: Trained; readonly offloaded: Trained }>>>
+  readonly cases: Record<
+    Case,
+    Partial<Record<Way, { readonly plain: Trained; readonly offloaded: Trained }>>
   >;
   /** By the way that saved, then the way that loaded: what follows, and what followed the save. */
   readonly resumed: Record<string, { readonly found: number[]; readonly expected: number[] }>;
@@ -301,11 +302,10 @@ async function measure({ files }: Place): Promise<Memory> {
   return memory;
 }
 
-async function trainAll(place: Place, kinds: readonly Case[]): Promise<Result['cases']> {
-  const cases: Result['cases'] = {};
-  for (const name of kinds) {
-    const kind: Kind = KINDS[name];
-    const found: NonNullable<(typeof cases)[Case]> = {};
+async function trainAll(place: Place): Promise<Result['cases']> {
+  const cases = {} as Result['cases'];
+  for (const [name, kind] of Object.entries(KINDS) as [Case, Kind][]) {
+    const found: (typeof cases)[Case] = {};
     const plains = new Map<string, Trained>();
     for (const [way, { options, offload }] of Object.entries(WAYS) as [Way, Pair][]) {
       if (!kind.isEveryWay && !SOME_WAYS.includes(way)) continue;
@@ -320,16 +320,10 @@ async function trainAll(place: Place, kinds: readonly Case[]): Promise<Result['c
   return cases;
 }
 
-export interface Args {
-  /** For files. */
-  readonly folder: string;
-  readonly kinds: readonly Case[];
-}
-
-export default async function offload({ folder, kinds }: Args): Promise<Result> {
+export default async function offload(folder: string): Promise<Result> {
   const place: Place = { folder, files: join(folder, 'made', 'files'), left: [] };
   return {
-    cases: await trainAll(place, kinds),
+    cases: await trainAll(place),
     resumed: await resume(place),
     kept: await keep(place),
     memory: await measure(place),

@@ -267,11 +267,13 @@ async function loadOther(state: string, model: string): Promise<string[]> {
   return codes;
 }
 
-/** The saves of `size` ranks, by another way than theirs. */
-async function load(folder: string, size: number): Promise<Record<string, Loaded>> {
+/** The saves of the next smaller number of ranks, by another way than theirs; 1 continues what 3 saved. */
+async function load(folder: string): Promise<Record<string, Loaded>> {
   const result: Record<string, Loaded> = {};
   const ways = Object.keys(WAYS) as Way[];
-  const saves = readdirSync(join(folder, 'runs')).filter((from) => from.startsWith(`${size}-`));
+  const saves = readdirSync(join(folder, 'runs')).filter(
+    (from) => (Number(from[0]) % 3) + 1 === Number(world),
+  );
   for (const from of saves) {
     const saver = from.split('-')[1] as Way;
     const way = ways[(ways.indexOf(saver) + Number(world)) % ways.length]!;
@@ -288,13 +290,11 @@ async function load(folder: string, size: number): Promise<Record<string, Loaded
   return result;
 }
 
-export interface Args {
+interface Args {
   readonly phase: 'save' | 'load';
   readonly folder: string;
-  /** The number of ranks whose saves are loaded. */
-  readonly from: number;
 }
 
-export default function quantized({ phase, folder, from }: Args): Promise<Record<string, Saved | Loaded>> {
-  return phase === 'save' ? save(folder) : load(folder, from);
+export default function quantized({ phase, folder }: Args): Promise<Record<string, Saved | Loaded>> {
+  return phase === 'save' ? save(folder) : load(folder);
 }

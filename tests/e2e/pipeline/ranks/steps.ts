@@ -24,8 +24,7 @@ export interface Args {
   readonly only: readonly string[];
 }
 
-/** So many that a compiled step is replayed often. The plain steps that it repeats are as many. */
-const LONG = { count: 10 };
+const STEPS = 14;
 
 export type Results = Record<string, Trained>;
 
@@ -40,8 +39,6 @@ interface Way extends AcceleratorOptions {
   readonly steps?: PipelineOptions;
   readonly isWeighed?: boolean;
   readonly isCompiled?: boolean;
-  /** Of steps. Default 6. */
-  readonly count?: number;
   /** Default: Adam. */
   readonly optimizer?: () => tf.Optimizer;
   /** The steps before which the second layer is frozen, and trained again. */
@@ -50,24 +47,24 @@ interface Way extends AcceleratorOptions {
 
 const common = { gradientClipping: { norm: 0.5 } };
 // tfjs's Adam takes the state of other weights when one is frozen.
-const FROZEN: Way = { ...common, count: 14, optimizer: () => tf.train.sgd(0.1), frozen: [4, 8] };
+const FROZEN: Way = { ...common, optimizer: () => tf.train.sgd(0.1), frozen: [4, 8] };
 function waysOf(depth: Place['depth']): Record<string, Way> {
   const stages = SKIPPING_STAGES[Math.max(depth, 2)];
   const ways: Record<string, Way> = {
     gpipe: { ...common, steps: { schedule: 'gpipe', microBatches: 4, stages } },
-    '1f1b': { ...common, ...LONG, steps: { microBatches: 4, stages } },
+    '1f1b': { ...common, steps: { microBatches: 4, stages } },
     zeroBubble: { ...common, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
     measured: { steps: { microBatches: 2 } },
-    tied: { ...LONG, model: tied, steps: { microBatches: 4 } },
+    tied: { model: tied, steps: { microBatches: 4 } },
     checkpointed: { checkpointEvery: 2, steps: { schedule: 'zeroBubble', microBatches: 4, stages } },
     'checkpointed gpipe': { checkpointEvery: 8, steps: { schedule: 'gpipe', microBatches: 4, stages } },
     accumulated: { ...common, gradientAccumulationSteps: 2, steps: { microBatches: 2, stages } },
-    bf16: { ...LONG, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
+    bf16: { mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
     fp16: { ...common, mixedPrecision: 'fp16', steps: { microBatches: 4, stages } },
     weighed: { isWeighed: true, steps: { microBatches: 4, stages } },
-    compiled: { ...common, ...LONG, isCompiled: true, steps: { microBatches: 4, stages } },
+    compiled: { ...common, isCompiled: true, steps: { microBatches: 4, stages } },
     'compiled zeroBubble': {
-      ...{ ...common, ...LONG, isCompiled: true, checkpointEvery: 2 },
+      ...{ ...common, isCompiled: true, checkpointEvery: 2 },
       steps: { schedule: 'zeroBubble', microBatches: 4, stages },
     },
     frozen: { ...FROZEN, steps: { microBatches: 4, stages } },
@@ -80,18 +77,12 @@ function waysOf(depth: Place['depth']): Record<string, Way> {
       steps: { microBatches: 4, stages },
     },
     'frozen at first': { ...FROZEN, frozen: [0, 5], steps: { microBatches: 4, stages } },
-    'compiled tied': { ...LONG, isCompiled: true, model: tied, steps: { microBatches: 4 } },
-    'compiled bf16': {
-      ...LONG,
-      isCompiled: true,
-      mixedPrecision: 'bf16',
-      steps: { microBatches: 4, stages },
-    },
+    'compiled tied': { isCompiled: true, model: tied, steps: { microBatches: 4 } },
+    'compiled bf16': { isCompiled: true, mixedPrecision: 'bf16', steps: { microBatches: 4, stages } },
   };
   const chunks = SKIPPING_STAGES[2 * depth];
   if (depth > 1 && chunks) {
-    const steps = { schedule: 'interleaved', microBatches: 4, stages: chunks } as const;
-    ways.interleaved = { ...common, ...LONG, steps };
+    ways.interleaved = { ...common, steps: { schedule: 'interleaved', microBatches: 4, stages: chunks } };
     ways['compiled interleaved'] = { ...ways.interleaved, isCompiled: true };
   }
   return ways;
@@ -107,7 +98,6 @@ async function train(way: Way, isPipelined: boolean, { depth, data }: Place): Pr
     steps = {},
     isWeighed = false,
     isCompiled = false,
-    count = 6,
     ...others
   } = way;
   const { optimizer: createOptimizer = () => tf.train.adam(0.01), frozen, ...options } = others;
@@ -139,7 +129,7 @@ async function train(way: Way, isPipelined: boolean, { depth, data }: Place): Pr
   const take = compiled ?? plain;
   const losses: number[] = [];
   const counts: number[][] = [];
-  for (let step = 0; step < count; step++) {
+  for (let step = 0; step < STEPS; step++) {
     if (frozen?.includes(step)) model.getLayer('b').trainable = step === frozen[1];
     const value = tf.tidy(() => {
       const [xs, ys] = [ofRank(xsOf(step)), ofRank(ysOf(step))];
@@ -153,9 +143,7 @@ async function train(way: Way, isPipelined: boolean, { depth, data }: Place): Pr
   const dict = accelerator.getStateDict(model);
   const weights = Object.fromEntries(Object.values(dict).map((x, i) => [`${i}`, [...x.dataSync()]]));
   tf.dispose(dict);
-  // Then a compiled step is replayed. Windows are closed there and at the end.
-  const settled = counts[Math.max(3, count - 5)]!;
-  const leaked = counts.at(-1)!.map((each, i) => each - settled[i]!);
+  const leaked = counts.at(-1)!.map((count, i) => count - counts[9]![i]!);
   const elements = await stateElements(optimizer);
   accelerator.freeMemory();
   disposeOptimizers(optimizer);
