@@ -1,7 +1,9 @@
 // Writes bench/results/test-time.md and .json: what each file of the projects e2e, ranks and hosts
 // takes, before and after. `npm run test:time -- <folder>` reads the counts of `npm test -- --counts
-// <folder>`. With `--before` they become the column before. `npm run test:time -- <test files>` runs
-// these files, and replaces only their rows.
+// <folder>`, from which it also writes the record of the queue (scripts/queue/weights.json) and lowers the
+// budget. `--loaded`: the machine did other work besides, so the seconds of the run are too long. With
+// `--before` the counts only become the column before. `npm run test:time -- <test files>` runs these files, and
+// replaces only their rows.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
@@ -9,6 +11,9 @@ import { parseArgs } from 'node:util';
 import { countingEnvironment } from '../tests/counts/counting-environment.mjs';
 import { readCounts } from '../tests/counts/read-counts.mjs';
 import { root, run, runMain, tool } from './process.mjs';
+import { refreshWeights } from './queue/refresh-weights.mjs';
+import { filesOfProjects } from './queue/projects.mjs';
+import { lowerBudget } from './queue/budget.mjs';
 
 const DATA = join(root, 'bench', 'results', 'test-time.json');
 const PAGE = join(root, 'bench', 'results', 'test-time.md');
@@ -16,28 +21,49 @@ const PAGE = join(root, 'bench', 'results', 'test-time.md');
 const KEYS = ['processorSeconds', 'launches', 'ranks', 'modules', 'backwardPasses'];
 const IS_COUNTED = /^tests\/(e2e|hosts)\/.*\.test\.ts$/;
 
-const USAGE = 'Usage: npm run test:time -- <folder of counts> [--before], or <test files>';
+const USAGE = 'Usage: npm run test:time -- <folder of counts> [--loaded | --before], or <test files>';
 
 await runMain(async () => {
   const { values, positionals } = parsed();
   const [first] = positionals;
   const areFiles = positionals.length > 0 && positionals.every((path) => IS_COUNTED.test(path));
-  if (areFiles && !values.before) return countFiles(positionals);
-  if (positionals.length !== 1 || !existsSync(first)) {
+  const isPlain = !values.before && !values.loaded;
+  if (areFiles && isPlain) return countFiles(positionals);
+  if (areFiles || positionals.length !== 1 || !existsSync(first) || (values.before && values.loaded)) {
     console.error(USAGE);
     return 2;
   }
   const counts = countsIn(first);
-  const column = values.before ? 'before' : 'after';
-  return write({ ...known(), [column]: counts }, counts);
+  if (values.before) return write({ ...known(), before: counts }, counts);
+  const missing = rowFiles().filter((file) => !(file in counts));
+  if (missing.length > 0) {
+    console.error(`Nothing is written: ${missing.length} files are not counted. Count all by npm test.`);
+    for (const file of missing) console.error(file);
+    return 1;
+  }
+  refreshWeights(first, { isLoaded: values.loaded ?? false });
+  const code = write({ ...known(), after: counts }, counts);
+  if (code !== 0) return code;
+  const exceeded = lowerBudget(counts);
+  for (const line of exceeded) console.error(`above tests/architecture/rules/test-budget.ts: ${line}`);
+  return exceeded.length === 0 ? 0 : 1;
 });
 
 function parsed() {
   try {
-    return parseArgs({ options: { before: { type: 'boolean' } }, allowPositionals: true });
+    return parseArgs({
+      options: { before: { type: 'boolean' }, loaded: { type: 'boolean' } },
+      allowPositionals: true,
+    });
   } catch {
     return { values: {}, positionals: [] };
   }
+}
+
+/** The files that have a row. */
+function rowFiles() {
+  const { e2e, ranks, hosts } = filesOfProjects();
+  return [...e2e, ...ranks, ...hosts];
 }
 
 async function countFiles(tests) {

@@ -93,7 +93,8 @@ describe('shared memory', () => {
     { ranks: 2, policy: 'passive', why: 'OMP_WAIT_POLICY is passive' },
   ])('sleeps while it waits if $why', async ({ ranks, policy }) => {
     const given = { ...env, OMP_WAIT_POLICY: policy };
-    const [first] = await runRanks<number>({ script, ranks, args: ['sleeps'], env: given });
+    const sleeps = new URL('./ranks/shm-sleeps.ts', import.meta.url);
+    const [first] = await runRanks<number>({ script: sleeps, ranks, env: given });
     // The part of a core that the rank took during 200 waits. Other processes can only make it smaller.
     expect(first!.result, first!.stderr).toBeLessThan(0.5);
   });

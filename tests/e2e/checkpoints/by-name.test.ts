@@ -1,17 +1,19 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { fileStorage, openCheckpoint } from '@acc/checkpoint';
 import { expectClose } from '@acc/testkit';
 import { onRanks } from '../on-ranks.js';
-import type { Outcome, Outcomes, State } from './ranks/by-name.js';
+import type { Args, Outcome, Outcomes, State } from './ranks/by-name.js';
 
 const SIZES = [1, 2, 3];
 const LAYOUTS = ['replicated', 'sharded', 'flat', 'stages'];
 /** Checkpoints in version 1 of the format, which an earlier version of this program wrote. */
 const VERSION_1 = ['replicated-2-1', 'sharded-2-0'];
 
+/** In `npm test`, a layout loads what every second other layout and number of ranks has saved. */
+const isShort = !inject('isRelease');
 let folder: string;
 /** By the name of the checkpoint. */
 const saved: Record<string, Outcome> = {};
@@ -23,7 +25,7 @@ const refused: Record<number, Record<string, string>> = {};
 async function job(ranks: number, action: 'save' | 'load'): Promise<Outcomes> {
   const module = new URL('./ranks/by-name.ts', import.meta.url);
   const env = { OMP_NUM_THREADS: '1' };
-  const args = { action, folder };
+  const args: Args = { action, folder, isShort };
   const [first] = await onRanks<Outcomes>({ module, ranks, args, env });
   return first!;
 }
@@ -69,6 +71,14 @@ const closed = SIZES.flatMap((size) =>
   LAYOUTS.map((layout) => ({ name: `${layout}-${size}-0`, layout, size })),
 );
 const loads = SIZES.flatMap((to) => LAYOUTS.map((into) => ({ to, into })));
+/** See `loads` in the program. */
+const loadsOf = ({ layout, size }: { readonly layout: string; readonly size: number }) =>
+  loads.filter(
+    ({ to, into }) =>
+      !isShort ||
+      (layout === into && size === to) ||
+      (size + to + LAYOUTS.indexOf(layout) + LAYOUTS.indexOf(into)) % 2 === 1,
+  );
 
 it.each(closed)('$layout on $size ranks trains like one rank', ({ name }) => {
   expectSame(saved[name]!.at, saved['replicated-1-0']!.at);
@@ -77,18 +87,24 @@ it.each(closed)('$layout on $size ranks trains like one rank', ({ name }) => {
 });
 
 describe.each(closed)('a checkpoint of $layout on $size ranks', ({ name, size, layout }) => {
-  it.each(loads)('is loaded by name into $into on $to ranks, which continue', ({ to, into }) => {
-    const outcome = loaded[to]![name]![into] as Outcome;
-    expect(outcome.at).toEqual(saved[name]!.at);
-    expectSame(outcome.after, saved[name]!.after);
-  });
+  it.each(loadsOf({ size, layout }))(
+    'is loaded by name into $into on $to ranks, which continue',
+    ({ to, into }) => {
+      const outcome = loaded[to]![name]![into] as Outcome;
+      expect(outcome.at).toEqual(saved[name]!.at);
+      expectSame(outcome.after, saved[name]!.after);
+    },
+  );
 
-  it.each(loads)('inside a window is continued in $into on $to ranks, or is refused', ({ to, into }) => {
-    const open = name.replace(/0$/, '1');
-    const outcome = loaded[to]![open]![into]!;
-    if (kindOf(layout, size) !== kindOf(into, to)) return expect(outcome).toBe('ACC_CHECKPOINT_MISMATCH');
-    expectSame((outcome as Outcome).after, saved[open]!.after);
-  });
+  it.each(loadsOf({ size, layout }))(
+    'inside a window is continued in $into on $to ranks, or is refused',
+    ({ to, into }) => {
+      const open = name.replace(/0$/, '1');
+      const outcome = loaded[to]![open]![into]!;
+      if (kindOf(layout, size) !== kindOf(into, to)) return expect(outcome).toBe('ACC_CHECKPOINT_MISMATCH');
+      expectSame((outcome as Outcome).after, saved[open]!.after);
+    },
+  );
 
   it('contains each element once', async () => {
     const { index } = await openCheckpoint({ storage: fileStorage(join(folder, name)), prefix: '' });

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AcceleratorOptions } from '@acc/core';
-import { expectClose, resultsOfRanks, runRanks } from '@acc/testkit';
+import { expectClose, runRanks } from '@acc/testkit';
 import { onlyInRelease } from '../../only-in-release.js';
+import { onRanks } from '../on-ranks.js';
 import { SAME_KERNELS } from '../same-kernels.js';
 import type { Case, Trained } from './ranks/compiled.js';
 
@@ -27,10 +28,10 @@ const CASES: Record<number, Record<string, Case>> = {
   1: { 'stage 3': { model: 'mlp', options: STAGE_3 } },
   2: {
     'stage 1, clipped': { model: 'gpt2', options: { ...STAGE_1, ...CLIPPED }, varies: true },
-    'stage 2': { model: 'mlp', options: STAGE_2, reads: [4, 6], varies: true, steps: 12 },
+    'stage 2': { model: 'mlp', options: STAGE_2, reads: [4, 6], varies: true, steps: 10 },
     'stage 3, clipped': { model: 'gpt2', options: { ...STAGE_3, ...CLIPPED }, varies: true },
-    'stage 3, read and set between steps': { model: 'mlp', options: STAGE_3, reads: [1, 4, 6], steps: 12 },
-    'stage 1, read and set between steps': { model: 'conv', options: STAGE_1, reads: [1, 4, 6], steps: 12 },
+    'stage 3, read and set between steps': { model: 'mlp', options: STAGE_3, reads: [1, 4, 6], steps: 10 },
+    'stage 1, read and set between steps': { model: 'conv', options: STAGE_1, reads: [1, 4, 6], steps: 10 },
     'stage 3, kept from forward to backward': {
       model: 'gpt2',
       options: {
@@ -46,7 +47,7 @@ const CASES: Record<number, Record<string, Case>> = {
       options: { strategy, fsdp: { bucketBytes: 1, mixedPrecision: ROUNDED } },
       reads: [1, 5],
     },
-    'stage 1, a replay that fails': { model: 'mlp', options: STAGE_1, failsIn: 5, steps: 12 },
+    'stage 1, a replay that fails': { model: 'mlp', options: STAGE_1, failsIn: 5, steps: 10 },
     'stage 3, by backward and applyGradients': { model: 'mlp', way: 'backward', options: STAGE_3 },
     ...onlyInRelease<Case>({
       'stage 3, gathered when used': {
@@ -59,7 +60,7 @@ const CASES: Record<number, Record<string, Case>> = {
       'stage 1, checkpointed': { model: 'gpt2', options: { ...STAGE_1, checkpointEvery: 1 } },
       'stage 1, in bf16': { model: 'conv', options: { ...STAGE_1, mixedPrecision: 'bf16' } },
       'stage 3, in fp16': { model: 'mlp', options: { ...STAGE_3, mixedPrecision: 'fp16' } },
-      'stage 3, a replay that fails': { model: 'gpt2', options: STAGE_3, failsIn: 5, steps: 12 },
+      'stage 3, a replay that fails': { model: 'gpt2', options: STAGE_3, failsIn: 5, steps: 10 },
     }),
   },
   3: {
@@ -76,12 +77,7 @@ const CASES: Record<number, Record<string, Case>> = {
 };
 
 const train = (ranks: number, cases: readonly Case[]) =>
-  resultsOfRanks<Trained[]>({
-    script: urlOf('compiled'),
-    ranks,
-    args: [JSON.stringify(cases)],
-    env,
-  });
+  onRanks<Trained[]>({ module: urlOf('compiled'), ranks, args: cases, env });
 
 const numbersOf = ({ losses, weights, read }: Trained) => ({ losses, weights, read });
 
@@ -96,7 +92,7 @@ describe.each([1, 2, 3, 4])('on %i ranks', (ranks) => {
 
   it.each(names)('replays give the same bits: %s', (name) => {
     const place = ways.length * names.indexOf(name);
-    const { steps = 10, varies, failsIn, reads = [] } = CASES[ranks]![name]!;
+    const { steps = 8, varies, failsIn, reads = [] } = CASES[ranks]![name]!;
     for (const ofRank of found) {
       const plain = ofRank[place]!;
       for (const each of ofRank.slice(place + 1, place + ways.length)) {

@@ -1,7 +1,6 @@
 // Failures in shared memory: rank 1 is killed or stopped during collectives, depending on the
 // argument. Also checks guarantees beyond the published rules.
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { type AccError, type NativeTensor } from '@acc/contract';
 import { GroupCollective, joinGroup, nativeBridge } from '@acc/collective';
 import { operator, tensorFrom, type Tensor } from '@acc/native';
@@ -9,16 +8,6 @@ import { reportResult, startedRank } from '@acc/testkit';
 
 const what = process.argv[2]!;
 const started = startedRank();
-// All threads of this process have two cores, before the group looks at the cores of its ranks.
-if (what === 'sleeps') {
-  const [, allowed] = /Cpus_allowed_list:\s*(\S+)/.exec(readFileSync('/proc/self/status', 'utf8'))!;
-  const cores = allowed!.split(',').flatMap((range) => {
-    const [first, last = first] = range.split('-').map(Number);
-    return [first!, Math.min(first! + 1, last!)];
-  });
-  const two = [...new Set(cores)].slice(0, 2).join(',');
-  execFileSync('taskset', ['--all-tasks', '--cpu-list', '--pid', two, `${process.pid}`]);
-}
 const { rank } = started;
 const joined = await joinGroup({
   ...started,
@@ -99,18 +88,6 @@ const faults: Record<string, () => unknown> = {
     while (!pending.isDone);
     return 'done';
   },
-  // Ranks 0 and 1 have a group of their own, and rank 1 is late by less time than ranks spin.
-  sleeps() {
-    const pair = collective.subgroup([0, 1]);
-    const late = new Int32Array(new SharedArrayBuffer(4));
-    const [start, before] = [performance.now(), process.cpuUsage()];
-    for (let i = 0; i < 200 && pair; i++) {
-      if (rank === 1) Atomics.wait(late, 0, 0, 1);
-      pair.barrier();
-    }
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000 / (performance.now() - start);
-  },
   // Rank 0 waits for rank 1, which is busy until rank 0 has its result.
   busy() {
     const path = process.argv[3]!;
@@ -126,7 +103,8 @@ function failureOfAsked(fate: () => void): unknown {
   if (rank === 1) return fate();
   const message = collective.recvAsync(1);
   const start = Date.now();
-  while (!message.isDone);
+  const between = new Int32Array(new SharedArrayBuffer(4));
+  while (!message.isDone) Atomics.wait(between, 0, 0, 1);
   return { ...untilItFails(() => message.wait().dispose()), ms: Date.now() - start };
 }
 

@@ -90,9 +90,11 @@ const SPECIAL = [
 ];
 
 const toBfloat16 = operator('aten::_to_copy');
+/** The numbers of operands by their size and seed: every operator takes the same. */
+const drawn = new Map<string, Float32Array>();
 
 /** Special numbers are at each of the first places in some tensor of each size, and among the last. */
-function operand(size: number, seed: number, dtype: NativeDtype): tf.Tensor {
+function numbers(size: number, seed: number): Float32Array {
   const values = Float32Array.from({ length: size }, (_, i) => 3 * Math.sin(i * i + seed));
   for (let i = 0; i < Math.min(size, 300); i++) {
     if ((i * 7 + seed) % 3 > 0) continue;
@@ -100,7 +102,14 @@ function operand(size: number, seed: number, dtype: NativeDtype): tf.Tensor {
     values[i] = special;
     values[size - 1 - i] = special;
   }
-  const x = tf.tensor1d(values);
+  return values;
+}
+
+function operand(size: number, seed: number, dtype: NativeDtype): tf.Tensor {
+  const key = `${size} ${seed}`;
+  const values = drawn.get(key) ?? numbers(size, seed);
+  drawn.set(key, values);
+  const x = tf.tensor1d(values.slice());
   if (dtype === 'float32') return x;
   const backend = tf.backend() as AccBackend;
   return backend.tensorOf(toBfloat16(backend.native(x), 'bfloat16'), 'float32');
@@ -150,8 +159,13 @@ function compiled(f: Operator, a: tf.Tensor, b: tf.Tensor): Float32Array {
   });
 }
 
-const sameBits = (a: Float32Array, b: Float32Array): number =>
-  a.findIndex((value, i) => !Object.is(value, b[i]!));
+/** The place of the first number that differs, or -1. */
+function sameBits(a: Float32Array, b: Float32Array): number {
+  const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array) =>
+    Buffer.from(buffer, byteOffset, byteLength);
+  // NaN has several forms, which are equal here.
+  return bytesOf(a).equals(bytesOf(b)) ? -1 : a.findIndex((value, i) => !Object.is(value, b[i]!));
+}
 
 describe.each([
   [1, SIZES],

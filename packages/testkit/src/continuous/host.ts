@@ -6,7 +6,7 @@ import { countIdsFrom } from '@acc/tfjs-internals';
 import { decodeResult, encodeResult } from '../rank-result.js';
 import { startedRank } from '../rank-process.js';
 import { takeKeptPlaces, traceKeptTensors } from './kept-tensors.js';
-import { holdings, leftSince } from './left-behind.js';
+import { collectGarbage, holdings, leftSince } from './left-behind.js';
 import { RUNS_CHANNEL, type Answer, type RunEnded, type RunMessage } from './messages.js';
 
 type Program = (args: unknown, ranks: ReturnType<typeof startedRank>) => unknown;
@@ -24,6 +24,8 @@ async function run({ id, url, args }: RunMessage): Promise<void> {
     // Equal on all ranks, whatever earlier modules created. Ranks compare the names of variables, and a
     // variable without a name is named by its number.
     countIdsFrom(++modules * IDS_OF_A_MODULE);
+    // Garbage of the start would hide what modules leave behind. Later, there is no more than at first.
+    if (modules === 1) collectGarbage();
     const before = holdings();
     const result = await inScope(() => (program as Program)(decodeResult(args), startedRank()));
     const left = await leftSince(before);

@@ -16,7 +16,6 @@ const POLL_MS = 30;
  * open scopes of tfjs, environment variables, the working directory).
  */
 export function holdings(): Holdings {
-  (globalThis as { gc?: () => void }).gc?.();
   const { numTensors, allocatedBytes = 0 } = memory() as ReturnType<typeof memory> & {
     allocatedBytes?: number;
   };
@@ -39,8 +38,12 @@ export function holdings(): Holdings {
   return counts;
 }
 
+/** Collects garbage, if Node.js was started with `--expose-gc`. */
+export const collectGarbage = (): void => (globalThis as { gc?: () => void }).gc?.();
+
 /**
- * Compares with an earlier state, and waits a little for what is still being closed.
+ * Compares with an earlier state, and waits a little for what is still being closed, or collected as
+ * garbage. A collection takes long, so there is none if there is nothing more than before.
  *
  * @returns One line for each kind of which there is more than before: nothing if the process is as
  * before.
@@ -50,6 +53,7 @@ export async function leftSince(before: Holdings): Promise<readonly string[]> {
   for (;;) {
     const left = difference(before, holdings());
     if (left.length === 0 || performance.now() - start > SETTLING_MS) return left;
+    collectGarbage();
     await sleep(POLL_MS);
   }
 }

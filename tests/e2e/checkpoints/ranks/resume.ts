@@ -1,12 +1,13 @@
 // Trains with several kinds of loops. `whole`: to the end, and again up to a stop where it saves.
-// `resume`: from there to the end. Reports the weights.
+// `resume`: from there to the end. The other arguments are the folder and the names of the loops. Reports
+// the weights.
 import * as tf from '@tensorflow/tfjs';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { Accelerator, DataLoader, LRScheduler, setSeed, type AcceleratorOptions } from '@acc/core';
 import { reportResult } from '@acc/testkit';
 
-const [action, folder] = process.argv.slice(2) as ['whole' | 'resume', string];
+const [action, folder, ...names] = process.argv.slice(2) as ['whole' | 'resume', string, ...string[]];
 const ROWS = 46;
 const EPOCHS = 2;
 
@@ -133,7 +134,8 @@ async function weightsOf({ options, run }: Loop, plan: Plan): Promise<number[][]
 }
 
 const results: Record<string, number[][]> = {};
-for (const [name, loop] of Object.entries(LOOPS)) {
+for (const name of names) {
+  const loop = LOOPS[name]!;
   for (const stopAfter of [3, 6]) {
     const plan = { place: join(folder, `${name} ${stopAfter}`), stopAfter, resumes: action === 'resume' };
     if (action === 'whole') {

@@ -23,8 +23,8 @@ const OPTIMIZERS = {
   adam: () => tf.train.adam(0.02),
   adamax: () => tf.train.adamax(0.02),
   adamw: () => adamw({ learningRate: 0.02, weightDecay: 0.1, excludeFromWeightDecay: ['^b'] }),
-  // The variance is frozen from the eleventh step on.
-  oneBitAdam: () => oneBitAdam({ learningRate: 0.01, warmupSteps: 10 }),
+  // The variance is frozen in the second half.
+  oneBitAdam: (steps) => oneBitAdam({ learningRate: 0.01, warmupSteps: steps / 2 }),
   sgdw: () => sgdw({ learningRate: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.01 }),
   lion: () => lion({ learningRate: 0.01, weightDecay: 0.1 }),
   lamb: () => lamb({ learningRate: 0.02, excludeFromLayerAdaptation: ['^b'] }),
@@ -33,7 +33,7 @@ const OPTIMIZERS = {
     adafactor({ learningRate: 0.05, beta1: 0.9, weightDecay: 0.1, clipThreshold: 0.5 }),
   'adafactor without scales': () =>
     adafactor({ learningRate: 0.02, scaleParameter: false, relativeStep: false, epsilon1: 1e-6 }),
-} satisfies Record<string, () => tf.Optimizer>;
+} satisfies Record<string, (steps: number) => tf.Optimizer>;
 export type Kind = keyof typeof OPTIMIZERS;
 
 const LAYOUTS = {
@@ -54,11 +54,14 @@ export interface Trained {
   readonly leaked: number;
 }
 
+export interface Args {
+  readonly layouts: readonly Layout[];
+  readonly steps: number;
+}
+
 export type Result = Partial<Record<Layout, Record<Kind, Trained>>>;
 
 const ROWS = 12;
-const STEPS = 20;
-const READ_AFTER = [0, 4, 9, 14, 19];
 
 /** The names that begin with b are those of vectors. */
 const SHAPES: Readonly<Record<string, readonly number[]>> = {
@@ -104,7 +107,7 @@ function lossOf({ x, y }: Batch, variables: Record<string, tf.Variable>): tf.Sca
   return product(mixed, w2!).mul(temperature!).sub(y).square().mean() as tf.Scalar;
 }
 
-function train(accelerator: Accelerator, kind: Kind): Trained {
+function train(accelerator: Accelerator, kind: Kind, steps: number): Trained {
   const { processIndex: rank, numProcesses: size } = accelerator;
   const variables = Object.fromEntries(
     Object.entries(SHAPES).map(([name, shape], i) => [
@@ -113,18 +116,19 @@ function train(accelerator: Accelerator, kind: Kind): Trained {
     ]),
   );
   const list = Object.values(variables);
-  const optimizer = OPTIMIZERS[kind]();
+  const optimizer = OPTIMIZERS[kind](steps);
   accelerator.prepare(list, optimizer);
   const trained: Trained = { losses: [], weights: [], leaked: 0 };
   let before = 0;
-  for (let step = 0; step < STEPS; step++) {
+  for (let step = 0; step < steps; step++) {
     if (step === 2) before = tf.memory().numTensors;
     tf.tidy(() => {
       const batch = batchOf(step, { rank, size });
       const loss = optimizer.minimize(() => lossOf(batch, variables), true, list)!;
       trained.losses.push(loss.dataSync()[0]!);
     });
-    if (READ_AFTER.includes(step)) trained.weights.push(list.map((each) => [...each.dataSync()]));
+    if (step % 5 === 4 || step === 0 || step === steps - 1)
+      trained.weights.push(list.map((each) => [...each.dataSync()]));
   }
   const leaked = tf.memory().numTensors - before;
   disposeOptimizers(optimizer);
@@ -132,12 +136,12 @@ function train(accelerator: Accelerator, kind: Kind): Trained {
   return { ...trained, leaked };
 }
 
-export default async function optimizers(layouts: readonly Layout[]): Promise<Result> {
+export default async function optimizers({ layouts, steps }: Args): Promise<Result> {
   const result: Result = {};
   for (const layout of layouts) {
     const accelerator = await Accelerator.create(LAYOUTS[layout]);
     const found = {} as Record<Kind, Trained>;
-    for (const kind of Object.keys(OPTIMIZERS) as Kind[]) found[kind] = train(accelerator, kind);
+    for (const kind of Object.keys(OPTIMIZERS) as Kind[]) found[kind] = train(accelerator, kind, steps);
     accelerator.freeMemory();
     result[layout] = found;
   }

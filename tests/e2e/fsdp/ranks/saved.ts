@@ -125,7 +125,7 @@ async function start(way: Way, kind: Kind) {
   return { accelerator, variables, step, read, end };
 }
 
-async function save(folder: string): Promise<Saved> {
+async function save(folder: string, packed: readonly string[]): Promise<Saved> {
   const result = { trained: {}, adafactor: {}, stateDicts: {}, memory: {}, packed: {} } as Saved;
   for (const way of Object.keys(WAYS) as Way[]) {
     result.trained[way] = await saveOne(
@@ -136,7 +136,7 @@ async function save(folder: string): Promise<Saved> {
     if (world === '2') result.adafactor[way] = await saveOne(folder, { way, kind: 'adafactor' });
     result.memory[way] = await measure(folder, way);
   }
-  for (const kind of Object.keys(PACKED)) result.packed[kind] = await savePacked(folder, kind);
+  for (const kind of packed) result.packed[kind] = await savePacked(folder, kind);
   if (world === '2') await saveLarge(folder);
   return result;
 }
@@ -227,9 +227,10 @@ function waysThatLoad(from: string): Way[] {
   return ways.filter((_, i) => (start + i) % 2 === 0);
 }
 
-async function load(folder: string): Promise<Loaded> {
+async function load(folder: string, isShort: boolean): Promise<Loaded> {
   const result: Loaded = { trained: {}, models: {}, packed: {} };
   for (const from of readdirSync(join(folder, 'runs'))) {
+    if (isShort && from.startsWith(`${world}-`)) continue;
     const trained: Loaded['trained'][string] = (result.trained[from] = {});
     const models: Loaded['models'][string] = (result.models[from] = {});
     for (const way of waysThatLoad(from)) {
@@ -322,11 +323,15 @@ async function loadPacked(folder: string, from: string): Promise<string> {
   return end();
 }
 
-interface Args {
+export interface Args {
   readonly phase: 'save' | 'load';
   readonly folder: string;
+  /** The optimizers with packed state. */
+  readonly packed: readonly string[];
+  /** Whether jobs load only what other numbers of ranks have saved. */
+  readonly isShort: boolean;
 }
 
-export default function saved({ phase, folder }: Args): Promise<Saved | Loaded> {
-  return phase === 'save' ? save(folder) : load(folder);
+export default function saved({ phase, folder, packed, isShort }: Args): Promise<Saved | Loaded> {
+  return phase === 'save' ? save(folder, packed) : load(folder, isShort);
 }
