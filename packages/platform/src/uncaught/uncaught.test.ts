@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
 import { readReport, reportOf } from './error-report.js';
 import { placedParserError } from './parser-error.js';
+import { describeUnsettled } from './unsettled.js';
 import { wrapSteps } from './wrap-steps.js';
 
 const FRAME = '    at load (file:///home/someone/train.mjs:7:3)';
@@ -134,8 +135,12 @@ describe('an error on the screen', () => {
       );
       return describeError(Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND', url: 'file:///x' }));
     };
-    const said = (what: string, step: string, place: string) =>
-      `Error [ERR_MODULE_NOT_FOUND]: Cannot find ${what} imported from ${source}\n→ ${step}\n    at ${source}:${place}`;
+    const said = (what: string, step: string, place: string) => {
+      const [line, column] = place.split(':').map(Number) as [number, number];
+      const text = readFileSync(source, 'utf8').split('\n')[line - 1]!;
+      const excerpt = `    ${text}\n    ${' '.repeat(column - 1)}^`;
+      return `Error [ERR_MODULE_NOT_FOUND]: Cannot find ${what} imported from ${source}\n${excerpt}\n→ ${step}\n    at ${source}:${place}`;
+    };
     const file = `module '${join(folder, 'data.mts')}'`;
     expect(of(file)).toBe(said(file, "Did you mean './dats.mts'?", '1:15'));
     const named = "package '@x/lodsh'";
@@ -147,6 +152,150 @@ describe('an error on the screen', () => {
     names('@x/lodsh');
     expect(of(named)).toContain("→ package.json names '@x/lodsh'. Install the project's packages");
     rmSync(folder, { recursive: true });
+  });
+
+  const files = {
+    'a.mjs':
+      "import data from './data.csv';\nimport './b.mjs';\nimport { one,\n  tow } from './names.mjs';\n",
+    'b.mjs':
+      "import json from './data.json';\nimport lib from './names.mjs';\nimport { x } from 'lib';\nimport 'htps://x/y';\n",
+    'names.mjs':
+      "export const two = 2;\nexport { two as zwei } from './b.mjs';\nexport * from './more.mjs';\n",
+    'more.mjs': 'export function three() {}\n',
+    'data.json': '{"a": 1,}',
+    'node_modules/lib/package.json': '{ "main": "main.js" }',
+    'node_modules/lib/main.js': "Object.keys(a).forEach(0); require('./other.js'); exports.y1 = 1;\n",
+    'node_modules/lib/other.js': "Object.defineProperty(exports, 'xx', {});\n",
+  };
+  const unknown = (folder: string) => `Unknown file extension ".csv" for ${folder}/data.csv`;
+  const url = (folder: string) => pathToFileURL(join(folder, 'data.json')).href;
+  it.each<[string, string, (folder: string) => string, string, string]>([
+    [
+      'TypeError',
+      'ERR_UNKNOWN_FILE_EXTENSION',
+      unknown,
+      'a.mjs:1:18',
+      "Read the file: readFileSync(new URL('./data.csv'",
+    ],
+    [
+      'TypeError',
+      'ERR_IMPORT_ATTRIBUTE_MISSING',
+      (folder) => `Module "${url(folder)}" needs an import attribute of "type: json"`,
+      'b.mjs:1:18',
+      "from './data.json' with { type: 'json' }",
+    ],
+    [
+      'Error',
+      'ERR_UNSUPPORTED_ESM_URL_SCHEME',
+      () =>
+        "Only URLs with a scheme in: file, data, and node are supported by the default ESM loader. Received protocol 'htps:'",
+      'b.mjs:4:8',
+      'download the module',
+    ],
+    [
+      'SyntaxError',
+      '',
+      () => "The requested module './names.mjs' does not provide an export named 'tow'",
+      'a.mjs:4:3',
+      "Did you mean 'two'?",
+    ],
+    [
+      'SyntaxError',
+      '',
+      () => "The requested module './names.mjs' does not provide an export named 'one'",
+      'a.mjs:3:10',
+      'It exports two, zwei, three.',
+    ],
+    [
+      'SyntaxError',
+      '',
+      () => "The requested module './names.mjs' does not provide an export named 'default'",
+      'b.mjs:2:8',
+      "import { two, zwei } from './names.mjs'",
+    ],
+    [
+      'SyntaxError',
+      '',
+      () =>
+        "Named export 'x' not found. The requested module 'lib' is a CommonJS module, which may not support all module.exports as named exports.\nCommonJS …",
+      'b.mjs:3:10',
+      "Did you mean 'xx'?",
+    ],
+    [
+      'Error',
+      'MODULE_NOT_FOUND',
+      (folder) => `Cannot find module './mor.mjs'\nRequire stack:\n- ${folder}/names.mjs`,
+      'names.mjs',
+      "Did you mean './more.mjs'?",
+    ],
+  ])('about an import has its line in the program: %s %s %#', (name, code, messageIn, place, step) => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-imports-'));
+    mkdirSync(join(folder, 'node_modules', 'lib'), { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(folder, file), text);
+    const error = Object.assign(thrown(new Error(messageIn(folder)), '    at node:internal/x:1:1'), {
+      name,
+      ...(code && { code }),
+    });
+    const [, program] = process.argv;
+    process.argv[1] = join(folder, 'a.mjs');
+    const lines = describeError(error).split('\n');
+    process.argv[1] = program!;
+    rmSync(folder, { recursive: true });
+    expect(lines.at(-1)).toBe(`    at ${join(folder, place)}`);
+    expect(lines.at(-2)).toMatch(/^→ /);
+    expect(lines.at(-2)).toContain(step);
+    const [file, line, column] = place.split(':') as [keyof typeof files, string, string];
+    if (line === undefined) return;
+    expect(lines.slice(-4, -2)).toEqual([
+      `    ${files[file].split('\n')[Number(line) - 1]}`,
+      `${' '.repeat(Number(column) + 3)}^`,
+    ]);
+  });
+
+  it('in a JSON file that is imported has its line, and one of a missing word of CommonJS a step', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-json-'));
+    const file = join(folder, 'data.json');
+    writeFileSync(file, '{\n"a": 1,}');
+    const error = new SyntaxError(`${file}: Expected double-quoted property name in JSON at position 9`);
+    expect(describeError(error).split('\n').slice(1)).toEqual([
+      '    "a": 1,}',
+      '           ^',
+      '→ Remove the comma before }: JSON has none there.',
+    ]);
+    rmSync(folder, { recursive: true });
+    const scope = (word: string) =>
+      describeError(thrown(new ReferenceError(`${word} is not defined in ES module scope`), FRAME));
+    expect(scope('require')).toMatch(/\n→ An ES module has no require.*createRequire/);
+    expect(scope('__dirname')).toContain('→ Write import.meta.dirname');
+    expect(scope('module')).toContain('rename the file to .cjs');
+    expect(scope('model')).not.toContain('→');
+  });
+
+  it('labels the places of an error and of its cause', () => {
+    const other = FRAME.replace('7:3', '9:1');
+    const cause = thrown(new Error('no'), other);
+    const outer = thrown(new Error('cannot load', { cause }), FRAME);
+    expect(describeError(outer)).toBe(
+      `Error: cannot load\ncaused by: Error: no\nthrown at:\n${FRAME}\ncaused at:\n${other}`,
+    );
+    // The same sentence in other lines is said once.
+    cause.message = 'Nested maps\n  at line 2\n';
+    outer.message = 'a.yaml: Nested maps at line 2';
+    expect(describeError(outer)).not.toContain('caused by');
+  });
+
+  it('of an await that never settles has the awaits of the program', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-await-'));
+    const program = join(folder, 'a.mjs');
+    writeFileSync(program, "import './b.mjs';\nconst a = await x;\nasync () => {\n  await y;\n};\n");
+    writeFileSync(join(folder, 'b.mjs'), 'export const z = 1;\n');
+    const only = `    at ${program}:2: const a = await x;`;
+    expect(describeUnsettled(program).split('\n').slice(2)).toEqual([only]);
+    writeFileSync(join(folder, 'b.mjs'), 'for await (const z of s) t();\n'.repeat(3));
+    const lines = describeUnsettled(program).split('\n').slice(2);
+    expect([lines[0], lines[1], lines.at(-1)]).toEqual(['it is one of:', only, '    … 1 more']);
+    rmSync(folder, { recursive: true });
+    expect(describeUnsettled(program)).toMatch(/^A top-level await never settled.*\n→ [^\n]*$/);
   });
 
   it('has next steps that are not wider than the output', () => {
@@ -230,6 +379,12 @@ describe('a process that ends by an error', () => {
 
   it('says how to find the line of a rejection with a value that is no error', () => {
     expect(run("void Promise.reject('a word');").stderr).toMatch(/^Uncaught "a word"\n→ Throw an Error/);
+  });
+
+  it('says that an await never settles', () => {
+    const { status, stderr } = run('await new Promise(() => {});');
+    expect(status).toBe(13);
+    expect(stderr).toMatch(/^A top-level await never settled.*\n→ .*\n {4}at .*program\.mjs:3: await new/m);
   });
 
   it('keeps its exit code and its text if a listener for exit throws', () => {
