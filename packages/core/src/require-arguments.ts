@@ -42,7 +42,7 @@ export function requirePath(method: string, value: unknown): void {
   });
 }
 
-/** Which numbers a method takes. */
+/** The numbers that a method takes. */
 export interface NumberRule {
   /** The rest of the sentence "expected …". */
   readonly expected: string;

@@ -55,7 +55,7 @@ export function requireProgram(script: string, path: string): void {
   });
 }
 
-/** What a file is that is no program. Undefined: it may be one. */
+/** The kind of a file that is no program. Undefined: it may be one. */
 function otherKind(path: string, extension: string): string | undefined {
   if (DATA.has(extension)) return `no program, but a file of the kind ${extension}`;
   const text = readFileSync(path, 'latin1');

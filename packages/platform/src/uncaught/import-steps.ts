@@ -3,7 +3,7 @@ import { basename, dirname, extname, join, parse, relative, resolve } from 'node
 import { nearestName } from '@acc/contract';
 import { exportsOf } from './module-exports.js';
 
-/** What the message of Node.js says about an import. */
+/** The facts that a message of Node.js has about an import. */
 export interface SaidOfImport {
   readonly code: string | undefined;
   readonly message: string;
