@@ -50,23 +50,25 @@ export function requireProgram(script: string, path: string): void {
   const what = language ? `a program in ${language}` : otherKind(path, extension);
   if (what === undefined) return;
   throw new AccError('ACC_SCRIPT_KIND', `'${script}' is ${what}.`, {
-    help: stepFor(script, path, language),
+    help: stepFor(script, path, { what, language }),
     details: { path },
   });
 }
+
+const BINARY = 'no program of JavaScript or TypeScript, but a binary file';
 
 /** The kind of a file that is no program. Undefined: it may be one. */
 function otherKind(path: string, extension: string): string | undefined {
   if (DATA.has(extension)) return `no program, but a file of the kind ${extension}`;
   const text = readFileSync(path, 'latin1');
-  if (text.includes('\0')) return 'no program of JavaScript or TypeScript, but a binary file';
+  if (text.includes('\0')) return BINARY;
   // Node.js runs a file without an extension as the module that it is.
   if (extension === '') return undefined;
   try {
     compileFunction(readFileSync(path, 'utf8').replace(/^#!.*/, ''));
     return undefined;
   } catch (error) {
-    return `no program of CommonJS, as which Node.js runs the extension ${extension}: ${(error as Error).message}`;
+    return `read as CommonJS, because its extension is ${extension}, and has a mistake: ${(error as Error).message}`;
   }
 }
 
@@ -90,18 +92,24 @@ function beginningOf(path: string): string {
   }
 }
 
-function stepFor(script: string, path: string, language: string | undefined): string {
+interface Found {
+  readonly what: string;
+  readonly language: string | undefined;
+}
+
+function stepFor(script: string, path: string, { what, language }: Found): string {
   const { name } = parse(path);
   const program = readdirSync(dirname(path)).find(
     (other) => parse(other).name === name && PROGRAM.test(extname(other)),
   );
   if (program !== undefined) return `Did you mean '${script.slice(0, -basename(path).length)}${program}'?`;
   const extension = extname(path).toLowerCase();
-  if (language === 'Python')
+  if (/^python/i.test(language ?? ''))
     return 'This launches JavaScript and TypeScript: name a program such as train.ts. Python has torchrun and accelerate launch.';
   if (SETTINGS.has(extension))
     return `Give a config file as an option: npx acc launch --config-file ${script} train.ts`;
-  if (language === undefined && extension !== '' && !DATA.has(extension))
+  if (extension === '.jsx') return 'Rename it to .tsx: programs with JSX are compiled by that name.';
+  if (language === undefined && what !== BINARY && !DATA.has(extension))
     return 'If it is JavaScript or TypeScript, rename it to .mjs or .ts.';
   if (extension === '.html' || extension === '.htm')
     return 'A page trains in a browser. This launches JavaScript and TypeScript, such as train.ts.';

@@ -40,6 +40,7 @@ it('resolveModule finds files of packages as an import does', () => {
         message: expect.not.stringContaining('[eval') as string,
       }) as Error,
     );
+  expect(() => resolveModule('trainings/other', here)).toThrowError(/below "exports"/);
 });
 
 describe('resolveScript', () => {
@@ -66,7 +67,9 @@ describe('resolveScript', () => {
     ['settings.yaml', 'a: 1', 'no program', '--config-file settings.yaml'],
     ['page.html', '', 'no program', 'in a browser'],
     ['start', '#!/usr/bin/env -S bash -e\n', 'a program in bash', 'This launches JavaScript'],
-    ['a.out', '\x7fELF\0', 'a binary file', 'rename it'],
+    ['tool', '#!/usr/bin/env python3\n', 'a program in python3', 'torchrun'],
+    ['a.out', '\x7fELF\0', 'a binary file', 'npx acc launch train.ts a.out'],
+    ['page.jsx', '<p/>;', "has a mistake: Unexpected token '<'", 'Rename it to .tsx'],
     ['a.v3', 'import x from "y";', 'Cannot use import statement', 'rename it to .mjs'],
   ])('refuses %s, and says what to do', (name, text, what, help) => {
     writeFileSync(join(folder, name), text);

@@ -100,7 +100,9 @@ export function resolveModule(name: string, cwd: string): string {
   // Node.js names the text that asked, which is no file.
   const reason = said.replace(/ imported from .*\[eval\d*\]$/, ` in ${cwd}`).replace(/\.$/, '');
   throw new AccError('ACC_SCRIPT_NOT_FOUND', `The module '${name}' was not found: ${reason}.`, {
-    help: 'Install the package in this folder, or leave out --module if it is the path of a file.',
+    help: reason.includes('is not defined by "exports"')
+      ? 'Name a module that the package exports: its package.json lists them below "exports".'
+      : 'Install the package in this folder, or leave out --module if it is the path of a file.',
     details: { module: name },
   });
 }

@@ -9,7 +9,11 @@ export interface JsonMistake {
 const TRUNCATED = 'The file may be truncated. Compare its size with the original.';
 const POSITION = /(?: in JSON)? at position (\d+)(?: \(line \d+ column \d+\))?$/;
 /** V8's message if it shows the text around the mistake in place of the position. */
-const UNEXPECTED = /^(Unexpected token '(.)'), .* is not valid JSON$/su;
+const UNEXPECTED = /^(Unexpected token '(.)'), (\.\.\.)?"(.*?)"(?:\.\.\.)? is not valid JSON$/su;
+/** The number of characters that V8 shows before the mistake, if it does not show the text from its beginning. */
+const SHOWN_BEFORE = 10;
+/** The most places that are tried. A try parses the text up to there. */
+const MOST_TRIES = 100;
 const ENDS_EARLY = 'Unexpected end of JSON input';
 /** The numbers of characters of a long line that are shown before and after the mistake. */
 const BEFORE = 50;
@@ -37,10 +41,14 @@ function positionOf(text: string, message: string): number | undefined {
   if (message === ENDS_EARLY) return text.trimEnd().length;
   const position = POSITION.exec(message)?.[1];
   if (position !== undefined) return Number(position);
-  const token = UNEXPECTED.exec(message)?.[2];
-  if (token === undefined) return undefined;
-  for (let at = text.indexOf(token); at >= 0; at = text.indexOf(token, at + 1)) {
-    if (isWholeUpTo(text, at) && !isWholeUpTo(text, at + token.length)) return at;
+  const [, , token, cut, shown] = UNEXPECTED.exec(message) ?? [];
+  if (token === undefined || shown === undefined) return undefined;
+  // The token itself may be many times in the text, but rarely what V8 shows around it.
+  const [part, offset] = cut ? [shown, SHOWN_BEFORE] : [token, 0];
+  let at = text.indexOf(part);
+  for (let tries = 0; at >= 0 && tries < MOST_TRIES; tries++, at = text.indexOf(part, at + 1)) {
+    const place = at + offset;
+    if (isWholeUpTo(text, place) && !isWholeUpTo(text, place + token.length)) return place;
   }
   return undefined;
 }
@@ -67,6 +75,8 @@ function stepFor(text: string, at: number): string {
   if (next === "'") return 'JSON takes double quotes only.';
   if (next === '/' || next === '#') return 'JSON has no comments: remove them.';
   if (next === '\ufeff') return 'Save the file as UTF-8 without a byte order mark.';
+  if (/^-?(?:NaN|Infinity)/.test(text.slice(at, at + 9)))
+    return 'JSON has no NaN and no Infinity: write a number or null.';
   const isClosing = next === '}' || next === ']';
   if (isClosing && text.slice(0, at).trimEnd().endsWith(','))
     return `Remove the comma before ${next}: JSON has none there.`;

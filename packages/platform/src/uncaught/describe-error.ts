@@ -231,8 +231,13 @@ function causeLines({ cause, isAdvised }: Cause, before: readonly string[], erro
 
 /** Whether a text has these words, and not only as a part of others. */
 function includesWords(text: string, words: string): boolean {
-  const pattern = words.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return new RegExp(`(?<!\\w)${pattern}(?!\\w)`).test(text);
+  if (words === '') return true;
+  // A message may be too long for a regular expression.
+  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
+    const [before = '', after = ''] = [text[at - 1], text[at + words.length]];
+    if (!/\w/.test(before) && !/\w/.test(after)) return true;
+  }
+  return false;
 }
 
 /** Messages that say the same may be broken into lines at other places. */

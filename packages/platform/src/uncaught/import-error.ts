@@ -22,6 +22,10 @@ const NAMED = /^\w[\w ]* (['"])(.+?)\1/;
 const SCHEME = /^Only URLs with a scheme in: .* Received protocol '(.+)'$/;
 const UNKNOWN_EXTENSION = /^Unknown file extension "[^"]*" for (.+)$/;
 const ATTRIBUTE = /^Module "([^"]+)" (?:needs an import attribute|is not of type)/;
+/** Node.js names no module if an attribute has a value that it does not know. */
+const ATTRIBUTE_VALUE = /^Import attribute (?:type|"(\w+)" with value) "([^"]+)" is (?:un|not )supported/;
+/** The attributes after what a statement imports. */
+const WITH = /^\s*(?:with|assert)\s*\{([^}]*)\}/;
 const NO_EXPORT = /^The requested module '(.+?)' does not provide an export named '(.+?)'/;
 const NO_NAMED_EXPORT = /^Named export '(.+?)' not found\. The requested module '(.+?)' is a CommonJS module/;
 const REQUIRED = /^Cannot find module '(.+?)'\nRequire stack:\n- (.+)$/m;
@@ -60,6 +64,8 @@ function whatIsSaid(error: Error): SaidOfImport | undefined {
   if (importer !== undefined) return { code, message, name: NAMED.exec(message)?.[2] ?? '', importer };
   const scheme = SCHEME.exec(message)?.[1];
   if (scheme !== undefined) return { code, message, name: scheme };
+  const [, key = 'type', value] = ATTRIBUTE_VALUE.exec(message) ?? [];
+  if (value !== undefined) return { code, message, name: '', attribute: [key, value] };
   const file = UNKNOWN_EXTENSION.exec(message)?.[1] ?? ATTRIBUTE.exec(message)?.[1];
   if (file === undefined) return undefined;
   return { code, message, name: file.startsWith('file:') ? fileURLToPath(file) : file };
@@ -115,7 +121,10 @@ function placeOf(said: SaidOfImport, file: string): Place | undefined {
   const text = readFileSync(file, 'utf8');
   for (const match of text.matchAll(IMPORT)) {
     const [, before = '', names = '', , specifier = ''] = match;
-    if (!isMeant(specifier, said.name, file)) continue;
+    const isIt = said.attribute
+      ? hasAttribute(text.slice(match.index + match[0].length), said.attribute)
+      : isMeant(specifier, said.name, file);
+    if (!isIt) continue;
     const inNames = said.missing === undefined ? -1 : offsetOf(said.missing, before, names);
     if (said.missing !== undefined && inNames < 0) continue;
     const lines = text.slice(0, match.index + (inNames < 0 ? before.length : inNames)).split('\n');
@@ -123,6 +132,13 @@ function placeOf(said: SaidOfImport, file: string): Place | undefined {
     return { line, column: lines.at(-1)!.length, text: text.split('\n')[line - 1]!, specifier };
   }
   return undefined;
+}
+
+/** Whether the text after what a statement imports has an attribute. */
+function hasAttribute(text: string, [key, value]: readonly [string, string]): boolean {
+  const [, attributes = ''] = WITH.exec(text) ?? [];
+  const words = attributes.split(/[\s:,'"]+/);
+  return words.some((word, i) => word === key && words[i + 1] === value);
 }
 
 /** The offset of an imported name in the part of the statement before what it imports. */

@@ -11,6 +11,8 @@ export interface SaidOfImport {
   readonly name: string;
   /** The export that is not there. */
   readonly missing?: string | undefined;
+  /** The name and the value of an attribute that Node.js does not know. */
+  readonly attribute?: readonly [string, string] | undefined;
   /** The importing file. Undefined: the message does not name it. */
   readonly importer?: string | undefined;
 }
@@ -26,10 +28,11 @@ const INDEX = /^index\.(?:[cm]?[jt]s|tsx)$/;
  * @param specifier What it imports, as it says. Undefined if that is computed.
  */
 export function stepForImport(
-  { code, message, name, missing }: SaidOfImport,
+  { code, message, name, missing, attribute }: SaidOfImport,
   importer: string,
   specifier = name,
 ): string | undefined {
+  if (attribute) return "Write with { type: 'json' } for a JSON file. A program has no attribute.";
   if (missing !== undefined) return aboutExport({ message, missing }, specifier, importer);
   switch (code) {
     case 'ERR_PACKAGE_PATH_NOT_EXPORTED':
@@ -63,7 +66,9 @@ function aboutExport(
   importer: string,
 ): string {
   const names = exportsOf(specifier, importer);
-  const nearest = missing === 'default' ? undefined : nearestName(missing, names);
+  // All letters of a short name may be edits of another one.
+  const mostEdits = Math.min(Math.max(2, Math.floor(missing.length / 2)), missing.length - 1);
+  const nearest = missing === 'default' ? undefined : nearestName(missing, names, () => mostEdits);
   if (nearest !== undefined) return `Did you mean '${nearest}'?`;
   if (message.includes('CommonJS module'))
     return `If it exports ${missing}: import all from '${specifier}'; const { ${missing} } = all;`;

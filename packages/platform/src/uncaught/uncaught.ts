@@ -33,8 +33,11 @@ export function endByUncaught(reportFile?: string): void {
   if (process.listeners(MONITOR).some((listener) => OWN in listener)) return;
   if (Error.stackTraceLimit === FEW_FRAMES) Error.stackTraceLimit = ENOUGH_FRAMES;
   process.on(MONITOR, asOwn(onUncaught));
-  // Node.js chooses the exit code in a listener of its own, which is there by then.
-  process.once('beforeExit', () => process.once('exit', tellUnsettled));
+  process.once('beforeExit', () => {
+    // Node.js chooses the exit code in a listener of its own, which is there by now. The program may have
+    // chosen one before.
+    if (process.exitCode === undefined) process.once('exit', tellUnsettled);
+  });
 }
 
 function tellUnsettled(): void {
