@@ -54,7 +54,7 @@ describe('an error on the screen', () => {
     'a.mjs':
       "import data from './data.csv';\nimport './b.mjs';\nimport { one,\n  tow } from './names.mjs';\n",
     'b.mjs':
-      "import json from './data.json';\nimport lib from './names.mjs';\nimport { x } from 'lib';\nimport 'htps://x/y';\nimport './c.mjs';\n",
+      "import json from './data.json';\nimport lib from './names.mjs';\nimport { xy } from 'lib';\nimport 'htps://x/y';\nimport './c.mjs';\n",
     'c.mjs':
       "import {} from './more.mjs';\nimport json from './data.json' with { type: 'jsn' };\nexport { a } from './data.json' with { typ: 'json' };\n",
     'names.mjs':
@@ -129,7 +129,7 @@ describe('an error on the screen', () => {
       'SyntaxError',
       '',
       () =>
-        "Named export 'x' not found. The requested module 'lib' is a CommonJS module, which may not support all module.exports as named exports.\nCommonJS …",
+        "Named export 'xy' not found. The requested module 'lib' is a CommonJS module, which may not support all module.exports as named exports.\nCommonJS …",
       'b.mjs:3:10',
       "Did you mean 'xx'?",
     ],
