@@ -24,7 +24,7 @@ describe('importing a package', () => {
       name: '@acc/core',
       key: 'listeners',
       was: '["exit","newListener","removeListener","warning"]',
-      is: '["exit","newListener","removeListener","uncaughtExceptionMonitor","warning"]',
+      is: '["beforeExit","exit","newListener","removeListener","uncaughtExceptionMonitor","warning"]',
     };
     const noted = {
       name: '@acc/core',

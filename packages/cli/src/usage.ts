@@ -1,5 +1,6 @@
 import { AccError, nearestName } from '@acc/contract';
 import type { Command, CommanderError } from 'commander';
+import { withProgramOptions } from './launch/after-script.js';
 import { oursFor } from './launch/other-spellings.js';
 
 const CODES: Readonly<Record<string, string>> = {
@@ -29,14 +30,24 @@ function usageError(error: CommanderError, command: Command): AccError {
   const code = CODES[error.code] ?? 'ACC_USAGE';
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
   const name = fullName(command);
+  const suggested = suggestion.join(' ').replace(/^\(|\)$/g, '');
   const help =
     (command.name() === 'launch' ? oursFor(option) : undefined) ??
     nearestChoice(message) ??
-    (suggestion.join(' ').replace(/^\(|\)$/g, '') || `npx ${name} --help lists the arguments and options.`);
+    ([suggested, option && forProgram(command)].filter(Boolean).join(' ') ||
+      `npx ${name} --help lists the arguments and options.`);
   return new AccError(code, `${message.charAt(0).toUpperCase()}${message.slice(1)}.`.replace(/\.\.$/, '.'), {
     help,
     cause: error,
   });
+}
+
+/** The advice for an option that may be one of the program. Undefined: the command runs none. */
+function forProgram(command: Command): string | undefined {
+  if (command.name() !== 'scale-study') return undefined;
+  const { rawArgs } = command.parent as Command & { readonly rawArgs: readonly string[] };
+  const words = rawArgs.slice(rawArgs.indexOf('scale-study') + 1);
+  return `Options of the program stand after --: npx acc scale-study ${withProgramOptions(words, command.options)}`;
 }
 
 /** The message in the words of this program, with a suggestion on a line of its own. */

@@ -1,5 +1,6 @@
 import {
   AccError,
+  showValue,
   type AllReduceOptions,
   type NativeDtype,
   type NativeTensor,
@@ -130,7 +131,10 @@ export function requirePlace(
 /** @throws AccError `ACC_COLLECTIVE_RANK`. */
 export function requireRank(rank: number, size: number): void {
   if (Number.isInteger(rank) && rank >= 0 && rank < size) return;
-  throw new AccError('ACC_COLLECTIVE_RANK', `There is no rank ${rank}.`, {
+  const problem = Number.isInteger(rank)
+    ? `There is no rank ${rank}`
+    : `A rank is a whole number, not ${showValue(rank)}`;
+  throw new AccError('ACC_COLLECTIVE_RANK', `${problem}.`, {
     help: size === 1 ? 'The only rank is 0.' : `Ranks are 0 to ${size - 1}.`,
   });
 }

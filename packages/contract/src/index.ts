@@ -1,4 +1,5 @@
 export { counted } from './text/counted.js';
+export { jsonMistake, type JsonMistake } from './json/json-mistake.js';
 export { MAX_JSON_DEPTH, parseJson } from './json/parse-json.js';
 export { parseOptions, showValue } from './options/parse-options.js';
 export { checkKeys, nearestName } from './options/check-keys.js';

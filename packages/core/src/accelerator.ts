@@ -239,7 +239,7 @@ export class Accelerator {
 
   /** Returns a function that runs `fn` on the main process, and returns undefined on others. */
   onMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.#role.on(0, fn);
+    return this.#role.on(0, fn, 'onMainProcess');
   }
 
   /**
@@ -247,12 +247,12 @@ export class Accelerator {
    * others.
    */
   onLocalMainProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.#role.onLocal(0, fn);
+    return this.#role.onLocal(0, fn, 'onLocalMainProcess');
   }
 
   /** Returns a function that runs `fn` on the last process, and returns undefined on others. */
   onLastProcess<A extends unknown[], R>(fn: (...args: A) => R): (...args: A) => R | undefined {
-    return this.#role.on(this.numProcesses - 1, fn);
+    return this.#role.on(this.numProcesses - 1, fn, 'onLastProcess');
   }
 
   /** Returns a function that runs `fn` on one process, and returns undefined on others. */

@@ -1,7 +1,13 @@
 import { checkKeys, finallyAfter, type BatchRows } from '@acc/contract';
 import type { LaunchEnvironment } from './environment.js';
 import { shareOf, type SplitOptions, type Splittable } from './nested/split-between.js';
-import { requireFunction } from './require-arguments.js';
+import { requireFunction, requireNumber, type NumberRule } from './require-arguments.js';
+
+const INDEX: NumberRule = {
+  expected: 'the number of a process from 0',
+  help: 'Give 0 for the first process.',
+  isRight: (index) => Number.isSafeInteger(index) && index >= 0,
+};
 
 /** The job functions that a role uses. */
 export interface RoleJob {
@@ -53,11 +59,21 @@ export class ProcessRole {
     return this.processIndex === this.numProcesses - 1;
   }
 
-  on<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
+  on<A extends unknown[], R>(
+    index: number,
+    fn: (...args: A) => R,
+    method = 'onProcess',
+  ): (...args: A) => R | undefined {
+    requireIndexAndFunction(method, index, fn);
     return (...args) => (this.processIndex === index ? fn(...args) : undefined);
   }
 
-  onLocal<A extends unknown[], R>(index: number, fn: (...args: A) => R): (...args: A) => R | undefined {
+  onLocal<A extends unknown[], R>(
+    index: number,
+    fn: (...args: A) => R,
+    method = 'onLocalProcess',
+  ): (...args: A) => R | undefined {
+    requireIndexAndFunction(method, index, fn);
     return (...args) => (this.localProcessIndex === index ? fn(...args) : undefined);
   }
 
@@ -100,4 +116,14 @@ export class ProcessRole {
     if (isTriggered) this.#isTriggered = false;
     return isTriggered;
   }
+}
+
+/** @throws AccError `ACC_INVALID_ARGUMENT`. */
+function requireIndexAndFunction(method: string, index: unknown, fn: unknown): void {
+  requireNumber(method, 'index', index, INDEX);
+  requireFunction(
+    method,
+    fn,
+    method.endsWith('MainProcess') || method === 'onLastProcess' ? undefined : 'index, () => …',
+  );
 }

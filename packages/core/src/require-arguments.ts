@@ -1,5 +1,5 @@
 import { Tensor } from '@tensorflow/tfjs-core';
-import { AccError, type RunStatus } from '@acc/contract';
+import { AccError, isRecord, showValue, type RunStatus } from '@acc/contract';
 import { describe } from '@acc/tape';
 
 /**
@@ -39,5 +39,35 @@ export function requirePath(method: string, value: unknown): void {
   if (typeof value === 'string') return;
   throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs a path, not ${describe(value)}.`, {
     help: "Give the path of a folder, for example 'runs/best'.",
+  });
+}
+
+/** The numbers that a method takes. */
+export interface NumberRule {
+  /** The rest of the sentence "expected …". */
+  readonly expected: string;
+  /** The next step for a value that is not one of them. */
+  readonly help: string;
+  isRight(value: number): boolean;
+}
+
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `value`, the argument `name` of a method, is not a right number. */
+export function requireNumber(method: string, name: string, value: unknown, rule: NumberRule): void {
+  if (typeof value === 'number' && rule.isRight(value)) return;
+  const isQuoted = typeof value === 'string' && value.trim() !== '' && rule.isRight(Number(value));
+  throw new AccError(
+    'ACC_INVALID_ARGUMENT',
+    `${method}: ${name} is ${showValue(value)}; expected ${rule.expected}.`,
+    { help: isQuoted ? `Write ${value} without quotes.` : rule.help, details: { value } },
+  );
+}
+
+/** @throws AccError `ACC_INVALID_ARGUMENT` if `grads` is not a record of tensors, by the names of variables. */
+export function requireGradients(method: string, grads: unknown): void {
+  const isTensors = isRecord(grads) && !(grads instanceof Tensor);
+  if (isTensors && Object.values(grads).every((grad) => grad == null || grad instanceof Tensor)) return;
+  const given = isTensors && 'grads' in grads ? 'a record with the member grads' : describe(grads);
+  throw new AccError('ACC_INVALID_ARGUMENT', `${method} needs gradients by name, not ${given}.`, {
+    help: `Write const { value, grads } = accelerator.backward(loss), then ${method}(grads, 1).`,
   });
 }

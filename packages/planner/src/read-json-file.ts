@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { AccError, isRecord } from '@acc/contract';
+import { AccError, isRecord, jsonMistake } from '@acc/contract';
 
 interface Codes {
   readonly missing: string;
@@ -44,9 +44,7 @@ function parsed(text: string, path: string, code: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new AccError(code, `${path} is not valid JSON.`, {
-      help: 'The file may be truncated. Compare its size with the original.',
-      cause,
-    });
+    const { problem, help } = jsonMistake(text, cause);
+    throw new AccError(code, `${path} is not valid JSON: ${problem}`, { help, cause });
   }
 }

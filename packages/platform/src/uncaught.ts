@@ -1,6 +1,6 @@
 export { describeError } from './uncaught/describe-error.js';
 export { readReport, type ErrorReport } from './uncaught/error-report.js';
-export { wrapSteps } from './uncaught/wrap-steps.js';
+export { wrapSteps, wrapText, type WrappedFor } from './uncaught/wrap-steps.js';
 export {
   asOwn,
   endByUncaught,

@@ -17,7 +17,7 @@ import { takeImages, type ImageInputs } from './payload/images.js';
 import { takeMetrics, type MetricValues } from './payload/metrics.js';
 import { takeRegistration, type RegistrationOptions } from './payload/model.js';
 import { takeTable, type TableInput } from './payload/table.js';
-import { requireRecord } from './payload/values.js';
+import { requireRecord, show } from './payload/values.js';
 import type { RecordedTracker } from './recorded-tracker.js';
 import { Recording } from './recording.js';
 import { identityOf, type RunIdentity, type TrackersState } from './run-identity.js';
@@ -259,7 +259,7 @@ export class TrackerBus {
     checkKeys(method, options, known);
     const { step = this.step } = options;
     if (Number.isSafeInteger(step) && step >= 0) return step;
-    throw invalidValue(method, `step is ${String(step)}`, 'Steps are whole numbers from 0.');
+    throw invalidValue(method, `step is ${show(step)}`, 'Steps are whole numbers from 0.');
   }
 }
 

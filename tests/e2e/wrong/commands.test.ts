@@ -55,6 +55,15 @@ const WRONG: readonly Wrong[] = [
   ['convert-config broken.yaml', 'ACC_CONVERT_INVALID', 'Give a file of accelerate config'],
   ['convert-config nowhere.yaml --output wrong.yaml', 'ACC_CONVERT_MISSING', 'nowhere.yaml cannot be read'],
   ['convert-config config.yaml --output other.yaml', 'ACC_CONVERT_UNKNOWN', 'npx acc launch --config-file'],
+  ['plan gpt3 --cluster comma.json --batch 8', 'ACC_PLAN_CLUSTER', 'Remove the comma before }'],
+  ['config --config-file saves', 'ACC_CONFIG_NOT_WRITABLE', 'saves/acc.yaml'],
+  ['launch -m nopackage/x', 'ACC_SCRIPT_NOT_FOUND', "Cannot find package 'nopackage' in /"],
+  [
+    'scale-study train.mjs --ranks 1,2 --epochs 1',
+    'ACC_UNKNOWN_OPTION',
+    'npx acc scale-study --ranks 1,2 train.mjs -- --epochs 1',
+  ],
+  ['launch comma.json', 'ACC_SCRIPT_KIND', 'npx acc launch train.ts comma.json'],
   ['merge-weights saves out', 'ACC_CHECKPOINT_NOT_FOUND', 'saves/step-00000160?'],
 ];
 
@@ -64,6 +73,7 @@ beforeAll(async () => {
   writeFileSync(join(cwd, 'train.mjs'), "throw new Error('it runs');\n");
   writeFileSync(join(cwd, 'wrong.yaml'), 'launch:\n  nprocs: 2\n  threads: many\n');
   writeFileSync(join(cwd, 'broken.yaml'), 'launch:\n nproc: 2\n  x: 1\n');
+  writeFileSync(join(cwd, 'comma.json'), '{\n  "devices": 8,\n}\n');
   writeFileSync(join(cwd, 'config.yaml'), 'launch:\n  nproc: 2\n');
   for (const step of ['step-00000128', 'step-00000160']) {
     mkdirSync(join(cwd, 'saves', step), { recursive: true });

@@ -147,7 +147,13 @@ await accelerator.endTraining();`,
   {
     name: 'an export that is not there',
     isLate: true,
-    says: ['SyntaxError', "'Acelerator'", 'program.mjs:3'],
+    says: [
+      'SyntaxError',
+      "'Acelerator'",
+      '             ^\n',
+      "Did you mean 'Accelerator'?",
+      'program.mjs:3:10',
+    ],
     source: "import { Acelerator } from '@acc/core'; // wrong\nawait Acelerator.create();",
   },
   {

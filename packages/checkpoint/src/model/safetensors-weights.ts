@@ -86,6 +86,7 @@ function requireOnce(index: string, files: readonly string[], opened: readonly S
 
 /** The file of each weight. */
 function parseIndex(bytes: Uint8Array, name: string): Record<string, string> {
+  let problem = 'has no weight_map of names of files';
   let cause: unknown;
   try {
     const json = parseJson(new TextDecoder().decode(bytes));
@@ -95,15 +96,12 @@ function parseIndex(bytes: Uint8Array, name: string): Record<string, string> {
     }
   } catch (error) {
     cause = error;
+    problem = `cannot be read as JSON: ${(error as Error).message}`;
   }
-  throw new AccError(
-    'ACC_SAFETENSORS_INVALID',
-    `The index ${name} ${cause ? 'is not valid JSON' : 'has no weight_map of names of files'}.`,
-    {
-      help: 'The file may be truncated. Compare its size with the original.',
-      cause,
-    },
-  );
+  throw new AccError('ACC_SAFETENSORS_INVALID', `The index ${name} ${problem}.`, {
+    help: 'The file may be truncated. Compare its size with the original.',
+    cause,
+  });
 }
 
 async function openFile({ storage, prefix }: Location, name: string): Promise<StoredWeight[]> {

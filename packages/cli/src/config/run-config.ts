@@ -12,7 +12,7 @@ import {
 } from '@acc/config';
 import type { ConfigCommandFlags, SetOption } from './command-flags.js';
 import { suggestFor, type Suggested } from './machine.js';
-import { requireAbsent, writeConfig } from './write-config.js';
+import { requireAbsent, requireNoFolder, writeConfig } from './write-config.js';
 
 /**
  * Writes a config file, from answers on the terminal or from flags.
@@ -26,6 +26,7 @@ export async function runConfig(
   cwd: string,
 ): Promise<void> {
   const path = pathFor(flags, env, cwd);
+  requireNoFolder(path);
   if (!flags.force) requireAbsent(path);
   const given = givenOptions(flags);
   const isAsked = !flags.default && given.length === 0;

@@ -1,7 +1,17 @@
-import { existsSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { PROJECT_FILE } from '@acc/config';
 import { AccError } from '@acc/contract';
 import { files } from '@acc/platform';
+
+/** @throws AccError `ACC_CONFIG_NOT_WRITABLE` if the path is that of a folder. */
+export function requireNoFolder(path: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} is a folder, not a config file.`, {
+    help: `Name a file in it, for example: --config-file ${join(path, PROJECT_FILE)}`,
+    details: { path },
+  });
+}
 
 /** @throws AccError `ACC_CONFIG_EXISTS`. */
 export function requireAbsent(path: string): void {

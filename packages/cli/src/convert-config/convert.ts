@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
-import { AccError, isRecord } from '@acc/contract';
+import { AccError, isRecord, jsonMistake, type AccErrorOptions } from '@acc/contract';
 import { configText, parseConfig } from '@acc/config';
 import { parse } from 'yaml';
 import { ACCELERATE_RULES } from './accelerate.js';
@@ -66,15 +66,20 @@ function readForeign(path: string): Readonly<Record<string, unknown>> {
   try {
     content = parseText(text);
   } catch (cause) {
-    throw invalid(path, `is neither JSON nor YAML: ${(cause as Error).message.trimEnd()}`, cause);
+    if (!isJson(text))
+      throw invalid(path, `is neither JSON nor YAML: ${(cause as Error).message.trimEnd()}`, { cause });
+    const { problem, help } = jsonMistake(text, cause);
+    throw invalid(path, `is not valid JSON: ${problem}`, { help, cause });
   }
   if (!isRecord(content)) throw invalid(path, 'holds no options by name.');
   return content;
 }
 
+const isJson = (text: string): boolean => text.trimStart().startsWith('{');
+
 /** PyYAML, which Accelerate reads with, has the rules of YAML 1.1: a plain `no` is false. */
 function parseText(text: string): unknown {
-  return text.trimStart().startsWith('{') ? JSON.parse(text) : parse(text, { version: '1.1' });
+  return isJson(text) ? JSON.parse(text) : parse(text, { version: '1.1' });
 }
 
 function readText(path: string): string {
@@ -107,12 +112,12 @@ function formatOf(content: Readonly<Record<string, unknown>>, path: string): For
   return ofAccelerate >= ofDeepspeed ? ACCELERATE : DEEPSPEED;
 }
 
-function invalid(path: string, what: string, cause?: unknown): AccError {
-  return new AccError('ACC_CONVERT_INVALID', `${path} ${what}`, {
-    help: OTHER_FORMATS,
-    details: { path },
-    cause,
-  });
+function invalid(
+  path: string,
+  what: string,
+  { help = OTHER_FORMATS, cause }: AccErrorOptions = {},
+): AccError {
+  return new AccError('ACC_CONVERT_INVALID', `${path} ${what}`, { help, details: { path }, cause });
 }
 
 function unknown(path: string, what: string, help = OTHER_FORMATS): AccError {

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { AccError, isAccError } from '@acc/contract';
+import { AccError, isAccError, jsonMistake, type JsonMistake } from '@acc/contract';
 import {
   isKnownKind,
   readHubConfig,
@@ -110,16 +110,24 @@ async function readJson(path: string): Promise<Json> {
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw torn(path, 'is not valid JSON', cause);
+    throw notReadable(path, { ...mistakeIn(text, cause), cause });
   }
   if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json as Json;
-  throw torn(path, 'is not a JSON object');
+  throw notReadable(path, {
+    problem: 'is not a JSON object.',
+    help: 'Give a file that begins with { and ends with }.',
+  });
 }
 
-function torn(path: string, problem: string, cause?: unknown): AccError {
+function mistakeIn(text: string, cause: unknown): JsonMistake {
+  const { problem, help } = jsonMistake(text, cause);
+  return { problem: `is not valid JSON: ${problem}`, help };
+}
+
+function notReadable(
+  path: string,
+  { problem, help, cause }: JsonMistake & { readonly cause?: unknown },
+): AccError {
   const code = basename(path) === 'model.json' ? 'ACC_MODEL_JSON_INVALID' : 'ACC_MODEL_CONFIG_INVALID';
-  return new AccError(code, `${path} ${problem}.`, {
-    help: 'The file may be truncated. Compare its size with the original.',
-    cause,
-  });
+  return new AccError(code, `${path} ${problem}`, { help, cause });
 }

@@ -48,6 +48,20 @@ function divided(args: readonly string[], options: readonly Option[]): Record<'o
   return { own, others: [...others, ...args.slice(end)] };
 }
 
+/**
+ * The command line in which unknown words are arguments of the program, after `--`, for commands that
+ * take their own options on both sides of the script.
+ *
+ * @param words The words after the name of the command.
+ */
+export function withProgramOptions(words: readonly string[], options: readonly Option[]): string {
+  const { own, others } = divided(words, options);
+  const named = others.findIndex((word) => /\.[cm]?[jt]sx?$/.test(word));
+  const at = named < 0 ? others.findIndex((word) => !word.startsWith('-')) : named;
+  const args = others.filter((word, i) => i !== at && word !== '--');
+  return shellWords([...own, others[at] ?? 'train.ts', '--', ...args]);
+}
+
 /** `-n`, `-n4`, `--nproc` and `--nproc=4` are the option `-n, --nproc`. */
 function isOption(word: string, { short, long, required }: Option): boolean {
   if (long && word.split('=')[0] === long) return true;

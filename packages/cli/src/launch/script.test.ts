@@ -35,8 +35,12 @@ it('resolveModule finds files of packages as an import does', () => {
   expect(resolveModule('./train.ts', folder)).toBe(join(folder, 'train.ts'));
   for (const name of ['trainings/gone', 'trainings/other', 'nowhere', 'node:fs'])
     expect(() => resolveModule(name, here)).toThrowError(
-      expect.objectContaining({ code: 'ACC_SCRIPT_NOT_FOUND' }) as Error,
+      expect.objectContaining({
+        code: 'ACC_SCRIPT_NOT_FOUND',
+        message: expect.not.stringContaining('[eval') as string,
+      }) as Error,
     );
+  expect(() => resolveModule('trainings/other', here)).toThrowError(/below "exports"/);
 });
 
 describe('resolveScript', () => {
@@ -54,6 +58,35 @@ describe('resolveScript', () => {
     expect(nearest('zzzzzzzz')).toBeUndefined();
     expect(nearest('nowhere/train.ts')).toBeUndefined();
     expect(failure('train.ts/x.ts').code).toBe('ACC_SCRIPT_NOT_FOUND');
+  });
+
+  it.each([
+    ['base.txt', 'Hello', 'no program, but a file of the kind .txt', 'npx acc launch train.ts base.txt'],
+    ['run.py', 'import torch', 'a program in Python', 'This launches JavaScript'],
+    ['trail.json', '{}', 'no program', "Did you mean 'trail.ts'?"],
+    ['settings.yaml', 'a: 1', 'no program', '--config-file settings.yaml'],
+    ['page.html', '', 'no program', 'in a browser'],
+    ['start', '#!/usr/bin/env -S bash -e\n', 'a program in bash', 'This launches JavaScript'],
+    ['tool', '#!/usr/bin/env python3\n', 'a program in python3', 'torchrun'],
+    ['a.out', '\x7fELF\0', 'a binary file', 'npx acc launch train.ts a.out'],
+    ['page.jsx', '<p/>;', "has a mistake: Unexpected token '<'", 'Rename it to .tsx'],
+    ['a.v3', 'import x from "y";', 'Cannot use import statement', 'rename it to .mjs'],
+  ])('refuses %s, and says what to do', (name, text, what, help) => {
+    writeFileSync(join(folder, name), text);
+    const error = failure(name);
+    expect(error).toMatchObject({ code: 'ACC_SCRIPT_KIND' });
+    expect(error.message).toContain(what);
+    expect(error.help).toContain(help);
+  });
+
+  it.each([
+    ['tool', '#!/usr/bin/env node\nimport "x";'],
+    ['other', 'import "x";'],
+    ['train.v1', '#!/usr/bin/node\nconsole.log(1)'],
+    ['train.MJS', ''],
+  ])('takes %s', (name, text) => {
+    writeFileSync(join(folder, name), text);
+    expect(resolveScript(name, folder)).toBe(join(folder, name));
   });
 
   it('refuses a folder', () => {

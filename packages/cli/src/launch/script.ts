@@ -4,6 +4,7 @@ import { basename, dirname, extname, join, parse, relative, resolve } from 'node
 import { fileURLToPath } from 'node:url';
 import { AccError, nearestName } from '@acc/contract';
 import { scriptArguments } from '@acc/transpile';
+import { requireProgram } from './script-kind.js';
 
 /**
  * The newest Node.js version known to accept {@link V8_OPTIONS}. Node.js does not start with an
@@ -54,7 +55,8 @@ export function reportsErrors(program: Program): boolean {
 /**
  * The absolute path of a script.
  *
- * @throws AccError `ACC_SCRIPT_NOT_FOUND` with the most similar file; `ACC_SCRIPT_NOT_FILE`.
+ * @throws AccError `ACC_SCRIPT_NOT_FOUND` with the most similar file; `ACC_SCRIPT_NOT_FILE`,
+ * `ACC_SCRIPT_KIND`.
  */
 export function resolveScript(script: string, cwd: string): string {
   const path = resolve(cwd, script);
@@ -64,7 +66,10 @@ export function resolveScript(script: string, cwd: string): string {
   } catch (cause) {
     throw notFound(script, path, cwd, cause);
   }
-  if (isFile) return path;
+  if (isFile) {
+    requireProgram(script, path);
+    return path;
+  }
   throw new AccError('ACC_SCRIPT_NOT_FILE', `'${script}' is not a file.`, {
     help: 'Name the script itself: npx acc launch train.ts',
     details: { path },
@@ -78,7 +83,7 @@ const RESOLVE = 'process.stdout.write(import.meta.resolve(process.argv[1]))';
  * The absolute path of the file of a module.
  *
  * @param name As in an `import`: `my-package/train`.
- * @throws AccError `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`.
+ * @throws AccError `ACC_SCRIPT_NOT_FOUND`, `ACC_SCRIPT_NOT_FILE`, `ACC_SCRIPT_KIND`.
  */
 export function resolveModule(name: string, cwd: string): string {
   // Only an ES module in the folder resolves names as that folder's programs do.
@@ -91,9 +96,13 @@ export function resolveModule(name: string, cwd: string): string {
     },
   );
   if (status === 0 && stdout.startsWith('file:')) return resolveScript(fileURLToPath(stdout), cwd);
-  const reason = /^Error[^:]*: (.*)$/m.exec(stderr)?.[1] ?? `it is ${stdout || 'unknown'}`;
-  throw new AccError('ACC_SCRIPT_NOT_FOUND', `The module '${name}' was not found: ${reason}`, {
-    help: 'Install the package in this folder, or leave out --module if it is the path of a file.',
+  const said = /^(?:Type)?Error[^:]*: (.*)$/m.exec(stderr)?.[1] ?? `it is ${stdout || 'unknown'}`;
+  // Node.js names the text that asked, which is no file.
+  const reason = said.replace(/ imported from .*\[eval\d*\]$/, ` in ${cwd}`).replace(/\.$/, '');
+  throw new AccError('ACC_SCRIPT_NOT_FOUND', `The module '${name}' was not found: ${reason}.`, {
+    help: reason.includes('is not defined by "exports"')
+      ? 'Name a module that the package exports: its package.json lists them below "exports".'
+      : 'Install the package in this folder, or leave out --module if it is the path of a file.',
     details: { module: name },
   });
 }

@@ -121,6 +121,15 @@ describe('the message about the rank that ended a job', () => {
     ]);
   });
 
+  it('explains the exit code of an await that never settles', () => {
+    const rank = failed(0, { stderrTail: ['Warning: Detected unsettled top-level await at a.mjs:3'] });
+    const of = (failure: FailedRank) =>
+      describeFailure({ ...failure, exit: { ...failure.exit, exitCode: 13 }, others: [] }, job);
+    expect(of(rank)).toMatch(/a\.mjs:3\n→ An await outside of a function .*\n$/);
+    // A program may choose the same exit code.
+    expect(of(failed(0, { stderrTail: ['no data'] }))).not.toContain('→');
+  });
+
   it('cuts a long error, and has the place of an error of the parser', () => {
     const text = Array.from({ length: 40 }, (_, i) => `line ${i}`).join('\n');
     const lines = describeFailure(

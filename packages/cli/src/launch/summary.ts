@@ -8,6 +8,11 @@ import { failedByTopLevelAwait, TOP_LEVEL_AWAIT_HELP } from './top-level-await.j
 /** The next step after SIGKILL. */
 export const OUT_OF_MEMORY_HELP = 'Linux may have killed it because memory ran out; see: dmesg | tail';
 
+/** The warning with which Node.js says that an await never settles. A program may have the exit code, too. */
+const UNSETTLED = /^Warning: Detected unsettled top-level await/;
+const NEVER_SETTLED =
+  '→ An await outside of a function waits for a promise that nothing settles any more: no timer, file or connection is left. See that it resolves or rejects.';
+
 /** The line with the file of `keepWholeErrors`. */
 const ALL_ERRORS = `all errors, kept for ${KEPT_DAYS} days`;
 
@@ -66,6 +71,7 @@ export function describeFailure(failure: Failure, { worldSize, script, wholePath
   if (signal === 'SIGKILL') {
     lines.push(`→ ${OUT_OF_MEMORY_HELP}`);
   }
+  if (!error && shown.some((line) => UNSETTLED.test(line))) lines.push(NEVER_SETTLED);
   if (exitCode === 1 && failedByTopLevelAwait(script, shown)) lines.push(TOP_LEVEL_AWAIT_HELP);
   return `${lines.join('\n')}\n`;
 }

@@ -15,6 +15,7 @@ it('a program that fails is an error with the number of ranks, and its own error
   const { code, stdout, stderr } = await study('fails-on-ranks.mjs', '--ranks', '2,3', '--', '2');
   expect(code).toBe(2);
   expect(stdout).toBe('');
+  expect(stderr).toMatch(/acc: the study ended early; .* has 0 finished runs and no report/);
   expect(stderr).toContain('acc: ACC_STUDY_RUN: The program failed on 2 ranks, in turn 1:\n');
   expect(stderr.trimEnd()).toMatch(/Error: no room for so many(\n.*fails-on-ranks\.mjs:2:\d+\)?)?$/);
 });
@@ -33,6 +34,7 @@ it.each([
   [['--ranks', '1,2', '--turns', '0'], 'ACC_BAD_OPTION', 'above 0'],
   [['--ranks', '1,2', '--weak', '--strong'], 'ACC_USAGE', '--strong'],
   [[], 'ACC_USAGE', '--ranks'],
+  [['--epochs', '1', '--ranks', '1,2'], 'ACC_UNKNOWN_OPTION', '→ Options of the program stand after --: '],
 ])('%j is refused', async (args, code, text) => {
   const { stderr } = await study('fails-on-ranks.mjs', ...args);
   expect(stderr).toContain(code);

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { AccError, counted } from '@acc/contract';
+import { wrapText, type WrappedFor } from '@acc/platform/uncaught';
 import { htmlOf, markdownOf, type Block } from './blocks.js';
 import { limitOf } from './limit.js';
 import { drawEfficiency, drawSteps } from './pictures.js';
@@ -38,8 +39,8 @@ export function writeReport(study: Study, folder: string): ReportFiles {
   return { markdown: join(folder, 'report.md'), html: join(folder, 'report.html') };
 }
 
-/** The figures for a terminal. */
-export function summaryOf(study: Study, { markdown, html }: ReportFiles): string {
+/** The figures for a terminal, or for another output. */
+export function summaryOf(study: Study, { markdown, html }: ReportFiles, output: WrappedFor): string {
   const { header, rows } = ratesTable(study);
   const widths = header.map((_, i) => Math.max(...[header, ...rows].map((row) => row[i]!.length)));
   const lines = [header, ...rows].map((row) =>
@@ -48,11 +49,12 @@ export function summaryOf(study: Study, { markdown, html }: ReportFiles): string
       .join('  ')
       .trimEnd(),
   );
-  return `${lines.join('\n')}\n\n${limitOf(study)}\n\n${markdown}\n${html}\n`;
+  return `${lines.join('\n')}\n\n${wrapText(limitOf(study), output)}\n\n${markdown}\n${html}\n`;
 }
 
 function blocksOf(study: Study): Block[] {
   return [
+    ...(study.unfinished === undefined ? [] : [{ kind: 'text' as const, text: study.unfinished }]),
     { kind: 'text', text: limitOf(study) },
     { kind: 'heading', text: 'Rates' },
     { kind: 'table', ...ratesTable(study) },

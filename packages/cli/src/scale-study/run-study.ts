@@ -11,11 +11,12 @@ import { nodeProgram, resolveScript } from '../launch/script.js';
 import { describeFailure } from '../launch/summary.js';
 import { checkBatches, checkRun } from './check-batches.js';
 import { PROJECT_DIR, studySetup, type StudyOrder, type StudySetup } from './options.js';
-import { summaryOf, writeReport } from './report.js';
-import { middleOf, studyOf, type StudyRun } from './study.js';
+import { summaryOf, writeReport, type ReportFiles } from './report.js';
+import { middleOf, studyOf, type Study, type StudyRun } from './study.js';
 
 /**
- * Runs a program on each number of ranks in turns, writes the report and prints the figures.
+ * Runs a program on each number of ranks in turns, writes the report and prints the figures. A study that
+ * ends early has a report of the runs before.
  *
  * @returns 0; 130, 143 or 129 if interrupted, or 75 if all ranks then saved a checkpoint.
  * @throws AccError `ACC_STUDY_RUN` with the error of the program, `ACC_STUDY_RECORDS`, `ACC_STUDY_BATCH`,
@@ -26,28 +27,91 @@ export async function runStudy(order: StudyOrder, env: NodeJS.ProcessEnv, cwd: s
   const script = resolveScript(order.script, cwd);
   const folder = newFolder(isAbsolute(order.output) ? order.output : join(cwd, order.output));
   const runs: StudyRun[] = [];
+  const begun: BegunStudy = { setup, folder, runs };
+  try {
+    const exitCode = await runAll(order, { script, env, setup }, begun);
+    if (exitCode !== 0) {
+      process.stderr.write(`acc: the study was interrupted; ${await reportSoFar(order, begun)}\n`);
+      return exitCode;
+    }
+  } catch (error) {
+    process.stderr.write(`acc: the study ended early; ${await reportSoFar(order, begun)}\n`);
+    throw error;
+  }
+  const { study, report } = await reported(begun);
+  process.stdout.write(
+    order.json
+      ? `${JSON.stringify({ ...study, runs, report }, undefined, 2)}\n`
+      : summaryOf(study, report, process.stdout),
+  );
+  return 0;
+}
+
+/** A study with the runs that have ended. */
+interface BegunStudy {
+  readonly setup: Pick<StudySetup, 'plan'>;
+  readonly folder: string;
+  /** Receives each run that can be compared with those before. */
+  readonly runs: StudyRun[];
+}
+
+type Diagnosed = (folder: string) => Promise<Pick<Study, 'findings'>>;
+
+/** @returns The exit code of an interrupted run. 0: all have ended. */
+async function runAll(
+  order: StudyOrder,
+  { setup, ...program }: Pick<OneRun, 'script' | 'env'> & { readonly setup: StudySetup },
+  { folder, runs }: BegunStudy,
+): Promise<number> {
   for (const { ranks, turn } of turnsOf(order)) {
     process.stderr.write(`acc: ${counted(ranks, 'rank')}, turn ${turn} of ${order.turns}\n`);
     const ofRun = join(folder, `ranks-${ranks}`, `turn-${turn}`);
-    const end = await runOnce(setup, { ranks, script, folder: ofRun, env });
-    if (end.failure) throw failed(end, { ranks, turn, script });
-    if (end.exitCode !== 0) {
-      process.stderr.write(`acc: the study was interrupted; ${folder} has its runs and no report\n`);
-      return end.exitCode;
-    }
+    const end = await runOnce(setup, { ...program, ranks, folder: ofRun });
+    if (end.failure) throw failed(end, { ranks, turn, script: program.script });
+    if (end.exitCode !== 0) return end.exitCode;
     const run = await recordedRun(ofRun, ranks, turn);
     checkRun(run);
+    checkBatches(setup.plan.kind, [...runs, run]);
     runs.push(run);
-    checkBatches(setup.plan.kind, runs);
   }
-  const most = Math.max(...order.ranks);
-  const { findings } = await diagnose(middleOf(runs.filter(({ ranks }) => ranks === most)).folder);
-  const study = studyOf(setup.plan, runs, findings);
-  const report = writeReport(study, folder);
-  process.stdout.write(
-    order.json ? `${JSON.stringify({ ...study, runs, report }, undefined, 2)}\n` : summaryOf(study, report),
-  );
   return 0;
+}
+
+async function reported(
+  { setup, folder, runs }: BegunStudy,
+  unfinished?: string,
+  diagnosed: Diagnosed = diagnose,
+): Promise<{ study: Study; report: ReportFiles }> {
+  const most = Math.max(...runs.map(({ ranks }) => ranks));
+  const { findings } = await diagnosed(middleOf(runs.filter(({ ranks }) => ranks === most)).folder);
+  const study = {
+    ...studyOf(setup.plan, runs, findings),
+    ...(unfinished !== undefined && { unfinished }),
+  };
+  return { study, report: writeReport(study, folder) };
+}
+
+/**
+ * Writes a report of the runs before a study ended. Returns the end of a sentence about it.
+ *
+ * @param diagnosed Finds what holds back the run in a folder.
+ */
+export async function reportSoFar(
+  order: Pick<StudyOrder, 'ranks' | 'turns'>,
+  begun: BegunStudy,
+  diagnosed?: Diagnosed,
+): Promise<string> {
+  const { folder, runs } = begun;
+  if (new Set(runs.map(({ ranks }) => ranks)).size < 2)
+    return `${folder} has ${counted(runs.length, 'finished run')} and no report, which takes two numbers of ranks`;
+  const had = `${runs.length} of ${turnsOf(order).length} runs`;
+  try {
+    const { report } = await reported(begun, `The study ended early: this report has ${had}.`, diagnosed);
+    return `${report.markdown} has the figures of ${had}`;
+  } catch (error) {
+    // The error that ended the study must be shown.
+    return `its report cannot be written: ${(error as Error).message}`;
+  }
 }
 
 /** Each turn has all numbers of ranks, every second turn the other way round. */

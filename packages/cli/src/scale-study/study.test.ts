@@ -1,9 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Finding, StepTimes, TimeShares } from '@acc/records';
 import { checkBatches, checkRun } from './check-batches.js';
 import { htmlOf, markdownOf } from './blocks.js';
 import { limitOf, lossesOf } from './limit.js';
-import { turnsOf } from './run-study.js';
+import { summaryOf } from './report.js';
+import { reportSoFar, turnsOf } from './run-study.js';
 import { studyOf, type StudyPlan, type StudyRun } from './study.js';
 import { sharesTable } from './tables.js';
 
@@ -131,6 +135,43 @@ describe('runs', () => {
     expect(codeOf(() => checkRun(runOf(1, 10, { samples: 0 })))).toBe('ACC_STUDY_RECORDS');
     expect(codeOf(() => checkRun(runOf(1, 10)))).toBeUndefined();
   });
+});
+
+it('that ends early has a report of the runs before, if they had two numbers of ranks', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'acc-study-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const soFar = (runs: StudyRun[]) =>
+    reportSoFar({ ranks: [1, 2], turns: 3 }, { setup: { plan: PLAN }, folder, runs }, async () => ({
+      findings: [],
+    }));
+  expect(await soFar([runOf(1, 40)])).toBe(
+    `${folder} has 1 finished run and no report, which takes two numbers of ranks`,
+  );
+  const path = join(folder, 'report.md');
+  expect(await soFar([runOf(1, 40), runOf(2, 25), runOf(2, 26)])).toBe(
+    `${path} has the figures of 3 of 6 runs`,
+  );
+  const text = readFileSync(path, 'utf8');
+  expect(text).toContain(
+    'The study ended early: this report has 3 of 6 runs.\n\nOn 2 ranks the efficiency is',
+  );
+  const lost = await soFar([{ ...runOf(1, 40), times: undefined as never }, runOf(2, 25)]);
+  expect(lost).toMatch(/^its report cannot be written: /);
+});
+
+it('the figures for a terminal are not wider than it', () => {
+  const study = studyOf(PLAN, [runOf(1, 40), runOf(2, 22), runOf(4, 18)], []);
+  const files = { markdown: 'a.md', html: 'a.html' };
+  const widest = (output: object) =>
+    Math.max(
+      ...summaryOf(study, files, output)
+        .split('\n')
+        .slice(5)
+        .map(({ length }) => length),
+    );
+  expect(widest({ isTTY: true, columns: 60 })).toBeLessThanOrEqual(60);
+  expect(widest({})).toBeLessThanOrEqual(100);
+  expect(widest({})).toBeGreaterThan(80);
 });
 
 it('a report is the same in Markdown and HTML, whose text is escaped', () => {

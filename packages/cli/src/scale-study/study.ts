@@ -75,6 +75,8 @@ export interface Study extends StudyPlan {
   readonly isFit: boolean;
   /** The findings of `acc diagnose` in a run with the most ranks. */
   readonly findings: readonly Finding[];
+  /** Why runs are missing. Undefined: there are all. */
+  readonly unfinished?: string;
 }
 
 /** Computes the figures of a study from its runs. */

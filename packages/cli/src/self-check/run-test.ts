@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { AccError } from '@acc/contract';
 import { readConfiguration } from '@acc/config';
@@ -17,25 +17,26 @@ import { planFrom, type SelfCheckPlan } from './plan.js';
 import { formatVerdict, readVerdict } from './verdict.js';
 
 const PROGRAM = '@acc/core/self-check';
-/** Brings the backends of tfjs, if the project has it. */
+/** Brings the gradients and the backends of tfjs. */
 const TFJS = '@tensorflow/tfjs';
+/** A package that brings tfjs along. */
+const TFJS_NODE = '@tensorflow/tfjs-node';
 
 /**
  * Runs the self-check on ranks of this host, and prints a verdict.
  *
  * @returns 0, or 1 if a check failed; 130, 143 or 129 if interrupted.
- * @throws AccError `ACC_CORE_MISSING`; those of `acc launch` for options.
+ * @throws AccError `ACC_CORE_MISSING`, `ACC_TFJS_MISSING`; those of `acc launch` for options.
  */
 export async function runTest(flags: TestFlags, env: NodeJS.ProcessEnv, cwd: string): Promise<number> {
   const { json: isJson = false, engine, ...launchFlags } = flags;
   const { nproc, threads, cpuBind, env: variables } = await launchOptionsFor(launchFlags, engine, env, cwd);
   const script = programOf(cwd);
+  const tfjs = tfjsFor(cwd, dirname(script));
   const folder = mkdtempSync(join(tmpdir(), 'acc-test-'));
   try {
     const { options } = await readConfiguration({ ...env, ...variables }, cwd, flags.configFile);
-    const tfjs = resolved(TFJS, cwd);
-    const imports = tfjs === undefined ? [] : [pathToFileURL(tfjs).href];
-    const check = { ...planFrom(options), folder, isJson, imports };
+    const check = { ...planFrom(options), folder, isJson, imports: [pathToFileURL(tfjs).href] };
     const end = await run({ script, nproc, threads, cpuBind, env: variables }, check, env);
     const verdict = readVerdict(folder, end);
     process.stdout.write(isJson ? `${JSON.stringify(verdict, undefined, 2)}\n` : formatVerdict(verdict));
@@ -88,6 +89,29 @@ function programOf(cwd: string): string {
     help: 'Install it beside the program: npm install @acc/core @tensorflow/tfjs',
     details: { cwd },
   });
+}
+
+/**
+ * The tfjs that the check trains with: that of the project, that of its tfjs-node, or the one beside
+ * `@acc/core`.
+ *
+ * @throws AccError `ACC_TFJS_MISSING`.
+ */
+function tfjsFor(cwd: string, folderOfCore: string): string {
+  const tfjsNode = resolved(TFJS_NODE, cwd);
+  const folders = [cwd, ...(tfjsNode === undefined ? [] : [dirname(tfjsNode)]), folderOfCore];
+  for (const folder of folders) {
+    const found = resolved(TFJS, folder);
+    if (found !== undefined) return found;
+  }
+  throw new AccError(
+    'ACC_TFJS_MISSING',
+    `${TFJS} is not installed for ${cwd}, and the test trains with it.`,
+    {
+      help: 'Run the test in the folder of your program, or install it here: npm install @acc/core @tensorflow/tfjs',
+      details: { folders },
+    },
+  );
 }
 
 /** The file of a module, as a program in this folder finds it. */

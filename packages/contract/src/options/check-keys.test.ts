@@ -50,6 +50,7 @@ describe('checkKeys', () => {
   });
 
   it('suggests nothing if no key is near', () => {
+    expect(nearestName('sequentail', ['Sequential', 'sequential'])).toBe('sequential');
     expect(nearestName('zzzzzz', ['seed', 'strategy'])).toBeUndefined();
   });
 });

@@ -51,10 +51,14 @@ export function nearestName(
   mostEdits: (known: string) => number = () => Math.max(2, Math.floor(name.length / 2)),
 ): string | undefined {
   let best: string | undefined;
-  let bestDistance = Infinity;
+  let [bestDistance, bestExact] = [Infinity, Infinity];
   for (const candidate of known) {
     const edits = distance(name.toLowerCase(), candidate.toLowerCase());
-    if (edits <= mostEdits(candidate) && edits < bestDistance) [best, bestDistance] = [candidate, edits];
+    if (edits > mostEdits(candidate) || edits > bestDistance) continue;
+    const exact = distance(name, candidate);
+    // Of two names that differ in capitals only, the one with the same capitals is meant.
+    if (edits === bestDistance && exact >= bestExact) continue;
+    [best, bestDistance, bestExact] = [candidate, edits, exact];
   }
   return best;
 }

@@ -2,6 +2,7 @@ import { cast, mul, tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { Collective, KernelLayer, Mesh, ReduceOp } from '@acc/contract';
 import type { Nested } from '@acc/tape';
 import type { Lifetime } from '../lifetime.js';
+import { requireNumber, type NumberRule } from '../require-arguments.js';
 import type { BatchRows } from '../step/batch-rows.js';
 import { AcrossRanks } from './across-ranks.js';
 import type { Gathered } from './gather-real.js';
@@ -12,6 +13,12 @@ const BOOL_AS: Partial<Record<ReduceOp, 'int32' | 'float32'>> = {
   sum: 'int32',
   product: 'int32',
   mean: 'float32',
+};
+
+const SCALE: NumberRule = {
+  expected: 'a number',
+  help: 'Give the factor of the result, or leave it out for 1.',
+  isRight: (scale) => !Number.isNaN(scale),
 };
 
 function asNumbers(x: Tensor, op: ReduceOp): Tensor {
@@ -53,6 +60,7 @@ export class JobCollectives {
   }
 
   reduce<T extends Nested>(values: T, op: ReduceOp, scale: number): T {
+    requireNumber('reduce', 'scale', scale, SCALE);
     return this.#map('reduce', values, (x, collective) =>
       tidy(() => {
         const reduced = collective.allReduce(asNumbers(x, op), op);

@@ -1,5 +1,5 @@
 import { clone, concat, fill, tidy, type Tensor } from '@tensorflow/tfjs-core';
-import { AccError, checkKeys, type Collective } from '@acc/contract';
+import { AccError, checkKeys, showValue, type Collective } from '@acc/contract';
 
 /** Options of `Accelerator.padAcrossProcesses`. */
 export interface PadOptions {
@@ -18,7 +18,7 @@ export function requirePadOptions(options: PadOptions): void {
   if (Number.isInteger(dim) && typeof padIndex === 'number') return;
   throw new AccError(
     'ACC_INVALID_OPTION',
-    `padAcrossProcesses: dim is ${String(dim)} and padIndex is ${String(padIndex)}.`,
+    `padAcrossProcesses: dim is ${showValue(dim)} and padIndex is ${showValue(padIndex)}.`,
     {
       help: 'Give an integer as dim and a number as padIndex.',
     },

@@ -20,10 +20,21 @@ import { drawingOf } from '#platform/drawing';
 import { noteShuffles, readingOf } from '#platform/shuffles';
 import type { ResolvedOptions } from '../options.js';
 import type { ReadingKind } from '../random/data-orders.js';
+import { requireNumber, type NumberRule } from '../require-arguments.js';
 import type { PlaceInData } from './place-in-data.js';
 
 /** The batch size for tensors that are given without one. It is the default of tfjs in `fit`. */
 const DEFAULT_BATCH_SIZE = 32;
+const ROWS: NumberRule = {
+  expected: 'a whole number of rows from 1',
+  help: 'Pass the size of the batch of all ranks.',
+  isRight: (rows) => Number.isSafeInteger(rows) && rows > 0,
+};
+const BATCHES: NumberRule = {
+  expected: 'a whole number from 0',
+  help: 'Pass the number of batches of this rank to skip.',
+  isRight: (batches) => Number.isSafeInteger(batches) && batches >= 0,
+};
 
 export interface DataPreparationOptions extends PlaceInData {
   readonly options: Pick<ResolvedOptions, 'dataLoader' | 'seed' | 'deterministic'>;
@@ -73,13 +84,7 @@ export class DataPreparation {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   localBatchSize(batchSize: number): number {
-    if (!Number.isSafeInteger(batchSize) || batchSize < 1) {
-      throw new AccError(
-        'ACC_INVALID_ARGUMENT',
-        `localBatchSize(${batchSize}): expected a whole number of rows from 1.`,
-        { help: 'Pass the size of the batch of all ranks.' },
-      );
-    }
+    requireNumber('localBatchSize', 'batchSize', batchSize, ROWS);
     const { dataRanks, options } = this.#given;
     if (!options.dataLoader.splitBatches) return batchSize;
     return splitRows(batchSize, dataRanks.size)[dataRanks.rank]!.count;
@@ -143,6 +148,7 @@ export class DataPreparation {
    * @throws AccError `ACC_INVALID_ARGUMENT` if `data` is not prepared data.
    */
   skipFirst(data: object, batches: number): object {
+    requireNumber('skipFirstBatches', 'batches', batches, BATCHES);
     if (this.#sharded.has(data)) return this.#mark((data as PreparedData).skipFirst(batches));
     throw new AccError('ACC_INVALID_ARGUMENT', 'skipFirstBatches was given data that is not prepared.', {
       help: 'Pass the data that accelerator.prepare returned.',

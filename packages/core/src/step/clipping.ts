@@ -9,6 +9,7 @@ import {
   type Tensor,
 } from '@tensorflow/tfjs-core';
 import { AccError, type ListMath, type Strategy } from '@acc/contract';
+import { requireGradients, requireNumber, type NumberRule } from '../require-arguments.js';
 import { disposeNew } from './grad-records.js';
 
 export interface ClippingOptions {
@@ -18,6 +19,11 @@ export interface ClippingOptions {
 
 /** Keeps the quotient finite. PyTorch uses the same value. */
 const EPSILON = 1e-6;
+const BOUND: NumberRule = {
+  expected: 'a number above 0',
+  help: 'A usual bound is 1.',
+  isRight: (value) => value > 0,
+};
 
 /**
  * Clips gradients by their norm over all variables and ranks, and by value. No value is read from
@@ -72,7 +78,8 @@ export class GradientClipping {
    * et al., "On the difficulty of training recurrent neural networks", 2013, algorithm 1).
    */
   clipNorm(grads: NamedTensorMap, maxNorm: number): void {
-    requirePositive('clipGradNorm', maxNorm);
+    requireGradients('clipGradNorm', grads);
+    requireNumber('clipGradNorm', 'the bound', maxNorm, BOUND);
     this.#change(grads, (held) => this.#clipNorm(held, maxNorm));
     [this.#lastFirst] = tensorsOf(grads);
   }
@@ -148,7 +155,8 @@ export class GradientClipping {
   }
 
   clipValue(grads: NamedTensorMap, value: number): void {
-    requirePositive('clipGradValue', value);
+    requireGradients('clipGradValue', grads);
+    requireNumber('clipGradValue', 'the bound', value, BOUND);
     const hasLastNorm = this.#hasLastNorm(grads);
     this.#change(grads, (held) => this.#replace(held, (list) => this.#lists.clamp(list, -value, value)));
     if (hasLastNorm) [this.#lastFirst] = tensorsOf(grads);
@@ -174,12 +182,4 @@ export class GradientClipping {
 /** In tfjs records, missing gradients are null or undefined. */
 function tensorsOf(grads: NamedTensorMap): Tensor[] {
   return Object.values(grads).filter((grad) => grad != null);
-}
-
-function requirePositive(where: string, value: number): void {
-  if (value > 0) return;
-  throw new AccError('ACC_INVALID_ARGUMENT', `${where}: the bound is ${value}; expected a number above 0.`, {
-    help: 'A usual bound is 1.',
-    details: { value },
-  });
 }

@@ -1,8 +1,9 @@
-import type { Tensor } from '@tensorflow/tfjs-core';
+import { Tensor } from '@tensorflow/tfjs-core';
 import { AccError } from '@acc/contract';
 import type { ItemCounts } from '@acc/grad-accumulation';
 import type { LossWeight } from '@acc/pipeline';
 import { engineInternals } from '@acc/tfjs-internals';
+import { requireNumber, type NumberRule } from '../require-arguments.js';
 import { rowCountsOf, samplesOf, type BatchRows, type PassRanks } from './batch-rows.js';
 import { LossPath } from './follow-loss.js';
 import { watchLosses } from './weighted-losses.js';
@@ -12,6 +13,11 @@ import { watchLosses } from './weighted-losses.js';
  * rows cause a warning.
  */
 const PASSES_LOOKED_AT = 16;
+const ITEMS: NumberRule = {
+  expected: 'a number of items from 0, or a scalar tensor',
+  help: 'Give the number of items, for example tokens, of this micro-batch on this rank.',
+  isRight: (count) => count >= 0 && Number.isFinite(count),
+};
 
 /**
  * The number of items that each loss is a mean over: samples, the count given to `weighLoss`, or
@@ -34,17 +40,8 @@ export class LossItems {
    * @throws AccError `ACC_INVALID_ARGUMENT`.
    */
   say<T extends Tensor>(loss: T, count: number | Tensor): T {
-    const items = typeof count === 'number' ? count : count.dataSync()[0]!;
-    if (!(items >= 0 && Number.isFinite(items))) {
-      throw new AccError(
-        'ACC_INVALID_ARGUMENT',
-        `weighLoss: count is ${items}, which is not a number of items.`,
-        {
-          help: 'Give the number of items, for example tokens, of this micro-batch on this rank.',
-          details: { count: items },
-        },
-      );
-    }
+    const items = (count instanceof Tensor ? count.dataSync()[0] : count)!;
+    requireNumber('weighLoss', 'count', items, ITEMS);
     const isNaN = items === 0 && Number.isNaN(loss.dataSync()[0]);
     this.note(loss, { items, ...(isNaN && { isNaN }) });
     return loss;

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { excerptOf } from './excerpt.js';
 
 /** The header of an error of esbuild, with which tsx compiles TypeScript. */
 const FAILED = /^(?:Transform|Build) failed with \d+ errors?:/;
@@ -35,8 +36,7 @@ function describeMistake(text: string, hasLine: boolean): string[] {
   if (source === undefined) return [`${file}:${line}:${column}: ${what}`];
   // esbuild counts bytes from 0.
   const before = Buffer.from(source).subarray(0, Number(column)).toString();
-  const caret = `${before.replace(/[^\t]/g, ' ')}^`;
-  return [`${file}:${line}:${before.length + 1}: ${what}`, `    ${source}`, `    ${caret}`];
+  return [`${file}:${line}:${before.length + 1}: ${what}`, ...excerptOf(source, before.length)];
 }
 
 /** The file that tsx has compiled under this name. */

@@ -1,7 +1,15 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { inspect, types } from 'node:util';
-import { isAccError, programFrames, programStack, showsWholeStack, withoutHelp } from '@acc/contract';
+import {
+  isAccError,
+  jsonMistake,
+  programFrames,
+  programStack,
+  showsWholeStack,
+  withoutHelp,
+} from '@acc/contract';
 import { describeCompilerError, isOfCompiler } from './compiler-error.js';
-import { wrongImport } from './import-error.js';
+import { wrongImport, type WrongImport } from './import-error.js';
 
 /** The number of causes, and of errors of an AggregateError, that are shown. */
 const MOST_CAUSES = 4;
@@ -11,7 +19,9 @@ const SHOWN_ELSEWHERE = ['name', 'message', 'stack', 'code', 'cause', 'errors', 
 const FRAME = /^\s+at /;
 /** The end of the message of Node.js about a promise that was rejected with a value that is no error. */
 const REJECTED_VALUE = /with the reason (".*")\.$/s;
+const CAUSED_BY = 'caused by: ';
 const CAUSED_AT = 'caused at:';
+const THROWN_AT = 'thrown at:';
 /** Frames of Node.js, and of what compiles a program for it. */
 const OF_RUNTIME = /[( ]node:|[\\/]node_modules[\\/](?:esbuild|tsx)[\\/]/;
 const PLACED = /^(\S+):\d+\n/;
@@ -32,18 +42,23 @@ export function describeError(error: unknown): string {
   if (rejection && (error as NodeJS.ErrnoException).code === 'ERR_UNHANDLED_REJECTION')
     return describeValue(rejection[1]!);
   if (isOfCompiler(error)) return describeCompilerError(error);
-  const { head, step, frames } = partsOf(error);
+  const { head, step, frames: own } = partsOf(error);
   const lines = [...head, ...propertyLines(error)];
+  const ofCauses: string[] = [];
   const seen = new Set<unknown>([error]);
   const causes = causesOf(error, step !== undefined);
   for (let next = causes.shift(); next !== undefined && seen.size <= MOST_CAUSES; next = causes.shift()) {
     if (seen.has(next.cause)) continue;
     seen.add(next.cause);
-    const added = causeLines(next, [...lines, ...frames], error);
-    (added[0] === CAUSED_AT ? frames : lines).push(...added);
+    const added = causeLines(next, [...lines, ...own, ...ofCauses], error);
+    lines.push(...added.head);
+    ofCauses.push(...added.frames);
     causes.push(...causesOf(next.cause, next.isAdvised || stepOf(next.cause) !== undefined));
   }
-  return [...lines, ...(step ?? []), ...frames].join('\n');
+  const isLabelled =
+    own.length > 0 && ofCauses.length > 0 && lines.some((line) => line.startsWith(CAUSED_BY));
+  const frames = isLabelled ? [THROWN_AT, ...own] : own;
+  return [...lines, ...(step ?? []), ...frames, ...ofCauses].join('\n');
 }
 
 /** An error with everything that it has: causes with their frames, properties and details. */
@@ -88,12 +103,23 @@ function partsOf(error: Error): Parts {
   const step = stepOf(error);
   const head = step && header.endsWith(`\n${step}`) ? header.slice(0, -step.length - 1) : header;
   const frames = rest.split('\n').filter((line) => line.trim() !== '' && !OF_RUNTIME.test(line));
+  const json = jsonModule(error);
+  if (json) return { head: json.head, step: [json.step], frames: [] };
   const wrong = wrongImport(error);
   return {
-    head: (wrong ? head.replace(wrong.importer, wrong.source) : head).split('\n'),
-    step: (step ?? wrong?.step ?? moduleStep(text, error))?.split('\n'),
+    head: wrong ? headOfImport(head, wrong) : head.split('\n'),
+    step: (step ?? wrong?.step ?? moduleStep(text, error) ?? scopeStep(error))?.split('\n'),
     frames: wrong && !hasProgramFrames(rest) ? [wrong.frame] : frames,
   };
+}
+
+/** The header of Node.js may begin with the place of the import, which comes below it here. */
+function headOfImport(head: string, { importer, source, excerpt }: WrongImport): string[] {
+  const placed = excerpt.length > 0 && PLACED.test(head);
+  const whole = placed ? head.slice(Math.max(0, head.search(/^\w*Error\b/m))) : head;
+  // Node.js then shows an import that works, although the name may only be misspelt.
+  const header = whole.replace(/(is a CommonJS module), which may not support[^]*$/, '$1.');
+  return [...header.replace(importer, source).split('\n'), ...excerpt];
 }
 
 /** The next step if a file with the syntax of ES modules is none. */
@@ -103,6 +129,29 @@ function moduleStep(text: string, { name, message }: Error): string | undefined 
     return undefined;
   const typed = file.endsWith('.cjs') ? '' : 'set "type": "module" in its package.json, or ';
   return `→ A file with import, export or await outside of a function must be an ES module: ${typed}rename it to .mjs`;
+}
+
+const GLOBAL_OF_COMMONJS = /^(require|module|exports|__filename|__dirname) is not defined/;
+
+/** The next step if an ES module uses what only CommonJS modules have. */
+function scopeStep({ name, message }: Error): string | undefined {
+  const [, word] = GLOBAL_OF_COMMONJS.exec(message) ?? [];
+  if (name !== 'ReferenceError' || word === undefined) return undefined;
+  if (word === 'require')
+    return "→ An ES module has no require. Write import … from '…', or: import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+  if (word.startsWith('__')) return `→ Write import.meta.${word.slice(2)} in an ES module.`;
+  return '→ Write export in place of module.exports, or rename the file to .cjs: then it is no ES module.';
+}
+
+/** `/data.json: Unexpected token` of a JSON file that is imported. */
+const OF_JSON = /^(.+?\.json): ([^]*)$/;
+
+/** The header, and the place of a mistake in a JSON file. Undefined if the error is another one. */
+function jsonModule({ name, message }: Error): { head: string[]; step: string } | undefined {
+  const [, file, said] = OF_JSON.exec(message) ?? [];
+  if (name !== 'SyntaxError' || file === undefined || !existsSync(file)) return undefined;
+  const { problem, help } = jsonMistake(readFileSync(file, 'utf8'), new SyntaxError(said));
+  return { head: `${name}: ${file} is not valid JSON: ${problem}`.split('\n'), step: `→ ${help}` };
 }
 
 /** The message may be a part of the error's name, too. */
@@ -154,24 +203,45 @@ function causesOf(error: unknown, isAdvised: boolean): Cause[] {
   return all.filter((one) => one !== undefined).map((one) => ({ cause: one, isAdvised }));
 }
 
-/** The lines that a cause adds to those before: its header if that is not said yet, and frames of the program. */
-function causeLines({ cause, isAdvised }: Cause, before: readonly string[], error: Error): string[] {
-  const said = before.filter((line) => !FRAME.test(line)).join('\n');
+/** The lines that a cause adds to those before. */
+interface Added {
+  /** Its header, if that is not said yet. */
+  readonly head: readonly string[];
+  /** Frames of the program below a label. */
+  readonly frames: readonly string[];
+}
+
+function causeLines({ cause, isAdvised }: Cause, before: readonly string[], error: Error): Added {
+  const said = asOneLine(before.filter((line) => !FRAME.test(line)).join('\n'));
   if (!isError(cause)) {
     const shown = typeof cause === 'string' ? cause : inspect(cause);
-    return said.includes(shown) ? [] : [`caused by: ${shown}`];
+    return { head: said.includes(asOneLine(shown)) ? [] : [CAUSED_BY + shown], frames: [] };
   }
   const { head, step = [], frames: all } = partsOf(cause);
   const known = new Set(before.map(lineOfFrame));
-  const frames = programFrames(all.filter((line) => FRAME.test(line) && !known.has(lineOfFrame(line))));
+  const own = programFrames(all.filter((line) => FRAME.test(line) && !known.has(lineOfFrame(line))));
+  const frames = own.length > 0 ? [CAUSED_AT, ...own] : [];
   // Others name the file in another way, but say why it could not be read in the same.
-  const reason = withoutHelp(String(cause.message)).replace(/\.$/, '').split(' failed: ').at(-1)!;
-  if (!said.includes(reason) && !isOfAbsence(error, cause)) {
-    const [first, ...others] = head;
-    return [`caused by: ${first}`, ...others, ...(isAdvised ? [] : step), ...frames];
-  }
-  return frames.length > 0 ? [CAUSED_AT, ...frames] : [];
+  const message = asOneLine(withoutHelp(String(cause.message)));
+  const reason = message.replace(/\.$/, '').split(' failed: ').at(-1)!;
+  if (includesWords(said, reason) || isOfAbsence(error, cause)) return { head: [], frames };
+  const [first, ...others] = head;
+  return { head: [CAUSED_BY + first!, ...others, ...(isAdvised ? [] : step)], frames };
 }
+
+/** Whether a text has these words, and not only as a part of others. */
+function includesWords(text: string, words: string): boolean {
+  if (words === '') return true;
+  // A message may be too long for a regular expression.
+  for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1)) {
+    const [before = '', after = ''] = [text[at - 1], text[at + words.length]];
+    if (!/\w/.test(before) && !/\w/.test(after)) return true;
+  }
+  return false;
+}
+
+/** Messages that say the same may be broken into lines at other places. */
+const asOneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 /** The file and the line of a frame, without the function and the column. */
 function lineOfFrame(frame: string): string {

@@ -1,12 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { modulesOf } from './program-modules.js';
 
-/** Paths of other modules of the program. What is no import does no harm: it must be a file. */
-const IMPORT = /(?:\bfrom|\bimport)\s*\(?\s*(['"])(\.{1,2}\/[^'"\n]+)\1/g;
 /** Modules that this file can parse: Node.js compiles TypeScript first, and CommonJS is no module. */
 const PARSED = /\.m?js$/;
-const MOST_FILES = 500;
 
 /** Prints which of the given modules have an error, without running them. The errors have no line. */
 const PARSE = `
@@ -49,7 +46,7 @@ export function placedParserError(error: SyntaxError, program: string | undefine
 }
 
 function withPlace({ name, message }: SyntaxError, program: string): string | undefined {
-  const input = JSON.stringify(modulesOf(program));
+  const input = JSON.stringify(modulesOf(program).filter((url) => PARSED.test(new URL(url).pathname)));
   const { stdout } = spawnSync(process.execPath, FLAGS, { encoding: 'utf8', input });
   const found = stdout
     .split('\n')
@@ -61,20 +58,4 @@ function withPlace({ name, message }: SyntaxError, program: string): string | un
   const header = `${name}: ${message}`;
   const end = stderr.indexOf(header);
   return end > 0 ? stderr.slice(0, end) + header : undefined;
-}
-
-/** The addresses of a program and of all modules that it imports by relative paths. */
-function modulesOf(program: string): string[] {
-  const urls = new Set([pathToFileURL(program).href]);
-  for (const url of urls) {
-    for (const [, , path] of readFileSync(fileURLToPath(url), 'utf8').matchAll(IMPORT)) {
-      const next = new URL(path!, url);
-      if (urls.size < MOST_FILES && isModule(next)) urls.add(next.href);
-    }
-  }
-  return [...urls].filter((url) => PARSED.test(new URL(url).pathname));
-}
-
-function isModule(url: URL): boolean {
-  return PARSED.test(url.pathname) && statSync(url, { throwIfNoEntry: false })?.isFile() === true;
 }

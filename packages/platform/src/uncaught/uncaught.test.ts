@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { runInNewContext } from 'node:vm';
@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { describeError } from './describe-error.js';
 import { readReport, reportOf } from './error-report.js';
 import { placedParserError } from './parser-error.js';
+import { describeUnsettled } from './unsettled.js';
 import { wrapSteps } from './wrap-steps.js';
 
 const FRAME = '    at load (file:///home/someone/train.mjs:7:3)';
@@ -58,6 +59,9 @@ describe('an error on the screen', () => {
     expect(describeError(outer).split('\n').slice(1)).toEqual(['caused by: RangeError: too long', FRAME]);
     outer.cause = 'a word';
     expect(describeError(outer).split('\n').slice(1)).toEqual(['caused by: a word', FRAME]);
+    const long = 'x'.repeat(200_000);
+    outer.cause = thrown(new Error(long), LIBRARY);
+    expect(describeError(outer).split('\n').slice(1)).toEqual([`caused by: Error: ${long}`, FRAME]);
     const several = new AggregateError(
       [thrown(new Error('one'), LIBRARY), thrown(new Error('two'), LIBRARY)],
       'both',
@@ -117,36 +121,31 @@ describe('an error on the screen', () => {
     expect(describeError(thrown(other, FRAME))).toBe(`TransformError: x\n${FRAME}`);
   });
 
-  it('about an import has its line in the source that was compiled, and a next step', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'acc-import-'));
-    const source = join(folder, 'train.mts');
-    const compiled = join(folder, 'node_modules', '.cache', 'acc', 'a', 'train.mts.mjs');
-    mkdirSync(dirname(compiled), { recursive: true });
-    const map = Buffer.from(JSON.stringify({ sources: ['../../../../train.mts'] })).toString('base64');
-    writeFileSync(compiled, `//# sourceMappingURL=data:application/json;base64,${map}\n`);
-    writeFileSync(source, "import a from './data.mts';\nimport b from '@x/lodsh/sub';\n");
-    writeFileSync(join(folder, 'dats.mts'), '');
-    const of = (what: string) => {
-      const message = `Cannot find ${what} imported from ${compiled}`;
-      const error = thrown(
-        new Error(message),
-        '    at packageResolve (node:internal/modules/esm/resolve:8:9)',
-      );
-      return describeError(Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND', url: 'file:///x' }));
-    };
-    const said = (what: string, step: string, place: string) =>
-      `Error [ERR_MODULE_NOT_FOUND]: Cannot find ${what} imported from ${source}\n→ ${step}\n    at ${source}:${place}`;
-    const file = `module '${join(folder, 'data.mts')}'`;
-    expect(of(file)).toBe(said(file, "Did you mean './dats.mts'?", '1:15'));
-    const named = "package '@x/lodsh'";
-    expect(of(named)).toMatch(/\n→ Check the name: .*\n {4}at .*train\.mts:2:15$/);
-    const names = (name: string) =>
-      writeFileSync(join(folder, 'package.json'), JSON.stringify({ dependencies: { [name]: '*' } }));
-    names('@x/lodash');
-    expect(of(named)).toBe(said(named, "Did you mean '@x/lodash'?", '2:15'));
-    names('@x/lodsh');
-    expect(of(named)).toContain("→ package.json names '@x/lodsh'. Install the project's packages");
+  it('labels the places of an error and of its cause', () => {
+    const other = FRAME.replace('7:3', '9:1');
+    const cause = thrown(new Error('no'), other);
+    const outer = thrown(new Error('cannot load', { cause }), FRAME);
+    expect(describeError(outer)).toBe(
+      `Error: cannot load\ncaused by: Error: no\nthrown at:\n${FRAME}\ncaused at:\n${other}`,
+    );
+    // The same sentence in other lines is said once.
+    cause.message = 'Nested maps\n  at line 2\n';
+    outer.message = 'a.yaml: Nested maps at line 2';
+    expect(describeError(outer)).not.toContain('caused by');
+  });
+
+  it('of an await that never settles has the awaits of the program', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'acc-await-'));
+    const program = join(folder, 'a.mjs');
+    writeFileSync(program, "import './b.mjs';\nconst a = await x;\nasync () => {\n  await y;\n};\n");
+    writeFileSync(join(folder, 'b.mjs'), 'export const z = 1;\n');
+    const only = `    at ${program}:2: const a = await x;`;
+    expect(describeUnsettled(program).split('\n').slice(2)).toEqual([only]);
+    writeFileSync(join(folder, 'b.mjs'), 'for await (const z of s) t();\n'.repeat(3));
+    const lines = describeUnsettled(program).split('\n').slice(2);
+    expect([lines[0], lines[1], lines.at(-1)]).toEqual(['it is one of:', only, '    … 1 more']);
     rmSync(folder, { recursive: true });
+    expect(describeUnsettled(program)).toMatch(/^A top-level await never settled.*\n→ [^\n]*$/);
   });
 
   it('has next steps that are not wider than the output', () => {
@@ -230,6 +229,13 @@ describe('a process that ends by an error', () => {
 
   it('says how to find the line of a rejection with a value that is no error', () => {
     expect(run("void Promise.reject('a word');").stderr).toMatch(/^Uncaught "a word"\n→ Throw an Error/);
+  });
+
+  it('says that an await never settles', () => {
+    const { status, stderr } = run('await new Promise(() => {});');
+    expect(status).toBe(13);
+    expect(stderr).toMatch(/^A top-level await never settled.*\n→ .*\n {4}at .*program\.mjs:3: await new/m);
+    expect(run('process.exitCode = 13;')).toEqual({ status: 13, stderr: '' });
   });
 
   it('keeps its exit code and its text if a listener for exit throws', () => {

@@ -2,6 +2,7 @@ import { isMainThread } from 'node:worker_threads';
 import { exitSurely } from '../ending.js';
 import { reportOf, writeReport, type ErrorReport } from './error-report.js';
 import { isWithoutPlace, placedParserError } from './parser-error.js';
+import { describeUnsettled, UNSETTLED_EXIT_CODE } from './unsettled.js';
 import { wrapSteps } from './wrap-steps.js';
 
 type Listener = (error: unknown) => void;
@@ -32,6 +33,17 @@ export function endByUncaught(reportFile?: string): void {
   if (process.listeners(MONITOR).some((listener) => OWN in listener)) return;
   if (Error.stackTraceLimit === FEW_FRAMES) Error.stackTraceLimit = ENOUGH_FRAMES;
   process.on(MONITOR, asOwn(onUncaught));
+  process.once('beforeExit', () => {
+    // Node.js chooses the exit code in a listener of its own, which is there by now. The program may have
+    // chosen one before.
+    if (process.exitCode === undefined) process.once('exit', tellUnsettled);
+  });
+}
+
+function tellUnsettled(): void {
+  if (process.exitCode !== UNSETTLED_EXIT_CODE) return;
+  const text = describeUnsettled(process.argv[1]);
+  tell({ code: undefined, text, whole: text });
 }
 
 /** Marks a listener that ends the process by {@link tellUncaught}. */

@@ -1,11 +1,13 @@
 import { AccError, type TrackedArtifact, type TrackedFile } from '@acc/contract';
 import { basename, files, join, relative, resolve, sep } from '@acc/platform';
+import { invalidValue } from '../errors.js';
+import { show } from './values.js';
 
 /**
  * Lists the files at `path`, which is a file or a folder, as they are now. Their content is read
  * when a tracker receives them.
  *
- * @throws AccError `ACC_ARTIFACT_MISSING` if `path` does not exist.
+ * @throws AccError `ACC_INVALID_ARGUMENT`; `ACC_ARTIFACT_MISSING` if `path` does not exist.
  */
 export function takeArtifact(
   name: string,
@@ -13,6 +15,10 @@ export function takeArtifact(
   type: string,
   caller = 'logArtifact',
 ): TrackedArtifact {
+  for (const [what, value] of Object.entries({ name, path })) {
+    if (typeof value !== 'string' || value === '')
+      throw invalidValue(caller, `the ${what} is ${show(value)}`, `Write ${caller}('best', 'runs/best').`);
+  }
   const root = resolve(path);
   const found = files.look(root);
   const listed = found?.isFolder

@@ -13,7 +13,7 @@ export type HistogramInput = Tensor | ArrayLike<number>;
  */
 export function takeHistogram(key: string, input: HistogramInput, bins: number): TrackedHistogram {
   if (!Number.isInteger(bins) || bins < 1) {
-    throw invalidValue('logHistogram', `bins is ${bins}`, 'Give a whole number from 1.');
+    throw invalidValue('logHistogram', `bins is ${show(bins)}`, 'Give a whole number from 1.');
   }
   const values = isTensor(input) ? valuesOf('logHistogram', key, input) : input;
   if (typeof values !== 'object' || values === null || typeof values.length !== 'number') {

@@ -11,6 +11,8 @@ export type TableInput = TrackedTable | readonly Readonly<Record<string, Cell>>[
  * @throws AccError `ACC_INVALID_ARGUMENT`.
  */
 export function takeTable(key: string, input: TableInput): TrackedTable {
+  if (typeof key !== 'string')
+    throw invalidValue('logTable', `the key is ${show(key)}`, "Write logTable('samples', table).");
   const table = isRecords(input) ? fromRecords(input) : input;
   if (!Array.isArray(table?.columns as unknown) || !Array.isArray(table.rows as unknown)) {
     throw refuse(key, `${show(input)} is not a table`, 'Give { columns, rows }, or an array of records.');
