@@ -23,7 +23,6 @@ await runMain(async () => {
     }),
     countedJob('packages', ['tests/architecture/check-packages.mjs'], { ...alone, seconds: 120 }),
     countedJob('torch', ['scripts/test-torch.mjs'], { ...alone, seconds: 1200 }),
-    countedJob('platforms', ['--import', 'tsx', 'scripts/test-platforms.mjs'], { ...alone, seconds: 900 }),
     countedJob('nodes', ['scripts/test-nodes.mjs'], { ...alone, seconds: 1200 }),
     countedJob('sanitizers', ['scripts/sanitizers.mjs'], { ...alone, seconds: 600 }),
   ];
