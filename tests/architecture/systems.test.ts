@@ -9,13 +9,21 @@ const SYSTEM = /^(?:linux|darwin|win32)(?:-|$)/;
 /** A path as a text of its own, also within a script; messages name paths between other words. */
 const PATH = /(?:^|['"`])\/(?:(?:proc|sys)(?:['"`/]|$)|dev\/shm|bin\/sh)/;
 const PROGRAM = /^(?:taskset|xdg-open|lscpu)$/;
+/** Text that every file with one of these has. Few others have it, so few are parsed. */
+const ANY =
+  /process\.platform|['"`](?:linux|darwin|win32|taskset|xdg-open|lscpu)|['"`]\/(?:proc|sys|dev\/shm|bin\/sh)/;
 
 function knowsASystem(path: string): boolean {
+  if (!ANY.test(readText(path))) return false;
   return nodesOf(parse(path)).some((node) => {
-    if (ts.isPropertyAccessExpression(node)) return node.getText() === 'process.platform';
+    if (ts.isPropertyAccessExpression(node)) return isPlatformOfProcess(node);
     if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node)) return false;
     return SYSTEM.test(node.text) || PATH.test(node.text) || PROGRAM.test(node.text);
   });
+}
+
+function isPlatformOfProcess({ expression, name }: ts.PropertyAccessExpression): boolean {
+  return name.text === 'platform' && ts.isIdentifier(expression) && expression.text === 'process';
 }
 
 it('only named files know a system', () => {
