@@ -8,7 +8,8 @@
 //
 // The last line is `N passed, N failed`.
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import {
@@ -19,9 +20,7 @@ import {
   prepare,
   runAndReport,
 } from './queue/index.mjs';
-import { addonFlags, UNITS } from './addon-flags.mjs';
 import { root, runMain } from './process.mjs';
-import { installHeaders, pip, testProjects } from './torch-headers.mjs';
 
 const execute = promisify(execFile);
 
@@ -88,11 +87,38 @@ async function testHere() {
   return runAndReport(jobsForFiles([...PROCESSES, ...ofAddon]));
 }
 
-/** The flags and units of acc.gyp, without code. */
+/** The flags and units of binding.gyp, without code. */
 function headersJob(version, torch) {
-  const flags = ['-fsyntax-only', ...addonFlags({ torch })];
-  return commandJob(`headers of torch ${version}`, process.env.CXX ?? 'g++', [...flags, ...UNITS], COST);
+  const cpp = join(root, 'packages', 'native', 'cpp');
+  const units = ['unit_product', 'unit_tensors', 'unit_distributed', 'unit_shm'];
+  const include = join(torch, 'include');
+  const flags = [
+    ...['-std=c++20', '-fsyntax-only', '-fopenmp', '-Wno-unused-parameter', '-include'],
+    join(cpp, 'portable', 'glibc_2_28.h'),
+    ...['NAPI_VERSION=9', 'NODE_ADDON_API_DISABLE_DEPRECATED', 'USE_DISTRIBUTED', 'USE_C10D_GLOO'].map(
+      (name) => `-D${name}`,
+    ),
+    '-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS',
+    ...[cpp, join(cpp, 'gloo_headers'), join(root, 'node_modules', 'node-addon-api')].map(
+      (path) => `-I${path}`,
+    ),
+    `-I${join(process.execPath, '..', '..', 'include', 'node')}`,
+    ...[include, join(include, 'torch', 'csrc', 'api', 'include')].flatMap((path) => ['-isystem', path]),
+  ];
+  const sources = units.map((unit) => join(cpp, `${unit}.cpp`));
+  return commandJob(`headers of torch ${version}`, process.env.CXX ?? 'g++', [...flags, ...sources], COST);
 }
+
+/** The folder for what these tests install. */
+const testProjects = () =>
+  join(process.env.ACC_CACHE_DIR ?? join(homedir(), '.cache', 'acc'), 'test-projects');
+
+/** Without the user's settings, which may limit torch. */
+const pip = (python, args) =>
+  execute(python, ['-m', 'pip', '--disable-pip-version-check', ...args], {
+    env: { ...process.env, PIP_CONFIG_FILE: '/dev/null' },
+    maxBuffer: 2 ** 26,
+  });
 
 /** torch with all that it needs, in a virtual environment. */
 async function installWhole(version) {
@@ -108,3 +134,29 @@ async function installWhole(version) {
   await pip(join(folder, 'bin', 'python'), ['install', '--no-cache-dir', `torch==${version}`]);
   return modules();
 }
+
+/** The headers of torch, from its wheel. */
+async function installHeaders(version) {
+  const folder = join(testProjects(), `torch-headers-${version}`);
+  if (existsSync(folder)) return join(folder, 'torch');
+  console.log(`… torch ${version}: fetching the headers`);
+  const temporary = mkdtempSync(join(tmpdir(), 'acc-torch-'));
+  try {
+    await pip('python3', ['download', '--no-deps', '--no-cache-dir', '-d', temporary, `torch==${version}`]);
+    const wheel = readdirSync(temporary).find((name) => name.endsWith('.whl'));
+    const unpacked = join(temporary, 'unpacked');
+    await execute('python3', ['-c', UNPACK_HEADERS, join(temporary, wheel), unpacked]);
+    mkdirSync(testProjects(), { recursive: true });
+    await execute('cp', ['-r', unpacked, `${folder}.new`]);
+    renameSync(`${folder}.new`, folder);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  return join(folder, 'torch');
+}
+
+const UNPACK_HEADERS = `
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    wheel.extractall(sys.argv[2], [name for name in wheel.namelist() if name.startswith("torch/include/")])
+`;

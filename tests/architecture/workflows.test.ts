@@ -147,17 +147,6 @@ describe('scripts/release/pending.mjs', () => {
   });
 });
 
-it('each platform of `npm run test:platforms` but that of `npm test` is in the workflow', () => {
-  const { jobs } = parse(workflows.find(([name]) => name === 'checks.yml')![1]) as {
-    jobs: { platforms: { strategy: { matrix: { include: readonly { platform: string }[] } } } };
-  };
-  const inWorkflow = jobs.platforms.strategy.matrix.include.map(({ platform }) => platform);
-  const script = readFileSync(join(root, 'scripts', 'test-platforms.mjs'), 'utf8');
-  const [, list] = /^const PLATFORMS = \[(.*)\];$/m.exec(script)!;
-  const platforms = Array.from(list!.matchAll(/'([\w-]+)'/g), ([, platform]) => platform);
-  expect(platforms).toEqual(['linux-x64', ...inWorkflow]);
-});
-
 it('each Node.js that the site calls tested is in the workflow and in `npm run test:nodes`', () => {
   const page = readFileSync(join(root, 'site', 'docs', 'support.md'), 'utf8');
   const stated = Array.from(page.matchAll(/^\| (\d+)[^|]*\| yes +\| tests with ([\d.]*\d)/gm));

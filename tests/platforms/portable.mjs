@@ -1,9 +1,5 @@
-// The parts of the launcher and of training that run on every system, as a plain program: it also runs
-// where vitest does not, as in an emulator. The packages must be built. The last line is
-// `N passed, N failed`.
-//
-//   node tests/platforms/portable.mjs            one process trains on a backend of tfjs
-//   node tests/platforms/portable.mjs --native   two ranks also train with libtorch
+// The parts of the launcher and of training that ranks have on every system, as a plain program:
+// `npm run test:platforms`, after `npm run setup`. The last line is `N passed, N failed`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,14 +16,18 @@ import * as tf from '@tensorflow/tfjs';
 
 const ACC = fileURLToPath(new URL('../../packages/cli/bin/acc.js', import.meta.url));
 /** Its name has what some systems write in another way: blanks, capitals, and a letter beyond ASCII. */
-const folder = join(realpathSync(mkdtempSync(join(tmpdir(), 'acc-portable-'))), 'My Größe');
+const temporary = realpathSync(mkdtempSync(join(tmpdir(), 'acc-portable-')));
+const folder = join(temporary, 'My Größe');
 mkdirSync(folder);
-/** An emulator starts Node.js in seconds. */
 const LIMIT_MS = 120_000;
+
+/** Started by {@link acc}. */
+const launchers = [];
 
 /** Starts `acc`. `printed` grows while it runs. */
 function acc(...args) {
   const child = spawn(process.execPath, [ACC, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  launchers.push(child);
   const run = { child, printed: '' };
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text) => (run.printed += text));
@@ -46,12 +46,12 @@ async function until(isTrue, what) {
 function isRunning(pid) {
   try {
     process.kill(pid, 0);
+    if (process.platform !== 'linux') return true;
+    // A container whose first process reaps no orphans keeps zombies.
+    return !/^State:\s*[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
   }
-  if (process.platform !== 'linux') return true;
-  // A container whose first process reaps no orphans keeps zombies.
-  return !/^State:\s*[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
 
 /** A program whose ranks print their process, and stay. */
@@ -60,7 +60,7 @@ const STAYING = "console.log('process', process.pid); setInterval(() => {}, 1000
 /** Starts two ranks that stay. Resolves with the run and their processes. */
 async function startStaying() {
   const run = acc('launch', '-n', '2', 'staying.mjs');
-  const found = () => Array.from(run.printed.matchAll(/process (\d+)/g), ([, pid]) => Number(pid));
+  const found = () => Array.from(run.printed.matchAll(/process (\d+)\n/g), ([, pid]) => Number(pid));
   await until(() => found().length === 2, 'the start of two ranks');
   return { run, pids: found() };
 }
@@ -84,7 +84,7 @@ async function train(options, steps) {
   return { accelerator, weights: () => [...model.getWeights()[0].dataSync()] };
 }
 
-const everywhere = {
+const onOneProcess = {
   'a free port can be listened on': async () => {
     const server = createServer().listen(await freePort('127.0.0.1'), '127.0.0.1');
     await once(server, 'listening');
@@ -110,15 +110,7 @@ const everywhere = {
   },
 };
 
-const onWindows = {
-  'acc launch is refused, and says what to use': async () => {
-    const run = acc('launch', '-n', '2', 'telling.mjs');
-    assert.notEqual(await run.ended, 0);
-    assert.match(run.printed, /ACC_PLATFORM_UNSUPPORTED[^]*Windows Subsystem for Linux/);
-  },
-};
-
-const withGroups = {
+const ofLaunches = {
   'ranks get their numbers and arguments': async () => {
     const run = acc('launch', '-n', '2', 'telling.mjs', 'a b', 'ü');
     assert.equal(await run.ended, 0, run.printed);
@@ -134,7 +126,7 @@ const withGroups = {
   'the exit code of a rank that fails is that of the launcher, and the others end': async () => {
     const run = acc('launch', '-n', '2', '--grace', '1', 'failing.mjs');
     assert.equal(await run.ended, 3, run.printed);
-    const [, pid] = /process (\d+)/.exec(run.printed) ?? [];
+    const [, pid] = /process (\d+)\n/.exec(run.printed) ?? [];
     if (pid !== undefined) await until(() => !isRunning(Number(pid)), 'the end of rank 0');
   },
 
@@ -193,9 +185,9 @@ const withLibtorch = Object.fromEntries(
 );
 
 const tests = {
-  ...everywhere,
-  ...(process.platform === 'win32' ? onWindows : withGroups),
-  ...(process.argv.includes('--native') ? withLibtorch : {}),
+  ...onOneProcess,
+  ...ofLaunches,
+  ...withLibtorch,
 };
 console.log(`${process.platform}-${process.arch}, Node.js ${process.version}`);
 let failed = 0;
@@ -208,6 +200,8 @@ for (const [name, test] of Object.entries(tests)) {
     console.log(`✗ ${name}\n${error.stack}`);
   }
 }
-rmSync(folder, { recursive: true, force: true });
+// A launcher that is left by a failed test; its ranks end after it.
+for (const launcher of launchers) launcher.kill('SIGKILL');
+rmSync(temporary, { recursive: true, force: true });
 console.log(`${Object.keys(tests).length - failed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
