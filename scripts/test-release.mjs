@@ -22,6 +22,7 @@ await runMain(async () => {
       memoryGiB: 1,
     }),
     countedJob('packages', ['tests/architecture/check-packages.mjs'], { ...alone, seconds: 120 }),
+    countedJob('portable', ['tests/platforms/portable.mjs'], { ...alone, seconds: 60 }),
     countedJob('torch', ['scripts/test-torch.mjs'], { ...alone, seconds: 1200 }),
     countedJob('nodes', ['scripts/test-nodes.mjs'], { ...alone, seconds: 1200 }),
     countedJob('sanitizers', ['scripts/sanitizers.mjs'], { ...alone, seconds: 600 }),

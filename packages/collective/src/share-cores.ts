@@ -4,10 +4,10 @@ import type { Member } from './member.js';
 
 /**
  * The CPU cores that this process may run on, as a list such as `0-3,8`. Undefined if the system
- * does not report it.
+ * does not report it, as only Linux does.
  */
-export function allowedCores(): string | undefined {
-  if (process.platform !== 'linux') return undefined;
+export function allowedCores(platform: NodeJS.Platform = process.platform): string | undefined {
+  if (platform !== 'linux') return undefined;
   return /^Cpus_allowed_list:\s*(\S+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
 }
 

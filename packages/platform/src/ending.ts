@@ -1,3 +1,4 @@
+import { constants } from 'node:os';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
@@ -70,6 +71,15 @@ export function exitSurely(code: number, tell: (error: unknown) => void = tellTh
     // No listener is called again.
     process.exit(code);
   }
+}
+
+/**
+ * Ends this process as the signal would without a listener. Windows cannot send signals: there the
+ * process exits with 128 + n for signal n, as a shell reports it elsewhere.
+ */
+export function endBySignal(signal: NodeJS.Signals, platform: NodeJS.Platform = process.platform): void {
+  if (platform === 'win32') exitSurely(128 + constants.signals[signal]);
+  else process.kill(process.pid, signal);
 }
 
 function tellThrown(error: unknown): void {

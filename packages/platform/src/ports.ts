@@ -46,10 +46,13 @@ export async function tryPort(port: number, host?: string): Promise<number> {
   return actual;
 }
 
-/** The first port that Linux gives to outgoing connections. Those of macOS and Windows are higher. */
-function firstOfConnections(): number {
+/**
+ * The first port that Linux gives to outgoing connections. Those of macOS and Windows are higher than
+ * {@link END}, which is the result where the file does not exist.
+ */
+export function firstOfConnections(file = '/proc/sys/net/ipv4/ip_local_port_range'): number {
   try {
-    return Number(/^\d+/.exec(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'))![0]);
+    return Number(/^\d+/.exec(readFileSync(file, 'utf8'))![0]);
   } catch {
     return END;
   }

@@ -5,6 +5,8 @@ import { once } from 'node:events';
 export type UploadResult = 'done' | 'missing' | 'failed' | 'late';
 
 const SHOWN_CHARACTERS = 1_000;
+/** Windows has no process groups, and gives each detached program a window of its own. */
+const HAS_GROUPS = process.platform !== 'win32';
 
 /** A running `wandb` program that uploads a folder. It is killed when this process exits. */
 export class Upload {
@@ -14,7 +16,11 @@ export class Upload {
 
   /** @param args The arguments of the program. */
   constructor(program: string, args: readonly string[]) {
-    this.#child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    this.#child = spawn(program, args, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: HAS_GROUPS,
+      windowsHide: true,
+    });
     const collect = (chunk: Buffer) => (this.#output += chunk.toString());
     this.#child.stdout!.on('data', collect);
     this.#child.stderr!.on('data', collect);
@@ -59,10 +65,11 @@ export class Upload {
     }
   }
 
-  /** Kills the program and the processes that it started. */
+  /** Kills the program, and the processes that it started where the system has process groups. */
   readonly #kill = (): void => {
     const { pid, exitCode, signalCode } = this.#child;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
+    if (!HAS_GROUPS) return void this.#child.kill();
     try {
       process.kill(-pid, 'SIGKILL');
     } catch (error) {

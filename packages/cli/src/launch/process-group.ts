@@ -7,10 +7,8 @@ import { poll } from '@acc/contract';
  */
 const KILL_MS = 1_000;
 
-/** Sends a signal to every process of a group. */
-export function signalGroup(group: number, signal: NodeJS.Signals): void {
-  sendSignal(group, signal);
-}
+/** The part of `process` that this file uses. */
+export type GroupSystem = Pick<NodeJS.Process, 'platform' | 'kill'>;
 
 /** How to end a process group. */
 export interface Farewell {
@@ -36,26 +34,28 @@ export async function endGroup(
   group: number,
   { signal, graceMs, isToLeader = false }: Farewell,
   hurry: AbortSignal,
+  system: GroupSystem = process,
 ): Promise<void> {
-  if (!sendSignal(group, signal, isToLeader)) return;
-  const hasEnded = () => !isGroupRunning(group) || undefined;
+  if (!sendSignal(isToLeader ? group : -group, signal, system)) return;
+  const hasEnded = () => !isGroupRunning(group, system) || undefined;
   await poll(hasEnded, { timeoutMs: graceMs, signal: hurry });
-  if (!sendSignal(group, 'SIGKILL')) return;
+  if (!sendSignal(-group, 'SIGKILL', system)) return;
   await poll(hasEnded, { timeoutMs: KILL_MS });
 }
 
 /** Sends a signal to the first process of a group. */
 export function signalLeader(group: number, signal: NodeJS.Signals): void {
-  sendSignal(group, signal, true);
+  sendSignal(group, signal, process);
 }
 
 /**
- * Sends a signal; signal 0 only checks. Returns false if the group, or its leader, no longer
- * exists.
+ * Sends a signal; signal 0 only checks. Returns false if the receiver no longer exists.
+ *
+ * @param receiver A process, or -1 times a group.
  */
-function sendSignal(group: number, signal: NodeJS.Signals | 0, isToLeader = false): boolean {
+function sendSignal(receiver: number, signal: NodeJS.Signals | 0, system: GroupSystem): boolean {
   try {
-    return process.kill(isToLeader ? group : -group, signal);
+    return system.kill(receiver, signal);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     // ESRCH: no process of the group is left. EPERM on macOS: only zombies are left.
@@ -69,9 +69,9 @@ function sendSignal(group: number, signal: NodeJS.Signals | 0, isToLeader = fals
  * process does not reap orphans, zombies stay forever. Therefore on Linux the state of each process
  * is read.
  */
-function isGroupRunning(group: number): boolean {
-  if (!sendSignal(group, 0)) return false;
-  if (process.platform !== 'linux') return true;
+function isGroupRunning(group: number, system: GroupSystem): boolean {
+  if (!sendSignal(-group, 0, system)) return false;
+  if (system.platform !== 'linux') return true;
   return readdirSync('/proc').some((name) => /^\d+$/.test(name) && runsInGroup(name, group));
 }
 

@@ -36,6 +36,18 @@ async function printed(): Promise<string> {
   return String(output.read());
 }
 
+it('refuses a system without glibc before it looks for anything', async () => {
+  const ofMusl = vi.spyOn(process.report, 'getReport').mockReturnValue({ header: {} } as never);
+  const output = new PassThrough();
+  try {
+    const refusal = { code: 'ACC_PLATFORM_UNSUPPORTED' };
+    await expect(setup({}, new SetupProgress(output))).rejects.toMatchObject(refusal);
+  } finally {
+    ofMusl.mockRestore();
+  }
+  expect(output.read()).toBeNull();
+});
+
 it.each(['ACC_ADDON_BUILD_FAILED', 'ACC_TOOLCHAIN_MISSING', 'ACC_DISK_FULL'])(
   'an addon that was found stays if one with NCCL cannot be built (%s)',
   async (code) => {

@@ -15,6 +15,7 @@ import {
   type InstallProgress,
   type LibtorchInstall,
 } from '@acc/native';
+import { requireGlibc } from '@acc/native/install-tools';
 import type { SetupProgress } from './progress.js';
 
 export interface SetupOptions {
@@ -41,10 +42,12 @@ export interface SetupOptions {
  * Prepares this machine: installs libtorch, and a prebuilt or newly built addon for it. Existing
  * installations are kept.
  *
- * @throws AccError errors of `installLibtorch` and `buildAddon` of `@acc/native`;
- * `ACC_SETUP_CONFLICT` if ACC_LIBTORCH contradicts the options.
+ * @throws AccError `ACC_PLATFORM_UNSUPPORTED` where the C library is not glibc, before anything is
+ * fetched; errors of `installLibtorch` and `buildAddon` of `@acc/native`; `ACC_SETUP_CONFLICT` if
+ * ACC_LIBTORCH contradicts the options.
  */
 export async function setup(options: SetupOptions, progress: SetupProgress): Promise<void> {
+  requireGlibc();
   const libtorch = await provideLibtorch(options, progress);
   progress.done(`libtorch ${libtorch.version} (${libtorch.variant}), ${libtorch.origin}, ${libtorch.root}`);
   if (!isTestedVersion(libtorch.version))

@@ -18,6 +18,11 @@ describe('libtorchLoadError', () => {
       ['/cache/libtorch_cpu.so: file too short', /Remove \/cache\/libtorch\/2\.13\.0-cpu/],
       ['libcudart.so.13: cannot open shared object file: No such file or directory', /CPU build/],
       ['libgomp.so.1: cannot open shared object file: No such file or directory', /npx acc setup/],
+      [
+        'Error loading shared library ld-linux-x86-64.so.2: No such file or directory (needed by /torch/lib/libc10.so)',
+        /Debian, Ubuntu or Fedora/,
+      ],
+      ['Error relocating /torch/lib/libc10.so: __strdup: symbol not found', /instead of Alpine/],
       ['libtorch_cpu.so: wrong ELF class: ELFCLASS32', /npx acc setup/],
       ['something else altogether', /npx acc env/],
     ];

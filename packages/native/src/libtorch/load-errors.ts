@@ -2,10 +2,17 @@ import { AccError } from '@acc/contract';
 import { dirname } from 'node:path';
 import type { AddonFiles } from './addon-files.js';
 import type { LibtorchInstall } from './inspect.js';
+import { NEEDS_GLIBC } from './platform.js';
 
 /** The usual messages of the dynamic linker, their meanings, and what to do. */
 const MEANINGS: readonly { pattern: RegExp; meaning: string; help: (libtorch: LibtorchInstall) => string }[] =
   [
+    {
+      // The words of musl's linker.
+      pattern: /^Error (loading shared library|relocating) /m,
+      meaning: "this system's C library is musl, and libtorch needs glibc",
+      help: () => NEEDS_GLIBC,
+    },
     {
       pattern: /version `GLIBC(XX)?_[\d.]+' not found/,
       meaning: "this system's C or C++ library is older than libtorch needs",

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi, type MockInstance } from 'vitest';
-import { asDeferring } from '@acc/platform/ending';
+import { asDeferring, endBySignal } from '@acc/platform/ending';
 import { onExit } from 'signal-exit';
 import { ProcessEnding } from './process-ending.js';
 
@@ -21,6 +21,16 @@ afterEach(() => {
 
 const start = () => (ending = new ProcessEnding({ finish, finishNow: () => undefined }));
 const send = () => process.emit(SIGNAL, SIGNAL);
+
+it('ends the process by the number of the signal on Windows, which cannot send one', () => {
+  const exit = vi.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  start();
+  endBySignal(SIGNAL, 'win32');
+  expect(exit).toHaveBeenCalledWith(129);
+  expect(kill).not.toHaveBeenCalled();
+  endBySignal(SIGNAL, 'darwin');
+  expect(kill).toHaveBeenCalledWith(process.pid, SIGNAL);
+});
 
 it('leaves a signal to a listener of the program, also to one that Node.js removes before it is called', () => {
   const handle = vi.fn();

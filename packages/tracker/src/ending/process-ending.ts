@@ -1,6 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RunStatus } from '@acc/contract';
-import { asDeferring, endOfPress, exitSurely, isHandled, listenFirst } from '@acc/platform/ending';
+import {
+  asDeferring,
+  endBySignal,
+  endOfPress,
+  exitSurely,
+  isHandled,
+  listenFirst,
+} from '@acc/platform/ending';
 import { asOwn, hasOtherListeners, reportUncaught, tellUncaught } from '@acc/platform/uncaught';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -110,7 +117,7 @@ export class ProcessEnding {
   #leave(signal: NodeJS.Signals): void {
     for (const one of waiting) one.#tell();
     for (const one of waiting) one.dispose();
-    process.kill(process.pid, signal);
+    endBySignal(signal);
   }
 
   readonly #onError = asOwn((error: unknown): void => {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { divideCores, divideNodes } from './binding.js';
+import { bindRanks, divideCores, divideNodes } from './binding.js';
 import { parseList, readCores, type Core } from './topology.js';
 
 /** Files as Linux has them for two sockets of two cores with two threads each. */
@@ -50,6 +50,17 @@ describe('readCores', () => {
   it("reads this machine's own files", () => {
     expect(readCores().flatMap(({ cpus }) => cpus).length).toBeGreaterThan(0);
   });
+});
+
+it('binds no ranks elsewhere than on Linux, and says so', () => {
+  for (const platform of ['darwin', 'win32'] as const) {
+    expect(bindRanks('none', 2, platform)).toBeUndefined();
+    const refusal = {
+      code: 'ACC_PLATFORM_UNSUPPORTED',
+      message: expect.stringContaining(platform) as string,
+    };
+    expect(() => bindRanks('cores', 2, platform)).toThrow(expect.objectContaining(refusal));
+  }
 });
 
 it('parses lists of the kernel', () => {

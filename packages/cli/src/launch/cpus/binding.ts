@@ -22,9 +22,13 @@ export interface RankCpus {
  *
  * @throws AccError `ACC_PLATFORM_UNSUPPORTED`, `ACC_PROGRAM_MISSING`, `ACC_CPU_BIND`.
  */
-export function bindRanks(bind: CpuBind, nproc: number): readonly RankCpus[] | undefined {
+export function bindRanks(
+  bind: CpuBind,
+  nproc: number,
+  platform: NodeJS.Platform = process.platform,
+): readonly RankCpus[] | undefined {
   if (bind === 'none') return undefined;
-  requireTaskset();
+  requireTaskset(platform);
   const cores = readCores();
   return bind === 'cores' ? divideCores(cores, nproc) : divideNodes(cores, nproc);
 }
@@ -88,9 +92,9 @@ function shares<T>(list: readonly T[], parts: number): T[][] {
 }
 
 /** Linux binds a process by `taskset`, before any thread of it starts. */
-function requireTaskset(): void {
-  if (process.platform !== 'linux') {
-    throw new AccError('ACC_PLATFORM_UNSUPPORTED', `--cpu-bind needs Linux, not ${process.platform}.`, {
+function requireTaskset(platform: NodeJS.Platform): void {
+  if (platform !== 'linux') {
+    throw new AccError('ACC_PLATFORM_UNSUPPORTED', `--cpu-bind needs Linux, not ${platform}.`, {
       help: 'Start without --cpu-bind.',
     });
   }
