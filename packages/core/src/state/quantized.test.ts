@@ -132,7 +132,7 @@ describe('layers that prepareQat has prepared', () => {
   }
 
   /** Trains a model, as recorded steps if `isCompiled`. */
-  function train(model: tf.LayersModel, isCompiled: boolean): number[] {
+  function train(model: tf.LayersModel, isCompiled: boolean, units = 2): number[] {
     const optimizer = tf.train.sgd(0.1);
     accelerator.prepare(model, optimizer);
     let calls = 0;
@@ -143,7 +143,7 @@ describe('layers that prepareQat has prepared', () => {
     };
     const run = isCompiled ? accelerator.compile(step) : step;
     const losses = [1, 2, 3, 4, 5, 6].map((seed) =>
-      tf.tidy(() => run(tf.mul(values([8, 64], seed), seed), values([8, 2], 7)).dataSync()[0]!),
+      tf.tidy(() => run(tf.mul(values([8, 64], seed), seed), values([8, units], 7)).dataSync()[0]!),
     );
     expect(calls < losses.length).toBe(isCompiled);
     optimizer.dispose();
@@ -201,6 +201,32 @@ describe('layers that prepareQat has prepared', () => {
       const valuesOf = (of: tf.LayersModel) => of.getWeights().map((each) => [...each.dataSync()]);
       expect(valuesOf(loaded)).toEqual(valuesOf(model));
       model.dispose();
+      loaded.dispose();
+    },
+  );
+
+  it.each(['State', 'Model'] as const)(
+    'give a quantized model the ranges of its inputs, by load%s',
+    async (kind) => {
+      accelerator = await Accelerator.create();
+      const dense = () =>
+        tf.sequential({ layers: [tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] })] });
+      const model = prepareQat(dense(), { weights: 'int8', activations: 'static' });
+      train(model, false, 64);
+      accelerator.freeMemory();
+      await convertQat(model);
+      const expected = predict(model);
+      accelerator.prepare(model);
+      await (kind === 'State' ? accelerator.saveState(folder) : accelerator.saveModel(model, folder));
+      accelerator.freeMemory();
+      model.dispose();
+      accelerator = await Accelerator.create();
+      const loaded = dense();
+      await quantize(loaded, { weights: 'int8', activations: 'static', calibration: 'stored' });
+      accelerator.prepare(loaded);
+      expect(() => predict(loaded)).toThrow(error('ACC_CALIBRATION_DATA', "'dense'"));
+      await (kind === 'State' ? accelerator.loadState(folder) : accelerator.loadModel(loaded, folder));
+      expectClose(predict(loaded), expected, { rtol: 0, atol: 1e-5 });
       loaded.dispose();
     },
   );

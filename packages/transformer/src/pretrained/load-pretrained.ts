@@ -17,7 +17,10 @@ import { withoutMemory } from './without-memory.js';
 const NOTHING_DRAWN = 0;
 
 /** How weights are packed as they are loaded: the options of `quantize`. */
-export type LoadPretrainedOptions = Omit<QuantizeOptions, 'weights' | 'bitsPerWeight'> &
+export type LoadPretrainedOptions = Omit<
+  QuantizeOptions,
+  'weights' | 'bitsPerWeight' | 'calibration' | 'observer' | 'gptq' | 'foldBatchNorm'
+> &
   Required<Pick<QuantizeOptions, 'weights'>>;
 
 /**
