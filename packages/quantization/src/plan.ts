@@ -12,7 +12,7 @@ import {
   withoutEffect,
 } from './errors.js';
 import { hasFactors } from './gptq/patches.js';
-import { MODEL_SCHEMA, type Algorithm, type CalibratedAlgorithm } from './options.js';
+import type { Algorithm, CalibratedAlgorithm, MODEL_SCHEMA } from './options.js';
 import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.js';
 import { qatLayerOf } from './qat/qat-layer.js';
 import { settingsOf } from './settings.js';

@@ -178,24 +178,23 @@ describe("activations: 'static'", () => {
   );
 
   it('takes batches of data sets, with targets and by name', async () => {
-    const model = dense();
     const rows = tf.randomNormal([8, 32], 0, 1, 'float32', 1);
-    const name = model.inputs[0]!.name;
     const generated = async function* () {
       yield { xs: rows.clone(), ys: { a: tf.ones([8, 8]) } };
       yield await Promise.resolve([rows.clone()]);
     };
-    const forms: NonNullable<QuantizeOptions['calibration']>[] = [
-      rows,
-      [rows],
-      [{ [name]: rows }],
-      [{ xs: { [name]: rows }, ys: rows }],
-      generated(),
-      tf.data.array((rows.arraySync() as number[][]).map((xs) => ({ xs }))).batch(8) as never,
+    const forms: ((name: string) => NonNullable<QuantizeOptions['calibration']>)[] = [
+      () => rows,
+      () => [rows],
+      (name) => [{ [name]: rows }],
+      (name) => [{ xs: { [name]: rows }, ys: rows }],
+      () => generated(),
+      () => tf.data.array((rows.arraySync() as number[][]).map((xs) => ({ xs }))).batch(8) as never,
     ];
     const ranges: Limits[] = [];
-    for (const calibration of forms) {
+    for (const form of forms) {
       const other = dense();
+      const calibration = form(other.inputs[0]!.name);
       const tensors = tf.memory().numTensors;
       await quantize(other, { ...STATIC, layers: ['first'], observer: 'minMax', calibration });
       // The range is a weight. The list has the rows and targets of one form.
@@ -205,7 +204,6 @@ describe("activations: 'static'", () => {
     }
     for (const each of ranges) expect(each).toEqual(ranges[0]);
     tf.dispose(rows);
-    model.dispose();
   });
 
   it("with calibration: 'stored' waits for the ranges of a file", async () => {
