@@ -216,6 +216,7 @@ describe('layers that prepareQat has prepared', () => {
       accelerator.freeMemory();
       await convertQat(model);
       const expected = predict(model);
+      accelerator = await Accelerator.create();
       accelerator.prepare(model);
       await (kind === 'State' ? accelerator.saveState(folder) : accelerator.saveModel(model, folder));
       accelerator.freeMemory();
