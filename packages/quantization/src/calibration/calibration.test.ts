@@ -5,8 +5,8 @@ import { tensorFrom } from '@acc/native';
 import { livePatches } from '@acc/tfjs-internals';
 import fixture from '../../fixtures/calibration.json' with { type: 'json' };
 import { quantize, type QuantizeOptions } from '../index.js';
-import { Histogram } from './histogram.js';
-import { observerOf, type Limits, type ObserverName } from './observers.js';
+import { Histogram, type Limits } from './histogram.js';
+import { observerOf, type ObserverName } from './observers.js';
 import { leastErrorRange } from './range-search.js';
 
 beforeAll(async () => {

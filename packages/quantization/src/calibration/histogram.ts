@@ -7,6 +7,8 @@ const BINS = 2048;
 /** The parts into which a bin is divided before it goes into other bins. */
 const PARTS = 16;
 
+export type Limits = readonly [least: number, largest: number];
+
 /** The counts of values in bins of equal width, from the least value to the largest. */
 export class Histogram {
   #counts = new Float64Array(BINS);
@@ -30,7 +32,7 @@ export class Histogram {
   }
 
   /** @param x Float32, with these least and largest values. Borrowed. */
-  add(x: Tensor, [ownLeast, ownLargest]: readonly [number, number]): void {
+  add(x: Tensor, [ownLeast, ownLargest]: Limits): void {
     const [least, largest] = [Math.min(this.#least, ownLeast), Math.max(this.#largest, ownLargest)];
     const isWider = least < this.#least || largest > this.#largest;
     if (isWider && this.#largest >= this.#least) this.#spread(least, largest);

@@ -8,8 +8,9 @@ import { frozenRange, inputScaleOf } from '../qat/input-range.js';
 import type { QuantizableLayer } from '../quantizable-layers.js';
 import type { Batches } from './batches.js';
 import { noRangeYet } from './errors.js';
+import type { Limits } from './histogram.js';
 import { visitInputs } from './layer-inputs.js';
-import { observerOf, type Limits, type ObserverName } from './observers.js';
+import { observerOf, type ObserverName } from './observers.js';
 
 const clamp = operator('aten::clamp');
 const divScalar = operator('aten::div.Scalar');

@@ -1,11 +1,9 @@
 import { operator, type Tensor } from '@acc/native';
-import { Histogram } from './histogram.js';
+import { Histogram, type Limits } from './histogram.js';
 import { leastErrorRange, smallestNormRange } from './range-search.js';
 
 const amin = operator('aten::min');
 const amax = operator('aten::max');
-
-export type Limits = readonly [least: number, largest: number];
 
 /** Finds the range of the inputs of a layer from all batches. */
 export interface InputObserver {

@@ -1,5 +1,4 @@
-import type { Histogram } from './histogram.js';
-import type { Limits } from './observers.js';
+import type { Histogram, Limits } from './histogram.js';
 
 /** The numbers of int8. */
 const LEVELS = 256;
