@@ -118,7 +118,12 @@ export function requireManyValues(caller: string, options: { readonly weights?: 
   if (FEW_VALUES.test(name)) throw tooFewValues(caller, name);
 }
 
-export const globs = z.array(z.string().min(1)).min(1);
+const names = z.array(z.string().min(1));
+
+/** The option that chooses layers: an empty list would choose none. */
+export const chosenGlobs = names.min(1).optional();
+/** The option that leaves layers out. */
+export const excludedGlobs = names.default([]);
 
 export const MODEL_SCHEMA = z.object({
   weights: z.enum(['int8', 'int4', 'nf4']).optional(),
@@ -136,8 +141,8 @@ export const MODEL_SCHEMA = z.object({
   calibration: z.custom<CalibrationData | 'stored'>().optional(),
   observer: z.enum(['minMax', 'movingAverage', 'histogram', 'mse']).optional(),
   foldBatchNorm: z.boolean().default(false),
-  layers: globs.optional(),
-  exclude: globs.default([]),
+  layers: chosenGlobs,
+  exclude: excludedGlobs,
 });
 
 export const VARIABLE_SCHEMA = z.object({

@@ -7,7 +7,7 @@ import { notCalibratedWhileLoading, notWhileLoading } from './errors.js';
 import { fold, foldsOf } from './fold-batch-norm.js';
 import { MODEL_SCHEMA, requireManyValues, type QuantizeOptions } from './options.js';
 import { pack, requireQuantizable, requireShape } from './pack.js';
-import { planFor, planOf } from './plan.js';
+import { planFor, planOf, type Given } from './plan.js';
 import type { LayerReport } from './report.js';
 import { packedInStages } from './stages.js';
 import { withInputs } from './layer-run.js';
@@ -33,7 +33,8 @@ import { withInputs } from './layer-run.js';
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT` if it is no model;
  * `ACC_QUANTIZE_LAYERS` if no layer matches; `ACC_CALIBRATION_DATA` for batches that do not fit the model;
  * `ACC_FOLD` for a batch normalization that cannot be folded; all of {@link quantizeVariable}. Nothing has changed
- * then, save for `ACC_CALIBRATION_DATA` of `gptq` for a layer after others.
+ * then, save for `ACC_CALIBRATION_DATA` about a layer: batch normalizations are folded by then, and with `gptq` and
+ * `awq`, the layers before it are packed.
  */
 export async function quantize(model: object, options: QuantizeOptions): Promise<LayerReport[]> {
   requireManyValues('quantize', options);
@@ -63,9 +64,7 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
   requireManyValues('loadPretrained', options);
   const given = parseOptions('loadPretrained', MODEL_SCHEMA, options);
   if (given.bitsPerWeight !== undefined) throw notWhileLoading();
-  const { activations, algorithm, calibration, foldBatchNorm } = given;
-  if (activations === 'static' || algorithm === 'gptq' || calibration !== undefined || foldBatchNorm)
-    throw notCalibratedWhileLoading();
+  requireNoCalibration(given);
   const planned = planOf(model, given, 'loadPretrained');
   const weights = planned.flatMap((layer) =>
     layer.weights.map((each) => ({ ...each, settings: layer.settings })),
@@ -78,6 +77,14 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
     pack(variable, found.settings, found.axis);
     freezeWeight(found.weight);
   };
+}
+
+/** @throws AccError `ACC_INVALID_OPTION` for options that need a model with all its weights. */
+function requireNoCalibration({ activations, algorithm, foldBatchNorm, ...given }: Given): void {
+  const isOfValues = algorithm === 'nearest' || algorithm === 'hqq';
+  const others = [given.calibration, given.observer, given.gptq, given.smoothQuant];
+  if (!isOfValues || activations === 'static' || foldBatchNorm || others.some((each) => each !== undefined))
+    throw notCalibratedWhileLoading();
 }
 
 function requireAll(planned: readonly PlannedLayer[]): void {

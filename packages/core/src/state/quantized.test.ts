@@ -232,6 +232,30 @@ describe('layers that prepareQat has prepared', () => {
     },
   );
 
+  it.each([
+    { weights: 'int4', granularity: { group: 32 }, algorithm: 'gptq' },
+    { weights: 'int8', algorithm: 'awq' },
+    { weights: 'int8', activations: 'dynamic', algorithm: 'smoothQuant' },
+  ] as const)('are saved and loaded once they are calibrated: $algorithm', async (options) => {
+    accelerator = await Accelerator.create();
+    const dense = () =>
+      tf.sequential({ layers: [tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] })] });
+    const [model, loaded] = [dense(), dense()];
+    const calibration = [values([40, 64], 1)];
+    await quantize(model, { ...options, calibration });
+    const expected = predict(model);
+    await accelerator.saveModel(model, folder);
+    const { algorithm, ...form } = options;
+    await quantize(loaded, algorithm === 'gptq' ? form : { ...options, calibration: 'stored' });
+    accelerator.prepare(loaded);
+    const { unused } = await accelerator.loadModel(loaded, folder);
+    expect(unused).toEqual([]);
+    expect(predict(loaded)).toEqual(expected);
+    tf.dispose(calibration);
+    model.dispose();
+    loaded.dispose();
+  });
+
   it("compute in bf16 with mixedPrecision 'int8', which says so", async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     accelerator = await Accelerator.create({ engine: 'acc', mixedPrecision: 'int8', amp: { exclude: [] } });

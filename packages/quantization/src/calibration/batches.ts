@@ -2,7 +2,7 @@ import { Tensor } from '@tensorflow/tfjs-core';
 import { requireAcc } from '@acc/kernels';
 import type { ModelInternals } from '@acc/tfjs-internals';
 import { allFinite } from '../formats/finite.js';
-import { badBatch, noBatches } from './errors.js';
+import { badBatch, endless, noBatches } from './errors.js';
 
 /** The inputs of a model for some rows: one tensor, one for each input, or a record by the inputs' names. */
 export type CalibrationInputs = Tensor | readonly Tensor[] | Readonly<Record<string, Tensor>>;
@@ -35,10 +35,11 @@ export interface Batches extends Disposable {
 /**
  * Reads all batches, and checks them.
  *
- * @throws AccError `ACC_CALIBRATION_DATA` without a batch, for one that the model does not take, and for NaN
- * and infinities.
+ * @throws AccError `ACC_CALIBRATION_DATA` without a batch, for a dataset without an end, for a batch that the
+ * model does not take, and for NaN and infinities.
  */
 export async function batchesOf(model: ModelInternals, data: CalibrationData): Promise<Batches> {
+  if (isEndless(data)) throw endless();
   const isOwn = !(data instanceof Tensor) && !Array.isArray(data);
   const list: Tensor[][] = [];
   const own: Tensor[] = [];
@@ -59,6 +60,9 @@ export async function batchesOf(model: ModelInternals, data: CalibrationData): P
   }
   return { list, [Symbol.dispose]: dispose };
 }
+
+/** Whether it is a tf.data.Dataset that repeats without end. */
+const isEndless = (data: unknown): boolean => isRecord(data) && data['size'] === Infinity;
 
 function iterableOf(data: CalibrationData): AsyncIterable<unknown> | Iterable<unknown> {
   if (data instanceof Tensor) return [data];

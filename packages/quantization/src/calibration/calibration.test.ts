@@ -241,6 +241,7 @@ describe('is refused', () => {
       [{ ...STATIC, calibration: 'stored', observer: 'mse' }, 'ACC_INVALID_OPTION'],
       [{ ...STATIC, calibration: [] }, 'ACC_CALIBRATION_DATA'],
       [{ ...STATIC, calibration: 7 }, 'ACC_CALIBRATION_DATA'],
+      [{ ...STATIC, calibration: tf.data.array([1, 2]).repeat().batch(2) }, 'ACC_CALIBRATION_DATA'],
       [{ ...STATIC, calibration: [wide] }, 'ACC_CALIBRATION_DATA'],
       [{ ...STATIC, calibration: [[x, x]] }, 'ACC_CALIBRATION_DATA'],
       [{ ...STATIC, calibration: [{ other: x }] }, 'ACC_CALIBRATION_DATA'],

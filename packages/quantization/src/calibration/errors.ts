@@ -8,6 +8,12 @@ const problem = (message: string, help = LIKE): AccError =>
 
 export const noBatches = (): AccError => problem('quantize: calibration has no batches.');
 
+export const endless = (): AccError =>
+  problem(
+    'quantize: the dataset of calibration has no end, and all of its batches are read.',
+    'Give some of them: calibration: dataset.take(8).',
+  );
+
 /** @param what A verb and the rest of a sentence. */
 export const badBatch = (index: number, what: string): AccError =>
   problem(`quantize: batch ${index} of calibration ${what}.`);

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { packedOf, registerAccBackend } from '@acc/kernels';
 import { tensorFrom, memoryStats } from '@acc/native';
 import { quantize } from '../index.js';
+import { quantizeWhileLoading } from '../quantize.js';
 import { gptq, type GptqOptions } from './gptq.js';
 import { factorsOf } from './patches.js';
 
@@ -279,6 +280,11 @@ it('is refused for layers whose rows are not known, and without data', async () 
     refused,
   );
   await expect(quantize(other, { weights: 'int8', gptq: { actOrder: true } })).rejects.toMatchObject(refused);
+  for (const other of [{ algorithm: 'gptq' }, { algorithm: 'awq' }, { smoothQuant: {} }] as const) {
+    expect(() => quantizeWhileLoading(recurrent, { weights: 'int8', ...other })).toThrow(
+      expect.objectContaining(refused),
+    );
+  }
   x.dispose();
   recurrent.dispose();
   other.dispose();
