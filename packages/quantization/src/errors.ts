@@ -184,11 +184,61 @@ export function noFormat(caller: string): AccError {
   return invalid(caller, 'the options have no format.', `Write ${formats}${others}.`);
 }
 
+/** For an option that belongs to another one. */
+export function withoutEffect(option: string, needed: string): AccError {
+  return invalid(
+    'quantize',
+    `${option} has no effect without ${needed}.`,
+    `Leave ${option} out, or write ${needed}.`,
+  );
+}
+
+export function needsCalibration(what: string): AccError {
+  return invalid(
+    'quantize',
+    `${what} needs inputs like those that the model will get.`,
+    'Write calibration: [batch, …], a DataLoader, or a tf.data.Dataset. Some hundred rows are enough.',
+  );
+}
+
+/** For layers whose matrices do not multiply what they get. */
+export function noFactors(algorithm: string, names: readonly string[]): AccError {
+  const shown = names.map((name) => `'${name}'`).join(', ');
+  const others = algorithm === 'smoothQuant' ? '' : ', and convolutions of lines and images';
+  return invalid(
+    'quantize',
+    `algorithm: '${algorithm}' cannot pack ${shown}: it needs the rows that a matrix is multiplied with, which are known of dense layers${others}.`,
+    'Leave them out with exclude, and give them to a second call of quantize with another algorithm.',
+  );
+}
+
+export function cannotFold(names: string | undefined, reason: string): AccError {
+  return new AccError(
+    'ACC_FOLD',
+    names === undefined ? `foldBatchNorm: ${reason}.` : `foldBatchNorm cannot fold '${names}': ${reason}.`,
+    { help: 'Leave foldBatchNorm out, or the layer with exclude.' },
+  );
+}
+
+export function foldedInTraining(name: string): AccError {
+  return new AccError('ACC_FOLD', `'${name}' is folded into the layer before it, so it cannot be trained.`, {
+    help: 'Train the model before quantize, or quantize it without foldBatchNorm. Predictions take model.predict.',
+  });
+}
+
 export function notWithBudget(): AccError {
   return invalid(
     'quantize',
     'bitsPerWeight chooses weights and granularity by layer, and has no activations.',
     'Leave the others out, or leave bitsPerWeight out.',
+  );
+}
+
+export function notCalibratedWhileLoading(): AccError {
+  return invalid(
+    'loadPretrained',
+    'calibration needs all weights of the model, which are not read yet.',
+    'Load the model in float32, and call await quantize(model, options).',
   );
 }
 

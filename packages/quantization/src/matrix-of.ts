@@ -4,7 +4,7 @@ import { HalfMatrix, halfParts } from './formats/half.js';
 import { Int4Matrix, int4Parts } from './formats/int4.js';
 import { Int8Matrix, int8Parts } from './formats/int8.js';
 import { Nf4Matrix, nf4Parts } from './formats/nf4.js';
-import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
+import type { InputRange, MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
 import { recordLength, wordsOf, type Groups, type RecordPart } from './formats/records.js';
 import type { WeightSettings } from './options.js';
 import { isOnCpu } from './on-cpu.js';
@@ -15,26 +15,32 @@ export interface MatrixUse {
   readonly dynamic: boolean;
   /** Whether products that round no input compute in float32. */
   readonly exact: boolean;
+  /** By which products round their input to int8. */
+  readonly range?: InputRange | undefined;
 }
 
-/**
- * Packs a float32 matrix `[channels, others]`, which it borrows.
- *
- * @param scales Of int8, and of int4 without zeros: float32 `[channels or 1, groups, 1]`, borrowed. Undefined:
- * those of the algorithm.
- */
+interface NewMatrix {
+  readonly axis: ChannelAxis;
+  /**
+   * Of int8, and of int4 without zeros: float32 `[channels or 1, groups, 1]`, borrowed. Undefined: those of the
+   * algorithm.
+   */
+  readonly scales?: Tensor | undefined;
+  readonly range?: InputRange | undefined;
+}
+
+/** Packs a float32 matrix `[channels, others]`, which it borrows. */
 export function matrixOf(
   matrix: Tensor,
   { weights, granularity, algorithm, activations }: WeightSettings,
-  axis: ChannelAxis,
-  scales?: Tensor,
+  { axis, scales, range }: NewMatrix,
 ): PackedMatrix {
   switch (weights) {
     case 'bf16':
     case 'fp16':
       return HalfMatrix.of(matrix, weights);
     case 'int8':
-      return Int8Matrix.of(matrix, { granularity, dynamic: activations === 'dynamic' }, scales);
+      return Int8Matrix.of(matrix, { granularity, dynamic: activations === 'dynamic', range }, scales);
     case 'int4':
       return scales
         ? Int4Matrix.scaled(matrix, scales, int4Options(granularity, axis))
@@ -49,14 +55,14 @@ export function matrixFrom(
   records: Tensor,
   shape: MatrixShape,
   { dtype, granularity, axis }: StorageFormat,
-  { dynamic }: Pick<MatrixUse, 'dynamic'>,
+  { dynamic, range }: Pick<MatrixUse, 'dynamic' | 'range'>,
 ): PackedMatrix {
   switch (dtype) {
     case 'bf16':
     case 'fp16':
       return HalfMatrix.from(records, shape[1], dtype);
     case 'int8':
-      return Int8Matrix.from(records, shape, { granularity, dynamic });
+      return Int8Matrix.from(records, shape, { granularity, dynamic, range });
     case 'int4':
       return Int4Matrix.from(records, shape, int4Options(granularity, axis));
     case 'nf4':
@@ -89,7 +95,7 @@ function partsOf(dtype: StorageFormat['dtype'], granularity: Granularity, column
   }
 }
 
-const int4Options = (granularity: Granularity, axis: ChannelAxis) => ({
+export const int4Options = (granularity: Granularity, axis: ChannelAxis) => ({
   granularity: groupsIn(granularity),
   forProducts: axis === 'last' && isOnCpu(),
 });

@@ -21,7 +21,9 @@ import {
   notHere,
   prepared,
 } from './errors.js';
-import { sub } from './formats/operators.js';
+import { allFinite } from './formats/finite.js';
+import { div, mul, sub } from './formats/operators.js';
+import type { InputRange, InputScale, PackedMatrix } from './formats/packed-matrix.js';
 import { matrixOf } from './matrix-of.js';
 import type { WeightSettings } from './options.js';
 import type { PackedFacts } from './report.js';
@@ -30,9 +32,7 @@ import { asMatrix, Storage, type StoredVariable } from './storage.js';
 /** A tensor that moves to another backend loses its packed data, so packed data do not tell. */
 const quantized = new WeakSet<Variable>();
 
-const abs = operator('aten::abs');
 const cat = operator('aten::cat');
-const max = operator('aten::max');
 const narrow = operator('aten::narrow');
 const square = operator('aten::square');
 const sum = operator('aten::sum');
@@ -41,7 +41,7 @@ const sum = operator('aten::sum');
 export function requireQuantizable(variable: Variable, settings: WeightSettings, axis: ChannelAxis): void {
   requireShape(variable, settings, axis);
   if (!hasOwnValues(variable)) throw notHere(variable.name);
-  if (!isFinite(requireAcc().native(variable))) throw notFinite(variable.name);
+  if (!allFinite(requireAcc().native(variable))) throw notFinite(variable.name);
 }
 
 /** The checks that need no values. */
@@ -58,18 +58,20 @@ export function requireShape(variable: Variable, { granularity }: WeightSettings
   }
 }
 
-function isFinite(values: NativeTensor): boolean {
-  using magnitudes = abs(values);
-  using largest = max(magnitudes);
-  return Number.isFinite((largest.read('float32') as Float32Array)[0]);
-}
-
-/** The form in which values were trained. */
-export interface TrainedForm {
+/** How a weight differs from what its settings make of its values alone. */
+export interface PackedForm {
   /** float32 `[channels or 1, groups, 1]`. Undefined: those of the algorithm. It is borrowed. */
-  readonly scales: NativeTensor | undefined;
+  readonly scales?: NativeTensor | undefined;
   /** Whether products compute in float32, or with exact sums of whole numbers. */
-  readonly exact: boolean;
+  readonly exact?: boolean;
+  /** By which products round their input. */
+  readonly range?: InputRange | undefined;
+  /** With which products multiply the columns of their input. */
+  readonly inputScale?: InputScale | undefined;
+  /** The same numbers, float32 `[others]`, if they are known: the columns are divided by them before. Borrowed. */
+  readonly factors?: NativeTensor | undefined;
+  /** Packs the matrix `[channels, others]`, which it borrows, in place of the algorithm. */
+  readonly pack?: ((matrix: NativeTensor) => PackedMatrix) | undefined;
 }
 
 /**
@@ -81,10 +83,10 @@ export function pack(
   variable: Variable,
   settings: WeightSettings,
   axis: ChannelAxis,
-  trained?: TrainedForm,
+  form: PackedForm = {},
 ): PackedFacts {
   requireQuantizable(variable, settings, axis);
-  const { storage, signal, noise } = packed(variable, settings, axis, trained);
+  const { storage, signal, noise } = packed(variable, settings, axis, form);
   besideTape(() => assignPacked(variable, packedTensor(storage)));
   freeze(variable);
   return { size: variable.size, bytes: storage.bytes, signal, noise };
@@ -111,16 +113,19 @@ function packed(
   variable: Variable,
   settings: WeightSettings,
   axis: ChannelAxis,
-  { scales, exact }: TrainedForm = { scales: undefined, exact: false },
+  form: PackedForm = {},
 ): Packed {
   const values = requireAcc().native(variable);
   const channels = axis === 'first' ? variable.shape[0]! : variable.shape.at(-1)!;
-  const stored = { shape: variable.shape, axis, dynamic: settings.activations === 'dynamic', exact };
+  const { exact = false, range, inputScale } = form;
+  const dynamic = settings.activations === 'dynamic';
+  const stored = { shape: variable.shape, axis, dynamic, exact, range, inputScale };
   // The numbers of a row depend on other rows where all have one scale, and where HQQ ends by their mean error.
-  const isByRow = !scales && settings.granularity !== 'tensor' && settings.algorithm === 'nearest';
+  const isByRow =
+    !form.scales && !form.pack && settings.granularity !== 'tensor' && settings.algorithm === 'nearest';
   const count = isByRow ? Math.max(1, Math.floor((CHUNK_ELEMENTS * channels) / variable.size)) : channels;
   if (count >= channels) {
-    const { matrix, ...powers } = packedRows(values, settings, axis, scales);
+    const { matrix, ...powers } = packedRows(values, settings, { axis, form });
     return { storage: new Storage(matrix, stored), ...powers };
   }
   const records: NativeTensor[] = [];
@@ -128,7 +133,7 @@ function packed(
   try {
     for (let from = 0; from < channels; from += count) {
       using some = narrow(values, axis === 'first' ? 0 : -1, from, Math.min(count, channels - from));
-      const { matrix, signal, noise } = packedRows(some, settings, axis);
+      const { matrix, signal, noise } = packedRows(some, settings, { axis, form });
       try {
         records.push(matrix.records());
       } finally {
@@ -155,12 +160,14 @@ function joined(
 function packedRows(
   values: NativeTensor,
   settings: WeightSettings,
-  axis: ChannelAxis,
-  scales?: NativeTensor,
+  { axis, form }: { readonly axis: ChannelAxis; readonly form: PackedForm },
 ) {
   using rows = asMatrix(values, axis);
-  const matrix = matrixOf(rows, settings, axis, scales);
-  using unpacked = matrix.values();
+  const { factors } = form;
+  using scaled = factors ? div(rows, factors) : rows.alias();
+  const matrix = form.pack?.(scaled) ?? matrixOf(scaled, settings, { axis, ...form });
+  using own = matrix.values();
+  using unpacked = factors ? mul(own, factors) : own.alias();
   using errors = sub(rows, unpacked);
   return { matrix, signal: power(rows), noise: power(errors) };
 }

@@ -154,7 +154,8 @@ describe('is refused', () => {
       [model, { weights: 'int8', exclude: ['**'] }, 'ACC_QUANTIZE_LAYERS'],
       [model, { weights: 'int4' }, 'ACC_QUANTIZE_SHAPE'],
       [model, { weights: 'int8', algorithm: 'awq' }, 'ACC_INVALID_OPTION'],
-      [model, { weights: 'int8', calibration: [] }, 'ACC_UNKNOWN_OPTION'],
+      [model, { weights: 'int8', calibration: [] }, 'ACC_INVALID_OPTION'],
+      [model, { weights: 'int8', layers: [] }, 'ACC_INVALID_OPTION'],
       [model, { weights: 'bf16' }, 'ACC_INVALID_OPTION'],
       [{}, { weights: 'int8' }, 'ACC_INVALID_ARGUMENT'],
     ];
@@ -169,7 +170,7 @@ describe('is refused', () => {
       message: expect.stringContaining(names.join(', ')),
     });
     others.dispose();
-    expect((await quantize(model, { weights: 'int8' })).length).toBe(2);
+    expect((await quantize(model, { weights: 'int8', exclude: [] })).length).toBe(2);
     model.dispose();
   });
 

@@ -1,15 +1,16 @@
-import { nextFrame, type Variable } from '@tensorflow/tfjs-core';
+import type { Variable } from '@tensorflow/tfjs-core';
 import { parseOptions } from '@acc/contract';
-import { freezeWeight, isModel } from '@acc/tfjs-internals';
-import { plannedLayers, type PlannedLayer } from './budget.js';
-import { chosenLayers, requireProducts, type LayerGlobs } from './choose-layers.js';
-import { inQat, noFormat, noModel, notWhileLoading, notWithBudget } from './errors.js';
+import { freezeWeight, type ModelInternals } from '@acc/tfjs-internals';
+import type { PlannedLayer } from './budget.js';
+import { batchesOf } from './calibration/batches.js';
+import { notCalibratedWhileLoading, notWhileLoading } from './errors.js';
+import { fold, foldsOf } from './fold-batch-norm.js';
 import { MODEL_SCHEMA, requireManyValues, type QuantizeOptions } from './options.js';
 import { pack, requireQuantizable, requireShape } from './pack.js';
-import { quantizableLayers, type QuantizableLayer } from './quantizable-layers.js';
-import { qatLayerOf } from './qat/qat-layer.js';
-import { reportOf, type LayerReport } from './report.js';
-import { settingsOf } from './settings.js';
+import { planFor, planOf, type Given } from './plan.js';
+import type { LayerReport } from './report.js';
+import { packedInStages } from './stages.js';
+import { withInputs } from './layer-run.js';
 
 /**
  * Packs the weights of a model in place: the kernels of dense, convolution, LSTM, GRU and simple recurrent
@@ -20,35 +21,36 @@ import { settingsOf } from './settings.js';
  * With `bitsPerWeight`, each layer gets a format of its own, so that the sum of the layers' ratios of noise to
  * signal is small.
  *
+ * With `calibration`, the model predicts batches of inputs first. From those, `static` gets the range of each
+ * layer's inputs, a weight `input_range` of the layer, and `gptq` the sums of their products. GPTQ packs the layers
+ * of the model in their order, and predicts the batches again for each, with the layers before it packed.
+ *
  * Call it once the model has its weights, and before `prepare`.
  *
  * @param model A tf.LayersModel that is built, on the backend `acc`.
  * @returns For each layer, in the model's order: the bits of a weight, the ratio of signal to noise, and
- * the bytes in memory.
+ * the bytes in memory; also the method and its time.
  * @throws AccError `ACC_UNKNOWN_OPTION`, `ACC_INVALID_OPTION`, `ACC_INVALID_ARGUMENT` if it is no model;
- * `ACC_QUANTIZE_LAYERS` if no layer matches; all of {@link quantizeVariable}. Nothing has changed then.
+ * `ACC_QUANTIZE_LAYERS` if no layer matches; `ACC_CALIBRATION_DATA` for batches that do not fit the model;
+ * `ACC_FOLD` for a batch normalization that cannot be folded; all of {@link quantizeVariable}. Nothing has changed
+ * then, save for `ACC_CALIBRATION_DATA` about a layer: batch normalizations are folded by then, and with `gptq` and
+ * `awq`, the layers before it are packed.
  */
 export async function quantize(model: object, options: QuantizeOptions): Promise<LayerReport[]> {
   requireManyValues('quantize', options);
   const given = parseOptions('quantize', MODEL_SCHEMA, options);
-  const planned =
-    given.bitsPerWeight === undefined ? planOf(model, given, 'quantize') : await budgetOf(model, given);
-  for (const { weights, settings } of planned) {
-    for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
-  }
-  const reports: LayerReport[] = [];
-  for (const { name, weights, settings } of planned) {
-    const packed = weights.map(({ weight, axis }) => {
-      const variable = weight.read();
-      const facts = pack(variable, settings, axis);
-      freezeWeight(weight);
-      return facts;
-    });
-    reports.push({ layer: name, ...reportOf(packed) });
-    // The program's timers and messages get a turn.
-    await nextFrame();
-  }
-  return reports;
+  const planned = await planFor(model, given);
+  requireAll(planned);
+  const folds = given.foldBatchNorm ? foldsOf(model as never, planned) : [];
+  const { calibration } = given;
+  const hasData = calibration !== undefined && calibration !== 'stored';
+  using batches = hasData ? await batchesOf(model as ModelInternals, calibration) : undefined;
+  // Another call may have packed layers in the meantime.
+  requireAll(planned);
+  // The model predicts the same.
+  for (const each of folds) fold(each);
+  const run = { model: model as ModelInternals, given, batches };
+  return await packedInStages(run, withInputs(run, planned));
 }
 
 /**
@@ -62,6 +64,7 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
   requireManyValues('loadPretrained', options);
   const given = parseOptions('loadPretrained', MODEL_SCHEMA, options);
   if (given.bitsPerWeight !== undefined) throw notWhileLoading();
+  requireNoCalibration(given);
   const planned = planOf(model, given, 'loadPretrained');
   const weights = planned.flatMap((layer) =>
     layer.weights.map((each) => ({ ...each, settings: layer.settings })),
@@ -76,33 +79,16 @@ export function quantizeWhileLoading(model: object, options: QuantizeOptions): (
   };
 }
 
-type Given = ReturnType<typeof MODEL_SCHEMA.parse>;
-
-/** One format for all layers. */
-function planOf(
-  model: object,
-  { layers, exclude, weights, ...given }: Given,
-  caller: string,
-): PlannedLayer[] {
-  if (!weights) throw noFormat(caller);
-  const settings = settingsOf(caller, { ...given, weights });
-  const chosen = layersToQuantize(caller, model, { layers, exclude });
-  if (settings.activations === 'dynamic') requireProducts(caller, settings.activations, chosen);
-  return chosen.map((layer) => ({ ...layer, settings }));
+/** @throws AccError `ACC_INVALID_OPTION` for options that need a model with all its weights. */
+function requireNoCalibration({ activations, algorithm, foldBatchNorm, ...given }: Given): void {
+  const isOfValues = algorithm === 'nearest' || algorithm === 'hqq';
+  const others = [given.calibration, given.observer, given.gptq, given.smoothQuant];
+  if (!isOfValues || activations === 'static' || foldBatchNorm || others.some((each) => each !== undefined))
+    throw notCalibratedWhileLoading();
 }
 
-/** A format for each layer. */
-async function budgetOf(model: object, { layers, exclude, ...given }: Given): Promise<PlannedLayer[]> {
-  const { bitsPerWeight, weights, granularity, activations, algorithm } = given;
-  if (weights || granularity !== undefined || activations !== 'none') throw notWithBudget();
-  const chosen = layersToQuantize('quantize', model, { layers, exclude });
-  return plannedLayers(chosen, bitsPerWeight!, algorithm);
-}
-
-function layersToQuantize(caller: string, model: object, globs: LayerGlobs): QuantizableLayer[] {
-  if (!isModel(model)) throw noModel(caller);
-  const chosen = chosenLayers(caller, quantizableLayers(model.layers), globs);
-  const trained = chosen.find(({ layer }) => qatLayerOf(layer));
-  if (trained) throw inQat(caller, trained.name);
-  return chosen;
+function requireAll(planned: readonly PlannedLayer[]): void {
+  for (const { weights, settings } of planned) {
+    for (const { weight, axis } of weights) requireQuantizable(weight.read(), settings, axis);
+  }
 }

@@ -50,22 +50,28 @@ export function settingsOf(
       "Write weights: 'int4', or algorithm: 'nearest'.",
     );
   }
-  if (activations === 'dynamic') requireIntProducts(caller, weights === 'int8' && !isGrouped, isHost);
+  if (activations !== 'none')
+    requireIntProducts(caller, activations, weights === 'int8' && !isGrouped, isHost);
   return settings;
 }
 
-function requireIntProducts(caller: string, hasOneScale: boolean, isHost: boolean): void {
+function requireIntProducts(
+  caller: string,
+  activations: Activations,
+  hasOneScale: boolean,
+  isHost: boolean,
+): void {
   if (!hasOneScale) {
     throw invalid(
       caller,
-      "activations: 'dynamic' multiplies whole numbers, which needs int8 weights with one scale for each row.",
+      `activations: '${activations}' multiplies whole numbers, which needs int8 weights with one scale for each row.`,
       "Write weights: 'int8' with granularity 'row' or 'tensor', or activations: 'none'.",
     );
   }
   if (isHost) return;
   throw invalid(
     caller,
-    "activations: 'dynamic' is for CPUs. On a GPU, products take the unpacked weights.",
+    `activations: '${activations}' is for CPUs. On a GPU, products take the unpacked weights.`,
     'Leave activations out.',
   );
 }

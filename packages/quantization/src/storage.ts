@@ -3,8 +3,8 @@ import type { Tensor } from '@acc/native';
 import type { ChannelAxis, PackedRecords, PackedValues, StorageFormat } from '@acc/kernels';
 import { operator, refuseRecording } from '@acc/native';
 import { engineInternals } from '@acc/tfjs-internals';
-import { mm, cast, reshape, transpose } from './formats/operators.js';
-import type { MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
+import { mm, mul, cast, reshape, transpose } from './formats/operators.js';
+import type { InputScale, MatrixShape, PackedMatrix } from './formats/packed-matrix.js';
 import { matrixFrom, recordShape, type MatrixUse } from './matrix-of.js';
 import { isOnCpu } from './on-cpu.js';
 
@@ -33,6 +33,8 @@ export interface StoredVariable extends MatrixUse {
   /** Of the variable. */
   readonly shape: readonly number[];
   readonly axis: ChannelAxis;
+  /** Products multiply the columns of their input with it, so the values are those of the matrix times it. */
+  readonly inputScale?: InputScale | undefined;
 }
 
 function matrixShape({ shape, axis }: StoredVariable): MatrixShape {
@@ -109,7 +111,7 @@ export class Storage implements PackedValues {
   }
 
   unpack(): Tensor {
-    using values = this.#current.values();
+    using values = this.#values();
     using turned = this.#stored.axis === 'last' ? transpose(values) : values.alias();
     return reshape(turned, [...this.shape]);
   }
@@ -117,12 +119,12 @@ export class Storage implements PackedValues {
   product(x: Tensor, transposed: boolean): Tensor | undefined {
     const matrix = this.#current;
     const isOfRows = transposed === (this.#stored.axis === 'first');
-    const { dynamic, exact } = this.#stored;
-    const isFast = isOfRows && isOnCpu() && !isInGradient() && (dynamic || !exact);
-    const packed = isFast ? matrix.product?.(x) : undefined;
+    const { dynamic, exact, range } = this.#stored;
+    const isFast = isOfRows && isOnCpu() && !isInGradient() && (dynamic || range !== undefined || !exact);
+    const packed = isFast ? this.#packedProduct(matrix, x) : undefined;
     // The float32 values and float32 `x` have faster products in the backend.
     if (packed || x.dtype === 'float32') return packed;
-    using values = matrix.values();
+    using values = this.#values();
     using same = cast(values, x.dtype);
     using second = isOfRows ? transpose(same) : same.alias();
     return mm(x, second);
@@ -130,6 +132,24 @@ export class Storage implements PackedValues {
 
   rows(indices: Tensor): Tensor | undefined {
     if (this.#stored.axis !== 'first') return undefined;
-    return this.#current.rows?.(indices);
+    const { inputScale } = this.#stored;
+    const found = this.#current.rows?.(indices);
+    if (!found || !inputScale) return found;
+    using values = found;
+    return mul(values, inputScale.read());
+  }
+
+  #packedProduct(matrix: PackedMatrix, x: Tensor): Tensor | undefined {
+    const { inputScale } = this.#stored;
+    if (!inputScale || !matrix.product) return matrix.product?.(x);
+    using factors = cast(inputScale.read(), x.dtype);
+    using scaled = mul(x, factors);
+    return matrix.product(scaled);
+  }
+
+  #values(): Tensor {
+    const { inputScale } = this.#stored;
+    using values = this.#current.values();
+    return inputScale ? mul(values, inputScale.read()) : values.alias();
   }
 }

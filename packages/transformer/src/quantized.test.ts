@@ -91,6 +91,42 @@ it('weights are packed as they are read: the model is never in float32, and is t
   }
 });
 
+it('a calibrated model rounds the inputs of its projections, and packs them by GPTQ and AWQ', async () => {
+  const tokens = [1, 2].map((seed) =>
+    tf.tidy(() => tf.floor(tf.randomUniform([2, 8], 0, 32, 'float32', seed)).toInt() as tf.Tensor),
+  );
+  const own = llama(config as never);
+  const logits = own.predict(tokens[0]!) as tf.Tensor;
+  const inputs = (model: typeof own) =>
+    model.weights.flatMap(({ originalName }) => /[^/]*[/]input_.*/.exec(originalName)?.[0] ?? []);
+  const projections = ['**/attn/*', '**/mlp/*'];
+  const cases = [
+    [{ weights: 'int8', activations: 'static' }, 15],
+    [{ weights: 'int8', activations: 'static', algorithm: 'smoothQuant' }, 30],
+    [{ weights: 'int8', activations: 'dynamic', algorithm: 'gptq', layers: projections }, 0],
+    [{ weights: 'int4', granularity: { group: 32 }, algorithm: 'awq', layers: projections }, 14],
+  ] as const;
+  for (const [options, count] of cases) {
+    const model = llama(config as never);
+    model.setWeights(own.getWeights());
+    const before = tf.memory().numTensors;
+    await quantize(model, { ...options, calibration: tokens });
+    expect(inputs(model)).toHaveLength(count);
+    expect(tf.memory().numTensors).toBe(before + count);
+    const found = model.predict(tokens[0]!) as tf.Tensor;
+    const [error, largest] = tf.tidy(() => [
+      tf.max(tf.abs(tf.sub(found, logits))).dataSync()[0]!,
+      tf.max(tf.abs(logits)).dataSync()[0]!,
+    ]) as [number, number];
+    expect(error).toBeGreaterThan(0);
+    expect(error).toBeLessThan((options.weights === 'int4' ? 0.4 : 0.1) * largest);
+    found.dispose();
+    model.dispose();
+  }
+  tf.dispose([...tokens, logits]);
+  own.dispose();
+});
+
 it('weights of a Q8_0 file keep their numbers and scales, if they are packed in groups of 32', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'acc-gguf-'));
   try {

@@ -79,6 +79,23 @@ describe.each(SIZES)('on %i ranks, packed weights', (ranks) => {
     expect(alone.ranges[1]).not.toEqual(alone.ranges[0]);
   });
 
+  it.each(WAYS)(
+    'that calibration has packed are those of rank 0, with the ranges of its inputs: %s',
+    (way) => {
+      const alone = saved.get(1)![0]!.ddp.calibrated;
+      expect(Object.keys(alone.inputs).sort()).toEqual([
+        'conv/input_range',
+        'middle/input_range',
+        'middle/input_scale',
+      ]);
+      for (const { [way]: each } of saved.get(ranks)!) {
+        expect(each.calibrated.inputs).toEqual(alone.inputs);
+        expectClose(each.calibrated.predicted, alone.predicted, CLOSE);
+        expectClose(each.calibrated.loaded, alone.predicted, CLOSE);
+      }
+    },
+  );
+
   it.each(WAYS)('are saved packed: %s', (way) => {
     const { fileBytes, modelBytes } = saved.get(ranks)![0]![way];
     // The trained weights and their state; names and descriptions.

@@ -149,7 +149,8 @@ function receiversOfShards(name: string, { variable, held, shards }: ShardedVari
       dtype,
       boxes,
       assign(values) {
-        if (boxes.length === 0) return;
+        // A variable of which this rank has no elements is assigned too: its unit may have whole values in memory.
+        if (boxes.length === 0 && held.size > 0) return;
         const elements = held.dataSync().slice();
         boxes.forEach((box, i) => {
           const given = values[i]!.dataSync();

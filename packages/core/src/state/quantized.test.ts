@@ -132,7 +132,7 @@ describe('layers that prepareQat has prepared', () => {
   }
 
   /** Trains a model, as recorded steps if `isCompiled`. */
-  function train(model: tf.LayersModel, isCompiled: boolean): number[] {
+  function train(model: tf.LayersModel, isCompiled: boolean, units = 2): number[] {
     const optimizer = tf.train.sgd(0.1);
     accelerator.prepare(model, optimizer);
     let calls = 0;
@@ -143,7 +143,7 @@ describe('layers that prepareQat has prepared', () => {
     };
     const run = isCompiled ? accelerator.compile(step) : step;
     const losses = [1, 2, 3, 4, 5, 6].map((seed) =>
-      tf.tidy(() => run(tf.mul(values([8, 64], seed), seed), values([8, 2], 7)).dataSync()[0]!),
+      tf.tidy(() => run(tf.mul(values([8, 64], seed), seed), values([8, units], 7)).dataSync()[0]!),
     );
     expect(calls < losses.length).toBe(isCompiled);
     optimizer.dispose();
@@ -204,6 +204,57 @@ describe('layers that prepareQat has prepared', () => {
       loaded.dispose();
     },
   );
+
+  it.each(['State', 'Model'] as const)(
+    'give a quantized model the ranges of its inputs, by load%s',
+    async (kind) => {
+      accelerator = await Accelerator.create();
+      const dense = () =>
+        tf.sequential({ layers: [tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] })] });
+      const model = prepareQat(dense(), { weights: 'int8', activations: 'static' });
+      train(model, false, 64);
+      accelerator.freeMemory();
+      await convertQat(model);
+      const expected = predict(model);
+      accelerator = await Accelerator.create();
+      accelerator.prepare(model);
+      await (kind === 'State' ? accelerator.saveState(folder) : accelerator.saveModel(model, folder));
+      accelerator.freeMemory();
+      model.dispose();
+      accelerator = await Accelerator.create();
+      const loaded = dense();
+      await quantize(loaded, { weights: 'int8', activations: 'static', calibration: 'stored' });
+      accelerator.prepare(loaded);
+      expect(() => predict(loaded)).toThrow(error('ACC_CALIBRATION_DATA', "'dense'"));
+      await (kind === 'State' ? accelerator.loadState(folder) : accelerator.loadModel(loaded, folder));
+      expectClose(predict(loaded), expected, { rtol: 0, atol: 1e-5 });
+      loaded.dispose();
+    },
+  );
+
+  it.each([
+    { weights: 'int4', granularity: { group: 32 }, algorithm: 'gptq' },
+    { weights: 'int8', algorithm: 'awq' },
+    { weights: 'int8', activations: 'dynamic', algorithm: 'smoothQuant' },
+  ] as const)('are saved and loaded once they are calibrated: $algorithm', async (options) => {
+    accelerator = await Accelerator.create();
+    const dense = () =>
+      tf.sequential({ layers: [tf.layers.dense({ units: 64, name: 'dense', inputShape: [64] })] });
+    const [model, loaded] = [dense(), dense()];
+    const calibration = [values([40, 64], 1)];
+    await quantize(model, { ...options, calibration });
+    const expected = predict(model);
+    await accelerator.saveModel(model, folder);
+    const { algorithm, ...form } = options;
+    await quantize(loaded, algorithm === 'gptq' ? form : { ...options, calibration: 'stored' });
+    accelerator.prepare(loaded);
+    const { unused } = await accelerator.loadModel(loaded, folder);
+    expect(unused).toEqual([]);
+    expect(predict(loaded)).toEqual(expected);
+    tf.dispose(calibration);
+    model.dispose();
+    loaded.dispose();
+  });
 
   it("compute in bf16 with mixedPrecision 'int8', which says so", async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);

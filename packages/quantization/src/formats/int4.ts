@@ -79,6 +79,12 @@ export class Int4Matrix implements PackedMatrix {
     return new Int4Matrix(flat, joined({ scales, zeros }), options);
   }
 
+  /** @param numbers From 0 to 15, of any dtype, `[rows, columns]`. Borrowed, like the groups. */
+  static ofNumbers(numbers: Tensor, groups: Int4Groups, options: Int4Options): Int4Matrix {
+    using bytes = cast(numbers, 'uint8');
+    return new Int4Matrix(bytes, joined(groups), options);
+  }
+
   static from(records: Tensor, [rows, columns]: MatrixShape, options: Int4Options): Int4Matrix {
     const [bytes, pairs] = splitRecords(records, int4Parts(options.granularity)) as [Tensor, Tensor];
     using packed = bytes;

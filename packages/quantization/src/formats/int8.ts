@@ -3,6 +3,7 @@ import type { Granularity } from '@acc/kernels';
 import { operator, type Tensor } from '@acc/native';
 import {
   abs,
+  add,
   amax,
   cast,
   clampScalar,
@@ -15,9 +16,10 @@ import {
   reshape,
   round,
   shortProduct,
+  sub,
   transpose,
 } from './operators.js';
-import type { MatrixShape, PackedMatrix } from './packed-matrix.js';
+import type { InputRange, MatrixShape, PackedMatrix } from './packed-matrix.js';
 import { joinRecords, recordLength, splitRecords, type RecordPart } from './records.js';
 
 const weightProduct = operator('aten::_weight_int8pack_mm');
@@ -27,6 +29,7 @@ const contiguous = operator('aten::contiguous');
 const expand = operator('aten::expand');
 const narrow = operator('aten::narrow');
 const clone = operator('aten::clone');
+const sum = operator('aten::sum.dim_IntList');
 
 export const LARGEST = 127;
 /** The smallest magnitude that a scale is made for. Smaller values become 0. */
@@ -45,6 +48,8 @@ export interface Int8Options {
   readonly granularity: Granularity;
   /** Whether products round `x` to int8 too, by a scale for each of its rows. */
   readonly dynamic: boolean;
+  /** The range by which products round `x` to int8, where they do. */
+  readonly range?: InputRange | undefined;
 }
 
 /**
@@ -54,24 +59,34 @@ export interface Int8Options {
 export class Int8Matrix implements PackedMatrix {
   readonly dtype = 'int8';
   readonly granularity: Granularity;
+  /**
+   * The numbers int8 `[rows, columns]`, and scales float32 `[rows or 1, groups, 1]`. With a range, also the sums of
+   * the rows of numbers, int32 `[rows]`.
+   */
+  readonly tensors: readonly [Tensor, Tensor, ...Tensor[]];
   readonly #dynamic: boolean;
+  readonly #range: InputRange | undefined;
 
-  /** @param tensors The numbers int8 `[rows, columns]`, and scales float32 `[rows or 1, groups, 1]`. */
-  constructor(
-    readonly tensors: readonly [Tensor, Tensor],
-    { granularity, dynamic }: Int8Options,
-  ) {
+  /** @param tensors The numbers and scales, which it takes over. */
+  constructor(tensors: readonly [Tensor, Tensor], { granularity, dynamic, range }: Int8Options) {
     this.granularity = granularity;
+    this.tensors = range ? [...tensors, sum(tensors[0], [1], false, 'int32')] : tensors;
     this.#dynamic = dynamic;
+    this.#range = range;
   }
 
   /** @param given Scales in place of those of the largest magnitudes. Borrowed. */
   static of(matrix: Tensor, options: Int8Options, given?: Tensor): Int8Matrix {
     const { granularity } = options;
     using grouped = inGroups(matrix, recordLength(granularity, matrix.shape[1]!));
-    const scales = given ? clone(given) : scalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
+    const scales = given ? clone(given) : int8ScalesOf(grouped, granularity === 'tensor' ? [0, 1, 2] : [2]);
     using numbers = rounded(grouped, scales);
     return new Int8Matrix([reshape(numbers, matrix.shape as number[]), scales], options);
+  }
+
+  /** @param numbers From -127 to 127, of any dtype, `[rows, columns]`. Borrowed, like the scales. */
+  static ofNumbers(numbers: Tensor, scales: Tensor, options: Int8Options): Int8Matrix {
+    return new Int8Matrix([cast(numbers, 'int8'), clone(scales)], options);
   }
 
   static from(records: Tensor, [rows, columns]: MatrixShape, options: Int8Options): Int8Matrix {
@@ -104,6 +119,7 @@ export class Int8Matrix implements PackedMatrix {
 
   product(x: Tensor): Tensor | undefined {
     if (this.tensors[1].shape[1] !== 1) return undefined;
+    if (this.#range) return this.#staticProduct(x, this.#range);
     if (this.#dynamic) return this.#intProduct(x);
     return x.shape[0]! <= FEW_ROWS && x.shape[1]! % COLUMNS_STEP === 0
       ? this.#weightProduct(x)
@@ -146,12 +162,33 @@ export class Int8Matrix implements PackedMatrix {
   #intProduct(x: Tensor): Tensor {
     const [numbers] = this.tensors;
     using wide = cast(x, 'float32');
-    using scalesOfX = scalesOf(wide, [1]);
+    using scalesOfX = int8ScalesOf(wide, [1]);
     using numbersOfX = rounded(wide, scalesOfX);
     using turned = transpose(numbers);
     using sums = intProduct(numbersOfX, turned);
     using product = mul(sums, scalesOfX);
     return this.#scaled(product, x.dtype);
+  }
+
+  /**
+   * One scale for `x`, whose numbers are from -128 to 127, and one of which is 0. The sums of products of whole
+   * numbers are exact.
+   */
+  #staticProduct(x: Tensor, range: InputRange): Tensor {
+    const [numbers, , sums] = this.tensors;
+    using read = range.read();
+    const { scale, zero } = read;
+    using wide = cast(x, 'float32');
+    using numbersOfX = roundedTo(wide, scale, zero);
+    using turned = transpose(numbers);
+    using products = intProduct(numbersOfX, turned);
+    using whole = cast(zero, 'int32');
+    using ofZero = mul(sums!, whole);
+    using exact = sub(products, ofZero);
+    using scales = reshape(this.tensors[1], [-1]);
+    using both = mul(scales, scale);
+    using values = mul(exact, both);
+    return cast(values, x.dtype);
   }
 
   /** Times the scale of each channel, as `dtype`. */
@@ -163,11 +200,20 @@ export class Int8Matrix implements PackedMatrix {
 }
 
 /** The scale of the values along `dims`, which the result has with length 1. */
-function scalesOf(values: Tensor, dims: number[]): Tensor {
+export function int8ScalesOf(values: Tensor, dims: number[]): Tensor {
   using magnitudes = abs(values);
   using largest = amax(magnitudes, dims, true);
   using atLeast = clampScalar(largest, LEAST_INT8, null);
   return divScalar(atLeast, LARGEST);
+}
+
+/** values / scale + zero as int8. */
+function roundedTo(values: Tensor, scale: Tensor, zero: Tensor): Tensor {
+  using scaled = div(values, scale);
+  using whole = round(scaled);
+  using moved = add(whole, zero);
+  using limited = clampScalar(moved, -LARGEST - 1, LARGEST);
+  return cast(limited, 'int8');
 }
 
 /** values / scales as int8. */

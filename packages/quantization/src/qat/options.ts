@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Granularity } from '@acc/kernels';
-import { granularity, globs } from '../options.js';
+import { chosenGlobs, excludedGlobs, granularity } from '../options.js';
 
 export interface QatOptions {
   readonly weights: 'int8' | 'int4';
@@ -43,6 +43,6 @@ export const QAT_SCHEMA = z.object({
   activations: z.enum(['none', 'dynamic', 'static']).default('none'),
   observer: z.enum(['minMax', 'movingAverage']).optional(),
   freezeAfter: z.number().int().min(1).max(MOST_PASSES).optional(),
-  layers: globs.optional(),
-  exclude: globs.default([]),
+  layers: chosenGlobs,
+  exclude: excludedGlobs,
 });

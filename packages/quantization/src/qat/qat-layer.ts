@@ -222,11 +222,13 @@ export class QatLayer {
     for (const { undo } of weights) undo();
     this.freeze();
     if (activations !== 'static') this.#undo();
+    const start = performance.now();
     const facts = weights.map((each) => converted(each, settings));
+    const milliseconds = performance.now() - start;
     const learned = weights.flatMap(({ scales }) => scales ?? []);
     removeWeightsFrom(this.#layer.holder, learned, model);
     for (const scales of learned) scales.dispose();
-    return { layer: this.name, ...reportOf(facts) };
+    return { layer: this.name, method: 'qat', milliseconds, ...reportOf(facts) };
   }
 }
 

@@ -8,7 +8,9 @@ import { nestedLayers } from './nested-layers.js';
  * them.
  */
 export function buffersOf(layers: readonly unknown[]): Variable[] {
-  return [...nestedLayers(layers)].flatMap((layer) =>
+  const found = [...nestedLayers(layers)].flatMap((layer) =>
     ((layer as LayerWithBuffers)._nonTrainableWeights ?? []).map((weight) => weight.read()),
   );
+  // A layer that is made of parts has theirs.
+  return [...new Set(found)];
 }

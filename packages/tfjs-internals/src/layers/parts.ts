@@ -3,6 +3,7 @@ import type { LayerVariable } from './layer.js';
 /** The members of a tfjs-layers layer that matter when it is a part of another layer. */
 interface Part {
   _trainableWeights: LayerVariable[];
+  _nonTrainableWeights: LayerVariable[];
   addWeight(name: string, ...rest: unknown[]): LayerVariable;
   build(inputShape: (number | null)[]): void;
 }
@@ -24,15 +25,17 @@ export function buildPart(layer: object, prefix: string, inputShape: (number | n
 
 /**
  * Makes the weights of the parts the weights of a layer, now and when the parts get others. So its
- * `trainable` and its lists of weights are those of the parts.
+ * `trainable` and its lists of weights are those of the parts. The layer has no weights of its own.
  */
 export function takeWeightsOf(layer: object, parts: () => readonly object[]): void {
-  Object.defineProperty(layer, '_trainableWeights', {
-    configurable: true,
-    get: () => parts().flatMap((part) => (part as Part)._trainableWeights),
-    // A layer begins with an empty list.
-    set: () => {},
-  });
+  for (const list of ['_trainableWeights', '_nonTrainableWeights'] as const) {
+    Object.defineProperty(layer, list, {
+      configurable: true,
+      get: () => parts().flatMap((part) => (part as Part)[list]),
+      // A layer begins with an empty list.
+      set: () => {},
+    });
+  }
 }
 
 interface AddedWeight {

@@ -2,7 +2,7 @@ import { backend, getBackend, ready, tidy, type Tensor, type Variable } from '@t
 import type { LayersModel } from '@tensorflow/tfjs-layers';
 import { matchExactly, fullBox, type WeightReceiver } from '@acc/checkpoint';
 import { kernelLayerOf, replaceInitial } from '@acc/kernels';
-import type { QuantizeOptions } from '@acc/quantization';
+import type { QuantizeOptions, QuantizeVariableOptions } from '@acc/quantization';
 import { quantizeWhileLoading } from '@acc/quantization/loading';
 import { AccError, isAccError, withoutHelp, type KernelLayer } from '@acc/contract';
 import { buildGpt2 } from '../models/gpt2.js';
@@ -17,8 +17,20 @@ import { withoutMemory } from './without-memory.js';
 const NOTHING_DRAWN = 0;
 
 /** How weights are packed as they are loaded: the options of `quantize`. */
-export type LoadPretrainedOptions = Omit<QuantizeOptions, 'weights' | 'bitsPerWeight'> &
-  Required<Pick<QuantizeOptions, 'weights'>>;
+export type LoadPretrainedOptions = Omit<
+  QuantizeOptions,
+  | 'weights'
+  | 'bitsPerWeight'
+  | 'algorithm'
+  | 'activations'
+  | 'calibration'
+  | 'observer'
+  | 'gptq'
+  | 'smoothQuant'
+  | 'foldBatchNorm'
+> &
+  Required<Pick<QuantizeOptions, 'weights'>> &
+  Pick<QuantizeVariableOptions, 'algorithm' | 'activations'>;
 
 /**
  * Builds the model that a folder or a file describes, and loads its weights.

@@ -9,6 +9,7 @@ import { memoryStats } from '@acc/native';
 import { quantizeVariable, type QuantizeVariableOptions } from '@acc/quantization';
 import { llama, loadPretrained, lora, savePretrained } from '@acc/transformer';
 import { disposeOptimizers } from '../../dispose-optimizers.js';
+import { calibrated, type Calibrated } from './calibrated.js';
 import { qat, type Qat } from './qat.js';
 
 const WAYS = {
@@ -63,6 +64,7 @@ const WITH: Readonly<Record<Way, AcceleratorOptions>> = {
 export interface Saved extends Trained {
   readonly qlora: Qlora;
   readonly qat: Qat;
+  readonly calibrated: Calibrated;
   /** The packed weights of `getStateDict`. */
   readonly stateDict: Record<string, number[]>;
   /** The product of rows and a packed weight outside of a gradient. */
@@ -211,6 +213,10 @@ async function save(folder: string): Promise<Record<Way, Saved>> {
       ...{ ...end(), ...sizes, stateDict, predicted, freedBytes },
       qlora: await qlora(folder, way),
       qat: await qat({ ...(WAYS[way]() as AcceleratorOptions), ...WITH[way] }),
+      calibrated: await calibrated(
+        WAYS[way]() as AcceleratorOptions,
+        join(folder, 'models', `${world}-${way}`),
+      ),
     };
   }
   return result;
