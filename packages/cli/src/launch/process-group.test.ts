@@ -4,7 +4,7 @@ import { endGroup, type GroupSystem } from './process-group.js';
 /** The group of these tests. No process has this number. */
 const GROUP = 2 ** 30;
 
-/** What was sent: the receiver and the signal, without questions (signal 0). */
+/** The receivers and signals of all calls, without questions (signal 0). */
 let sent: [number, string | number | undefined][];
 beforeEach(() => {
   sent = [];
