@@ -46,7 +46,7 @@ function limitsText(study: Study): string {
   const main = `${share >= 0.5 ? 'Most' : 'The largest part'} of the difference (${percent(Math.min(share, 1))}) is ${PARTS[first.part]}${reason(study, first.part)}.`;
   const next =
     second && second.ms / longer >= 0.15
-      ? ` Next come ${PARTS[second.part]} (${percent(second.ms / longer)}).`
+      ? ` The next largest part (${percent(second.ms / longer)}) is ${PARTS[second.part]}.`
       : '';
   return `${head} ${main}${next}`;
 }
