@@ -56,15 +56,12 @@ export class GradientLook {
     const { lists } = this.context().kernels;
     const kernels = grads.filter(({ rank }) => rank >= 2);
     const biases = grads.filter(({ rank }) => rank === 1);
-    const zeros = biases.map((grad) =>
-      grad.dataSync().reduce((sum, value) => sum + (value === 0 ? 1 : 0), 0),
-    );
-    const elements = biases.reduce((sum, { size }) => sum + size, 0);
+    const values = biases.flatMap((grad) => [...grad.dataSync<'float32'>()]);
     const [first, last] = [kernels[0], kernels.at(-1)];
     const rms = (grad: Tensor) => tidy(() => lists.norm([grad]).dataSync()[0]!) / Math.sqrt(grad.size);
     return {
       gradRatio: first && last && first !== last ? rms(first) / rms(last) : 1,
-      zeroUnits: elements === 0 ? 0 : zeros.reduce((sum, count) => sum + count, 0) / elements,
+      zeroUnits: values.filter((value) => value === 0).length / Math.max(1, values.length),
     };
   }
 
