@@ -60,7 +60,8 @@ export class GradientLook {
     const [first, last] = [kernels[0], kernels.at(-1)];
     const rms = (grad: Tensor) => tidy(() => lists.norm([grad]).dataSync()[0]!) / Math.sqrt(grad.size);
     return {
-      gradRatio: first && last && first !== last ? rms(first) / rms(last) : 1,
+      // Without a gradient anywhere, it is 0 ÷ 0.
+      gradRatio: first && last && first !== last ? rms(first) / rms(last) || 0 : 1,
       zeroUnits: values.filter((value) => value === 0).length / Math.max(1, values.length),
     };
   }

@@ -90,7 +90,7 @@ describe('the records of a real run', () => {
 
 describe('a finding', () => {
   it('is not there in a healthy run, and everything with a column was judged', () => {
-    const { findings, notJudged } = diagnoseRun(syntheticRun({ ranks: 2 }));
+    const { findings, notJudged } = diagnoseRun(syntheticRun({ ranks: 2, steps: 200 }));
     expect(findings).toEqual([]);
     expect(notJudged.map(({ id }) => id).toSorted()).toEqual(['gc', 'launch-bound']);
   });

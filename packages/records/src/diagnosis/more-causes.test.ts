@@ -6,9 +6,9 @@ import { diagnoseRun } from './diagnose.js';
 const findingsOf = (given: Synthetic) => diagnoseRun(syntheticRun(given)).findings;
 const idsOf = (given: Synthetic) => findingsOf(given).map(({ id }) => id);
 
-/** Figures of the steps whose single gradients were looked at: 10, 20, 40 and 80. */
+/** Figures of the steps whose single gradients were looked at: 10, 20, 40, 80 and 160. */
 const looked = (figures: Partial<StepRow>) => (step: number) =>
-  [10, 20, 40, 80].includes(step) ? figures : {};
+  [10, 20, 40, 80, 160].includes(step) ? figures : {};
 /** Ranks that communicate for 6.7 ms of 16.7 ms. */
 const talking = (options: object): Synthetic => ({
   ranks: 2,
@@ -83,7 +83,11 @@ describe('a cause', () => {
       { ranks: 2, step: (step, rank) => looked({ weightNorm: 10 + 1e-6 * rank })(step) },
     ],
     ['batch-small', { ranks: 2, step: mostlyFixed(1000) }, { ranks: 2, step: mostlyFixed(200) }],
-    ['batch-large', { ranks: 2, step: looked(ownNorm(4)) }, { ranks: 2, step: looked(ownNorm(12)) }],
+    [
+      'batch-large',
+      { ranks: 2, steps: 200, step: looked(ownNorm(4)) },
+      { ranks: 2, steps: 200, step: looked(ownNorm(12)) },
+    ],
     ['expert-imbalance', { step: () => ({ expertLoad: 2 }) }, { step: () => ({ expertLoad: 1.2 }) }],
   ])('%s, and none for what is nearly so', (id, given, near) => {
     expect(idsOf(given)).toEqual([id]);

@@ -3,7 +3,7 @@ import type { Detector, Finding } from '../finding.js';
 import { optionOf } from '../options.js';
 import type { Run } from '../run.js';
 import { severityOf } from '../severity.js';
-import { mean, median } from '../statistics.js';
+import { max, mean, median } from '../statistics.js';
 
 /** Figures of gradients, at least. */
 const LEAST_LOOKS = 4;
@@ -14,17 +14,37 @@ const LEAST_LOOKS = 4;
  * not known, because ranks share samples, figures are few, or the estimate is not positive.
  */
 export function criticalBatch(run: Run): number | undefined {
-  const ranks = run.numbers.length;
-  if (ranks < 2 || run.facts?.strategy !== 'ddp') return undefined;
-  const estimates = looksOf(run).map(({ step, gradNorm, samples }) => {
-    const squares = mean(ownSquares(run, step));
-    const noise = (squares - gradNorm ** 2) / (ranks / samples - 1 / samples);
-    return { noise, gradient: gradNorm ** 2 - noise / samples };
-  });
+  const estimates = estimatesOf(run);
   if (estimates.length < LEAST_LOOKS) return undefined;
   const noise = mean(estimates.map((each) => each.noise));
   const gradient = mean(estimates.map((each) => each.gradient));
   return noise > 0 && gradient > 0 ? noise / gradient : undefined;
+}
+
+/** The noise grows while a model learns, so the first steps do not say that a batch is too large. */
+const LATE_LOOKS = 5;
+
+/** The largest critical batch by the gradients of single steps. Undefined if it is not known. */
+function largestCritical(run: Run): number | undefined {
+  const estimates = estimatesOf(run).filter(({ noise }) => noise > 0);
+  if (estimates.length < LATE_LOOKS || estimates.some(({ gradient }) => gradient <= 0)) return undefined;
+  return max(estimates.map(({ noise, gradient }) => noise / gradient));
+}
+
+/** The noise of the gradient of a sample, tr Σ, and the squared norm of the gradient without noise, |G|². */
+interface Estimate {
+  readonly noise: number;
+  readonly gradient: number;
+}
+
+function estimatesOf(run: Run): Estimate[] {
+  const ranks = run.numbers.length;
+  if (ranks < 2 || run.facts?.strategy !== 'ddp') return [];
+  return looksOf(run).map(({ step, gradNorm, samples }) => {
+    const squares = mean(ownSquares(run, step));
+    const noise = (squares - gradNorm ** 2) / (ranks / samples - 1 / samples);
+    return { noise, gradient: gradNorm ** 2 - noise / samples };
+  });
 }
 
 const isLook = ({ ownGradNorm, gradNorm, samples }: StepRow) =>
@@ -75,12 +95,11 @@ interface Judged {
   readonly fixed: number;
 }
 
-const NOT_KNOWN = `the critical batch is not known: it needs ${LEAST_LOOKS} figures of the gradients of each rank, in the steps 1, 2, 4, 8 times autoLog.every, and gradients that are not all noise`;
+const NOT_KNOWN = `the critical batch is not known: it needs ${LEAST_LOOKS} or ${LATE_LOOKS} figures of the gradients of each rank, in the steps 1, 2, 4, 8 times autoLog.every, and gradients that are not all noise`;
 
 /** Undefined: the ranks share samples. */
-function judged(run: Run): Judged | string | undefined {
+function judged(run: Run, critical: number | undefined): Judged | string | undefined {
   if (run.facts!.strategy !== 'ddp') return undefined;
-  const critical = criticalBatch(run);
   if (critical === undefined) return NOT_KNOWN;
   const batch = median(run.steps[0]!.map(({ row }) => row.samples));
   return { batch, critical, fixed: fixedShare(run) };
@@ -125,7 +144,7 @@ export const batchSmall: Detector = {
     passes: true,
   },
   find(run) {
-    const of = judged(run);
+    const of = judged(run, criticalBatch(run));
     if (typeof of !== 'object' || of.batch >= SMALL * of.critical)
       return typeof of === 'string' ? of : undefined;
     const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
@@ -143,7 +162,7 @@ export const batchLarge: Detector = {
   id: 'batch-large',
   needs: { steps: ['ownGradNorm', 'gradNorm', 'samples'], facts: ['strategy'], ranks: 2, passes: true },
   find(run) {
-    const of = judged(run);
+    const of = judged(run, largestCritical(run));
     if (typeof of !== 'object' || of.batch <= LARGE * of.critical)
       return typeof of === 'string' ? of : undefined;
     return findingOf(run, of, 1 / TIMES, {
