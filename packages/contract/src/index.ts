@@ -27,7 +27,7 @@ export { isOfThisProject, programFrames, programStack } from './errors/program-f
 export { flattenConfig } from './tracker/flatten-config.js';
 export { SAVED_EXIT_CODE } from './job/exit-codes.js';
 export { noteExpertLoad, observeExpertLoads, type ExpertLoadObserver } from './job/expert-loads.js';
-export { noteWait, observeWaits, waitStart, type Wait, type WaitObserver } from './job/waits.js';
+export { duringWait, noteWait, observeWaits, type Wait, type WaitObserver } from './job/waits.js';
 export { finallyAfter } from './async/finally-after.js';
 export { hashOf } from './collective/hash-of.js';
 export { isPrepared, notePrepared, preparationOf, type Preparation } from './strategy/preparations.js';

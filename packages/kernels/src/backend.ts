@@ -9,7 +9,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccError, rowsAt, localRowsShape, noteWait, waitStart, type NativeDtype } from '@acc/contract';
+import { AccError, duringWait, rowsAt, localRowsShape, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
@@ -293,20 +293,19 @@ export class AccBackend extends KernelBackend {
       return data.strings!;
     }
     this.indexChecks?.report();
-    const start = waitStart();
-    const values = data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
-    noteWait('reads', start);
-    return values;
+    return duringWait(
+      'reads',
+      () => data.native!.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues,
+    );
   }
 
   override async read(dataId: DataId): Promise<BackendValues> {
     const data = this.#dataOf(dataId);
     // Host memory needs no asynchronous read.
     if (data.readsOnce || !data.native || this.device === 'cpu') return this.readSync(dataId);
-    const start = waitStart();
-    const values = data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']);
+    const { native } = data;
+    const values = duringWait('reads', () => native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']));
     await Promise.all([values, this.indexChecks?.reportAsync()]);
-    noteWait('reads', start);
     return (await values) as BackendValues;
   }
 

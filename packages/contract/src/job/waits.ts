@@ -20,14 +20,20 @@ export function observeWaits(observer: WaitObserver): () => void {
   return () => void observers.delete(own);
 }
 
-/** The time for {@link noteWait} at which a wait begins. The clock is not read if nobody observes waits. */
-export function waitStart(): number {
-  return observers.size === 0 ? NaN : performance.now();
+/** Runs `compute`, which the loop waits for, and tells the observers when it, or its promise, is done. */
+export function duringWait<T>(wait: Wait, compute: () => T): T {
+  if (observers.size === 0) return compute();
+  const start = performance.now();
+  const result = compute();
+  const note = () => noteWait(wait, start);
+  if (result instanceof Promise) void result.then(note, note);
+  else note();
+  return result;
 }
 
-/** Tells the observers of a wait that has just ended. One with an unknown start is not told. */
+/** Tells the observers of a wait that has just ended. */
 export function noteWait(wait: Wait, start: number): void {
-  if (observers.size === 0 || Number.isNaN(start)) return;
+  if (observers.size === 0) return;
   const ms = performance.now() - start;
   for (const observer of observers) observer(wait, start, ms);
 }

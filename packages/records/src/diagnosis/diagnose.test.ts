@@ -22,8 +22,7 @@ const RECORDED: Readonly<Record<string, readonly string[]>> = {
   'compiled-MLP': [],
   'a-program-that-is-sick-in-three-ways': ['leak'],
   ddp: [],
-  // The machine was too busy to tell why the loop waits.
-  'loader-decodes-on-the-main-thread': ['data-bound'],
+  'loader-decodes-on-the-main-thread': ['data-bound'], // The machine was too busy to tell why it waits.
   'gradients-reduced-after-each-micro-batch': ['reduce-each-micro', 'ddp.syncEachBatch'],
   'learning-rate-times-10-000': ['not-learning'],
   'loader-reads-slowly': ['data-bound'],
@@ -75,8 +74,8 @@ describe('the records of a real run', () => {
 
   it.each(Object.entries(RECORDED))('%s', async (name, expected) => {
     const { findings } = await diagnose(`${runs}${name}`);
-    // The machine that recorded them ran other programs, and these had one thread of its two.
-    const [first] = findings.filter(({ id }) => id !== 'cpu-steal' && id !== 'idle-cores');
+    // The machine ran other programs, and these had one thread of its two.
+    const [first] = findings.filter(({ id }) => !['cpu-steal', 'idle-cores'].includes(id));
     expect(first ? [first.id, ...(first.change ? [first.change.option] : [])] : []).toEqual(expected);
   });
 

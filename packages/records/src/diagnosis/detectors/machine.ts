@@ -1,5 +1,5 @@
 import { counted } from '@acc/contract';
-import type { Detector } from '../finding.js';
+import type { Detector, Evidence } from '../finding.js';
 import { changeOf, launchChange, optionOf } from '../options.js';
 import { gainOf, less, type Edit } from '../replay.js';
 import type { Run } from '../run.js';
@@ -69,22 +69,8 @@ export const idleCores: Detector = {
       id: 'idle-cores',
       severity: severityOf(share, 0.4),
       share,
-      evidence: [
-        {
-          quantity: 'processors busy for the ranks of a host',
-          value: 100 * busy,
-          unit: '%',
-          limit: 100 * USED,
-        },
-        {
-          quantity: 'threads of a rank',
-          value: own,
-          unit: `on ${counted(processors, 'processor')}`,
-          limit: fair,
-        },
-        { quantity: 'passes and optimizer', value: 100 * computed, unit: '% of the time', limit: 50 },
-      ],
-      cause: `${counted(ranks.length, 'rank')} ${ranks.length === 1 ? 'computes' : 'compute'} with ${counted(own, 'thread')}${ranks.length === 1 ? '' : ' each'} on ${counted(processors, 'processor')}, and the others are idle.`,
+      evidence: idleEvidence(idle, busy, computed),
+      cause: idleCause(idle),
       ranks: ranks.map((i) => run.numbers[i]!),
       since: null,
       advice: `Give each rank ${counted(fair, 'thread')}, or start more ranks.`,
@@ -97,6 +83,21 @@ export const idleCores: Detector = {
     };
   },
 };
+
+function idleEvidence({ processors, own, fair }: Idle, busy: number, computed: number): Evidence[] {
+  const [used, on] = ['processors busy for the ranks of a host', `on ${counted(processors, 'processor')}`];
+  return [
+    { quantity: used, value: 100 * busy, unit: '%', limit: 100 * USED },
+    { quantity: 'threads of a rank', value: own, unit: on, limit: fair },
+    { quantity: 'passes and optimizer', value: 100 * computed, unit: '% of the time', limit: 50 },
+  ];
+}
+
+function idleCause({ processors, own, ranks }: Idle): string {
+  const [verb, each] = ranks.length === 1 ? ['computes', ''] : ['compute', ' each'];
+  const threads = `${counted(own, 'thread')}${each} on ${counted(processors, 'processor')}`;
+  return `${counted(ranks.length, 'rank')} ${verb} with ${threads}, and the others are idle.`;
+}
 
 /** A limit of processor time holds processes up. */
 export const throttling: Detector = {
