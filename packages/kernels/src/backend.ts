@@ -293,10 +293,8 @@ export class AccBackend extends KernelBackend {
       return data.strings!;
     }
     this.indexChecks?.report();
-    return duringWait(
-      'reads',
-      () => data.native!.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues,
-    );
+    const dtype = NATIVE_DTYPE[data.dtype as 'float32'];
+    return duringWait('reads', () => data.native!.read(dtype)) as BackendValues;
   }
 
   override async read(dataId: DataId): Promise<BackendValues> {
