@@ -185,10 +185,6 @@ export const CASES = [
     ranks: 2,
     both: { batch: 2, hidden: 512, noise: 0.5 },
   }),
-  sick('batches of 4,096 samples', ['batch-large'], {
-    ranks: 2,
-    both: { batch: 2048, hidden: 64, layers: 1, learningRate: 1e-3, steps: 170 },
-  }),
   sick('experts that get few samples', ['expert-imbalance'], {
     both: { hidden: 128, experts: { count: 8, skew: 10 } },
   }),

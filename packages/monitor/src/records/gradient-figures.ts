@@ -66,10 +66,16 @@ export class GradientLook {
     };
   }
 
-  /** The figures of the step that has just ended. */
-  take(): GradientFigures {
+  /**
+   * The figures of the step that has just ended.
+   *
+   * @param isShared Whether ranks averaged the gradients. If not, as within `noSync` and between the averages of
+   *   LocalSGD and DiLoCo, weights of ranks differ by design, and figures that compare ranks are NaN.
+   */
+  take(isShared: boolean): GradientFigures {
     const gradients = this.#gradients ?? NO_GRADIENT_FIGURES;
-    const figures = { ...NO_GRADIENT_FIGURES, ...gradients, ...this.#ofRank() };
+    const ofRank = isShared ? this.#ofRank() : {};
+    const figures = { ...NO_GRADIENT_FIGURES, ...gradients, ...ofRank };
     this.dispose();
     return figures;
   }

@@ -15,7 +15,10 @@ export interface LoopTimes {
 
 /** Adds up the waits of a loop between its steps, and the garbage collections of the process. */
 export class LoopFigures {
-  readonly #waits: Record<Wait, number> = { loader: 0, saves: 0, reads: 0, logging: 0 };
+  readonly #waits: Record<Exclude<Wait, 'reads'>, number> = { loader: 0, saves: 0, logging: 0 };
+  #reads: { readonly start: number; readonly ms: number }[] = [];
+  /** The end of the last read. Reads that overlap count once. */
+  #readUntil = 0;
   #gc = NaN;
   #expertLoad = 0;
   #stepEnd = performance.now();
@@ -32,10 +35,21 @@ export class LoopFigures {
     this.#observer.observe({ entryTypes: ['gc'] });
   }
 
-  /** A wait during which a step ended has not held the loop up. */
+  /** A wait during which a step ended has not held the loop up. Reads within another wait are its own. */
   wait(wait: Wait, start: number, ms: number): void {
     if (start < this.#stepEnd || (wait === 'reads' && this.isInStep())) return;
-    this.#waits[wait] += ms;
+    if (wait === 'reads') this.#read(start, start + ms);
+    else {
+      this.#waits[wait] += ms;
+      this.#reads = this.#reads.filter((read) => read.start < start);
+    }
+  }
+
+  #read(start: number, end: number): void {
+    const alone = end - Math.max(start, this.#readUntil);
+    if (alone <= 0) return;
+    this.#readUntil = end;
+    this.#reads.push({ start, ms: alone });
   }
 
   collected(ms: number): void {
@@ -52,8 +66,10 @@ export class LoopFigures {
   /** The figures since the last call. */
   take(): LoopTimes {
     const waits = this.#waits;
-    const times = { ...waits, gc: this.#gc, expertLoad: this.#expertLoad };
-    waits.loader = waits.saves = waits.reads = waits.logging = this.#expertLoad = 0;
+    const reads = this.#reads.reduce((sum, { ms }) => sum + ms, 0);
+    const times = { ...waits, reads, gc: this.#gc, expertLoad: this.#expertLoad };
+    waits.loader = waits.saves = waits.logging = this.#expertLoad = 0;
+    this.#reads = [];
     if (!Number.isNaN(this.#gc)) this.#gc = 0;
     this.#stepEnd = performance.now();
     return times;
@@ -61,7 +77,8 @@ export class LoopFigures {
 
   /** Forgets the waits since the last call of {@link take}, which are those of the records themselves. */
   skip(): void {
-    this.#waits.reads = this.#waits.logging = 0;
+    this.#reads = [];
+    this.#waits.logging = 0;
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import type { Detector } from './finding.js';
-import { batchLarge, batchSmall } from './detectors/batch.js';
+import { batchSmall } from './detectors/batch.js';
 import { commBound } from './detectors/communication.js';
 import { launchBound, recomputeNeedless, slowdownSince, smallProducts } from './detectors/compute.js';
 import { expertImbalance } from './detectors/experts.js';
@@ -29,5 +29,5 @@ export const DETECTORS: readonly Detector[] = [
   ...[deadUnits, vanishing, unusedWeights, ranksDiffer],
   ...[nonFinite, lossSpike, notLearning],
   ...[exploding, fp16Scale, sameBatches],
-  ...[batchSmall, batchLarge],
+  batchSmall,
 ];

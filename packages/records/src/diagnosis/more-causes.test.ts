@@ -83,11 +83,6 @@ describe('a cause', () => {
       { ranks: 2, step: (step, rank) => looked({ weightNorm: 10 + 1e-6 * rank })(step) },
     ],
     ['batch-small', { ranks: 2, step: mostlyFixed(1000) }, { ranks: 2, step: mostlyFixed(200) }],
-    [
-      'batch-large',
-      { ranks: 2, steps: 200, step: looked(ownNorm(4)) },
-      { ranks: 2, steps: 200, step: looked(ownNorm(12)) },
-    ],
     ['expert-imbalance', { step: () => ({ expertLoad: 2 }) }, { step: () => ({ expertLoad: 1.2 }) }],
   ])('%s, and none for what is nearly so', (id, given, near) => {
     expect(idsOf(given)).toEqual([id]);

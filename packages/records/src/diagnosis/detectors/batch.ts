@@ -3,7 +3,7 @@ import type { Detector, Finding } from '../finding.js';
 import { optionOf } from '../options.js';
 import type { Run } from '../run.js';
 import { severityOf } from '../severity.js';
-import { max, mean, median } from '../statistics.js';
+import { mean, median } from '../statistics.js';
 
 /** Figures of gradients, at least. */
 const LEAST_LOOKS = 4;
@@ -19,16 +19,6 @@ export function criticalBatch(run: Run): number | undefined {
   const noise = mean(estimates.map((each) => each.noise));
   const gradient = mean(estimates.map((each) => each.gradient));
   return noise > 0 && gradient > 0 ? noise / gradient : undefined;
-}
-
-/** The noise grows while a model learns, so the first steps do not say that a batch is too large. */
-const LATE_LOOKS = 5;
-
-/** The largest critical batch by the gradients of single steps. Undefined if it is not known. */
-function largestCritical(run: Run): number | undefined {
-  const estimates = estimatesOf(run).filter(({ noise }) => noise > 0);
-  if (estimates.length < LATE_LOOKS || estimates.some(({ gradient }) => gradient <= 0)) return undefined;
-  return max(estimates.map(({ noise, gradient }) => noise / gradient));
 }
 
 /** The noise of the gradient of a sample, tr Σ, and the squared norm of the gradient without noise, |G|². */
@@ -70,9 +60,8 @@ function ownSquares(run: Run, step: number): number[] {
 }
 
 const TIMES = 4;
-/** Below and above these multiples of the critical batch, a batch is too small, or too large. */
+/** Below this multiple of the critical batch, a batch is too small. */
 const SMALL = 1 / 8;
-const LARGE = 4;
 
 /** The share of a step that is the same for batches of any size: the optimizer and communication. */
 function fixedShare(run: Run): number {
@@ -95,44 +84,41 @@ interface Judged {
   readonly fixed: number;
 }
 
-const NOT_KNOWN = `the critical batch is not known: it needs ${LEAST_LOOKS} or ${LATE_LOOKS} figures of the gradients of each rank, in the steps 1, 2, 4, 8 times autoLog.every, and gradients that are not all noise`;
+const NOT_KNOWN = `the critical batch is not known: it needs ${LEAST_LOOKS} figures of the gradients of each rank, in the steps 1, 2, 4, 8 times autoLog.every, and gradients that are not all noise`;
 
 /** Undefined: the ranks share samples. */
-function judged(run: Run, critical: number | undefined): Judged | string | undefined {
+function judged(run: Run): Judged | string | undefined {
   if (run.facts!.strategy !== 'ddp') return undefined;
+  const critical = criticalBatch(run);
   if (critical === undefined) return NOT_KNOWN;
   const batch = median(run.steps[0]!.map(({ row }) => row.samples));
   return { batch, critical, fixed: fixedShare(run) };
 }
 
-function findingOf(
-  run: Run,
-  of: Judged,
-  times: number,
-  about: Pick<Finding, 'id' | 'cause' | 'advice'>,
-): Finding {
-  const saved = (fixed: number) => Math.max(0, 1 - timeToLoss({ ...of, fixed }, times));
+function findingOf(run: Run, of: Judged): Finding {
+  const saved = (fixed: number) => Math.max(0, 1 - timeToLoss({ ...of, fixed }, TIMES));
   const gains = [saved(0.5 * of.fixed), saved(of.fixed), saved(Math.min(1, 1.5 * of.fixed))].toSorted(
     (a, b) => a - b,
   );
-  const limit = times > 1 ? SMALL * of.critical : LARGE * of.critical;
+  const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
   return {
-    ...about,
+    id: 'batch-small',
     severity: severityOf(saved(of.fixed), 0.5),
     share: saved(of.fixed),
     evidence: [
-      { quantity: 'samples of a step', value: of.batch, unit: '', limit },
+      { quantity: 'samples of a step', value: of.batch, unit: '', limit: SMALL * of.critical },
       { quantity: 'critical batch, by the noise of the gradients', value: of.critical, unit: 'samples' },
       { quantity: 'optimizer and communication', value: 100 * of.fixed, unit: '% of the time' },
     ],
+    cause:
+      'Batches are far below the critical one: larger ones would need fewer steps, each with the same optimizer and communication.',
+    advice: `Use ${TIMES} times as many samples a step${micro > 1 ? ', and accumulate less' : ''}, with a learning rate that is ${Math.sqrt(TIMES)} times as high for Adam.`,
     ranks: run.numbers,
     since: null,
     change: null,
     gain: { low: gains[0]!, mid: gains[1]!, high: gains[2]!, how: 'formula' },
   };
 }
-
-const rule = (batch: number) => Number(batch.toPrecision(2));
 
 /** Batches are far below the critical one, and steps cost much beside their samples. */
 export const batchSmall: Detector = {
@@ -144,31 +130,8 @@ export const batchSmall: Detector = {
     passes: true,
   },
   find(run) {
-    const of = judged(run, criticalBatch(run));
-    if (typeof of !== 'object' || of.batch >= SMALL * of.critical)
-      return typeof of === 'string' ? of : undefined;
-    const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
-    return findingOf(run, of, TIMES, {
-      id: 'batch-small',
-      cause:
-        'Batches are far below the critical one: larger ones would need fewer steps, each with the same optimizer and communication.',
-      advice: `Use ${TIMES} times as many samples a step${micro > 1 ? ', and accumulate less' : ''}, with a learning rate that is ${Math.sqrt(TIMES)} times as high for Adam.`,
-    });
-  },
-};
-
-/** Batches are far above the critical one, so their samples teach little. */
-export const batchLarge: Detector = {
-  id: 'batch-large',
-  needs: { steps: ['ownGradNorm', 'gradNorm', 'samples'], facts: ['strategy'], ranks: 2, passes: true },
-  find(run) {
-    const of = judged(run, largestCritical(run));
-    if (typeof of !== 'object' || of.batch <= LARGE * of.critical)
-      return typeof of === 'string' ? of : undefined;
-    return findingOf(run, of, 1 / TIMES, {
-      id: 'batch-large',
-      cause: 'Batches are far above the critical one: most of their samples hardly change the step.',
-      advice: `Use about ${rule(of.batch / TIMES)} samples a step, with a learning rate that is ${1 / Math.sqrt(TIMES)} times as high for Adam.`,
-    });
+    const of = judged(run);
+    if (typeof of !== 'object') return of;
+    return of.batch < SMALL * of.critical ? findingOf(run, of) : undefined;
   },
 };
