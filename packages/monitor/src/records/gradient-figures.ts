@@ -56,13 +56,13 @@ export class GradientLook {
     const { lists } = this.context().kernels;
     const kernels = grads.filter(({ rank }) => rank >= 2);
     const biases = grads.filter(({ rank }) => rank === 1);
-    const values = biases.flatMap((grad) => [...grad.dataSync<'float32'>()]);
+    const values = biases.reduce((sum, { size }) => sum + size, 0);
     const [first, last] = [kernels[0], kernels.at(-1)];
     const rms = (grad: Tensor) => tidy(() => lists.norm([grad]).dataSync()[0]!) / Math.sqrt(grad.size);
     return {
       // Without a gradient anywhere, it is 0 ÷ 0.
       gradRatio: first && last && first !== last ? rms(first) / rms(last) || 0 : 1,
-      zeroUnits: values.filter((value) => value === 0).length / Math.max(1, values.length),
+      zeroUnits: biases.reduce((sum, grad) => sum + zerosOf(grad), 0) / Math.max(1, values),
     };
   }
 
@@ -100,4 +100,10 @@ export class GradientLook {
     this.#passes = new Set();
     this.#gradients = undefined;
   }
+}
+
+function zerosOf(grad: Tensor): number {
+  let zeros = 0;
+  for (const value of grad.dataSync<'float32'>()) if (value === 0) zeros++;
+  return zeros;
 }

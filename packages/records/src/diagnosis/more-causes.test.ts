@@ -101,6 +101,11 @@ describe('a cause', () => {
     expect(of(100)[0]!.id).toBe('comm-bound');
   });
 
+  it('of units that are 0 is not told of shards', () => {
+    const step = looked({ zeroUnits: 0.4 });
+    expect(idsOf({ ranks: 2, step, facts: { strategy: 'fsdp' } })).toEqual([]);
+  });
+
   it('of weights names the step since which ranks differ, and who', () => {
     const step = (at: number, rank: number) => looked({ weightNorm: at > 30 && rank === 2 ? 11 : 10 })(at);
     const [found] = findingsOf({ ranks: 3, step });

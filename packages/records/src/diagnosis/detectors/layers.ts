@@ -27,8 +27,10 @@ const LEAST_SAMPLES = 32;
 /** Units that are 0 for all samples of a batch have no gradient, and learn nothing any more. */
 export const deadUnits: Detector = {
   id: 'dead-units',
-  needs: { steps: ['zeroUnits', 'gradRatio', 'samples'] },
+  needs: { steps: ['zeroUnits', 'gradRatio', 'samples'], facts: ['strategy'] },
   find(run) {
+    if (run.facts!.strategy.includes('fsdp'))
+      return 'ranks have shards of gradients, which are not those of whole biases';
     if (!(median(run.steps[0]!.map(({ row }) => row.samples)) >= LEAST_SAMPLES))
       return `batches of fewer than ${LEAST_SAMPLES} samples, or of a number that is not known`;
     const looks = lastLooks(run, (row) => row.zeroUnits >= DEAD);
