@@ -112,8 +112,82 @@ export const CASES = [
     },
     mended: { options: { mixedPrecision: 'fp16' } },
   }),
-  sick('dead ReLUs', ['not-learning'], { sick: { bias: -10, learningRate: 1e-5 } }),
+  sick('dead ReLUs', ['dead-units'], { sick: { bias: -10, learningRate: 1e-5 } }),
   sick('shuffled labels', ['not-learning'], { sick: { isRandom: true } }),
+  sick('predictions every 5 steps', ['eval-heavy'], {
+    both: { predicts: true },
+    sick: { evaluateEvery: 5 },
+    mended: { evaluateEvery: 10 },
+  }),
+  sick('values of all weights in each step', ['sync-read'], {
+    both: { hidden: 2048, layers: 4, batch: 16, steps: 60 },
+    sick: { readEvery: 1 },
+    mended: { readEvery: 1000 },
+  }),
+  sick('a tracker that keeps the main thread', ['logging-slow'], {
+    both: { trackerMs: 20 },
+    sick: { logEvery: 1 },
+    mended: { logEvery: 10 },
+  }),
+  sick('batches of 12 sizes', ['re-recording'], {
+    both: { hidden: 32, layers: 6, batch: 128, compiles: true },
+    sick: { sizes: 12 },
+    mended: { sizes: 2 },
+  }),
+  sick('one thread of two processors', ['idle-cores'], {
+    threads: { sick: 1, mended: 2 },
+    both: { batch: 256, hidden: 1024 },
+  }),
+  sick('other programs from step 60 on', ['cpu-steal', 'slowdown-since'], {
+    both: { batch: 256 },
+    sick: { busyFrom: 60 },
+    mended: {},
+  }),
+  sick('objects of rank 1 for the garbage collector', ['gc', 'slow-rank'], {
+    ranks: 2,
+    sick: { garbageOfRank1: 50_000 },
+    mended: {},
+  }),
+  sick('gradients reduced after the backward pass', ['no-overlap'], {
+    ranks: 2,
+    both: { batch: 8, hidden: 1024 },
+    sick: { options: { ddp: { syncAt: 'apply' } } },
+    mended: {},
+  }),
+  sick('one bucket of all gradients', ['last-bucket'], {
+    ranks: 2,
+    both: { batch: 8, hidden: 1024, layers: 6 },
+    sick: { options: { ddp: { bucketBytes: 2 ** 28 } } },
+    mended: { options: { ddp: { bucketBytes: 6 * 2 ** 20 } } },
+  }),
+  sick('gradients of few samples', ['accumulate-more'], {
+    ranks: 2,
+    both: { batch: 16, hidden: 1024, accumulates: true, noise: 0.8 },
+    sick: {},
+    mended: { options: { gradientAccumulationSteps: 4 } },
+  }),
+  sick('state in files that would fit', ['memory-headroom'], {
+    ranks: 2,
+    both: { batch: 64, hidden: 1024, options: { strategy: 'fsdp' } },
+    sick: { offloads: true },
+    mended: {},
+  }),
+  sick('a deep net of sigmoids', ['vanishing'], {
+    sick: { layers: 14, hidden: 64, activation: 'sigmoid' },
+  }),
+  sick('a weight without a part in the loss', ['unused-weights'], {
+    ranks: 2,
+    both: { batch: 256 },
+    sick: { hasUnusedBranch: true },
+  }),
+  sick('weights of rank 1 that were changed', ['ranks-differ'], { ranks: 2, sick: { changesRank1At: 50 } }),
+  sick('batches of 4 samples', ['batch-small', 'small-products'], {
+    ranks: 2,
+    both: { batch: 2, hidden: 512, noise: 0.5 },
+  }),
+  sick('experts that get few samples', ['expert-imbalance'], {
+    both: { hidden: 128, experts: { count: 8, skew: 10 } },
+  }),
 ];
 
 const healthy = (name, given) => ({
@@ -126,11 +200,13 @@ const healthy = (name, given) => ({
 });
 
 export const HEALTHY = [
-  healthy('compiled MLP', { both: { compiles: true } }),
-  healthy('wide MLP', { both: { batch: 256 } }),
+  // With fewer threads, processors would be idle.
+  healthy('compiled MLP', { threads: 2, both: { compiles: true } }),
+  healthy('wide MLP', { threads: 2, both: { batch: 256 } }),
   healthy('ddp', { ranks: 2, both: { batch: 256 } }),
   healthy('fsdp', { ranks: 2, both: { batch: 256, options: { strategy: 'fsdp' } } }),
   healthy('wide MLP with a checkpoint and an evaluation', {
+    threads: 2,
     both: { batch: 256, saveEvery: 100, evaluateEvery: 100 },
   }),
 ];

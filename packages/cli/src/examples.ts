@@ -20,7 +20,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'npx acc convert-config ds_config.json --output acc.yaml',
     'npx acc convert-config ds_config.json --output -',
   ],
-  'acc diagnose': ['npx acc diagnose runs/mnist/1', 'npx acc diagnose runs/mnist/1 --json > findings.json'],
+  'acc diagnose': [
+    'npx acc diagnose runs/mnist/1',
+    'npx acc diagnose runs/mnist/1 --json > findings.json',
+    'npx acc diagnose runs/mnist/1 --follow',
+  ],
   'acc env': ['npx acc env', 'npx acc env --explain', 'npx acc env --json > environment.json'],
   'acc estimate-memory': [
     'npx acc estimate-memory ./gpt2 --batch 8 --sequence 512 --ranks 2,8',

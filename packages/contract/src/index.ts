@@ -27,7 +27,8 @@ export { AccError, isAccError, showsWholeStack, withoutHelp, type AccErrorOption
 export { isOfThisProject, programFrames, programStack } from './errors/program-frames.js';
 export { flattenConfig } from './tracker/flatten-config.js';
 export { SAVED_EXIT_CODE } from './job/exit-codes.js';
-export { noteWait, observeWaits, type Wait, type WaitObserver } from './job/waits.js';
+export { noteExpertLoad, observeExpertLoads, type ExpertLoadObserver } from './job/expert-loads.js';
+export { duringWait, noteWait, observeWaits, type Wait, type WaitObserver } from './job/waits.js';
 export { finallyAfter } from './async/finally-after.js';
 export { hashOf } from './collective/hash-of.js';
 export { isPrepared, notePrepared, preparationOf, type Preparation } from './strategy/preparations.js';

@@ -9,7 +9,7 @@ import {
   type Tensor,
   type TensorInfo,
 } from '@tensorflow/tfjs-core';
-import { AccError, rowsAt, localRowsShape, type NativeDtype } from '@acc/contract';
+import { AccError, duringWait, rowsAt, localRowsShape, type NativeDtype } from '@acc/contract';
 import {
   memoryStats,
   operator,
@@ -293,14 +293,16 @@ export class AccBackend extends KernelBackend {
       return data.strings!;
     }
     this.indexChecks?.report();
-    return data.native.read(NATIVE_DTYPE[data.dtype as 'float32']) as BackendValues;
+    const dtype = NATIVE_DTYPE[data.dtype as 'float32'];
+    return duringWait('reads', () => data.native!.read(dtype)) as BackendValues;
   }
 
   override async read(dataId: DataId): Promise<BackendValues> {
     const data = this.#dataOf(dataId);
     // Host memory needs no asynchronous read.
     if (data.readsOnce || !data.native || this.device === 'cpu') return this.readSync(dataId);
-    const values = data.native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']);
+    const { native } = data;
+    const values = duringWait('reads', () => native.readAsync(NATIVE_DTYPE[data.dtype as 'float32']));
     await Promise.all([values, this.indexChecks?.reportAsync()]);
     return (await values) as BackendValues;
   }

@@ -2,7 +2,7 @@ import { medianLow } from '@acc/contract';
 
 /** A problem in a training that the user should look at. */
 export interface Alert {
-  readonly kind: 'loss-not-finite' | 'loss-spike' | 'slow-rank' | 'stall';
+  readonly kind: 'loss-not-finite' | 'loss-spike' | 'slow-rank' | 'stall' | 'diagnosis';
   /** A message for the user: what happened, where, and what to do. */
   readonly message: string;
   /** The number of optimizer steps taken so far. */

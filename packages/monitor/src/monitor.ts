@@ -1,9 +1,11 @@
+import { LiveDiagnosis } from '#platform/recorder';
 import { GpuClock, StallWatch, SystemClock } from '#platform/watches';
 import { keep, type NamedTensorMap, type Optimizer, type Tensor } from '@tensorflow/tfjs-core';
-import type { LossInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
+import type { LossInfo, PassInfo, Plugin, StepInfo, StrategyContext } from '@acc/contract';
 import { LossWatch, SlowRankWatch, stallAlert, type Alert } from './alerts.js';
 import { exchange, type Figures } from './exchange.js';
 import { metricsOf } from './metrics.js';
+import { GradientLook } from './records/gradient-figures.js';
 import type { ResolvedAutoLog } from './options.js';
 import { OwnWork } from './records/own-work.js';
 import type { RunFacts } from './records/run-facts.js';
@@ -52,8 +54,9 @@ export function monitor(options: ResolvedAutoLog, sink: MonitorSink, size: numbe
     // A single rank does not wait for others. Without these hooks, a recorded step stays in one
     // piece.
     ...(size > 1 && {
-      ready: () => {
+      ready: (grad: Tensor, pass: PassInfo) => {
         own.ready();
+        measuring.ready(grad, pass);
         clock.gradient();
       },
       settle: () => {
@@ -89,6 +92,8 @@ class Monitor {
   #stall: StallWatch | undefined;
   #records: StepRecords | undefined;
   #norm: Tensor | undefined;
+  readonly #look = new GradientLook(() => this.#context);
+  readonly #live: LiveDiagnosis;
   #steps = 0;
   #samples = 0;
   #countsSamples = true;
@@ -100,6 +105,8 @@ class Monitor {
     this.#lossWatch = new LossWatch(options);
     this.#meanWatch = new LossWatch(options);
     this.#slowRanks = new SlowRankWatch(options);
+    const tell = (message: string, step: number) => this.#sink.alert({ kind: 'diagnosis', message, step });
+    this.#live = new LiveDiagnosis({ tell });
   }
 
   attach(context: StrategyContext): void {
@@ -124,8 +131,13 @@ class Monitor {
     });
   }
 
+  ready(grad: Tensor, pass: PassInfo): void {
+    if (this.#isLooking(this.#sink.step + 1)) this.#look.ready(grad, pass);
+  }
+
   transform(grads: NamedTensorMap): void {
     this.own.hook();
+    if (this.#isLooking(this.#sink.step + 1)) this.#look.gradients(grads);
     if (this.#isDue(this.#sink.step + 1)) {
       this.#norm?.dispose();
       this.#norm = keep(this.#sink.norm(grads));
@@ -150,7 +162,9 @@ class Monitor {
     const { metrics, ownLoss } = this.#isDue(step) ? this.#report(step, info) : NOT_DUE;
     const { samples, optimizer } = info;
     const learningRate = learningRateOf(optimizer);
-    this.#records?.step(this.#sink.folder, last, { step, samples, metrics, ownLoss, learningRate });
+    const gradients = this.#isLooking(step) ? this.#look.take(info.isShared) : undefined;
+    const ended = { step, samples, metrics, ownLoss, learningRate, gradients };
+    this.#records?.step(this.#sink.folder, last, ended);
   }
 
   /** Stops the thread and the process that run beside the training. */
@@ -164,6 +178,7 @@ class Monitor {
       this.#stall?.close();
       this.#records?.close();
       this.#norm?.dispose();
+      this.#look.dispose();
       this.#norm = undefined;
       for (const { tensor } of this.#losses.splice(0)) tensor.dispose();
     }
@@ -180,6 +195,10 @@ class Monitor {
 
   #isDue(step: number): boolean {
     return this.#sink.isOpen && step % this.#options.every === 0;
+  }
+
+  #isLooking(step: number): boolean {
+    return this.#sink.isOpen && GradientLook.isDue(step, this.#options.every);
   }
 
   #report(step: number, { optimizer, isShared }: StepInfo): Due {
@@ -205,6 +224,7 @@ class Monitor {
     if (collective.rank > 0) return due;
     if (Number.isFinite(own.lossSum)) this.#seeMean(metrics['train/loss'], step);
     this.#alert(ranks, step);
+    void this.#live.step(this.#sink.folder, step);
     return due;
   }
 

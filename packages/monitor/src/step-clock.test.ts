@@ -34,5 +34,11 @@ it('divides the time of a step into parts that add up to it', () => {
   // Evaluation between steps is no forward pass of training.
   clock.forward(spend(100));
   step(0);
+  expect(clock.last).toMatchObject({ forward: 3, evaluation: 100 });
   expect(clock.take()).toMatchObject({ step: 111, data: 100, forward: 3 });
+  // A prediction, and two micro-batches of a pipeline, whose forward passes come first.
+  for (const ms of [7, 2, 3]) clock.forward(() => clock.forward(spend(ms)));
+  for (const ms of [4, 4]) clock.backward(spend(ms));
+  clock.endStep();
+  expect(clock.last).toMatchObject({ backward: 8, evaluation: 7 });
 });

@@ -20,7 +20,12 @@ export interface LastStep {
   readonly backward: number;
   readonly communication: number;
   readonly optimizer: number;
+  /** In forward passes that no backward pass followed. */
+  readonly evaluation: number;
 }
+
+/** More forward passes without a step than a pipeline has micro-batches: the first ones are predictions. */
+const MOST_FORWARDS = 4096;
 
 const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 
@@ -39,6 +44,14 @@ export class StepClock {
   #lastStepMs: number | undefined;
   #longestMs = 0;
   #lastForwardMs = 0;
+  /** Whether a pass runs. Those within it belong to it. */
+  #isInPass = false;
+  /** Since the end of the last step: forward passes before others, those before backward passes, and these. */
+  #superseded: number[] = [];
+  #followed = 0;
+  #backwards = 0;
+  /** The time of the first forward passes, where there are more than {@link MOST_FORWARDS}. */
+  #predicted = 0;
   #gradientMs: number | undefined;
   #transformMs: number | undefined;
 
@@ -58,10 +71,15 @@ export class StepClock {
   }
 
   forward<T>(compute: () => T): T {
+    if (this.#isInPass) return compute();
+    this.#isInPass = true;
     const start = this.#now();
+    if (this.#lastForwardMs > 0) this.#superseded.push(this.#lastForwardMs);
+    if (this.#superseded.length > MOST_FORWARDS) this.#predicted += this.#superseded.shift()!;
     try {
       return compute();
     } finally {
+      this.#isInPass = false;
       this.#lastForwardMs = this.#now() - start;
     }
   }
@@ -71,13 +89,18 @@ export class StepClock {
    * count.
    */
   backward<T>(compute: () => T): T {
+    if (this.#isInPass) return compute();
+    this.#isInPass = true;
     const start = this.#now();
     const before = this.#parts.communication;
     try {
       return compute();
     } finally {
+      this.#isInPass = false;
       this.#parts.backward += this.#now() - start - (this.#parts.communication - before);
       this.#parts.forward += this.#lastForwardMs;
+      this.#backwards++;
+      if (this.#lastForwardMs > 0) this.#followed++;
       this.#lastForwardMs = 0;
     }
   }
@@ -100,6 +123,7 @@ export class StepClock {
     const now = this.#now();
     if (this.#transformMs !== undefined) this.#parts.optimizer += now - this.#transformMs;
     this.#transformMs = undefined;
+    const evaluation = this.#evaluationMs();
     if (this.#startMs === undefined) {
       // The first step is not counted, because it also creates state that later steps reuse.
       this.#startMs = this.#lastStepMs = now;
@@ -108,12 +132,25 @@ export class StepClock {
       return;
     }
     this.#longestMs = Math.max(this.#longestMs, now - this.#lastStepMs!);
-    this.#last = this.#stepUntil(now);
+    this.#last = this.#stepUntil(now, evaluation);
     this.#lastStepMs = now;
     this.#steps++;
   }
 
-  #stepUntil(end: number): LastStep {
+  /**
+   * The time of forward passes that have no backward pass. A pipeline has several forward passes before the
+   * first backward one: predictions are those that are too many, and come before the others.
+   */
+  #evaluationMs(): number {
+    const [superseded, predicted] = [this.#superseded, this.#predicted];
+    const extra = superseded.length + this.#followed - this.#backwards;
+    this.#followed = this.#backwards = this.#predicted = 0;
+    if (superseded.length === 0) return 0;
+    this.#superseded = [];
+    return superseded.slice(0, Math.max(0, extra)).reduce((sum, ms) => sum + ms, predicted);
+  }
+
+  #stepUntil(end: number, evaluation: number): LastStep {
     const [parts, before] = [this.#parts, this.#before];
     this.#before = { ...parts };
     return {
@@ -123,6 +160,7 @@ export class StepClock {
       backward: parts.backward - before.backward,
       communication: parts.communication - before.communication,
       optimizer: parts.optimizer - before.optimizer,
+      evaluation,
     };
   }
 

@@ -70,9 +70,32 @@ export const STEP_COLUMNS = [
   'recordings',
   // The mean loss of this rank alone, in the steps that have the loss of all ranks.
   'ownLoss',
+  // The time in forward passes of this training that no backward pass followed: predictions.
+  'evaluation',
+  // The time in which the loop waited for values of tensors that it reads, between passes.
+  'reads',
+  // The time in which trackers kept the main thread.
+  'logging',
+  // The tokens of the fullest expert of a layer, of their mean. The largest since the row before, 0 without
+  // experts.
+  'expertLoad',
+  // In the steps with figures of memory: allocated bytes, and those kept for reuse.
+  'reservedBytes',
+  // The next five are known in each set of figures whose number is a power of 2. The norm of the gradients
+  // of this rank alone. NaN on one rank, and in steps of several passes.
+  'ownGradNorm',
+  // Of the trained variables of this rank, after the step. NaN on one rank.
+  'weightNorm',
+  // The root mean square of the first gradient with two dimensions or more, of that of the last one. 1
+  // without two of them.
+  'gradRatio',
+  // The share of the elements of gradients with one dimension, such as those of biases, that are exactly 0.
+  'zeroUnits',
+  // The variables of the pass that have no gradient. NaN on one rank.
+  'unusedVariables',
 ] as const;
 
-/** The columns of a row every 250 ms. All but the time, the memory and the last one count up from some start. */
+/** The columns of a row every 250 ms. All but `time`, `rssBytes` and `isInCollective` count up from some start. */
 export const SAMPLE_COLUMNS = [
   'time',
   'rssBytes',
@@ -89,6 +112,10 @@ export const SAMPLE_COLUMNS = [
   'collectives',
   // 1 while the main thread is in one, else 0.
   'isInCollective',
+  // The time in which a limit of processor time held the process up, over all processors (Linux).
+  'throttledMs',
+  // The time in which some process of the host waited for memory (Linux).
+  'memoryStallMs',
 ] as const;
 
 export type StepColumn = (typeof STEP_COLUMNS)[number];

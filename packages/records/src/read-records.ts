@@ -41,7 +41,7 @@ export async function readRecords(path: string): Promise<RecordedRun> {
     throw new AccError('ACC_INVALID_ARGUMENT', 'The path of the run is no text.', {
       help: 'Give the folder of a run, such as runs/mnist/1. diagnose also takes the result of readRecords.',
     });
-  const folder = readOrThrow(path, () => folderOf(path));
+  const folder = recordsFolder(path);
   const names = readOrThrow(folder, () => files.list(folder)).map(({ name }) => name);
   const numbers = names.flatMap((name) => STEPS.exec(name)?.[1] ?? []).map(Number);
   const problems: string[] = [];
@@ -61,6 +61,15 @@ function readOrThrow<T>(path: string, read: () => T): T {
       cause: error,
     });
   }
+}
+
+/**
+ * The folder with the records of one run.
+ *
+ * @throws AccError `ACC_RECORDS_MISSING`.
+ */
+export function recordsFolder(path: string): string {
+  return readOrThrow(path, () => folderOf(path));
 }
 
 /** The folder with the records. @throws AccError `ACC_RECORDS_MISSING`. */

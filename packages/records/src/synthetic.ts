@@ -18,6 +18,8 @@ const STEP: StepRow = {
     recordings: 0,
     ownLoss: NaN,
   },
+  ...{ evaluation: 0, reads: 0, logging: 0, expertLoad: 0, reservedBytes: NaN, ownGradNorm: NaN },
+  ...{ weightNorm: NaN, gradRatio: NaN, zeroUnits: NaN, unusedVariables: NaN },
 };
 
 const FACTS: Facts = {
@@ -47,7 +49,7 @@ export function syntheticRun(given: Synthetic = {}): RecordedRun {
   const numbers = Array.from({ length: ranks }, (_, rank) => rank);
   return {
     ranks: numbers.map((rank) => {
-      const steps = stepsOf(given, rank);
+      const steps = stepsOf(given, rank, ranks);
       const facts = { ...FACTS, ranks, rank, ...given.facts };
       return { rank, steps, samples: samplesOf(steps.at(-1)?.end ?? 0, given.rates), facts };
     }),
@@ -55,7 +57,7 @@ export function syntheticRun(given: Synthetic = {}): RecordedRun {
   };
 }
 
-function stepsOf({ steps = 120, step: change }: Synthetic, rank: number): StepRow[] {
+function stepsOf({ steps = 120, step: change }: Synthetic, rank: number, ranks: number): StepRow[] {
   let end = 0;
   return Array.from({ length: steps }, (_, i) => {
     const step = i + 2;
@@ -65,15 +67,28 @@ function stepsOf({ steps = 120, step: change }: Synthetic, rank: number): StepRo
     const isDue = step % 10 === 0;
     const loss = 2.3 * 0.99 ** step;
     const due = isDue ? { nonFinite: 0, loss, ownLoss: loss * (1 + 0.01 * rank), gradNorm: 1 } : {};
-    return { ...STEP, step, start, end, ...due, ...row };
+    const looked = isPowerOf2(step / 10) ? { ...LOOKED, ownGradNorm: ownNorm(ranks) } : {};
+    return { ...STEP, step, start, end, ...due, ...looked, ...row };
   });
 }
+
+/** Figures of gradients and weights, in every set of figures whose number is a power of 2. */
+const LOOKED = { reservedBytes: 2e6, weightNorm: 10, gradRatio: 1, zeroUnits: 0, unusedVariables: 0 };
+
+const isPowerOf2 = (n: number) => Number.isInteger(n) && (n & (n - 1)) === 0;
+
+/** The norm on a rank if that of all is 1, and the critical batch is 64 samples, of 32 in a step. */
+const ownNorm = (ranks: number) => Math.sqrt(1 + (64 / 3) * ((ranks - 1) / 32));
 
 function samplesOf(end: number, rates: Synthetic['rates'] = {}): SampleRow[] {
   const all = { rssBytes: 0, cpuMs: 1000, stealMs: 0, majorFaults: 0, minorFaults: 0, ...rates };
   const others = { involuntarySwitches: 0, runQueueMs: 0, hostBusyMs: 1000, collectives: 100, ...rates };
+  const held = { throttledMs: 0, memoryStallMs: 0, ...rates };
   return Array.from({ length: Math.floor(end / 250) + 1 }, (_, i) => {
-    const counted = Object.entries({ ...all, ...others }).map(([name, rate]) => [name, (rate * i) / 4]);
+    const counted = Object.entries({ ...all, ...others, ...held }).map(([name, rate]) => [
+      name,
+      (rate * i) / 4,
+    ]);
     const now = { time: 250 * i, rssBytes: rates.rssBytes ?? 1e8, isInCollective: 0 };
     return { ...(Object.fromEntries(counted) as SampleRow), ...now };
   });

@@ -1,4 +1,4 @@
-import { isAccError, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
+import { isAccError, noteWait, type RunInfo, type RunStatus, type Tracker } from '@acc/contract';
 import { randomBelow, soon, unref } from '@acc/platform';
 import { entriesCall, finishCall, limitOf, startCall, type Call } from './calls.js';
 import type { Entry } from './entry.js';
@@ -246,6 +246,7 @@ export class Lane {
       return this.#failed(call, error);
     }
     const tookMs = performance.now() - start;
+    noteWait('logging', start);
     if (tookMs > SLOW_MS && call.kind === 'entries' && this.#end.kind !== 'awaited') {
       if (++this.#slowCalls === SLOW_CALLS) this.#given.reporter.slow(tookMs);
     }

@@ -7,7 +7,12 @@ export function addDiagnoseCommand(program: Command): void {
     .description('say what holds a training back, by the records of its run, and what a change would gain')
     .argument('<run>', 'the folder of a run with autoLog, such as runs/mnist/1, or a file of records in it')
     .option('--json', 'the findings as JSON; the rest goes to stderr')
-    .action(async (path: string, { json }: { json?: boolean }) => {
+    .option('--follow', 'tell of findings while the run goes on, until it ends; with --json, a line each')
+    .action(async (path: string, { json, follow: isFollowed }: { json?: boolean; follow?: boolean }) => {
+      if (isFollowed) {
+        const { follow } = await import('./follow.js');
+        return follow(path, json ?? false, { write: (text) => void process.stdout.write(text) });
+      }
       const [{ diagnose }, { formatDiagnosis, formatRest }] = await Promise.all([
         import('@acc/records'),
         import('./report.js'),

@@ -8,7 +8,7 @@ export function formatDiagnosis(diagnosis: Diagnosis): string {
   const head = `${steps} steps of ${ranks.length === 1 ? '1 rank' : `${ranks.length} ranks`}, ${stepMs.toPrecision(3)} ms a step.`;
   const verdict =
     findings.length > 0
-      ? [table([HEADER, ...findings.map(rowOf)]), ...findings.map(paragraph)]
+      ? [table([HEADER, ...findings.map(rowOf)]), ...findings.map(formatFinding)]
       : [nothingFound(diagnosis)];
   const rest = formatRest(diagnosis);
   return `${[head, ...verdict, ...(rest ? [rest.trimEnd()] : [])].join('\n\n')}\n`;
@@ -50,7 +50,8 @@ export function changeText({ option, from, to }: Change): string {
   return from === null ? `${option}: ${value}` : `${option}: ${JSON.stringify(from)} -> ${value}`;
 }
 
-function paragraph({ id, severity, cause, advice, evidence, change }: Finding): string {
+/** A finding with its evidence. */
+export function formatFinding({ id, severity, cause, advice, evidence, change }: Finding): string {
   const where = change?.line ? `\n  Set it where the Accelerator is created: ${change.line}` : '';
   const figures = evidence.map((figure) => `  - ${evidenceText(figure)}`);
   return `${id} (${severity}): ${cause}\n  ${advice}${where}\n${figures.join('\n')}`;

@@ -1,1 +1,2 @@
+export { LiveDiagnosis } from '../records/live-diagnosis.js';
 export { Recorder } from '../records/recorder.js';

@@ -68,12 +68,45 @@ function runQueueMs() {
   }
 }
 
+function readText(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** The files with the time in which limits held this process up, of both versions of cgroups. */
+function throttleFiles() {
+  const lines = (readText('/proc/self/cgroup') ?? '').split('\\n').map((line) => line.split(':'));
+  return lines.flatMap(([, names = '', path = '']) => {
+    if (names === '') return ['/sys/fs/cgroup' + path + '/cpu.stat', '/sys/fs/cgroup/cpu.stat'];
+    return names.split(',').includes('cpu') ? ['/sys/fs/cgroup/' + names + path + '/cpu.stat', '/sys/fs/cgroup/cpu/cpu.stat'] : [];
+  });
+}
+
+const throttlePath = throttleFiles().find((path) => /throttled_/.test(readText(path) ?? ''));
+
+/** Without a limit, nothing is held up. */
+function throttledMs() {
+  if (process.platform !== 'linux') return NaN;
+  if (throttlePath === undefined) return 0;
+  const [, unit, time] = /throttled_(usec|time) (\\d+)/.exec(readText(throttlePath) ?? '') ?? [];
+  return unit === undefined ? NaN : Number(time) / (unit === 'usec' ? 1e3 : 1e6);
+}
+
+/** The pressure of memory, in microseconds. */
+function memoryStallMs() {
+  const [, total] = /^some .*total=(\\d+)/m.exec(readText('/proc/pressure/memory') ?? '') ?? [];
+  return total === undefined ? NaN : Number(total) / 1000;
+}
+
 function sample() {
   const used = process.resourceUsage();
   const cpuMs = (used.userCPUTime + used.systemCPUTime) / 1000;
   const time = performance.timeOrigin + performance.now();
   const [stolen, busy] = hostMs();
-  return [time, process.memoryUsage.rss(), cpuMs, stolen, used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches, runQueueMs(), busy, state[COLLECTIVES], Math.min(1, state[DEPTH])];
+  return [time, process.memoryUsage.rss(), cpuMs, stolen, used.majorPageFault, used.minorPageFault, used.involuntaryContextSwitches, runQueueMs(), busy, state[COLLECTIVES], Math.min(1, state[DEPTH]), throttledMs(), memoryStallMs()];
 }
 
 function turn() {

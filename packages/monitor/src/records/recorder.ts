@@ -20,7 +20,7 @@ import { SCRIPT } from './recorder-script.js';
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
 export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
 type Work = 'blocked' | 'replay' | 'flops' | 'calls' | 'kernels' | 'passes' | 'communicating' | 'recordings';
-type Memory = 'allocatedBytes' | 'peakBytes';
+type Memory = 'allocatedBytes' | 'peakBytes' | 'reservedBytes';
 
 /** Rows that wait for the thread: steps of 0.05 ms for 250 ms, and slower ones for longer. */
 const CAPACITY = 8192;
@@ -63,7 +63,7 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
-  readonly #loop = new LoopFigures();
+  readonly #loop = new LoopFigures(() => this.given.own.isRunning);
   #calls = { ...NO_CALLS };
   /** Milliseconds in collectives in the step that runs. Changed in place. */
   readonly #waits = { blocked: 0, communicating: 0 };
@@ -153,6 +153,7 @@ export class Recorder {
   step(figures: StepFigures, isDue: boolean): void {
     this.#memory = isDue && this.given.hasNative ? memoryStats() : undefined;
     this.#last = figures;
+    this.#loop.skip();
   }
 
   /** The main thread was in a collective. */
@@ -220,6 +221,7 @@ export class Recorder {
     rows[at + INDEX.end] = performance.timeOrigin + last.end;
     rows[at + INDEX.allocatedBytes] = memory?.allocatedBytes ?? NaN;
     rows[at + INDEX.peakBytes] = memory?.peakAllocatedBytes ?? NaN;
+    rows[at + INDEX.reservedBytes] = memory?.reservedBytes ?? NaN;
     Atomics.add(this.#control, WRITTEN, 1);
   }
 

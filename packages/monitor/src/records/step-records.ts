@@ -3,6 +3,7 @@ import type { Collective, StrategyContext } from '@acc/contract';
 import { engineInternals } from '@acc/tfjs-internals';
 import type { RunFacts } from './run-facts.js';
 import type { LastStep } from '../step-clock.js';
+import { NO_GRADIENT_FIGURES, type GradientFigures } from './gradient-figures.js';
 import type { OwnWork } from './own-work.js';
 import type { StepFigures } from './recorder.js';
 
@@ -17,6 +18,8 @@ export interface EndedStep {
   readonly ownLoss: number | undefined;
   /** Undefined if the optimizer has none that is a number. */
   readonly learningRate: number | undefined;
+  /** Undefined in steps whose single gradients were not looked at. */
+  readonly gradients: GradientFigures | undefined;
 }
 
 /** Records the steps of a run, in the folder `insight` of the run. */
@@ -54,6 +57,7 @@ export class StepRecords {
     if (folder !== this.#folder) this.#begin(folder);
     if (!this.#recorder || !times) return;
     const { step, samples = NaN, metrics, ownLoss = NaN, learningRate = NaN } = ended;
+    const { gradients = NO_GRADIENT_FIGURES } = ended;
     const { communication, ...parts } = times;
     const about = { step, samples, tokens: samples * (this.given.tokensPerSample ?? NaN) };
     const bytesSent = this.#bytesOfStep;
@@ -64,7 +68,7 @@ export class StepRecords {
       tensors: engineInternals().state.numTensors,
     };
     this.#recorder.step(
-      { ...parts, exposed: communication, bytesSent, ...about, ...learning },
+      { ...parts, exposed: communication, bytesSent, ...about, ...learning, ...gradients },
       metrics !== undefined,
     );
   }

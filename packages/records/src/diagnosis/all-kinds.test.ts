@@ -91,7 +91,10 @@ it('detectors of others are asked too, and may take the place of ours', () => {
 });
 
 /** Ids of findings that detectors with another id have. */
-const OF_OTHERS = ['not-replayed', 'reduce-each-micro', 'small-buckets', 'wrong-strategy'];
+const OF_OTHERS = [
+  ...['not-replayed', 'reduce-each-micro', 'small-buckets', 'wrong-strategy'],
+  ...['no-overlap', 'last-bucket', 'accumulate-more'],
+];
 
 it('advice names options that exist, and each finding has a section of the guide that says how to verify the change', () => {
   const read = (path: string) => readFileSync(new URL(path, root), 'utf8');

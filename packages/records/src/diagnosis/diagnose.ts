@@ -77,7 +77,7 @@ function checkedDetectors(options: DiagnoseOptions): readonly Detector[] {
 }
 
 /** Without them, training goes on for nothing, or ends. */
-const BREAKS: readonly string[] = ['hang', 'non-finite', 'leak', 'near-oom'];
+const BREAKS: readonly string[] = ['hang', 'non-finite', 'ranks-differ', 'leak', 'near-oom'];
 
 function isBroken({ id, severity }: Finding): boolean {
   return severity === 'critical' && BREAKS.includes(id);

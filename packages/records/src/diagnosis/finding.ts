@@ -27,8 +27,8 @@ export interface Gain {
   readonly low: number;
   readonly mid: number;
   readonly high: number;
-  /** `simulated`: by a replay of the recorded steps. */
-  readonly how: 'simulated';
+  /** `simulated`: by a replay of the recorded steps. `formula`: by that of the guide's section. */
+  readonly how: 'simulated' | 'formula';
 }
 
 /** Something that holds a training back. */

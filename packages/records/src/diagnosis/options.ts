@@ -6,12 +6,16 @@ import type { Run } from './run.js';
  * of `acc launch`, and `numWorkers` one of a DataLoader.
  */
 export const CHANGED_OPTIONS = [
+  'autoLog.every',
   'checkpoint.async',
   'checkpointEvery',
   'dataLoader.prefetch',
   'ddp.bucketBytes',
   'ddp.commHook',
+  'ddp.syncAt',
   'ddp.syncEachBatch',
+  'fsdp.offload',
+  'gradientAccumulationSteps',
   'gradientClipping.norm',
   'mixedPrecision',
   'pipeline.microBatches',

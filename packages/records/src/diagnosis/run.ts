@@ -46,8 +46,8 @@ export class Run {
     const ranks = recorded.ranks.filter(({ steps }) => steps.length > 0);
     const common = commonSteps(ranks.map(lastRun));
     const first = Math.min(WARM_UP, Math.floor((common[0]?.length ?? 0) / WARM_UP_SHARE));
-    const isPipeline = this.facts?.strategy?.startsWith('pipeline') ?? false;
-    this.steps = common.map((rows) => rows.slice(first).map((row) => rankStep(row, isPipeline)));
+    const isStaged = isPipeline(this.facts);
+    this.steps = common.map((rows) => rows.slice(first).map((row) => rankStep(row, isStaged)));
     this.numbers = ranks.map(({ rank }) => rank);
   }
 
@@ -117,12 +117,21 @@ function commonSteps(ranks: readonly (readonly StepRow[])[]): StepRow[][] {
   return ranks.map((rows) => rows.filter(({ step }) => known.every((steps) => steps.has(step))));
 }
 
-/** Stages of a pipeline wait for each other between their passes. */
-function rankStep(row: StepRow, isPipeline: boolean): RankStep {
+/** Whether a job trains the layers of a model in stages. */
+export function isPipeline(facts: Facts | undefined): boolean {
+  return facts?.strategy?.startsWith('pipeline') ?? false;
+}
+
+/**
+ * The time of a step of one rank, divided.
+ *
+ * @param isStaged Whether the rank is a stage of a pipeline. Stages wait for each other between their passes.
+ */
+export function rankStep(row: StepRow, isStaged: boolean): RankStep {
   const ms = row.end - row.start;
   const { forward, backward, optimizer, exposed, replay } = row;
   const inPasses = Math.min(ms, Math.max(exposed, row.blocked || 0));
-  const between = isPipeline ? row.communicating || 0 : 0;
+  const between = isStaged ? row.communicating || 0 : 0;
   const waitedMs = Math.min(ms, Math.max(inPasses, between));
   // Hooks of a replay measure the optimizer and the wait for gradients, which are parts of it.
   const computed =

@@ -40,6 +40,15 @@ export function line(
   return { slope, t: slope / Math.sqrt(rest / (xs.length - 2) / spread) };
 }
 
+/** Pearson's correlation. NaN if one of them does not change. */
+export function correlation(xs: readonly number[], ys: readonly number[]): number {
+  const [x, y] = [mean(xs), mean(ys)];
+  const spread = (values: readonly number[], middle: number) =>
+    sum(values.map((each) => (each - middle) ** 2));
+  const both = sum(xs.map((each, i) => (each - x) * (ys[i]! - y)));
+  return both / Math.sqrt(spread(xs, x) * spread(ys, y));
+}
+
 /** The sum of the distances from the median. */
 export function distanceOf(values: readonly number[]): number {
   const middle = median(values);

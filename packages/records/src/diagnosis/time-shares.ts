@@ -2,7 +2,8 @@ import { AccError } from '@acc/contract';
 import type { RankStep, RecordedRun } from './run.js';
 import { Run } from './run.js';
 import { factsOf } from './samples.js';
-import { max, median, min, sum } from './statistics.js';
+import { median, min, sum } from './statistics.js';
+import { partsOf, type StepPart } from './step-parts.js';
 
 /** The parts of the time of a step, as shares that add up to 1. */
 export interface TimeShares {
@@ -12,7 +13,7 @@ export interface TimeShares {
   readonly data: number;
   /** Waits for checkpoints. */
   readonly saves: number;
-  /** The rest of the code of the loop. */
+  /** The rest of the code of the loop, with evaluations. */
   readonly loop: number;
   /** Communication that nothing hides, on the rank that comes last, too. */
   readonly communication: number;
@@ -77,16 +78,13 @@ function sharesOf(ranks: readonly (readonly RankStep[])[], shared?: readonly num
   const all = sum(steps.map(({ ms }) => ms));
   const waited = sum(steps.map(({ waitedMs }) => waitedMs));
   const communication = shared ? sum(shared) * ranks.length : waited;
-  const data = sum(steps.map(({ row, loopMs }) => Math.min(row.loader || 0, loopMs)));
-  const saves = sum(
-    steps.map(({ row, loopMs }) => Math.min(row.saves || 0, max([0, loopMs - (row.loader || 0)]))),
-  );
-  const loop = sum(steps.map(({ loopMs }) => loopMs)) - data - saves;
+  const parts = steps.map(partsOf);
+  const share = (...ids: StepPart[]) => sum(ids.map((id) => sum(parts.map((each) => each[id])))) / all;
   return {
-    compute: sum(steps.map(({ computeMs }) => computeMs)) / all,
-    data: data / all,
-    saves: saves / all,
-    loop: loop / all,
+    compute: share('forward', 'backward', 'replay', 'optimizer'),
+    data: share('loader'),
+    saves: share('saves'),
+    loop: share('evaluation', 'loop'),
     communication: communication / all,
     imbalance: (waited - communication) / all,
   };

@@ -14,7 +14,7 @@ import {
   type Tensor2D,
 } from '@tensorflow/tfjs-core';
 import { initializers, type layers, type Shape } from '@tensorflow/tfjs-layers';
-import { AccError, valuesOf } from '@acc/contract';
+import { AccError, noteExpertLoad, valuesOf } from '@acc/contract';
 import { currentPass } from '@acc/tape';
 import { Composite, partsOf } from '../layers/composite.js';
 import { FeedForward, SwiGlu } from '../layers/feed-forward.js';
@@ -123,7 +123,10 @@ export class Moe extends Composite<MoeSettings> {
     const capacity =
       capacityFactor === undefined ? undefined : capacityOf(tokens, topK, experts, capacityFactor);
     const routing = new Routing(choices, tokens, { experts, capacity });
-    if (!currentPass()?.isTrial) this.#last = routing;
+    if (!currentPass()?.isTrial) {
+      this.#last = routing;
+      noteExpertLoad(routing.assigned);
+    }
     const places = Int32Array.from({ length: topK * tokens }, (_, assignment) => {
       const token = assignment % tokens;
       return token * experts + choices[token * topK + Math.floor(assignment / tokens)]!;

@@ -1,3 +1,4 @@
+import type { StepPart } from '@acc/records';
 import { PHASES } from '../curves/phases.js';
 import type { RankTimes, RunDetails } from '../server/answers.js';
 import { h } from './dom.js';
@@ -6,8 +7,8 @@ import { plain } from './format.js';
 /** A row for each rank, a column for each phase, and a stronger colour where it takes more of the step. */
 export function ranksTable({ ranks }: RunDetails): HTMLElement {
   const known = ranks.map(({ phases }) => phases).filter((phases) => phases !== undefined);
-  const shown = PHASES.filter(({ id }) => known.some((phases) => phases[id]! > 0));
-  const longest = Math.max(...known.map(({ step }) => step!));
+  const shown = PHASES.filter(({ id }) => known.some((phases) => phases[id] > 0));
+  const longest = Math.max(...known.map(({ step }) => step));
   const head = [
     h('th', { scope: 'col' }, 'Rank'),
     h('th', { scope: 'col' }, 'Step'),
@@ -22,13 +23,13 @@ function rankCell({ rank, host }: RankTimes): HTMLElement {
   return h('th', { scope: 'row' }, `${rank}`, h('span', { class: 'small' }, host));
 }
 
-function cells({ phases, longer }: RankTimes, ids: readonly string[], longest: number): HTMLElement[] {
+function cells({ phases, longer }: RankTimes, ids: readonly StepPart[], longest: number): HTMLElement[] {
   if (!phases) return [h('td', { colspan: ids.length + 1 }, 'no steps yet')];
-  const step = h('td', { class: 'step' }, `${plain(phases.step!)} ms`);
+  const step = h('td', { class: 'step' }, `${plain(phases.step)} ms`);
   return [
     step,
     ...ids.map((id) => {
-      const ms = phases[id]!;
+      const ms = phases[id];
       const cell = h('td', { class: 'cell' }, plain(ms), longer.includes(id) && longMark());
       cell.style.setProperty('--heat-share', String(ms / longest));
       return cell;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { AccError } from '@acc/contract';
 import {
   formatError,
+  meanParts,
   parseFacts,
   RecordsTail,
   type Facts,
@@ -10,7 +11,7 @@ import {
   type StepRow,
 } from '@acc/records';
 import { SAMPLE_CURVES, STEP_CURVES, type Curve } from '../curves/catalogue.js';
-import { phaseTimes, type PhaseTimes } from '../curves/phases.js';
+import type { PhaseTimes } from '../curves/phases.js';
 import { Series } from '../curves/series.js';
 import { GrowingFile } from './growing-file.js';
 
@@ -81,7 +82,7 @@ export class RankFigures {
   }
 
   phases(): PhaseTimes | undefined {
-    return phaseTimes(this.#steps.slice(-RECENT_STEPS));
+    return meanParts(this.#steps.slice(-RECENT_STEPS), this.#facts);
   }
 
   async wasReplaced(): Promise<boolean> {

@@ -3,6 +3,7 @@ import { changeOf, optionOf, sharingRanks } from '../options.js';
 import { gainOf, less, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
 import { MOST_QUEUE, mostQueued, ranksOnHost } from '../samples.js';
+import { severityOf, severityOfRatio } from '../severity.js';
 import { distanceOf, divide, max, median, sum } from '../statistics.js';
 
 /** The shares of JavaScript between kernels that stay in a compiled step. */
@@ -48,7 +49,7 @@ export const launchBound: Detector = {
     // The first steps of a compiled one are recorded, and later ones are replayed.
     const isCompiled = run.numbers.some((_, i) => run.allRows(i).some(({ recordings }) => recordings > 0));
     return {
-      severity: share >= 0.5 ? 'critical' : 'warning',
+      severity: severityOf(share, 0.5),
       share,
       evidence: [
         {
@@ -134,7 +135,7 @@ export const smallProducts: Detector = {
       });
     return {
       id: 'small-products',
-      severity: share >= 0.4 ? 'critical' : 'warning',
+      severity: severityOf(share, 0.4),
       share,
       evidence: [
         { quantity: 'rows of a batch on a rank', value: rows, unit: '', limit: RIDGE_ROWS },
@@ -166,7 +167,7 @@ export const slowdownSince: Detector = {
     const first = run.steps[0]![at]!.row;
     return {
       id: 'slowdown-since',
-      severity: ratio >= 1.33 ? 'critical' : 'warning',
+      severity: severityOfRatio(ratio),
       share,
       evidence: [
         { quantity: 'a step after, of one before', value: ratio, unit: 'times', limit: 1.1 },

@@ -2,7 +2,8 @@ import type { StepRow } from '../../format.js';
 import type { Detector } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
-import type { Run } from '../run.js';
+import { isPipeline, type Run } from '../run.js';
+import { severityOf } from '../severity.js';
 import { max, median, min, sum } from '../statistics.js';
 
 /** Figures on both sides that a norm is compared with. */
@@ -59,8 +60,7 @@ export const fp16Scale: Detector = {
   needs: { steps: ['passes'], facts: ['strategy', 'options'] },
   find(run) {
     if (optionOf(run, 'mixedPrecision') !== 'fp16') return undefined;
-    if (run.facts!.strategy.startsWith('pipeline'))
-      return 'a pipelined step has a number of passes that depends on its schedule';
+    if (isPipeline(run.facts)) return 'a pipelined step has a number of passes that depends on its schedule';
     const micro = Number(optionOf(run, 'gradientAccumulationSteps') ?? 1);
     const known = run.steps.map((steps) => steps.filter(({ row }) => row.passes >= micro));
     if (min(known.map(({ length }) => length)) < 0.5 * run.length)
@@ -78,7 +78,7 @@ export const fp16Scale: Detector = {
     });
     return {
       id: 'fp16-scale',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(share),
       share,
       evidence: [{ quantity: 'skipped steps', value: 100 * share, unit: '% of all steps', limit: 5 }],
       cause: 'Gradients overflow in fp16, and their steps are skipped.',

@@ -1,8 +1,9 @@
 import type { Detector, Finding } from '../finding.js';
 import { changeOf, loaderChange, optionOf } from '../options.js';
 import { gainOf, less } from '../replay.js';
-import type { RankStep, Run } from '../run.js';
+import { isPipeline, type RankStep, type Run } from '../run.js';
 import { factsOf, MOST_QUEUE, mostQueued, queuedRanks, ranksOnHost, rateOf } from '../samples.js';
+import { severityOf } from '../severity.js';
 import { max, median, sum } from '../statistics.js';
 
 const percent = (share: number) => 100 * share;
@@ -29,7 +30,7 @@ export const dataBound: Detector = {
     const edit = (rest: number) => less(({ row }) => row.loader * (1 - Math.min(1, rest)));
     return {
       id: 'data-bound',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(share),
       share,
       evidence: [
         { quantity: 'waiting for batches', value: percent(share), unit: '% of the time', limit: 10 },
@@ -100,7 +101,9 @@ function remedyOf(
 
 /** The time of a step's loop that no other finding explains. */
 function ownCodeMs({ loopMs, row }: RankStep): number {
-  return Math.max(0, loopMs - (row.loader || 0) - (row.saves || 0) - (row.gc || 0));
+  const { loader, saves, gc, evaluation, reads, logging } = row;
+  const explained = [loader, saves, gc, evaluation, reads, logging].map((ms) => ms || 0);
+  return Math.max(0, loopMs - sum(explained));
 }
 
 /** The code of the loop itself takes long. */
@@ -113,7 +116,7 @@ export const loopCode: Detector = {
   find(run) {
     const share = run.share(ownCodeMs);
     if (share < 0.1) return undefined;
-    const reason = run.facts!.strategy?.startsWith('pipeline') ? unknownLoop(run) : undefined;
+    const reason = isPipeline(run.facts) ? unknownLoop(run) : undefined;
     if (reason) return reason;
     const period = periodOf(run.steps[0]!);
     // Pauses for other work on the processors look like code of the loop, but have no period.
@@ -123,7 +126,7 @@ export const loopCode: Detector = {
     const [doubt, waits] = isHidden ? [HIDDEN, [queuedFor(queue)]] : ['', []];
     return {
       id: 'loop-code',
-      severity: least >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(least),
       share,
       evidence: [
         { quantity: 'code of the loop', value: percent(share), unit: '% of the time', limit: 10 },
@@ -199,7 +202,7 @@ export const checkpointStall: Detector = {
     const all = less(({ row }) => row.saves);
     return {
       id: 'checkpoint-stall',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(share),
       share,
       evidence: [
         { quantity: 'waiting for saves', value: percent(share), unit: '% of the time', limit: 3 },
@@ -231,7 +234,7 @@ export const garbage: Detector = {
     if (share < 0.03) return undefined;
     return {
       id: 'gc',
-      severity: share >= 0.1 ? 'critical' : 'warning',
+      severity: severityOf(share, 0.1),
       share,
       evidence: [
         { quantity: 'garbage collection', value: percent(share), unit: '% of the time', limit: 3 },

@@ -1,8 +1,9 @@
 import type { Detector } from '../finding.js';
 import { changeOf, optionOf } from '../options.js';
+import { gainOf, type Edit } from '../replay.js';
 import type { Run } from '../run.js';
 import { factsOf, ranksOnHost } from '../samples.js';
-import { line, max, sum } from '../statistics.js';
+import { line, max, median, sum } from '../statistics.js';
 
 const MIB = 2 ** 20;
 const LEAK_STEPS = 50;
@@ -85,6 +86,73 @@ export const nearOom: Detector = {
         'Use smaller batches, compute activations again (checkpointEvery), or shard the weights (strategy fsdp).',
       change: canRecompute ? changeOf(run, 'checkpointEvery', 1) : null,
       gain: null,
+    };
+  },
+};
+
+/** The part of the memory that may be full without offload. */
+const HEADROOM = 0.6;
+
+/** The largest peak of the memory of tensors. Undefined: it is not known. */
+function peakOf(run: Run): number | undefined {
+  const peaks = run.steps.flat().flatMap(({ row }) => (row.peakBytes > 0 ? [row.peakBytes] : []));
+  return peaks.length === 0 ? undefined : max(peaks);
+}
+
+/** Weights, and two values of each for an optimizer such as Adam. */
+const OF_WEIGHTS = 3;
+
+/**
+ * The bytes that the ranks of a host keep elsewhere, at most, by what they send: all shards send the weights
+ * at least twice in a step, as rings do.
+ */
+function keptElsewhere(run: Run): number {
+  const bytes = median(run.steps[0]!.map(({ row }) => row.bytesSent));
+  const ranks = run.numbers.length;
+  return (OF_WEIGHTS * bytes * ranks) / (2 * (ranks - 1));
+}
+
+/** The part of the optimizer that moves weights and their state. */
+const MOVED = { low: 0.2, mid: 0.5, high: 0.9 };
+
+/** Weights or their state are kept elsewhere, although there is room for them. */
+export const memoryHeadroom: Detector = {
+  id: 'memory-headroom',
+  needs: { steps: ['optimizer', 'bytesSent'], facts: ['options', 'memoryBytes'], ranks: 2 },
+  find(run) {
+    const offload = optionOf(run, 'fsdp.offload');
+    if (!offload && optionOf(run, 'fsdp.cpuOffload') !== true) return undefined;
+    const peak = peakOf(run);
+    if (peak === undefined) return 'no step with a known peak of memory';
+    const onHost = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
+    const without = peak * onHost + keptElsewhere(run);
+    if (Number.isNaN(without)) return 'the size of the weights is not known';
+    const share = run.share(({ row }) => row.optimizer);
+    const { memoryBytes } = run.facts!;
+    if (without > HEADROOM * memoryBytes || share < 0.03) return undefined;
+    const edit =
+      (part: number): Edit =>
+      (cost) => ({ ...cost, after: cost.after * (1 - part) });
+    return {
+      id: 'memory-headroom',
+      severity: 'warning',
+      share,
+      evidence: [
+        {
+          quantity: 'memory without offload',
+          value: (100 * without) / memoryBytes,
+          unit: '% of the memory',
+          limit: 100 * HEADROOM,
+        },
+        { quantity: 'optimizer', value: 100 * share, unit: '% of the time', limit: 3 },
+      ],
+      cause:
+        'Weights or the state of the optimizer are kept elsewhere and moved in each step, although there is room for them.',
+      ranks: run.numbers,
+      since: null,
+      advice: 'Leave out fsdp.offload.',
+      change: changeOf(run, 'fsdp.offload', null),
+      gain: gainOf(run, { low: edit(MOVED.low), mid: edit(MOVED.mid), high: edit(MOVED.high) }),
     };
   },
 };

@@ -13,6 +13,7 @@ import {
   rateOf,
   risesAt,
 } from '../samples.js';
+import { severityOf } from '../severity.js';
 import { max, sum } from '../statistics.js';
 
 /** The share of the time in which the main thread of each rank waited for a processor. */
@@ -66,7 +67,7 @@ export const oversubscribed: Detector = {
     const isAlone = ranks.length === 1;
     return {
       id: 'oversubscribed',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(share),
       share,
       evidence: [
         { quantity: 'threads', value: threads, unit: isAlone ? 'of a rank' : 'on a host', limit: processors },
@@ -113,7 +114,7 @@ export const processorsTaken: Detector = {
     const isStolen = stolen >= 0.02 && stolen > foreign;
     return {
       id: 'cpu-steal',
-      severity: share >= 0.2 ? 'critical' : 'warning',
+      severity: severityOf(share),
       share,
       evidence: [
         { quantity: 'processors busy for other programs', value: 100 * foreign, unit: '%', limit: 10 },

@@ -1,12 +1,12 @@
+import type { StepRow } from '../../format.js';
 import type { Detector, Evidence, Needs } from '../finding.js';
 import { axisSize, changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
-import type { Run } from '../run.js';
+import { isPipeline, type Run } from '../run.js';
 import { queuedRanks } from '../samples.js';
-import { max, mean, median, min, sum } from '../statistics.js';
+import { severityOf, severityOfRatio } from '../severity.js';
+import { correlation, max, mean, median, min, sum } from '../statistics.js';
 import { busyMs, computesMore } from './ranks.js';
-
-const isPipeline = (run: Run) => run.facts!.strategy.startsWith('pipeline');
 
 /** A rank that is the slowest in so many steps is a slow rank. */
 const ALWAYS = 0.8;
@@ -22,7 +22,7 @@ export const unevenWork: Detector = {
     passes: true,
   },
   find(run) {
-    if (isPipeline(run)) return undefined;
+    if (isPipeline(run.facts)) return undefined;
     const queued = queuedRanks(run);
     if (queued) return queued;
     const works = run.steps[0]!.map((_, step) => run.steps.map((steps) => steps[step]!.computeMs));
@@ -30,6 +30,10 @@ export const unevenWork: Detector = {
     const counts = run.numbers.map((_, i) => slowest.filter((each) => each === i).length);
     const ratio = sum(works.map(max)) / sum(works.map(mean));
     if (ratio < 1.1 || max(counts) >= ALWAYS * run.length || !isMixed(works)) return undefined;
+    if (run.steps.flat().some(({ row }) => row.replay > 0))
+      return 'the times of replays do not tell more work from pauses of the processor';
+    const together = passesTogether(run);
+    if (!(together >= TOGETHER)) return undefined;
     const means = new Map(run.steps[0]!.map(({ row }, step) => [row.step, mean(works[step]!)]));
     const edit: Edit = (cost, { row, computeMs }) => ({
       ...cost,
@@ -38,9 +42,9 @@ export const unevenWork: Detector = {
     const gain = gainOf(run, { mid: edit });
     return {
       id: 'uneven-work',
-      severity: ratio >= 1.33 ? 'critical' : 'warning',
+      severity: severityOfRatio(ratio),
       share: gain.mid,
-      evidence: unevenEvidence(ratio, max(counts) / run.length),
+      evidence: unevenEvidence(ratio, max(counts) / run.length, together),
       cause: 'In each step another rank has more work than the others, which wait for it.',
       ranks: run.numbers,
       since: null,
@@ -52,7 +56,7 @@ export const unevenWork: Detector = {
   },
 };
 
-function unevenEvidence(ratio: number, most: number): Evidence[] {
+function unevenEvidence(ratio: number, most: number, together: number): Evidence[] {
   return [
     { quantity: 'work of the slowest rank of a step, of the mean', value: ratio, unit: 'times', limit: 1.1 },
     {
@@ -61,7 +65,24 @@ function unevenEvidence(ratio: number, most: number): Evidence[] {
       unit: '%',
       limit: 100 * ALWAYS,
     },
+    { quantity: 'correlation of forward and backward passes', value: together, unit: '', limit: TOGETHER },
   ];
+}
+
+/** More work takes longer in both passes. A pause of the processor is in one of them. */
+const TOGETHER = 0.8;
+
+/** How much the differences of ranks in the forward passes of steps go with those in the backward passes. */
+function passesTogether(run: Run): number {
+  const differences = (of: (row: StepRow) => number) =>
+    run.steps[0]!.flatMap((_, step) => {
+      const times = run.steps.map((steps) => of(steps[step]!.row));
+      return times.map((ms) => ms - mean(times));
+    });
+  return correlation(
+    differences(({ forward }) => forward),
+    differences(({ backward }) => backward),
+  );
 }
 
 /** Work that differs by chance alone is a few steps of some rank. Most steps differ here. */
@@ -82,24 +103,28 @@ export const stageImbalance: Detector = {
   id: 'stage-imbalance',
   needs: OF_PIPELINE,
   find(run) {
-    if (!isPipeline(run)) return undefined;
+    if (!isPipeline(run.facts)) return undefined;
     const queued = queuedRanks(run);
     if (queued) return queued;
     const busy = run.steps.map((steps) => median(steps.map(busyMs)));
     const ratio = max(busy) / mean(busy);
     // Else it is a slow rank.
     if (ratio < 1.1 || !computesMore(run, busy.indexOf(max(busy)))) return undefined;
-    const edit: Edit = (cost, _, index) => ({
-      before: Math.max(0, cost.before * (mean(busy) / busy[index]!)),
-      shared: cost.shared / ratio,
-      after: cost.after,
-    });
-    const gain = gainOf(run, { mid: edit });
+    // The slowest stage afterwards: layers move as a whole.
+    const edit =
+      (slowest: number): Edit =>
+      (cost, _, index) => ({
+        before: cost.before * Math.min(1, slowest / busy[index]!),
+        shared: cost.shared * (slowest / max(busy)),
+        after: cost.after,
+      });
+    const { mid: best, low: least } = afterMoves(run, busy);
+    const gain = gainOf(run, { low: edit(least), mid: edit(best), high: edit(mean(busy)) });
     const rank = run.numbers[busy.indexOf(max(busy))]!;
     const isNamed = optionOf(run, 'pipeline.stages') !== undefined;
     return {
       id: 'stage-imbalance',
-      severity: ratio >= 1.33 ? 'critical' : 'warning',
+      severity: severityOfRatio(ratio),
       share: gain.mid,
       evidence: [
         { quantity: 'the slowest stage, of the mean', value: ratio, unit: 'times', limit: 1.1 },
@@ -118,6 +143,37 @@ export const stageImbalance: Detector = {
   },
 };
 
+interface Slowest {
+  readonly mid: number;
+  readonly low: number;
+}
+
+/** The slowest stage if layers move. All layers of a stage take as long as each other, as far as is known. */
+function afterMoves(run: Run, busy: readonly number[]): Slowest {
+  const half = (max(busy) + mean(busy)) / 2;
+  const stages = optionOf(run, 'pipeline.stages');
+  const isKnown = Array.isArray(stages) && stages.length === busy.length && stages.every(Array.isArray);
+  if (!isKnown) return { mid: half, low: max(busy) };
+  const layers = (stages as unknown[][]).flatMap(({ length }, i) =>
+    Array.from({ length }, () => busy[i]! / length),
+  );
+  const best = slowestPart(layers, busy.length);
+  return { mid: best, low: (best + max(busy)) / 2 };
+}
+
+/** The least possible sum of the longest of `parts` parts of a list, each of neighbours, at least one. */
+function slowestPart(times: readonly number[], parts: number): number {
+  // By the place that the parts begin with.
+  let least = times.map((_, i) => sum(times.slice(i)));
+  for (let count = 2; count <= parts; count++) {
+    const fewer = least;
+    least = times.map((_, i) =>
+      min(fewer.slice(i + 1).map((rest, j) => Math.max(sum(times.slice(i, i + 1 + j)), rest))),
+    );
+  }
+  return least[0]!;
+}
+
 /** Micro-batches for each stage that leave little of the bubble. */
 const PER_STAGE = 4;
 
@@ -126,7 +182,7 @@ export const bubble: Detector = {
   id: 'bubble',
   needs: OF_PIPELINE,
   find(run) {
-    if (!isPipeline(run)) return undefined;
+    if (!isPipeline(run.facts)) return undefined;
     const queued = queuedRanks(run);
     if (queued) return queued;
     const stages = axisSize(run, 'pipeline');
@@ -144,7 +200,7 @@ export const bubble: Detector = {
       (cost) => ({ ...cost, shared: cost.shared * part });
     return {
       id: 'bubble',
-      severity: share >= 0.3 ? 'critical' : 'warning',
+      severity: severityOf(share, 0.3),
       share: Math.min(share, ofSchedule),
       evidence: bubbleEvidence({ share, ofSchedule, micro, stages }),
       cause: `With ${micro} micro-batches, the ${stages} stages wait at the start and at the end of each step.`,
