@@ -3,11 +3,13 @@ import type * as recorder from './recorder.js';
 /** A page has no thread that writes files. */
 export class Recorder implements Pick<
   InstanceType<(typeof recorder)['Recorder']>,
-  'endStep' | 'step' | 'close'
+  'endStep' | 'step' | 'asked' | 'close'
 > {
   endStep(): void {}
 
   step(): void {}
+
+  asked(): undefined {}
 
   close(): void {}
 }

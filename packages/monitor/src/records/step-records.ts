@@ -4,6 +4,7 @@ import { engineInternals } from '@acc/tfjs-internals';
 import type { RunFacts } from './run-facts.js';
 import type { LastStep } from '../step-clock.js';
 import type { OwnWork } from './own-work.js';
+import type { AskedWindow } from './asked-windows.js';
 import type { StepFigures } from './recorder.js';
 
 /** Information about a step that has just ended. */
@@ -34,6 +35,8 @@ export class StepRecords {
       readonly own: OwnWork;
       readonly facts: RunFacts;
       readonly warn: (message: string) => void;
+      /** Takes a profile of the next steps. */
+      readonly watch: (window: AskedWindow) => void;
     },
   ) {}
 
@@ -67,6 +70,8 @@ export class StepRecords {
       { ...parts, exposed: communication, bytesSent, ...about, ...learning },
       metrics !== undefined,
     );
+    const window = this.#recorder.asked(step);
+    if (window) this.given.watch(window);
   }
 
   close(): void {
