@@ -70,7 +70,7 @@ export class StepRecords {
       { ...parts, exposed: communication, bytesSent, ...about, ...learning },
       metrics !== undefined,
     );
-    const window = this.#recorder.asked(step);
+    const window = this.#recorder.windows.take(step);
     if (window) this.given.watch(window);
   }
 
