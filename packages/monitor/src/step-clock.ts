@@ -24,9 +24,6 @@ export interface LastStep {
   readonly evaluation: number;
 }
 
-/** More forward passes without a step than a pipeline has micro-batches: the first ones are predictions. */
-const MOST_FORWARDS = 4096;
-
 const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 
 /**
@@ -50,8 +47,6 @@ export class StepClock {
   #superseded: number[] = [];
   #followed = 0;
   #backwards = 0;
-  /** The time of the first forward passes, where there are more than {@link MOST_FORWARDS}. */
-  #predicted = 0;
   #gradientMs: number | undefined;
   #transformMs: number | undefined;
 
@@ -75,7 +70,6 @@ export class StepClock {
     this.#isInPass = true;
     const start = this.#now();
     if (this.#lastForwardMs > 0) this.#superseded.push(this.#lastForwardMs);
-    if (this.#superseded.length > MOST_FORWARDS) this.#predicted += this.#superseded.shift()!;
     try {
       return compute();
     } finally {
@@ -142,12 +136,14 @@ export class StepClock {
    * first backward one: predictions are those that are too many, and come before the others.
    */
   #evaluationMs(): number {
-    const [superseded, predicted] = [this.#superseded, this.#predicted];
-    const extra = superseded.length + this.#followed - this.#backwards;
-    this.#followed = this.#backwards = this.#predicted = 0;
+    const [superseded, extra] = [
+      this.#superseded,
+      this.#superseded.length + this.#followed - this.#backwards,
+    ];
+    this.#followed = this.#backwards = 0;
     if (superseded.length === 0) return 0;
     this.#superseded = [];
-    return superseded.slice(0, Math.max(0, extra)).reduce((sum, ms) => sum + ms, predicted);
+    return superseded.slice(0, Math.max(0, extra)).reduce((sum, ms) => sum + ms, 0);
   }
 
   #stepUntil(end: number, evaluation: number): LastStep {
