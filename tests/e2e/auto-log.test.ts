@@ -88,20 +88,7 @@ describe('autoLog', () => {
         createdAt: expect.stringMatching(/^auto-log\.ts:23:/) as string,
       });
       expect(facts!.options).toMatchObject({ gradientAccumulationSteps: 1, strategy: 'auto' });
-      // Of sets of figures, the first, the second, the fourth and so on look at single gradients.
-      const looks = steps.filter(({ ownGradNorm }) => ownGradNorm > 0);
-      expect(looks.map(({ step }) => step)).toEqual([4, 8]);
-      // Labels of y and y + 1: the loss is d² - d + 1/2 for d = prediction - y, and the gradients of the
-      // three weights are 2 d - 1.
-      const own = [main, other][rank]!.losses;
-      expectClose(
-        looks.map(({ ownGradNorm }) => ownGradNorm),
-        looks.map(({ step }) => Math.sqrt(3 * (4 * own[step - 1]! - 1))),
-        { rtol: 1e-4 },
-      );
-      expect(
-        looks.map(({ gradRatio, zeroUnits, unusedVariables }) => [gradRatio, zeroUnits, unusedVariables]),
-      ).toEqual(looks.map(() => [1, 0, 0]));
+      const looks = looksOf(steps, [main, other][rank]!.losses);
       weightNorms.push(looks.map(({ weightNorm }) => weightNorm));
     }
     expect(weightNorms[0]).toEqual(weightNorms[1]);
@@ -177,3 +164,20 @@ describe('autoLog', () => {
     expect(stderr[0]).toContain('has taken no step for');
   });
 });
+
+/** Of sets of figures, the first, the second, the fourth and so on look at single gradients. */
+function looksOf(steps: readonly StepRow[], own: readonly number[]): StepRow[] {
+  const looks = steps.filter(({ ownGradNorm }) => ownGradNorm > 0);
+  expect(looks.map(({ step }) => step)).toEqual([4, 8]);
+  // Labels of y and y + 1: the loss is d² - d + 1/2 for d = prediction - y, and the gradients of the
+  // three weights are 2 d - 1.
+  expectClose(
+    looks.map(({ ownGradNorm }) => ownGradNorm),
+    looks.map(({ step }) => Math.sqrt(3 * (4 * own[step - 1]! - 1))),
+    { rtol: 1e-4 },
+  );
+  expect(
+    looks.map(({ gradRatio, zeroUnits, unusedVariables }) => [gradRatio, zeroUnits, unusedVariables]),
+  ).toEqual(looks.map(() => [1, 0, 0]));
+  return looks;
+}

@@ -24,9 +24,6 @@ export interface LastStep {
   readonly evaluation: number;
 }
 
-/** More forward passes without a step than a pipeline has micro-batches: the first ones are predictions. */
-const MOST_FORWARDS = 4096;
-
 const NOTHING = { forward: 0, backward: 0, communication: 0, optimizer: 0 };
 
 /**
@@ -47,11 +44,7 @@ export class StepClock {
   /** Whether a pass runs. Those within it belong to it. */
   #isInPass = false;
   /** Since the end of the last step: forward passes before others, those before backward passes, and these. */
-  #superseded: number[] = [];
-  #followed = 0;
-  #backwards = 0;
-  /** The time of the first forward passes, where there are more than {@link MOST_FORWARDS}. */
-  #predicted = 0;
+  #passes = { superseded: [] as number[], followed: 0, backwards: 0 };
   #gradientMs: number | undefined;
   #transformMs: number | undefined;
 
@@ -74,8 +67,7 @@ export class StepClock {
     if (this.#isInPass) return compute();
     this.#isInPass = true;
     const start = this.#now();
-    if (this.#lastForwardMs > 0) this.#superseded.push(this.#lastForwardMs);
-    if (this.#superseded.length > MOST_FORWARDS) this.#predicted += this.#superseded.shift()!;
+    if (this.#lastForwardMs > 0) this.#passes.superseded.push(this.#lastForwardMs);
     try {
       return compute();
     } finally {
@@ -99,8 +91,8 @@ export class StepClock {
       this.#isInPass = false;
       this.#parts.backward += this.#now() - start - (this.#parts.communication - before);
       this.#parts.forward += this.#lastForwardMs;
-      this.#backwards++;
-      if (this.#lastForwardMs > 0) this.#followed++;
+      this.#passes.backwards++;
+      if (this.#lastForwardMs > 0) this.#passes.followed++;
       this.#lastForwardMs = 0;
     }
   }
@@ -142,12 +134,12 @@ export class StepClock {
    * first backward one: predictions are those that are too many, and come before the others.
    */
   #evaluationMs(): number {
-    const [superseded, predicted] = [this.#superseded, this.#predicted];
-    const extra = superseded.length + this.#followed - this.#backwards;
-    this.#followed = this.#backwards = this.#predicted = 0;
+    const { superseded, followed, backwards } = this.#passes;
+    const extra = superseded.length + followed - backwards;
+    this.#passes.followed = this.#passes.backwards = 0;
     if (superseded.length === 0) return 0;
-    this.#superseded = [];
-    return superseded.slice(0, Math.max(0, extra)).reduce((sum, ms) => sum + ms, predicted);
+    this.#passes.superseded = [];
+    return superseded.slice(0, Math.max(0, extra)).reduce((sum, ms) => sum + ms, 0);
   }
 
   #stepUntil(end: number, evaluation: number): LastStep {
