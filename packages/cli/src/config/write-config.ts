@@ -6,7 +6,7 @@ import { files } from '@acc/platform';
 
 /** @throws AccError `ACC_CONFIG_NOT_WRITABLE` if the path is that of a folder. */
 export function requireNoFolder(path: string): void {
-  if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (!existsSync(path) || !statSync(path).isDirectory()) return;
   throw new AccError('ACC_CONFIG_NOT_WRITABLE', `${path} is a folder, not a config file.`, {
     help: `Name a file in it, for example: --config-file ${join(path, PROJECT_FILE)}`,
     details: { path },

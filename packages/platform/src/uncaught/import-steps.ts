@@ -104,7 +104,7 @@ function aboutFile(path: string, importer: string): string {
     : `Did you mean '${fromFile(importer, join(folder, nearest))}'?`;
 }
 
-const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
 /** The specifier by which a file imports another one. */
 function fromFile(importer: string, path: string): string {

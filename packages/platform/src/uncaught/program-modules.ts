@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** Paths of other modules of the program. What is no import does no harm: it must be a file. */
@@ -19,5 +19,5 @@ export function modulesOf(program: string): readonly string[] {
 }
 
 function isModule(url: URL): boolean {
-  return MODULE.test(url.pathname) && statSync(url, { throwIfNoEntry: false })?.isFile() === true;
+  return MODULE.test(url.pathname) && existsSync(url) && statSync(url).isFile();
 }
