@@ -5,6 +5,8 @@ import {
   patch,
   tfjsClassName,
   type BatchNormalizationLayer,
+  type Conv2DLayer,
+  type DenseLayer,
   type GraphLayer,
   type LayerGraph,
   type LayerVariable,
@@ -14,14 +16,8 @@ import type { QuantizableLayer } from './quantizable-layers.js';
 
 /** A layer, and the batch normalization that follows it. */
 interface Fold {
-  readonly layer: FoldedLayer & GraphLayer;
+  readonly layer: DenseLayer & GraphLayer;
   readonly norm: BatchNormalizationLayer & GraphLayer;
-}
-
-interface FoldedLayer {
-  readonly kernel: LayerVariable;
-  readonly bias: LayerVariable | null;
-  readonly activation: { getClassName(): string } | null;
 }
 
 /** The classes with a product of which a factor for each channel can be a part. Their channels are the last dim. */
@@ -34,7 +30,7 @@ const CLASSES: ReadonlySet<string> = new Set(['Dense', 'Conv1D', 'Conv2D', 'Conv
  */
 export function foldsOf(model: LayerGraph, chosen: readonly QuantizableLayer[]): Fold[] {
   const found = chosen.flatMap(({ className, layer }) => {
-    const folded = layer as unknown as Fold['layer'];
+    const folded = layer as Fold['layer'];
     const next = CLASSES.has(className) ? (folded.outboundNodes ?? []) : [];
     const norm = next.find(({ outboundLayer }) => tfjsClassName(outboundLayer) === 'BatchNormalization');
     return norm ? [{ layer: folded, norm: norm.outboundLayer as Fold['norm'] }] : [];
@@ -59,7 +55,7 @@ function obstacle(model: LayerGraph, { layer, norm }: Fold): string | undefined 
   const rank = layer.inboundNodes[0]!.outputTensors[0]!.shape.length;
   if (norm.axis !== -1 && norm.axis !== rank - 1)
     return `it normalizes along dim ${norm.axis}, and channels are the last`;
-  const { dataFormat } = layer as unknown as { readonly dataFormat?: string };
+  const { dataFormat } = layer as Partial<Conv2DLayer>;
   if (dataFormat === 'channelsFirst') return 'its channels come first';
   const variables = [...norm.weights, ...layer.weights].map((weight) => weight.read());
   return variables.some((variable) => isPrepared(variable)) ? 'one of them is prepared already' : undefined;

@@ -32,6 +32,7 @@ const DENSE: Members<DenseLayer> = { ...LAYER, kernel: 'object', bias: 'object',
 const CONV2D: Members<Conv2DLayer> = {
   ...DENSE,
   dataFormat: 'string',
+  kernelSize: 'array',
   strides: 'array',
   padding: 'string',
   dilationRate: 'array',

@@ -1,6 +1,6 @@
 import { Tensor } from '@tensorflow/tfjs-core';
 import { requireAcc } from '@acc/kernels';
-import type { ModelInternals } from '@acc/tfjs-internals';
+import type { LayerGraph, ModelInternals } from '@acc/tfjs-internals';
 import { allFinite } from '../formats/finite.js';
 import { badBatch, endless, noBatches } from './errors.js';
 
@@ -20,12 +20,6 @@ export type CalibrationData =
   | AsyncIterable<CalibrationBatch>
   /** A tf.data.Dataset. */
   | { iterator(): Promise<{ next(): Promise<IteratorResult<unknown>> }> };
-
-/** A place where values enter a model. */
-interface ModelInput {
-  readonly name: string;
-  readonly shape: readonly (number | null)[];
-}
 
 /** Batches in memory, each with one tensor for each input of the model. */
 export interface Batches extends Disposable {
@@ -82,7 +76,7 @@ async function* rowsOf(data: Extract<CalibrationData, { iterator(): unknown }>):
   }
 }
 
-const inputsOf = (model: ModelInternals) => (model as unknown as { inputs: ModelInput[] }).inputs;
+const inputsOf = (model: ModelInternals) => (model as ModelInternals & LayerGraph).inputs;
 
 function tensorsOf(model: ModelInternals, batch: unknown, index: number): Tensor[] {
   const given = isRecord(batch) && 'xs' in batch ? batch['xs'] : batch;

@@ -1,13 +1,20 @@
+import { readFileSync } from 'node:fs';
 import * as tf from '@tensorflow/tfjs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { packedOf, registerAccBackend } from '@acc/kernels';
 import { tensorFrom } from '@acc/native';
 import { livePatches } from '@acc/tfjs-internals';
-import fixture from '../../fixtures/calibration.json' with { type: 'json' };
 import { quantize, type QuantizeOptions } from '../index.js';
 import { Histogram, type Limits } from './histogram.js';
 import { observerOf, type ObserverName } from './observers.js';
 import { leastErrorRange } from './range-search.js';
+
+/** What PyTorch gives for {@link BATCHES}: fixtures/calibration.py. */
+const fixture = JSON.parse(
+  readFileSync(new URL('../../fixtures/calibration.json', import.meta.url), 'utf8'),
+) as Readonly<
+  Record<'minMax' | 'movingAverage' | 'histogram', { readonly scale: number; readonly zero: number }>
+>;
 
 beforeAll(async () => {
   registerAccBackend();

@@ -1,20 +1,21 @@
 import { concat, pad, reshape, stridedSlice, type Tensor, type Tensor4D } from '@tensorflow/tfjs-core';
+import type { Conv2DLayer } from '@acc/tfjs-internals';
 import type { QuantizableLayer } from '../quantizable-layers.js';
 
 /** The settings of a convolution of tfjs-layers, each list with one number for each dim of a filter. */
-interface Convolution {
+interface Convolution extends Omit<Conv2DLayer, Lists> {
   readonly kernelSize: readonly number[];
   readonly strides: readonly number[];
-  readonly dilationRate: number | readonly number[];
-  readonly padding: 'valid' | 'same' | 'causal';
-  readonly dataFormat: string;
+  readonly dilationRate: readonly number[];
 }
+
+type Lists = 'kernelSize' | 'strides' | 'dilationRate';
 
 /** Whether {@link factorsOf} has the inputs of a layer. */
 export const hasFactors = ({ className, layer, isProduct }: QuantizableLayer): boolean =>
   isProduct ||
   ((className === 'Conv1D' || className === 'Conv2D') &&
-    (layer as unknown as Convolution).dataFormat === 'channelsLast');
+    (layer as Convolution).dataFormat === 'channelsLast');
 
 /**
  * The rows that a layer multiplies with its matrix of output channels, `[…, columns]`: for a convolution, the values
@@ -22,7 +23,7 @@ export const hasFactors = ({ className, layer, isProduct }: QuantizableLayer): b
  */
 export function factorsOf({ layer, isProduct }: QuantizableLayer, x: Tensor): Tensor {
   if (isProduct) return x;
-  const convolution = layer as unknown as Convolution;
+  const convolution = layer as Convolution;
   const isLine = x.rank === 3;
   const image = (isLine ? reshape(x, [x.shape[0]!, x.shape[1]!, 1, x.shape[2]!]) : x) as Tensor4D;
   const dims = [0, 1].map((i) => windowAlong(convolution, i, image.shape[i + 1]!));
@@ -63,7 +64,7 @@ function windowAlong(
   size: number,
 ): Window {
   const [kernel, stride] = [kernelSize[i] ?? 1, strides[i] ?? 1];
-  const dilation = (typeof dilationRate === 'number' ? dilationRate : dilationRate[i]) ?? 1;
+  const dilation = dilationRate[i] ?? 1;
   const reach = (kernel - 1) * dilation + 1;
   const count = padding === 'valid' ? Math.floor((size - reach) / stride) + 1 : Math.ceil(size / stride);
   const added = padding === 'valid' ? 0 : Math.max(0, (count - 1) * stride + reach - size);

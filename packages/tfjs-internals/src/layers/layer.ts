@@ -35,6 +35,7 @@ export type DenseLayer = AffineLayer;
 
 export interface Conv2DLayer extends AffineLayer {
   readonly dataFormat: string;
+  readonly kernelSize: [number, number];
   readonly strides: [number, number];
   readonly padding: 'valid' | 'same' | 'causal';
   readonly dilationRate: [number, number];
