@@ -9,7 +9,7 @@ import { Histogram, type Limits } from './histogram.js';
 import { observerOf, type ObserverName } from './observers.js';
 import { leastErrorRange } from './range-search.js';
 
-/** What PyTorch gives for {@link BATCHES}: fixtures/calibration.py. */
+/** The ranges of PyTorch for {@link BATCHES}: fixtures/calibration.py. */
 const fixture = JSON.parse(
   readFileSync(new URL('../../fixtures/calibration.json', import.meta.url), 'utf8'),
 ) as Readonly<
