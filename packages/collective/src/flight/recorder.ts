@@ -1,6 +1,5 @@
 import { formatWords, type Words } from '../agreement.js';
 import { captureSite, lineOf, type CallSite } from './call-sites.js';
-import { shareCall } from './shared-calls.js';
 
 /** The number of calls that are kept. */
 const CALLS = 64;
@@ -65,7 +64,6 @@ export class FlightRecorder {
       this.#site = captureSite();
     }
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
-    shareCall(call, at);
     return isOwnSite;
   }
 
