@@ -7,7 +7,6 @@ import { parseArgs } from 'node:util';
 import { exitOnError } from './harness/exit-on-error.mjs';
 import { describeMachine } from './harness/machine.mjs';
 import { formatColumns } from './harness/markdown-table.mjs';
-import { fewBitsUsage } from './harness/options.mjs';
 import { formatHead, writeResult } from './harness/report.mjs';
 import { measurePerplexity, measurePrecision, timeRows } from './harness/sides.mjs';
 import { median } from './harness/statistics.mjs';
@@ -18,6 +17,11 @@ const NETWORKS = ['convnet', 'resnet', 'lstm', 'gpt'];
 const PRETRAINED = 'smollm';
 const TEXT = { windows: 16, length: 256 };
 const SEED = 7;
+const USAGE = `node bench/precision.mjs [options]
+  --networks a,b  some of ${[...NETWORKS, PRETRAINED].join(', ')} (default: all)
+  --steps N       the number of training steps in float32 (default: 1000)
+  --python PATH   a Python with torch, for the tokens of ${PRETRAINED} (default: bench/.venv, which is created if necessary)
+  --help          print this text`;
 const ROWS = { width: 2048, rows: [1, 16, 128], blocks: 15 };
 
 await exitOnError(async () => {
@@ -29,7 +33,7 @@ await exitOnError(async () => {
       help: { type: 'boolean' },
     },
   });
-  if (values.help) return console.log(fewBitsUsage);
+  if (values.help) return console.log(USAGE);
   const machine = describeMachine();
   const tables = [];
   for (const network of values.networks.split(',')) {

@@ -96,12 +96,6 @@ export const convergenceUsage = `node bench/convergence.mjs [options]
   --name NAME     the name of the file in bench/results (default: convergence)
   --help          print this text`;
 
-export const fewBitsUsage = `node bench/precision.mjs [options]
-  --networks a,b  some of convnet, resnet, lstm, gpt, smollm (default: all)
-  --steps N       the number of training steps in float32 (default: 1000)
-  ${pythonUsage}
-  --help          print this text`;
-
 export const scalingUsage = `node bench/scaling.mjs [options]
   --models a,b    some of ${MODEL_LIST} (default: mlp,convnet,gpt)
   --ranks 1,2     numbers of processes, at most the number of cores (default: 1, 2, 4, … and the number of cores)

@@ -36,7 +36,7 @@ const results = FORMATS.map(({ name }) => ({ name, ms: job.rows.map((): number[]
 for (const [i, { isBf16 = false, options }] of FORMATS.entries()) {
   const accelerator = await Accelerator.create({ mixedPrecision: isBf16 ? 'bf16' : 'no', seed: job.seed });
   const weight = tf.variable(tf.randomNormal([job.width, job.width], 0, 0.02, 'float32', job.seed));
-  results[i]!.bytes = options ? (await quantizeVariable(weight, options)).bytes : 4 * weight.size;
+  results[i]!.bytes = options ? quantizeVariable(weight, options).bytes : 4 * weight.size;
   for (const [k, rows] of job.rows.entries()) {
     const x = tf.randomNormal([rows, job.width], 0, 1, 'float32', job.seed + 1);
     // A weight that has its bfloat16 values already is what a second step of inference meets.
