@@ -14,7 +14,7 @@ const MEMORY_GIB = {
   unit: 1.2,
   architecture: 2,
   e2e: 2.5,
-  ranks: 4,
+  ranks: 2.5,
   hosts: 2,
   threads: 2,
   release: 3,
@@ -23,11 +23,8 @@ const MEMORY_GIB = {
 const START_SECONDS = 2;
 /** The process of a file in the projects that do not share it starts before its count. */
 const FILE_START = { unit: 0.3, e2e: 0.3, hosts: 0.3, pure: 0, ranks: 0, architecture: 0, threads: 0 };
-/**
- * The architecture tests share what they have read of the sources. Tests of ranks share ranks, whose start
- * costs most.
- */
-const LONGEST_SHARD = { architecture: Infinity, ranks: 480 };
+/** The architecture tests share what they have read of the sources. Tests of ranks share ranks. */
+const LONGEST_SHARD = { architecture: Infinity, ranks: 240 };
 /** Of the output of a failed command, the end is shown again in the summary. */
 const LAST_LINES = 60;
 
@@ -152,15 +149,15 @@ export function shuffledJobs(seed, files) {
   return SHUFFLED.flatMap((project) => shardJobs(project, chosen[project], { label, args, ...how[project] }));
 }
 
-/** A run of vitest with another configuration than that of the root, by default alone. */
-export function vitestJob(name, args, { processor = Infinity, seconds, memoryGiB }) {
-  return { name, processor, memoryGiB, seconds, run: ({ signal }) => runVitest(args, { signal }) };
+/** A run of vitest with another configuration than that of the root, alone. */
+export function vitestJob(name, args, { seconds, memoryGiB }) {
+  return { name, processor: Infinity, memoryGiB, seconds, run: ({ signal }) => runVitest(args, { signal }) };
 }
 
 /** Memory, streams and training on a device of tests that is not the CPU (tests/device). */
 export function deviceJob() {
   const args = ['--config', 'tests/device/vitest.config.ts', 'tests/device'];
-  return vitestJob('device', args, { processor: 1, seconds: 25, memoryGiB: 2 });
+  return vitestJob('device', args, { seconds: 25, memoryGiB: 2 });
 }
 
 /** Lint and types: each passes or fails as a whole. */

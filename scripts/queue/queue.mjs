@@ -1,8 +1,6 @@
 // Runs jobs at the same time, as many as the machine carries. Nothing here knows what a job does.
 import { availableParallelism, totalmem } from 'node:os';
 
-/** A job needs its part of a core on average, so jobs of somewhat more than all cores keep all cores busy. */
-const SHARE_OF_CORES = 1.2;
 /** Of the machine's memory; the rest is for the system and its cache of files. */
 const SHARE_OF_MEMORY = 0.75;
 
@@ -21,10 +19,7 @@ const SHARE_OF_MEMORY = 0.75;
 
 /** The resources that jobs may take together on this machine. */
 export function capacityOfMachine() {
-  return {
-    processor: SHARE_OF_CORES * availableParallelism(),
-    memoryGiB: (SHARE_OF_MEMORY * totalmem()) / 2 ** 30,
-  };
+  return { processor: availableParallelism(), memoryGiB: (SHARE_OF_MEMORY * totalmem()) / 2 ** 30 };
 }
 
 /** The longest job first, so that no long job starts at the end while the other cores are idle. */
