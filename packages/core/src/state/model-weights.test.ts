@@ -210,7 +210,7 @@ describe('skipFirstBatches', () => {
       expect(await batches(data)).toHaveLength(5);
     }
     expect(() => accelerator.skipFirstBatches({}, 1)).toThrowError(error('ACC_INVALID_ARGUMENT'));
-    expect(() => accelerator.skipFirstBatches(fromList, -1)).toThrowError(error('ACC_INVALID_OPTION'));
+    expect(() => accelerator.skipFirstBatches(fromList, -1)).toThrowError(error('ACC_INVALID_ARGUMENT'));
   });
 });
 
