@@ -192,7 +192,9 @@ describe("mixedPrecision 'int8'", () => {
     ];
     const model = accelerator.prepare(tf.sequential({ layers }));
     for (let i = 0; i < 2; i++) tf.dispose(model.predict(tf.zeros([1, 3, 2])));
-    const said = warn.mock.calls.map(([message]) => String(message)).filter((text) => text.includes('weight'));
+    const messages = warn.mock.calls.map(([message]) => String(message));
+    // Some CPUs lack the instructions, which another message says.
+    const said = messages.filter((text) => text.includes('int8') && !text.includes('AVX-512'));
     expect(said).toHaveLength(2);
     expect(said[0]).toContain('no weight is multiplied in 8 bits');
     expect(said[1]).toContain('remember/kernel, remember/recurrent_kernel, look/kernel');
