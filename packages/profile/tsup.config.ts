@@ -5,7 +5,9 @@ import { defineConfig, type Options } from 'tsup';
 import { base, exactly } from '../../tsup.base.js';
 
 const LIBRARY = '@bufbuild/protobuf/wire';
-const INSIDE = { namespace: 'protobuf' };
+const INSIDE = { namespace: 'contained' };
+/** Stacks show these paths, and frames in `node_modules` are not the program's. */
+const FOLDER = '/node_modules/@bufbuild/protobuf';
 
 /**
  * Makes what is used of the library part of the built file: ranks start without its other files. Each of
@@ -18,13 +20,19 @@ const contained: NonNullable<Options['esbuildPlugins']>[number] = {
     const folder = createRequire(import.meta.url)
       .resolve(LIBRARY)
       .replace(/cjs.wire.index\.js$/, 'esm');
-    onResolve({ filter: exactly(LIBRARY) }, () => ({ path: 'wire/index.js', sideEffects: false, ...INSIDE }));
+    onResolve({ filter: exactly(LIBRARY) }, () => ({
+      path: `${FOLDER}/wire/index.js`,
+      sideEffects: false,
+      ...INSIDE,
+    }));
     onResolve({ filter: /^\./, ...INSIDE }, ({ path, importer }) => ({
       path: posix.join(posix.dirname(importer), path),
       sideEffects: false,
       ...INSIDE,
     }));
-    onLoad({ filter: /./, ...INSIDE }, async ({ path }) => ({ contents: await contentsOf(`${folder}/${path}`) }));
+    onLoad({ filter: /./, ...INSIDE }, async ({ path }) => ({
+      contents: await contentsOf(path.replace(FOLDER, folder)),
+    }));
   },
 };
 
