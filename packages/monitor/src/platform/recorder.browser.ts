@@ -3,10 +3,15 @@ import type * as recorder from './recorder.js';
 type Platform = typeof recorder;
 
 /** A page has no thread that writes files. */
-export class Recorder implements Pick<InstanceType<Platform['Recorder']>, 'endStep' | 'step' | 'close'> {
+export class Recorder implements Pick<
+  InstanceType<Platform['Recorder']>,
+  'endStep' | 'step' | 'asked' | 'close'
+> {
   endStep(): void {}
 
   step(): void {}
+
+  asked(): undefined {}
 
   close(): void {}
 }

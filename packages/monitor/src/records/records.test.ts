@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
+  chmodSync,
   closeSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
+  rmSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -196,6 +199,7 @@ it.runIf(process.platform === 'linux')('neither do a full disk and a full stderr
     file,
     `const control = new SharedArrayBuffer(28);
 const workerData = { ...${JSON.stringify(given)}, headerBytes: 16, control, ring: new SharedArrayBuffer(8192) };
+workerData.asks = { folder: '', request: '', window: new SharedArrayBuffer(12) };
 const { Worker } = require('node:worker_threads');
 const worker = new Worker(${JSON.stringify(SCRIPT)}, { eval: true, workerData });
 Atomics.store(new Int32Array(control), 2, 1);
@@ -211,4 +215,43 @@ worker.on('exit', () => console.log('goes on'));
   });
   closeSync(full);
   expect([stdout, status]).toEqual(['goes on\n', 0]);
+});
+
+it('takes windows that its own user asks for, once, and passes over all else', async () => {
+  const insight = join(newFolder(), 'insight');
+  const asks = join(insight, 'asks');
+  const request = join(asks, 'request.json');
+  mkdirSync(asks, { recursive: true, mode: 0o700 });
+  const asked = (id: number, more = {}) =>
+    JSON.stringify({ id, ask: 'window', fromStep: 5, steps: 2, ...more });
+  writeFileSync(request, asked(1));
+  const recorder = newRecorder(insight);
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  // The thread looks every 250 ms. It goes on while this one waits.
+  const passTurns = () => Atomics.wait(cell, 0, 0, 700);
+  const wrong = [
+    ['of an earlier process', undefined, 0o600],
+    ['torn', asked(2).slice(0, 20), 0o600],
+    ['too many steps', asked(3, { steps: 1000 }), 0o600],
+    ['no number', asked(4, { fromStep: '5' }), 0o600],
+    ['too long', asked(5, { more: 'x'.repeat(5000) }), 0o600],
+    ['that others could have written', asked(6), 0o666],
+  ] as const;
+  for (const [name, text, mode] of wrong) {
+    if (text !== undefined) writeFileSync(request, text);
+    chmodSync(request, mode);
+    passTurns();
+    expect(recorder.asked(5), name).toBeUndefined();
+  }
+  rmSync(request);
+  writeFileSync(request, asked(7), { mode: 0o600 });
+  passTurns();
+  expect([recorder.asked(4), recorder.asked(5)?.steps, recorder.asked(6)]).toEqual([undefined, 2, undefined]);
+  writeFileSync(request, asked(8));
+  passTurns();
+  expect(recorder.asked(7)).toBeUndefined();
+  const answer = readFileSync(join(insight, 'windows', '8', 'rank-0.json'), 'utf8');
+  expect(JSON.parse(answer)).toEqual({ rank: 0, state: 'late', step: 7 });
+  recorder.close();
+  expect(problems.splice(0)).toEqual([]);
 });
