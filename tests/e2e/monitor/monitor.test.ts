@@ -24,9 +24,11 @@ let url: string;
 const wrong: string[] = [];
 
 beforeAll(async () => {
+  // It may have to be installed, for longer than a rank waits for another one.
+  browser = await startChromium();
   projectDir = mkdtempSync(join(tmpdir(), 'acc-monitor-'));
   const script = new URL('./ranks/train.ts', import.meta.url);
-  training = runRanks({ script, ranks: 2, args: [projectDir] });
+  training = runRanks({ script, ranks: 2, args: [projectDir], timeoutMs: 600_000 });
   await vi.waitUntil(() => ranksWithSteps() === 2, { timeout: 300_000 });
   const runs = join(projectDir, 'runs');
   monitor = spawn(process.execPath, [acc, 'monitor', '--attach', runs, '--port', '0', '--no-open']);
@@ -34,7 +36,6 @@ beforeAll(async () => {
   monitor.stdout!.setEncoding('utf8').on('data', (text: string) => (printed += text));
   await vi.waitUntil(() => /\/#\S+\n/.test(printed), { timeout: 300_000 });
   [url] = /http:\S+/.exec(printed) as unknown as [string];
-  browser = await startChromium();
   page = await browser.context.newPage();
   page.on('pageerror', (error) => wrong.push(error.message));
   page.on('request', (request) => {
@@ -103,11 +104,12 @@ it('shows the verdict, curves and ranks of a run on 2 ranks, and follows it', as
 it('shows where each rank of a job that hangs is, and its last collectives', async () => {
   const job = page.getByRole('region', { name: 'Running job' });
   await job.getByRole('button', { name: 'Stacks of all ranks' }).click();
-  const waiting = job.getByRole('article').filter({ hasText: 'Rank 0' });
+  const of = (name: string) => job.getByRole('article').filter({ has: page.getByRole('heading', { name }) });
+  const waiting = of('Rank 0');
   await waiting.getByText('It is in a collective, where it waits for other ranks.').waitFor();
   await waiting.getByText('barrier').first().waitFor();
   await waiting.getByText(/Last known line of a call: .*train\.ts:\d+/).waitFor();
-  const busy = job.getByRole('article').filter({ hasText: 'Rank 1' });
+  const busy = of('Rank 1');
   await busy.getByText('It is in JavaScript.').waitFor();
   await busy.getByText(/^waitForFile \(.*train\.ts:\d+/).waitFor();
 });
@@ -129,7 +131,7 @@ it('records the next steps of all ranks, and gives the trace', async () => {
   writeFileSync(join(projectDir, 'go'), '');
   await page
     .getByRole('status')
-    .filter({ hasText: /step [6-9]\d · 2 ranks/ })
+    .filter({ hasText: /step ([6-9]\d|\d{3}|[\d,]{5,}) · 2 ranks/ })
     .waitFor();
   const job = page.getByRole('region', { name: 'Running job' });
   await job.getByLabel('The next').fill('2');

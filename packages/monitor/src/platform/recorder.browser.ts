@@ -5,13 +5,13 @@ type Platform = typeof recorder;
 /** A page has no thread that writes files. */
 export class Recorder implements Pick<
   InstanceType<Platform['Recorder']>,
-  'endStep' | 'step' | 'asked' | 'close'
+  'endStep' | 'step' | 'close'
 > {
+  readonly windows = { take: () => undefined };
+
   endStep(): void {}
 
   step(): void {}
-
-  asked(): undefined {}
 
   close(): void {}
 }

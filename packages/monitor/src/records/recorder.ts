@@ -14,7 +14,7 @@ import {
   type StepRow,
 } from '@acc/records';
 import { jobCommand } from '../environment.js';
-import { AskedWindows, MOST_STEPS, type AskedWindow } from './asked-windows.js';
+import { AskedWindows, MOST_STEPS } from './asked-windows.js';
 import { LoopFigures, type LoopTimes } from './loop-figures.js';
 import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
@@ -57,6 +57,12 @@ interface Given {
   readonly closeMs?: number;
 }
 
+/** Of one step. */
+interface Measured extends Pick<StepRow, Exclude<Work, 'replay'>> {
+  readonly replay: { ms: number; flops: number; count: number };
+  readonly loop: LoopTimes;
+}
+
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
 const NO_CALLS = { calls: 0, kernels: 0 };
 
@@ -70,8 +76,9 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
+  /** What `acc monitor` asks for. */
+  readonly windows: AskedWindows;
   readonly #loop = new LoopFigures(() => this.given.own.isRunning);
-  readonly #windows: AskedWindows;
   #calls = { ...NO_CALLS };
   /** Milliseconds in collectives in the step that runs. Changed in place. */
   readonly #waits = { blocked: 0, communicating: 0 };
@@ -79,7 +86,7 @@ export class Recorder {
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
-  #measured = {
+  #measured: Measured = {
     ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
     ...{ passes: 0, communicating: 0, recordings: 0 },
     loop: this.#loop.take(),
@@ -93,11 +100,11 @@ export class Recorder {
   constructor(private readonly given: Given) {
     const { folder, rank } = given;
     tryToMake(folder);
-    this.#windows = new AskedWindows({ folder, rank });
+    this.windows = new AskedWindows({ folder, rank });
     const calls = shareCalls();
     this.#worker = this.#start({
       ...filesOf(folder, rank, { ...given.facts, ...machineFacts(given.hasNative) }),
-      asks: { ...asksOf(folder), window: this.#windows.shared, calls: calls.memory },
+      asks: { ...asksOf(folder), window: this.windows.shared, calls: calls.memory },
       control: this.#control.buffer,
       ring: this.#rows.buffer,
       rank,
@@ -160,11 +167,6 @@ export class Recorder {
     this.#loop.skip();
   }
 
-  /** The window that `acc monitor` has asked for, if it begins with the end of this step. */
-  asked(step: number): AskedWindow | undefined {
-    return this.#windows.take(step);
-  }
-
   /** The main thread was in a collective. */
   blocked(ms: number): void {
     if (this.given.own.isRunning) this.#waits.blocked += ms;
@@ -225,30 +227,13 @@ export class Recorder {
     const [rows, memory] = [this.#rows, this.#memory];
     put(rows, at, last);
     put(rows, at, this.#measured.loop);
-    put(rows, at, this.#figuresOfWork(last));
+    put(rows, at, figuresOfWork(this.#measured, last));
     rows[at + INDEX.start] = performance.timeOrigin + last.start;
     rows[at + INDEX.end] = performance.timeOrigin + last.end;
     rows[at + INDEX.allocatedBytes] = memory?.allocatedBytes ?? NaN;
     rows[at + INDEX.peakBytes] = memory?.peakAllocatedBytes ?? NaN;
     rows[at + INDEX.reservedBytes] = memory?.reservedBytes ?? NaN;
     Atomics.add(this.#control, WRITTEN, 1);
-  }
-
-  /** A replay runs collectives before the first hook, so it is not known whose they are. */
-  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
-    const { blocked, flops, replay, calls, kernels, passes, communicating, recordings } = this.#measured;
-    const hasPasses = forward > 0 || backward > 0;
-    const outside = replay.count > 0 && !hasPasses ? 0 : flops;
-    return {
-      blocked: replay.count > 0 ? NaN : blocked,
-      replay: replay.ms,
-      flops: outside + replay.flops,
-      calls,
-      kernels,
-      passes: replay.count > 0 ? NaN : passes,
-      communicating,
-      recordings,
-    };
   }
 
   /** The place of the next row. Undefined: there is none. */
@@ -275,6 +260,23 @@ export class Recorder {
           })
         : undefined;
   }
+}
+
+/** A replay runs collectives before the first hook, so it is not known whose they are. */
+function figuresOfWork(measured: Measured, { forward, backward }: StepFigures): Pick<StepRow, Work> {
+  const { blocked, flops, replay, calls, kernels, passes, communicating, recordings } = measured;
+  const hasPasses = forward > 0 || backward > 0;
+  const outside = replay.count > 0 && !hasPasses ? 0 : flops;
+  return {
+    blocked: replay.count > 0 ? NaN : blocked,
+    replay: replay.ms,
+    flops: outside + replay.flops,
+    calls,
+    kernels,
+    passes: replay.count > 0 ? NaN : passes,
+    communicating,
+    recordings,
+  };
 }
 
 /** The files of a rank, with what is written first. */

@@ -241,15 +241,19 @@ it('takes windows that its own user asks for, once, and passes over all else', a
     if (text !== undefined) writeFileSync(request, text);
     chmodSync(request, mode);
     passTurns();
-    expect(recorder.asked(5), name).toBeUndefined();
+    expect(recorder.windows.take(5), name).toBeUndefined();
   }
   rmSync(request);
   writeFileSync(request, asked(7), { mode: 0o600 });
   passTurns();
-  expect([recorder.asked(4), recorder.asked(5)?.steps, recorder.asked(6)]).toEqual([undefined, 2, undefined]);
+  expect([recorder.windows.take(4), recorder.windows.take(5)?.steps, recorder.windows.take(6)]).toEqual([
+    undefined,
+    2,
+    undefined,
+  ]);
   writeFileSync(request, asked(8));
   passTurns();
-  expect(recorder.asked(7)).toBeUndefined();
+  expect(recorder.windows.take(7)).toBeUndefined();
   const answer = readFileSync(join(insight, 'windows', '8', 'rank-0.json'), 'utf8');
   expect(JSON.parse(answer)).toEqual({ rank: 0, state: 'late', step: 7 });
   recorder.close();

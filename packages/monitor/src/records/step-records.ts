@@ -74,7 +74,7 @@ export class StepRecords {
       { ...parts, exposed: communication, bytesSent, ...about, ...learning, ...gradients },
       metrics !== undefined,
     );
-    const window = this.#recorder.asked(step);
+    const window = this.#recorder.windows.take(step);
     if (window) this.given.watch(window);
   }
 

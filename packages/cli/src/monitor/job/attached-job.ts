@@ -47,6 +47,8 @@ export class AttachedJob {
   #pending: Pending | undefined;
   #stacks: JobDetails['stacks'];
   #problem: string | undefined;
+  /** Whether the page does not know of the last request yet. */
+  #isNew = false;
 
   /** @param insight The folder with the records. */
   constructor(private readonly insight: string) {
@@ -73,10 +75,14 @@ export class AttachedJob {
   /** Looks for answers. @returns Whether something is new. */
   async refresh(run: AskedRun): Promise<boolean> {
     const pending = this.#pending;
-    if (!pending) return false;
-    return pending.request.ask === 'stacks'
-      ? await this.#takeStacks(run, pending)
-      : await this.#takeWindow(run, pending);
+    const isNew = this.#isNew;
+    this.#isNew = false;
+    if (!pending) return isNew;
+    const isAnswered =
+      pending.request.ask === 'stacks'
+        ? await this.#takeStacks(run, pending)
+        : await this.#takeWindow(run, pending);
+    return isNew || isAnswered;
   }
 
   /** Takes back a request that was not answered. */
@@ -96,6 +102,7 @@ export class AttachedJob {
       const id = await this.#asks.write(request);
       this.#pending = { id, request, since: Date.now(), tries, firstAt: undefined };
       this.#problem = undefined;
+      this.#isNew = true;
       return undefined;
     } catch (error) {
       this.#pending = undefined;

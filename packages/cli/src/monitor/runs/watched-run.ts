@@ -69,18 +69,6 @@ export class WatchedRun {
     return this.#log;
   }
 
-  /** How far the job is. */
-  get progress(): AskedRun {
-    const { ranks, facts } = this;
-    const step = Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0));
-    return { ranks, rankCount: facts?.ranks ?? ranks.length, step, stepMs: ranks[0]?.phases()?.step };
-  }
-
-  /** Something beside the records has changed. */
-  touch(): void {
-    this.#version++;
-  }
-
   /** Why nothing more is read. Undefined: all is well. */
   get error(): AccError | undefined {
     return this.#error;
@@ -88,7 +76,7 @@ export class WatchedRun {
 
   /** Records that are missing or damaged. */
   get problems(): readonly string[] {
-    return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(this.#records())];
+    return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(recordsOf(this))];
   }
 
   /**
@@ -127,15 +115,11 @@ export class WatchedRun {
   async #judge(): Promise<Diagnosis | Problem> {
     if (this.#error) return problemOf(this.#error);
     try {
-      return await diagnose({ ranks: this.#records(), problems: this.problems });
+      return await diagnose({ ranks: recordsOf(this), problems: this.problems });
     } catch (error) {
       if (isAccError(error)) return problemOf(error);
       throw error;
     }
-  }
-
-  #records() {
-    return this.ranks.map(({ recent }) => recent);
   }
 
   async #readAll(): Promise<boolean> {
@@ -143,7 +127,7 @@ export class WatchedRun {
     let hasNew = false;
     try {
       hasNew = await this.#readRanks();
-      const isAnswered = (await this.job?.refresh(this.progress)) ?? false;
+      const isAnswered = (await this.job?.refresh(progressOf(this))) ?? false;
       hasNew = (await this.windows.read()) || isAnswered || hasNew;
       this.#error = undefined;
     } catch (error) {
@@ -181,6 +165,14 @@ export class WatchedRun {
     return new RankFigures(this.folder, rank, curves);
   }
 }
+
+/** How far the job of a run is. */
+export function progressOf({ ranks, facts }: Pick<WatchedRun, 'ranks' | 'facts'>): AskedRun {
+  const step = Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0));
+  return { ranks, rankCount: facts?.ranks ?? ranks.length, step, stepMs: ranks[0]?.phases()?.step };
+}
+
+const recordsOf = ({ ranks }: WatchedRun) => ranks.map(({ recent }) => recent);
 
 function problemOf({ code, message }: AccError): Problem {
   return { code, message };

@@ -1,6 +1,6 @@
 import { isRecord } from '@acc/contract';
 import type { RunSet } from '../runs/run-set.js';
-import type { WatchedRun } from '../runs/watched-run.js';
+import { progressOf, type WatchedRun } from '../runs/watched-run.js';
 import { describeRun, drawCurves, type CurveRequest } from './describe.js';
 
 /** An answer in JSON. */
@@ -49,9 +49,8 @@ export async function ask(runs: RunSet, given: unknown): Promise<Answer> {
   const isCount = typeof steps === 'number' && Number.isInteger(steps) && steps >= 1 && steps <= MOST_STEPS;
   if (what === 'window' && !isCount) return wrong(400, `A window has 1 to ${MOST_STEPS} steps.`);
   const refusal =
-    what === 'stacks' ? await run.job.askStacks() : await run.job.askWindow(run.progress, Number(steps));
+    what === 'stacks' ? await run.job.askStacks() : await run.job.askWindow(progressOf(run), Number(steps));
   if (refusal !== undefined) return wrong(409, refusal);
-  run.touch();
   return ok({});
 }
 

@@ -5,7 +5,7 @@ import { pixelColumns, type View } from '../curves/pixel-columns.js';
 import type { Points } from '../curves/series.js';
 import { JUDGED_STEPS, RECENT_STEPS, type RankFigures } from '../runs/rank-figures.js';
 import { checkpointsOf } from '../runs/checkpoints.js';
-import { MOST_RANKS, type WatchedRun } from '../runs/watched-run.js';
+import { MOST_RANKS, progressOf, type WatchedRun } from '../runs/watched-run.js';
 import type { CurveSet, DrawnCurve, RankTimes, RunDetails } from './answers.js';
 
 /** Samples are written every 250 ms, so a run without new records for longer is not running. */
@@ -15,7 +15,7 @@ export async function describeRun(run: WatchedRun): Promise<RunDetails> {
   const { ranks, error, log } = run;
   const lastTime = Math.max(0, ...ranks.map((rank) => rank.lastTime));
   const isLive = Date.now() - lastTime < LIVE_MS;
-  const { step, rankCount } = run.progress;
+  const { step, rankCount } = progressOf(run);
   return {
     ...{ id: run.id, version: run.version, isLive, step, rankCount },
     verdict: await run.verdict(),
