@@ -99,8 +99,12 @@ export class Profiler {
       return;
     }
     const onEnd = () => (this.#session = this.#window = undefined);
-    this.#window = new WatchedWindow(request, { rank, size, training: this.#training, onEnd });
-    this.#session = this.#window.session;
+    try {
+      this.#window = new WatchedWindow(request, { rank, size, training: this.#training, onEnd });
+      this.#session = this.#window.session;
+    } catch (error) {
+      refuse((error as Error).message);
+    }
   }
 
   get #training(): ProfiledTraining {

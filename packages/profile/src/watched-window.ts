@@ -73,8 +73,12 @@ export class WatchedWindow {
     );
   }
 
-  /** Ends it before its time. */
+  /** Ends it before its time. One that has all its steps is written. */
   cancel(message: string): void {
+    if (this.#isAwaitingGarbage) {
+      this.#finish();
+      return;
+    }
     if (!this.#end()) return;
     this.request.tell({ state: 'failed', message });
   }

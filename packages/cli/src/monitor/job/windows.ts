@@ -19,8 +19,14 @@ interface RankWindow {
 interface Known {
   /** Undefined: its figures are torn or absent. */
   readonly ranks: readonly RankWindow[];
-  readonly readAt: number;
+  /** The time of the folder, and when it was first seen with that time. */
+  readonly changedAt: number;
+  readonly seenAt: number;
+  readonly isSettled: boolean;
 }
+
+/** Two changes within the clock of a file system give a folder the same time, so it is read once more. */
+const SETTLED_MS = 1000;
 
 /** The windows of steps in the folder of a run's records. */
 export class Windows {
@@ -82,12 +88,18 @@ export class Windows {
     const folder = join(this.#folder, String(id));
     const changedAt = (await stat(folder).catch(() => undefined))?.mtimeMs ?? 0;
     const known = this.#known.get(id);
-    if (known && known.readAt >= changedAt) return false;
+    const isSame = known?.changedAt === changedAt;
+    if (isSame && known.isSettled) return false;
+    const now = Date.now();
+    const seenAt = isSame ? known.seenAt : now;
+    const isSettled = now - seenAt > SETTLED_MS;
     const answers = await answersIn(folder, /^rank-(\d+)\.json$/);
     const ranks = [...answers].flatMap(([rank, answer]) => rankWindowOf(rank, answer));
-    this.#known.set(id, { ranks: ranks.sort((a, b) => a.rank - b.rank), readAt: changedAt });
-    if (this.#open?.id === id) this.#open = undefined;
-    return ranks.length > (known?.ranks.length ?? 0);
+    ranks.sort((a, b) => a.rank - b.rank);
+    this.#known.set(id, { ranks, changedAt, seenAt, isSettled });
+    const isNew = ranks.length > (known?.ranks.length ?? 0);
+    if (isNew && this.#open?.id === id) this.#open = undefined;
+    return isNew;
   }
 
   async #traces(id: number, ranks: readonly RankWindow[]): Promise<readonly RankTrace[]> {
