@@ -223,6 +223,7 @@ export const ENVIRONMENT: readonly Exception[] = [
 /** Files whose imports the build puts into the file that it writes. */
 export const BUNDLED: readonly Exception[] = [
   { where: 'packages/cli/src/monitor/page/chart.ts', reason: 'uPlot is part of the page of `acc monitor`' },
+  { where: 'packages/cli/src/monitor/page/memory-chart.ts', reason: 'uPlot is part of that page' },
 ];
 
 /** Files whose errors have their next step in the message of another error. */

@@ -3,10 +3,7 @@ import type * as recorder from './recorder.js';
 type Platform = typeof recorder;
 
 /** A page has no thread that writes files. */
-export class Recorder implements Pick<
-  InstanceType<Platform['Recorder']>,
-  'endStep' | 'step' | 'close'
-> {
+export class Recorder implements Pick<InstanceType<Platform['Recorder']>, 'endStep' | 'step' | 'close'> {
   readonly windows = { take: () => undefined };
 
   endStep(): void {}

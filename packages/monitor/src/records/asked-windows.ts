@@ -47,13 +47,14 @@ export class AskedWindows {
   take(step: number): AskedWindow | undefined {
     if (this.#words[ID] === this.#taken) return undefined;
     const id = Atomics.load(this.#words, ID);
-    const from = Atomics.load(this.#words, FROM);
-    if (step < from) return undefined;
+    const [from, steps] = [Atomics.load(this.#words, FROM), Atomics.load(this.#words, STEPS)];
+    // Zero, or another one: the request is being replaced.
+    if (id === 0 || Atomics.load(this.#words, ID) !== id || step < from) return undefined;
     this.#taken = id;
     const { folder: insight, rank } = this.given;
     const folder = join(insight, 'windows', String(id));
     const tell = (outcome: WindowOutcome) => answer(folder, rank, outcome);
-    if (step === from) return { steps: Atomics.load(this.#words, STEPS), folder, tell };
+    if (step === from) return { steps, folder, tell };
     tell({ state: 'late', step });
     return undefined;
   }

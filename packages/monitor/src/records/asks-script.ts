@@ -1,6 +1,6 @@
 /**
- * The part of the recorder's thread that looks for requests of `acc monitor`: a file that only this user, or
- * root, can have written. What is no request, is too long, or is older than this process, is passed over. A
+ * The part of the recorder's thread that looks for requests of `acc monitor`: a file that only this user
+ * can have written. What is no request, is too long, or is older than this process, is passed over. A
  * window of steps is handed to the training by shared memory, and stacks are read by a thread of their own.
  */
 export const ASKS = `
@@ -15,7 +15,7 @@ let lastFile = '';
 let lastStacks = 0;
 
 const isInteger = (value, most) => Number.isInteger(value) && value >= 1 && value <= most;
-const isSafe = (found) => uid < 0 || ((found.uid === uid || found.uid === 0) && (found.mode & 0o022) === 0);
+const isSafe = (found) => uid < 0 || (found.uid === uid && (found.mode & 0o022) === 0);
 const fileOf = (found) => found.ino + ' ' + found.mtimeMs + ' ' + found.size;
 
 /** A request to an earlier process is none to this one. */
@@ -53,14 +53,19 @@ function lookForRequest() {
 
 function askWindow({ id, fromStep, steps }) {
   if (!isInteger(fromStep, MOST) || !isInteger(steps, asks.mostSteps)) return;
+  // While it is 0, the training reads no other word.
+  Atomics.store(window, ID, 0);
   Atomics.store(window, FROM, fromStep);
   Atomics.store(window, STEPS, steps);
   Atomics.store(window, ID, id);
 }
 
 function askStacks({ id }) {
-  // Each request starts a thread, so many at a time would take the processor from the training.
-  if (Date.now() - lastStacks < asks.stacksEveryMs) return;
+  // Each request starts a thread, so many at a time would take the processor from the training. It is read again.
+  if (Date.now() - lastStacks < asks.stacksEveryMs) {
+    lastFile = '';
+    return;
+  }
   lastStacks = Date.now();
   const path = asks.folder + '/' + id + '-rank-' + rank + '.json';
   const counts = { collectives: state[COLLECTIVES], isInCollective: state[DEPTH] > 0 };

@@ -76,7 +76,7 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
-  /** What `acc monitor` asks for. */
+  /** Windows of steps that `acc monitor` asks for. */
   readonly windows: AskedWindows;
   readonly #loop = new LoopFigures(() => this.given.own.isRunning);
   #calls = { ...NO_CALLS };

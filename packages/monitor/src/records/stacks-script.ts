@@ -49,7 +49,7 @@ function lastLine() {
   return length > 0 ? text(new Uint8Array(calls.line).slice(0, length)) : undefined;
 }
 
-/** What Linux says about the main thread: its state, and the function of the kernel in which it waits. */
+/** The state of the main thread by Linux, and the function of the kernel in which it waits. */
 function threadState() {
   try {
     const task = '/proc/self/task/' + process.pid;

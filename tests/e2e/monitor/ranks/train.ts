@@ -51,7 +51,7 @@ const batch = tf.ones([BATCH, 2]);
 for (let isAsked = false; !isAsked;) {
   step(batch);
   await setTimeout(10);
-  const asked = accelerator.reduce(tf.scalar(existsSync(join(projectDir, 'stop')) ? 1 : 0), 'sum');
-  isAsked = (await asked).dataSync()[0]! > 0;
+  const stop = existsSync(join(projectDir, 'stop')) ? 1 : 0;
+  isAsked = tf.tidy(() => accelerator.reduce(tf.scalar(stop), 'sum').dataSync()[0]! > 0);
 }
 await accelerator.endTraining();

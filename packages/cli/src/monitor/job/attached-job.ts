@@ -1,13 +1,14 @@
+import { randomInt } from 'node:crypto';
+import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { rm } from 'node:fs/promises';
 import type { Facts } from '@acc/records';
 import type { AskedNow, JobDetails, RankStack } from '../server/answers.js';
 import { Asks, type Request } from './asks.js';
 import { isAlive, isStopped } from './processes.js';
 import { stackOf } from './stack-of.js';
 
-/** What a job is asked by, and how far it is. */
+/** A run that is asked, and how far it is. */
 export interface AskedRun {
   readonly ranks: readonly {
     readonly rank: number;
@@ -20,6 +21,7 @@ export interface AskedRun {
   readonly stepMs: number | undefined;
 }
 
+const MOST_ID = 0x7fff_ffff;
 /** Ranks read requests every 250 ms, and steps are known here as late. */
 const NOTICE_MS = 2000;
 const LEAST_MARGIN = 2;
@@ -87,7 +89,7 @@ export class AttachedJob {
 
   /** Takes back a request that was not answered. */
   async close(): Promise<void> {
-    if (this.#pending) await this.#asks.clear();
+    if (this.#pending) await this.#asks.clear(this.#pending.id);
   }
 
   get #asked(): AskedNow | undefined {
@@ -97,10 +99,15 @@ export class AttachedJob {
   }
 
   async #ask(request: Request, tries: number): Promise<string | undefined> {
-    if (this.#pending && tries === 1) return 'The job has not answered the last request yet.';
+    const before = this.#pending;
+    // A job that hangs takes no further step. Its stacks are asked for all the same.
+    const isBusy = before && (before.request.ask === 'stacks' || request.ask === 'window');
+    if (isBusy && tries === 1) return 'The job has not answered the last request yet.';
+    const id = randomInt(1, MOST_ID);
+    // Before the request is written: a second click comes meanwhile.
+    this.#pending = { id, request, since: Date.now(), tries, firstAt: undefined };
     try {
-      const id = await this.#asks.write(request);
-      this.#pending = { id, request, since: Date.now(), tries, firstAt: undefined };
+      await this.#asks.write(id, request);
       this.#problem = undefined;
       this.#isNew = true;
       return undefined;
@@ -112,6 +119,7 @@ export class AttachedJob {
 
   async #takeStacks(run: AskedRun, { id, since }: Pending): Promise<boolean> {
     const answers = await this.#asks.stacks(id);
+    if (this.#pending?.id !== id) return false;
     if (answers.size < run.rankCount && Date.now() - since < STACKS_MS) return false;
     const numbers = Array.from({ length: run.rankCount }, (_, rank) => rank);
     const ranks = numbers.map((rank): RankStack => {
@@ -125,16 +133,21 @@ export class AttachedJob {
 
   async #takeWindow(run: AskedRun, pending: Pending): Promise<boolean> {
     const answers = await this.#asks.windows(pending.id);
+    // Meanwhile, the stacks may have been asked for.
+    if (this.#pending !== pending) return false;
     if (answers.size > 0) pending.firstAt ??= Date.now();
     if (answers.size < run.rankCount && !isOver(run, pending)) return false;
     const isLate = [...answers.values()].some(({ state }) => state === 'late');
     if (isLate) await this.#askAgain(run, pending);
     else await this.#end(windowProblem(run, answers));
+    const isEmpty = [...answers.values()].every(({ state }) => state !== 'done');
+    if (isEmpty) await this.#removeWindow(pending.id);
     return true;
   }
 
   async #askAgain(run: AskedRun, { id, request, tries }: Pending): Promise<void> {
-    await rm(join(this.insight, 'windows', String(id)), { recursive: true, force: true });
+    await this.#removeWindow(id);
+    await this.#asks.clear(id);
     const steps = request.ask === 'window' ? request.steps : 1;
     const refusal =
       tries < MOST_TRIES
@@ -143,10 +156,15 @@ export class AttachedJob {
     if (refusal !== undefined) await this.#end(refusal);
   }
 
+  async #removeWindow(id: number): Promise<void> {
+    await rm(join(this.insight, 'windows', String(id)), { recursive: true, force: true });
+  }
+
   async #end(problem: string | undefined): Promise<void> {
+    const id = this.#pending?.id;
     this.#pending = undefined;
     this.#problem = problem;
-    await this.#asks.clear();
+    if (id !== undefined) await this.#asks.clear(id);
   }
 }
 

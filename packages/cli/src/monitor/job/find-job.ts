@@ -99,9 +99,7 @@ function single(folders: readonly string[], message: string): string {
   });
 }
 
-/** The first user of the system may do everything. */
-const isOwn = (owner: number, uid: number | undefined): boolean =>
-  uid === undefined || uid === 0 || owner === uid;
+const isOwn = (owner: number, uid: number | undefined): boolean => uid === undefined || owner === uid;
 
 function ofAnother(what: string, owner: number): AccError {
   return new AccError(ATTACH, `${what} belongs to another user (uid ${owner}), who alone may ask it.`, {

@@ -49,7 +49,7 @@ const STATES: Readonly<Record<string, string>> = {
   t: 'is stopped by a debugger',
 };
 
-/** What Linux says about the main thread. Undefined: it says nothing. */
+/** The state of the main thread by Linux. Undefined: it says nothing. */
 function threadText(thread: unknown): string | undefined {
   if (!isRecord(thread)) return undefined;
   const { state, waitsIn } = thread;

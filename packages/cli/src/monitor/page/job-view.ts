@@ -58,8 +58,9 @@ export class JobView {
     this.#job = job;
     this.element.hidden = job === undefined;
     if (!job) return;
-    const isBusy = job.asked !== undefined || !job.isRunning;
-    this.#record.disabled = this.#ask.disabled = isBusy;
+    this.#record.disabled = job.asked !== undefined || !job.isRunning;
+    // A job that hangs does not take the steps that it was asked for.
+    this.#ask.disabled = job.asked?.ask === 'stacks' || !job.isRunning;
     this.#say();
     replace(this.#stacks, ...this.#drawnStacks(job));
   }

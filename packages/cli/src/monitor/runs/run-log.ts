@@ -32,7 +32,7 @@ export class RunLog {
     return this.#alerts;
   }
 
-  /** Those of one name follow each other, in the order of their steps. */
+  /** Images of one name follow each other, in the order of their steps. */
   get images(): readonly LoggedImage[] {
     return [...this.#images.values()].flat();
   }

@@ -59,7 +59,7 @@ export interface LoggedTable {
   readonly rowCount: number;
 }
 
-/** What a running job is asked for. */
+/** A request to a running job. */
 export interface AskedNow {
   readonly ask: 'stacks' | 'window';
   /** The step after which the window begins. */
@@ -84,7 +84,7 @@ export type RankStack =
       readonly pid: number;
       /** Where its main thread is. */
       readonly place: string;
-      /** What the system says about its main thread. */
+      /** The state of its main thread by the system. */
       readonly thread: string | undefined;
       /** Functions of JavaScript, the innermost one first. */
       readonly frames: readonly string[];
@@ -99,7 +99,7 @@ export type RankStack =
 /** A job that is attached. */
 export interface JobDetails {
   readonly isRunning: boolean;
-  /** What it has not answered yet. */
+  /** The request that it has not answered yet. */
   readonly asked: AskedNow | undefined;
   readonly stacks: { readonly at: number; readonly ranks: readonly RankStack[] } | undefined;
   /** Why the last request has no, or no whole, answer. */
