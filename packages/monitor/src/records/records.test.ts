@@ -6,8 +6,10 @@ import {
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -227,8 +229,13 @@ it('takes windows that its own user asks for, once, and passes over all else', a
   writeFileSync(request, asked(1));
   const recorder = newRecorder(insight);
   const cell = new Int32Array(new SharedArrayBuffer(4));
-  // The thread looks every 250 ms. It goes on while this one waits.
-  const passTurns = () => Atomics.wait(cell, 0, 0, 700);
+  const samples = join(insight, 'samples-rank-0.acc');
+  const size = () => statSync(samples, { throwIfNoEntry: false })?.size ?? 0;
+  // The thread looks for requests after each sample, and goes on while this one waits.
+  const passTurns = () => {
+    for (let turn = 0; turn < 2; turn++)
+      for (const before = size(); size() === before;) Atomics.wait(cell, 0, 0, 10);
+  };
   const wrong = [
     ['of an earlier process', undefined, 0o600],
     ['torn', asked(2).slice(0, 20), 0o600],
@@ -256,6 +263,9 @@ it('takes windows that its own user asks for, once, and passes over all else', a
   expect(recorder.windows.take(7)).toBeUndefined();
   const answer = readFileSync(join(insight, 'windows', '8', 'rank-0.json'), 'utf8');
   expect(JSON.parse(answer)).toEqual({ rank: 0, state: 'late', step: 7 });
+  // A request is being replaced.
+  new Int32Array(recorder.windows.shared)[2] = 0;
+  expect([recorder.windows.take(8), readdirSync(join(insight, 'windows'))]).toEqual([undefined, ['8']]);
   recorder.close();
   expect(problems.splice(0)).toEqual([]);
 });

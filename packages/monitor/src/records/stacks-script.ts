@@ -7,8 +7,9 @@
 export const STACKS = `
 const { workerData } = require('node:worker_threads');
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { SourceMap } = require('node:module');
 const { path, rank, counts, calls } = workerData;
-const ANSWER_MS = 1000;
+const ANSWER_MS = 2000;
 const PAUSE_MS = 300;
 const MOST_FRAMES = 50;
 
@@ -69,7 +70,7 @@ async function javaScript() {
   const session = new Session();
   session.connectToMainThread();
   const scripts = new Map();
-  session.on('Debugger.scriptParsed', ({ params }) => scripts.set(params.scriptId, params.url));
+  session.on('Debugger.scriptParsed', ({ params }) => scripts.set(params.scriptId, params));
   const paused = new Promise((resolve) => session.once('Debugger.paused', ({ params }) => resolve(params.callFrames)));
   const ask = (method, params) => new Promise((resolve) => session.post(method, params, (error, result) => resolve({ error, result })));
   try {
@@ -88,9 +89,23 @@ async function javaScript() {
   }
 }
 
+/** The place in the program's own file, by the map that a compiled script has in itself. Undefined: it has none. */
+function ownPlace(sourceMapURL, line, column) {
+  try {
+    const [, map] = /^data:application\\/json[^,]*;base64,(.*)$/s.exec(sourceMapURL) ?? [];
+    const { originalLine, originalColumn } = new SourceMap(JSON.parse(Buffer.from(map, 'base64'))).findEntry(line, column);
+    return originalLine === undefined ? undefined : [originalLine, originalColumn];
+  } catch {
+    return undefined;
+  }
+}
+
 function frameText({ functionName, location, url }, scripts) {
-  const file = (url || scripts.get(location.scriptId) || 'unknown').replace('file://', '');
-  return (functionName || '(anonymous)') + ' (' + file + ':' + (location.lineNumber + 1) + ':' + ((location.columnNumber ?? 0) + 1) + ')';
+  const script = scripts.get(location.scriptId);
+  const file = (url || script?.url || 'unknown').replace('file://', '');
+  const compiled = [location.lineNumber, location.columnNumber ?? 0];
+  const [line, column] = ownPlace(script?.sourceMapURL, ...compiled) ?? compiled;
+  return (functionName || '(anonymous)') + ' (' + file + ':' + (line + 1) + ':' + (column + 1) + ')';
 }
 
 async function tell() {

@@ -27,8 +27,8 @@ const NOTICE_MS = 2000;
 const LEAST_MARGIN = 2;
 /** A rank that came too late to a window comes earlier to one with twice the margin. */
 const MOST_TRIES = 3;
-/** The inspector waits for at most three seconds. */
-const STACKS_MS = 8000;
+/** A rank waits for its inspector for at most seven seconds. */
+const STACKS_MS = 15_000;
 /** For a window: since the last sign that a rank of it lives. */
 const SILENT_MS = 15_000;
 /** Ranks end a window at almost the same time. */

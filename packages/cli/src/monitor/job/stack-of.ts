@@ -4,7 +4,7 @@ import type { LastCall, RankStack } from '../server/answers.js';
 type Answer = Readonly<Record<string, unknown>>;
 
 const NO_STACK =
-  'in native code, where no stack of JavaScript can be read: it computes, or waits for other ranks or for the disk';
+  'in native code, where no stack of JavaScript can be read: it computes, or waits for other ranks, the disk or a processor';
 
 /** The answer of a rank as the page shows it. Undefined: it is no such answer. */
 export function stackOf(rank: number, answer: Answer): RankStack | undefined {
