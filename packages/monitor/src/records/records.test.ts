@@ -3,6 +3,7 @@ import {
   appendFileSync,
   chmodSync,
   closeSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -217,6 +218,35 @@ worker.on('exit', () => console.log('goes on'));
   });
   closeSync(full);
   expect([stdout, status]).toEqual(['goes on\n', 0]);
+});
+
+interface Answer {
+  readonly rank: number;
+  readonly pid: number;
+  readonly main: { readonly state: string; readonly frames: readonly string[] };
+}
+
+it('tells the stack of a busy main thread, by the lines of the program', () => {
+  const insight = join(newFolder(), 'insight');
+  const asks = join(insight, 'asks');
+  const recorder = newRecorder(insight);
+  mkdirSync(asks, { recursive: true, mode: 0o700 });
+  const samples = join(insight, 'samples-rank-0.acc');
+  // Before its first sample, a request is one to an earlier process.
+  while (!existsSync(samples) || statSync(samples).size < 300);
+  writeFileSync(join(asks, 'request.json'), '{"id":3,"ask":"stacks"}', { mode: 0o600 });
+  const answer = join(asks, '3-rank-0.json');
+  function waitForAnswer(): void {
+    while (!existsSync(answer));
+  }
+  waitForAnswer();
+  const lines = readFileSync(import.meta.filename, 'utf8').split('\n');
+  const called = lines.indexOf('  waitForAnswer();') + 1;
+  const { rank, pid, main } = JSON.parse(readFileSync(answer, 'utf8')) as Answer;
+  expect([rank, pid, main.state]).toEqual([0, process.pid, 'javascript']);
+  expect(main.frames[0]).toMatch(/^waitForAnswer \(.*records\.test\.ts:/);
+  expect(main.frames[1]).toMatch(new RegExp(`\\(${import.meta.filename}:${called}:3\\)$`));
+  recorder.close();
 });
 
 it('takes windows that its own user asks for, once, and passes over all else', async () => {

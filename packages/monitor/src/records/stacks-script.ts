@@ -10,7 +10,7 @@ const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { SourceMap } = require('node:module');
 const { path, rank, counts, calls } = workerData;
 const ANSWER_MS = 2000;
-const PAUSE_MS = 300;
+const PAUSE_MS = 1000;
 const MOST_FRAMES = 50;
 
 function callText(words) {

@@ -8,7 +8,7 @@ export type Request =
 
 /** An answer of a rank is a few kilobytes. */
 const MOST_BYTES = 1 << 22;
-/** Others than the owner may write. */
+/** Permissions of the group and of others to write. */
 const OTHERS_WRITE = 0o022;
 
 /**
