@@ -238,7 +238,7 @@ describe('torchao', () => {
       const named = failure(INVALID, new RegExp(`'${damaged.name}'`));
       await expect(openPacked(others, config, stateLayer())).rejects.toThrow(named);
       const dtype = damaged.dtype === 'int32' ? 'float32' : 'int32';
-      const reads = [{ ...damaged, dtype }];
+      const reads: StoredWeight[] = [{ ...damaged, dtype }];
       // Zeros may be of either type. The factor's shape is that of its values.
       if (damaged.name.endsWith('zero_point')) reads.pop();
       if (!damaged.name.endsWith('pre_scale'))
