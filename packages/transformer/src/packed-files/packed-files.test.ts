@@ -173,17 +173,18 @@ describe('torchao', () => {
     expect(opened.filter(({ name }) => name.endsWith('.weight'))).toHaveLength(10);
   });
 
-  const changed = (name: string, change: (described: Record<string, any>) => object) => {
+  type Described = Readonly<Record<string, unknown>> & { readonly _data: object };
+  const changed = (name: string, change: (described: Described) => object) => {
     return (metadata: Record<string, string>) => {
-      metadata[name] = JSON.stringify(change(JSON.parse(metadata[name]!) as Record<string, unknown>));
+      metadata[name] = JSON.stringify(change(JSON.parse(metadata[name]!) as Described));
     };
   };
   const INVALID = 'ACC_PACKED_WEIGHTS_INVALID';
   const blocks =
     (...size: unknown[]) =>
-    (all: Record<string, any>) => ({
+    (all: Described) => ({
       ...all,
-      _data: { ...(all['_data'] as object), block_size: size },
+      _data: { ...all._data, block_size: size },
     });
   it.each<[string, RegExp, (metadata: Record<string, string>) => void]>([
     [INVALID, /metadata .* describe no packed weights/, (all) => delete all['tensor_names']],
@@ -203,7 +204,7 @@ describe('torchao', () => {
     [
       INVALID,
       /'int4plain\._weight_qdata' has numbers for \[8,64\]; expected the shape \[8,62\]/,
-      changed('int4plain.weight', (all) => ({ ...all, _data: { ...all['_data'], shape: [8, 62] } })),
+      changed('int4plain.weight', (all) => ({ ...all, _data: { ...all._data, shape: [8, 62] } })),
     ],
     [
       'ACC_MODEL_UNSUPPORTED',
