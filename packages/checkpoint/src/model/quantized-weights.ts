@@ -6,7 +6,7 @@ import { float16Bits, labelOf, nearestEven } from '@acc/kernels';
 export type StoredNumbers = 'uint8' | 'uint16' | 'float16';
 
 /**
- * Which weights have fewer bits in the files of tfjs, by their names: globs, in which `*` stands for any
+ * The weights that have fewer bits in the files of tfjs, by their names: globs, in which `*` stands for any
  * characters but `/`, and `**` for any. `true` stands for all weights that no glob names. One type alone is
  * for all weights.
  */

@@ -4,7 +4,7 @@ import { invalidMetadata, invalidPacked, unsupportedPacked } from './errors.js';
 import { numberIn, type PackedWeight, type Packing, type Parts } from './parts.js';
 import { weightsOfTorchao, type TorchaoWeight } from './torchao-metadata.js';
 
-/** What the name of a part begins with, after the name of the module. */
+/** The beginning of the names of parts, after the name of the module. */
 const START = '_weight_';
 const QDATA = `${START}qdata`;
 const SCALE = `${START}scale`;
