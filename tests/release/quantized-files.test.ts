@@ -1,5 +1,5 @@
-// Packages of the formats read what saveGguf and savePretrained write, and write what loadPretrained reads. In `npm test`, files that such
-// packages wrote prove the formats: packages/transformer/fixtures.
+// Packages of the formats read what saveGguf and savePretrained write, and write what loadPretrained reads.
+// In `npm test`, files that such packages wrote prove the formats: packages/transformer/fixtures.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';

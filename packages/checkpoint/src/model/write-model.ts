@@ -108,13 +108,14 @@ async function encodeWhole(
     try {
       const numbers = quantized?.get(weight.name);
       const encoded = await encode(weight.name, tensor, numbers);
-      data.push(encoded.data);
+      // tfjs loses the bytes that follow an empty buffer at the beginning.
+      if (encoded.data.byteLength > 0) data.push(encoded.data);
       specs.push(encoded.spec);
     } finally {
       tensor.dispose();
     }
   }
-  return { data, specs };
+  return { data: data.length > 0 ? data : [new ArrayBuffer(0)], specs };
 }
 
 async function tensorOf({ dtype, shape, open }: WrittenWeight, layer: StateLayer): Promise<Tensor> {

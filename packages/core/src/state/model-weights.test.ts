@@ -72,6 +72,29 @@ describe('saveModel', () => {
     expect(values(other)).toEqual(values(model));
   });
 
+  it("tfjs's own files may have weights without elements, and no weights", async () => {
+    class Scaled extends tf.layers.Layer {
+      static readonly className = 'ScaledOfModelWeights';
+      override build(): void {
+        this.addWeight('none', [0], 'float32', tf.initializers.zeros());
+        this.addWeight('scale', [3], 'float32', tf.initializers.randomNormal({}));
+        super.build([]);
+      }
+    }
+    const make = () => {
+      const input = tf.input({ shape: [3] });
+      const output = new Scaled({ name: 'scaled' }).apply(input) as tf.SymbolicTensor;
+      return accelerator.prepare(tf.model({ inputs: input, outputs: output }));
+    };
+    const [model, other] = [make(), make()];
+    await accelerator.saveModel(model, folder, { format: 'tfjs' });
+    await accelerator.loadModel(other, folder);
+    expect(values(other)).toEqual(values(model));
+    const flat = tf.sequential({ layers: [tf.layers.flatten({ inputShape: [2, 2], name: 'flat' })] });
+    await accelerator.saveModel(flat, folder, { format: 'tfjs' });
+    expect((await tf.loadLayersModel(modelFiles(folder))).countParams()).toBe(0);
+  });
+
   it("tfjs reads weights of fewer bits, of each type, as tfjs's decodeWeights does", async () => {
     const model = accelerator.prepare(network());
     const named = () => model.weights.map((weight) => [weight.originalName, weight.read()] as const);

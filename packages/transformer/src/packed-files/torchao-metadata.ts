@@ -29,7 +29,7 @@ export function weightsOfTorchao(stored: readonly StoredWeight[]): Map<string, T
   const weights = new Map<string, TorchaoWeight>();
   for (const metadata of new Set(stored.map((weight) => weight.metadata))) {
     if (!metadata || !Object.hasOwn(metadata, NAMES)) continue;
-    for (const name of namesIn(metadata[NAMES]!)) {
+    for (const name of new Set(namesIn(metadata[NAMES]!))) {
       const weight = weightOf(name, Object.hasOwn(metadata, name) ? metadata[name] : undefined);
       if (weight.type !== PLAIN) weights.set(name, weight);
     }
