@@ -7,7 +7,7 @@ export function visibleGpu(k: number): string {
 /** The command that started this job, as words of a shell: that of the launcher, or of this process. */
 export function jobCommand(): string {
   const [, ...words] = process.argv;
-  return process.env['ACC_COMMAND'] ?? ['node', ...words].map(shellWord).join(' ');
+  return process.env['ACC_COMMAND'] ?? ['node', ...process.execArgv, ...words].map(shellWord).join(' ');
 }
 
 const shellWord = (text: string): string =>

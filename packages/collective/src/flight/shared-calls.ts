@@ -15,7 +15,7 @@ const LINE = 1;
  * reader may meet a call that is being written.
  */
 export interface SharedCalls {
-  /** Int32: the number of calls so far, and the bytes of `line`, 0 while it is written. */
+  /** Uint32: the number of calls so far, modulo 2^32, and the bytes of `line`, 0 while it is written. */
   readonly state: SharedArrayBuffer;
   /** Float64: when a call began, in milliseconds since 1970. Call n is at place n % `kept`. */
   readonly times: SharedArrayBuffer;
@@ -42,7 +42,7 @@ class CallWriter {
     textBytes: TEXT_BYTES,
     tables: CALL_TABLES,
   };
-  readonly #state = new Int32Array(this.memory.state);
+  readonly #state = new Uint32Array(this.memory.state);
   readonly #times = new Float64Array(this.memory.times);
   readonly #words = new Int32Array(this.memory.words);
   readonly #texts = new Uint8Array(this.memory.texts);

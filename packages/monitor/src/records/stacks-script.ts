@@ -8,6 +8,7 @@ export const STACKS = `
 const { workerData } = require('node:worker_threads');
 const { readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { SourceMap } = require('node:module');
+const { fileURLToPath } = require('node:url');
 const { path, rank, counts, calls } = workerData;
 const ANSWER_MS = 2000;
 const PAUSE_MS = 1000;
@@ -31,7 +32,7 @@ const text = (bytes) => Buffer.from(bytes).toString('utf8').replace(/\\0.*$/s, '
 
 /** Oldest first. The number is 0 for a message. */
 function lastCalls() {
-  const [count] = new Int32Array(calls.state);
+  const [count] = new Uint32Array(calls.state);
   const { kept, textBytes, tables } = calls;
   const [times, words, texts] = [new Float64Array(calls.times), new Int32Array(calls.words), new Uint8Array(calls.texts)];
   const list = [];
@@ -74,15 +75,19 @@ async function javaScript() {
   const paused = new Promise((resolve) => session.once('Debugger.paused', ({ params }) => resolve(params.callFrames)));
   const ask = (method, params) => new Promise((resolve) => session.post(method, params, (error, result) => resolve({ error, result })));
   try {
-    if (!(await within(ANSWER_MS, ask('Debugger.enable')))) return { state: 'native' };
+    const enabled = ask('Debugger.enable');
+    // The main thread takes both at once, and stops before its next native code.
     void ask('Debugger.pause');
+    if (!(await within(ANSWER_MS, enabled))) return { state: 'native' };
     const frames = await within(PAUSE_MS, paused);
     if (frames) void ask('Debugger.resume');
-    await within(ANSWER_MS, ask('Debugger.disable'));
+    const isAnswered = await within(ANSWER_MS, ask('Debugger.disable'));
     if (frames) return { state: 'javascript', frames: frames.slice(0, MOST_FRAMES).map((frame) => frameText(frame, scripts)) };
+    if (!isAnswered) return { state: 'native' };
     const expression = 'process.getActiveResourcesInfo().join()';
     const answer = await within(ANSWER_MS, ask('Runtime.evaluate', { expression, silent: true }));
-    const waitsFor = String(answer?.result?.result?.value ?? '').split(',').filter(Boolean);
+    if (!answer) return { state: 'native' };
+    const waitsFor = String(answer.result?.result?.value ?? '').split(',').filter(Boolean);
     return { state: 'event loop', waitsFor };
   } finally {
     session.disconnect();
@@ -100,9 +105,11 @@ function ownPlace(sourceMapURL, line, column) {
   }
 }
 
+const pathOf = (url) => (url.startsWith('file:') ? fileURLToPath(url) : url);
+
 function frameText({ functionName, location, url }, scripts) {
   const script = scripts.get(location.scriptId);
-  const file = (url || script?.url || 'unknown').replace('file://', '');
+  const file = pathOf(url || script?.url || 'unknown');
   const compiled = [location.lineNumber, location.columnNumber ?? 0];
   const [line, column] = ownPlace(script?.sourceMapURL, ...compiled) ?? compiled;
   return (functionName || '(anonymous)') + ' (' + file + ':' + (line + 1) + ':' + (column + 1) + ')';

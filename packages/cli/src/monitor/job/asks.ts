@@ -67,8 +67,10 @@ const stacksOf = (id: number): RegExp => new RegExp(`^${id}-rank-(\\d+)\\.json$`
 /** A rank passes over requests in a folder that others can change. */
 async function requireOwn(folder: string): Promise<void> {
   const found = await lstat(folder);
-  const uid = process.getuid?.() ?? found.uid;
-  const isSafe = found.isDirectory() && found.uid === uid && (found.mode & OTHERS_WRITE) === 0;
+  const uid = process.getuid?.();
+  // Windows has neither such numbers nor such permissions.
+  const isOwn = uid === undefined || (found.uid === uid && (found.mode & OTHERS_WRITE) === 0);
+  const isSafe = found.isDirectory() && isOwn;
   if (!isSafe)
     throw new Error(`${folder} is no folder that only this user can write to. Remove it, and ask again`);
 }

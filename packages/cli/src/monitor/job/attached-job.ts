@@ -148,6 +148,8 @@ export class AttachedJob {
   async #askAgain(run: AskedRun, { id, request, tries }: Pending): Promise<void> {
     await this.#removeWindow(id);
     await this.#asks.clear(id);
+    // Meanwhile, the stacks may have been asked for.
+    if (this.#pending?.id !== id) return;
     const steps = request.ask === 'window' ? request.steps : 1;
     const refusal =
       tries < MOST_TRIES
