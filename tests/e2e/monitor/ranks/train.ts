@@ -1,6 +1,6 @@
 // Trains 30 steps. Then rank 0 waits in a barrier, and rank 1 in JavaScript for the file `go`. Then both train
 // 30 more, and go on until the file `stop` is there.
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import * as tf from '@tensorflow/tfjs';
@@ -36,13 +36,23 @@ function waitForFile(name: string): void {
   while (!existsSync(join(projectDir, name))) Atomics.wait(cell, 0, 0, 5);
 }
 
+/** Trackers write between steps. A rank that waits in a collective leaves them no time. */
+async function trackersWrote(text: string): Promise<void> {
+  const [name] = readdirSync(projectDir, { recursive: true, encoding: 'utf8' }).filter((each) =>
+    each.endsWith('metrics.jsonl'),
+  );
+  while (!readFileSync(join(projectDir, name!), 'utf8').includes(text)) await setTimeout(5);
+}
+
 await train();
 const picture = tf.tidy(() => tf.linspace(0, 1, 64).reshape([8, 8]) as tf.Tensor2D);
 for (const at of [10, 20]) accelerator.logImages({ sample: picture }, { step: at });
 accelerator.logTable('confusion', { columns: ['class', 'right'], rows: [['cat', 7]] }, { step: 20 });
 await accelerator.saveState();
-if (accelerator.isMainProcess) accelerator.waitForEveryone();
-else {
+if (accelerator.isMainProcess) {
+  await trackersWrote('confusion');
+  accelerator.waitForEveryone();
+} else {
   waitForFile('go');
   accelerator.waitForEveryone();
 }

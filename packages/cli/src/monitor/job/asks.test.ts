@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Asks } from './asks.js';
+import { usualStepMs } from './usual-step.js';
 
 it('writes requests into a folder of its own only, and leaves those of others there', async () => {
   const insight = mkdtempSync(join(tmpdir(), 'acc-asks-'));
@@ -41,4 +42,13 @@ it('follows no link that others have put there', async () => {
   symlinkSync(victim, join(folder, `request.json.${process.pid}.new`));
   await new Asks(insight).write(1, { ask: 'stacks' });
   expect(readFileSync(victim, 'utf8')).toBe('kept');
+});
+
+it('knows how long steps take after a pause of minutes', () => {
+  const ends = [0, 10, 20, 30, 240_030, 240_040, 240_050].map((end) => ({ end }));
+  expect([usualStepMs(ends), usualStepMs(ends.slice(-1)), usualStepMs([])]).toEqual([
+    10,
+    undefined,
+    undefined,
+  ]);
 });

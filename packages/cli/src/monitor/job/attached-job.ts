@@ -17,7 +17,7 @@ export interface AskedRun {
   }[];
   readonly rankCount: number;
   readonly step: number;
-  /** The mean time of the last steps, in milliseconds. Undefined: there were none. */
+  /** The usual time of the last steps, in milliseconds. Undefined: there were none. */
   readonly stepMs: number | undefined;
 }
 
