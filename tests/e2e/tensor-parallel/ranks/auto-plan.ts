@@ -99,9 +99,11 @@ async function train(name: string, options: AcceleratorOptions): Promise<Trained
     return value!;
   });
   const moments = (adam as unknown as { accumulatedFirstMoment: readonly Moment[] }).accumulatedFirstMoment;
+  // tfjs numbers equal names, and earlier modules on these ranks have taken some.
   const held = Object.fromEntries(
-    moments.map(({ originalName, variable }) => [originalName.replace(/\/m$/, ''), variable.size]),
+    moments.map(({ originalName, variable }) => [originalName.replace(/(_\d+)?\/m$/, ''), variable.size]),
   );
+  if (Object.keys(held).length < moments.length) throw new Error('Two weights have one name.');
   const weights = model.weights.map((weight) => Array.from(weight.read().dataSync()));
   accelerator.freeMemory();
   tf.disposeVariables();
