@@ -57,11 +57,10 @@ export class WindowsView {
     this.#windows = windows;
     this.element.hidden = windows.length === 0;
     if (windows.length === 0) return;
-    const options = windows.map((each) => h('option', { value: each.id }, titleOf(each)));
-    if (isOther || isNew) {
-      this.#choice.replaceChildren(...options);
-      this.#choose(windows[0]!.id);
-    } else if (changed(this.#shown, windows)) this.#choose(this.#shown!.id);
+    const isChanged = changed(this.#shown, windows);
+    if (!isOther && !isNew && !isChanged) return;
+    this.#choice.replaceChildren(...windows.map((each) => h('option', { value: each.id }, titleOf(each))));
+    this.#choose(isOther || isNew ? windows[0]!.id : this.#shown!.id);
   }
 
   #body(): HTMLElement {
@@ -101,8 +100,8 @@ export class WindowsView {
     try {
       const query = { run: this.#run, id: window.id, width: Timeline.pixels(width), ...range };
       const drawn = await ask<DrawnWindow>('window', query);
-      // Meanwhile, a person may have chosen another part.
-      if (this.#shown !== window || this.#range !== range) return;
+      // Meanwhile, a person may have chosen another part, or width.
+      if (this.#shown !== window || this.#range !== range || this.#width !== width) return;
       this.#timeline.draw(drawn, width);
       replace(this.#names, namesTable(drawn));
     } catch (error) {
@@ -116,7 +115,7 @@ export class WindowsView {
     try {
       const query = { run: this.#run, id: window.id, rank: this.#rank.value };
       const memory = await ask<WindowMemory>('memory', query);
-      if (this.#shown === window) this.#memory.draw(memory, width);
+      if (this.#shown === window && this.#width === width) this.#memory.draw(memory, width);
     } catch (error) {
       this.onError(error);
     }
