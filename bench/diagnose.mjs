@@ -88,9 +88,9 @@ function isNear({ gain, measured }) {
 const percent = (share) => (share === undefined ? '–' : `${(100 * share).toFixed(0)} %`);
 
 function rowOf(result) {
-  const { name, expected, first, others, isNamed, gain, measured, busy } = result;
+  const { name, expected, first, others, isNamed, gain, measured, busy, error } = result;
   return [
-    ...[name, expected.join(', ') || '–', first?.id ?? '–', isNamed ? 'yes' : 'no'],
+    ...[name, expected.join(', ') || '–', first?.id ?? (error ? 'failed' : '–'), isNamed ? 'yes' : 'no'],
     ...[others.map(({ id }) => id).join(', ') || '–'],
     gain ? `${percent(gain.mid)} (${percent(gain.low)} to ${percent(gain.high)})` : '–',
     percent(measured),
@@ -114,8 +114,11 @@ const COLUMNS = [
 async function main() {
   const results = [];
   for (const each of [...CASES, ...HEALTHY].filter(({ name }) => name.includes(only))) {
-    results.push(await measure(each));
-    console.log(rowOf(results.at(-1)).join(' | '));
+    // One that ends with an error is told, and the others go on.
+    const failed = (error) => ({ ...each, others: [], isNamed: false, error });
+    const result = await measure(each).catch(failed);
+    results.push(result);
+    console.log(result.error?.message ?? rowOf(result).join(' | '));
   }
   const sick = results.filter(({ expected }) => expected.length > 0);
   const healthy = results.filter(({ expected }) => expected.length === 0);
@@ -132,6 +135,7 @@ where it is below 10 %.`;
   const text = `${head}\n\n${verdict}\n\n${formatColumns(COLUMNS, results.map(rowOf))}\n`;
   if (only || records) console.log(text);
   else console.log(`Written to ${writeResult('diagnose.md', text)}`);
+  if (results.some(({ error }) => error)) process.exitCode = 1;
 }
 
 await exitOnError(main);

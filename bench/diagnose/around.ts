@@ -22,5 +22,7 @@ while (true) {
   for (let i = 0; i < availableParallelism(); i++) {
     const child = spawn(process.execPath, ['-e', busy], { stdio: 'ignore' });
     process.once('exit', () => child.kill());
+    // It must not keep this process.
+    child.unref();
   }
 }

@@ -7,7 +7,7 @@ import { monitor, type MonitorSink } from './monitor.js';
 import { resolveAutoLog } from './options.js';
 
 const LOSS_SUM = FIGURES.indexOf('lossSum');
-const info = { optimizer: {}, isShared: true, samples: 4 } as unknown as StepInfo;
+const info = { optimizer: {}, isShared: true, isReplicated: true, samples: 4 } as unknown as StepInfo;
 
 /** Rank 0 of two. The loss of the other rank is `theirs`. */
 function watch(sink: Partial<MonitorSink> = {}) {

@@ -166,7 +166,7 @@ class Monitor {
     const { metrics, ownLoss } = this.#isDue(step) ? this.#report(step, info) : NOT_DUE;
     const { samples, optimizer } = info;
     const learningRate = learningRateOf(optimizer);
-    const gradients = this.#isLooking(step) ? this.#look.take(info.isShared) : undefined;
+    const gradients = this.#isLooking(step) ? this.#look.take(info) : undefined;
     const ended = { step, samples, metrics, ownLoss, learningRate, gradients };
     this.#records?.step(this.#sink.folder, last, ended);
   }

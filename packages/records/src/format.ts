@@ -82,9 +82,9 @@ export const STEP_COLUMNS = [
   // In the steps with figures of memory: allocated bytes, and those kept for reuse.
   'reservedBytes',
   // The next five are known in each set of figures whose number is a power of 2. The norm of the gradients
-  // of this rank alone. NaN on one rank, and in steps of several passes.
+  // of this rank alone. NaN on one rank, in steps of several passes, and if ranks hold shards of weights.
   'ownGradNorm',
-  // Of the trained variables of this rank, after the step. NaN on one rank.
+  // Of the trained variables of this rank, after the step. NaN on one rank, and if ranks hold shards of them.
   'weightNorm',
   // The root mean square of the first gradient with two dimensions or more, of that of the last one. 1
   // without two of them.

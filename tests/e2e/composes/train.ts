@@ -62,7 +62,10 @@ function optionsOf(features: ReadonlySet<Feature>): AcceleratorOptions {
     ...(has('single') && { strategy: 'single' }),
     ...(has('ownStrategy') && { strategy: { ...ddp(), name: 'own' } }),
     ...(has('ownSharding') && { strategy: fsdp() }),
+    ...(has('autoLog') && { autoLog: { every: 1, system: false }, logWith: [], projectDir: folder() }),
     fsdp: {
+      // Each layer is a unit, so that reading one releases another.
+      ...(has('autoLog') && { bucketBytes: 1 }),
       // Alone, this option is one of a strategy that shards nothing.
       ...(has('fsdpPrecision') && { mixedPrecision: { reduce: 'bf16' } }),
       ...(has('fsdpPrecision') && !has('fsdp') && { stage: 'NO_SHARD' }),
@@ -132,6 +135,7 @@ async function trainOn(
   const loader = new DataLoader(data, { batchSize: ROWS / micro });
   const [, optimizer, batches] = accelerator.prepare(model, own, loader);
   const step = stepOf(accelerator, { model, optimizer }, features);
+  if (features.has('autoLog')) await accelerator.initTrackers('composes');
   const local = features.has('apart') ? new LocalSGD(accelerator, model, { localSgdSteps: 1 }) : undefined;
   let loss = NaN;
   for await (const { x, y } of batches as AsyncIterable<Parts['data']>) {

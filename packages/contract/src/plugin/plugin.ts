@@ -18,6 +18,8 @@ export interface StepInfo {
   readonly isInFit: boolean;
   /** Whether ranks take the step together. False while each rank trains alone. */
   readonly isShared: boolean;
+  /** Whether every rank holds all weights in full. If not, reading them gathers them from all ranks. */
+  readonly isReplicated: boolean;
 }
 
 /** Information for plugins about the backward pass that a gradient comes from. */

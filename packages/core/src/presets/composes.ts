@@ -31,6 +31,7 @@ export const FEATURES = {
   noSync: 'an optimizer step inside noSync',
   weighLoss: 'weighLoss',
   noiseScale: 'gradientNoiseScale',
+  autoLog: 'autoLog',
   dispatchModel: 'dispatchModel',
   adafactor: 'adafactor',
   stateBits: 'stateBits',

@@ -121,6 +121,7 @@ export class OptimizerUpdates {
       samples: this.#options.accumulation.isInWindow ? passes.samples : batch.samples,
       isInFit: this.isInFit,
       isShared: !sync.isOff,
+      isReplicated: this.#options.strategy.traits.parameters === 'replicated',
     };
   }
 }

@@ -1,5 +1,5 @@
 import { keep, stack, tidy, type NamedTensorMap, type Tensor, type Variable } from '@tensorflow/tfjs-core';
-import type { PassInfo, StrategyContext } from '@acc/contract';
+import type { PassInfo, StepInfo, StrategyContext } from '@acc/contract';
 import type { StepRow } from '@acc/records';
 
 /** Figures of single gradients and of weights. See `STEP_COLUMNS` of `@acc/records`. */
@@ -69,12 +69,12 @@ export class GradientLook {
   /**
    * The figures of the step that has just ended.
    *
-   * @param isShared Whether ranks averaged the gradients. If not, as within `noSync` and between the averages of
-   *   LocalSGD and DiLoCo, weights of ranks differ by design, and figures that compare ranks are NaN.
+   * Figures that compare ranks are NaN if the weights of ranks differ by design, as within `noSync` and between
+   * the averages of LocalSGD and DiLoCo, and if ranks hold shards: to read those, ranks would have to gather.
    */
-  take(isShared: boolean): GradientFigures {
+  take({ isShared, isReplicated }: Pick<StepInfo, 'isShared' | 'isReplicated'>): GradientFigures {
     const gradients = this.#gradients ?? NO_GRADIENT_FIGURES;
-    const ofRank = isShared ? this.#ofRank() : {};
+    const ofRank = isShared && isReplicated ? this.#ofRank() : {};
     const figures = { ...NO_GRADIENT_FIGURES, ...gradients, ...ofRank };
     this.dispose();
     return figures;

@@ -47,7 +47,7 @@ export class Asks {
   }
 
   async windows(id: number): Promise<Map<number, Readonly<Record<string, unknown>>>> {
-    return answersIn(join(this.insight, 'windows', String(id)), /^rank-(\d+)\.json$/);
+    return windowAnswers(this.insight, id);
   }
 
   /** Removes a request and its answers. Those of another `acc monitor` stay. */
@@ -75,8 +75,16 @@ async function requireOwn(folder: string): Promise<void> {
     throw new Error(`${folder} is no folder that only this user can write to. Remove it, and ask again`);
 }
 
+/** The answers of ranks about a window of steps, by rank. */
+export function windowAnswers(
+  insight: string,
+  id: number,
+): Promise<Map<number, Readonly<Record<string, unknown>>>> {
+  return answersIn(join(insight, 'windows', String(id)), /^rank-(\d+)\.json$/);
+}
+
 /** Answers that are whole. */
-export async function answersIn(
+async function answersIn(
   folder: string,
   pattern: RegExp,
 ): Promise<Map<number, Readonly<Record<string, unknown>>>> {

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DrawnWindow, WindowMemory, WindowSummary } from '../server/answers.js';
-import { answersIn } from './asks.js';
+import { windowAnswers } from './asks.js';
 import { drawWindow, parseTrace, type RankTrace } from './timeline.js';
 
 /** Windows of a run that are shown, the newest ones. */
@@ -17,7 +17,7 @@ interface RankWindow {
 }
 
 interface Known {
-  /** Undefined: its figures are torn or absent. */
+  /** Ranks whose figures are whole. */
   readonly ranks: readonly RankWindow[];
   /** The time of the folder, and when it was first seen with that time. */
   readonly changedAt: number;
@@ -34,7 +34,7 @@ export class Windows {
   readonly #known = new Map<number, Known>();
   #open: { readonly id: number; readonly traces: readonly RankTrace[] } | undefined;
 
-  constructor(insight: string) {
+  constructor(private readonly insight: string) {
     this.#folder = join(insight, 'windows');
   }
 
@@ -93,7 +93,7 @@ export class Windows {
     const now = Date.now();
     const seenAt = isSame ? known.seenAt : now;
     const isSettled = now - seenAt > SETTLED_MS;
-    const answers = await answersIn(folder, /^rank-(\d+)\.json$/);
+    const answers = await windowAnswers(this.insight, id);
     const ranks = [...answers].flatMap(([rank, answer]) => rankWindowOf(rank, answer));
     ranks.sort((a, b) => a.rank - b.rank);
     this.#known.set(id, { ranks, changedAt, seenAt, isSettled });

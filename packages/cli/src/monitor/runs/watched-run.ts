@@ -7,7 +7,6 @@ import { readPart } from './growing-file.js';
 import { RankFigures } from './rank-figures.js';
 import { RunLog } from './run-log.js';
 import { AttachedJob, type AskedRun } from '../job/attached-job.js';
-import { usualStepMs } from '../job/usual-step.js';
 import { Windows } from '../job/windows.js';
 import type { Problem } from '../server/answers.js';
 
@@ -170,12 +169,7 @@ export class WatchedRun {
 /** How far the job of a run is. */
 export function progressOf({ ranks, facts }: Pick<WatchedRun, 'ranks' | 'facts'>): AskedRun {
   const step = Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0));
-  return {
-    ranks,
-    rankCount: facts?.ranks ?? ranks.length,
-    step,
-    stepMs: usualStepMs(ranks[0]?.recent.steps ?? []),
-  };
+  return { ranks, rankCount: facts?.ranks ?? ranks.length, step, stepMs: ranks[0]?.stepMs };
 }
 
 const recordsOf = ({ ranks }: WatchedRun) => ranks.map(({ recent }) => recent);
