@@ -52,10 +52,13 @@ export interface CellRefusal {
 
 const PACKED: readonly Row[] = ['int8', 'int4', 'nf4', 'dynamic', 'static', 'smoothQuant', 'awq', 'gptq'];
 
+/** Whether weights of the row are packed and frozen, and other layers are trained. */
+export const isPacked = (row: Row) => PACKED.includes(row);
+
 /** What the table of all features calls a row, and a column. */
 function featuresOf({ row, column }: Cell): ReadonlySet<Feature> {
-  const isPacked = PACKED.includes(row) || row === 'qat' || row === 'qlora';
-  const ofRow: Feature[] = isPacked ? ['quantized'] : row.startsWith('state') ? ['stateBits'] : [];
+  const isQuantized = isPacked(row) || row === 'qat' || row === 'qlora';
+  const ofRow: Feature[] = isQuantized ? ['quantized'] : row.startsWith('state') ? ['stateBits'] : [];
   const ofColumn: Readonly<Record<Column, readonly Feature[]>> = {
     plain: [],
     compile: ['data', 'compile'],
@@ -77,6 +80,10 @@ const OWN: readonly (Cell & CellRefusal)[] = [
   {
     ...{ row: 'delayed', column: 'tensor', code: 'ACC_INVALID_OPTION' },
     reason: 'A history is that of whole tensors.',
+  },
+  {
+    ...{ row: 'crossEntropy', column: 'pipeline', code: 'ACC_PIPELINE_WEIGHT' },
+    reason: 'A pipelined loss has no weights: the product with the vocabulary is a layer of the model there.',
   },
 ];
 

@@ -15,10 +15,10 @@ import { loadPretrained, lora } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
 import { disposeOptimizers } from '../dispose-optimizers.js';
 import { tokensOf } from '../transformer/models.js';
-import type { Cell, Column, Row } from './fewer-bits.js';
+import type { Column, Row } from './fewer-bits.js';
 
 /** A row, or the same model with float32 numbers alone. */
-export type Way = Row | 'float32' | 'float32 adapters' | 'float32 logits';
+export type Way = Row | 'float32' | 'float32, frozen' | 'float32 adapters' | 'float32 logits';
 
 export interface TrainedCell {
   /** Means over all ranks, of each micro-batch. */
@@ -88,11 +88,7 @@ const OF_COLUMN: Readonly<Record<Column, (folder: string) => AcceleratorOptions>
 };
 
 const wave = (shape: number[], seed: number): tf.Tensor =>
-  tf.tidy(() =>
-    tf
-      .sin(tf.range(0, tf.util.sizeFromShape(shape)).mul(1.7).add(seed))
-      .reshape(shape),
-  );
+  tf.tidy(() => tf.sin(tf.range(0, tf.util.sizeFromShape(shape)).mul(1.7).add(seed)).reshape(shape));
 
 /** What is trained. */
 interface Subject {
@@ -105,14 +101,13 @@ interface Subject {
 
 const isAdapted = (way: Way) => way === 'qlora' || way === 'float32 adapters';
 const hasLogits = (way: Way) => way === 'crossEntropy' || way === 'float32 logits';
-const squared = (y: tf.Tensor, output: tf.Tensor) =>
-  tf.mean(tf.square(tf.sub(output, y))) as tf.Scalar;
+const squared = (y: tf.Tensor, output: tf.Tensor) => tf.mean(tf.square(tf.sub(output, y))) as tf.Scalar;
 
 /** @param seed Of the weights, and of the inputs that calibrate them. @param llama A folder. */
 async function modelOf(way: Way, seed: number, llama: string): Promise<tf.LayersModel> {
   setSeed(seed);
   if (isAdapted(way)) {
-    const base = await loadPretrained(llama, way === 'qlora' ? { weights: 'nf4' } : {});
+    const base = await (way === 'qlora' ? loadPretrained(llama, { weights: 'nf4' }) : loadPretrained(llama));
     return lora(base, { rank: 2, targets: ['**/q_proj', '**/v_proj'] });
   }
   const model = denseModel(seed, hasLogits(way) ? [] : ['head']);
@@ -134,8 +129,7 @@ function subjectOf(way: Way): Omit<Subject, 'model'> {
   return {
     variables: [vocabulary],
     data: { x, y: tf.tensor1d(labels, 'int32') },
-    loss: (y, hidden) =>
-      loss(hidden as tf.Tensor2D, vocabulary as unknown as tf.Tensor2D, y as tf.Tensor1D),
+    loss: (y, hidden) => loss(hidden as tf.Tensor2D, vocabulary as unknown as tf.Tensor2D, y as tf.Tensor1D),
   };
 }
 
@@ -161,6 +155,8 @@ function denseModel(seed: number, last: readonly string[]): tf.Sequential {
 async function withFewerBits(model: tf.LayersModel, way: Way, seed: number): Promise<void> {
   if (way === 'qat')
     prepareQat(model, { weights: 'int8', activations: 'static', observer: 'minMax', layers: BETWEEN });
+  // As those that are packed.
+  if (way === 'float32, frozen') for (const name of BETWEEN) model.getLayer(name).trainable = false;
   const options = QUANTIZED[way];
   if (!options) return;
   const calibration = CALIBRATED.includes(way) ? [wave([16, UNITS], seed)] : undefined;
@@ -222,7 +218,7 @@ async function trainRun(way: Way, column: Column, run: Run, folders: Folders): P
     const again = column === 'loaded' ? await loadedAgain(accelerator, model, way, folders) : {};
     return { ...trained, weights, ...again };
   } finally {
-    tf.dispose([data, variables]);
+    tf.dispose([data, [...variables]]);
     accelerator.freeMemory();
     disposeOptimizers(optimizer);
     model.dispose();
@@ -289,4 +285,3 @@ async function loadedAgain(
   other.dispose();
   return { before, after };
 }
-

@@ -1,5 +1,5 @@
-// Trains the cells of the table of fewer bits on this job's ranks, one after the other. Returns the code and
-// the next step of what is refused.
+// Trains the cells of the table of fewer bits on this job's ranks, one after the other. Returns the errors of
+// what is refused.
 import { join } from 'node:path';
 import { isAccError } from '@acc/contract';
 import type { Cell } from '../fewer-bits.js';
@@ -15,6 +15,7 @@ export interface Args {
 
 export interface Refused {
   readonly code: string;
+  readonly message: string;
   readonly help: string | undefined;
 }
 
@@ -25,7 +26,7 @@ export default async function trainAll({ cells, folder, llama }: Args): Promise<
       results.push(await trainCell(row, column, { own: join(folder, `${row}-${column}`), llama }));
     } catch (error) {
       if (!isAccError(error)) throw error;
-      results.push({ code: error.code, help: error.help });
+      results.push({ code: error.code, message: error.message, help: error.help });
     }
   }
   return results;
