@@ -55,7 +55,7 @@ const PACKED: readonly Row[] = ['int8', 'int4', 'nf4', 'dynamic', 'static', 'smo
 /** Whether weights of the row are packed and frozen, and other layers are trained. */
 export const isPacked = (row: Row) => PACKED.includes(row);
 
-/** What the table of all features calls a row, and a column. */
+/** The names of a row and a column in the table of all features. */
 function featuresOf({ row, column }: Cell): ReadonlySet<Feature> {
   const isQuantized = isPacked(row) || row === 'qat' || row === 'qlora';
   const ofRow: Feature[] = isQuantized ? ['quantized'] : row.startsWith('state') ? ['stateBits'] : [];

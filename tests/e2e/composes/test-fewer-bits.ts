@@ -43,6 +43,12 @@ function floatOf(row: Row): Way {
   return isPacked(row) ? 'float32, frozen' : 'float32';
 }
 
+const IN_8_BITS: readonly Row[] = ['int8Products', 'fp8Products', 'delayed'];
+
+/** The same training without what the row adds. */
+const withoutIt = (row: Row): Way =>
+  (['dynamic', 'static', 'smoothQuant'] as Row[]).includes(row) ? 'int8' : floatOf(row);
+
 /** Tries the cells, and compares the guide with the table. */
 export function testFewerBits(): void {
   const folder = mkdtempSync(join(tmpdir(), 'acc-fewer-bits-'));
@@ -64,8 +70,9 @@ export function testFewerBits(): void {
     model.dispose();
     for (const { row, column } of TRIED) {
       if (refusalOf({ row, column })) continue;
-      for (const way of column === 'plain' ? [floatOf(row), row] : [row]) await trainAlone(way, 'plain');
-      if (column === 'clipping') await trainAlone(row, column);
+      const ways = [row, floatOf(row), withoutIt(row)];
+      for (const way of ways) await trainAlone(way, 'plain');
+      if (column === 'clipping') for (const way of ways) await trainAlone(way, column);
     }
     const module = new URL('./ranks/fewer-bits.ts', import.meta.url);
     const args: Args = { cells: ON_RANKS, folder, llama: base };
@@ -118,6 +125,11 @@ export function testFewerBits(): void {
       expect(Object.keys(first!.weights).sort()).toEqual(Object.keys(expected.weights).sort());
       for (const [weight, values] of Object.entries(expected.weights))
         expectNear(comparedOf(weight, first!.weights[weight]!), comparedOf(weight, values), rtol, 1);
+      if (IN_8_BITS.includes(row)) expect(first!.products).toBeGreaterThan(0);
+      else if (row !== 'crossEntropy') {
+        const without = distance(aloneOf(withoutIt(row), column), expected);
+        expect(distance(first!, expected)).toBeLessThan(without / 2);
+      }
       if (column === 'compile') expect(first!.replays).toBeGreaterThan(0);
       if (column === 'clipping') expect(expected.weights).not.toEqual(aloneOf(row, 'plain').weights);
       if (column !== 'loaded') return;
@@ -131,6 +143,15 @@ export function testFewerBits(): void {
 }
 
 const named = (cells: readonly Cell[]) => cells.map((cell) => [nameOf(cell), cell] as const);
+
+/** The norm of the differences between weights that both have. */
+function distance(a: TrainedCell, b: TrainedCell): number {
+  const counted = Object.entries(a.weights).filter(([name]) => !name.endsWith('/input_range'));
+  const squares = counted.flatMap(([name, values]) =>
+    values.map((value, i) => (value - (b.weights[name]?.[i] ?? value)) ** 2),
+  );
+  return Math.sqrt(squares.reduce((sum, each) => sum + each, 0));
+}
 
 /** The range of inputs ends with the number of passes, which are micro-batches. */
 const comparedOf = (weight: string, values: readonly number[]) =>

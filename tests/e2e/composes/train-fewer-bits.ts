@@ -10,6 +10,7 @@ import {
   type AcceleratorOptions,
   type CompiledStep,
 } from '@acc/core';
+import { observeCalls } from '@acc/native';
 import { prepareQat, quantize, type QuantizeOptions } from '@acc/quantization';
 import { loadPretrained, lora } from '@acc/transformer';
 import * as tf from '@tensorflow/tfjs';
@@ -26,6 +27,8 @@ export interface TrainedCell {
   readonly weights: Readonly<Record<string, readonly number[]>>;
   /** Of a compiled step. */
   readonly replays: number;
+  /** The number of products, or of their factors, in 8 bits. */
+  readonly products: number;
   /** With `loaded`: of a new model, before and after it has loaded the saved one. */
   readonly before?: Readonly<Record<string, readonly number[]>>;
   readonly after?: Readonly<Record<string, readonly number[]>>;
@@ -90,7 +93,7 @@ const OF_COLUMN: Readonly<Record<Column, (folder: string) => AcceleratorOptions>
 const wave = (shape: number[], seed: number): tf.Tensor =>
   tf.tidy(() => tf.sin(tf.range(0, tf.util.sizeFromShape(shape)).mul(1.7).add(seed)).reshape(shape));
 
-/** What is trained. */
+/** A model, its data and its loss. */
 interface Subject {
   readonly model: tf.LayersModel;
   /** Beside the model. */
@@ -213,7 +216,8 @@ async function trainRun(way: Way, column: Column, run: Run, folders: Folders): P
     accelerator.prepare(model, ...(variables.length > 0 ? [[...variables]] : []), optimizer);
     const batches = accelerator.prepare(loader);
     if (run.startsAt !== undefined) await accelerator.loadState(run.startsAt);
-    const trained = await takeSteps(accelerator, { ...subject, optimizer, batches }, column, run.stopsAt);
+    const training = { ...subject, optimizer, batches };
+    const trained = await counted(() => takeSteps(accelerator, training, column, run.stopsAt));
     const weights = { ...valuesOf(accelerator, model), ...Object.fromEntries(variables.map(read)) };
     const again = column === 'loaded' ? await loadedAgain(accelerator, model, way, folders) : {};
     return { ...trained, weights, ...again };
@@ -223,6 +227,19 @@ async function trainRun(way: Way, column: Column, run: Run, folders: Folders): P
     disposeOptimizers(optimizer);
     model.dispose();
     tf.disposeVariables();
+  }
+}
+
+async function counted<T extends object>(train: () => Promise<T>): Promise<T & { products: number }> {
+  let products = 0;
+  const end = observeCalls((name, args) => {
+    const isFloat8 = name === 'aten::_to_copy' && String(args[1]).startsWith('float8');
+    if (isFloat8 || name === 'acc::int8_matmul') products++;
+  });
+  try {
+    return { ...(await train()), products };
+  } finally {
+    end();
   }
 }
 
@@ -262,7 +279,11 @@ async function takeSteps(
 type Step = (x: tf.Tensor, y: tf.Tensor) => tf.Scalar;
 
 function stepOf(accelerator: Accelerator, { model, optimizer, loss }: Training, column: Column): Step {
-  if (column === 'pipeline') return accelerator.pipelined(model, loss, { microBatches: 2 }) as Step;
+  if (column === 'pipeline') {
+    const [first, second, ...others] = model.layers.filter(({ weights }) => weights.length > 0);
+    const stages = [[first!, second!], others].map((layers) => layers.map(({ name }) => name));
+    return accelerator.pipelined(model, loss, { microBatches: 2, stages }) as Step;
+  }
   const step: Step = (x, y) =>
     optimizer.minimize(() => loss(y, model.apply(x, { training: true }) as tf.Tensor), true)!;
   return column === 'compile' ? accelerator.compile(step) : step;
