@@ -5,6 +5,7 @@ import { FEATURES, INCLUDED, REFUSALS, type Feature } from '../../../packages/co
 import { onRanks } from '../on-ranks.js';
 import { expectNear } from '../transformer/compare.js';
 import type { Args } from './ranks/train.js';
+import { testFewerBits } from './test-fewer-bits.js';
 import { AXES, train, type Trained } from './train.js';
 
 const ALL = Object.keys(FEATURES) as Feature[];
@@ -108,6 +109,8 @@ describe.each(named(COMBINATIONS.filter((features) => !refusalOf(features))))('%
     }
   });
 });
+
+testFewerBits();
 
 /** With all features that others include, without repetitions, in any order. */
 function unique(list: readonly (readonly Feature[])[]): Feature[][] {
