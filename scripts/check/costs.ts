@@ -34,7 +34,7 @@ interface Cost {
   readonly left: number;
 }
 
-await runMain(() => {
+await runMain(async () => {
   const checkout = new Checkout(root);
   const rows = areas().map(({ name, changes, minutes }) => {
     const costs = changes.map((change) => costOf(checkout, change));

@@ -38,14 +38,14 @@ export async function runWithin(
   return { ...result, leftFiles: filesOf(waves.slice(next)) };
 }
 
-/** What `runWithin` takes by the record of what tests cost. */
+/** The time that `runWithin` takes by the record of what tests cost. */
 export interface Expected {
   readonly seconds: number;
   /** The test files that would not start. */
   readonly leftFiles: readonly string[];
 }
 
-/** What is expected of `runWithin`. */
+/** The end of `runWithin` that is expected, without running anything. */
 export function expectWithin(
   limitSeconds: number,
   checks: readonly Job[],

@@ -5,7 +5,7 @@ import { Choice, LEVELS, type Chosen } from './choice.js';
 import { wantedBy } from './select-others.js';
 import { SourceSelection, type ChangedFile } from './select-sources.js';
 
-/** What is asked of a checkout. */
+/** The questions of a choice to a checkout. */
 export type Asked = Pick<
   Checkout,
   'index' | 'modules' | 'kinds' | 'tests' | 'changed' | 'naming' | 'behind' | 'unrecordedThatLoad'
