@@ -105,7 +105,8 @@ function quantile(values: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil(part * sorted.length) - 1)] ?? 0;
 }
 
-const pageOf = (rows: readonly string[], { tests, unrecorded, changed }: Checkout): string => `# check
+function pageOf(rows: readonly string[], { tests, unrecorded, changed }: Checkout): string {
+  return `# check
 
 What \`npm run check\` would run for a change of one line. \`npm run check:costs\` writes this page from
 the choice alone; nothing is run. The changes are seeded defects as \`npm run mutate\` makes them (seed
@@ -122,3 +123,4 @@ execute, and ${changed.size} have changed since their record.
 | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;
+}
