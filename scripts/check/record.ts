@@ -4,7 +4,16 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, runMain } from '../process.mjs';
-import { filesOfProjects, jobsForFiles, prepare, PROJECTS, runJobs, type Job } from '../queue/index.mjs';
+import {
+  filesOfProjects,
+  jobsForFiles,
+  prepare,
+  PROJECTS,
+  runJobs,
+  type Job,
+  type JobResult,
+} from '../queue/index.mjs';
+import { readRecord as readRecordOfCosts } from '../queue/record.mjs';
 import { runShard } from '../queue/vitest.mjs';
 import { byTestFile, Observer, readProcesses } from './record/observe.js';
 import { addObservation, IMPORTING_PATH, readRecord, tidyRecord, writeRecord } from './record/record.js';
@@ -20,8 +29,17 @@ Records tests that have no record, or whose own files changed. Texts: only tests
 
 /** Files of one job: a record is kept after each, so an interrupted run goes on where it ended. */
 const FILES_A_JOB = 8;
-/** All processes of the first are killed, and the second tests the recorder itself. */
-const WITHOUT_RECORD = ['tests/e2e/launcher-killed.test.ts', 'scripts/check/record/process.test.ts'];
+/** Tests that cannot be recorded, each with its reason. */
+const WITHOUT_RECORD = [
+  // All its processes are killed.
+  'tests/e2e/launcher-killed.test.ts',
+  // It tests the recorder itself.
+  'scripts/check/record/process.test.ts',
+  // It runs a bundle outside of the checkout.
+  'packages/contract/src/options/bundled-advice.test.ts',
+  // It compares all variables of ranks, and the recorder has some.
+  'packages/cli/src/launch/launch.test.ts',
+];
 const FOLDER = join(root, 'node_modules', '.cache', 'acc-record');
 const HOOK = join(root, 'scripts', 'check', 'record', 'process.cjs');
 
@@ -43,7 +61,9 @@ await runMain(async () => {
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
   recordImports();
-  const { failed, results } = await runJobs(files.length > 0 ? recordingJobs(files) : []);
+  const { failed, results } = await runJobs(files.length > 0 ? recordingJobs(files) : [], {
+    keepOrder: true,
+  });
   for (const { failures = [] } of results) for (const failure of failures) console.log(`\n${failure}`);
   save();
   rmSync(FOLDER, { recursive: true });
@@ -71,48 +91,64 @@ function chooseFiles(
   });
 }
 
-/** Each file has its own process, as it needs for its own record. */
+/**
+ * Each file has its own process, as it needs for its own record. The shortest jobs come first, so that a
+ * run which is interrupted has recorded most tests.
+ */
 function recordingJobs(files: readonly string[]): Job[] {
   process.env['ACC_RECORD_FOLDER'] = FOLDER;
   process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --require=${HOOK}`.trim();
-  const chunks = jobsForFiles(files).flatMap((job) => {
+  const costOf = readRecordOfCosts();
+  const secondsOf = (file: string): number => costOf(file, projectOf.get(file)!).seconds;
+  const ordered = [...files].sort((a, b) => secondsOf(a) - secondsOf(b));
+  const chunks = jobsForFiles(ordered).flatMap((job) => {
     const count = Math.ceil(job.files.length / FILES_A_JOB);
     return Array.from({ length: count }, (_, index) => {
       const own = job.files.slice(index * FILES_A_JOB, (index + 1) * FILES_A_JOB);
-      return { ...job, name: `${job.name} ${index + 1}/${count}`, files: own, seconds: job.seconds / count };
+      const seconds = own.reduce((sum, file) => sum + secondsOf(file), 0);
+      return { ...job, name: `${job.name} ${index + 1}/${count}`, files: own, seconds };
     });
   });
-  return chunks.map((job) => ({
+  const jobs = chunks.sort((a, b) => a.seconds - b.seconds);
+  return jobs.map((job) => ({
     ...job,
     run: async ({ signal }) => {
       const project = projectOf.get(job.files[0]!)!;
       const result = await runShard({ project, files: job.files, args: ['--isolate'], signal });
-      if (result.failed === 0 && !signal.aborted) keep(job.files);
-      return result;
+      const refused = signal.aborted ? [] : keep(passedOf(job.files, result));
+      const failures = [...(result.failures ?? []), ...refused];
+      return { ...result, failed: result.failed + refused.length, failures };
     },
   }));
 }
 
-/** Takes what the processes of some tests have written into the record. */
-function keep(files: readonly string[]): void {
+/** None if it is not known which file a failure is of. */
+function passedOf(files: readonly string[], { failures = [] }: JobResult): string[] {
+  const fileOf = (failure: string): string | undefined =>
+    files.find((file) => failure.startsWith(`✗ ${file} > `) || failure.startsWith(`✗ ${file}\n`));
+  const failed = new Set(failures.map(fileOf));
+  return failed.has(undefined) ? [] : files.filter((file) => !failed.has(file));
+}
+
+/** Takes what the processes of some tests have written into the record. Returns why others are refused. */
+function keep(files: readonly string[]): string[] {
   const tests = byTestFile(readProcesses(FOLDER));
+  const refused: string[] = [];
   for (const path of files) {
-    const records = tests.get(join(root, path));
-    if (!records) throw new Error(`${path}: its process has written no record.`);
+    const records = tests.get(join(root, path)) ?? [];
     const { functions, programs } = observer.observe(records);
-    if (functions.size === 0 && /^(packages|tests\/(e2e|hosts))\//.test(path)) {
-      throw new Error(`${path}: its processes executed no function of a package.`);
+    const isOfPackages = /^(packages|tests\/(e2e|hosts))\//.test(path);
+    if (records.length === 0) refused.push(`✗ ${path}\nIts process has written no record.`);
+    else if (functions.size === 0 && isOfPackages) {
+      refused.push(`✗ ${path}\nIts processes executed no function of a package.`);
+    } else {
+      programs.delete(path);
+      addObservation(record, { path, hash: testFiles.hashOf(path), executed: functions, programs });
     }
-    programs.delete(path);
-    addObservation(record, {
-      path,
-      hash: testFiles.hashOf(path),
-      executed: functions,
-      programs,
-    });
     observer.forget(records);
   }
   save();
+  return refused;
 }
 
 /** The functions that run when packages are imported. */

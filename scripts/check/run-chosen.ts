@@ -15,6 +15,7 @@ import {
 import { runShard } from '../queue/vitest.mjs';
 import { changedFiles } from './changes.js';
 import { inWaves } from './run-within.js';
+import { Checkout } from './select/checkout.js';
 import { selectTests } from './select/select.js';
 
 export interface ChosenReport {
@@ -48,7 +49,7 @@ await runMain(async () => {
   const chosen = values.whole
     ? PROJECTS.flatMap((name) => projects[name]!)
     : (values.files?.split(',') ??
-      selectTests(root, changedFiles(root, values.base!)).map(({ test }) => test));
+      selectTests(new Checkout(root), changedFiles(root, values.base!)).map(({ test }) => test));
   const { addon } = await prepare(
     PROJECTS.filter((name) => projects[name]!.some((file) => chosen.includes(file))),
   );

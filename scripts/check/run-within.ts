@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import {
+  expectedSeconds,
   filesOfProjects,
   jobsForFiles,
   PROJECTS,
@@ -27,28 +28,57 @@ export async function runWithin(
   checks: readonly Job[],
   tests: readonly string[],
 ): Promise<LimitedResult> {
-  if (limitSeconds === Infinity) {
-    const result = await runJobs([...checks, ...jobsForFiles(tests)], { keepOrder: true });
-    return { ...result, leftFiles: [] };
-  }
-  const waves = inWaves(tests);
+  const waves = wavesOf(limitSeconds, checks, tests);
   const startedAt = performance.now();
   let result: RunResult = { passed: 0, failed: 0, results: [], left: [] };
   let next = 0;
-  let waiting = [...checks];
   do {
-    const jobs = [...waiting, ...jobsForFiles(waves[next] ?? [])];
-    result = sum(result, await runJobs(jobs, { keepOrder: true }));
-    waiting = [];
-    next++;
+    result = sum(result, await runJobs(waves[next++]!.jobs, { keepOrder: true }));
   } while (next < waves.length && !result.signal && performance.now() - startedAt < limitSeconds * 1000);
-  return { ...result, leftFiles: waves.slice(next).flat() };
+  return { ...result, leftFiles: filesOf(waves.slice(next)) };
 }
+
+/** The time that `runWithin` takes by the record of what tests cost. */
+export interface Expected {
+  readonly seconds: number;
+  /** The test files that would not start. */
+  readonly leftFiles: readonly string[];
+}
+
+/** The end of `runWithin` that is expected, without running anything. */
+export function expectWithin(
+  limitSeconds: number,
+  checks: readonly Job[],
+  tests: readonly string[],
+): Expected {
+  const waves = wavesOf(limitSeconds, checks, tests);
+  let seconds = 0;
+  let next = 0;
+  do seconds += expectedSeconds(waves[next++]!.jobs);
+  while (next < waves.length && seconds < limitSeconds);
+  return { seconds, leftFiles: filesOf(waves.slice(next)) };
+}
+
+interface Wave {
+  readonly files: readonly string[];
+  readonly jobs: readonly Job[];
+}
+
+/** At least one; the checks are in the first. Without a limit the clock is never read, and all is one. */
+function wavesOf(limitSeconds: number, checks: readonly Job[], tests: readonly string[]): Wave[] {
+  const waves = limitSeconds === Infinity || tests.length === 0 ? [tests] : inWaves(tests);
+  return waves.map((files, at) => {
+    const jobs = jobsForFiles(files);
+    return { files, jobs: at === 0 ? [...checks, ...jobs] : jobs };
+  });
+}
+
+const filesOf = (waves: readonly Wave[]): string[] => waves.flatMap(({ files }) => files);
 
 /** The tests in their order, divided where their expected length on all cores is that of a wave. */
 export function inWaves(
   tests: readonly string[],
-  secondsOf: (test: string) => number = expectedSeconds(),
+  secondsOf: (test: string) => number = secondsByRecord(),
   length = WAVE_SECONDS * availableParallelism(),
 ): string[][] {
   const waves: string[][] = [];
@@ -65,7 +95,7 @@ export function inWaves(
 }
 
 /** The expected seconds of each test. */
-function expectedSeconds(): (test: string) => number {
+export function secondsByRecord(): (test: string) => number {
   const costOf = readRecord();
   const projects = filesOfProjects();
   const projectOf = new Map(PROJECTS.flatMap((name) => projects[name]!.map((test) => [test, name])));

@@ -34,6 +34,10 @@ export function prepare(
   projects: readonly string[],
 ): Promise<{ readonly addon: { readonly native: string } }>;
 export function filesOfProjects(): Record<string, string[]>;
+export function expectedSeconds(
+  jobs: readonly Job[],
+  capacity?: { readonly processor: number; readonly memoryGiB: number },
+): number;
 export function jobsForFiles(files: readonly string[]): (Job & { readonly files: readonly string[] })[];
 export function commandJob(
   name: string,

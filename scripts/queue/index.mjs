@@ -14,4 +14,5 @@ export {
 } from './jobs.mjs';
 export { prepare } from './prepare.mjs';
 export { filesOfProjects } from './projects.mjs';
+export { expectedSeconds } from './queue.mjs';
 export { printSummary, runAndReport, runJobs } from './run-jobs.mjs';

@@ -96,6 +96,9 @@ export function byVariables(files) {
   return split(files, (file) => readFileSync(join(root, file), 'utf8').includes('SAME_KERNELS')).flat();
 }
 
+/** The files by the root, because each job asks for them. */
+const found = new Map();
+
 /**
  * The test files of each project, by their paths from the root, sorted.
  *
@@ -107,6 +110,11 @@ export function byVariables(files) {
  * @returns {Record<'pure' | 'unit' | 'architecture' | 'e2e' | 'ranks' | 'hosts' | 'threads' | 'release', string[]>}
  */
 export function filesOfProjects() {
+  if (!found.has(root)) found.set(root, readProjects());
+  return found.get(root);
+}
+
+function readProjects() {
   const { reached } = importGraph();
   const contains = (file, text) => readFileSync(join(root, file), 'utf8').includes(text);
   // A module that a file has replaced would stay replaced for the next files.

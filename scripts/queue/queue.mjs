@@ -37,10 +37,6 @@ export const longestFirst = (jobs) => [...jobs].sort((a, b) => b.seconds - a.sec
 export async function runQueue(jobs, { capacity, signal, onStart, onEnd }) {
   const waiting = [...jobs];
   const running = new Map();
-  const taken = (key) => [...running.keys()].reduce((sum, job) => sum + job[key], 0);
-  const fits = (job) =>
-    running.size === 0 ||
-    ['processor', 'memoryGiB'].every((key) => taken(key) + job[key] <= capacity[key] + 1e-9);
   const start = (job) => {
     const startedAt = performance.now();
     onStart?.(job);
@@ -51,11 +47,38 @@ export async function runQueue(jobs, { capacity, signal, onStart, onEnd }) {
     running.set(job, Promise.resolve(job.run({ signal })).then(end));
   };
   while (true) {
-    for (let at = 0; at < waiting.length && !signal.aborted;) {
-      if (fits(waiting[at])) start(waiting.splice(at, 1)[0]);
-      else at++;
-    }
+    if (!signal.aborted) startFitting(waiting, running, capacity, start);
     if (running.size === 0) return;
     await Promise.race(running.values());
+  }
+}
+
+/** @param {Map<Job, unknown>} running Where `start` puts the job. */
+function startFitting(waiting, running, capacity, start) {
+  const taken = (key) => [...running.keys()].reduce((sum, job) => sum + job[key], 0);
+  const fits = (job) =>
+    running.size === 0 ||
+    ['processor', 'memoryGiB'].every((key) => taken(key) + job[key] <= capacity[key] + 1e-9);
+  for (let at = 0; at < waiting.length;) {
+    if (fits(waiting[at])) start(waiting.splice(at, 1)[0]);
+    else at++;
+  }
+}
+
+/**
+ * How many seconds the queue takes, if each job takes as long as is expected.
+ *
+ * @param {readonly Job[]} jobs In the order in which they start.
+ * @param {{processor: number, memoryGiB: number}} [capacity] That of the machine.
+ */
+export function expectedSeconds(jobs, capacity = capacityOfMachine()) {
+  const waiting = [...jobs];
+  const endings = new Map();
+  let now = 0;
+  while (true) {
+    startFitting(waiting, endings, capacity, (job) => endings.set(job, now + job.seconds));
+    if (endings.size === 0) return now;
+    now = Math.min(...endings.values());
+    for (const [job, end] of endings) if (end <= now) endings.delete(job);
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { longestFirst, runQueue } from './queue.mjs';
+import { expectedSeconds, longestFirst, runQueue } from './queue.mjs';
 
 const CAPACITY = { processor: 2, memoryGiB: 8 };
 
@@ -101,4 +101,15 @@ describe('runQueue', () => {
 it('longestFirst orders by seconds', () => {
   const jobs = [1, 3, 2].map((seconds) => ({ seconds }));
   expect(longestFirst(jobs).map(({ seconds }) => seconds)).toEqual([3, 2, 1]);
+});
+
+it('what the queue takes is expected from its jobs', () => {
+  const job = (processor, seconds) => ({ processor, seconds, memoryGiB: 1 });
+  const expected = (...jobs) => expectedSeconds(jobs, CAPACITY);
+  expect(expected()).toBe(0);
+  // Two at a time: 5, 3 and then 4; the last ends at 7.
+  expect(expected(job(1, 5), job(1, 3), job(1, 4))).toBe(7);
+  expect(expected(job(Infinity, 5), job(1, 3), job(1, 4))).toBe(9);
+  // Those that wait run beside others.
+  expect(expected(job(0.2, 9), job(0.2, 8), job(1, 4), job(1, 3))).toBe(9);
 });

@@ -1,3 +1,4 @@
+export const RECORD: string;
 export function readRecord(): (
   file: string,
   project: string,

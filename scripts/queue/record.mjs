@@ -10,7 +10,7 @@ export const RECORD = 'scripts/queue/weights.json';
 const UNKNOWN = {
   pure: { processorSeconds: 1, seconds: 1 },
   unit: { processorSeconds: 5, seconds: 5 },
-  architecture: { processorSeconds: 4, seconds: 4 },
+  architecture: { processorSeconds: 2, seconds: 2 },
   e2e: { processorSeconds: 30, seconds: 30 },
   ranks: { processorSeconds: 15, seconds: 15 },
   hosts: { processorSeconds: 30, seconds: 30 },

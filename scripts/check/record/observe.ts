@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Sources } from '../source/sources.js';
 import { keyOf } from '../source/units.js';
-import { mappedScript, type MappedScript } from './positions.js';
+import { mappedScript, type MappedScript, type Source } from './positions.js';
 
 /** The record that a process wrote. */
 export interface ProcessRecord {
@@ -21,6 +21,14 @@ interface ScriptRecord {
   readonly starts: readonly number[];
   /** The file with the text as it ran. Undefined if that is the file of `url`. */
   readonly text?: string;
+}
+
+interface ReadScript {
+  readonly text: string;
+  /** Undefined if it has no source map. */
+  readonly script: MappedScript | undefined;
+  /** Functions by the offset at which V8 says that they begin: path of the source, and key. */
+  readonly found: Map<number, readonly (readonly [path: string, key: string])[]>;
 }
 
 export interface Executed {
@@ -60,7 +68,7 @@ export class Observer {
   readonly #root: string;
   readonly #folder: string;
   readonly #sources: Sources;
-  readonly #scripts = new Map<string, { text: string; script: MappedScript | undefined } | undefined>();
+  readonly #scripts = new Map<string, ReadScript | undefined>();
 
   /** @param folder Where the processes write. */
   constructor(root: string, folder: string, sources: Sources) {
@@ -88,15 +96,23 @@ export class Observer {
       const source = relative(this.#root, path);
       if (PROGRAM.test(source)) programs.add(source);
     }
-    for (const start of record.starts) {
-      if (start === 0 || read?.text.startsWith(GETTER, start)) continue;
-      const found = read?.script?.functionsAt(start, (path) =>
-        this.#sources.source(relative(this.#root, path)),
-      );
-      for (const [{ path }, unit] of found ?? []) {
-        functions.set(path, (functions.get(path) ?? new Set()).add(keyOf(unit)));
+    for (const start of read ? record.starts : []) {
+      for (const [path, key] of this.#functionsAt(read!, start)) {
+        functions.set(path, (functions.get(path) ?? new Set()).add(key));
       }
     }
+  }
+
+  /** By path and key. Many processes execute the same functions of a script, so each is looked up once. */
+  #functionsAt(read: ReadScript, start: number): readonly (readonly [path: string, key: string])[] {
+    const known = read.found.get(start);
+    if (known) return known;
+    const sourceOf = (path: string): Source | undefined => this.#sources.source(relative(this.#root, path));
+    const isOurs = start !== 0 && !read.text.startsWith(GETTER, start);
+    const units = isOurs ? (read.script?.functionsAt(start, sourceOf) ?? []) : [];
+    const found = units.map(([{ path }, unit]) => [path, keyOf(unit)] as const);
+    read.found.set(start, found);
+    return found;
   }
 
   #fromRoot(url: string): string | undefined {
@@ -104,7 +120,7 @@ export class Observer {
     return path.startsWith('..') ? undefined : path;
   }
 
-  #read(record: ScriptRecord): { text: string; script: MappedScript | undefined } | undefined {
+  #read(record: ScriptRecord): ReadScript | undefined {
     const url = this.#inCheckout(record.url.split('?')[0]!);
     const path = record.text === undefined ? fileURLToPath(url) : join(this.#folder, record.text);
     if (!this.#scripts.has(path)) this.#scripts.set(path, readScript(path, url));
@@ -119,15 +135,12 @@ export class Observer {
   }
 }
 
-function readScript(
-  path: string,
-  url: string,
-): { text: string; script: MappedScript | undefined } | undefined {
+function readScript(path: string, url: string): ReadScript | undefined {
   if (!existsSync(path)) return undefined;
   const text = readFileSync(path, 'utf8');
   const readMap = (map: string): string | undefined => {
     const beside = fileURLToPath(map);
     return existsSync(beside) ? readFileSync(beside, 'utf8') : undefined;
   };
-  return { text, script: mappedScript(text, url, readMap) };
+  return { text, script: mappedScript(text, url, readMap), found: new Map() };
 }

@@ -88,3 +88,12 @@ it('a source map may stand beside the script', () => {
   expect(asked).toEqual(['file:///tree/counter.js.map']);
   expect(mappedScript(code, 'file:///tree/counter.js', () => map)).toBeUndefined();
 });
+
+it('a source that a bundler made has no functions of ours', () => {
+  const map = { version: 3, sources: ['virtual:words', 'counter.ts'], mappings: 'AAAA,SCAA' };
+  const url = `data:application/json;base64,${Buffer.from(JSON.stringify(map)).toString('base64')}`;
+  const script = `f = () => 1; g = () => 2;\n//# sourceMappingURL=${url}`;
+  const mapped = mappedScript(script, pathToFileURL('/tree/counter.js').href, () => undefined)!;
+  expect(mapped.sources).toEqual([PATH]);
+  expect(mapped.functionsAt(0, sourceOf)).toEqual([]);
+});

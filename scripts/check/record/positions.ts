@@ -39,18 +39,24 @@ export function mappedScript(
   const json = sourceMapOf(text, url, readMap);
   if (json === undefined) return undefined;
   const map = decodeMap(json);
-  const sources = map.sources.map((path) => fileURLToPath(new URL(path, url)));
+  const sources = map.sources.map((path) => pathOf(new URL(path, url)));
   const prefix = WRAPPER.exec(text)?.[0].length ?? 0;
   const lineStarts = lineStartsOf(text);
   return {
-    sources,
+    sources: sources.filter((path) => path !== undefined),
     functionsAt(offset, sourceOf) {
       const line = lastAtMost(lineStarts, offset);
       const column = offset - lineStarts[line]! - (line === 0 ? prefix : 0);
-      return functionsBetween(mappingsAround(map, line, column), (index) => sourceOf(sources[index]!));
+      return functionsBetween(mappingsAround(map, line, column), (index) => {
+        const path = sources[index];
+        return path === undefined ? undefined : sourceOf(path);
+      });
     },
   };
 }
+
+/** Undefined for a source that has no file: one that a bundler made. */
+const pathOf = (url: URL): string | undefined => (url.protocol === 'file:' ? fileURLToPath(url) : undefined);
 
 function sourceMapOf(
   text: string,

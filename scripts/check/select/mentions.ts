@@ -3,6 +3,7 @@ import { keyOf, type ModuleUnits, type StatementUnit } from '../source/units.js'
 import type { ChangedName } from './changed-units.js';
 
 export interface Modules {
+  exists(path: string): boolean;
   /** The sources whose text contains a word. */
   containing(word: string): readonly string[];
   units(path: string): ModuleUnits | undefined;

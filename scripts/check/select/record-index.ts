@@ -23,6 +23,11 @@ export class RecordIndex {
     return this.#hashes.get(test) === hash;
   }
 
+  /** Whether a test has a record, perhaps of a former version. */
+  isKnown(test: string): boolean {
+    return this.#hashes.has(test);
+  }
+
   lookUp(path: string, key: string): Lookup {
     const functions = this.#record.executions.get(path) ?? new Map<string, Set<number>>();
     const numbers = functions.get(key);
@@ -33,6 +38,20 @@ export class RecordIndex {
       return { kind: 'unknown', tests, keys: same.map(([other]) => other) };
     }
     return { kind: numbers.has(IMPORTING) ? 'importing' : 'executed', tests: this.#paths(numbers) };
+  }
+
+  /**
+   * The tests that executed a version of a function which no longer exists: they were recorded before
+   * it changed, or moved to this file, and perhaps others since.
+   *
+   * @param isThere Whether a file has a function. Without a key: whether the file exists.
+   */
+  testsOfGone(path: string, name: string, isThere: (path: string, key?: string) => boolean): string[] {
+    const files = [...this.#record.executions].filter(([file]) => file === path || !isThere(file));
+    const gone = files.flatMap(([file, functions]) =>
+      [...functions].filter(([key]) => nameOfKey(key) === name && !isThere(file, key)),
+    );
+    return gone.flatMap(([, numbers]) => (numbers.has(IMPORTING) ? [] : this.#paths(numbers)));
   }
 
   /** The tests that executed any function of a file, apart from those that run at its import. */

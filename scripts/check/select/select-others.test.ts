@@ -13,9 +13,9 @@ const TESTS = [
 const context = {
   tests: TESTS,
   testsOf: (path: string) => (path === 'tests/e2e/ranks/shm.ts' ? ['tests/e2e/shm.test.ts'] : []),
-  naming: (text: string) => (text === 'README.md' ? ['tests/e2e/readme.test.ts'] : []),
+  naming: (text: string) => (/^(README\.md|npm run)$/.test(text) ? ['tests/e2e/readme.test.ts'] : []),
 };
-const wanted = (path: string) => wantedBy(path, context);
+const wanted = (path: string) => wantedBy({ path }, context);
 
 it.each([
   ['a test', 'tests/e2e/shm.test.ts', { tests: ['tests/e2e/shm.test.ts'] }],
@@ -56,4 +56,13 @@ it('C++ selects tests of its name, then those of its part, then the suite', () =
   });
   const shm = wanted('packages/native/cpp/engine/groups/shm/messages.cpp');
   expect(shm).toEqual({ tests: [], others: ['tests/e2e/shm.test.ts'], suite: 'packages/native' });
+});
+
+it('commands of the repository are read by the tests that run some, everything else by all', () => {
+  const manifest = (change: object) =>
+    JSON.stringify({ name: 'root', scripts: { check: 'a' }, engines: { node: '20' }, ...change });
+  const wantedFor = (change: object) =>
+    wantedBy({ path: 'package.json', before: manifest({}), now: manifest(change) }, context);
+  expect(wantedFor({ scripts: { check: 'b' } })).toEqual({ tests: ['tests/e2e/readme.test.ts'] });
+  expect(wantedFor({ engines: { node: '22' } })).toEqual({ isEverything: true });
 });

@@ -1,5 +1,6 @@
 // Tests for changed files that are no TypeScript sources: tests, programs, C++, documents, settings.
 import { basename, dirname, extname } from 'node:path';
+import type { ChangedFile } from './select-sources.js';
 
 /** The tests that a changed file asks for. */
 export interface Wanted {
@@ -48,10 +49,15 @@ const NATIVE_PARTS: readonly [files: RegExp, tests: RegExp][] = [
   [/arena|alloc|heap|memory|pages/, /memory|leak|alloc/],
 ];
 
-export function wantedBy(path: string, context: OtherContext): Wanted {
+/** The changed files that are no sources. */
+export type OtherFile = Pick<ChangedFile, 'path'> & Partial<ChangedFile>;
+
+export function wantedBy(file: OtherFile, context: OtherContext): Wanted {
+  const { path } = file;
   if (context.tests.includes(path)) return { tests: [path] };
   // A deleted test breaks no other.
   if (/\.test\.m?[jt]s$/.test(path)) return {};
+  if (path === 'package.json' && differsInScripts(file)) return { tests: context.naming('npm run') };
   if (EVERYTHING.test(path)) return { isEverything: true };
   if (CHECKED_ONLY.test(path)) return {};
   if (extname(path) === '.md') return wantedByDocument(path, context);
@@ -67,6 +73,14 @@ export function wantedBy(path: string, context: OtherContext): Wanted {
   if (path.startsWith('scripts/')) return { tests: context.naming(basename(path)) };
   const known = [...new Set([...context.testsOf(path), ...context.naming(basename(path))])];
   return known.length > 0 ? { tests: known } : { tests: testsNear(path, context.tests) };
+}
+
+/** Whether only commands of the repository changed. */
+function differsInScripts({ before, now }: OtherFile): boolean {
+  if (before === undefined || now === undefined) return false;
+  const withoutScripts = (text: string): string =>
+    JSON.stringify({ ...(JSON.parse(text) as object), scripts: undefined });
+  return withoutScripts(before) === withoutScripts(now);
 }
 
 /** A page of the site; its examples are compiled and run. */

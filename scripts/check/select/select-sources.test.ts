@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { addObservation, emptyRecord, IMPORTING_PATH, tidyRecord } from '../record/record.js';
+import {
+  addObservation,
+  emptyRecord,
+  IMPORTING_PATH,
+  tidyRecord,
+  type Observation,
+} from '../record/record.js';
 import { keyOf, unitsOf } from '../source/units.js';
 import { Choice } from './choice.js';
 import { RecordIndex } from './record-index.js';
+import { selectTests, type Asked } from './select.js';
 import { SourceSelection } from './select-sources.js';
 
 const FIRST = 'packages/a/src/first.ts';
@@ -34,7 +41,7 @@ const EXECUTED: Record<string, string[]> = {
   'tests/e2e/value.test.ts': ['value', 'make', 'made.(given to make)'],
 };
 
-function index() {
+function index(more?: Observation) {
   const record = emptyRecord();
   const functions = Object.entries(TEXTS).map(
     ([path, text]) => [path, unitsOf(path, text).functions] as const,
@@ -48,24 +55,29 @@ function index() {
     );
     addObservation(record, { path, hash: '1', executed, programs: new Set() });
   }
-  const keysOf = (path: string) => unitsOf(path, TEXTS[path]!).functions.map(keyOf);
+  const keysOf = (path: string) => {
+    const text = TEXTS[path];
+    return text === undefined ? undefined : unitsOf(path, text).functions.map(keyOf);
+  };
+  if (more) addObservation(record, more);
   tidyRecord(record, keysOf, () => true);
   return new RecordIndex(record);
 }
 
 /** The chosen tests with their levels, and the files whose package's suite is chosen. */
-function select(path: string, from: string, to: string) {
+function select(path: string, from: string, to: string, more?: Observation) {
   const before = TEXTS[path]!;
   expect(before).toContain(from);
   const now = before.replace(from, to);
   const texts = { ...TEXTS, [path]: now };
   const modules = {
+    exists: (each: string) => each in texts,
     containing: (word: string) => Object.keys(texts).filter((each) => texts[each]!.includes(word)),
-    units: (each: string) => unitsOf(each, texts[each]!),
+    units: (each: string) => (each in texts ? unitsOf(each, texts[each]!) : undefined),
   };
   const choice = new Choice();
   const suites: string[] = [];
-  const recorded = index();
+  const recorded = index(more);
   const selection = new SourceSelection(choice, recorded, modules, (file) => suites.push(file));
   const isChanged = selection.add({ path, before, now });
   const kindOf = (test: string) => Number(test.startsWith('tests/'));
@@ -77,6 +89,21 @@ describe('a changed function', () => {
   it('selects the tests that executed it, unit tests first', () => {
     const { tests, suites } = select(FIRST, 'x / 2', 'x / 3');
     expect(tests).toEqual(['0 packages/a/src/half.test.ts', '0 tests/e2e/area.test.ts']);
+    expect(suites).toEqual([]);
+  });
+
+  it.each([
+    ['selects a test that executed a version before the recorded one', FIRST],
+    ['selects a test that executed it before it moved', 'packages/a/src/gone.ts'],
+  ])('%s', (_, place) => {
+    const executed = new Map([[place, new Set(['half 01234567'])]]);
+    const old = { path: 'tests/e2e/old.test.ts', hash: '1', executed, programs: new Set<string>() };
+    const { tests, suites } = select(FIRST, 'x / 2', 'x / 3', old);
+    expect(tests).toEqual([
+      '0 packages/a/src/half.test.ts',
+      '0 tests/e2e/old.test.ts',
+      '0 tests/e2e/area.test.ts',
+    ]);
     expect(suites).toEqual([]);
   });
 
@@ -129,7 +156,7 @@ describe('the suite of the package', () => {
   const selectFrom = (nowDivides: number) => {
     const choice = new Choice();
     const suites: string[] = [];
-    const modules = { containing: () => [], units: () => undefined };
+    const modules = { exists: () => true, containing: () => [], units: () => undefined };
     const selection = new SourceSelection(choice, index(), modules, (file) => suites.push(file));
     const divided = (by: number) => TEXTS[FIRST]!.replace('x / 2', `x / ${by}`);
     selection.add({ path: FIRST, before: divided(7), now: divided(nowDivides) });
@@ -144,5 +171,46 @@ describe('the suite of the package', () => {
 
   it('is not if the record is newer than the base', () => {
     expect(selectFrom(2)).toEqual({ suites: [], tests: ofHalf });
+  });
+});
+
+describe('tests whose record is stale', () => {
+  const TESTS = [...Object.keys(EXECUTED).slice(1), 'packages/a/src/first.test.ts', 'tests/e2e/new.test.ts'];
+  const chosenFor = (path: string, from: string, stale: { changed?: string[]; unrecorded?: string[] }) => {
+    const checkout: Asked = {
+      index: index(),
+      modules: { exists: () => true, containing: () => [], units: () => undefined },
+      kinds: new Map(TESTS.map((test) => [test, Number(test.startsWith('tests/'))])),
+      tests: TESTS,
+      changed: new Set(stale.changed),
+      naming: () => [],
+      behind: () => [],
+      unrecordedThatLoad: (isMeant) => (isMeant(path) ? (stale.unrecorded ?? []) : []),
+    };
+    const before = TEXTS[path]!;
+    const chosen = selectTests(checkout, [{ path, before, now: before.replace(from, '7') }]);
+    return chosen.map(({ test, level }) => `${level} ${test}`);
+  };
+
+  it('are chosen without a record if they load the changed file, the test beside it first', () => {
+    const unrecorded = ['packages/a/src/first.test.ts', 'tests/e2e/new.test.ts'];
+    expect(chosenFor(FIRST, 'x / 2', { unrecorded })).toEqual([
+      '0 packages/a/src/half.test.ts',
+      '0 packages/a/src/first.test.ts',
+      '0 tests/e2e/area.test.ts',
+      '7 tests/e2e/new.test.ts',
+    ]);
+  });
+
+  it('are chosen after a change of their own if they executed any function of the changed file', () => {
+    const changed = ['tests/e2e/value.test.ts', 'tests/e2e/area.test.ts'];
+    expect(chosenFor(SECOND, 'x < LIMITS.most', {})).toEqual(['0 tests/e2e/within.test.ts']);
+    expect(chosenFor(SECOND, 'x < LIMITS.most', { changed })).toEqual([
+      '0 tests/e2e/within.test.ts',
+      '7 tests/e2e/value.test.ts',
+    ]);
+    expect(chosenFor(FIRST, 'x / 2', { changed: ['packages/a/src/first.test.ts'] })).toContain(
+      '0 packages/a/src/first.test.ts',
+    );
   });
 });

@@ -23,6 +23,8 @@ export class SourceSelection {
   readonly #suiteOf: (path: string, reason: string) => void;
   /** The keys of the present version of the changed file. */
   #present: ReadonlySet<string> = new Set();
+  /** The keys of files as they are; of the changed file also those before the change. */
+  readonly #keys = new Map<string, ReadonlySet<string>>();
   /** Functions that were followed through the names of others. */
   readonly #followed = new Set<string>();
 
@@ -43,9 +45,10 @@ export class SourceSelection {
   add({ path, before, now }: ChangedFile): boolean {
     const units = (text: string | undefined): ModuleUnits =>
       text === undefined ? NOTHING : unitsOf(path, text);
-    const present = units(now);
-    const { functions, names, hasEffect } = changedUnits(units(before), present);
+    const [former, present] = [units(before), units(now)];
+    const { functions, names, hasEffect } = changedUnits(former, present);
     this.#present = new Set(present.functions.map(keyOf));
+    this.#keys.set(path, new Set([...former.functions.map(keyOf), ...this.#present]));
     for (const key of functions) this.#addFunction({ path, key, steps: 0 }, LEVELS.executed);
     this.#addNames(path, names, LEVELS.mentions);
     if (hasEffect) this.#suiteOf(path, `${path} acts when it is loaded`);
@@ -65,12 +68,23 @@ export class SourceSelection {
     this.#followed.add(id);
     const found = this.#index.lookUp(path, key);
     const name = nameOfKey(key);
+    const gone = this.#index.testsOfGone(path, name, (file, present) =>
+      present === undefined ? this.#modules.exists(file) : this.#keysOf(file).has(present),
+    );
+    this.#choice.add(gone, level, `${path}#${name}, of which a former version is recorded`);
     if (found.kind === 'importing') return this.#addImporting(path, key, found.tests, level);
     this.#choice.add(found.tests, level, `${path}#${name}`);
     // A record that is newer than the base knows the present version.
     const isKnown = found.kind === 'executed' || found.keys.some((other) => this.#present.has(other));
     if (!isKnown) this.#suiteOf(path, `${path}#${name} is not in the record`);
-    else if (found.tests.length === 0) this.#addFile(path, name);
+    else if (found.tests.length + gone.length === 0) this.#addFile(path, name);
+  }
+
+  #keysOf(path: string): ReadonlySet<string> {
+    if (!this.#keys.has(path)) {
+      this.#keys.set(path, new Set(this.#modules.units(path)?.functions.map(keyOf)));
+    }
+    return this.#keys.get(path)!;
   }
 
   /** No recorded process executed it, perhaps because its process was killed. */

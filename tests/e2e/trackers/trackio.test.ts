@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { trackioTracker } from 'acc-tracker-trackio';
 import { freePort, type TrackerSubject } from '@acc/testkit';
 import { startServer, type Background } from './background.js';
@@ -101,4 +101,14 @@ it('a wrong token stops initTrackers', async () => {
   expect(() => trackioTracker({ writeToken })).toThrow(
     expect.objectContaining({ code: 'ACC_INVALID_OPTION' }),
   );
+});
+
+it("Trackio's own variables give what the options do not", () => {
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const refused = expect.objectContaining({ code: 'ACC_INVALID_OPTION' });
+  vi.stubEnv('TRACKIO_WRITE_TOKEN', writeToken);
+  expect(() => trackioTracker({ url })).not.toThrow();
+  expect(() => trackioTracker()).toThrow(refused);
+  vi.stubEnv('TRACKIO_SERVER_URL', url);
+  expect(() => trackioTracker()).not.toThrow();
 });
