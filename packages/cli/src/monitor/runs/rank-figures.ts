@@ -13,7 +13,6 @@ import {
 import { SAMPLE_CURVES, STEP_CURVES, type Curve } from '../curves/catalogue.js';
 import type { PhaseTimes } from '../curves/phases.js';
 import { Series } from '../curves/series.js';
-import { usualStepMs } from '../job/usual-step.js';
 import { GrowingFile } from './growing-file.js';
 
 /** The steps that the verdict is about. */
@@ -63,11 +62,6 @@ export class RankFigures {
 
   get lastStep(): StepRow | undefined {
     return this.#steps.at(-1);
-  }
-
-  /** How long a step takes, in milliseconds. Undefined until it is known. */
-  get stepMs(): number | undefined {
-    return usualStepMs(this.#steps);
   }
 
   /** The time of the last record, in milliseconds since 1970. */

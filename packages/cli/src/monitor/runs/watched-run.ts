@@ -7,6 +7,7 @@ import { readPart } from './growing-file.js';
 import { RankFigures } from './rank-figures.js';
 import { RunLog } from './run-log.js';
 import { AttachedJob, type AskedRun } from '../job/attached-job.js';
+import { usualStepMs } from '../job/usual-step.js';
 import { Windows } from '../job/windows.js';
 import type { Problem } from '../server/answers.js';
 
@@ -169,7 +170,12 @@ export class WatchedRun {
 /** How far the job of a run is. */
 export function progressOf({ ranks, facts }: Pick<WatchedRun, 'ranks' | 'facts'>): AskedRun {
   const step = Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0));
-  return { ranks, rankCount: facts?.ranks ?? ranks.length, step, stepMs: ranks[0]?.stepMs };
+  return {
+    ranks,
+    rankCount: facts?.ranks ?? ranks.length,
+    step,
+    stepMs: usualStepMs(ranks[0]?.recent.steps ?? []),
+  };
 }
 
 const recordsOf = ({ ranks }: WatchedRun) => ranks.map(({ recent }) => recent);
