@@ -39,7 +39,12 @@ export const CASES = [
     sick: { readsInStep: true },
     mended: {},
   }),
-  sick('batches of one sample', ['small-products'], { sick: { batch: 1 }, mended: { batch: 4 } }),
+  // So wide that the JavaScript between kernels is a small part.
+  sick('batches of one sample', ['small-products'], {
+    both: { hidden: 2048, steps: 80 },
+    sick: { batch: 1 },
+    mended: { batch: 4 },
+  }),
   sick('a checkpoint every 20 steps', ['checkpoint-stall'], {
     both: { saveEvery: 20, hidden: 1024, batch: 16 },
     mended: { options: { checkpoint: { async: true, keepLast: 1 } } },
@@ -70,7 +75,7 @@ export const CASES = [
   }),
   sick('as many micro-batches as stages', ['bubble'], {
     ranks: 2,
-    both: { isPipelined: true, batch: 256, layers: 6 },
+    both: { isPipelined: true, batch: 512, layers: 6, steps: 60 },
     sick: { options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 2 } } },
     mended: { options: { mesh: { pipeline: 2 }, pipeline: { microBatches: 8 } } },
   }),
@@ -100,13 +105,14 @@ export const CASES = [
   }),
   sick('tensors that stay', ['leak'], { sick: { leaks: true } }),
   sick('log of a negative number', ['non-finite'], { sick: { nanFrom: 100 } }),
-  sick('learning rate times 10,000', ['loss-spike', 'non-finite', 'not-learning'], {
+  // Units die by updates that are too large.
+  sick('learning rate times 10,000', ['loss-spike', 'non-finite', 'not-learning', 'dead-units'], {
     sick: { learningRate: 1 },
   }),
   sick('learning rate by 10,000', ['not-learning'], { sick: { learningRate: 1e-8 } }),
   sick('losses that are 1,000 times as large', ['exploding'], { sick: { outliersEvery: 30 } }),
   sick('a loss scale that grows every 5 steps', ['fp16-scale'], {
-    both: { batch: 64, hidden: 512 },
+    both: { batch: 128, hidden: 512 },
     sick: {
       options: { mixedPrecision: 'fp16', amp: { lossScale: { initial: 2 ** 24, growthInterval: 5 } } },
     },
@@ -129,10 +135,10 @@ export const CASES = [
     sick: { logEvery: 1 },
     mended: { logEvery: 10 },
   }),
-  sick('batches of 12 sizes', ['re-recording'], {
-    both: { hidden: 32, layers: 6, batch: 128, compiles: true },
-    sick: { sizes: 12 },
-    mended: { sizes: 2 },
+  sick('a number with 12 values in a compiled step', ['re-recording'], {
+    both: { hidden: 64, layers: 12, batch: 32, compiles: true, learningRate: 3e-4 },
+    sick: { numbers: 12 },
+    mended: {},
   }),
   sick('one thread of two processors', ['idle-cores'], {
     threads: { sick: 1, mended: 2 },
@@ -160,9 +166,9 @@ export const CASES = [
     sick: { options: { ddp: { bucketBytes: 2 ** 28 } } },
     mended: { options: { ddp: { bucketBytes: 6 * 2 ** 20 } } },
   }),
-  sick('gradients of few samples', ['accumulate-more'], {
+  sick('gradients of few samples', ['accumulate-more', 'batch-small'], {
     ranks: 2,
-    both: { batch: 16, hidden: 1024, accumulates: true, noise: 0.8 },
+    both: { batch: 8, hidden: 1024, accumulates: true, noise: 0.8 },
     sick: {},
     mended: { options: { gradientAccumulationSteps: 4 } },
   }),
@@ -183,7 +189,7 @@ export const CASES = [
   sick('weights of rank 1 that were changed', ['ranks-differ'], { ranks: 2, sick: { changesRank1At: 50 } }),
   sick('batches of 4 samples', ['batch-small', 'small-products'], {
     ranks: 2,
-    both: { batch: 2, hidden: 512, noise: 0.5 },
+    both: { batch: 2, hidden: 1024, noise: 0.8, steps: 200 },
   }),
   sick('experts that get few samples', ['expert-imbalance'], {
     both: { hidden: 128, experts: { count: 8, skew: 10 } },

@@ -55,8 +55,8 @@ interface Settings {
   /** Milliseconds for which a tracker keeps the main thread in each call. */
   readonly trackerMs?: number;
   readonly logEvery?: number;
-  /** The number of sizes of batches. Default 1. */
-  readonly sizes?: number;
+  /** The number of values of a number that the step gets. Default 1. */
+  readonly numbers?: number;
   readonly activation?: 'relu' | 'sigmoid';
   /** A layer whose result the loss does not use. */
   readonly hasUnusedBranch?: boolean;
@@ -156,8 +156,10 @@ const trained = unused
   ? [...model.trainableWeights.map((weight) => weight.read() as tf.Variable), unused]
   : undefined;
 
-function train(xs: tf.Tensor, ys: tf.Tensor): tf.Scalar {
-  const loss = optimizer.minimize(() => lossOf(xs, ys), true, trained)!;
+function train(xs: tf.Tensor, ys: tf.Tensor, factor = 1): tf.Scalar {
+  const weighed = () =>
+    (settings.numbers ? tf.mul(lossOf(xs, ys), 1 + 0.001 * factor) : lossOf(xs, ys)) as tf.Scalar;
+  const loss = optimizer.minimize(weighed, true, trained)!;
   if (settings.readsInStep) losses.push(loss.dataSync()[0]!);
   return loss;
 }
@@ -175,7 +177,7 @@ const staged = settings.isPipelined
       tf.losses.softmaxCrossEntropy(tf.oneHot(tf.cast(ys, 'int32'), CLASSES), logits).asScalar(),
     )
   : train;
-const plain = settings.isPipelined ? inStages : train;
+const plain: typeof train = settings.isPipelined ? inStages : train;
 const step = settings.compiles ? accelerator.compile(plain) : plain;
 
 function everySoOften(xs: tf.Tensor): void {
@@ -202,25 +204,18 @@ function everySoOften(xs: tf.Tensor): void {
   }
 }
 
-/** Batches of several sizes, one after the other. */
-function shortened(sizes: number, ...batches: readonly [tf.Tensor, tf.Tensor]): [tf.Tensor, tf.Tensor] {
-  const rows = batch - 8 * (done % sizes);
-  return batches.map((all) => tf.slice(all, 0, rows)) as [tf.Tensor, tf.Tensor];
-}
-
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 for await (const { xs, ys } of loader) {
-  const [x, y] = settings.sizes ? shortened(settings.sizes, xs, ys) : [xs, ys];
-  const run = () => tf.dispose(step(x, y));
+  const run = () => tf.dispose(step(xs, ys, 1 + (done % (settings.numbers ?? 1))));
   if (settings.accumulates) accelerator.accumulate(run);
   else run();
   done++;
   everySoOften(xs);
   if (done % (settings.saveEvery ?? Infinity) === 0) await accelerator.saveState();
-  tf.dispose([xs, ys, x, y]);
+  tf.dispose([xs, ys]);
   if (done === steps) break;
 }
 await accelerator.endTraining();

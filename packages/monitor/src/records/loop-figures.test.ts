@@ -22,3 +22,14 @@ it('reads that overlap count once, and those of a save or of a pass are not wait
   expect(figures.take()).toMatchObject({ saves: 0, reads: 0 });
   figures.close();
 });
+
+it('reads of the records are no waits of the loop, and trackers that take their figures are', () => {
+  const figures = new LoopFigures();
+  figures.take();
+  const start = performance.now();
+  figures.wait('reads', start, 3);
+  figures.wait('logging', start + 3, 20);
+  figures.skip();
+  expect(figures.take()).toMatchObject({ reads: 0, logging: 20 });
+  figures.close();
+});

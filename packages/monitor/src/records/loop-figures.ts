@@ -75,10 +75,9 @@ export class LoopFigures {
     return times;
   }
 
-  /** Forgets the waits since the last call of {@link take}, which are those of the records themselves. */
+  /** Forgets the reads since the last call of {@link take}, which are those of the records themselves. */
   skip(): void {
     this.#reads = [];
-    this.#waits.logging = 0;
   }
 
   close(): void {

@@ -158,7 +158,7 @@ describe('a finding', () => {
 
   it.each([
     ['reduce-each-micro', { gradientAccumulationSteps: 4, ddp: { syncEachBatch: true } }, 0.3],
-    ['small-buckets', { ddp: { bucketBytes: 4096 } }, 0.4],
+    ['small-buckets', { ddp: { bucketBytes: 4096 } }, 0.2],
     ['comm-bound', { ddp: {} }, 0.2],
   ])('of communication is %s with %o', (id, options, gain) => {
     const step = () => ({ ms: 16.7, exposed: 6.7, blocked: 6.7, bytesSent: 4_096_000 });

@@ -112,6 +112,59 @@ describe('a cause', () => {
     expect([found!.id, found!.ranks, found!.since!.step]).toEqual(['ranks-differ', [2], 40]);
   });
 
+  it('of launches is none for collections within passes, and for work that differs from step to step', () => {
+    // Calls are counted in each step whose number is a power of 2.
+    const counted = (step: number) => ((step & (step - 1)) === 0 ? { calls: 100, kernels: 5 } : {});
+    expect(idsOf({ step: counted })).toEqual(['launch-bound']);
+    expect(idsOf({ step: (step) => ({ gc: 4, ...counted(step) }) })).toEqual(['gc']);
+    const differing = (step: number) => (step % 2 === 0 ? { ms: 6, forward: 2, backward: 3 } : {});
+    expect(idsOf({ step: (step) => ({ ...differing(step), ...counted(step) }) })).toEqual([]);
+  });
+
+  it('of offload is none to the memory of a CPU, where the state is', () => {
+    const idsTo = (fsdp: object, device: string) =>
+      idsOf({ ...offloading, facts: { options: { fsdp }, device } });
+    expect(idsTo({ cpuOffload: true }, 'cpu')).toEqual([]);
+    expect(idsTo({ offload: { optimizer: true } }, 'cpu')).toEqual([]);
+    expect(idsTo({ cpuOffload: true }, 'cuda:0')).toEqual(['memory-headroom']);
+  });
+
+  it('of launches is that of the fastest steps while the main thread waits for a processor', () => {
+    // Passes of 4 ms, of which kernels have 2, and pauses of 16 ms in two of three steps.
+    const paused = (kernels: number) => (step: number) => ({
+      ...(step % 3 === 0 ? { ms: 5, forward: 1, backward: 2 } : { ms: 21, forward: 9, backward: 10 }),
+      ...((step & (step - 1)) === 0 && { calls: 100, kernels }),
+    });
+    const found = (kernels: number) =>
+      findingsOf({ step: paused(kernels), rates: { runQueueMs: 700, hostBusyMs: 1100 } }).filter(
+        ({ id }) => id === 'launch-bound',
+      );
+    expect(found(2).map(({ share }) => share)).toEqual([expect.closeTo(2 / 15.7, 2)]);
+    expect(found(3.5)).toEqual([]);
+  });
+
+  it('of units that are 0 names a learning rate that is too high, by the loss of the first steps', () => {
+    const causeOf = (first: number) =>
+      findingsOf({
+        step: (step) => ({ ...looked({ zeroUnits: 0.99 })(step), ...(step === 10 && { loss: first }) }),
+      })[0]!.cause;
+    expect(causeOf(4000)).toContain('learning rate is too high');
+    expect(causeOf(2)).not.toContain('learning rate');
+  });
+
+  it('of garbage expects that objects of the loop are not made, either', () => {
+    const gainOf = (ms: number) =>
+      findingsOf({ step: () => ({ ms, gc: 2 }) }).find(({ id }) => id === 'gc')!.gain!.mid;
+    // Nothing but passes: 2 of 10 ms. 4 ms of the loop, 2 of which are collections.
+    expect(gainOf(10)).toBeCloseTo(0.2, 2);
+    expect(gainOf(14)).toBeCloseTo(4 / 14, 2);
+  });
+
+  it('of experts comes first if one of them gets most tokens', () => {
+    expect(idsOf({ step: () => ({ expertLoad: 8, ms: 16 }) })).toEqual(['expert-imbalance', 'loop-code']);
+    expect(idsOf({ step: () => ({ expertLoad: 1.6, ms: 16 }) })).toEqual(['loop-code', 'expert-imbalance']);
+  });
+
   it('of evaluations is half of them', () => {
     const [found] = findingsOf({ step: (step) => (step % 5 === 0 ? { ms: 30, evaluation: 20 } : {}) });
     expect(found!.gain!.mid).toBeCloseTo(2 / 14, 2);

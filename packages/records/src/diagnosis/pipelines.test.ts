@@ -43,7 +43,7 @@ describe('a pipeline', () => {
     [
       'of stages',
       'stage-imbalance',
-      { ranks: 2, step: staged([2, 16], 16), facts: pipeline(16), rates: { runQueueMs: 300 } },
+      { ranks: 2, step: staged([2, 10], 16), facts: pipeline(16), rates: { runQueueMs: 300 } },
     ],
     [
       'of micro-batches',
@@ -84,4 +84,28 @@ describe('a pipeline', () => {
       expect(findings[0]!.cause).toContain(`${micro ?? passes} micro-batches, the ${ranks} stages`);
     },
   );
+
+  it('has a stage with much more work found also while ranks wait for processors', () => {
+    const given = { ranks: 2, step: staged([2, 16], 16), facts: pipeline(16) };
+    expect(findingsOf({ ...given, rates: { runQueueMs: 300, hostBusyMs: 2000 } })).toEqual([
+      'stage-imbalance',
+    ]);
+  });
+
+  it('gets fewer micro-batches advised, or larger batches, where each takes time for its calls', () => {
+    const found = (kernels: number) => {
+      const step = (at: number, rank: number) => {
+        const isCounted = (at & (at - 1)) === 0;
+        return { ...staged([10, 10], 2)(at, rank), ...(isCounted && { calls: 100, kernels }) };
+      };
+      const [first] = diagnoseRun(syntheticRun({ ranks: 2, step, facts: pipeline(2) })).findings.filter(
+        ({ id }) => id === 'bubble',
+      );
+      return [first!.change?.to, first!.gain!.mid];
+    };
+    // Of 20 ms of passes and optimizer.
+    expect(found(20)).toEqual([8, expect.closeTo(0.25, 1)]);
+    expect(found(18)[0]).toBe(4);
+    expect(found(14)).toEqual([undefined, 0]);
+  });
 });

@@ -22,6 +22,11 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
+/** The value that a tenth of the values are below. NaN for no values. */
+export function lowTenth(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 10)] ?? NaN;
+}
+
 /** The median distance from the median, scaled to the standard deviation of a normal distribution. */
 export function deviation(values: readonly number[]): number {
   const middle = median(values);

@@ -4,7 +4,7 @@ import { gainOf, less, type Edit } from '../replay.js';
 import type { RankStep, Run } from '../run.js';
 import { MOST_QUEUE, mostQueued, ranksOnHost } from '../samples.js';
 import { severityOf, severityOfRatio } from '../severity.js';
-import { distanceOf, divide, max, median, sum } from '../statistics.js';
+import { distanceOf, divide, lowTenth, max, median, sum } from '../statistics.js';
 
 /** The shares of JavaScript between kernels that stay in a compiled step. */
 const KEPT = { low: 0.5, mid: 0.25, high: 0.1 };
@@ -33,19 +33,13 @@ export const launchBound: Detector = {
     if (run.steps.flat().some(({ row }) => row.replay > 0)) return undefined;
     const counted = run.steps.flat().filter(({ row }) => row.calls > 0);
     if (run.facts!.backend !== NATIVE) return 'the backend counts no calls';
-    // Counting takes time of its own.
     const others = run.steps.flat().filter(({ row }) => !(row.calls > 0));
     if (counted.length === 0 || others.length === 0)
       return 'no step with counted calls: they are the 16th, 32nd, 64th and so on';
-    // A pause between two kernels looks like JavaScript.
-    const queue = mostQueued(run);
-    if (queue > MOST_QUEUE)
-      return `the main thread waited for a processor in ${(100 * queue).toFixed(0)} % of the time`;
-    const kernelMs = median(counted.map(({ row }) => row.kernels));
-    const ofKernels = kernelMs / median(others.map(({ computeMs }) => computeMs));
-    const share = run.share(({ computeMs }) => Math.max(0, computeMs - kernelMs));
+    const { ofKernels, betweenMs } = kernelTimes(run, counted, others);
+    const share = run.share(betweenMs);
     if (ofKernels >= 0.75 || share < 0.1) return undefined;
-    const edit = (kept: number) => less(({ computeMs: ms }) => (1 - kept) * Math.max(0, ms - kernelMs));
+    const edit = (kept: number) => less((step) => (1 - kept) * betweenMs(step));
     // The first steps of a compiled one are recorded, and later ones are replayed.
     const isCompiled = run.numbers.some((_, i) => run.allRows(i).some(({ recordings }) => recordings > 0));
     return {
@@ -68,6 +62,23 @@ export const launchBound: Detector = {
     };
   },
 };
+
+/** The share of kernels in passes and optimizer, and the time of a step between them. */
+function kernelTimes(run: Run, counted: readonly RankStep[], others: readonly RankStep[]) {
+  // Collections are often those of objects that passes make, and their time is that of gc.
+  const gcMs = max(run.steps.map((steps) => sum(steps.map(({ row }) => row.gc || 0)) / steps.length));
+  const ownMs = ({ computeMs }: RankStep) => Math.max(0, computeMs - gcMs);
+  // A pause between two kernels looks like JavaScript. The fastest steps have few, and their time is the limit.
+  const isPaused = mostQueued(run) > MOST_QUEUE;
+  const usual = (isPaused ? lowTenth : median)(others.map(ownMs));
+  // Counting takes time of its own, so the share in these steps is a lower limit.
+  const least = median(counted.map(({ row, computeMs }) => row.kernels / computeMs));
+  const ofKernels = Math.max(least, median(counted.map(({ row }) => row.kernels)) / usual);
+  // Steps may differ in their work, and the kernels of a step are known in few of them.
+  const betweenMs = (step: RankStep) =>
+    Math.max(0, 1 - ofKernels) * Math.min(ownMs(step), isPaused ? usual : Infinity);
+  return { ofKernels, betweenMs };
+}
 
 /** Activations are computed twice although there is room for them. */
 export const recomputeNeedless: Detector = {

@@ -20,7 +20,8 @@ export const expertImbalance: Detector = {
     const edit =
       (part: number): Edit =>
       (cost, step) => ({ ...cost, before: Math.max(0, cost.before - part * excess(step)) });
-    const share = onRanks ? run.share(excess) : 0;
+    // Without a time that it costs, by the tokens of that expert above the limit.
+    const share = onRanks ? run.share(excess) : 1 - MOST_LOAD / load;
     return {
       id: 'expert-imbalance',
       severity: severityOf(1 - 1 / load, 0.5),

@@ -46,7 +46,7 @@ export const deadUnits: Detector = {
         { quantity: 'biases without a gradient', value: 100 * share, unit: '%', limit: 100 * DEAD },
         { quantity: 'figures in a row', value: looks.length, unit: '', limit: LOOKS },
       ],
-      cause: `${(100 * share).toFixed(0)} % of the units are 0 for all samples: their gradients are exactly 0, so they stay so.`,
+      cause: `${(100 * share).toFixed(0)} % of the units are 0 for all samples: their gradients are exactly 0, so they stay so.${tooLarge(run)}`,
       ranks: run.numbers,
       since: run.since(looks[0]!),
       advice:
@@ -56,6 +56,16 @@ export const deadUnits: Detector = {
     };
   },
 };
+
+const JUMPED = 10;
+
+/** A sentence about updates at the start that were so large that the loss was far above that of later steps. */
+function tooLarge(run: Run): string {
+  const losses = run.allRows(0).flatMap(({ loss }) => (Number.isFinite(loss) ? [loss] : []));
+  const [first, last] = [losses[0], losses.at(-1)];
+  if (first === undefined || last === undefined || !(last > 0 && first > JUMPED * last)) return '';
+  return ` The learning rate is too high: the first updates were so large that the loss was ${first.toPrecision(2)}, and it is ${last.toPrecision(2)} at the end.`;
+}
 
 const VANISHED = 1e-4;
 

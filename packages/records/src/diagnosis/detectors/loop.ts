@@ -127,7 +127,7 @@ export const loopCode: Detector = {
     return {
       id: 'loop-code',
       severity: severityOf(least),
-      share,
+      share: least,
       evidence: [
         { quantity: 'code of the loop', value: percent(share), unit: '% of the time', limit: 10 },
         { quantity: 'code of the loop', value: share * run.stepMs, unit: 'ms a step' },
@@ -221,7 +221,7 @@ export const checkpointStall: Detector = {
   },
 };
 
-/** V8 collects garbage. */
+/** V8 collects garbage. Objects of the loop take about as long to make as to collect. */
 export const garbage: Detector = {
   id: 'gc',
   needs: {},
@@ -230,7 +230,10 @@ export const garbage: Detector = {
     if (!run.steps.flat().some(({ row }) => row.gc >= 0))
       return 'Node.js has reported no collection: the event loop did not run';
     const shares = run.steps.map((steps, i) => (perStep[i]! * steps.length) / sum(steps.map(({ ms }) => ms)));
-    const share = max(shares);
+    const whole = max(shares);
+    // Pauses of the processor lengthen collections, too.
+    const queue = mostQueued(run);
+    const share = queue > MOST_QUEUE ? whole * (1 - queue) : whole;
     if (share < 0.03) return undefined;
     return {
       id: 'gc',
@@ -246,7 +249,11 @@ export const garbage: Detector = {
       advice:
         'Make fewer objects in the loop: reuse typed arrays, and create tensors from them rather than from nested arrays.',
       change: null,
-      gain: gainOf(run, { mid: less((_, i) => perStep[i]!), low: less((_, i) => perStep[i]! / 2) }),
+      gain: gainOf(run, {
+        low: less((_, i) => perStep[i]! / 2),
+        mid: less((step, i) => perStep[i]! + Math.min(perStep[i]!, ownCodeMs(step))),
+        high: less((step, i) => perStep[i]! + ownCodeMs(step)),
+      }),
     };
   },
 };

@@ -9,7 +9,7 @@ import { max, median, sum } from '../statistics.js';
 
 const USED = 0.6;
 /** The part of further threads that shortens a pass. Shared caches and memory take the rest. */
-const OF_THREADS = { low: 0.2, mid: 0.6, high: 1 };
+const OF_THREADS = { low: 0.2, mid: 0.4, high: 1 };
 /** Calls that are shorter, in milliseconds, are not divided over threads. */
 const LEAST_CALL_MS = 0.1;
 

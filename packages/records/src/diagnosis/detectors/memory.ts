@@ -112,16 +112,27 @@ function keptElsewhere(run: Run): number {
   return (OF_WEIGHTS * bytes * ranks) / (2 * (ranks - 1));
 }
 
-/** The part of the optimizer that moves weights and their state. */
-const MOVED = { low: 0.2, mid: 0.5, high: 0.9 };
+/** The part of the optimizer that moves weights and their state. Files are much slower than memory. */
+const MOVED = {
+  files: { low: 0.5, mid: 0.9, high: 1 },
+  host: { low: 0.2, mid: 0.5, high: 0.9 },
+};
+
+/** Undefined: nothing moves. On a CPU, host memory is where they are. */
+function movedPart(run: Run): (typeof MOVED)['files'] | undefined {
+  const isOffloaded = Boolean(optionOf(run, 'fsdp.offload')) || optionOf(run, 'fsdp.cpuOffload') === true;
+  if (!isOffloaded) return undefined;
+  if ((optionOf(run, 'fsdp.offload.to') ?? 'cpu') !== 'cpu') return MOVED.files;
+  return run.facts?.device === 'cpu' ? undefined : MOVED.host;
+}
 
 /** Weights or their state are kept elsewhere, although there is room for them. */
 export const memoryHeadroom: Detector = {
   id: 'memory-headroom',
   needs: { steps: ['optimizer', 'bytesSent'], facts: ['options', 'memoryBytes'], ranks: 2 },
   find(run) {
-    const offload = optionOf(run, 'fsdp.offload');
-    if (!offload && optionOf(run, 'fsdp.cpuOffload') !== true) return undefined;
+    const moved = movedPart(run);
+    if (!moved) return undefined;
     const peak = peakOf(run);
     if (peak === undefined) return 'no step with a known peak of memory';
     const onHost = max(run.numbers.map((_, i) => ranksOnHost(run, i).length));
@@ -152,7 +163,7 @@ export const memoryHeadroom: Detector = {
       since: null,
       advice: 'Leave out fsdp.offload.',
       change: changeOf(run, 'fsdp.offload', null),
-      gain: gainOf(run, { low: edit(MOVED.low), mid: edit(MOVED.mid), high: edit(MOVED.high) }),
+      gain: gainOf(run, { low: edit(moved.low), mid: edit(moved.mid), high: edit(moved.high) }),
     };
   },
 };

@@ -52,6 +52,9 @@ function ownPart(run: Run): number {
   return over === 0 ? 0 : over / (over + foreign);
 }
 
+/** The part of a wait that goes with further threads: in the rest, other threads do the work of the rank. */
+const OF_QUEUE = { low: 0.25, mid: 0.5 };
+
 /** The ranks of a host compute with more threads than it has processors. */
 export const oversubscribed: Detector = {
   id: 'oversubscribed',
@@ -78,8 +81,8 @@ export const oversubscribed: Detector = {
       since: null,
       ...remedyOf(own, fair, processors),
       gain: gainOf(run, {
-        mid: withoutQueue(run, part),
-        low: withoutQueue(run, part / 2),
+        mid: withoutQueue(run, OF_QUEUE.mid * part),
+        low: withoutQueue(run, OF_QUEUE.low * part),
         high: withoutQueue(run, 1),
       }),
     };

@@ -6,7 +6,7 @@ import { median, sum } from '../statistics.js';
 
 const MOST_RECORDINGS = 3;
 
-/** A compiled step is recorded for many sizes of its arguments, and steps in between are not replayed. */
+/** A compiled step is recorded for many sizes or numbers among its arguments, and steps in between are not replayed. */
 export const reRecording: Detector = {
   id: 're-recording',
   needs: { steps: ['recordings', 'replay'], passes: true },
@@ -34,11 +34,11 @@ export const reRecording: Detector = {
         },
       ],
       cause:
-        'The arguments of the compiled step change their sizes. Each combination of sizes needs recordings of its own, and after 8 of them steps run without.',
+        'The arguments of the compiled step change: their sizes, or numbers among them. Each combination needs recordings of its own, and after 8 of them steps run without.',
       ranks: run.numbers,
       since: null,
       advice:
-        'Give the step few sizes: pad sequences to some lengths (bucketing), and leave out the last batch of an epoch (dropLast of the DataLoader).',
+        'Give the step few sizes: pad sequences to some lengths (bucketing), and leave out the last batch of an epoch (dropLast of the DataLoader). Pass numbers that change as scalar tensors.',
       change: null,
       gain: gainOf(run, { mid: less(excess), low: less((step) => 0.5 * excess(step)) }),
     };

@@ -1,11 +1,11 @@
 import type { StepRow } from '../../format.js';
-import type { Detector, Evidence, Needs } from '../finding.js';
+import type { Detector, Evidence, Gain, Needs } from '../finding.js';
 import { axisSize, changeOf, optionOf } from '../options.js';
 import { gainOf, type Edit } from '../replay.js';
-import { isPipeline, type Run } from '../run.js';
+import { isPipeline, type RankStep, type Run } from '../run.js';
 import { queuedRanks } from '../samples.js';
 import { severityOf, severityOfRatio } from '../severity.js';
-import { correlation, max, mean, median, min, sum } from '../statistics.js';
+import { correlation, lowTenth, max, mean, median, min, sum } from '../statistics.js';
 import { busyMs, computesMore } from './ranks.js';
 
 /** A rank that is the slowest in so many steps is a slow rank. */
@@ -98,6 +98,9 @@ const OF_PIPELINE: Needs = {
   passes: true,
 };
 
+/** Pauses of the processor alone do not make the fastest steps of a stage so much longer than the mean. */
+const SURE = 1.3;
+
 /** One stage of a pipeline has more work than the others. */
 export const stageImbalance: Detector = {
   id: 'stage-imbalance',
@@ -105,9 +108,10 @@ export const stageImbalance: Detector = {
   find(run) {
     if (!isPipeline(run.facts)) return undefined;
     const queued = queuedRanks(run);
-    if (queued) return queued;
-    const busy = run.steps.map((steps) => median(steps.map(busyMs)));
+    // The fastest steps have few pauses of the processor.
+    const busy = run.steps.map((steps) => (queued ? lowTenth : median)(steps.map(busyMs)));
     const ratio = max(busy) / mean(busy);
+    if (queued && ratio < SURE) return queued;
     // Else it is a slow rank.
     if (ratio < 1.1 || !computesMore(run, busy.indexOf(max(busy)))) return undefined;
     // The slowest stage afterwards: layers move as a whole.
@@ -193,11 +197,12 @@ export const bubble: Detector = {
     const isZero = optionOf(run, 'pipeline.schedule') === 'zeroBubble';
     const ofSchedule = (stages - 1) / (parts + stages - 1);
     if (share < 0.15 || ofSchedule < 0.13) return undefined;
-    const more = Math.max(PER_STAGE * stages, 2 * micro);
-    const kept = micro / more;
-    const keep =
-      (part: number): Edit =>
-      (cost) => ({ ...cost, shared: cost.shared * part });
+    const { more, gain } = bestMicroBatches(run, {
+      micro,
+      stages,
+      bySchedule: Math.min(1, ofSchedule / share),
+    });
+    const pays = gain.mid >= LEAST_GAIN;
     return {
       id: 'bubble',
       severity: severityOf(share, 0.3),
@@ -206,16 +211,52 @@ export const bubble: Detector = {
       cause: `With ${micro} micro-batches, the ${stages} stages wait at the start and at the end of each step.`,
       ranks: run.numbers,
       since: null,
-      advice: `Use more micro-batches, ${more} or another number that divides the batch${isZero ? '' : ', or the schedule zeroBubble'}.`,
-      change: changeOf(run, 'pipeline.microBatches', more),
-      gain: gainOf(run, {
-        mid: keep(1 - Math.min(1, ofSchedule / share) * (1 - kept)),
-        low: keep(1),
-        high: keep(kept),
-      }),
+      advice: pays
+        ? `Use more micro-batches, ${more} or another number that divides the batch${isZero ? '' : ', or the schedule zeroBubble'}.`
+        : `Use larger batches, with more micro-batches${isZero ? '' : ', or the schedule zeroBubble'}. Smaller micro-batches would take as long for their calls as they save.`,
+      change: pays ? changeOf(run, 'pipeline.microBatches', more) : null,
+      gain,
     };
   },
 };
+
+/** A change that saves less is not advised. */
+const LEAST_GAIN = 0.03;
+
+interface Micro {
+  readonly micro: number;
+  readonly stages: number;
+  /** The part of the waits that is that of the schedule. */
+  readonly bySchedule: number;
+}
+
+/** The number of micro-batches that gains most. Each of them has the same JavaScript between its kernels. */
+function bestMicroBatches(run: Run, { micro, stages, bySchedule }: Micro): { more: number; gain: Gain } {
+  const most = Math.max(PER_STAGE * stages, 2 * micro);
+  const between = run.steps.map(betweenKernels);
+  const keep =
+    (waits: number, more: number): Edit =>
+    (cost, _, index) => ({
+      ...cost,
+      before: cost.before + between[index]! * (more / micro - 1),
+      shared: cost.shared * waits,
+    });
+  const all: { more: number; gain: Gain }[] = [];
+  for (let more = most; more >= 2 * micro; more = Math.floor(more / 2)) {
+    const kept = micro / more;
+    const [low, mid, high] = [1, 1 - bySchedule * (1 - kept), kept].map((waits) => keep(waits, more));
+    all.push({ more, gain: gainOf(run, { low: low!, mid: mid!, high: high! }) });
+  }
+  return all.reduce((best, each) => (each.gain.mid > best.gain.mid ? each : best));
+}
+
+/** The time of a step of a rank between its kernels, in milliseconds. 0: its calls were not counted. */
+function betweenKernels(steps: readonly RankStep[]): number {
+  const [counted, others] = [true, false].map((is) => steps.filter(({ row }) => row.calls > 0 === is));
+  // Counting takes time of its own.
+  const kernels = median(counted!.map(({ row }) => row.kernels));
+  return Math.max(0, median(others!.map(({ computeMs }) => computeMs)) - kernels) || 0;
+}
 
 interface Bubble {
   readonly share: number;
