@@ -2,6 +2,7 @@
 // step does: one that reads a value waits for the device, which a GPU cannot hide.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { expectClose, resultsOfRanks } from '@acc/testkit';
+import type { AcceleratorOptions } from '@acc/core';
 import type { Trained, Way } from './ranks/train.js';
 
 const SINGLE: readonly (Way & { reads?: number })[] = [
@@ -11,7 +12,10 @@ const SINGLE: readonly (Way & { reads?: number })[] = [
   { name: 'fp16', options: { mixedPrecision: 'fp16' }, reads: 1 },
   { name: 'compiled', options: {}, isCompiled: true },
   { name: 'activation checkpointing', options: { checkpointEvery: 1 } },
+  { name: 'offload to the host', options: { strategy: 'fsdp', fsdp: { cpuOffload: true } } },
 ];
+type CollectiveOptions = AcceleratorOptions['collective'];
+
 const RUN_MS = 110_000;
 const TWO_RUNS_MS = 240_000;
 const script = new URL('./ranks/train.ts', import.meta.url);
@@ -59,33 +63,49 @@ describe('one process', () => {
   });
 });
 
-const SHARED: readonly Way[] = [
-  { name: 'ddp', options: { strategy: 'ddp', collective: { engine: 'gloo' } } },
-  { name: 'fsdp', options: { strategy: 'fsdp', collective: { engine: 'gloo' } } },
-  {
-    name: 'ddp in bf16',
-    options: { strategy: 'ddp', mixedPrecision: 'bf16', collective: { engine: 'gloo' } },
-  },
+const SHARED: readonly (Way & { reads?: number })[] = [
+  { name: 'ddp', options: { strategy: 'ddp' } },
+  { name: 'fsdp', options: { strategy: 'fsdp' } },
+  { name: 'ddp in bf16', options: { strategy: 'ddp', mixedPrecision: 'bf16' } },
+  { name: 'fsdp with offload', options: { strategy: 'fsdp', fsdp: { cpuOffload: true } } },
+  { name: 'fsdp in bf16', options: { strategy: 'fsdp', mixedPrecision: 'bf16' } },
+  // The loss scaler asks in each step whether gradients are finite.
+  { name: 'ddp in fp16', options: { strategy: 'ddp', mixedPrecision: 'fp16' }, reads: 1 },
+  { name: 'fsdp in fp16', options: { strategy: 'fsdp', mixedPrecision: 'fp16' }, reads: 1 },
+  { name: 'ddp, compiled', options: { strategy: 'ddp' }, isCompiled: true },
 ];
 
 describe('two ranks, each with a device of its own', () => {
+  const onDevice: Trained[][][] = [];
   let onCpu: Trained[][];
-  let onDevice: Trained[][];
+  const WAITS: readonly CollectiveOptions[] = [{ engine: 'nccl', streamWaits: true }, { engine: 'gloo' }];
   beforeAll(async () => {
     onCpu = await trained(SHARED, 2, { DEVICE: 'cpu' });
-    onDevice = await trained(SHARED, 2, { DEVICE: 'late', DELAYS: '100' });
-  }, TWO_RUNS_MS);
+    for (const collective of WAITS) {
+      const env = { DEVICE: 'late', DELAYS: '100', COLLECTIVE: JSON.stringify(collective) };
+      onDevice.push(await trained(SHARED, 2, env));
+    }
+  }, 2 * TWO_RUNS_MS);
 
-  it.each(SHARED.map(({ name }, i) => [name, i] as const))(
-    '%s: the devices train as the CPU does',
-    (name, i) => {
-      const tolerance = name.endsWith('bf16') ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
-      onDevice.forEach((results, rank) => {
-        const [cpu, device] = [onCpu[rank]![i]!, results[i]!];
+  const cases = SHARED.map((way, i) => ({ ...way, i }));
+
+  it.each(cases)('$name: the devices train as the CPU does', ({ name, i }) => {
+    const tolerance = / in (b|f)/.test(name) ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
+    for (const results of onDevice) {
+      results.forEach((of, rank) => {
+        const [cpu, device] = [onCpu[rank]![i]!, of[i]!];
         expect(device.device).toBe(`late:${rank}`);
         expectClose(device.losses, cpu.losses, tolerance);
         device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));
       });
-    },
-  );
+    }
+  });
+
+  it.each(cases)('$name: a step reads only what a step of one process reads', ({ reads = 0, i }) => {
+    for (const of of onDevice[0]!) {
+      const { counts, steps } = of[i]!;
+      expect(counts).toMatchObject({ reads: reads * steps, waits: reads * steps });
+      expect(counts.launches).toBeGreaterThan(20 * steps);
+    }
+  });
 });

@@ -2,6 +2,7 @@
 // compile.
 #include "binding/distributed.cpp"
 #include "engine/groups/backend_group.cpp"
+#include "engine/groups/device_group.cpp"
 #include "engine/groups/door_watch.cpp"
 #include "engine/groups/gloo/calls.cpp"
 #include "engine/groups/gloo/group.cpp"

@@ -32,8 +32,8 @@ export async function collectiveOf(
       help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
     });
   }
-  const { engine, ...times } = given;
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = times;
+  const { engine, ...settings } = given;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs, streamWaits = false } = settings;
   const joining: JoinOptions = {
     rank,
     size,
@@ -42,14 +42,16 @@ export async function collectiveOf(
     jobToken,
     isOneHost: localSize === size,
     device: nativeDevice,
+    streamWaits,
     timeoutMs,
     joinTimeoutMs,
-    ...patienceOf(times),
+    ...patienceOf(settings),
     engine: engine ?? 'auto',
     onWaiting: (who) => console.warn(`acc: waiting: ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
-  const joined = await joinOnce(joining, { engine, times });
+  const joined = await joinOnce(joining, { engine, settings });
+  if (streamWaits && joined.engine !== 'nccl') throw onlyForNccl(joined.engine);
   if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
   shareKernelChoices(joined.store);
   const onClose = () => {
@@ -58,4 +60,12 @@ export async function collectiveOf(
     joined.close();
   };
   return new GroupCollective({ joined, bridge: kernels, onClose });
+}
+
+function onlyForNccl(engine: string): AccError {
+  return new AccError(
+    'ACC_INVALID_OPTION',
+    `collective.streamWaits is true, and the ranks exchange tensors by '${engine}'. Only collectives of NCCL have streams.`,
+    { help: 'Leave out collective.streamWaits where tensors are on CPUs.', details: { engine } },
+  );
 }

@@ -9,6 +9,7 @@
 #include "engine/device/current_device.h"
 #include "engine/device/gpu_facts.h"
 #include "engine/device/memory.h"
+#include "engine/device/upload.h"
 #include "engine/processor/float32_precision.h"
 
 namespace acc {
@@ -132,6 +133,10 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   });
   bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     set_default_device(string_at(info, 0), context);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "setUploadStream", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_upload_stream(bool_at(info, 0));
     return info.Env().Undefined();
   });
   bind(env, exports, "synchronize", [&](const Napi::CallbackInfo& info) -> Napi::Value {

@@ -66,6 +66,10 @@ class BackendPending final : public Pending {
   BackendPending(std::shared_ptr<Pending> work, Finish finish) : work_(std::move(work)), finish_(std::move(finish)) {}
 
   bool is_done() override { return !work_ || work_->is_done(); }
+  bool outlasts_wait() const override { return work_ && work_->outlasts_wait(); }
+  void require_success() override {
+    if (work_) work_->require_success();
+  }
 
   void wait() override {
     // Some backends copy results on the thread that waits.
@@ -73,6 +77,8 @@ class BackendPending final : public Pending {
     try {
       if (work_) work_->wait();
       if (finish_) finish_();
+      // Whoever follows the call further need not keep its tensors.
+      finish_ = nullptr;
     } catch (const Error&) {
       throw;
     } catch (const std::exception&) {

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "engine/device/current_device.h"
+#include "engine/device/lost_values.h"
 #include "engine/error.h"
 
 namespace acc {
@@ -24,6 +25,7 @@ constexpr milliseconds kWordsPatience(8000);
 // A live rank that was asked posts more often than this, and than 2.5 times the time of a notice.
 constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
+constexpr milliseconds kFollowPoll(1);
 // A wait of so many notices is told to the user. Each further one must last twice as long.
 constexpr int kLongWait = 10;
 
@@ -72,7 +74,52 @@ void Watch::run() {
   }
 }
 
+void Watch::follow(uint64_t ticket, std::shared_ptr<Pending> work) {
+  log_.follow(ticket);
+  {
+    const std::lock_guard guard(followed_mutex_);
+    followed_.push_back({ticket, std::move(work)});
+  }
+  look_after_followed();
+}
+
+bool Watch::look_after_followed() {
+  const std::lock_guard guard(followed_mutex_);
+  while (!followed_.empty() && followed_.front().work->is_done()) {
+    const auto [ticket, work] = std::move(followed_.front());
+    followed_.pop_front();
+    end_followed(ticket, *work);
+  }
+  return !followed_.empty();
+}
+
+void Watch::finish_followed() {
+  const auto deadline = Clock::now() + options_.timeout;
+  const auto goes_on = [&] {
+    const std::lock_guard guard(mutex_);
+    return !verdict_ && Clock::now() < deadline;
+  };
+  bool has_more = look_after_followed();
+  for (; has_more && goes_on(); has_more = look_after_followed()) std::this_thread::sleep_for(kFollowPoll);
+  if (has_more) note_lost_values(kPeerLost, "The group was closed while the device waited for a collective.");
+  const std::lock_guard guard(followed_mutex_);
+  followed_.clear();
+}
+
+void Watch::end_followed(uint64_t ticket, Pending& work) {
+  log_.end(ticket);
+  try {
+    work.require_success();
+  } catch (const std::exception&) {
+    const auto info = describe_current_exception(kCollectiveFailed);
+    note_lost_values(info.code, info.message);
+    const std::lock_guard guard(mutex_);
+    has_failed_ = true;
+  }
+}
+
 void Watch::tick() {
+  look_after_followed();
   const auto now = Clock::now();
   const auto waiting = log_.awaited();
   if (waiting && now - *waiting->awaited > options_.patience.notice && !is_asked_) {
@@ -95,7 +142,8 @@ void Watch::tick() {
   if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
   if (!told_late_.empty() && (!waiting || waiting->wait != told_wait_)) tell_end_of_wait();
-  if (waiting) look_for_deadlock(*waiting);
+  // A rank that goes on while its device waits may still begin what others wait for.
+  if (waiting && !waiting->is_followed) look_for_deadlock(*waiting);
   if (waiting && looks) tell_long_wait(*waiting);
   if (engine_.judges_itself()) return;
   if (looks && is_inspector_) {
@@ -254,6 +302,8 @@ void Watch::settle(const Verdict& verdict) {
     verdict_ = verdict;
   }
   changed_.notify_all();
+  // The cut ends what the device waits for, without its values.
+  if (look_after_followed()) note_lost_values(verdict.code(), verdict.message(options_.timeout.count(), options_.names));
   engine_.cut();
 }
 

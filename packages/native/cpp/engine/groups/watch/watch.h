@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -32,6 +33,12 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   CallLog& log() { return log_; }
+
+  // Watches a call for which the device waits, until it is done. If it fails, or the group does, values
+  // on the device are noted as lost.
+  void follow(uint64_t ticket, std::shared_ptr<Pending> work);
+  // Waits for the calls that are followed, before the group is closed on purpose.
+  void finish_followed();
 
   // Call it when the engine has failed a call. Returns the group's verdict as soon as it is known.
   // Without one, one second after a host would count as silent, it proposes the verdict that the
@@ -68,6 +75,9 @@ class Watch {
 
   void run();
   void tick();
+  // Ends the calls that are done. Returns whether there are others.
+  bool look_after_followed();
+  void end_followed(uint64_t ticket, Pending& work);
   void look_for_verdict();
   void look_for_deadlock(const CallLog::Entry& waiting);
   void tell_long_wait(const CallLog::Entry& waiting);
@@ -117,6 +127,13 @@ class Watch {
 
   std::mutex words_mutex_;
   std::vector<int32_t> words_;
+
+  struct Followed {
+    uint64_t ticket;
+    std::shared_ptr<Pending> work;
+  };
+  std::mutex followed_mutex_;
+  std::deque<Followed> followed_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
