@@ -25,7 +25,10 @@ const address = '127.0.0.1';
 const SPECS: readonly (readonly [string, EngineSpec])[] = [
   ['Gloo, through memory of the host', { engine: 'gloo', address }],
   ["the device's own collectives", { engine: 'nccl', address }],
-  ["the device's own collectives, for which its stream waits", { engine: 'nccl', address, streamWaits: true }],
+  [
+    "the device's own collectives, for which its stream waits",
+    { engine: 'nccl', address, streamWaits: true },
+  ],
 ];
 
 const vector = (...values: number[]): Tensor =>

@@ -82,5 +82,7 @@ export function setDelays(seed: number, longestMicroseconds: number): void {
 
 /** Runs a program of this folder in a process of its own. */
 export function runProgram(name: string): SpawnSyncReturns<string> {
-  return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name)], { encoding: 'utf8' });
+  return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name)], {
+    encoding: 'utf8',
+  });
 }

@@ -31,7 +31,6 @@ describe('offload to host memory, by one process alone', () => {
     accelerator.freeMemory();
     expect(warnings.filter((each) => each.includes('in host memory already'))).toHaveLength(1);
   });
-
 });
 
 it('offload to files is refused on a GPU', () => {

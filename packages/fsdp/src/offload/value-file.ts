@@ -1,10 +1,6 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import {
-  libtorchTensor,
-  operator,
-  type Tensor as NativeTensor,
-} from '@acc/native';
+import { libtorchTensor, operator, type Tensor as NativeTensor } from '@acc/native';
 import { storeClosed } from './errors.js';
 import type { Transfer, ValuePlaces } from './value-places.js';
 
