@@ -130,10 +130,18 @@ describe.each(SPECS)('%s', (_, spec) => {
   });
 });
 
-it('a read throws the error of a collective that failed after the program went on', () => {
-  const { stdout, stderr, status } = runProgram('lost-rank.ts');
-  expect(status, stderr).toBe(0);
-  const { waited, read, innocent } = JSON.parse(stdout) as Record<string, string>;
-  expect(waited).toBe('returned');
-  for (const later of [read, innocent]) expect(later).toBe('ACC_COLLECTIVE_TIMEOUT');
-});
+it.each([
+  ['whose rank did not come', [], 'ACC_COLLECTIVE_TIMEOUT'],
+  ['that its backend failed, at once', ['broken'], 'ACC_COLLECTIVE_FAILED'],
+] as const)(
+  'after the program went on, each use of values throws the error of a collective %s',
+  (_, given, code) => {
+    const { stdout, stderr, status } = runProgram('lost-rank.ts', ...given);
+    expect(status, stderr).toBe(0);
+    const { waited, read, innocent, message } = JSON.parse(stdout) as Record<string, string>;
+    expect(waited).toBe('returned');
+    for (const later of [read, innocent]) expect(later).toBe(code);
+    // Other ranks get no wrong values, also not in other groups.
+    expect(message).toMatch(/^ACC_/);
+  },
+);

@@ -81,8 +81,8 @@ export function setDelays(seed: number, longestMicroseconds: number): void {
 }
 
 /** Runs a program of this folder in a process of its own. */
-export function runProgram(name: string): SpawnSyncReturns<string> {
-  return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name)], {
+export function runProgram(name: string, ...given: readonly string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name), ...given], {
     encoding: 'utf8',
   });
 }

@@ -71,7 +71,8 @@ describe('a model that is larger than the memory of the device', () => {
       offloadFolder: folder,
     });
     expect(predict(model)).toEqual(expected);
-    tf.dispose([whole, model]);
+    whole.dispose();
+    model.dispose();
   });
 });
 

@@ -78,12 +78,16 @@ const SHARED: readonly (Way & { reads?: number })[] = [
 describe('two ranks, each with a device of its own', () => {
   const onDevice: Trained[][][] = [];
   let onCpu: Trained[][];
-  const WAITS: readonly CollectiveOptions[] = [{ engine: 'nccl', streamWaits: true }, { engine: 'gloo' }];
+  /** How the ranks exchange tensors, and in how many of the cases. Gloo's have the same parts in each. */
+  const WAITS: readonly (readonly [CollectiveOptions, number])[] = [
+    [{ engine: 'nccl', streamWaits: true }, SHARED.length],
+    [{ engine: 'gloo' }, 3],
+  ];
   beforeAll(async () => {
     onCpu = await trained(SHARED, 2, { DEVICE: 'cpu' });
-    for (const collective of WAITS) {
+    for (const [collective, number] of WAITS) {
       const env = { DEVICE: 'late', DELAYS: '100', COLLECTIVE: JSON.stringify(collective) };
-      onDevice.push(await trained(SHARED, 2, env));
+      onDevice.push(await trained(SHARED.slice(0, number), 2, env));
     }
   }, 2 * TWO_RUNS_MS);
 
@@ -91,9 +95,11 @@ describe('two ranks, each with a device of its own', () => {
 
   it.each(cases)('$name: the devices train as the CPU does', ({ name, i }) => {
     const tolerance = / in (b|f)/.test(name) ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
+    expect(onDevice[0]![0]![i]).toBeDefined();
     for (const results of onDevice) {
       results.forEach((of, rank) => {
-        const [cpu, device] = [onCpu[rank]![i]!, of[i]!];
+        const [cpu, device] = [onCpu[rank]![i]!, of[i]];
+        if (!device) return;
         expect(device.device).toBe(`late:${rank}`);
         expectClose(device.losses, cpu.losses, tolerance);
         device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));

@@ -13,7 +13,7 @@ export interface CollectiveOptions {
   readonly engine?: EngineChoice;
   /**
    * For NCCL: the GPU's stream waits for a collective, and the program goes on, so that the GPU computes
-   * without a pause. If a collective then fails, the next read of a value on the GPU throws its error.
+   * without a pause. If a collective then fails, each later read of a value on the GPU throws its error.
    * No GPU has run it. Default false.
    */
   readonly streamWaits?: boolean;

@@ -16,6 +16,7 @@
 #include "engine/groups/watch/bulletin.cpp"
 #include "engine/groups/watch/call_log.cpp"
 #include "engine/groups/watch/deadlock_search.cpp"
+#include "engine/groups/watch/followed_calls.cpp"
 #include "engine/groups/watch/long_waits.cpp"
 #include "engine/groups/watch/rank_wait.cpp"
 #include "engine/groups/watch/verdict.cpp"

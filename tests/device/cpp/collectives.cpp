@@ -3,8 +3,10 @@
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/library.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <numeric>
 
@@ -22,6 +24,9 @@ using WorkPointer = c10::intrusive_ptr<c10d::Work>;
 constexpr std::chrono::microseconds kPoll(200);
 /** A test that needs longer fails by its own limit. */
 constexpr std::chrono::seconds kLongest(120);
+
+/** Whether the backend fails its calls by itself, as one whose network is broken. */
+std::atomic<bool> fails{false};
 
 /** One call. Whoever waits for it on the host is counted. */
 class Work final : public c10d::Work {
@@ -48,6 +53,7 @@ class Work final : public c10d::Work {
   /** Runs the call on the thread of its stream. Tensors live until then. */
   void run(const std::function<void()>& call) {
     try {
+      TORCH_CHECK(!fails, "late: the network is broken");
       call();
     } catch (const std::exception&) {
       *failure_ = std::current_exception();
@@ -222,7 +228,12 @@ class Collectives final : public c10d::Backend {
 };
 
 }  // namespace
+
+void fail_collectives() { fails = true; }
+
 }  // namespace late
+
+TORCH_LIBRARY_FRAGMENT(late, library) { library.def("fail_collectives() -> ()", late::fail_collectives); }
 
 /** The addon looks for it by this name. */
 extern "C" __attribute__((visibility("default"))) void acc_make_device_backend(

@@ -1,4 +1,4 @@
-import { accelerator, changed, isDefault, leftOut, taken, type Outcome } from './outcome.js';
+import { accelerator, isDefault, leftOut, taken, type Outcome } from './outcome.js';
 
 /** The rule for a stage of ZeRO. */
 export function zeroStage(value: unknown): Outcome {

@@ -34,6 +34,7 @@ export async function collectiveOf(
   }
   const { engine, ...settings } = given;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs, streamWaits = false } = settings;
+  if (streamWaits && nativeDevice === 'cpu') throw onlyForNccl('tensors are on CPUs');
   const joining: JoinOptions = {
     rank,
     size,
@@ -51,7 +52,8 @@ export async function collectiveOf(
     ...(networkInterface && { networkInterface }),
   };
   const joined = await joinOnce(joining, { engine, settings });
-  if (streamWaits && joined.engine !== 'nccl') throw onlyForNccl(joined.engine);
+  if (streamWaits && joined.engine !== 'nccl')
+    throw onlyForNccl(`the ranks exchange tensors by '${joined.engine}'`);
   if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
   shareKernelChoices(joined.store);
   const onClose = () => {
@@ -62,10 +64,10 @@ export async function collectiveOf(
   return new GroupCollective({ joined, bridge: kernels, onClose });
 }
 
-function onlyForNccl(engine: string): AccError {
+function onlyForNccl(why: string): AccError {
   return new AccError(
     'ACC_INVALID_OPTION',
-    `collective.streamWaits is true, and the ranks exchange tensors by '${engine}'. Only collectives of NCCL have streams.`,
-    { help: 'Leave out collective.streamWaits where tensors are on CPUs.', details: { engine } },
+    `collective.streamWaits is true, and ${why}. Only collectives of NCCL run on streams.`,
+    { help: 'Leave out collective.streamWaits where the engine is not NCCL.' },
   );
 }

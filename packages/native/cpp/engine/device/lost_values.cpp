@@ -1,7 +1,9 @@
 #include "engine/device/lost_values.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "engine/error.h"
 
@@ -15,13 +17,46 @@ struct Loss {
   std::string message;
 };
 
+struct Sources {
+  std::mutex mutex;
+  std::vector<LossSource*> all;
+  std::atomic<size_t> number{0};
+};
+
+// Neither is ever destroyed: other threads may still run at the end of the process.
 Loss& loss() {
-  // Never destroyed: other threads may still run at the end of the process.
   static auto* const made = new Loss();
   return *made;
 }
 
+Sources& sources() {
+  static auto* const made = new Sources();
+  return *made;
+}
+
 }  // namespace
+
+void add_loss_source(LossSource* source) {
+  auto& [mutex, all, number] = sources();
+  const std::lock_guard guard(mutex);
+  all.push_back(source);
+  number = all.size();
+}
+
+void remove_loss_source(LossSource* source) {
+  auto& [mutex, all, number] = sources();
+  const std::lock_guard guard(mutex);
+  all.erase(std::remove(all.begin(), all.end(), source), all.end());
+  number = all.size();
+}
+
+void end_other_sources(const LossSource* source) {
+  auto& [mutex, all, number] = sources();
+  const std::lock_guard guard(mutex);
+  for (auto* other : all) {
+    if (other != source) other->end_calls();
+  }
+}
 
 void note_lost_values(const std::string& code, const std::string& message) {
   auto& noted = loss();
@@ -33,6 +68,10 @@ void note_lost_values(const std::string& code, const std::string& message) {
 }
 
 void require_values() {
+  if (auto& [mutex, all, number] = sources(); number > 0) {
+    const std::lock_guard guard(mutex);
+    for (auto* source : all) source->look_for_losses();
+  }
   auto& noted = loss();
   if (!noted.is_noted) return;
   const std::lock_guard guard(noted.mutex);

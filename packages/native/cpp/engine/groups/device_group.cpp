@@ -4,6 +4,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "engine/device/current_device.h"
+#include "engine/device/lost_values.h"
 #include "engine/error.h"
 #include "engine/groups/backend_group.h"
 #include "engine/groups/meeting.h"
@@ -91,7 +92,9 @@ class DeviceGroup final : public BackendGroup, public std::enable_shared_from_th
 
    private:
     void require_whole() const {
-      if (group_->is_ended_) throw Error(kPeerLost, "the group was closed");
+      if (!group_->is_ended_) return;
+      require_values();
+      throw Error(kPeerLost, "the group was closed");
     }
 
     std::shared_ptr<DeviceGroup> group_;

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "engine/device/current_device.h"
-#include "engine/device/lost_values.h"
 #include "engine/error.h"
 
 namespace acc {
@@ -25,7 +24,6 @@ constexpr milliseconds kWordsPatience(8000);
 // A live rank that was asked posts more often than this, and than 2.5 times the time of a notice.
 constexpr milliseconds kSilentPosts(2500);
 constexpr milliseconds kPoll(20);
-constexpr milliseconds kFollowPoll(1);
 // A wait of so many notices is told to the user. Each further one must last twice as long.
 constexpr int kLongWait = 10;
 
@@ -50,6 +48,7 @@ Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupO
       keeper_(options.names.store_keeper()),
       bulletin_(line, options.name, options.rank),
       line_(line),
+      followed_(engine, log_),
       deadlocks_(std::move(line), options, log_),
       long_wait_(kLongWait * options.patience.notice) {
   thread_ = thread_on_device([this] { run(); });
@@ -74,52 +73,9 @@ void Watch::run() {
   }
 }
 
-void Watch::follow(uint64_t ticket, std::shared_ptr<Pending> work) {
-  log_.follow(ticket);
-  {
-    const std::lock_guard guard(followed_mutex_);
-    followed_.push_back({ticket, std::move(work)});
-  }
-  look_after_followed();
-}
-
-bool Watch::look_after_followed() {
-  const std::lock_guard guard(followed_mutex_);
-  while (!followed_.empty() && followed_.front().work->is_done()) {
-    const auto [ticket, work] = std::move(followed_.front());
-    followed_.pop_front();
-    end_followed(ticket, *work);
-  }
-  return !followed_.empty();
-}
-
-void Watch::finish_followed() {
-  const auto deadline = Clock::now() + options_.timeout;
-  const auto goes_on = [&] {
-    const std::lock_guard guard(mutex_);
-    return !verdict_ && Clock::now() < deadline;
-  };
-  bool has_more = look_after_followed();
-  for (; has_more && goes_on(); has_more = look_after_followed()) std::this_thread::sleep_for(kFollowPoll);
-  if (has_more) note_lost_values(kPeerLost, "The group was closed while the device waited for a collective.");
-  const std::lock_guard guard(followed_mutex_);
-  followed_.clear();
-}
-
-void Watch::end_followed(uint64_t ticket, Pending& work) {
-  log_.end(ticket);
-  try {
-    work.require_success();
-  } catch (const std::exception&) {
-    const auto info = describe_current_exception(kCollectiveFailed);
-    note_lost_values(info.code, info.message);
-    const std::lock_guard guard(mutex_);
-    has_failed_ = true;
-  }
-}
-
 void Watch::tick() {
-  look_after_followed();
+  followed_.look();
+  const auto failed = followed_.failed();
   const auto now = Clock::now();
   const auto waiting = log_.awaited();
   if (waiting && now - *waiting->awaited > options_.patience.notice && !is_asked_) {
@@ -130,7 +86,7 @@ void Watch::tick() {
   bool has_verdict = false;
   {
     const std::lock_guard guard(mutex_);
-    has_failed = has_failed_;
+    has_failed = has_failed_ || failed;
     has_verdict = verdict_.has_value();
   }
   const bool looks = has_failed || now >= next_look_;
@@ -141,6 +97,7 @@ void Watch::tick() {
   }
   if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
+  if (failed && now - *failed > options_.patience.silence + kAfterSilence) return decide(own_failure());
   if (!told_late_.empty() && (!waiting || waiting->wait != told_wait_)) tell_end_of_wait();
   // A rank that goes on while its device waits may still begin what others wait for.
   if (waiting && !waiting->is_followed) look_for_deadlock(*waiting);
@@ -303,8 +260,12 @@ void Watch::settle(const Verdict& verdict) {
   }
   changed_.notify_all();
   // The cut ends what the device waits for, without its values.
-  if (look_after_followed()) note_lost_values(verdict.code(), verdict.message(options_.timeout.count(), options_.names));
+  if (followed_.look() || followed_.failed()) lose_values(verdict);
   engine_.cut();
+}
+
+Verdict Watch::own_failure() const {
+  return {Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank};
 }
 
 Verdict Watch::explain_failure() {
@@ -318,7 +279,7 @@ Verdict Watch::explain_failure() {
     return verdict;
   }
   lock.unlock();
-  decide({Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank});
+  decide(own_failure());
   lock.lock();
   return *verdict_;
 }

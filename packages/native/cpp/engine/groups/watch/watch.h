@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include "engine/groups/watch/bulletin.h"
 #include "engine/groups/watch/call_log.h"
 #include "engine/groups/watch/deadlock_search.h"
+#include "engine/groups/watch/followed_calls.h"
 #include "engine/groups/watch/verdict.h"
 
 namespace acc {
@@ -39,6 +39,8 @@ class Watch {
   void follow(uint64_t ticket, std::shared_ptr<Pending> work);
   // Waits for the calls that are followed, before the group is closed on purpose.
   void finish_followed();
+  // The group ends, and so do the calls that are followed.
+  void drop_followed();
 
   // Call it when the engine has failed a call. Returns the group's verdict as soon as it is known.
   // Without one, one second after a host would count as silent, it proposes the verdict that the
@@ -75,9 +77,8 @@ class Watch {
 
   void run();
   void tick();
-  // Ends the calls that are done. Returns whether there are others.
-  bool look_after_followed();
-  void end_followed(uint64_t ticket, Pending& work);
+  // Notes that the device has waited for calls in vain, because of the verdict.
+  void lose_values(const Verdict& verdict);
   void look_for_verdict();
   void look_for_deadlock(const CallLog::Entry& waiting);
   void tell_long_wait(const CallLog::Entry& waiting);
@@ -95,6 +96,7 @@ class Watch {
   std::vector<std::string> posted_calls();
   std::string calls_of(int rank);
   std::vector<int> missing_ranks(const std::vector<std::string>& texts, int32_t number) const;
+  Verdict own_failure() const;
   void decide(Verdict verdict);
   void settle(const Verdict& verdict);
   bool is_lost(int rank) const;
@@ -106,6 +108,7 @@ class Watch {
   Bulletin bulletin_;
   const std::shared_ptr<StoreLine> line_;
   CallLog log_;
+  FollowedCalls followed_;
   DeadlockSearch deadlocks_;
 
   // Used only by the watch's thread.
@@ -127,13 +130,6 @@ class Watch {
 
   std::mutex words_mutex_;
   std::vector<int32_t> words_;
-
-  struct Followed {
-    uint64_t ticket;
-    std::shared_ptr<Pending> work;
-  };
-  std::mutex followed_mutex_;
-  std::deque<Followed> followed_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
