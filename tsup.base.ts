@@ -4,9 +4,10 @@ import { defineConfig, type Options } from 'tsup';
 type EsbuildPlugin = NonNullable<Options['esbuildPlugins']>[number];
 
 /**
- * Packages import a CommonJS package by a module of ours that has the names of its exports. Node.js would
- * find them by reading the whole text of the package in each process, which takes 0.15 s of processor time
- * for tfjs-core. Bundlers, and pages, get the package itself.
+ * Packages import a large package by a module of ours. For a CommonJS package, it has the names of the
+ * exports: Node.js would find them by reading the whole text of the package in each process, which takes
+ * 0.15 s of processor time for tfjs-core. For zod, it has the contents: one file in place of 71. Bundlers,
+ * and pages, get the package itself.
  *
  * @param specifier What sources import.
  * @param ours What built packages import in its place.
@@ -46,15 +47,19 @@ export const exactly = (specifier: string): RegExp => new RegExp(`^${specifier}$
 const fileOf = (specifier: string): string => specifier.replace(/^.*\//, '');
 
 const TFJS_CORE = '@tensorflow/tfjs-core';
+const ZOD = 'zod';
 
 /** How every package is built: one ESM file an entry; `tsc -b` writes the types beside it. */
 export const base = {
   // Modules that have another version for pages stay files of their own (the field `imports`).
   entry: ['src/index.ts', 'src/platform/*.ts', '!src/**/*.test.ts'],
   external: [/^#platform\//],
-  // It would stay as it is before a plugin sees it.
-  noExternal: [exactly(TFJS_CORE)],
-  esbuildPlugins: [importedByName(TFJS_CORE, '@acc/contract/tfjs-core')],
+  // They would stay as they are before a plugin sees them.
+  noExternal: [exactly(TFJS_CORE), exactly(ZOD)],
+  esbuildPlugins: [
+    importedByName(TFJS_CORE, '@acc/contract/tfjs-core'),
+    importedByName(ZOD, '@acc/contract/zod'),
+  ],
   format: 'esm',
   target: 'node20',
   platform: 'node',

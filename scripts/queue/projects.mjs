@@ -52,6 +52,7 @@ export const REPEATED = [
   'tests/hosts/faults.test.ts',
   'tests/hosts/hierarchical.test.ts',
   'tests/hosts/mpi.test.ts',
+  'tests/hosts/rescue.test.ts',
   'tests/hosts/subgroups.test.ts',
   'tests/mutations/mutations.test.ts',
 ];

@@ -6,6 +6,7 @@ import { filesUnder, packageFolders, root, site } from './repository.mjs';
 export const VARIABLES = [
   'ACC_CACHE_DIR',
   'ACC_COLLECTIVE_ENGINE',
+  'ACC_COMMAND',
   'ACC_COMMAND_LINE',
   'ACC_CONFIG_FILE',
   'ACC_ERROR_FILE',

@@ -17,7 +17,8 @@ function knowsASystem(path: string): boolean {
   if (!ANY.test(readText(path))) return false;
   return nodesOf(parse(path)).some((node) => {
     if (ts.isPropertyAccessExpression(node)) return isPlatformOfProcess(node);
-    if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node)) return false;
+    if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node) && !ts.isTemplateMiddleOrTemplateTail(node))
+      return false;
     return SYSTEM.test(node.text) || PATH.test(node.text) || PROGRAM.test(node.text);
   });
 }

@@ -23,6 +23,14 @@ describe("vitest's projects", () => {
     expect(release.length).toBeGreaterThan(REPEATED.length);
   });
 
+  it('repeat each test that has more, or the real times, before a release', () => {
+    const asks = /inject\('isRelease'\)|\/only-in-release\.js'|\/patience\.js'/;
+    const asking = Object.values(projects)
+      .flat()
+      .filter((file) => asks.test(readText(file)));
+    expect(asking.sort()).toEqual([...REPEATED].sort());
+  });
+
   it('let many unit tests share processes', () => {
     expect(projects.pure.length).toBeGreaterThan(130);
   });

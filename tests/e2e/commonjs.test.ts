@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import * as zod from 'zod';
 
 it('a CommonJS program requires the built package, and shares tfjs with it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'acc-cjs-'));
@@ -26,30 +27,39 @@ it('a CommonJS program requires the built package, and shares tfjs with it', asy
   expect(stdout.trim()).toBe('acc 1');
 });
 
-it('built packages have every export of tfjs-core without a search for its names', async () => {
+it('built packages have every export of tfjs-core without a search for its names, and of zod', async () => {
   const core = createRequire(import.meta.url)('@tensorflow/tfjs-core') as Record<string, unknown>;
   const script = `
     import * as core from '@acc/contract/tfjs-core';
+    import * as z from '@acc/contract/zod';
     import { createRequire } from 'node:module';
     const expected = createRequire(import.meta.url)('@tensorflow/tfjs-core');
     const same = Object.keys(core).filter((name) => core[name] === expected[name]);
-    console.log(same.join());`;
+    console.log(same.join());
+    console.log(Object.keys(z).join());
+    console.log(z.safeParse(z.int(), 'text').error.message);`;
   const inCore = fileURLToPath(new URL('../../packages/core', import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
     cwd: inCore,
   });
-  expect(stdout.trim().split(',').toSorted()).toEqual(Object.keys(core).toSorted());
+  const [ofCore, ofZod, ...message] = stdout.trim().split('\n');
+  expect(ofCore!.split(',').toSorted()).toEqual(Object.keys(core).toSorted());
+  const { default: _, ...names } = zod;
+  expect(ofZod!.split(',').toSorted()).toEqual(Object.keys(names).toSorted());
+  expect(message.join('\n')).toBe(zod.safeParse(zod.int(), 'text').error!.message);
 });
 
-it('built packages import tfjs-core and its backend cpu only by names', () => {
+it('built packages import tfjs-core, its backend cpu and zod only by modules of their own', () => {
   const packages = fileURLToPath(new URL('../../packages', import.meta.url));
   const built = readdirSync(packages).flatMap((name) => builtFilesOf(join(packages, name, 'dist')));
   const direct = built.filter((path) =>
-    /\b(from|import)\s*\(?\s*["']@tensorflow\/tfjs-(core|backend-cpu)["']/.test(readFileSync(path, 'utf8')),
+    /\b(from|import)\s*\(?\s*["'](@tensorflow\/tfjs-(core|backend-cpu)|zod)["']/.test(
+      readFileSync(path, 'utf8'),
+    ),
   );
   expect(built.length).toBeGreaterThan(100);
   // Bundlers get these.
-  const ways = ['contract/dist/tfjs-core.js', 'kernels/dist/tfjs-backend-cpu.js'];
+  const ways = ['contract/dist/tfjs-core.js', 'contract/dist/zod.js', 'kernels/dist/tfjs-backend-cpu.js'];
   expect(direct.toSorted()).toEqual(ways.map((path) => join(packages, path)));
 });
 

@@ -22,6 +22,7 @@ export { registerFileAddresses } from './model/file-addresses.js';
 export { modelFiles } from './model/model-json.js';
 export type { StoredWeight } from './model/safetensors-weights.js';
 export { openWeights } from './model/stored-weights.js';
+export type { StoredNumbers, WeightQuantization } from './model/quantized-weights.js';
 export { writeModel, type WriteModelOptions, type WrittenModel } from './model/write-model.js';
 export {
   openAsWritten,

@@ -83,6 +83,20 @@ export const IS_COMPARISON = CALL_WORDS - 2;
  */
 export const NUMBER = CALL_WORDS - 1;
 
+/** With these, a thread without this module reads the words of a call. */
+export const CALL_TABLES = {
+  collectives: COLLECTIVES,
+  dtypes: DTYPES,
+  ops: REDUCE_OPS,
+  words: CALL_WORDS,
+  firstDim: FIRST_DIM,
+  mostDims: MAX_DIMS,
+  anyRows: ANY_ROWS,
+  rows: ROWS,
+  coalesced: COALESCED,
+  number: NUMBER,
+} as const;
+
 /** A call description in the wire format. All words are zero if a rank makes no call. */
 export type Words = readonly number[];
 

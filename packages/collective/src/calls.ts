@@ -18,6 +18,7 @@ import { Fault } from './flight/fault.js';
 import { beginObserved } from './flight/observe-collectives.js';
 import { Places } from './flight/places.js';
 import { FlightRecorder } from './flight/recorder.js';
+import { shareLine } from './flight/shared-calls.js';
 import type { GroupEngine } from './group-engine.js';
 import type { Member } from './member.js';
 import { TrafficCounter } from './traffic.js';
@@ -55,7 +56,9 @@ class Journal {
   /** Tells the thread that speaks of long waits, while this one is blocked, what the call is. */
   note(number: number, words: Words): void {
     const line = this.recorder.lastLine;
-    if (line !== undefined) this.group.note(number, `${formatWords(words)} at ${line}`);
+    if (line === undefined) return;
+    shareLine(line);
+    this.group.note(number, `${formatWords(words)} at ${line}`);
   }
 }
 

@@ -1,6 +1,7 @@
 export { coresOfRank, GroupCollective, isLoopback, joinGroup } from '#platform/group';
 export { observeCollectives, type CollectiveObserver } from './flight/observe-collectives.js';
 export { onFault } from './flight/fault-listeners.js';
+export { shareCalls, type SharedCalls } from './flight/shared-calls.js';
 export type { GroupCollectiveOptions } from './group-collective.js';
 export type { GroupEngine } from './group-engine.js';
 export type { JoinedGroup } from './join.js';

@@ -4,7 +4,10 @@ import { invalidValue, valueFrom, type Field, type FieldValue } from './field.js
 import type { Variables } from './find-file.js';
 
 /** Variables that are no options of the Accelerator. */
-const OTHERS = ['ACC_CONFIG_FILE', 'ACC_COMMAND_LINE', 'ACC_JOB_TOKEN', 'ACC_CACHE_DIR', 'ACC_LIBTORCH'];
+const OTHERS = [
+  ...['ACC_CONFIG_FILE', 'ACC_COMMAND', 'ACC_COMMAND_LINE'],
+  ...['ACC_JOB_TOKEN', 'ACC_CACHE_DIR', 'ACC_LIBTORCH'],
+];
 
 /** The variable of an option: `dataLoader.splitBatches` is `ACC_DATA_LOADER_SPLIT_BATCHES`. */
 export function variableOf({ name }: Pick<Field, 'name'>): string {

@@ -679,8 +679,8 @@ export class Accelerator {
    * writes.
    *
    * @param path A folder.
-   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`, and those
-   * of the storage.
+   * @throws AccError `ACC_INVALID_ARGUMENT`, `ACC_INVALID_OPTION`, `ACC_UNKNOWN_OPTION`;
+   * `ACC_QUANTIZE_VALUES` for values that `quantization` does not hold; and those of the storage.
    */
   saveModel(model: Weighted, path: string, options: WriteModelOptions = {}): Promise<void> {
     return this.#run.saveModel(model, path, options);
@@ -695,7 +695,11 @@ export class Accelerator {
    * @throws AccError `ACC_NOT_A_TENSOR`, `ACC_INVALID_ARGUMENT`, `ACC_UNKNOWN_OPTION`, and those of the
    * storage.
    */
-  save(values: Nested, path: string, options: Omit<WriteModelOptions, 'format'> = {}): Promise<void> {
+  save(
+    values: Nested,
+    path: string,
+    options: Omit<WriteModelOptions, 'format' | 'quantization'> = {},
+  ): Promise<void> {
     return this.#run.save(values, path, options);
   }
 

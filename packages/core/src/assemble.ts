@@ -158,7 +158,7 @@ function trainingOf(resolved: ResolvedOptions, given: Base) {
     dtype,
     training: profiled,
   });
-  const surroundings = { ...given, tracking, precision, parts, data, prepared, boundary };
+  const surroundings = { ...given, tracking, precision, parts, data, prepared, boundary, profiler };
   // The first plugin is the outermost, so its times include those of the others.
   const plugins = [profiler.plugin, ...pluginsOf(resolved, surroundings)];
   const isDeterministic = determinism !== undefined;
@@ -208,6 +208,7 @@ interface PluginSurroundings extends Base {
   readonly data: DataPreparation;
   readonly prepared: PreparedObjects;
   readonly boundary: Boundary;
+  readonly profiler: Profiler;
 }
 
 /** All plugins, in the order of their registration. */
@@ -218,6 +219,7 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   const { rank, size } = environment;
   const warn = (message: string) => rank === 0 && console.warn(message);
   const norm = (grads: NamedTensorMap) => parts.clipping.normBefore(grads);
+  const watch: Profiler['watch'] = (window) => given.profiler.watch(window);
   const used = {
     hasModel: () => prepared.models.size > 0,
     hasData: () => data.hasData,
@@ -241,7 +243,7 @@ function pluginsOf(resolved: ResolvedOptions, given: PluginSurroundings): Plugin
   ];
   return [
     ...builtInPlugins(resolved, kernels, rank === 0),
-    ...trackingPlugins(resolved, tracking.bus, { size, norm, strategy: strategy.name }),
+    ...trackingPlugins(resolved, tracking.bus, { size, norm, watch, strategy: strategy.name }),
     ...(tensor ? [tensor.plugin] : []),
     ...ours.filter((plugin) => plugin !== undefined),
     ...resolved.plugins,

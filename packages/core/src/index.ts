@@ -29,6 +29,8 @@ export {
   type NameMap,
   type S3Credentials,
   type S3StorageOptions,
+  type StoredNumbers,
+  type WeightQuantization,
   type WeightTarget,
   type WriteModelOptions,
 } from '@acc/checkpoint';

@@ -111,5 +111,6 @@ export {
   writeRecords,
 } from '#platform/acc-backend';
 export { labelOf } from './state/dtypes.js';
+export { float16Bits, nearestEven } from './state/narrow.js';
 export { requireFirstOrder } from './tape.js';
 export { type Choice, type ChoiceStore } from './tuning/tuner.js';

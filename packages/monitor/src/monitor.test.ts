@@ -30,6 +30,7 @@ function watch(sink: Partial<MonitorSink> = {}) {
       alert: ({ kind, step }) => void told.push(`${kind} at ${step}`),
       warn: (message) => void told.push(message),
       norm: () => scalar(1),
+      watch() {},
       ...sink,
     },
     2,

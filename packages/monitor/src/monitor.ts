@@ -7,6 +7,7 @@ import { exchange, type Figures } from './exchange.js';
 import { metricsOf } from './metrics.js';
 import { GradientLook } from './records/gradient-figures.js';
 import type { ResolvedAutoLog } from './options.js';
+import type { AskedWindow } from './records/asked-windows.js';
 import { OwnWork } from './records/own-work.js';
 import type { RunFacts } from './records/run-facts.js';
 import { StepRecords, type EndedStep } from './records/step-records.js';
@@ -33,6 +34,8 @@ export interface MonitorSink {
    * scalar that the caller disposes.
    */
   norm(grads: NamedTensorMap): Tensor;
+  /** Takes a profile of the next steps, which `acc monitor` has asked for. Called on each rank at its time. */
+  watch(window: AskedWindow): void;
 }
 
 /**
@@ -113,8 +116,9 @@ class Monitor {
     this.#context = context;
     const { tokensPerSample } = this.#options;
     const warn = (message: string) => this.#sink.warn(message);
+    const watch = (window: AskedWindow) => this.#sink.watch(window);
     const { facts } = this.#sink;
-    this.#records = new StepRecords(context, { tokensPerSample, own: this.own, facts, warn });
+    this.#records = new StepRecords(context, { tokensPerSample, own: this.own, facts, warn, watch });
   }
 
   /**

@@ -3,9 +3,10 @@ import { AccError, type Plugin } from '@acc/contract';
 import { resolveProfileOptions, type ProfileOptions } from './options.js';
 import { profileOf } from './profile.js';
 import { allocateFor, give, withOwners, type MemoryOwner } from './memory-owners.js';
-import { Session } from './session.js';
+import { Session, type ProfiledTraining } from './session.js';
 import { StoredPeaks } from './stored-peaks.js';
 import { writeTraces } from './trace.js';
+import { WatchedWindow, type WindowRequest } from './watched-window.js';
 import type { Peak } from './peak.js';
 import type { Profile, ProfilerContext } from './profile-result.js';
 
@@ -17,6 +18,7 @@ type Pass = <T>(compute: () => T) => T;
  */
 export class Profiler {
   #session: Session | undefined;
+  #window: WatchedWindow | undefined;
 
   #owner: MemoryOwner = 'other';
   readonly #isOnHost: boolean;
@@ -52,7 +54,9 @@ export class Profiler {
       afterStep: () => {
         this.#allocateFor('other');
         session()?.endStep();
+        this.#window?.afterStep();
       },
+      detach: () => this.#window?.cancel('The training ended before the last step of the window.'),
     };
   }
 
@@ -61,14 +65,14 @@ export class Profiler {
     const resolved = resolveProfileOptions(options);
     const { traceDir } = resolved;
     const { rank, size, kernels } = this.context;
+    this.#window?.cancel('The program takes a profile itself, which ended the window.');
     if (this.#session) throw alreadyRuns();
     // A backend that records its native calls also reports them.
     if (!kernels.recorder) throw otherBackend();
     // A folder that cannot be written is told before the training.
     if (traceDir !== undefined) writeTraces(traceDir, { rank, size, spans: [], memory: [] });
     const peak = this.#peak();
-    const training = { ...this.context.training, isOnHost: this.#isOnHost };
-    const session = (this.#session = new Session(resolved, training));
+    const session = (this.#session = new Session(resolved, this.#training));
     try {
       await fn();
       await session.collectGarbageTimes();
@@ -77,6 +81,34 @@ export class Profiler {
       this.#session = undefined;
     }
     return profileOf(session, { ...this.context, options: resolved, peak });
+  }
+
+  /**
+   * Begins a profile of the next steps, beside a training that goes on. Called on all ranks after the same
+   * step, or only on some. No error of it reaches the caller.
+   */
+  watch(request: WindowRequest): void {
+    const { rank, size, kernels } = this.context;
+    const refuse = (message: string) => request.tell({ state: 'failed', message });
+    if (this.#session) {
+      refuse('The program takes a profile itself. Ask again after it.');
+      return;
+    }
+    if (!kernels.recorder) {
+      refuse(otherBackend().message);
+      return;
+    }
+    const onEnd = () => (this.#session = this.#window = undefined);
+    try {
+      this.#window = new WatchedWindow(request, { rank, size, training: this.#training, onEnd });
+      this.#session = this.#window.session;
+    } catch (error) {
+      refuse((error as Error).message);
+    }
+  }
+
+  get #training(): ProfiledTraining {
+    return { ...this.context.training, isOnHost: this.#isOnHost };
   }
 
   /** Ranks agree before the training, because later one of them may have failed. */

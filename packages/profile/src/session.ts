@@ -49,9 +49,11 @@ export class Session {
     replay: (report) => this.#replay(report),
   });
 
+  /** @param isGuest Whether the program did not ask for it. Then its peak of memory stays what it was. */
   constructor(
     private readonly options: ResolvedProfileOptions,
     private readonly training: ProfiledTraining,
+    private readonly isGuest = false,
   ) {
     const { schedule, traceDir } = options;
     this.memory = new MemoryTimeline(training.isOnHost);
@@ -108,7 +110,7 @@ export class Session {
     synchronize();
     this.layers.begin(this.training.models());
     giveKnown(this.training);
-    resetPeakMemory();
+    if (!this.isGuest) resetPeakMemory();
     this.#observers.begin();
     this.begin = performance.now();
     this.memory.sample(this.begin);

@@ -4,6 +4,8 @@ export interface Facts {
   /** The number of ranks of the job. */
   readonly ranks: number;
   readonly host: string;
+  /** The process of this rank. Undefined in older records. */
+  readonly pid?: number;
   /** Processors that this process may use. */
   readonly processors: number;
   /** Processors of the host. Undefined in older records. */
@@ -19,6 +21,12 @@ export interface Facts {
   readonly strategy: string;
   /** The options of the Accelerator. */
   readonly options: Readonly<Record<string, unknown>>;
+  /** The command that started the job, in words of a shell. Undefined in older records. */
+  readonly command?: string;
+  /** The folder in which it was started. */
+  readonly startedIn?: string;
+  /** Where checkpoints are saved: a folder, or the address of a storage. */
+  readonly checkpoints?: string;
   /** Where the program created the Accelerator: `train.ts:12:28`. Null: not known. */
   readonly createdAt: string | null;
 }

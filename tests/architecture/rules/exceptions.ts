@@ -182,14 +182,20 @@ export const ENVIRONMENT: readonly Exception[] = [
   { where: 'packages/formats/src/sources/s3-source.ts', reason: 'what the tools of AWS read' },
   { where: 'packages/core/src/self-check/run.ts', reason: 'its rank' },
   { where: 'packages/kernels/src/tuning/options.ts', reason: 'ACC_KERNELS_TUNE' },
-  { where: 'packages/monitor/src/environment.ts', reason: 'which GPUs CUDA may use' },
+  {
+    where: 'packages/monitor/src/environment.ts',
+    reason: 'which GPUs CUDA may use, and the command that started the job',
+  },
   { where: 'packages/native/src/libtorch/environment.ts', reason: 'where libtorch is' },
   { where: 'packages/native/src/libtorch/openmp-spins.ts', reason: 'libgomp reads its settings there' },
   { where: 'packages/platform/src/platform/host.ts', reason: 'passes it on; a page has none' },
   { where: 'packages/native/src/libtorch/toolchain.ts', reason: 'passes PATH to the search for a compiler' },
   { where: 'packages/cli/src/config/command.ts', reason: 'where the config file is' },
   { where: 'packages/cli/src/environment/command.ts', reason: '`acc env` shows variables' },
-  { where: 'packages/cli/src/launch/command.ts', reason: 'where the config file is' },
+  {
+    where: 'packages/cli/src/launch/command.ts',
+    reason: 'where the config file is; tells the ranks the command',
+  },
   { where: 'packages/cli/src/launch/function/run-function.ts', reason: 'its rank' },
   { where: 'packages/cli/src/launch/launch.ts', reason: 'passes it to the ranks' },
   { where: 'packages/cli/src/launch/report-errors.ts', reason: 'where a rank reports its error' },
@@ -217,6 +223,7 @@ export const ENVIRONMENT: readonly Exception[] = [
 /** Files whose imports the build puts into the file that it writes. */
 export const BUNDLED: readonly Exception[] = [
   { where: 'packages/cli/src/monitor/page/chart.ts', reason: 'uPlot is part of the page of `acc monitor`' },
+  { where: 'packages/cli/src/monitor/page/memory-chart.ts', reason: 'uPlot is part of that page' },
 ];
 
 /** Files whose errors have their next step in the message of another error. */

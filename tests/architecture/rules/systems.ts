@@ -26,6 +26,10 @@ export const KNOWS_A_SYSTEM: readonly Exception[] = [
     reason: 'every system with process groups has /bin/sh; if it does not start, the launcher says so',
   },
   {
+    where: 'packages/cli/src/monitor/job/processes.ts',
+    reason: 'without /proc, --attach takes the folder of a run, and refuses the number of a process',
+  },
+  {
     where: 'packages/cli/src/monitor/open-browser.ts',
     reason: 'a table; elsewhere, the address is printed only',
   },
@@ -49,6 +53,10 @@ export const KNOWS_A_SYSTEM: readonly Exception[] = [
   {
     where: 'packages/monitor/src/records/recorder-script.ts',
     reason: 'elsewhere, the columns of stolen and queued time are NaN, which readers leave out',
+  },
+  {
+    where: 'packages/monitor/src/records/stacks-script.ts',
+    reason: 'elsewhere, an answer has no state of the main thread',
   },
   { where: 'packages/monitor/src/records/recorder.ts', reason: 'elsewhere, the record has no binding' },
   { where: 'packages/native/src/libtorch/build.ts', reason: 'macOS reports too little free memory' },

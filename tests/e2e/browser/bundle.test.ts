@@ -10,7 +10,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { build as buildWithVite } from 'vite';
 
 /** The most bytes that a page downloads of `@acc/core`, compressed. tfjs comes on top. */
-const MOST_GZIP_BYTES = 168_000;
+const MOST_GZIP_BYTES = 170_000;
 
 const PROGRAM = `
   import { Accelerator } from '@acc/core';
@@ -36,7 +36,7 @@ beforeAll(async () => {
   bytes = gzipSync(result.outputFiles[0]!.contents, { level: 9 }).length;
 });
 
-it('esbuild bundles @acc/core for a page in less than 168 KB, compressed', () => {
+it('esbuild bundles @acc/core for a page in less than 170 KB, compressed', () => {
   console.log(`@acc/core in a page, bundled by esbuild: ${bytes} bytes of gzip, without tfjs`);
   expect(bytes).toBeLessThan(MOST_GZIP_BYTES);
   expect(bytes).toBeGreaterThan(50_000);

@@ -24,17 +24,18 @@ let url: string;
 const wrong: string[] = [];
 
 beforeAll(async () => {
+  // It may have to be installed, for longer than a rank waits for another one.
+  browser = await startChromium();
   projectDir = mkdtempSync(join(tmpdir(), 'acc-monitor-'));
   const script = new URL('./ranks/train.ts', import.meta.url);
-  training = runRanks({ script, ranks: 2, args: [projectDir] });
+  training = runRanks({ script, ranks: 2, args: [projectDir], timeoutMs: 600_000 });
   await vi.waitUntil(() => ranksWithSteps() === 2, { timeout: 300_000 });
   const runs = join(projectDir, 'runs');
-  monitor = spawn(process.execPath, [acc, 'monitor', runs, '--port', '0', '--no-open']);
+  monitor = spawn(process.execPath, [acc, 'monitor', '--attach', runs, '--port', '0', '--no-open']);
   let printed = '';
   monitor.stdout!.setEncoding('utf8').on('data', (text: string) => (printed += text));
   await vi.waitUntil(() => /\/#\S+\n/.test(printed), { timeout: 300_000 });
   [url] = /http:\S+/.exec(printed) as unknown as [string];
-  browser = await startChromium();
   page = await browser.context.newPage();
   page.on('pageerror', (error) => wrong.push(error.message));
   page.on('request', (request) => {
@@ -98,10 +99,64 @@ it('shows the verdict, curves and ranks of a run on 2 ranks, and follows it', as
     expect.stringMatching(/^0/),
     expect.stringMatching(/^1/),
   ]);
+});
+
+it('shows where each rank of a job that hangs is, and its last collectives', async () => {
+  const job = page.getByRole('region', { name: 'Running job' });
+  await job.getByRole('button', { name: 'Stacks of all ranks' }).click();
+  const of = (name: string) => job.getByRole('article').filter({ has: page.getByRole('heading', { name }) });
+  const waiting = of('Rank 0');
+  await waiting.getByText('It is in a collective, where it waits for other ranks.').waitFor();
+  await waiting.getByText('barrier').first().waitFor();
+  await waiting.getByText(/Last known line of a call: .*train\.ts:\d+/).waitFor();
+  const busy = of('Rank 1');
+  await busy.getByText('It is in JavaScript.').waitFor();
+  await busy.getByText(/^waitForFile \(.*train\.ts/).waitFor();
+});
+
+it('has the images, tables and checkpoints of the run', async () => {
+  const media = page.getByRole('region', { name: 'Images and tables' });
+  const image = media.getByRole('img', { name: 'sample at step 20' });
+  const isLoaded = () => image.evaluate((element) => (element as HTMLImageElement).naturalWidth === 8);
+  await vi.waitUntil(isLoaded, { timeout: 300_000 });
+  await media.getByRole('slider', { name: 'Step of sample' }).press('ArrowLeft');
+  await media.getByRole('img', { name: 'sample at step 10' }).waitFor();
+  await media.getByRole('row', { name: 'cat 7' }).waitFor();
+  const checkpoints = page.getByRole('region', { name: 'Checkpoints', exact: true });
+  await checkpoints.getByRole('row', { name: /^30 .*step-00000030/ }).waitFor();
+  await page.getByText(/^cd .* && node .*train\.ts/).waitFor();
+});
+
+it('records the next steps of all ranks, and gives the trace', async () => {
   writeFileSync(join(projectDir, 'go'), '');
-  await page.getByRole('status').filter({ hasText: 'step 60 · 2 ranks' }).waitFor();
+  await page
+    .getByRole('status')
+    .filter({ hasText: /step ([6-9]\d|\d{3}|[\d,]{5,}) · 2 ranks/ })
+    .waitFor();
+  const job = page.getByRole('region', { name: 'Running job' });
+  await job.getByLabel('The next').fill('2');
+  await job.getByRole('button', { name: 'Record' }).click();
+  const window = page.getByRole('region', { name: 'Recorded steps' });
+  await window.getByRole('img', { name: /^Timeline of 2 ranks, 0 to/ }).waitFor();
+  await window.getByRole('option', { name: /2 steps of 2 ranks/ }).waitFor({ state: 'attached' });
+  await window.getByRole('columnheader', { name: 'Rank 1' }).waitFor();
+  await window
+    .getByRole('row', { name: /allReduce.* \(collective\)/ })
+    .first()
+    .waitFor();
+  await window.getByRole('row', { name: /^parameters / }).waitFor();
+  const loading = page.waitForEvent('download');
+  await window.getByRole('link', { name: 'Trace for Perfetto' }).click();
+  const trace = readFileSync(await (await loading).path());
+  for (const rank of [0, 1]) expect(trace.includes(`rank ${rank} of 2`)).toBe(true);
+});
+
+it('says when the job has ended', async () => {
+  writeFileSync(join(projectDir, 'stop'), '');
   for (const { exitCode, stderr } of await training) expect(exitCode, stderr).toBe(0);
   await page.getByRole('status').filter({ hasText: 'Not running' }).waitFor();
+  await page.getByText('The job does not run any more, so it cannot be asked.').waitFor();
+  expect(await page.getByRole('button', { name: 'Record' }).isDisabled()).toBe(true);
 });
 
 it('the keyboard zooms a chart, and shows all again', async () => {
@@ -110,7 +165,8 @@ it('the keyboard zooms a chart, and shows all again', async () => {
   const answer = page.waitForResponse(/from=/);
   await chart.press('+');
   const { from, to } = (await (await answer).json()) as { from: number; to: number };
-  expect([from, to]).toEqual([16.5, 45.5]);
+  // Steps from 2 to the last one.
+  expect(from - 2).toBeCloseTo((to - from) / 2);
   await chart.press('0');
   await vi.waitUntil(async () => (await chart.getAttribute('aria-label')) === whole, { timeout: 300_000 });
 });

@@ -34,7 +34,7 @@ export class Reference {
     return new Reference(reader('reference_transformers.py'));
   }
 
-  ask(task: 'make' | 'read' | 'adapt' | 'read_adapter', request: object): Promise<Answer> {
+  ask(task: 'make' | 'read' | 'pack' | 'adapt' | 'read_adapter', request: object): Promise<Answer> {
     return this.#reader.ask<Answer>(JSON.stringify({ task, ...request }));
   }
 

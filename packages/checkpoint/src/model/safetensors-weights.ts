@@ -16,6 +16,8 @@ export interface StoredWeight {
    * @throws AccError `ACC_DTYPE_UNSUPPORTED` for element types that tensors do not have here.
    */
   readonly dtype: DataType;
+  /** The metadata in the header of its file, which other weights of the file share. Undefined for other files. */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Reads a box of the tensor, by default all of it. The caller disposes the result. */
   read(layer: StateLayer, box?: Box): Promise<Tensor>;
   /** Frees data that was read for several weights together. Absent if there is no such data. */
@@ -109,7 +111,7 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
   const where = `${storage.location}/${key}`;
   const length = await storage.get(key, { into: new Uint8Array(LENGTH_BYTES) });
   const headerBytes = headerLength(length, where);
-  const { entries } = await ifComplete(where, async () => {
+  const { entries, metadata } = await ifComplete(where, async () => {
     // Before memory is taken for a header that is not there.
     const last = LENGTH_BYTES + headerBytes - 1;
     if (headerBytes > 0) await storage.get(key, { start: last, into: new Uint8Array(1) });
@@ -123,6 +125,7 @@ async function openFile({ storage, prefix }: Location, name: string): Promise<St
   return entries.map((entry) => ({
     name: entry.key,
     shape: entry.shape,
+    metadata,
     get dtype() {
       return labelOf(nativeDtypeOf(entry.dtype, entry.key));
     },

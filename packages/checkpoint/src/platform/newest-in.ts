@@ -7,8 +7,6 @@ import { describeLocation, type Location } from '../location.js';
 /** A folder with more entries is not searched: it may be a home folder, or one of a data set. */
 const MOST_ENTRIES = 1000;
 
-const inOrder = new Intl.Collator('en', { numeric: true });
-
 /**
  * The complete checkpoint one level below a location whose name has the highest number. Undefined if
  * there is none, and if the location is no folder of this machine or cannot be read.
@@ -26,5 +24,7 @@ export async function newestIn(location: Location): Promise<string | undefined> 
   } catch {
     return undefined;
   }
+  // Creating it takes 20 ms in a process, so it is created only here.
+  const inOrder = new Intl.Collator('en', { numeric: true });
   return names.sort(inOrder.compare).at(-1);
 }

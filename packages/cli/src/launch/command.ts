@@ -5,6 +5,7 @@ import { optionsAfterScript } from './after-script.js';
 import { badOption } from './check-values.js';
 import { PRINT_OPTIONS } from './cluster/print-options.js';
 import { addFlags } from './flags.js';
+import { shellWords } from './shell-word.js';
 
 type LaunchFlags = ConfigFlags & OptionsOf<typeof LAUNCH_OPTIONS> & OptionsOf<typeof PRINT_OPTIONS>;
 
@@ -42,6 +43,8 @@ async function runCommand(script: string, args: readonly string[], flags: Launch
   }
   if (image !== undefined) throw badOption('--image', image, 'used with --print k8s only');
   if (jobName !== undefined) throw badOption('--job-name', jobName, 'used with --print only');
+  // The records of a run name the command that goes on with it.
+  process.env.ACC_COMMAND = `npx acc ${shellWords(process.argv.slice(2))}`;
   const { launch } = await import('./launch.js');
   return launch({ script, args, ...options });
 }

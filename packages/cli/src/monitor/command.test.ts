@@ -32,6 +32,9 @@ it('says what is missing, too old or taken', async () => {
     [[join(folder, 'empty')], 'ACC_RECORDS_MISSING', 'autoLog: true'],
     [[join(folder, 'old')], 'ACC_RECORDS_FORMAT', 'record the run again'],
     [[join(recorded, 'ddp'), '--port', String(port)], 'ACC_MONITOR_PORT', '--port 0'],
+    [['--attach', '2147483647'], 'ACC_MONITOR_ATTACH', 'finds the job of this user'],
+    [['--attach', join(recorded, 'ddp')], 'ACC_MONITOR_ATTACH', 'without --attach'],
+    [['--attach', String(process.pid)], 'ACC_MONITOR_ATTACH', 'autoLog: true'],
     [['--port', '65536'], 'ACC_BAD_OPTION', 'monitor --help'],
   ] as const;
   const runs = await Promise.all(cases.map(([args]) => runAcc(['monitor', '--no-open', ...args])));

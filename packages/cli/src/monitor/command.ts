@@ -11,11 +11,22 @@ export function addMonitorCommand(program: Command): void {
       'the port of the page; 0 takes a free one (default: 7007, or a free one)',
       parsePort,
     )
+    .option(
+      '--attach [job]',
+      'ask a running job for its next steps and stacks: the number of a process, or the folder of its run (default: the only job of this user)',
+    )
     .option('--no-open', 'print the address of the page, and open no browser')
-    .action(async (paths: string[], { port, open }: { port?: number; open: boolean }) => {
+    .action(async (paths: string[], { port, open, attach }: Flags) => {
       const { monitor } = await import('./monitor.js');
-      await monitor(paths.length > 0 ? paths : ['runs'], { port, open });
+      const chosen = paths.length > 0 || attach !== undefined ? paths : ['runs'];
+      await monitor(chosen, { port, open, attach });
     });
+}
+
+interface Flags {
+  readonly port?: number;
+  readonly open: boolean;
+  readonly attach?: string | true;
 }
 
 const LAST_PORT = 65_535;

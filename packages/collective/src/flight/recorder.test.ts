@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { encodeDescription } from '../agreement.js';
 import { lineOf } from './call-sites.js';
 import { FlightRecorder } from './recorder.js';
+import { shareCalls } from './shared-calls.js';
 
 it('keeps the last calls, oldest first', () => {
   const recorder = new FlightRecorder();
@@ -73,4 +74,25 @@ it("finds the user's line: not ours, not a package's, and not one of a source th
   ].join('\n');
   expect(lineOf({ stack })).toBe(`${path}:14:3`);
   expect(lineOf({})).toBeUndefined();
+});
+
+it('keeps the last calls in memory that other threads read, without a call before', () => {
+  const recorder = new FlightRecorder();
+  const words = (number: number) =>
+    encodeDescription({ collective: 'allReduce', dtype: 'float32', shape: [2, 3], op: 'sum' }, number);
+  recorder.record(1, words(1));
+  const { memory, end } = shareCalls();
+  for (let i = 2; i <= 20; i++) recorder.record(i, words(i));
+  recorder.record(0, 'send(rank 1)');
+  end();
+  recorder.record(22, words(22));
+  expect(new Int32Array(memory.state)[0]).toBe(20);
+  const { kept, textBytes, tables } = memory;
+  const all = new Int32Array(memory.words);
+  const place = 19 % kept;
+  const places = Array.from({ length: kept }, (_, i) => i).filter((i) => i !== place);
+  const numbers = places.map((i) => all[i * tables.words + tables.number]!);
+  expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: kept - 1 }, (_, i) => 6 + i));
+  const text = Buffer.from(memory.texts).subarray(place * textBytes, (place + 1) * textBytes);
+  expect([all[place * tables.words], text.toString().replaceAll('\0', '')]).toEqual([-1, 'send(rank 1)']);
 });

@@ -1,5 +1,6 @@
 import { formatWords, type Words } from '../agreement.js';
 import { captureSite, lineOf, type CallSite } from './call-sites.js';
+import { shareCall } from './shared-calls.js';
 
 /** The number of calls that are kept. */
 const CALLS = 64;
@@ -64,6 +65,7 @@ export class FlightRecorder {
       this.#site = captureSite();
     }
     this.#ring[this.#count++ % CALLS] = { number, call, at, site: this.#site, isOwnSite };
+    shareCall(call, at);
     return isOwnSite;
   }
 

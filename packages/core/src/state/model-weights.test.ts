@@ -1,5 +1,5 @@
 import * as tf from '@tensorflow/tfjs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -70,6 +70,99 @@ describe('saveModel', () => {
     const other = accelerator.prepare(network());
     await accelerator.loadModel(other, join(folder, 'saved', 'model.json'));
     expect(values(other)).toEqual(values(model));
+  });
+
+  it("tfjs's own files may have weights without elements, and no weights", async () => {
+    class Scaled extends tf.layers.Layer {
+      static readonly className = 'ScaledOfModelWeights';
+      override build(): void {
+        this.addWeight('none', [0], 'float32', tf.initializers.zeros());
+        this.addWeight('scale', [3], 'float32', tf.initializers.randomNormal({}));
+        super.build([]);
+      }
+    }
+    const make = () => {
+      const input = tf.input({ shape: [3] });
+      const output = new Scaled({ name: 'scaled' }).apply(input) as tf.SymbolicTensor;
+      return accelerator.prepare(tf.model({ inputs: input, outputs: output }));
+    };
+    const [model, other] = [make(), make()];
+    await accelerator.saveModel(model, folder, { format: 'tfjs' });
+    await accelerator.loadModel(other, folder);
+    expect(values(other)).toEqual(values(model));
+    const flat = tf.sequential({ layers: [tf.layers.flatten({ inputShape: [2, 2], name: 'flat' })] });
+    await accelerator.saveModel(flat, folder, { format: 'tfjs' });
+    expect((await tf.loadLayersModel(modelFiles(folder))).countParams()).toBe(0);
+  });
+
+  it("tfjs reads weights of fewer bits, of each type, as tfjs's decodeWeights does", async () => {
+    const model = accelerator.prepare(network());
+    const named = () => model.weights.map((weight) => [weight.originalName, weight.read()] as const);
+    for (const [name, weight] of named())
+      if (name.startsWith('norm')) (weight as tf.Variable).assign(tf.randomNormal(weight.shape));
+    const quantization = { uint8: ['conv/*'], uint16: ['dense/kernel'], float16: true } as const;
+    await accelerator.saveModel(model, folder, { format: 'tfjs', quantization });
+    const file = await readFile(join(folder, 'model.json'), 'utf8');
+    const { weightsManifest } = JSON.parse(file) as tf.io.ModelJSON;
+    const specs = weightsManifest[0]!.weights;
+    expect(
+      specs.map(({ name, dtype, quantization: { dtype: stored } = { dtype: 'none' } }) => [
+        name,
+        dtype,
+        stored,
+      ]),
+    ).toEqual(
+      named().map(([name]) => {
+        const stored = name.startsWith('conv') ? 'uint8' : name === 'dense/kernel' ? 'uint16' : 'float16';
+        return [name, 'float32', stored];
+      }),
+    );
+    const bytes = await readFile(join(folder, 'group1-shard1of1.bin'));
+    const decoded = tf.io.decodeWeights(Uint8Array.from(bytes).buffer, specs);
+    const steps = { uint8: 1 / 255, uint16: 1 / 65_535, float16: 2 ** -10 };
+    for (const [name, weight] of named()) {
+      const error = tf.max(tf.abs(tf.sub(decoded[name]!, weight))).dataSync()[0]!;
+      const range =
+        tf.sub(tf.max(weight), tf.min(weight)).dataSync()[0]! + tf.max(tf.abs(weight)).dataSync()[0]!;
+      const step = steps[specs.find((spec) => spec.name === name)!.quantization!.dtype];
+      expect(error, name).toBeLessThanOrEqual(step * range);
+      if (name.endsWith('kernel')) expect(error, name).toBeGreaterThan(0);
+    }
+    const expected = named().map(([name]) => [name, ...decoded[name]!.dataSync()]);
+    const read = (of: tf.LayersModel) => of.weights.map((w) => [w.originalName, ...w.read().dataSync()]);
+    const loaded = await tf.loadLayersModel(modelFiles(folder));
+    expect(read(loaded)).toEqual(expected);
+    const other = accelerator.prepare(network());
+    await accelerator.loadModel(other, folder);
+    expect(read(other)).toEqual(expected);
+  });
+
+  it('weights that quantization does not name stay as they are', async () => {
+    const model = accelerator.prepare(network());
+    const options = { format: 'tfjs', quantization: { uint8: ['norm/*'] } } as const;
+    await accelerator.saveModel(model, folder, options);
+    const other = accelerator.prepare(network());
+    await accelerator.loadModel(other, folder);
+    const kernels = (of: tf.LayersModel) =>
+      of
+        .getLayer('dense')
+        .getWeights()
+        .map((w) => [...w.dataSync()]);
+    expect(kernels(other)).toEqual(kernels(model));
+  });
+
+  it('refuses quantization of weights that no type holds, and of other formats', async () => {
+    const model = accelerator.prepare(network());
+    const save = (options: object) => accelerator.saveModel(model, folder, options);
+    await expect(save({ quantization: 'uint8' })).rejects.toThrowError(error('ACC_INVALID_OPTION'));
+    const wrong = { format: 'tfjs', quantization: { uint8: ['dens/*'] } };
+    await expect(save(wrong)).rejects.toThrowError(error('ACC_INVALID_OPTION'));
+    (model.getLayer('dense').weights[0]!.read() as tf.Variable).assign(tf.fill([144, 5], NaN));
+    const numbers = { format: 'tfjs', quantization: 'float16' };
+    await expect(save(numbers)).rejects.toThrowError(error('ACC_QUANTIZE_VALUES'));
+    expect(await readdir(folder)).toEqual([]);
+    const tensors = accelerator.save([tf.zeros([2])], folder, { quantization: 'uint8' } as object);
+    await expect(tensors).rejects.toThrowError(error('ACC_UNKNOWN_OPTION'));
   });
 
   it('refuses contradicting options', async () => {

@@ -112,6 +112,31 @@ describe('packed weights in files', () => {
     );
     model.dispose();
   });
+
+  it('keep their numbers where saveModel stores the others in fewer bits', async () => {
+    const make = async (seed: number) => {
+      const model = tf.sequential({
+        layers: [tf.layers.dense({ units: 64, inputShape: [64], name: 'dense' })],
+      });
+      model.setWeights([tf.randomNormal([64, 64], 0, 1, 'float32', seed), tf.fill([64], 1 / 3)]);
+      await quantize(model, { weights: 'nf4' });
+      return model;
+    };
+    const model = await make(1);
+    await accelerator.saveModel(model, folder, { format: 'tfjs', quantization: 'float16' });
+    const loaded = await make(2);
+    await accelerator.loadModel(loaded, folder);
+    const [kernel, bias] = ['kernel', 'bias'].map((name) =>
+      [model, loaded].map((of) => {
+        const weight = of.weights.find(({ originalName }) => originalName.endsWith(name))!;
+        return [...weight.read().dataSync()];
+      }),
+    );
+    expect(kernel![1]).toEqual(kernel![0]);
+    expect(bias!.map(([first]) => first)).toEqual([Math.fround(1 / 3), 0.333251953125]);
+    model.dispose();
+    loaded.dispose();
+  });
 });
 
 describe('layers that prepareQat has prepared', () => {

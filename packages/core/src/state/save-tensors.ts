@@ -7,7 +7,7 @@ import { mapLeaves, mapNested, type Nested } from '@acc/tape';
 export async function saveTensors(
   values: Nested,
   path: string,
-  options: Omit<WriteModelOptions, 'format'>,
+  options: Omit<WriteModelOptions, 'format' | 'quantization'>,
   { collective, kernels }: { readonly collective: Collective; readonly kernels: KernelLayer },
 ): Promise<void> {
   await together(collective, async () => {

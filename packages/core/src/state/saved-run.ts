@@ -70,7 +70,11 @@ export class SavedRun {
     return this.#context.checkpoints.hooks.add(before, hook);
   }
 
-  async save(values: Nested, path: string, options: Omit<WriteModelOptions, 'format'>): Promise<void> {
+  async save(
+    values: Nested,
+    path: string,
+    options: Omit<WriteModelOptions, 'format' | 'quantization'>,
+  ): Promise<void> {
     this.#context.lifetime.requireJob('save');
     requirePath('save', path);
     checkKeys('save', options, ['maxShardSize', 'storage']);

@@ -1,15 +1,20 @@
-import type { NamedTensorMap, Tensor } from '@tensorflow/tfjs-core';
 import { programFrames, type Plugin } from '@acc/contract';
+import { join } from '@acc/platform';
 import type { TrackerBus, TrackersState } from '@acc/tracker';
-import type { Alert } from '@acc/monitor';
+import type { Alert, MonitorSink } from '@acc/monitor';
 import { recordedOptions, type ResolvedOptions } from '../options.js';
 import { monitorOf } from '../presets/plugins.js';
+
+interface Training extends Pick<MonitorSink, 'norm' | 'watch'> {
+  readonly size: number;
+  readonly strategy: string;
+}
 
 /** Plugins that count steps for trackers, store the run in checkpoints, and log automatically. */
 export function trackingPlugins(
   options: ResolvedOptions,
   bus: TrackerBus,
-  { size, strategy, norm }: { size: number; strategy: string; norm: (grads: NamedTensorMap) => Tensor },
+  { size, strategy, norm, watch }: Training,
 ): Plugin[] {
   const counting: Plugin = {
     name: 'trackers',
@@ -37,9 +42,17 @@ export function trackingPlugins(
     },
     warn,
     norm,
-    facts: { strategy, options: recordedOptions(options), createdAt: programLine() },
+    watch,
+    facts: {
+      ...{ strategy, options: recordedOptions(options), createdAt: programLine() },
+      checkpoints: placeOfCheckpoints(options),
+    },
   };
   return [counting, ...monitorOf(options, sink, size)];
+}
+
+function placeOfCheckpoints({ checkpoint, projectDir }: ResolvedOptions): string {
+  return checkpoint?.storage?.location ?? checkpoint?.dir ?? join(projectDir, 'checkpoints');
 }
 
 /** Where the program creates its Accelerator: `train.ts:12:28`. */

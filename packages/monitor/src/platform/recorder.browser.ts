@@ -4,6 +4,8 @@ type Platform = typeof recorder;
 
 /** A page has no thread that writes files. */
 export class Recorder implements Pick<InstanceType<Platform['Recorder']>, 'endStep' | 'step' | 'close'> {
+  readonly windows = { take: () => undefined };
+
   endStep(): void {}
 
   step(): void {}

@@ -1,11 +1,13 @@
+import { ASKS } from './asks-script.js';
+
 /**
  * The thread that writes records: every 250 ms it samples the process, takes the rows of steps from the
  * ring, and appends both to their files. It is plain text, so that bundles need no extra file. See
  * `format.ts` for the format, and `recorder.ts` for `control`.
  */
 export const SCRIPT = `
-const { workerData } = require('node:worker_threads');
-const { appendFileSync, openSync, writeSync, closeSync, readFileSync } = require('node:fs');
+const { Worker, workerData } = require('node:worker_threads');
+const { appendFileSync, closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, writeSync } = require('node:fs');
 const { crc32, deflateRawSync } = require('node:zlib');
 const { control, ring, files, facts, rank, everyMs, magic, headerBytes, kind } = workerData;
 const state = new Int32Array(control);
@@ -14,6 +16,7 @@ const width = files.steps.columns.length;
 const rows = new Float64Array(ring);
 const capacity = rows.length / width;
 let hasFailed = false;
+${ASKS}
 
 /** Training goes on also if nobody reads what it says. */
 function tell(text) {
@@ -123,6 +126,12 @@ function turn() {
   }
 }
 
+function look() {
+  try {
+    lookForRequest();
+  } catch {}
+}
+
 function open() {
   try {
     appendFileSync(facts.path, facts.line);
@@ -146,11 +155,13 @@ function close() {
 
 try {
   open();
+  passOverOld();
   let isClosing = false;
   while (!isClosing) {
     isClosing = Atomics.load(state, CLOSING) === 1;
     if (!isClosing) Atomics.wait(state, CLOSING, 0, everyMs);
     turn();
+    look();
   }
   close();
 } finally {

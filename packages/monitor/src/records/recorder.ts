@@ -1,6 +1,6 @@
 import * as os from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { observeCollectives } from '@acc/collective';
+import { observeCollectives, shareCalls } from '@acc/collective';
 import { flopsOfCall, observeReplays, type ReplayReport } from '@acc/kernels';
 import { numThreads, memoryStats, observeCalls } from '@acc/native';
 import { files, hostName, join } from '@acc/platform';
@@ -13,9 +13,12 @@ import {
   type Facts,
   type StepRow,
 } from '@acc/records';
+import { jobCommand } from '../environment.js';
+import { AskedWindows, MOST_STEPS } from './asked-windows.js';
 import { LoopFigures, type LoopTimes } from './loop-figures.js';
 import type { OwnWork } from './own-work.js';
 import { SCRIPT } from './recorder-script.js';
+import { STACKS } from './stacks-script.js';
 
 /** The figures of a step that the recorder does not measure itself. Times are those of `performance.now()`. */
 export type StepFigures = Omit<StepRow, Work | keyof LoopTimes | Memory>;
@@ -26,6 +29,8 @@ type Memory = 'allocatedBytes' | 'peakBytes' | 'reservedBytes';
 const CAPACITY = 8192;
 const EVERY_MS = 250;
 const CLOSE_MS = 2000;
+/** Stacks are read no more often. */
+const STACKS_EVERY_MS = 1000;
 /** Places in the shared control words. */
 const WRITTEN = 0;
 const TAKEN = 1;
@@ -36,7 +41,9 @@ const COLLECTIVES = 5;
 const DEPTH = 6;
 const WORDS = 7;
 
-type MachineFact = 'host' | 'processors' | 'hostProcessors' | 'boundTo' | 'threads' | 'memoryBytes';
+type MachineFact =
+  | ('pid' | 'host' | 'command' | 'startedIn')
+  | ('processors' | 'hostProcessors' | 'boundTo' | 'threads' | 'memoryBytes');
 
 interface Given {
   readonly folder: string;
@@ -48,6 +55,12 @@ interface Given {
   readonly warn: (message: string) => void;
   /** How long {@link Recorder.close} waits for the thread, at most. */
   readonly closeMs?: number;
+}
+
+/** Of one step. */
+interface Measured extends Pick<StepRow, Exclude<Work, 'replay'>> {
+  readonly replay: { ms: number; flops: number; count: number };
+  readonly loop: LoopTimes;
 }
 
 const NO_REPLAY = { ms: 0, flops: 0, count: 0 };
@@ -63,6 +76,8 @@ export class Recorder {
   readonly #rows = new Float64Array(new SharedArrayBuffer(8 * CAPACITY * STEP_COLUMNS.length));
   readonly #worker: Worker | undefined;
   readonly #ends: readonly (() => void)[];
+  /** Windows of steps that `acc monitor` asks for. */
+  readonly windows: AskedWindows;
   readonly #loop = new LoopFigures(() => this.given.own.isRunning);
   #calls = { ...NO_CALLS };
   /** Milliseconds in collectives in the step that runs. Changed in place. */
@@ -71,7 +86,7 @@ export class Recorder {
   #replay = { ...NO_REPLAY };
   /** The number of the step that runs. The recorder begins after the first one. */
   #running = 2;
-  #measured = {
+  #measured: Measured = {
     ...{ blocked: NaN, flops: NaN, replay: { ...NO_REPLAY }, calls: NaN, kernels: NaN },
     ...{ passes: 0, communicating: 0, recordings: 0 },
     loop: this.#loop.take(),
@@ -85,16 +100,11 @@ export class Recorder {
   constructor(private readonly given: Given) {
     const { folder, rank } = given;
     tryToMake(folder);
-    const file = (name: string, columns: readonly string[]) => ({
-      path: join(folder, `${name}-rank-${rank}.acc`),
-      columns,
-    });
+    this.windows = new AskedWindows({ folder, rank });
+    const calls = shareCalls();
     this.#worker = this.#start({
-      files: { steps: file('steps', STEP_COLUMNS), samples: file('samples', SAMPLE_COLUMNS) },
-      facts: {
-        path: join(folder, `facts-rank-${rank}.jsonl`),
-        line: `${JSON.stringify({ ...given.facts, ...machineFacts(given.hasNative) })}\n`,
-      },
+      ...filesOf(folder, rank, { ...given.facts, ...machineFacts(given.hasNative) }),
+      asks: { ...asksOf(folder), window: this.windows.shared, calls: calls.memory },
       control: this.#control.buffer,
       ring: this.#rows.buffer,
       rank,
@@ -116,6 +126,7 @@ export class Recorder {
       ),
       observeReplays((report) => this.replayed(report)),
       () => this.#loop.close(),
+      calls.end,
     ];
     this.#count();
   }
@@ -216,30 +227,13 @@ export class Recorder {
     const [rows, memory] = [this.#rows, this.#memory];
     put(rows, at, last);
     put(rows, at, this.#measured.loop);
-    put(rows, at, this.#figuresOfWork(last));
+    put(rows, at, figuresOfWork(this.#measured, last));
     rows[at + INDEX.start] = performance.timeOrigin + last.start;
     rows[at + INDEX.end] = performance.timeOrigin + last.end;
     rows[at + INDEX.allocatedBytes] = memory?.allocatedBytes ?? NaN;
     rows[at + INDEX.peakBytes] = memory?.peakAllocatedBytes ?? NaN;
     rows[at + INDEX.reservedBytes] = memory?.reservedBytes ?? NaN;
     Atomics.add(this.#control, WRITTEN, 1);
-  }
-
-  /** A replay runs collectives before the first hook, so it is not known whose they are. */
-  #figuresOfWork({ forward, backward }: StepFigures): Pick<StepRow, Work> {
-    const { blocked, flops, replay, calls, kernels, passes, communicating, recordings } = this.#measured;
-    const hasPasses = forward > 0 || backward > 0;
-    const outside = replay.count > 0 && !hasPasses ? 0 : flops;
-    return {
-      blocked: replay.count > 0 ? NaN : blocked,
-      replay: replay.ms,
-      flops: outside + replay.flops,
-      calls,
-      kernels,
-      passes: replay.count > 0 ? NaN : passes,
-      communicating,
-      recordings,
-    };
   }
 
   /** The place of the next row. Undefined: there is none. */
@@ -268,6 +262,42 @@ export class Recorder {
   }
 }
 
+/** A replay runs collectives before the first hook, so it is not known whose they are. */
+function figuresOfWork(measured: Measured, { forward, backward }: StepFigures): Pick<StepRow, Work> {
+  const { blocked, flops, replay, calls, kernels, passes, communicating, recordings } = measured;
+  const hasPasses = forward > 0 || backward > 0;
+  const outside = replay.count > 0 && !hasPasses ? 0 : flops;
+  return {
+    blocked: replay.count > 0 ? NaN : blocked,
+    replay: replay.ms,
+    flops: outside + replay.flops,
+    calls,
+    kernels,
+    passes: replay.count > 0 ? NaN : passes,
+    communicating,
+    recordings,
+  };
+}
+
+/** The files of a rank, with what is written first. */
+function filesOf(folder: string, rank: number, facts: Facts) {
+  const path = (name: string, extension: string) => join(folder, `${name}-rank-${rank}.${extension}`);
+  return {
+    files: {
+      steps: { path: path('steps', 'acc'), columns: STEP_COLUMNS },
+      samples: { path: path('samples', 'acc'), columns: SAMPLE_COLUMNS },
+    },
+    facts: { path: path('facts', 'jsonl'), line: `${JSON.stringify(facts)}\n` },
+  };
+}
+
+/** Where requests of `acc monitor` are, and what they may ask for. */
+function asksOf(insight: string) {
+  const folder = join(insight, 'asks');
+  const request = join(folder, 'request.json');
+  return { folder, request, mostSteps: MOST_STEPS, stacksEveryMs: STACKS_EVERY_MS, stacks: STACKS };
+}
+
 const INDEX = Object.fromEntries(STEP_COLUMNS.map((name, i) => [name, i])) as Readonly<
   Record<keyof StepRow, number>
 >;
@@ -288,7 +318,9 @@ function add(replay: { ms: number; flops: number; count: number }, ms: number, f
 
 function machineFacts(hasNative: boolean): Pick<Facts, MachineFact> {
   return {
+    pid: process.pid,
     host: hostName(),
+    ...{ command: jobCommand(), startedIn: process.cwd() },
     processors: os.availableParallelism(),
     hostProcessors: os.cpus().length,
     boundTo: boundTo(),

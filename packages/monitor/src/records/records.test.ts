@@ -1,10 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
+  chmodSync,
   closeSync,
+  existsSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
+  rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -196,6 +202,7 @@ it.runIf(process.platform === 'linux')('neither do a full disk and a full stderr
     file,
     `const control = new SharedArrayBuffer(28);
 const workerData = { ...${JSON.stringify(given)}, headerBytes: 16, control, ring: new SharedArrayBuffer(8192) };
+workerData.asks = { folder: '', request: '', window: new SharedArrayBuffer(12) };
 const { Worker } = require('node:worker_threads');
 const worker = new Worker(${JSON.stringify(SCRIPT)}, { eval: true, workerData });
 Atomics.store(new Int32Array(control), 2, 1);
@@ -211,4 +218,84 @@ worker.on('exit', () => console.log('goes on'));
   });
   closeSync(full);
   expect([stdout, status]).toEqual(['goes on\n', 0]);
+});
+
+interface Answer {
+  readonly rank: number;
+  readonly pid: number;
+  readonly main: { readonly state: string; readonly frames: readonly string[] };
+}
+
+it('tells the stack of a busy main thread, by the lines of the program', () => {
+  const insight = join(newFolder(), 'insight');
+  const asks = join(insight, 'asks');
+  const recorder = newRecorder(insight);
+  mkdirSync(asks, { recursive: true, mode: 0o700 });
+  const samples = join(insight, 'samples-rank-0.acc');
+  // Before its first sample, a request is one to an earlier process.
+  while (!existsSync(samples) || statSync(samples).size < 300);
+  writeFileSync(join(asks, 'request.json'), '{"id":3,"ask":"stacks"}', { mode: 0o600 });
+  const answer = join(asks, '3-rank-0.json');
+  function waitForAnswer(): void {
+    while (!existsSync(answer));
+  }
+  waitForAnswer();
+  const lines = readFileSync(import.meta.filename, 'utf8').split('\n');
+  const called = lines.indexOf('  waitForAnswer();') + 1;
+  const { rank, pid, main } = JSON.parse(readFileSync(answer, 'utf8')) as Answer;
+  expect([rank, pid, main.state]).toEqual([0, process.pid, 'javascript']);
+  expect(main.frames[0]).toMatch(/^waitForAnswer \(.*records\.test\.ts:/);
+  expect(main.frames[1]).toMatch(new RegExp(`\\(${import.meta.filename}:${called}:3\\)$`));
+  recorder.close();
+});
+
+it('takes windows that its own user asks for, once, and passes over all else', async () => {
+  const insight = join(newFolder(), 'insight');
+  const asks = join(insight, 'asks');
+  const request = join(asks, 'request.json');
+  mkdirSync(asks, { recursive: true, mode: 0o700 });
+  const asked = (id: number, more = {}) =>
+    JSON.stringify({ id, ask: 'window', fromStep: 5, steps: 2, ...more });
+  writeFileSync(request, asked(1));
+  const recorder = newRecorder(insight);
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  const samples = join(insight, 'samples-rank-0.acc');
+  const size = () => statSync(samples, { throwIfNoEntry: false })?.size ?? 0;
+  // The thread looks for requests after each sample, and goes on while this one waits.
+  const passTurns = () => {
+    for (let turn = 0; turn < 2; turn++)
+      for (const before = size(); size() === before;) Atomics.wait(cell, 0, 0, 10);
+  };
+  const wrong = [
+    ['of an earlier process', undefined, 0o600],
+    ['torn', asked(2).slice(0, 20), 0o600],
+    ['too many steps', asked(3, { steps: 1000 }), 0o600],
+    ['no number', asked(4, { fromStep: '5' }), 0o600],
+    ['too long', asked(5, { more: 'x'.repeat(5000) }), 0o600],
+    ['that others could have written', asked(6), 0o666],
+  ] as const;
+  for (const [name, text, mode] of wrong) {
+    if (text !== undefined) writeFileSync(request, text);
+    chmodSync(request, mode);
+    passTurns();
+    expect(recorder.windows.take(5), name).toBeUndefined();
+  }
+  rmSync(request);
+  writeFileSync(request, asked(7), { mode: 0o600 });
+  passTurns();
+  expect([recorder.windows.take(4), recorder.windows.take(5)?.steps, recorder.windows.take(6)]).toEqual([
+    undefined,
+    2,
+    undefined,
+  ]);
+  writeFileSync(request, asked(8));
+  passTurns();
+  expect(recorder.windows.take(7)).toBeUndefined();
+  const answer = readFileSync(join(insight, 'windows', '8', 'rank-0.json'), 'utf8');
+  expect(JSON.parse(answer)).toEqual({ rank: 0, state: 'late', step: 7 });
+  // A request is being replaced.
+  new Int32Array(recorder.windows.shared)[2] = 0;
+  expect([recorder.windows.take(8), readdirSync(join(insight, 'windows'))]).toEqual([undefined, ['8']]);
+  recorder.close();
+  expect(problems.splice(0)).toEqual([]);
 });

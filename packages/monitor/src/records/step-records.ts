@@ -5,6 +5,7 @@ import type { RunFacts } from './run-facts.js';
 import type { LastStep } from '../step-clock.js';
 import { NO_GRADIENT_FIGURES, type GradientFigures } from './gradient-figures.js';
 import type { OwnWork } from './own-work.js';
+import type { AskedWindow } from './asked-windows.js';
 import type { StepFigures } from './recorder.js';
 
 /** Information about a step that has just ended. */
@@ -37,6 +38,8 @@ export class StepRecords {
       readonly own: OwnWork;
       readonly facts: RunFacts;
       readonly warn: (message: string) => void;
+      /** Takes a profile of the next steps. */
+      readonly watch: (window: AskedWindow) => void;
     },
   ) {}
 
@@ -71,6 +74,8 @@ export class StepRecords {
       { ...parts, exposed: communication, bytesSent, ...about, ...learning, ...gradients },
       metrics !== undefined,
     );
+    const window = this.#recorder.windows.take(step);
+    if (window) this.given.watch(window);
   }
 
   close(): void {

@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { buffer, text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { openPromise, type Entry, type ZipFile } from 'yauzl';
+import type { Entry, ZipFile } from 'yauzl';
 import { asDiskError, makeCacheFolder, requireFreeSpace } from './disk.js';
 import { checkAgainstRecord, parseWheelRecord, type WheelRecord } from './wheel-record.js';
 
@@ -35,6 +35,8 @@ const WHOLE_FILE_BYTES = 1024 * 1024;
 
 /** Opens a zip. It reads the list of files, but not their contents. */
 export async function openZip(path: string, refuse: Refusal): Promise<OpenZip> {
+  // Ranks start without it: they open no zip.
+  const { openPromise } = await import('yauzl');
   let zip: ZipFile;
   try {
     zip = await openPromise(path, { autoClose: false, lazyEntries: true });

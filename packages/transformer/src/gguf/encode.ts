@@ -1,4 +1,4 @@
-import { halfBits } from './half.js';
+import { float16Bits } from '@acc/kernels';
 
 /** Writes `values`, whole blocks of them, as `blocks`. */
 type Encode = (values: Float32Array, blocks: Uint8Array) => void;
@@ -36,7 +36,7 @@ function encodeHalves(values: Float32Array, blocks: Uint8Array): void {
 }
 
 function writeHalf(blocks: Uint8Array, at: number, value: number): void {
-  const bits = halfBits(value);
+  const bits = float16Bits(value);
   blocks[at] = bits & 255;
   blocks[at + 1] = bits >> 8;
 }

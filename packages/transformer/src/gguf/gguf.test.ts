@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileStorage } from '@acc/checkpoint';
-import { kernelLayerOf } from '@acc/kernels';
+import { float16Bits, kernelLayerOf } from '@acc/kernels';
 import { gpt2, llama, loadPretrained, saveGguf } from '../index.js';
 import { configOf } from '../models/description.js';
 import { WRITTEN_TYPES } from './encode.js';
-import { halfBits, halfValues } from './half.js';
+import { halfValues } from './half.js';
 import { configOfMetadata } from './metadata.js';
 import { openGguf, readValues } from './open-gguf.js';
 import { readHeader } from './read-header.js';
@@ -67,11 +67,11 @@ it('float16 numbers are rounded to the nearest, of two the even one', () => {
   const halves = halfValues();
   const finite = Array.from(halves.keys()).filter((bits) => Number.isFinite(halves[bits]));
   expect(finite).toHaveLength(2 * 31 * 1024);
-  expect(finite.map((bits) => halfBits(halves[bits]!))).toEqual(finite);
+  expect(finite.map((bits) => float16Bits(halves[bits]!))).toEqual(finite);
   const positive = finite.filter((bits) => bits < 0x7bff);
-  const between = positive.map((bits) => halfBits((halves[bits]! + halves[bits + 1]!) / 2));
+  const between = positive.map((bits) => float16Bits((halves[bits]! + halves[bits + 1]!) / 2));
   expect(between).toEqual(positive.map((bits) => bits + (bits & 1)));
-  expect([65_519, 65_520, -Infinity, NaN].map(halfBits)).toEqual([0x7bff, 0x7c00, 0xfc00, 0x7e00]);
+  expect([65_519, 65_520, -Infinity, NaN].map(float16Bits)).toEqual([0x7bff, 0x7c00, 0xfc00, 0x7e00]);
 });
 
 /** The rule of fixtures/write_gguf.py, for weights as the Hub has them. */

@@ -7,15 +7,17 @@ import { compressedTensors } from './compressed-tensors.js';
 import { unsupportedQuantization } from './errors.js';
 import { gptq } from './gptq.js';
 import { Parts, type PackedWeight, type Packing } from './parts.js';
+import { torchao } from './torchao.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
 /** By the `quant_method` of a config. Each refuses what it does not read. */
-const METHODS: Readonly<Record<string, (config: Config) => Packing>> = {
+const METHODS: Readonly<Record<string, (config: Config, stored: readonly StoredWeight[]) => Packing>> = {
   'compressed-tensors': compressedTensors,
   bitsandbytes,
   gptq,
   awq,
+  torchao,
 };
 
 /**
@@ -34,7 +36,7 @@ export async function openPacked(
   if (typeof method !== 'string' || !Object.hasOwn(METHODS, method)) {
     throw unsupportedQuantization(`has the quant_method ${JSON.stringify(method)}`);
   }
-  const packing = METHODS[method]!(config);
+  const packing = METHODS[method]!(config, stored);
   const packed = partsOf(stored, packing);
   const taken = new Set<string>();
   for (const { prefix } of packed) for (const end of packing.ends) taken.add(prefix + end);

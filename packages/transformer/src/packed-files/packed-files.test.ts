@@ -135,6 +135,128 @@ it('a zero of gptq that is stored as the largest number is 0', async () => {
   expect(Array.from(values).slice(0, 8)).toEqual([1, 2, 0, 0, 0, 0, 0, 0]);
 });
 
+describe('torchao', () => {
+  const config = { quant_method: 'torchao' };
+  /** The cases of fixtures/write_torchao.py. */
+  const torchao = () =>
+    openWeights(fileURLToPath(new URL('../../fixtures/torchao.safetensors', import.meta.url)));
+
+  it('has the values that torchao gives, of each class and granularity', async () => {
+    const opened = await openPacked(await torchao(), config, stateLayer());
+    const named = new Map(opened.map((weight) => [weight.name, weight]));
+    const cases = opened.filter(({ name }) => name.endsWith('.weight'));
+    expect(cases).toHaveLength(10);
+    expect(named.size).toBe(20);
+    const before = tf.memory().numTensors;
+    for (const { name, read } of cases) {
+      const expected = await named.get(name.replace('.weight', '.expected'))!.read(stateLayer());
+      const values = await read(stateLayer());
+      expect(values.shape).toEqual([8, 64]);
+      expect([name, ...values.dataSync()]).toEqual([name, ...expected.dataSync()]);
+      tf.dispose([expected, values]);
+    }
+    expect(tf.memory().numTensors).toBe(before);
+  });
+
+  it('metadata of each file of a model are put together', async () => {
+    const stored = await torchao();
+    const { metadata } = stored[0]!;
+    const apart = stored.map((weight): StoredWeight => {
+      const of = `${weight.name.split('.')[0]}.weight`;
+      return {
+        ...weight,
+        dtype: weight.dtype,
+        metadata: { tensor_names: JSON.stringify([of]), [of]: metadata![of]! },
+      };
+    });
+    const opened = await openPacked(apart, config, stateLayer());
+    expect(opened.filter(({ name }) => name.endsWith('.weight'))).toHaveLength(10);
+  });
+
+  type Described = Readonly<Record<string, unknown>> & { readonly _data: object };
+  const changed = (name: string, change: (described: Described) => object) => {
+    return (metadata: Record<string, string>) => {
+      metadata[name] = JSON.stringify(change(JSON.parse(metadata[name]!) as Described));
+    };
+  };
+  const INVALID = 'ACC_PACKED_WEIGHTS_INVALID';
+  const blocks =
+    (...size: unknown[]) =>
+    (all: Described) => ({
+      ...all,
+      _data: { ...all._data, block_size: size },
+    });
+  it.each<[string, RegExp, (metadata: Record<string, string>) => void]>([
+    [INVALID, /metadata .* describe no packed weights/, (all) => delete all['tensor_names']],
+    [INVALID, /metadata .* tensor_names that are no list/, (all) => (all['tensor_names'] = '{}')],
+    [INVALID, /'int8\.weight' is in the tensor_names/, (all) => delete all['int8.weight']],
+    [INVALID, /'int8\.weight' has a description without a _type/, (all) => (all['int8.weight'] = '{')],
+    [INVALID, /'int8\.weight' has .* without _data/, changed('int8.weight', (all) => ({ ...all, _data: 3 }))],
+    [INVALID, /'int8\._weight_qdata' is stored, but/, changed('int8.weight', () => ({ _type: 'Tensor' }))],
+    [INVALID, /'int4\._weight_qdata' .* blocks of \[1,48\] do not/, changed('int4.weight', blocks(1, 48))],
+    [INVALID, /'int4\._weight_qdata' .* blocks of \[1\] do not/, changed('int4.weight', blocks(1))],
+    [
+      INVALID,
+      /'int4\._weight_scale' has the shape \[8,2\]; .* \[8,4\]/,
+      changed('int4.weight', blocks(1, 16)),
+    ],
+    [INVALID, /'int4plain\._weight_qdata' has blocks of 2 rows/, changed('int4plain.weight', blocks(2, 32))],
+    [
+      INVALID,
+      /'int4plain\._weight_qdata' has numbers for \[8,64\]; expected the shape \[8,62\]/,
+      changed('int4plain.weight', (all) => ({ ...all, _data: { ...all._data, shape: [8, 62] } })),
+    ],
+    [
+      'ACC_MODEL_UNSUPPORTED',
+      /'int8\.weight' is packed as Int4TilePackedTo4dTensor, which is not read/,
+      changed('int8.weight', (all) => ({ ...all, _type: 'Int4TilePackedTo4dTensor' })),
+    ],
+    [
+      'ACC_MODEL_UNSUPPORTED',
+      /'int8\.weight' has the part "extra"/,
+      changed('int8.weight', (all) => ({ ...all, _tensor_data_names: ['qdata', 'extra'] })),
+    ],
+    [
+      'ACC_MODEL_UNSUPPORTED',
+      /'mlp\.gate' is a parameter that is packed as Int8Tensor/,
+      (all) => {
+        all['mlp.gate'] = all['int8.weight']!;
+        all['tensor_names'] = '["mlp.gate"]';
+      },
+    ],
+  ])('metadata that do not fit are %s: %s', async (code, message, change) => {
+    const stored = await torchao();
+    const metadata = { ...stored[0]!.metadata };
+    change(metadata);
+    const all = stored.map((weight) => ({ ...weight, dtype: weight.dtype, metadata }));
+    await expect(openPacked(all, config, stateLayer())).rejects.toThrow(failure(code, message));
+  });
+
+  it('a part that is missing, misshapen or of another type is refused with its name', async () => {
+    const stored = await torchao();
+    for (const damaged of stored.filter(({ name }) => /^(?:int4plain|int8scaled)\._/.test(name))) {
+      const others = stored.filter((weight) => weight !== damaged);
+      const named = failure(INVALID, new RegExp(`'${damaged.name}'`));
+      await expect(openPacked(others, config, stateLayer())).rejects.toThrow(named);
+      const dtype = damaged.dtype === 'int32' ? 'float32' : 'int32';
+      const reads: StoredWeight[] = [{ ...damaged, dtype }];
+      // Zeros may be of either type. The factor's shape is that of its values.
+      if (damaged.name.endsWith('zero_point')) reads.pop();
+      if (!damaged.name.endsWith('pre_scale'))
+        reads.push({ ...damaged, dtype: damaged.dtype, shape: [3, 5] });
+      else reads.push({ ...damaged, dtype: damaged.dtype, read: () => Promise.resolve(tf.ones([3])) });
+      const [of] = damaged.name.split('.');
+      for (const wrong of reads) {
+        const opening = openPacked([...others, wrong], config, stateLayer());
+        const read = opening.then((opened) =>
+          opened.find(({ name }) => name === `${of}.weight`)!.read(stateLayer()),
+        );
+        await expect(read).rejects.toThrow(named);
+      }
+    }
+  });
+});
+
 const SMALL = {
   vocab_size: 16,
   hidden_size: 64,

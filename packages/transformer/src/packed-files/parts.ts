@@ -49,6 +49,11 @@ export class Parts {
     return (await this.#values(end, 'float32', layer)) as Float32Array;
   }
 
+  /** Numbers of any type. */
+  numbers(end: string, layer: StateLayer): Promise<ArrayLike<number>> {
+    return this.#values(end, this.get(end).dtype, layer);
+  }
+
   async #values(end: string, expected: DataType, layer: StateLayer): Promise<ArrayLike<number>> {
     const part = this.get(end);
     if (part.dtype !== expected) {

@@ -1,5 +1,6 @@
 import type { WrittenWeight } from '@acc/checkpoint';
 import { AccError, type TensorBytes } from '@acc/contract';
+import { nearestEven } from '@acc/kernels';
 
 /** How matrices are packed in files. */
 export interface PackedFormat {
@@ -129,12 +130,6 @@ function largestOf(values: Float32Array): number {
   let largest = 0;
   for (const value of values) largest = Math.max(largest, Math.abs(value));
   return largest;
-}
-
-function nearestEven(value: number): number {
-  const below = Math.floor(value);
-  const rest = value - below;
-  return rest > 0.5 || (rest === 0.5 && below % 2 !== 0) ? below + 1 : below;
 }
 
 function groupDoesNotDivide({ name, shape }: WrittenWeight, group: number): AccError {

@@ -37,9 +37,9 @@ export type LoadPretrainedOptions = Omit<
  *
  * @param path A folder as on the Hugging Face Hub: config.json of a `gpt2` or `llama`, and
  * model.safetensors, or several files with model.safetensors.index.json. Weights may be packed by
- * compressed-tensors (int4, int8), bitsandbytes (nf4), GPTQ or AWQ (4 bits). Or a GGUF file of a Llama, whose
- * name ends with `.gguf`: its tensors may be F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and
- * Q6_K. Weights of fewer bits become float32.
+ * compressed-tensors (int4, int8), bitsandbytes (nf4), GPTQ, AWQ (4 bits) or torchao (int8, int4). Or a
+ * GGUF file of a Llama, whose name ends with `.gguf`: its tensors may be F32, F16, BF16, Q8_0, Q4_0, Q4_1,
+ * Q5_0, Q5_1, Q4_K, Q5_K and Q6_K. Weights of fewer bits become float32.
  * @param options Packs each weight as soon as it is read, as `quantize` would pack it afterwards: the
  * model is never in memory in float32. Default: weights stay float32. Needs the backend `acc`. With
  * `{ weights: 'int8', granularity: { group: 32 } }`, weights of a Q8_0 file keep their numbers and scales.

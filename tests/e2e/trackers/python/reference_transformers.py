@@ -88,6 +88,24 @@ def read(folder, kind, tokens, gguf=None):
     return {"logits": logits(load(folder, kind, **options), tokens)}
 
 
+def pack(folder, kind, config, tokens, packing, max_shard="5GB"):
+    """Saves a model of random weights that torchao has packed."""
+    from torchao import quantization as ao
+
+    build(kind, config, 0).save_pretrained(folder)
+    packings = {
+        "int8": ao.Int8WeightOnlyConfig(),
+        "int4": ao.IntxWeightOnlyConfig(
+            weight_dtype=torch.int4, granularity=ao.PerGroup(32), mapping_type=ao.MappingType.ASYMMETRIC
+        ),
+    }
+    model = load(folder, kind, quantization_config=transformers.TorchAoConfig(packings[packing]))
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+    model.save_pretrained(folder, max_shard_size=max_shard)
+    return {"logits": logits(model, tokens)}
+
+
 def adapt(folder, adapter, kind, tokens, targets, rank, alpha):
     """Gives the model of a folder an adapter of random values, and saves that."""
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, task_type="CAUSAL_LM")
@@ -131,7 +149,14 @@ def mixture(x, dy, experts, inner, balance, seed=0):
     }
 
 
-TASKS = {"mixture": mixture, "make": make, "read": read, "adapt": adapt, "read_adapter": read_adapter}
+TASKS = {
+    "mixture": mixture,
+    "make": make,
+    "read": read,
+    "pack": pack,
+    "adapt": adapt,
+    "read_adapter": read_adapter,
+}
 
 for line in sys.stdin:
     request = json.loads(line)

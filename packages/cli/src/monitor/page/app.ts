@@ -18,7 +18,7 @@ export class MonitorPage {
   readonly #status = h('p', { class: 'status', role: 'status' });
   readonly #heading = h('h1', {}, 'acc monitor');
   readonly #side = h('nav', { class: 'side', 'aria-label': 'Runs' });
-  readonly #view = new RunView();
+  readonly #view = new RunView((error) => this.#fail(error));
   #runs: readonly RunSummary[] = [];
   #chosen: readonly string[] = [];
   #details: readonly RunDetails[] = [];
@@ -55,8 +55,8 @@ export class MonitorPage {
       h('div', { class: 'row' }, h('h2', {}, 'Curves'), this.#charts.toolbar),
       this.#charts.element,
     );
-    const { verdict, sections } = this.#view;
-    const main = h('main', {}, verdict, curves, ...sections);
+    const { verdict, job, sections } = this.#view;
+    const main = h('main', {}, verdict, job, curves, ...sections);
     const top = h('header', {}, this.#heading, this.#status);
     this.root.replaceChildren(top, h('div', { class: 'columns' }, this.#side, main));
   }

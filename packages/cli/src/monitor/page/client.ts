@@ -1,3 +1,5 @@
+import type { Ask } from '../server/answers.js';
+
 /** An answer of the server that is an error. */
 export class RequestError extends Error {
   constructor(
@@ -24,11 +26,28 @@ export async function ask<T>(
   path: string,
   query: Readonly<Record<string, string | number>> = {},
 ): Promise<T> {
-  const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));
-  const response = await fetch(`/api/${path}?${search.toString()}`).catch((cause: unknown) => {
+  const response = await fetch(addressOf(path, query)).catch((cause: unknown) => {
     throw new UnreachableError('The server cannot be reached.', { cause });
   });
   return (await (await checked(response)).json()) as T;
+}
+
+/** Hands a request to the running job. @throws RequestError: the reason why it is not. */
+export async function askJob(given: Ask): Promise<void> {
+  const post = { method: 'POST', body: JSON.stringify(given) };
+  const response = await fetch('/api/ask', post).catch((cause: unknown) => {
+    throw new UnreachableError('The server cannot be reached.', { cause });
+  });
+  await checked(response);
+}
+
+/** The address of something that the browser loads itself. */
+export function addressOf(path: string, query: Readonly<Record<string, string | number>>): string {
+  return `/api/${path}?${searchOf(query)}`;
+}
+
+function searchOf(query: Readonly<Record<string, string | number>>): string {
+  return new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
 }
 
 async function checked(response: Response): Promise<Response> {

@@ -15,9 +15,13 @@ export class RunSet {
 
   /**
    * @param paths Of runs, or of folders with runs.
+   * @param attached The folder with the records of a job to which requests may be sent.
    * @throws AccError `ACC_RECORDS_MISSING` if there are none at one of them.
    */
-  constructor(readonly paths: readonly string[]) {
+  constructor(
+    readonly paths: readonly string[],
+    private readonly attached?: string,
+  ) {
     for (const path of paths) this.#add(path);
   }
 
@@ -79,10 +83,19 @@ export class RunSet {
     }
   }
 
+  /** Takes back requests that were not answered. */
+  async close(): Promise<void> {
+    for (const { job } of this.#runs.values()) await job?.close();
+  }
+
+  #newRun(folder: string): WatchedRun {
+    return new WatchedRun(`r${this.#runs.size}`, folder, folder === this.attached);
+  }
+
   #add(path: string): void {
     // The name of a run has those of its folders, and two paths may lead to the same one.
     for (const folder of findRuns(path).map((found) => resolve(found)))
-      if (!this.#runs.has(folder)) this.#runs.set(folder, new WatchedRun(`r${this.#runs.size}`, folder));
+      if (!this.#runs.has(folder)) this.#runs.set(folder, this.#newRun(folder));
   }
 }
 

@@ -3,9 +3,12 @@ import { basename, dirname, join } from 'node:path';
 import { AccError, isAccError } from '@acc/contract';
 import { diagnose, formatError, missingRanks, type Diagnosis, type Facts } from '@acc/records';
 import { CURVES } from '../curves/catalogue.js';
-import { AlertLog } from './alerts.js';
 import { readPart } from './growing-file.js';
 import { RankFigures } from './rank-figures.js';
+import { RunLog } from './run-log.js';
+import { AttachedJob, type AskedRun } from '../job/attached-job.js';
+import { usualStepMs } from '../job/usual-step.js';
+import { Windows } from '../job/windows.js';
 import type { Problem } from '../server/answers.js';
 
 const STEPS = /^steps-rank-(\d+)\.acc$/;
@@ -20,9 +23,12 @@ const VERSION_BYTES = 4;
 export class WatchedRun {
   /** `mnist/1`. */
   readonly name: string;
+  /** The job, if requests may be sent to it. */
+  readonly job: AttachedJob | undefined;
+  readonly windows: Windows;
   readonly #runFolder: string;
   #ranks = new Map<number, RankFigures>();
-  #alerts: AlertLog;
+  #log: RunLog;
   #error: AccError | undefined;
   #judged:
     { readonly at: number; readonly version: number; readonly result: Diagnosis | Problem } | undefined;
@@ -32,14 +38,18 @@ export class WatchedRun {
   /**
    * @param id The name in addresses of the page.
    * @param folder The folder with the records.
+   * @param isAttached Whether requests may be sent to the job.
    */
   constructor(
     readonly id: string,
     readonly folder: string,
+    isAttached = false,
   ) {
+    this.job = isAttached ? new AttachedJob(folder) : undefined;
+    this.windows = new Windows(folder);
     this.#runFolder = basename(folder) === 'insight' ? dirname(folder) : folder;
     this.name = `${basename(dirname(this.#runFolder))}/${basename(this.#runFolder)}`;
-    this.#alerts = new AlertLog(this.#runFolder);
+    this.#log = new RunLog(this.#runFolder);
   }
 
   /** Grows with each change. 0: nothing was read yet. */
@@ -56,8 +66,8 @@ export class WatchedRun {
     return this.ranks.find(({ facts }) => facts)?.facts;
   }
 
-  get alerts(): AlertLog {
-    return this.#alerts;
+  get log(): RunLog {
+    return this.#log;
   }
 
   /** Why nothing more is read. Undefined: all is well. */
@@ -67,7 +77,7 @@ export class WatchedRun {
 
   /** Records that are missing or damaged. */
   get problems(): readonly string[] {
-    return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(this.#records())];
+    return [...this.ranks.flatMap(({ problems }) => problems), ...missingRanks(recordsOf(this))];
   }
 
   /**
@@ -106,15 +116,11 @@ export class WatchedRun {
   async #judge(): Promise<Diagnosis | Problem> {
     if (this.#error) return problemOf(this.#error);
     try {
-      return await diagnose({ ranks: this.#records(), problems: this.problems });
+      return await diagnose({ ranks: recordsOf(this), problems: this.problems });
     } catch (error) {
       if (isAccError(error)) return problemOf(error);
       throw error;
     }
-  }
-
-  #records() {
-    return this.ranks.map(({ recent }) => recent);
   }
 
   async #readAll(): Promise<boolean> {
@@ -122,6 +128,8 @@ export class WatchedRun {
     let hasNew = false;
     try {
       hasNew = await this.#readRanks();
+      const isAnswered = (await this.job?.refresh(progressOf(this))) ?? false;
+      hasNew = (await this.windows.read()) || isAnswered || hasNew;
       this.#error = undefined;
     } catch (error) {
       this.#error = errorOf(error, this.#runFolder);
@@ -133,14 +141,14 @@ export class WatchedRun {
 
   async #readRanks(): Promise<boolean> {
     const numbers = await this.#rankNumbers();
-    const readers = [this.#alerts, ...this.#ranks.values()];
+    const readers = [this.#log, ...this.#ranks.values()];
     const replaced = await Promise.all(readers.map((reader) => reader.wasReplaced()));
     if (replaced.includes(true)) {
       this.#ranks = new Map();
-      this.#alerts = new AlertLog(this.#runFolder);
+      this.#log = new RunLog(this.#runFolder);
     }
     for (const rank of numbers) if (!this.#ranks.has(rank)) this.#ranks.set(rank, this.#newRank(rank));
-    const changes = [replaced.includes(true), await this.#alerts.read()];
+    const changes = [replaced.includes(true), await this.#log.read()];
     for (const rank of this.#ranks.values()) changes.push(await rank.read());
     return changes.includes(true);
   }
@@ -158,6 +166,19 @@ export class WatchedRun {
     return new RankFigures(this.folder, rank, curves);
   }
 }
+
+/** How far the job of a run is. */
+export function progressOf({ ranks, facts }: Pick<WatchedRun, 'ranks' | 'facts'>): AskedRun {
+  const step = Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0));
+  return {
+    ranks,
+    rankCount: facts?.ranks ?? ranks.length,
+    step,
+    stepMs: usualStepMs(ranks[0]?.recent.steps ?? []),
+  };
+}
+
+const recordsOf = ({ ranks }: WatchedRun) => ranks.map(({ recent }) => recent);
 
 function problemOf({ code, message }: AccError): Problem {
   return { code, message };

@@ -1,5 +1,6 @@
+import { isRecord } from '@acc/contract';
 import type { RunSet } from '../runs/run-set.js';
-import type { WatchedRun } from '../runs/watched-run.js';
+import { progressOf, type WatchedRun } from '../runs/watched-run.js';
 import { describeRun, drawCurves, type CurveRequest } from './describe.js';
 
 /** An answer in JSON. */
@@ -9,6 +10,8 @@ export interface Answer {
 }
 
 const MOST_PIXELS = 8192;
+/** An operator's shapes and layer are in each event, so more steps make long files. */
+const MOST_STEPS = 20;
 
 /** Answers a request for figures. */
 export async function answerOf(runs: RunSet, path: string, query: URLSearchParams): Promise<Answer> {
@@ -29,9 +32,42 @@ export async function answerOf(runs: RunSet, path: string, query: URLSearchParam
         ? ok(drawCurves(known, request))
         : wrong(404, 'There is no such run.');
     }
+    case '/api/window':
+    case '/api/memory':
+      return windowAnswer(await runs.open(query.get('run') ?? ''), path, query);
     default:
       return wrong(404, 'There is nothing at this address.');
   }
+}
+
+/** Hands the request of a person to a running job. */
+export async function ask(runs: RunSet, given: unknown): Promise<Answer> {
+  const { run: id, ask: what, steps } = isRecord(given) ? given : {};
+  const run = await runs.open(String(id));
+  if (!run?.job) return wrong(404, 'acc monitor is not attached to this run.');
+  if (what !== 'stacks' && what !== 'window') return wrong(400, 'Expected ask: stacks or window.');
+  const isCount = typeof steps === 'number' && Number.isInteger(steps) && steps >= 1 && steps <= MOST_STEPS;
+  if (what === 'window' && !isCount) return wrong(400, `A window has 1 to ${MOST_STEPS} steps.`);
+  const refusal =
+    what === 'stacks' ? await run.job.askStacks() : await run.job.askWindow(progressOf(run), Number(steps));
+  if (refusal !== undefined) return wrong(409, refusal);
+  return ok({});
+}
+
+async function windowAnswer(
+  run: WatchedRun | undefined,
+  path: string,
+  query: URLSearchParams,
+): Promise<Answer> {
+  const id = Number(query.get('id'));
+  const answer =
+    path === '/api/memory' ? run?.windows.memory(id, Number(query.get('rank'))) : await drawn(run, id, query);
+  return answer ? ok(answer) : wrong(404, 'There is no such window.');
+}
+
+async function drawn(run: WatchedRun | undefined, id: number, query: URLSearchParams) {
+  const view = viewOf(query);
+  return view && run?.windows.draw(id, { width: view.width, ...view.range });
 }
 
 const ok = (body: object): Answer => ({ status: 200, body });
@@ -40,11 +76,16 @@ const wrong = (status: number, message: string): Answer => ({ status, body: { me
 /** Undefined: a part is missing or wrong. */
 function curveRequest(query: URLSearchParams): CurveRequest | undefined {
   const axis = query.get('axis');
+  const view = viewOf(query);
+  return view && (axis === 'step' || axis === 'seconds') ? { axis, ...view } : undefined;
+}
+
+/** The columns of pixels, and the part that they show. Undefined: one is missing or wrong. */
+function viewOf(query: URLSearchParams): Omit<CurveRequest, 'axis'> | undefined {
   const width = Number(query.get('width'));
   const isWhole = !query.has('from') && !query.has('to');
   const [from, to] = [Number(query.get('from') ?? NaN), Number(query.get('to') ?? NaN)];
-  if (axis !== 'step' && axis !== 'seconds') return undefined;
   if (!Number.isInteger(width) || width < 1 || width > MOST_PIXELS) return undefined;
   if (!isWhole && !(from < to && Number.isFinite(to - from))) return undefined;
-  return { axis, width, range: isWhole ? undefined : { from, to } };
+  return { width, range: isWhole ? undefined : { from, to } };
 }

@@ -4,26 +4,30 @@ import { longerPhases } from '../curves/longer-phases.js';
 import { pixelColumns, type View } from '../curves/pixel-columns.js';
 import type { Points } from '../curves/series.js';
 import { JUDGED_STEPS, RECENT_STEPS, type RankFigures } from '../runs/rank-figures.js';
-import { MOST_RANKS, type WatchedRun } from '../runs/watched-run.js';
+import { checkpointsOf } from '../runs/checkpoints.js';
+import { MOST_RANKS, progressOf, type WatchedRun } from '../runs/watched-run.js';
 import type { CurveSet, DrawnCurve, RankTimes, RunDetails } from './answers.js';
 
 /** Samples are written every 250 ms, so a run without new records for longer is not running. */
 const LIVE_MS = 5000;
 
 export async function describeRun(run: WatchedRun): Promise<RunDetails> {
-  const { ranks, facts, error, alerts } = run;
+  const { ranks, error, log } = run;
   const lastTime = Math.max(0, ...ranks.map((rank) => rank.lastTime));
+  const isLive = Date.now() - lastTime < LIVE_MS;
+  const { step, rankCount } = progressOf(run);
   return {
-    id: run.id,
-    version: run.version,
-    isLive: Date.now() - lastTime < LIVE_MS,
-    step: Math.max(0, ...ranks.map(({ lastStep }) => lastStep?.step ?? 0)),
-    rankCount: facts?.ranks ?? ranks.length,
+    ...{ id: run.id, version: run.version, isLive, step, rankCount },
     verdict: await run.verdict(),
     ...{ judgedSteps: JUDGED_STEPS, recentSteps: RECENT_STEPS },
     ranks: timesOf(ranks),
-    alerts: alerts.alerts,
-    hasAlertFile: alerts.hasFile,
+    alerts: log.alerts,
+    hasAlertFile: log.hasFile,
+    images: log.images,
+    tables: log.tables,
+    checkpoints: await checkpointsOf(run.facts),
+    windows: run.windows.summaries,
+    job: run.job && { isRunning: isLive, ...run.job.details },
     error: error && { code: error.code, message: error.message },
     problems: run.problems,
     options: optionsOf(run),

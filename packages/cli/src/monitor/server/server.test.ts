@@ -94,9 +94,22 @@ describe('the server of the page', () => {
     ['/api/curves?runs=r0&axis=step&width=100&from=-1e308&to=1e308', 400],
     ['/api/curves?runs=r9&axis=step&width=100', 404],
     ['/api/run?id=../r0', 404],
+    ['/api/window?run=r0&id=1&width=100', 404],
+    ['/api/trace?run=r0&id=../1', 404],
+    ['/api/image?run=r0&file=../facts-rank-0.jsonl', 404],
     ['/../package.json', 404],
   ])('%s: %i', async (path, status) => {
     expect(await ask(path, withCookie())).toMatchObject({ status });
+  });
+
+  it('asks no job that it is not attached to, and nobody but its page may ask', async () => {
+    const given = { method: 'POST', body: '{"run":"r0","ask":"stacks"}' };
+    const own = withCookie({ origin: `http://127.0.0.1:${server.port}`, host: `127.0.0.1:${server.port}` });
+    expect(await ask('/api/ask', { ...given, ...own })).toMatchObject({ status: 404 });
+    expect(await ask('/api/ask', { ...given, ...withCookie() })).toMatchObject({ status: 403 });
+    expect(await ask('/api/ask', { ...given, headers: { ...own.headers, cookie: '' } })).toMatchObject({
+      status: 401,
+    });
   });
 
   it('allows the page nothing but its own files', async () => {

@@ -1,0 +1,2 @@
+/** zod, as the other packages import it once they are built: see `tsup.base.ts`. */
+export * from 'zod';
