@@ -138,10 +138,11 @@ it.each([
   (_, given, code) => {
     const { stdout, stderr, status } = runProgram('lost-rank.ts', ...given);
     expect(status, stderr).toBe(0);
-    const { waited, read, innocent, message } = JSON.parse(stdout) as Record<string, string>;
+    const { waited, read, innocent, help, sum, message } = JSON.parse(stdout) as Record<string, string>;
     expect(waited).toBe('returned');
     for (const later of [read, innocent]) expect(later).toBe(code);
+    expect(help).toContain('from its last checkpoint');
     // Other ranks get no wrong values, also not in other groups.
-    expect(message).toMatch(/^ACC_/);
+    for (const next of [sum, message]) expect(next).toMatch(/^ACC_/);
   },
 );

@@ -9,12 +9,12 @@ loadLateDevice();
 setDefaultDevice('late:0');
 setDelays(1, 200);
 
-function outcome(run: () => unknown): string {
+function outcome(run: () => unknown, told: 'code' | 'help' = 'code'): string {
   try {
     run();
     return 'returned';
   } catch (error) {
-    return isAccError(error) ? error.code : String(error);
+    return isAccError(error) ? String(error[told]) : String(error);
   }
 }
 
@@ -39,6 +39,8 @@ const y = tensorFrom(Float32Array.of(2), 'float32', [1]);
 const waited = outcome(() => group.allReduce(x, x, 'sum').wait());
 const read = outcome(() => x.read());
 const innocent = outcome(() => y.read());
+const help = outcome(() => y.read(), 'help');
+const sum = outcome(() => other.allReduce(y, y, 'sum').wait());
 const message = outcome(() => other.send(y, 1).wait());
-console.log(JSON.stringify({ waited, read, innocent, message }));
+console.log(JSON.stringify({ waited, read, innocent, help, sum, message }));
 process.exit(0);

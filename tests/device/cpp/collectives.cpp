@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kLongest(120);
 /** Whether the backend fails its calls by itself, as one whose network is broken. */
 std::atomic<bool> fails{false};
 
-/** One call. Whoever waits for it on the host is counted. */
+/** One call. Waits for it on the host are counted. */
 class Work final : public c10d::Work {
  public:
   explicit Work(c10::DeviceIndex device) : device_(device) {}
@@ -67,7 +67,7 @@ class Work final : public c10d::Work {
   const std::shared_ptr<std::exception_ptr> failure_ = std::make_shared<std::exception_ptr>();
 };
 
-/** What the ranks of a group exchange. Only the thread of a stream calls it. */
+/** Exchanges bytes between the ranks of a group. Only the thread of a stream calls it. */
 class Exchange {
  public:
   Exchange(c10::intrusive_ptr<c10d::Store> store, int rank, int size) : store_(std::move(store)), rank_(rank), size_(size) {}

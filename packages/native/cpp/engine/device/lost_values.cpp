@@ -10,6 +10,11 @@
 namespace acc {
 namespace {
 
+constexpr const char* kProblem = "A collective failed after the program went on, so values on the device may be wrong: ";
+constexpr const char* kNextStep =
+    "\n→ Start the job again from its last checkpoint. "
+    "With collective.streamWaits: false, the call that fails throws the error.";
+
 struct Loss {
   std::mutex mutex;
   std::atomic<bool> is_noted{false};
@@ -75,7 +80,7 @@ void require_values() {
   auto& noted = loss();
   if (!noted.is_noted) return;
   const std::lock_guard guard(noted.mutex);
-  throw Error(noted.code.c_str(), noted.message);
+  throw Error(noted.code.c_str(), kProblem + noted.message + kNextStep);
 }
 
 }  // namespace acc

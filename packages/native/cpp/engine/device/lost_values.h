@@ -4,7 +4,7 @@
 
 namespace acc {
 
-// What knows of work on the device that may end without values: the collectives of a group.
+// Work on the device that may end without values: the collectives of a group.
 class LossSource {
  public:
   // Notes values as lost, if work that is done has failed. Does not wait.

@@ -68,7 +68,14 @@ class BackendPending final : public Pending {
   bool is_done() override { return !work_ || work_->is_done(); }
   bool outlasts_wait() const override { return work_ && work_->outlasts_wait(); }
   void require_success() override {
-    if (work_) work_->require_success();
+    if (!work_) return;
+    try {
+      work_->require_success();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception&) {
+      rethrow_as_collective_error();
+    }
   }
 
   void wait() override {
@@ -77,7 +84,7 @@ class BackendPending final : public Pending {
     try {
       if (work_) work_->wait();
       if (finish_) finish_();
-      // Whoever follows the call further need not keep its tensors.
+      // A call that is followed further does not keep its tensors.
       finish_ = nullptr;
     } catch (const Error&) {
       throw;

@@ -56,6 +56,8 @@ class DeviceGroup final : public BackendGroup, public std::enable_shared_from_th
 
   std::shared_ptr<Pending> start(CollectiveCall call) override {
     if (is_on_host(call) || is_message(call.kind)) return control_->start(std::move(call));
+    // Other ranks must not get what a failed collective has left.
+    if (outlasts_waits()) require_values();
     return std::make_shared<WholePending>(shared_from_this(), BackendGroup::start(std::move(call)));
   }
 

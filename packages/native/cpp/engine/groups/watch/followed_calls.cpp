@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kFollowPoll(1);
 
+// The codes of a deadlock and of a mismatch promise a list of the ranks' calls, which a later call lacks.
+const char* code_of_loss(const Verdict& verdict) {
+  if (verdict.kind == Verdict::Kind::kDeadlock) return kPeerLost;
+  return verdict.kind == Verdict::Kind::kMismatch ? kCollectiveFailed : verdict.code();
+}
+
 }  // namespace
 
 FollowedCalls::FollowedCalls(ProcessGroup& engine, CallLog& log) : engine_(engine), log_(log) {
@@ -38,10 +44,11 @@ bool FollowedCalls::look() {
 }
 
 void FollowedCalls::end(const Call& call) {
-  log_.end(call.ticket);
   try {
     call.work->require_success();
+    log_.end(call.ticket);
   } catch (const std::exception&) {
+    log_.end_wait(call.ticket);
     const auto info = describe_current_exception(kCollectiveFailed);
     note_lost_values(info.code, info.message);
     if (!failed_) failed_ = CallLog::Clock::now();
@@ -57,8 +64,9 @@ bool FollowedCalls::finish(const std::function<bool()>& goes_on) {
 }
 
 bool FollowedCalls::drop() {
+  // Calls that are done have lost nothing.
+  const bool had_calls = look();
   const std::lock_guard guard(mutex_);
-  const bool had_calls = !calls_.empty();
   calls_.clear();
   return had_calls;
 }
@@ -89,15 +97,15 @@ void Watch::finish_followed() {
 }
 
 void Watch::drop_followed() {
-  if (followed_.drop()) note_lost_values(kPeerLost, "The group was closed while the device waited for a collective");
+  if (followed_.drop()) note_lost_values(kPeerLost, "the group was closed while the device waited for a collective");
 }
 
 void Watch::lose_values(const Verdict& verdict) {
   const bool is_cycle = verdict.kind == Verdict::Kind::kDeadlock;
-  note_lost_values(is_cycle ? kPeerLost : verdict.code(),
+  note_lost_values(code_of_loss(verdict),
                    is_cycle ? "ranks of another group wait for each other"
                             : verdict.message(options_.timeout.count(), options_.names));
-  // Their calls may have taken wrong values.
+  // Other groups may have taken wrong values.
   end_other_sources(&followed_);
 }
 

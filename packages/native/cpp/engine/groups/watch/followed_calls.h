@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -26,7 +25,7 @@ class FollowedCalls final : public LossSource {
   bool look();
   // Waits until all are done, or `goes_on` returns false. Returns whether all are done.
   bool finish(const std::function<bool()>& goes_on);
-  // Forgets all calls. Returns whether there were any.
+  // Forgets all calls. Returns whether any of them was not done.
   bool drop();
   // When the first call failed.
   std::optional<CallLog::Clock::time_point> failed() const;
