@@ -67,7 +67,8 @@ export async function kernelsOf(
   guardSyncReads();
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
-  chooseUploads(options, nativeDevice);
+  // A backend of tfjs computes on the CPU beside a GPU.
+  chooseUploads(options, kernels.device === 'cpu' ? 'cpu' : nativeDevice);
   return { kernels, nativeDevice };
 }
 

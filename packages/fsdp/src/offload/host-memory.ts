@@ -1,7 +1,7 @@
 import { operator, operatorInPlace, type Tensor } from '@acc/native';
 import type { Transfer, ValuePlaces } from './value-places.js';
 
-/** A page-locked tensor of the host. */
+/** Makes page-locked tensors of the host. */
 const empty = operator('aten::empty.memory_format');
 const narrow = operator('aten::narrow');
 const reshape = operator('aten::reshape');
@@ -20,7 +20,7 @@ interface Place {
 
 /**
  * Places in page-locked memory of the host, for values of a device. Copies run on the device, in the
- * order of its stream, so neither reads nor writes wait, and values that are freed stay until then.
+ * order of its stream, so neither reads nor writes wait, and freed memory is used again after its copies.
  */
 export class HostMemory implements ValuePlaces {
   readonly #places = new Map<number, Place>();
@@ -69,8 +69,13 @@ export class HostMemory implements ValuePlaces {
     if (known?.dtype === dtype) return known;
     this.free(number);
     const pieces: Tensor[] = [];
-    for (let start = 0; start < size; start += PIECE) {
-      pieces.push(empty([Math.min(PIECE, size - start)], dtype, undefined, 'cpu', true));
+    try {
+      for (let start = 0; start < size; start += PIECE) {
+        pieces.push(empty([Math.min(PIECE, size - start)], dtype, undefined, 'cpu', true));
+      }
+    } catch (error) {
+      for (const piece of pieces) piece.dispose();
+      throw error;
     }
     const place = { pieces, dtype };
     this.#places.set(number, place);
