@@ -1,4 +1,4 @@
-// What programs do beside steps, on the device: models that are larger than its memory, batches that are
+// Programs beside their steps, on the device: models that are larger than its memory, batches that are
 // made ahead, checkpoints.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ import {
 import { expectClose } from '@acc/testkit';
 import type { AccBackend } from '@acc/kernels';
 import { operatorWithResults } from '@acc/native';
-import { countsOf, setDelays } from './late-device.js';
+import { countsOf, setDelays } from '../late-device.js';
 
 const WIDTH = 64;
 const LAYER_BYTES = 4 * (WIDTH * WIDTH + WIDTH);
