@@ -13,8 +13,8 @@ export interface CollectiveOptions {
   readonly engine?: EngineChoice;
   /**
    * For NCCL: the GPU's stream waits for a collective, and the program goes on, so that the GPU computes
-   * without a pause. If a collective then fails, each later read of a value on the GPU throws its error.
-   * No GPU has run it. Default false.
+   * without a pause. If a collective then fails, each later read of a value on the GPU, and each later
+   * collective of values there, throws its error. No GPU has run it. Default false.
    */
   readonly streamWaits?: boolean;
   /** The longest time for a collective before it is an error. Default 300,000. */

@@ -22,12 +22,12 @@ void remove_loss_source(LossSource* source);
 void end_other_sources(const LossSource* source);
 
 // Notes that values on the device are not what the program computed, because a collective failed after
-// the program went on. They may be in any tensor by then, so every later read fails. `code` is that of
-// an Error. Any thread may call it; the first note stays.
+// the program went on. They may be in any tensor by then, so every later read fails, and every later
+// collective. `code` is that of an Error. Any thread may call it; the first note stays.
 void note_lost_values(const std::string& code, const std::string& message);
 
 // Asks all sources, then throws the noted error, if there is one. Call it when values of a device have
-// been read, so that the work that gave them is done.
+// been read, so that the work that gave them is done, and before they go to other ranks.
 void require_values();
 
 }  // namespace acc
