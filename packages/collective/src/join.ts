@@ -29,7 +29,7 @@ export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
     const meeting = { wish: engineWish(options), address: local, timeoutMs: joinTimeoutMs };
     const members = await meet(store, options, meeting);
     const times = { timeoutMs, joinTimeoutMs, patience: patienceOf(options) };
-    const site = { store, jobToken, times, address: local };
+    const site = { store, jobToken, times, address: local, streamWaits: options.streamWaits ?? false };
     const world = await makeWorld(site, { name: keyPrefix(jobToken), members, rank });
     let isClosed = false;
     const close = () => {

@@ -15,6 +15,8 @@ export interface JoinOptions extends RankPlace, Partial<Patience> {
    * one that reaches the master.
    */
   readonly networkInterface?: string;
+  /** Whether the GPU's stream waits for collectives of NCCL, and the host goes on. Default false. */
+  readonly streamWaits?: boolean;
   readonly timeoutMs?: number;
   /** The time limit for the rendezvous of the ranks, in milliseconds. Default `timeoutMs`. */
   readonly joinTimeoutMs?: number;

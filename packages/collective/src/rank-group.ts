@@ -40,6 +40,8 @@ export interface Site {
   readonly times: Pick<GroupOptions, 'timeoutMs' | 'joinTimeoutMs' | 'patience'>;
   /** The address of this host by which peers reach it. */
   readonly address: string;
+  /** Of collectives of NCCL. */
+  readonly streamWaits: boolean;
 }
 
 /** The ranks that form a group. */
@@ -113,7 +115,7 @@ function optionsOf({ times }: Site, { name, members, rank }: Membership, engine:
   return { name: `${name}/${engine}`, rank, size: members.length, ...times };
 }
 
-function specOf({ address }: Site, layout: JobLayout, engine: Engine): EngineSpec {
+function specOf({ address, streamWaits }: Site, layout: JobLayout, engine: Engine): EngineSpec {
   switch (engine) {
     case 'shm':
       return { engine };
@@ -121,6 +123,8 @@ function specOf({ address }: Site, layout: JobLayout, engine: Engine): EngineSpe
       return { engine, library: locateMpi()!.path };
     case 'hierarchical':
       return { engine, address, layout };
+    case 'nccl':
+      return { engine, address, streamWaits };
     default:
       return { engine, address };
   }
