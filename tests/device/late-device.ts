@@ -80,9 +80,10 @@ export function setDelays(seed: number, longestMicroseconds: number): void {
   operatorWithResults('late::set_delays')(seed, longestMicroseconds);
 }
 
-/** Runs a program of this folder in a process of its own. */
+/** Runs a program of this folder in a process of its own, which is ended if it hangs. */
 export function runProgram(name: string, ...given: readonly string[]): SpawnSyncReturns<string> {
   return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name), ...given], {
     encoding: 'utf8',
+    timeout: 240_000,
   });
 }

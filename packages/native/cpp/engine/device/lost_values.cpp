@@ -39,6 +39,13 @@ Sources& sources() {
   return *made;
 }
 
+void throw_noted() {
+  auto& noted = loss();
+  if (!noted.is_noted) return;
+  const std::lock_guard guard(noted.mutex);
+  throw Error(noted.code.c_str(), kProblem + noted.message + kNextStep);
+}
+
 }  // namespace
 
 void add_loss_source(LossSource* source) {
@@ -73,14 +80,13 @@ void note_lost_values(const std::string& code, const std::string& message) {
 }
 
 void require_values() {
+  // First, because a source that ends its calls keeps the others from being asked.
+  throw_noted();
   if (auto& [mutex, all, number] = sources(); number > 0) {
     const std::lock_guard guard(mutex);
     for (auto* source : all) source->look_for_losses();
   }
-  auto& noted = loss();
-  if (!noted.is_noted) return;
-  const std::lock_guard guard(noted.mutex);
-  throw Error(noted.code.c_str(), kProblem + noted.message + kNextStep);
+  throw_noted();
 }
 
 }  // namespace acc

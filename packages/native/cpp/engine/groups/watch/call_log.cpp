@@ -86,10 +86,13 @@ CallLog::Begun CallLog::begun() const {
 
 std::vector<CallLog::Entry> CallLog::entries() const {
   const std::lock_guard guard(mutex_);
+  const auto first = tickets_ - std::min<uint64_t>(tickets_, kCalls);
   std::vector<Entry> entries;
-  for (uint64_t ticket = tickets_ - std::min<uint64_t>(tickets_, kCalls); ticket < tickets_; ++ticket) {
-    entries.push_back(ring_[ticket % kCalls]);
+  for (const auto& [ticket, entry] : awaited_) {
+    if (ticket >= first || entries.size() == kCalls) break;
+    entries.push_back(entry);
   }
+  for (auto ticket = first; ticket < tickets_; ++ticket) entries.push_back(ring_[ticket % kCalls]);
   return entries;
 }
 

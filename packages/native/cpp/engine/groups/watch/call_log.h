@@ -67,7 +67,8 @@ class CallLog {
   int32_t last_number() const;
   Begun begun() const;
 
-  // All entries, oldest first.
+  // The entries of the latest calls, and before them those of older calls that the device still waits
+  // for, oldest first.
   std::vector<Entry> entries() const;
   // The call that the rank's main thread, or its device, waits for: the oldest of them.
   std::optional<Entry> awaited() const;
