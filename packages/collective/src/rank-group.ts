@@ -4,6 +4,7 @@ import type { GroupEngine } from './group-engine.js';
 import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
 import type { Member } from './member.js';
+import { onlyOnStreams } from './stream-waits.js';
 
 /** A group of ranks and its members. */
 export interface RankGroup {
@@ -53,7 +54,11 @@ interface Membership {
   readonly rank: number;
 }
 
-/** Creates the group of all ranks. Every rank proves that it knows the job's token. */
+/**
+ * Creates the group of all ranks. Every rank proves that it knows the job's token.
+ *
+ * @throws AccError `ACC_INVALID_OPTION` on every rank, if streams shall wait and the engine is not NCCL.
+ */
 export async function makeWorld(site: Site, membership: Membership): Promise<RankGroup> {
   const { members, rank } = membership;
   const layout = layoutOf(members, rank);
@@ -63,7 +68,10 @@ export async function makeWorld(site: Site, membership: Membership): Promise<Ran
   );
   const warning = rank === 0 ? slowWay(wishes, chosen) : undefined;
   if (warning !== undefined) console.warn(warning);
-  return proved(site, membership, chosen);
+  const world = proved(site, membership, chosen);
+  if (!site.streamWaits || chosen.engine === 'nccl') return world;
+  world.close();
+  throw onlyOnStreams(`the ranks exchange tensors by '${chosen.engine}'`);
 }
 
 /**

@@ -44,3 +44,12 @@ it.each(STREAMS.map((way, i) => [way.name, way, i] as const))(
     });
   },
 );
+
+it(
+  'streams that shall wait for Gloo are refused, on both ranks',
+  async () => {
+    const trained = trainedOnDevice([STAGED[0]!], 2, { engine: 'gloo', streamWaits: true });
+    await expect(trained).rejects.toThrow(/2 of 2 ranks failed[^]*collective\.streamWaits is true/);
+  },
+  RUNS_MS,
+);

@@ -31,7 +31,6 @@ export async function collectiveOf(
   if (hasLeft) throw alreadyLeft();
   const { engine, ...settings } = given;
   const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs, streamWaits = false } = settings;
-  if (streamWaits && nativeDevice === 'cpu') throw onlyForNccl('tensors are on CPUs');
   const joining: JoinOptions = {
     rank,
     size,
@@ -49,8 +48,6 @@ export async function collectiveOf(
     ...(networkInterface && { networkInterface }),
   };
   const joined = await joinOnce(joining, { engine, settings });
-  if (streamWaits && joined.engine !== 'nccl')
-    throw onlyForNccl(`the ranks exchange tensors by '${joined.engine}'`);
   if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
   shareKernelChoices(joined.store);
   return new GroupCollective({ joined, bridge: kernels, onClose: () => leave(joined) });
@@ -66,12 +63,4 @@ function alreadyLeft(): AccError {
   return new AccError('ACC_TRAINING_ENDED', 'This process left its job when it called endTraining().', {
     help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
   });
-}
-
-function onlyForNccl(why: string): AccError {
-  return new AccError(
-    'ACC_INVALID_OPTION',
-    `collective.streamWaits is true, and ${why}. Only collectives of NCCL run on streams.`,
-    { help: 'Leave out collective.streamWaits where the engine is not NCCL.' },
-  );
 }
