@@ -12,7 +12,14 @@ await runMain(async () => {
   await setup({ quiet: true });
   const { lateLibrary } = await import('../../tests/device/late-device.ts');
   process.env.ACC_LATE_DEVICE = lateLibrary();
-  const args = ['--config', 'tests/device/vitest.config.ts', 'packages/kernels', 'tests/layers-parity'];
-  const kernels = vitestJob('kernels on the device', args, { seconds: 900, memoryGiB: 4 });
-  return runAndReport([deviceJob(), kernels, specsJob('late')], { keepOrder: true });
+  const config = ['--config', 'tests/device/vitest.config.ts'];
+  const programs = vitestJob('programs on the device', [...config, 'tests/device/programs'], {
+    seconds: 120,
+    memoryGiB: 4,
+  });
+  const kernels = vitestJob('kernels on the device', [...config, 'packages/kernels', 'tests/layers-parity'], {
+    seconds: 900,
+    memoryGiB: 4,
+  });
+  return runAndReport([deviceJob(), programs, kernels, specsJob('late')], { keepOrder: true });
 });

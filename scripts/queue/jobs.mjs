@@ -154,9 +154,13 @@ export function vitestJob(name, args, { seconds, memoryGiB }) {
   return { name, processor: Infinity, memoryGiB, seconds, run: ({ signal }) => runVitest(args, { signal }) };
 }
 
-/** Memory, streams and training on a device of tests that is not the CPU (tests/device). */
+/**
+ * Memory, streams and training on a device of tests that is not the CPU: tests/device without its folder
+ * `programs`, which `npm run test:device` runs, too.
+ */
 export function deviceJob() {
-  const args = ['--config', 'tests/device/vitest.config.ts', 'tests/device'];
+  const programs = 'tests/device/programs/**';
+  const args = ['--config', 'tests/device/vitest.config.ts', 'tests/device', '--exclude', programs];
   return vitestJob('device', args, { seconds: 25, memoryGiB: 2 });
 }
 

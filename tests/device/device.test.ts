@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   add as addTensors,
@@ -12,11 +10,7 @@ import {
 } from '@tensorflow/tfjs-core';
 import type { AccBackend } from '@acc/kernels';
 import { deviceCount, operator, operatorInPlace } from '@acc/native';
-import { countsOf, setDelays } from './late-device.js';
-
-/** Runs a program of this folder in a process of its own. */
-const run = (program: string) =>
-  spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, program)], { encoding: 'utf8' });
+import { countsOf, runProgram, setDelays } from './late-device.js';
 
 it('tensors are on the device, and operators compute there', async () => {
   await setBackend('acc');
@@ -60,7 +54,7 @@ it('counts launches, uploads and reads', async () => {
 });
 
 it('a host that touches memory of a device is ended, with the size of the tensor and what made it', () => {
-  const { signal, stderr } = run('touch-memory.ts');
+  const { signal, stderr } = runProgram('touch-memory.ts');
   expect(stderr).toContain(
     'late: the host touched memory of a device: 60 bytes on late:0, made by aten::ones',
   );
@@ -84,7 +78,7 @@ describe('streams that run late', () => {
   });
 
   it('report an error in a call that waits, and in every later one', () => {
-    const { stdout, stderr, status } = run('late-failure.ts');
+    const { stdout, stderr, status } = runProgram('late-failure.ts');
     expect(status, stderr).toBe(0);
     const { call, read, innocent } = JSON.parse(stdout) as Record<string, string>;
     expect(call).toBe('returned');

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ export interface DeviceCounts {
   readonly launches: number;
   /** The number of times that the host waited for a device. */
   readonly waits: number;
-  /** Copies to the host. */
+  /** Copies to the host for which it waited. */
   readonly reads: number;
   /** Copies to a device. */
   readonly uploads: number;
@@ -78,4 +78,12 @@ export async function countsOf(run: () => unknown): Promise<DeviceCounts> {
  */
 export function setDelays(seed: number, longestMicroseconds: number): void {
   operatorWithResults('late::set_delays')(seed, longestMicroseconds);
+}
+
+/** Runs a program of this folder in a process of its own, which is ended if it hangs. */
+export function runProgram(name: string, ...given: readonly string[]): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, ['--import', 'tsx', join(import.meta.dirname, name), ...given], {
+    encoding: 'utf8',
+    timeout: 240_000,
+  });
 }

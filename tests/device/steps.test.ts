@@ -1,56 +1,35 @@
 // Trains on the CPU and on the device of tests, whose streams run late, and compares. Counts what a
 // step does: one that reads a value waits for the device, which a GPU cannot hide.
 import { beforeAll, describe, expect, it } from 'vitest';
-import { expectClose, resultsOfRanks } from '@acc/testkit';
-import type { Trained, Way } from './ranks/train.js';
+import type { Trained } from './ranks/train.js';
+import { expectReads, expectSame, RUNS_MS, trainedOnCpu, trainedOnDevice, type ReadingWay } from './ways.js';
 
-const SINGLE: readonly (Way & { reads?: number })[] = [
+const SINGLE: readonly ReadingWay[] = [
   { name: 'eager', options: {} },
   { name: 'bf16', options: { mixedPrecision: 'bf16' } },
   // The loss scaler asks in each step whether gradients are finite.
   { name: 'fp16', options: { mixedPrecision: 'fp16' }, reads: 1 },
   { name: 'compiled', options: {}, isCompiled: true },
   { name: 'activation checkpointing', options: { checkpointEvery: 1 } },
+  { name: 'offload to the host', options: { strategy: 'fsdp', fsdp: { cpuOffload: true } } },
 ];
-const RUN_MS = 110_000;
-const TWO_RUNS_MS = 240_000;
-const script = new URL('./ranks/train.ts', import.meta.url);
-
-async function trained(
-  ways: readonly Way[],
-  ranks: number,
-  env: Record<string, string>,
-): Promise<Trained[][]> {
-  return resultsOfRanks<Trained[]>({ script, ranks, args: [JSON.stringify(ways)], env, timeoutMs: RUN_MS });
-}
 
 describe('one process', () => {
   let onCpu: Trained[];
   let onDevice: Trained[];
   beforeAll(async () => {
-    [onCpu] = (await trained(SINGLE, 1, { DEVICE: 'cpu' })) as [Trained[]];
-    [onDevice] = (await trained(SINGLE, 1, { DEVICE: 'late', DELAYS: '100' })) as [Trained[]];
-  }, TWO_RUNS_MS);
+    [onCpu] = (await trainedOnCpu(SINGLE, 1)) as [Trained[]];
+    [onDevice] = (await trainedOnDevice(SINGLE, 1)) as [Trained[]];
+  }, RUNS_MS);
 
-  it.each(SINGLE.map(({ name }, i) => [name, i] as const))(
+  it.each(SINGLE.map((way, i) => [way.name, way, i] as const))(
     '%s: the device trains as the CPU does',
-    (name, i) => {
-      const [cpu, device] = [onCpu[i]!, onDevice[i]!];
-      expect([cpu.device, device.device]).toEqual(['cpu', 'late:0']);
-      const tolerance =
-        name === 'bf16' || name === 'fp16' ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
-      expectClose(device.losses, cpu.losses, tolerance);
-      device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));
-    },
+    (_, way, i) => expectSame(way, 0, onCpu[i]!, onDevice[i]!),
   );
 
-  it.each(SINGLE.map((way, i) => [way.name, way.reads ?? 0, i] as const))(
+  it.each(SINGLE.map((way, i) => [way.name, way.reads ?? 0, way, i] as const))(
     '%s: a step reads %i values',
-    (_, reads, i) => {
-      const { counts, steps } = onDevice[i]!;
-      expect(counts).toMatchObject({ reads: reads * steps, waits: reads * steps });
-      expect(counts.launches).toBeGreaterThan(20 * steps);
-    },
+    (_, _reads, way, i) => expectReads(way, onDevice[i]!),
   );
 
   it('a compiled step with lookups is replayed on both', () => {
@@ -59,32 +38,28 @@ describe('one process', () => {
   });
 });
 
-const SHARED: readonly Way[] = [
-  { name: 'ddp', options: { strategy: 'ddp', collective: { engine: 'gloo' } } },
-  { name: 'fsdp', options: { strategy: 'fsdp', collective: { engine: 'gloo' } } },
-  {
-    name: 'ddp in bf16',
-    options: { strategy: 'ddp', mixedPrecision: 'bf16', collective: { engine: 'gloo' } },
-  },
+const SHARED: readonly ReadingWay[] = [
+  { name: 'ddp', options: { strategy: 'ddp' } },
+  { name: 'fsdp', options: { strategy: 'fsdp' } },
+  { name: 'ddp in bf16', options: { strategy: 'ddp', mixedPrecision: 'bf16' } },
 ];
 
-describe('two ranks, each with a device of its own', () => {
+// tests/device/programs has more ways, and Gloo.
+describe('two ranks, each with a device of its own, whose stream waits for collectives', () => {
   let onCpu: Trained[][];
   let onDevice: Trained[][];
   beforeAll(async () => {
-    onCpu = await trained(SHARED, 2, { DEVICE: 'cpu' });
-    onDevice = await trained(SHARED, 2, { DEVICE: 'late', DELAYS: '100' });
-  }, TWO_RUNS_MS);
+    onCpu = await trainedOnCpu(SHARED, 2);
+    onDevice = await trainedOnDevice(SHARED, 2, { engine: 'nccl', streamWaits: true });
+  }, RUNS_MS);
 
-  it.each(SHARED.map(({ name }, i) => [name, i] as const))(
-    '%s: the devices train as the CPU does',
-    (name, i) => {
-      const tolerance = name.endsWith('bf16') ? { rtol: 2e-2, atol: 2e-2 } : { rtol: 1e-4, atol: 1e-5 };
+  it.each(SHARED.map((way, i) => [way.name, way, i] as const))(
+    '%s: the devices train as the CPU does, and a step reads nothing',
+    (_, way, i) => {
+      expect(onDevice).toHaveLength(2);
       onDevice.forEach((results, rank) => {
-        const [cpu, device] = [onCpu[rank]![i]!, results[i]!];
-        expect(device.device).toBe(`late:${rank}`);
-        expectClose(device.losses, cpu.losses, tolerance);
-        device.weights.forEach((values, k) => expectClose(values, cpu.weights[k]!, tolerance));
+        expectSame(way, rank, onCpu[rank]![i]!, results[i]!);
+        expectReads(way, results[i]!);
       });
     },
   );

@@ -14,7 +14,11 @@ export default defineConfig({
   ssr: { resolve: source },
   test: {
     name: 'device',
-    include: ['packages/kernels/src/**/*.test.ts', 'tests/layers-parity/*.test.ts', 'tests/device/*.test.ts'],
+    include: [
+      'packages/kernels/src/**/*.test.ts',
+      'tests/layers-parity/*.test.ts',
+      'tests/device/**/*.test.ts',
+    ],
     env: { OMP_WAIT_POLICY: 'passive' },
     setupFiles: ['tests/device/choose-device.ts'],
     globalSetup: ['tests/device/build-device.ts'],

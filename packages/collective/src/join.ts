@@ -6,6 +6,7 @@ import { engineWish } from './engine-choice.js';
 import { DEFAULT_TIMEOUT_MS, patienceOf, type JoinOptions } from './options.js';
 import { makeWorld, type RankGroup } from './rank-group.js';
 import { keyPrefix, meet } from './rendezvous.js';
+import { requireStreams } from './stream-waits.js';
 
 /** The group of all ranks of a job and the store through which they met. `close` frees both. */
 export interface JoinedGroup extends RankGroup {
@@ -20,16 +21,18 @@ export interface JoinedGroup extends RankGroup {
  * ranks are missing after `joinTimeoutMs`. `ACC_RENDEZVOUS_ADDRESS` or `ACC_INTERFACE_UNKNOWN` if this
  * host has no such address. `ACC_RENDEZVOUS_CONFLICT` if ranks were started with different
  * settings. `ACC_JOB_TOKEN` if ranks have different tokens. `ACC_ENGINE_MISMATCH` if ranks ask for
- * different engines. `ACC_ENGINE_UNAVAILABLE` if a rank cannot use the engine.
+ * different engines. `ACC_ENGINE_UNAVAILABLE` if a rank cannot use the engine. `ACC_INVALID_OPTION` if
+ * `streamWaits` is true, and the engine is not NCCL.
  */
 export async function joinGroup(options: JoinOptions): Promise<JoinedGroup> {
   const { rank, jobToken, timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = options;
+  requireStreams(options);
   const { store, own: local } = await connect(options, joinTimeoutMs);
   try {
     const meeting = { wish: engineWish(options), address: local, timeoutMs: joinTimeoutMs };
     const members = await meet(store, options, meeting);
     const times = { timeoutMs, joinTimeoutMs, patience: patienceOf(options) };
-    const site = { store, jobToken, times, address: local };
+    const site = { store, jobToken, times, address: local, streamWaits: options.streamWaits ?? false };
     const world = await makeWorld(site, { name: keyPrefix(jobToken), members, rank });
     let isClosed = false;
     const close = () => {

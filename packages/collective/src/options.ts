@@ -15,6 +15,11 @@ export interface JoinOptions extends RankPlace, Partial<Patience> {
    * one that reaches the master.
    */
   readonly networkInterface?: string;
+  /**
+   * Whether the GPU's stream waits for collectives of NCCL, and the host goes on. Refused with another
+   * engine. Default false.
+   */
+  readonly streamWaits?: boolean;
   readonly timeoutMs?: number;
   /** The time limit for the rendezvous of the ranks, in milliseconds. Default `timeoutMs`. */
   readonly joinTimeoutMs?: number;

@@ -4,6 +4,7 @@ import type { GroupEngine } from './group-engine.js';
 import { layoutOf, type JobLayout } from './layout.js';
 import { proveMembership } from './proof.js';
 import type { Member } from './member.js';
+import { onlyOnStreams } from './stream-waits.js';
 
 /** A group of ranks and its members. */
 export interface RankGroup {
@@ -40,6 +41,8 @@ export interface Site {
   readonly times: Pick<GroupOptions, 'timeoutMs' | 'joinTimeoutMs' | 'patience'>;
   /** The address of this host by which peers reach it. */
   readonly address: string;
+  /** Of collectives of NCCL. */
+  readonly streamWaits: boolean;
 }
 
 /** The ranks that form a group. */
@@ -51,7 +54,11 @@ interface Membership {
   readonly rank: number;
 }
 
-/** Creates the group of all ranks. Every rank proves that it knows the job's token. */
+/**
+ * Creates the group of all ranks. Every rank proves that it knows the job's token.
+ *
+ * @throws AccError `ACC_INVALID_OPTION` on every rank, if streams shall wait and the engine is not NCCL.
+ */
 export async function makeWorld(site: Site, membership: Membership): Promise<RankGroup> {
   const { members, rank } = membership;
   const layout = layoutOf(members, rank);
@@ -61,7 +68,10 @@ export async function makeWorld(site: Site, membership: Membership): Promise<Ran
   );
   const warning = rank === 0 ? slowWay(wishes, chosen) : undefined;
   if (warning !== undefined) console.warn(warning);
-  return proved(site, membership, chosen);
+  const world = proved(site, membership, chosen);
+  if (!site.streamWaits || chosen.engine === 'nccl') return world;
+  world.close();
+  throw onlyOnStreams(`the ranks exchange tensors by '${chosen.engine}'`);
 }
 
 /**
@@ -113,7 +123,7 @@ function optionsOf({ times }: Site, { name, members, rank }: Membership, engine:
   return { name: `${name}/${engine}`, rank, size: members.length, ...times };
 }
 
-function specOf({ address }: Site, layout: JobLayout, engine: Engine): EngineSpec {
+function specOf({ address, streamWaits }: Site, layout: JobLayout, engine: Engine): EngineSpec {
   switch (engine) {
     case 'shm':
       return { engine };
@@ -121,6 +131,8 @@ function specOf({ address }: Site, layout: JobLayout, engine: Engine): EngineSpe
       return { engine, library: locateMpi()!.path };
     case 'hierarchical':
       return { engine, address, layout };
+    case 'nccl':
+      return { engine, address, streamWaits };
     default:
       return { engine, address };
   }

@@ -27,7 +27,9 @@ const FIELDS = [
   flag('dataLoader.shuffle', 'shuffles tensors that are given as data', 'true'),
   flag('dataLoader.dispatchBatches', 'rank 0 reads all batches and sends them', 'false'),
   whole('dataLoader.prefetch', 0, 'steps of data that are read ahead of the loop', '0'),
+  flag('dataLoader.uploadStream', 'copies to a GPU run on a stream of their own', 'false'),
   choice('collective.engine', ENGINE_CHOICES, 'the transport between ranks', 'auto'),
+  flag('collective.streamWaits', "with NCCL, the GPU's stream waits, and not the program", 'false'),
   whole('collective.timeoutMs', 1, 'the longest time of a collective, in milliseconds', '300000'),
   whole('collective.joinTimeoutMs', 1, 'the longest time of the rendezvous, in milliseconds', 'timeoutMs'),
   whole(

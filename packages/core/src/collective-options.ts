@@ -11,6 +11,12 @@ export interface CollectiveOptions {
    * memory if the ranks share it, else sockets.
    */
   readonly engine?: EngineChoice;
+  /**
+   * For NCCL: the GPU's stream waits for a collective, and the program goes on, so that the GPU computes
+   * without a pause. If a collective then fails, each later read of a value on the GPU, and each later
+   * collective of values there, throws its error. No GPU has run it. Default false.
+   */
+  readonly streamWaits?: boolean;
   /** The longest time for a collective before it is an error. Default 300,000. */
   readonly timeoutMs?: number;
   /** The longest time for the ranks to connect before it is an error. Default `timeoutMs`. */
@@ -32,6 +38,7 @@ const time = z.number().int().positive().optional();
 
 const schema = z.object({
   engine: z.enum(ENGINE_CHOICES).optional(),
+  streamWaits: z.boolean().optional(),
   timeoutMs: time,
   joinTimeoutMs: time,
   noticeMs: time,

@@ -118,7 +118,7 @@ const DEFAULTS = {
   // An axis that is not given has one rank.
   mesh: { tensor: 1, context: 1, pipeline: 1, expert: 1 },
   // A group chooses its engine by itself.
-  collective: { engine: 'auto', timeoutMs: DEFAULT_TIMEOUT_MS, ...patienceOf({}) },
+  collective: { engine: 'auto', streamWaits: false, timeoutMs: DEFAULT_TIMEOUT_MS, ...patienceOf({}) },
 };
 
 function defaultOf({ name }: Field): unknown {

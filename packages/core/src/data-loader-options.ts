@@ -26,6 +26,11 @@ export interface DataLoaderOptions {
    * DataLoader may have its own.
    */
   readonly prefetch?: number;
+  /**
+   * Whether batches are copied to a GPU on a stream of their own, while it computes. With `prefetch`, the
+   * copies of the next batches run beside this step. For GPUs; no GPU has run it. Default false.
+   */
+  readonly uploadStream?: boolean;
 }
 
 export const dataLoaderSchema = z.object({
@@ -34,4 +39,5 @@ export const dataLoaderSchema = z.object({
   shuffle: z.boolean().default(true),
   dispatchBatches: z.boolean().default(false),
   prefetch: z.int().nonnegative().default(0),
+  uploadStream: z.boolean().default(false),
 });

@@ -4,11 +4,10 @@ import { joinGroup, type JoinedGroup, type JoinOptions, type Patience } from '@a
 /** The program's own settings of the group. Undefined settings are left open. */
 export interface GroupWishes {
   readonly engine: JoinOptions['engine'];
-  /** The options that are times. */
-  readonly times: { readonly [Name in GroupTime]?: number | undefined };
+  readonly settings: { readonly [Name in GroupSetting]?: JoinOptions[Name] };
 }
 
-type GroupTime = 'timeoutMs' | 'joinTimeoutMs' | keyof Patience;
+type GroupSetting = 'streamWaits' | 'timeoutMs' | 'joinTimeoutMs' | keyof Patience;
 
 interface Joining {
   readonly options: JoinOptions;
@@ -43,14 +42,14 @@ function requireWished(
   { device }: JoinOptions,
   wishes: GroupWishes,
 ): void {
-  const { engine: wished = 'auto', times } = wishes;
-  const names = Object.keys(times) as GroupTime[];
+  const { engine: wished = 'auto', settings } = wishes;
+  const names = Object.keys(settings) as GroupSetting[];
   const differing = [
     wished !== 'auto' && wished !== engine && `engine is '${wished}', but the group uses '${engine}'`,
     ...names.map(
       (name) =>
-        (times[name] ?? first[name]) !== first[name] &&
-        `${name} is ${times[name]}, but the group uses ${first[name]}`,
+        (settings[name] ?? first[name]) !== first[name] &&
+        `${name} is ${settings[name]}, but the group uses ${first[name]}`,
     ),
     device !== first.device && `tensors live on ${device}, but the group was created for ${first.device}`,
   ].filter((line) => line !== false);

@@ -97,7 +97,7 @@ class Fsdp extends FlatPlacer implements Placer<Shard | PackedShard> {
     this.traits = {
       parameters: 'sharded',
       recordsAlone: true,
-      ...(options.offload && { unrecordable: 'fsdp.offload moves values to files' }),
+      ...(options.offload && { unrecordable: 'fsdp.offload moves values away' }),
       accumulates: options.stage === 1 ? 'beforeReduction' : 'afterReduction',
     };
     this.#gathering = new Gathering(options, () => this.units.length + this.packed.list.length);

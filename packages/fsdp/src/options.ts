@@ -3,7 +3,8 @@ import type { Variable } from '@tensorflow/tfjs-core';
 import * as z from 'zod';
 import {
   offloadSchema,
-  requireHost,
+  isHere,
+  warnIsHere,
   resolveOffload,
   type OffloadOptions,
   type ResolvedOffload,
@@ -182,13 +183,13 @@ function requireAlone(options: FsdpOptions): void {
 /**
  * Whether one process alone uses fsdp: it has nothing to divide, but may round or keep files.
  *
- * @throws AccError as {@link resolveFsdpOptions}. `ACC_STRATEGY_CANNOT` for offload on a GPU.
+ * @throws AccError as {@link resolveFsdpOptions}. `ACC_STRATEGY_CANNOT` for offload of a GPU to files.
  */
 export function isForOne(options: FsdpOptions | undefined, kernels: KernelLayer): boolean {
   const { offload, mixedPrecision } = resolveFsdpOptions(options);
-  if (offload && offload.to !== 'cpu') return true;
+  if (offload && !isHere(offload, kernels)) return true;
   const { buffer = 'float32' } = mixedPrecision;
   if (buffer !== 'float32') return true;
-  if (offload) requireHost(offload, { kernels, rank: 0 });
+  if (offload) warnIsHere();
   return false;
 }

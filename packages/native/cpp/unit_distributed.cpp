@@ -2,6 +2,7 @@
 // compile.
 #include "binding/distributed.cpp"
 #include "engine/groups/backend_group.cpp"
+#include "engine/groups/device_group.cpp"
 #include "engine/groups/door_watch.cpp"
 #include "engine/groups/gloo/calls.cpp"
 #include "engine/groups/gloo/group.cpp"
@@ -15,6 +16,7 @@
 #include "engine/groups/watch/bulletin.cpp"
 #include "engine/groups/watch/call_log.cpp"
 #include "engine/groups/watch/deadlock_search.cpp"
+#include "engine/groups/watch/followed_calls.cpp"
 #include "engine/groups/watch/long_waits.cpp"
 #include "engine/groups/watch/rank_wait.cpp"
 #include "engine/groups/watch/verdict.cpp"

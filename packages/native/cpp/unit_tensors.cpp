@@ -10,6 +10,8 @@
 #include "engine/call/operator_call.cpp"
 #include "engine/call/operator_plan.cpp"
 #include "engine/device/current_device.cpp"
+#include "engine/device/lost_values.cpp"
+#include "engine/device/upload.cpp"
 #include "engine/error.cpp"
 #include "engine/files/checksum.cpp"
 #include "engine/files/mapped_file.cpp"

@@ -91,6 +91,7 @@ export interface Addon {
   totalDeviceMemory(): number;
   adjustExternalMemory(bytes: number): number;
   setDefaultDevice(device: string): void;
+  setUploadStream(isOwn: boolean): void;
   synchronize(): void;
   deviceCount(kind: string): number;
   setNumThreads(count: number): void;
@@ -115,7 +116,9 @@ export interface Addon {
     ...given: [...GroupArguments, address: string, ...HostPlace]
   ): number | Promise<number>;
   createMpiGroup(...given: [...GroupArguments, library: string]): number | Promise<number>;
-  createNcclGroup(...given: [...GroupArguments, address: string]): number | Promise<number>;
+  createNcclGroup(
+    ...given: [...GroupArguments, address: string, streamWaits: boolean]
+  ): number | Promise<number>;
   ncclUnavailableReason(): string;
   gpuFacts(index: number, driver: string): GpuFacts | undefined;
   groupPublish(group: number, topic: string, report: string): void;

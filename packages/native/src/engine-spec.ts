@@ -14,8 +14,11 @@ export type EngineSpec =
    * first group of a process must contain all ranks. `library` is the result of `buildMpi`.
    */
   | { readonly engine: 'mpi'; readonly library: string }
-  /** NCCL, for tensors on GPUs. Each rank has its own GPU. */
-  | { readonly engine: 'nccl'; readonly address: string };
+  /**
+   * NCCL, for tensors on GPUs. Each rank has its own GPU. `streamWaits`: the GPU's stream waits for a
+   * collective, and the host goes on. Default false.
+   */
+  | { readonly engine: 'nccl'; readonly address: string; readonly streamWaits?: boolean };
 
 /** The position of a rank among the hosts of its job. */
 export interface HostLayout {

@@ -23,7 +23,7 @@ export function toAccError(error: unknown): AccError {
   if (isAccError(error)) return error;
   const { code, message } = error as { code?: string; message?: string };
   const known = typeof code === 'string' && code.startsWith('ACC_') ? code : 'ACC_NATIVE_FAILED';
-  const help = HELP[known];
+  const help = HELP[known] ?? message?.split('\n→ ')[1];
   return new AccError(known, message ?? String(error), { cause: error, ...(help ? { help } : {}) });
 }
 

@@ -54,6 +54,7 @@ export {
   setFloat32Precision,
   setNumThreads,
   setSeed,
+  setUploadStream,
   synchronize,
   torchVersion,
   type BytesByOwner,

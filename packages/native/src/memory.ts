@@ -78,6 +78,15 @@ export function setDefaultDevice(device: string): void {
   guarded(() => addon().setDefaultDevice(device));
 }
 
+/**
+ * Chooses whether larger tensors are copied to devices on a stream of their own, beside the work that is
+ * queued, and not after it. Work that is queued later waits for them. Without effect on CPUs. First
+ * false.
+ */
+export function setUploadStream(isOwn: boolean): void {
+  guarded(() => addon().setUploadStream(isOwn));
+}
+
 /** Waits until the default device has finished all work. */
 export function synchronize(): void {
   guarded(() => addon().synchronize());

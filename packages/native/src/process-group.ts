@@ -359,7 +359,7 @@ function createGroup(
     case 'mpi':
       return addon().createMpiGroup(...group, spec.library);
     case 'nccl':
-      return addon().createNcclGroup(...group, spec.address);
+      return addon().createNcclGroup(...group, spec.address, spec.streamWaits ?? false);
   }
 }
 

@@ -1,6 +1,7 @@
 import {
   add,
   all,
+  cast,
   isFinite,
   reshape,
   scalar,
@@ -37,14 +38,26 @@ export function normOver(
   });
 }
 
-/** Whether this rank's elements are finite. */
-export function areFinite(grads: readonly Tensor[], lists: Pick<GradientLists, 'norm' | 'every'>): boolean {
-  return tidy(() => {
-    const filled = grads.filter(({ size }) => size > 0);
-    // A norm is finite if all elements are, unless their squares are too large.
-    if (filled.length === 0 || Number.isFinite(lists.norm(filled).dataSync()[0])) return true;
-    return lists.every(filled, (grad) => all(isFinite(grad)).dataSync()[0] === 1);
+/**
+ * Whether the elements of all ranks are finite. Every rank calls it. Reads one value, and a second one if
+ * the first does not show that they are: a device computes on while the host goes on.
+ */
+export function areFinite(
+  grads: readonly Tensor[],
+  lists: Pick<GradientLists, 'norm' | 'every'>,
+  ranks: Collective,
+): boolean {
+  const filled = grads.filter(({ size }) => size > 0);
+  // A norm is finite if all elements are, unless their squares are too large.
+  const haveNorms = tidy(() => {
+    const hasNorm = filled.length === 0 ? scalar(1) : cast(isFinite(lists.norm(filled)), 'float32');
+    return ranks.allReduce(hasNorm, 'min').dataSync()[0] === 1;
   });
+  if (haveNorms) return true;
+  return onEveryRank(
+    lists.every(filled, (grad) => tidy(() => all(isFinite(grad)).dataSync()[0] === 1)),
+    ranks,
+  );
 }
 
 /** Whether `isTrue` on every rank. Every rank calls it. */

@@ -151,8 +151,9 @@ class PlacedVariables implements Pick<Strategy, (typeof SHARED_MEMBERS)[number]>
   }
 
   allFinite(grads: readonly Tensor[]): boolean {
-    const isFiniteHere = this.#base.allFinite?.(grads) ?? areFinite(grads, this.#lists);
-    return onEveryRank(isFiniteHere, this.#context.collective);
+    const { collective } = this.#context;
+    if (this.#base.allFinite) return onEveryRank(this.#base.allFinite(grads), collective);
+    return areFinite(grads, this.#lists, collective);
   }
 
   changeGradients(grads: readonly Tensor[], change: (list: Tensor[]) => Tensor[]): Tensor[] {

@@ -118,6 +118,7 @@ Block* Arena::allocate(size_t wanted, c10::DeviceIndex device, int64_t stream) {
   block->wanted = wanted;
   block->is_live = true;
   block->stream = stream;
+  block->users.clear();
   block->birth = running_operator();
   figures.allocated += static_cast<int64_t>(bytes);
   figures.peak = std::max(figures.peak, figures.allocated);
@@ -148,6 +149,17 @@ void Arena::reuse(Block* block) {
 void Arena::empty_cache() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (int device = 0; device < kDevices; ++device) figures_[device].reserved = figures_[device].allocated;
+}
+
+void Arena::note_user(const void* shown, int64_t stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto& block = blocks_.at(static_cast<char*>(const_cast<void*>(shown)));
+  if (stream != block.stream) block.users.insert(stream);
+}
+
+int64_t Arena::stream_of(const void* shown) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return blocks_.at(static_cast<char*>(const_cast<void*>(shown))).stream;
 }
 
 c10::DeviceIndex Arena::device_of(const void* shown) const {

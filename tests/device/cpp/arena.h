@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -27,6 +28,8 @@ struct Block {
   bool is_live = false;
   c10::DeviceIndex device = 0;
   int64_t stream = 0;
+  /** Other streams that use the block, which is used again after them. */
+  std::set<int64_t> users;
   /** The outermost operator that ran when the block was allocated. */
   std::string birth;
 };
@@ -49,6 +52,10 @@ class Arena {
   /** Overwrites a released block. A later allocation may get it. */
   void reuse(Block* block);
   void empty_cache();
+  /** A stream uses the block of an address. */
+  void note_user(const void* shown, int64_t stream);
+  /** The stream of the block at an address. */
+  int64_t stream_of(const void* shown);
 
   bool contains(const void* shown) const { return shown >= shown_ && shown < shown_ + kDevices * kDeviceBytes; }
   char* for_kernels(const void* shown) const {

@@ -18,13 +18,21 @@
 namespace late {
 namespace {
 
-/** Frees in the order of the stream on which the block was allocated. */
+/** Frees in the order of the stream on which the block was allocated, after the other streams that use it. */
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   Arena::instance().release(block);
-  const c10::Stream stream(c10::Stream::UNSAFE, c10::Device(kType, block->device), block->stream);
+  const auto stream = [&](int64_t id) { return c10::Stream(c10::Stream::UNSAFE, c10::Device(kType, block->device), id); };
   try {
-    stream_of(stream).enqueue([block] { Arena::instance().reuse(block); });
+    std::vector<std::shared_ptr<Mark>> uses;
+    for (const auto user : block->users) {
+      uses.push_back(std::make_shared<Mark>());
+      stream_of(stream(user)).enqueue([use = uses.back()] { use->set(); });
+    }
+    stream_of(stream(block->stream)).enqueue([block, uses] {
+      for (const auto& use : uses) use->wait();
+      Arena::instance().reuse(block);
+    });
   } catch (const c10::Error&) {
     // After a failure of the device no memory is used again.
   }
@@ -47,7 +55,9 @@ struct Allocator final : c10::DeviceAllocator {
   }
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override { Arena::instance().empty_cache(); }
-  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  void recordStream(const c10::DataPtr& data, c10::Stream stream) override {
+    if (data.get()) Arena::instance().note_user(data.get(), stream.id());
+  }
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     const auto figures = Arena::instance().figures(device < 0 ? current_device() : device);
     c10::CachingDeviceAllocator::DeviceStats stats;
@@ -164,6 +174,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     ++counters().waits;
     static_cast<Event*>(event)->mark->wait();
     require_no_failure();
+  }
+  void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
+    if (data.get()) Arena::instance().note_user(data.get(), stream.id());
   }
   double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override {
     synchronizeEvent(first);

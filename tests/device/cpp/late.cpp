@@ -5,3 +5,4 @@
 #include "device.cpp"
 #include "fallback.cpp"
 #include "operators.cpp"
+#include "collectives.cpp"

@@ -50,9 +50,12 @@ void upload(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
 }
 
 void download(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
-  ++counters().reads;
   stream_for(from).enqueue([target = to, source = over_memory(from)] { target.copy_(source); });
-  if (non_blocking && to.is_pinned()) return;
+  if (non_blocking && to.is_pinned()) {
+    ++counters().launches;
+    return;
+  }
+  ++counters().reads;
   ++counters().waits;
   stream_for(from).drain();
 }
@@ -136,6 +139,8 @@ at::Tensor read_counters() {
 void set_limit(int64_t bytes) { Arena::instance().set_limit(static_cast<size_t>(bytes)); }
 void delay(int64_t seed, int64_t longest) { set_delays(static_cast<uint32_t>(seed), longest); }
 
+int64_t stream_of_memory(const at::Tensor& tensor) { return Arena::instance().stream_of(tensor.storage().data()); }
+
 /** A task that fails, as a kernel with an index out of range does. */
 void break_device(const at::Tensor& tensor) {
   stream_for(tensor).enqueue([] { fail("device-side assert triggered"); });
@@ -196,6 +201,7 @@ TORCH_LIBRARY(late, library) {
   library.def("set_limit(int bytes) -> ()", late::set_limit);
   library.def("set_delays(int seed, int longest) -> ()", late::delay);
   library.def("touch(Tensor tensor) -> int", late::touch);
+  library.def("stream_of_memory(Tensor tensor) -> int", late::stream_of_memory);
   library.def("report_error(int number) -> ()", late::report_error);
   library.def("break_device(Tensor tensor) -> ()", late::break_device);
 }

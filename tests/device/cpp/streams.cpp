@@ -68,6 +68,10 @@ void Mark::wait() {
 void Stream::enqueue(std::function<void()> task) {
   require_no_failure();
   if (!runs_late() && is_idle()) return task();
+  enqueue_on_thread(std::move(task));
+}
+
+void Stream::enqueue_on_thread(std::function<void()> task) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!has_thread_) {
     has_thread_ = true;

@@ -42,6 +42,8 @@ struct Mark {
 class Stream {
  public:
   void enqueue(std::function<void()> task);
+  /** As {@link enqueue}, always on the thread of the stream. */
+  void enqueue_on_thread(std::function<void()> task);
   /** Waits for all that was queued before. @throws c10::AcceleratorError if a task failed. */
   void drain();
   bool is_idle();

@@ -29,6 +29,9 @@ const BATCH = 4;
 /** The rows of the embedding. */
 const IDS = 10;
 const rank = Number(process.env['RANK']);
+const shared: AcceleratorOptions = process.env['COLLECTIVE']
+  ? { collective: JSON.parse(process.env['COLLECTIVE']) as AcceleratorOptions['collective'] }
+  : {};
 const isLate = process.env['DEVICE'] === 'late';
 
 if (isLate) {
@@ -71,7 +74,7 @@ function modelOf(): tf.Sequential {
 }
 
 async function train({ options, isCompiled }: Way): Promise<Trained> {
-  const accelerator = await Accelerator.create({ engine: 'acc', seed: 3, ...options });
+  const accelerator = await Accelerator.create({ engine: 'acc', seed: 3, ...options, ...shared });
   const built = modelOf();
   const [model, optimizer] = accelerator.prepare(built, tf.train.adam(0.01));
   const plain = (xs: tf.Tensor, ys: tf.Tensor) =>

@@ -28,7 +28,7 @@ export const FSDP_RULES: Rules = {
   fsdp_offload_params: (value, at) => {
     if (value !== true) return isDefault();
     if (!isStage3(at)) return leftOut('parameters are offloaded in stage 3 only');
-    return changed('optimizer state too; refused on a GPU', accelerator('fsdp.cpuOffload', true));
+    return changed('optimizer state too', accelerator('fsdp.cpuOffload', true));
   },
   fsdp_backward_prefetch: backwardPrefetch,
   fsdp_backward_prefetch_policy: backwardPrefetch,

@@ -1,4 +1,4 @@
-import { accelerator, changed, isDefault, leftOut, taken, type Outcome } from './outcome.js';
+import { accelerator, isDefault, leftOut, taken, type Outcome } from './outcome.js';
 
 /** The rule for a stage of ZeRO. */
 export function zeroStage(value: unknown): Outcome {
@@ -21,7 +21,7 @@ export function offload(part: 'optimizer' | 'params', { stage, folder, ...device
   if (devices[part] == null || devices[part] === 'none') return isDefault();
   if (part === 'params' && stage !== 3) return leftOut('parameters are offloaded in stage 3 only');
   if (devices.optimizer === 'cpu' && devices.params === 'cpu' && stage === 3)
-    return changed('refused on a GPU', accelerator('fsdp.cpuOffload', true));
+    return taken(accelerator('fsdp.cpuOffload', true));
   const to = devices[part] === 'nvme' ? String(folder ?? '/folder') : 'cpu';
   return leftOut(`in the program: fsdp: { offload: { ${part}: true, to: '${to}' } }`);
 }

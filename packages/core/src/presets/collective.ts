@@ -5,6 +5,7 @@ import {
   GroupCollective,
   patienceOf,
   SingleCollective,
+  type JoinedGroup,
   type JoinOptions,
 } from '@acc/collective';
 import { shareKernelChoices } from '@acc/kernels';
@@ -27,13 +28,9 @@ export async function collectiveOf(
   if (isCollective(given)) return given;
   const { rank, size, localSize, masterAddress, masterPort, jobToken, networkInterface } = environment;
   if (size === 1) return new SingleCollective();
-  if (hasLeft) {
-    throw new AccError('ACC_TRAINING_ENDED', 'This process left its job when it called endTraining().', {
-      help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
-    });
-  }
-  const { engine, ...times } = given;
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs } = times;
+  if (hasLeft) throw alreadyLeft();
+  const { engine, ...settings } = given;
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, joinTimeoutMs = timeoutMs, streamWaits = false } = settings;
   const joining: JoinOptions = {
     rank,
     size,
@@ -42,20 +39,28 @@ export async function collectiveOf(
     jobToken,
     isOneHost: localSize === size,
     device: nativeDevice,
+    streamWaits,
     timeoutMs,
     joinTimeoutMs,
-    ...patienceOf(times),
+    ...patienceOf(settings),
     engine: engine ?? 'auto',
     onWaiting: (who) => console.warn(`acc: waiting: ${who}.`),
     ...(networkInterface && { networkInterface }),
   };
-  const joined = await joinOnce(joining, { engine, times });
+  const joined = await joinOnce(joining, { engine, settings });
   if (!environment.hasThreads) setNumThreads(coresOfRank(joined.members, rank));
   shareKernelChoices(joined.store);
-  const onClose = () => {
-    hasLeft = true;
-    shareKernelChoices(undefined);
-    joined.close();
-  };
-  return new GroupCollective({ joined, bridge: kernels, onClose });
+  return new GroupCollective({ joined, bridge: kernels, onClose: () => leave(joined) });
+}
+
+function leave(joined: JoinedGroup): void {
+  hasLeft = true;
+  shareKernelChoices(undefined);
+  joined.close();
+}
+
+function alreadyLeft(): AccError {
+  return new AccError('ACC_TRAINING_ENDED', 'This process left its job when it called endTraining().', {
+    help: 'Call endTraining() once, at the end of the program. Between two Accelerators, call freeMemory() instead.',
+  });
 }

@@ -94,7 +94,7 @@ export const REFUSALS: readonly Refusal[] = [
   ...cannot('syncAtApply', ['pipeline'], 'A pipelined step sums gradients at its end.'),
   ...cannot('syncAtApply', ['expert'], 'Gradients of experts are summed during backward.'),
 
-  ...cannot('compile', ['offload'], 'Offload moves values to files between operators.'),
+  ...cannot('compile', ['offload'], 'Offload moves values away between operators.'),
   ...cannot('compile', ['expert'], 'Ranks exchange numbers of rows that depend on the data.'),
   ...MODEL_AXES.map((axis): Refusal => {
     const reason = 'Values that are gathered for an operator are divided along both axes.';

@@ -14,7 +14,7 @@ import { registerOptimizers } from '@acc/optimizers';
 import { registerOtherLayers } from '#platform/other-layers';
 import { mayHaveNative } from '#platform/requirements';
 import { guardSyncReads } from '#platform/sync-reads';
-import { deviceCount, setDefaultDevice, torchVersion } from '@acc/native';
+import { deviceCount, setDefaultDevice, setUploadStream, torchVersion } from '@acc/native';
 import { warnOfLeaving } from '../backend/backend-watch.js';
 import '../backend/mend-tfjs-node.js';
 import '../end-by-uncaught.js';
@@ -67,7 +67,20 @@ export async function kernelsOf(
   guardSyncReads();
   const kernels = activeLayer({ hasNative });
   if (wanted !== 'auto' && !kernels.device.startsWith(wanted)) throw notOnDevice(wanted, kernels);
+  // A backend of tfjs computes on the CPU beside a GPU.
+  chooseUploads(options, kernels.device === 'cpu' ? 'cpu' : nativeDevice);
   return { kernels, nativeDevice };
+}
+
+/** The last Accelerator chooses for the process. */
+function chooseUploads({ dataLoader: { uploadStream } }: ResolvedOptions, device: string): void {
+  if (device !== 'cpu') return setUploadStream(uploadStream);
+  if (!uploadStream) return;
+  throw new AccError(
+    'ACC_INVALID_OPTION',
+    'dataLoader.uploadStream is true, and tensors are on the CPU, to which nothing is copied.',
+    { help: 'Leave out dataLoader.uploadStream without a GPU.' },
+  );
 }
 
 function warnOfStaying({ backendName, how }: Choice): void {

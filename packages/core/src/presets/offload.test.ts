@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import * as tf from '@tensorflow/tfjs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Accelerator } from '../accelerator.js';
+import { readLaunchEnvironment } from '../environment.js';
 import { resolveOptions, type AcceleratorOptions } from '../options.js';
+import { collectiveOf } from './collective.js';
 import { activeKernels } from './kernels.js';
 import { strategyOf } from './strategy.js';
 
@@ -31,13 +33,14 @@ describe('offload to host memory, by one process alone', () => {
     accelerator.freeMemory();
     expect(warnings.filter((each) => each.includes('in host memory already'))).toHaveLength(1);
   });
+});
 
-  it.each(options)('is refused on a GPU: %o', (fsdp) => {
-    const kernels = { ...activeKernels(), device: 'cuda' as const };
-    expect(() => strategyOf(resolveOptions({ strategy: 'fsdp', fsdp }), 1, kernels)).toThrowError(
-      expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }),
-    );
-  });
+it('offload to files is refused on a GPU', () => {
+  const kernels = { ...activeKernels(), device: 'cuda' as const };
+  const fsdp = { offload: { optimizer: true, to: folder } };
+  expect(() => strategyOf(resolveOptions({ strategy: 'fsdp', fsdp }), 1, kernels)).toThrowError(
+    expect.objectContaining({ code: 'ACC_STRATEGY_CANNOT' }),
+  );
 });
 
 it('an Accelerator that cannot be created keeps no file', async () => {
@@ -64,4 +67,18 @@ it('an Accelerator that cannot be created keeps no file', async () => {
   const next = await Accelerator.create();
   next.freeMemory();
   tf.disposeVariables();
+});
+
+describe('options for GPUs are refused on a CPU', () => {
+  it('dataLoader.uploadStream', async () => {
+    const created = Accelerator.create({ dataLoader: { uploadStream: true } });
+    await expect(created).rejects.toMatchObject({ code: 'ACC_INVALID_OPTION' });
+  });
+
+  it('collective.streamWaits, before the ranks meet', async () => {
+    const options = resolveOptions({ collective: { streamWaits: true } });
+    const place = { ...readLaunchEnvironment({}), rank: 0, size: 2 };
+    const joined = collectiveOf(place, options, { kernels: activeKernels(), nativeDevice: 'cpu' });
+    await expect(joined).rejects.toMatchObject({ code: 'ACC_INVALID_OPTION' });
+  });
 });

@@ -27,8 +27,8 @@ export function stateLost(optimizer: Optimizer): AccError {
 export function needsHost(device: string): AccError {
   return new AccError(
     'ACC_STRATEGY_CANNOT',
-    `fsdp.offload is only available on CPUs. The device is '${device}'.`,
-    { help: "Leave out fsdp.offload and fsdp.cpuOffload, or create with device: 'cpu'." },
+    `fsdp.offload to a folder is only available on CPUs. The device is '${device}'.`,
+    { help: "Leave out fsdp.offload.to, to keep the values in host memory, or create with device: 'cpu'." },
   );
 }
 

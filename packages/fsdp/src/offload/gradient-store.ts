@@ -1,9 +1,9 @@
 import { tidy, type Tensor } from '@tensorflow/tfjs-core';
 import type { DeferredTensor } from '@acc/contract';
-import type { FileTransfer } from '@acc/native';
 import { cannotDefer, FLOAT_BYTES, type StoredGradient as Stored } from '@acc/placement';
 import { besideTape } from '@acc/tfjs-internals';
 import { useArrived, type FileValues, type ValueFile } from './value-file.js';
+import type { Transfer } from './value-places.js';
 
 /**
  * Gradients of this rank's elements that lie in the file from the time that they are complete to
@@ -35,7 +35,7 @@ export class GradientStore {
     });
   }
 
-  #startWrite(grads: readonly Tensor[], filled: readonly Tensor[], offsets: readonly number[]): FileTransfer {
+  #startWrite(grads: readonly Tensor[], filled: readonly Tensor[], offsets: readonly number[]): Transfer {
     try {
       return this.file.startWrite(filled, offsets);
     } catch (error) {
@@ -121,7 +121,7 @@ export class StoredGradient implements Stored {
     readonly offset: number,
     /** The number of elements. */
     readonly length: number,
-    readonly writing: FileTransfer,
+    readonly writing: Transfer,
   ) {}
 
   /** Keeps the place while the tensor is not disposed. */
@@ -151,7 +151,7 @@ export class GradientHandle implements FileValues {
     return this.stored.offset;
   }
 
-  get writing(): FileTransfer {
+  get writing(): Transfer {
     return this.stored.writing;
   }
 

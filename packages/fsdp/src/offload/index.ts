@@ -1,4 +1,4 @@
-export { openOffload, requireHost, type Offload } from './offload.js';
+export { isHere, openOffload, warnIsHere, type Offload } from './offload.js';
 export {
   offloadSchema,
   resolveOffload,

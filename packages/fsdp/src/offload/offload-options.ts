@@ -8,9 +8,9 @@ export interface OffloadOptions {
   /** This rank's optimizer state. Default false. */
   readonly optimizer?: boolean;
   /**
-   * `cpu` (default): host memory. On a CPU they are there already. Or a folder, which is made if it
-   * is missing, on a fast local disk. Ranks may share it. Each has a file of its own, which is
-   * removed by `freeMemory()` and at the end of the process.
+   * `cpu` (default): host memory, page-locked for a GPU. On a CPU they are there already. Or, on a CPU,
+   * a folder, which is made if it is missing, on a fast local disk. Ranks may share it. Each has a file
+   * of its own, which is removed by `freeMemory()` and at the end of the process.
    */
   readonly to?: string;
 }

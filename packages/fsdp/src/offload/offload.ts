@@ -5,6 +5,7 @@ import { TensorFile } from '@acc/native';
 import type { ShardStore, StoredShard, StoredUpdate } from '@acc/placement';
 import { needsAcc, needsHost, unknownState } from './errors.js';
 import { GradientStore, type StoredGradient } from './gradient-store.js';
+import { HostMemory } from './host-memory.js';
 import type { ResolvedOffload } from './offload-options.js';
 import { storedSlots } from './slots.js';
 import type { StoredVariable } from './stored-variable.js';
@@ -18,7 +19,8 @@ export interface OffloadContext {
 }
 
 /**
- * Keeps optimizer state, parameters or both in a file of this rank, except while they are in use.
+ * Keeps optimizer state, parameters or both in a file of this rank, except while they are in use. Those of
+ * a device can be kept in memory of the host.
  *
  * @returns Undefined if they are in host memory already.
  * @throws AccError `ACC_STRATEGY_CANNOT`; on every rank, if one of them cannot create its file,
@@ -28,29 +30,34 @@ export function openOffload(
   options: ResolvedOffload,
   { kernels, collective }: OffloadContext,
 ): Offload | undefined {
-  requireHost(options, { kernels, rank: collective.rank });
-  if (options.to === 'cpu') return undefined;
+  if (isHere(options, kernels)) {
+    if (collective.rank === 0) warnIsHere();
+    return undefined;
+  }
   if (!canUpdateInGroups()) throw needsAcc(kernels.backendName);
-  return new Offload(options, new ValueFile(openFile(options.to, collective), kernels));
+  const places = options.to === 'cpu' ? new HostMemory() : openFile(options.to, collective);
+  return new Offload(options, new ValueFile(places, kernels));
 }
 
 /**
- * Says that nothing is moved, if that is so.
+ * Whether the values are in host memory already.
  *
- * @throws AccError `ACC_STRATEGY_CANNOT` on a GPU.
+ * @throws AccError `ACC_STRATEGY_CANNOT` for files of values that are not in host memory.
  */
-export function requireHost(
-  { to }: ResolvedOffload,
-  { kernels, rank }: { readonly kernels: KernelLayer; readonly rank: number },
-): void {
-  if (kernels.device !== 'cpu') throw needsHost(kernels.device);
-  if (to !== 'cpu' || rank !== 0) return;
+export function isHere({ to }: ResolvedOffload, { device }: KernelLayer): boolean {
+  if (device === 'cpu') return to === 'cpu';
+  if (to !== 'cpu') throw needsHost(device);
+  return false;
+}
+
+/** Says that nothing is moved. */
+export function warnIsHere(): void {
   console.warn(
     "acc: fsdp.offload.to is 'cpu', and the device is a CPU: parameters and optimizer state are in host memory already. Give a folder to keep them in files.",
   );
 }
 
-/** Values of shards in a file. */
+/** Values of shards in a file, or in memory of the host. */
 export class Offload implements ShardStore<StoredGradient> {
   /** Reads of parameters that were started ahead of their use. */
   readonly #ahead = new Map<readonly StoredShard[], Fetch<StoredVariable>>();

@@ -1,9 +1,9 @@
 import { keep, tidy, Variable, type Tensor } from '@tensorflow/tfjs-core';
 import type { Defer, DeferredTensor } from '@acc/contract';
-import type { FileTransfer } from '@acc/native';
 import { besideTape, patch } from '@acc/tfjs-internals';
 import { FLOAT_BYTES } from '@acc/placement';
 import type { FileValues } from './value-file.js';
+import type { Transfer } from './value-places.js';
 
 /** The file behind stored variables. */
 export interface StoredSource {
@@ -29,7 +29,7 @@ export class StoredVariable implements FileValues {
   #initial: (() => Tensor) | undefined;
   /** Has the values of the variable while they are away. */
   #deferred: DeferredTensor | undefined;
-  #writing: FileTransfer | undefined;
+  #writing: Transfer | undefined;
 
   /** @param given A variable, whose values are in memory, or the shape and first values of a new one. */
   constructor(given: Variable | NewVariable, source: StoredSource) {
@@ -73,7 +73,7 @@ export class StoredVariable implements FileValues {
   }
 
   /** The last write to the file; undefined if nothing was written. */
-  get writing(): FileTransfer | undefined {
+  get writing(): Transfer | undefined {
     return this.#writing;
   }
 
@@ -113,7 +113,7 @@ export class StoredVariable implements FileValues {
   }
 
   /** Frees the memory of the variable, whose values are being written. Called after {@link separate}. */
-  putAway(writing: FileTransfer): void {
+  putAway(writing: Transfer): void {
     this.#writing = writing;
     this.#initial = undefined;
     this.#deferred ??= this.#defer(this.variable.shape, this.dtype);

@@ -1,13 +1,8 @@
 import type { Tensor } from '@tensorflow/tfjs-core';
 import type { KernelLayer } from '@acc/contract';
-import {
-  libtorchTensor,
-  operator,
-  type FileTransfer,
-  type Tensor as NativeTensor,
-  type TensorFile,
-} from '@acc/native';
+import { libtorchTensor, operator, type Tensor as NativeTensor } from '@acc/native';
 import { storeClosed } from './errors.js';
+import type { Transfer, ValuePlaces } from './value-places.js';
 
 const empty = operator('aten::empty.memory_format');
 const toDtype = operator('aten::to.dtype');
@@ -22,7 +17,7 @@ export interface FileValues {
   /** The place. */
   readonly offset: number;
   /** The last write to the place; undefined if nothing was written. */
-  readonly writing: FileTransfer | undefined;
+  readonly writing: Transfer | undefined;
   /** Whether the values are only in the file. */
   readonly isAway: boolean;
   /** Values that were never written. The caller disposes them. */
@@ -31,11 +26,11 @@ export interface FileValues {
 
 /** The file of this rank, with a limit to the memory of what is being written to it. */
 export class ValueFile {
-  readonly #writes: FileTransfer[] = [];
+  readonly #writes: Transfer[] = [];
 
   /** @param file Belongs to this object. */
   constructor(
-    private readonly file: TensorFile,
+    private readonly file: ValuePlaces,
     readonly kernels: KernelLayer,
   ) {}
 
@@ -66,7 +61,7 @@ export class ValueFile {
    *
    * @throws AccError Also if an earlier write has failed. Nothing is started then.
    */
-  startWrite(tensors: readonly Tensor[], offsets: readonly number[]): FileTransfer {
+  startWrite(tensors: readonly Tensor[], offsets: readonly number[]): Transfer {
     while (this.#writes.length >= MAX_WRITES) this.#writes.shift()!.wait();
     const natives: NativeTensor[] = [];
     try {
@@ -114,14 +109,14 @@ export function useArrived<T>(
 export class Fetch<T extends FileValues> {
   readonly #written: readonly T[];
   readonly #unwritten: readonly T[];
-  readonly #versions: readonly (FileTransfer | undefined)[];
+  readonly #versions: readonly (Transfer | undefined)[];
   readonly #natives: NativeTensor[] = [];
-  readonly #transfer: FileTransfer | undefined;
+  readonly #transfer: Transfer | undefined;
 
   /** @param list Values that are away. */
   constructor(
     readonly list: readonly T[],
-    file: TensorFile,
+    file: ValuePlaces,
     private readonly kernels: KernelLayer,
   ) {
     if (file.isDisposed) throw storeClosed();
@@ -159,7 +154,7 @@ export class Fetch<T extends FileValues> {
     for (const native of this.#natives.splice(0)) native.dispose();
   }
 
-  #started(file: TensorFile): FileTransfer {
+  #started(file: ValuePlaces): Transfer {
     try {
       for (const { shape, dtype } of this.#written) this.#natives.push(empty(shape, dtype) as NativeTensor);
       return file.read(

@@ -155,12 +155,13 @@ Napi::Value create_mpi(const Napi::CallbackInfo& info, Distributed& held) {
   });
 }
 
-// createNcclGroup(…, address)
+// createNcclGroup(…, address, streamWaits)
 Napi::Value create_nccl(const Napi::CallbackInfo& info, Distributed& held) {
-  return create_group(info, held, [address = string_at(info, kOwn)](const StorePtr& store, const GroupOptions& options) {
+  const auto waits = bool_at(info, kOwn + 1) ? DeviceWaits::kStream : DeviceWaits::kHost;
+  return create_group(info, held, [address = string_at(info, kOwn), waits](const StorePtr& store, const GroupOptions& options) {
     auto control_options = options;
     control_options.name += "/control";
-    return create_nccl_group(store, options, create_gloo_group(store, control_options, address));
+    return create_nccl_group(store, options, create_gloo_group(store, control_options, address), waits);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "engine/device/current_device.h"
 #include "engine/device/gpu_facts.h"
 #include "engine/device/memory.h"
+#include "engine/device/upload.h"
 #include "engine/processor/float32_precision.h"
 
 namespace acc {
@@ -112,6 +113,24 @@ Napi::Value checksum_async(const Napi::CallbackInfo& info) {
       [held, result](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *result); });
 }
 
+void bind_devices(Napi::Env env, Napi::Object exports, Context& context) {
+  bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_default_device(string_at(info, 0), context);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "setUploadStream", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    set_upload_stream(bool_at(info, 0));
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "synchronize", [&](const Napi::CallbackInfo& info) -> Napi::Value {
+    synchronize(context);
+    return info.Env().Undefined();
+  });
+  bind(env, exports, "deviceCount", [](const Napi::CallbackInfo& info) -> Napi::Value {
+    return Napi::Number::New(info.Env(), device_count(c10::Device(string_at(info, 0)).type()));
+  });
+}
+
 }  // namespace
 
 void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
@@ -130,17 +149,7 @@ void bind_memory(Napi::Env env, Napi::Object exports, Context& context) {
   bind(env, exports, "totalDeviceMemory", [&](const Napi::CallbackInfo& info) -> Napi::Value {
     return Napi::Number::New(info.Env(), static_cast<double>(total_memory(context.operators.default_device)));
   });
-  bind(env, exports, "setDefaultDevice", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    set_default_device(string_at(info, 0), context);
-    return info.Env().Undefined();
-  });
-  bind(env, exports, "synchronize", [&](const Napi::CallbackInfo& info) -> Napi::Value {
-    synchronize(context);
-    return info.Env().Undefined();
-  });
-  bind(env, exports, "deviceCount", [](const Napi::CallbackInfo& info) -> Napi::Value {
-    return Napi::Number::New(info.Env(), device_count(c10::Device(string_at(info, 0)).type()));
-  });
+  bind_devices(env, exports, context);
   // Tells V8 about native bytes that only its garbage collector can free.
   bind(env, exports, "adjustExternalMemory", [](const Napi::CallbackInfo& info) -> Napi::Value {
     int64_t total = 0;

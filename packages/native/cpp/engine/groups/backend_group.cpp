@@ -66,6 +66,17 @@ class BackendPending final : public Pending {
   BackendPending(std::shared_ptr<Pending> work, Finish finish) : work_(std::move(work)), finish_(std::move(finish)) {}
 
   bool is_done() override { return !work_ || work_->is_done(); }
+  bool outlasts_wait() const override { return work_ && work_->outlasts_wait(); }
+  void require_success() override {
+    if (!work_) return;
+    try {
+      work_->require_success();
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception&) {
+      rethrow_as_collective_error();
+    }
+  }
 
   void wait() override {
     // Some backends copy results on the thread that waits.
@@ -73,6 +84,8 @@ class BackendPending final : public Pending {
     try {
       if (work_) work_->wait();
       if (finish_) finish_();
+      // A call that is followed further does not keep its tensors.
+      finish_ = nullptr;
     } catch (const Error&) {
       throw;
     } catch (const std::exception&) {

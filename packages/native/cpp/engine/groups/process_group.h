@@ -105,6 +105,11 @@ class Pending {
   // Blocks until the collective has ended. Throws ACC_COLLECTIVE_TIMEOUT, ACC_PEER_LOST,
   // ACC_COLLECTIVE_FAILED, ACC_COLLECTIVE_MISMATCH.
   virtual void wait() = 0;
+  // Whether the collective may still run after wait(): later work of the device then waits for it, and
+  // the host does not.
+  virtual bool outlasts_wait() const { return false; }
+  // Throws the error of a collective that is done.
+  virtual void require_success() {}
 };
 
 // A group of processes that make the same collectives in the same order.
@@ -116,6 +121,9 @@ class ProcessGroup {
   virtual void run(CollectiveCall call) { start(std::move(call))->wait(); }
   // Closes the group. Calls that are running may fail. Later calls do fail.
   virtual void close() {}
+
+  // Whether calls may still run after their wait(); see Pending.
+  virtual bool outlasts_waits() const { return false; }
 
   // The following members are called by a Watch, from its own thread.
 

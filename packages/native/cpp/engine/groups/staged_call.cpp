@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
+#include "engine/device/lost_values.h"
+
 namespace acc {
 namespace {
 
@@ -15,7 +17,12 @@ at::Tensor room_on_host(const at::Tensor& tensor) {
   return at::empty(tensor.sizes(), tensor.options().device(at::kCPU).pinned_memory(true));
 }
 
-at::Tensor copy_on_host(const at::Tensor& tensor) { return room_on_host(tensor).copy_(tensor); }
+at::Tensor copy_on_host(const at::Tensor& tensor) {
+  auto copy = room_on_host(tensor).copy_(tensor);
+  // Other ranks must not get what a failed collective has left.
+  require_values();
+  return copy;
+}
 
 // Whether the call writes `input` on this rank.
 bool writes_input(const CollectiveCall& call, int rank) {

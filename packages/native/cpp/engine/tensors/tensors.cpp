@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string>
 
+#include "engine/device/lost_values.h"
+#include "engine/device/upload.h"
 #include "engine/error.h"
 #include "engine/memory/frozen_memory.h"
 
@@ -29,7 +31,7 @@ at::Tensor tensor_from_bytes(const void* data, size_t bytes, c10::ScalarType dty
   auto tensor = at::empty(shape, at::TensorOptions().dtype(dtype).pinned_memory(!device.is_cpu()));
   require_bytes(tensor, bytes);
   if (bytes > 0) std::memcpy(tensor.mutable_data_ptr(), data, bytes);
-  return device.is_cpu() ? tensor : tensor.to(device, /*non_blocking=*/true);
+  return device.is_cpu() ? tensor : upload(tensor, device);
 }
 
 at::Tensor tensor_over_bytes(void* data, size_t bytes, c10::ScalarType dtype, const std::vector<int64_t>& shape,
@@ -42,7 +44,9 @@ at::Tensor tensor_over_bytes(void* data, size_t bytes, c10::ScalarType dtype, co
 
 at::Tensor tensor_for_reading(const at::Tensor& tensor, c10::ScalarType dtype) {
   const c10::InferenceMode guard;
-  return tensor.to(at::TensorOptions().dtype(dtype).device(at::kCPU)).contiguous();
+  auto values = tensor.to(at::TensorOptions().dtype(dtype).device(at::kCPU)).contiguous();
+  if (!tensor.is_cpu()) require_values();
+  return values;
 }
 
 void* row_major_memory(const at::Tensor& tensor) {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/groups/process_group.h"
+#include "engine/groups/device_group.h"
 
 namespace acc {
 
@@ -10,10 +10,9 @@ namespace acc {
 std::string nccl_unavailable_reason();
 
 // A group over NCCL (c10d's ProcessGroupNCCL), for tensors on GPUs. Each rank has a GPU of its own.
-// `control` is a group of the same ranks over sockets. It reports lost ranks, and moves CPU tensors and
-// all messages between two ranks.
+// `control`: see DeviceGroupSpec.
 // Throws ACC_ENGINE_UNAVAILABLE.
 std::shared_ptr<ProcessGroup> create_nccl_group(const c10::intrusive_ptr<c10d::Store>& store, const GroupOptions& options,
-                                                std::shared_ptr<ProcessGroup> control);
+                                                std::shared_ptr<ProcessGroup> control, DeviceWaits waits);
 
 }  // namespace acc

@@ -30,13 +30,16 @@ uint64_t CallLog::begin(const CollectiveCall& call, bool is_awaited, bool meets_
   entry.started = now;
   entry.ended.reset();
   entry.awaited.reset();
+  entry.is_followed = false;
   entry.wait = 0;
-  if (is_awaited) {
-    entry.awaited = now;
-    entry.wait = ++waits_;
-    awaited_ = ticket;
-  }
+  if (is_awaited) note_wait(ticket, entry, now);
   return ticket;
+}
+
+void CallLog::note_wait(uint64_t ticket, Entry& entry, Clock::time_point now) {
+  entry.awaited = now;
+  entry.wait = ++waits_;
+  awaited_[ticket] = entry;
 }
 
 CallLog::Entry* CallLog::find(uint64_t ticket) {
@@ -46,23 +49,25 @@ CallLog::Entry* CallLog::find(uint64_t ticket) {
 void CallLog::begin_wait(uint64_t ticket) {
   const auto now = Clock::now();
   const std::lock_guard guard(mutex_);
-  auto* entry = find(ticket);
-  if (entry == nullptr) return;
-  entry->awaited = now;
-  entry->wait = ++waits_;
-  awaited_ = ticket;
+  if (auto* entry = find(ticket)) note_wait(ticket, *entry, now);
+}
+
+void CallLog::follow(uint64_t ticket) {
+  const std::lock_guard guard(mutex_);
+  const auto awaited = awaited_.find(ticket);
+  if (awaited != awaited_.end()) awaited->second.is_followed = true;
 }
 
 void CallLog::end_wait(uint64_t ticket) {
   const std::lock_guard guard(mutex_);
-  awaited_.reset();
+  awaited_.erase(ticket);
   if (auto* entry = find(ticket)) entry->awaited.reset();
 }
 
 void CallLog::end(uint64_t ticket) {
   const auto now = Clock::now();
   const std::lock_guard guard(mutex_);
-  if (awaited_ == ticket) awaited_.reset();
+  awaited_.erase(ticket);
   auto* entry = find(ticket);
   if (entry == nullptr) return;
   if (!entry->ended) entry->ended = now;
@@ -81,17 +86,20 @@ CallLog::Begun CallLog::begun() const {
 
 std::vector<CallLog::Entry> CallLog::entries() const {
   const std::lock_guard guard(mutex_);
+  const auto first = tickets_ - std::min<uint64_t>(tickets_, kCalls);
   std::vector<Entry> entries;
-  for (uint64_t ticket = tickets_ - std::min<uint64_t>(tickets_, kCalls); ticket < tickets_; ++ticket) {
-    entries.push_back(ring_[ticket % kCalls]);
+  for (const auto& [ticket, entry] : awaited_) {
+    if (ticket >= first || entries.size() == kCalls) break;
+    entries.push_back(entry);
   }
+  for (auto ticket = first; ticket < tickets_; ++ticket) entries.push_back(ring_[ticket % kCalls]);
   return entries;
 }
 
 std::optional<CallLog::Entry> CallLog::awaited() const {
   const std::lock_guard guard(mutex_);
-  if (!awaited_) return std::nullopt;
-  return ring_[*awaited_ % kCalls];
+  if (awaited_.empty()) return std::nullopt;
+  return awaited_.begin()->second;
 }
 
 std::string CallLog::text() const {

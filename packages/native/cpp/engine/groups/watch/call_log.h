@@ -35,6 +35,8 @@ class CallLog {
     std::optional<Clock::time_point> ended;
     // Set while the rank's main thread waits for the call.
     std::optional<Clock::time_point> awaited;
+    // Whether the device waits for the call, and the main thread does not.
+    bool is_followed = false;
     // Counts the main thread's waits in this group. 0 if it has not waited for the call.
     uint64_t wait = 0;
 
@@ -54,6 +56,8 @@ class CallLog {
   // main thread waits for the call from now on.
   uint64_t begin(const CollectiveCall& call, bool is_awaited, bool meets_all);
   void begin_wait(uint64_t ticket);
+  // The main thread goes on, and the device waits for the call until end().
+  void follow(uint64_t ticket);
   // Ends the wait. The call itself may still be running.
   void end_wait(uint64_t ticket);
   // The call has ended.
@@ -63,9 +67,10 @@ class CallLog {
   int32_t last_number() const;
   Begun begun() const;
 
-  // All entries, oldest first.
+  // The entries of the latest calls, and before them those of older calls that the device still waits
+  // for, oldest first.
   std::vector<Entry> entries() const;
-  // The call that the rank's main thread waits for.
+  // The call that the rank's main thread, or its device, waits for: the oldest of them.
   std::optional<Entry> awaited() const;
 
   // One line per entry: number, kind, peer, milliseconds since its start, milliseconds since its
@@ -76,13 +81,16 @@ class CallLog {
  private:
   // Null if newer calls have replaced the entry. `mutex_` is held.
   Entry* find(uint64_t ticket);
+  // `mutex_` is held.
+  void note_wait(uint64_t ticket, Entry& entry, Clock::time_point now);
 
   mutable std::mutex mutex_;
   std::array<Entry, kCalls> ring_;
   uint64_t tickets_ = 0;
   Begun begun_;
   uint64_t waits_ = 0;
-  std::optional<uint64_t> awaited_;
+  // Copies, because newer calls may replace the entries of calls that the device waits for.
+  std::map<uint64_t, Entry> awaited_;
 };
 
 }  // namespace acc

@@ -48,6 +48,7 @@ Watch::Watch(ProcessGroup& engine, std::shared_ptr<StoreLine> line, const GroupO
       keeper_(options.names.store_keeper()),
       bulletin_(line, options.name, options.rank),
       line_(line),
+      followed_(engine, log_),
       deadlocks_(std::move(line), options, log_),
       long_wait_(kLongWait * options.patience.notice) {
   thread_ = thread_on_device([this] { run(); });
@@ -73,6 +74,8 @@ void Watch::run() {
 }
 
 void Watch::tick() {
+  followed_.look();
+  const auto failed = followed_.failed();
   const auto now = Clock::now();
   const auto waiting = log_.awaited();
   if (waiting && now - *waiting->awaited > options_.patience.notice && !is_asked_) {
@@ -83,7 +86,7 @@ void Watch::tick() {
   bool has_verdict = false;
   {
     const std::lock_guard guard(mutex_);
-    has_failed = has_failed_;
+    has_failed = has_failed_ || failed;
     has_verdict = verdict_.has_value();
   }
   const bool looks = has_failed || now >= next_look_;
@@ -94,8 +97,10 @@ void Watch::tick() {
   }
   if (has_verdict) return;
   if (looks && (has_failed || is_asked_)) look_for_verdict();
+  if (failed && now - *failed > options_.patience.silence + kAfterSilence) return decide(own_failure());
   if (!told_late_.empty() && (!waiting || waiting->wait != told_wait_)) tell_end_of_wait();
-  if (waiting) look_for_deadlock(*waiting);
+  // A rank that goes on while its device waits may still begin what others wait for.
+  if (waiting && !waiting->is_followed) look_for_deadlock(*waiting);
   if (waiting && looks) tell_long_wait(*waiting);
   if (engine_.judges_itself()) return;
   if (looks && is_inspector_) {
@@ -254,7 +259,13 @@ void Watch::settle(const Verdict& verdict) {
     verdict_ = verdict;
   }
   changed_.notify_all();
+  // The cut ends what the device waits for, without its values.
+  if (followed_.look() || followed_.failed()) lose_values(verdict);
   engine_.cut();
+}
+
+Verdict Watch::own_failure() const {
+  return {Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank};
 }
 
 Verdict Watch::explain_failure() {
@@ -268,7 +279,7 @@ Verdict Watch::explain_failure() {
     return verdict;
   }
   lock.unlock();
-  decide({Verdict::Kind::kFailed, {options_.rank}, log_.last_number(), options_.rank});
+  decide(own_failure());
   lock.lock();
   return *verdict_;
 }

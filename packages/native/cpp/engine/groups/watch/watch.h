@@ -14,6 +14,7 @@
 #include "engine/groups/watch/bulletin.h"
 #include "engine/groups/watch/call_log.h"
 #include "engine/groups/watch/deadlock_search.h"
+#include "engine/groups/watch/followed_calls.h"
 #include "engine/groups/watch/verdict.h"
 
 namespace acc {
@@ -32,6 +33,14 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
 
   CallLog& log() { return log_; }
+
+  // Watches a call for which the device waits, until it is done. If it fails, or the group does, values
+  // on the device are noted as lost.
+  void follow(uint64_t ticket, std::shared_ptr<Pending> work);
+  // Waits for the calls that are followed, before the group is closed on purpose.
+  void finish_followed();
+  // The group ends, and so do the calls that are followed.
+  void drop_followed();
 
   // Call it when the engine has failed a call. Returns the group's verdict as soon as it is known.
   // Without one, one second after a host would count as silent, it proposes the verdict that the
@@ -68,6 +77,8 @@ class Watch {
 
   void run();
   void tick();
+  // Notes that the device has waited for calls in vain, because of the verdict.
+  void lose_values(const Verdict& verdict);
   void look_for_verdict();
   void look_for_deadlock(const CallLog::Entry& waiting);
   void tell_long_wait(const CallLog::Entry& waiting);
@@ -85,6 +96,7 @@ class Watch {
   std::vector<std::string> posted_calls();
   std::string calls_of(int rank);
   std::vector<int> missing_ranks(const std::vector<std::string>& texts, int32_t number) const;
+  Verdict own_failure() const;
   void decide(Verdict verdict);
   void settle(const Verdict& verdict);
   bool is_lost(int rank) const;
@@ -96,6 +108,7 @@ class Watch {
   Bulletin bulletin_;
   const std::shared_ptr<StoreLine> line_;
   CallLog log_;
+  FollowedCalls followed_;
   DeadlockSearch deadlocks_;
 
   // Used only by the watch's thread.

@@ -28,7 +28,8 @@ class WatchedPending final : public Pending {
       log.end_wait(ticket_);
       throw;
     }
-    log.end(ticket_);
+    if (!work_->outlasts_wait()) return log.end(ticket_);
+    group_->watch().follow(ticket_, work_);
   }
 
  private:
@@ -48,6 +49,7 @@ std::shared_ptr<Pending> WatchedGroup::start(CollectiveCall call) {
 }
 
 void WatchedGroup::run(CollectiveCall call) {
+  if (engine_->outlasts_waits()) return start(std::move(call))->wait();
   auto& log = watch_.log();
   const auto ticket = log.begin(call, true, engine_->meets_all(call));
   const auto number = call.words[kNumberWord];
@@ -61,6 +63,7 @@ void WatchedGroup::run(CollectiveCall call) {
 }
 
 void WatchedGroup::close() {
+  watch_.finish_followed();
   watch_.leave();
   engine_->close();
 }

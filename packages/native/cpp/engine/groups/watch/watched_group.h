@@ -11,7 +11,10 @@ class WatchedGroup final : public ProcessGroup, public std::enable_shared_from_t
  public:
   WatchedGroup(std::shared_ptr<ProcessGroup> engine, std::shared_ptr<StoreLine> line, const GroupOptions& options)
       : engine_(std::move(engine)), options_(options), watch_(*engine_, std::move(line), options) {}
-  ~WatchedGroup() override { engine_->close(); }
+  ~WatchedGroup() override {
+    watch_.drop_followed();
+    engine_->close();
+  }
 
   std::shared_ptr<Pending> start(CollectiveCall call) override;
   void run(CollectiveCall call) override;
