@@ -161,10 +161,9 @@ export class Session {
   }
 
   #replay(report: ReplayReport): void {
-    const now = performance.now();
-    const start = now - report.ms;
+    const { start, ms } = report;
     // The end of a replay, after its step, does not count.
-    const end = this.#state === 'active' ? now : this.ends.at(-1)!;
+    const end = this.#state === 'active' ? start + ms : this.ends.at(-1)!;
     // A replay around the begin belongs to the step before, one that begins later to none.
     if (start < this.begin || start >= end) return;
     const calls = this.operators.replayed(report);

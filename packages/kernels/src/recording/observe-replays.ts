@@ -3,6 +3,8 @@ import type { Flops } from '../flops/operator-flops.js';
 
 /** A replay of a recorded step that has ended. */
 export interface ReplayReport {
+  /** When it began, as `performance.now()` tells. Observers may be called some time after its end. */
+  readonly start: number;
   /** Of the whole replay, in milliseconds. */
   readonly ms: number;
   /** The recording. The same object in each of its replays. */

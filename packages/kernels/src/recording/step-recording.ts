@@ -132,7 +132,7 @@ export class StepRecording implements Recording {
         if (outputs instanceof Error) return outputs;
         if (!segment.action) {
           isDone = true;
-          this.#ended(performance.now() - start, actions.timesMs);
+          this.#ended([start, performance.now()], actions.timesMs);
           return outputs;
         }
         actions.run(segment.action, outputs);
@@ -148,12 +148,13 @@ export class StepRecording implements Recording {
     }
   }
 
-  #ended(ms: number, actionsMs: ReadonlyMap<string, number>): void {
+  #ended([start, end]: readonly [number, number], actionsMs: ReadonlyMap<string, number>): void {
+    const ms = end - start;
     this.#sealed?.explanation.times.add(ms, actionsMs);
     this.#planMemory();
     const native = this.#native;
     const [calls, spans] = [() => native.times(), () => native.spans()];
-    reportReplay({ ms, recording: this, flops: this.flops, calls, spans });
+    reportReplay({ start, ms, recording: this, flops: this.flops, calls, spans });
   }
 
   dispose(): void {

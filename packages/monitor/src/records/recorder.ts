@@ -173,9 +173,7 @@ export class Recorder {
   }
 
   /** The report of a replay comes after the end of its step. What ran after that end is in the next step. */
-  replayed({ ms, flops }: Pick<ReplayReport, 'ms' | 'flops'>): void {
-    const now = performance.now();
-    const start = now - ms;
+  replayed({ start, ms, flops }: Pick<ReplayReport, 'start' | 'ms' | 'flops'>): void {
     if (!this.given.own.endReplay(start)) return;
     const end = this.#last?.end ?? -Infinity;
     if (start >= end) {
@@ -183,7 +181,7 @@ export class Recorder {
       return;
     }
     add(this.#measured.replay, end - start, flops.model);
-    this.#replay.ms += now - end;
+    this.#replay.ms += start + ms - end;
     this.#publish();
   }
 

@@ -106,8 +106,8 @@ it('the work of a step is that between its own hooks, and its replay is in its r
   const folder = newFolder();
   const own = new OwnWork();
   const recorder = newRecorder(folder, own);
-  const replay = (ms: number, model: number) =>
-    recorder.replayed({ ms, flops: { model, hardware: model, hidden: 0 } });
+  const replay = (start: number, ms: number, model: number) =>
+    recorder.replayed({ start, ms, flops: { model, hardware: model, hidden: 0 } });
   const end = (step: number, from: number, pass: number) => {
     own.endStep();
     recorder.endStep(step === 1);
@@ -117,17 +117,19 @@ it('the work of a step is that between its own hooks, and its replay is in its r
   const start = performance.now();
   // Of another training.
   recorder.blocked(1000);
-  replay(1, 1000);
+  replay(performance.now() - 1, 1, 1000);
   own.run('backward', () => recorder.blocked(5));
   recorder.blocked(1000);
   own.ready();
   recorder.blocked(7);
   end(1, start, 1);
   recorder.blocked(1000);
-  // The replay began before step 2 ended, and its report comes after.
+  // The replay began before step 2 ended, and its report comes some time after its own end.
   const begin = performance.now();
   end(2, begin, 0);
-  replay(performance.now() - begin + 1, 64);
+  const ms = performance.now() - begin;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * ms + 5);
+  replay(begin, ms, 64);
   end(3, performance.now(), 1);
   recorder.close();
   const rows = await parseRecords<StepRow>(readFileSync(join(folder, 'steps-rank-0.acc')));
