@@ -17,6 +17,7 @@ describe('AcceleratorOptions', () => {
         shuffle: true,
         dispatchBatches: false,
         prefetch: 0,
+        uploadStream: false,
       },
       gradientAccumulationSteps: 1,
       gradientClipping: {},
