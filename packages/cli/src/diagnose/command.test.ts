@@ -14,7 +14,7 @@ it('prints findings, the most costly first, or their JSON alone', async () => {
   const json = await runAcc(['diagnose', recorded, '--json']);
   const findings = JSON.parse(json.stdout) as { readonly id: string; readonly ranks: number[] }[];
   expect(findings.find(({ id }) => id === 'slow-rank')!.ranks).toEqual([1]);
-  expect(json.stderr).toContain('launch-bound: not judged: ');
+  expect(json.stderr).toContain('uneven-work: not judged: ');
 });
 
 it('says what a folder without records needs', async () => {
