@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { llama, savePretrained } from '@acc/transformer';
+import { linesOfTable } from '../../../packages/core/src/testing/lines-of-table.js';
 import { onRanks } from '../on-ranks.js';
 import { expectNear } from '../transformer/compare.js';
 import {
@@ -91,7 +92,7 @@ export function testFewerBits(): void {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   it('the guide has the table', () => {
-    expect(linesIn(readFileSync(GUIDE, 'utf8'))).toEqual(linesOfGuide());
+    expect(linesOfTable(readFileSync(GUIDE, 'utf8'), 'fewer bits')).toEqual(linesOfGuide());
   });
 
   it.each(named(ON_RANKS.filter(refusalOf)))('%s: every rank refuses it', (name, cell) => {
@@ -156,18 +157,3 @@ function distance(a: TrainedCell, b: TrainedCell): number {
 /** The range of inputs ends with the number of passes, which are micro-batches. */
 const comparedOf = (weight: string, values: readonly number[]) =>
   weight.endsWith('/input_range') ? values.slice(0, 2) : values;
-
-/** The rows of the table and the reasons, whose layout is that of the formatter. */
-function linesIn(page: string): string[] {
-  const [, between = ''] = page.split(/<!-- \/?fewer bits -->/);
-  const lines = between.replace(/\n {2}(?=\S)/g, ' ').split('\n');
-  const rows = lines.filter((line) => line.startsWith('|') && !/^\|[\s|:-]+\|$/.test(line));
-  const cells = rows.map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim())
-      .join(' | '),
-  );
-  return [...cells, ...lines.filter((line) => line.startsWith('- '))];
-}

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { linesOfTable } from '../testing/lines-of-table.js';
 import { FEATURES, INCLUDED, REFUSALS, type Feature } from './composes.js';
 import { refusalsOf, requireTogether } from './require-together.js';
 
@@ -40,23 +41,8 @@ function expectedLines(): string[] {
   return [['', ...COLUMNS.map(codeOf)], ...rows].map((cells) => cells.join(' | ')).concat(list);
 }
 
-/** The same lines of the page, whose layout is that of its formatter. */
-function linesOfPage(): string[] {
-  const [, between = ''] = readFileSync(PAGE, 'utf8').split(/<!-- \/?composes -->/);
-  const lines = between.replace(/\n {2}(?=\S)/g, ' ').split('\n');
-  const rows = lines.filter((line) => line.startsWith('|') && !/^\|[\s|:-]+\|$/.test(line));
-  const cells = rows.map((line) =>
-    line
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim())
-      .join(' | '),
-  );
-  return [...cells, ...lines.filter((line) => line.startsWith('- '))];
-}
-
 it('the page has the table', () => {
-  expect(linesOfPage()).toEqual(expectedLines());
+  expect(linesOfTable(readFileSync(PAGE, 'utf8'), 'composes')).toEqual(expectedLines());
 });
 
 describe('features that do not go together', () => {
